@@ -221,6 +221,16 @@ def gpt2_on_pages(small_gpt2: OwnModel, monkeypatch: pytest.MonkeyPatch) -> OwnM
     return small_gpt2
 
 
+def texts_of(value: object) -> list[str]:
+    """Every text of plain data."""
+    if isinstance(value, str):
+        return [value]
+    if not isinstance(value, dict | list | tuple):
+        return []
+    inside = value.values() if isinstance(value, dict) else value
+    return [text for one in inside for text in texts_of(one)]
+
+
 def on_page(app: AppTest) -> list:
     """The components that the page itself draws, without those of the frame around it."""
     frame = (
@@ -257,6 +267,15 @@ def visitor(browser: object, server: str) -> Iterator[driver.Visitor]:
     yield one
     one.leave()
     assert not one.errors, one.errors
+
+
+@pytest.fixture
+def phone(browser: object, server: str) -> Iterator[driver.Visitor]:
+    """A fresh visit by touch, on a phone, in which nothing may go wrong and nothing is too wide."""
+    one = driver.Visitor(browser, server, **driver.PHONE)
+    yield one
+    assert not one.wrong() and one.fits(), one.errors
+    one.leave()
 
 
 @pytest.fixture

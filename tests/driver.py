@@ -118,6 +118,7 @@ def is_looking(message) -> bool:
     return "404" in message.text and "/_stcore/" in message.location.get("url", "")
 
 
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 USUAL = {"viewport": {"width": 1440, "height": 900}, "reduced_motion": "reduce"}
 PATIENCE = 60_000  # milliseconds until what is waited for counts as missing: machines are busy
 
@@ -298,6 +299,20 @@ class Visitor:
     def pixels(self, image: str) -> list[int]:
         """Red, green, blue and alpha of each cell of a picture of cells."""
         return self.page.locator(image).first.evaluate(PIXELS)
+
+    def fits(self) -> bool:
+        """Whether the page needs no scrolling sideways."""
+        return self.page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+    def point_at(self, query: int, key: int, shape: tuple[int, ...]) -> tuple[float, float]:
+        """Move the pointer to a cell of the head's matrix, of that shape: where it is now."""
+        cells = self.page.locator(CELLS)
+        cells.scroll_into_view_if_needed()
+        box, (queries, keys) = cells.bounding_box(), shape
+        x = box["x"] + (key + 0.5) * box["width"] / keys
+        y = box["y"] + (query + 0.5) * box["height"] / queries
+        self.page.mouse.move(x, y)
+        return x, y
 
     def weight(self) -> str:
         """The weight of the cell that is pointed at."""

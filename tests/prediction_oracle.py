@@ -31,17 +31,9 @@ OPENS = Sampling(*(float(url_state.default(name)) for name in ("temperature", "t
 # ---- the page ----------------------------------------------------------------
 
 
-def opened(tab: str = "word", **asked: str) -> AppTest:
+def opened(tab: str = "word", /, **asked: str) -> AppTest:
     """A tab of Predict, opened at an address."""
     return clean(page_at(tab, **asked))
-
-
-def asked_of(app: AppTest) -> dict[str, str]:
-    return {
-        name: values[0] if isinstance(values, list) else values
-        for name, values in app.query_params.items()
-        if name != "tab"
-    }
 
 
 def said(app: AppTest) -> list[int]:

@@ -1,5 +1,5 @@
-"""Every page by the rules of axe-core, in light and dark, at a phone's width and at 200 % zoom; on
-a small laptop with a picture above the fold."""
+"""Every tab with a hostile text: by the rules of axe-core, in light and dark, on a phone and at
+200 % zoom, with a picture above the fold, and its terms explained where they first stand."""
 
 from __future__ import annotations
 
@@ -11,9 +11,13 @@ from app_harness import TABS
 from driver import MARKS, Visitor
 
 from explorer.state import places
+from explorer.text import glossary
 
 pytestmark = MARKS
-TEXT = "She told her that <b>he</b> did not cross the street because $x$ was tired."
+TEXT = (
+    'The "logit" of <b>softmax</b> 猫 $x$ was tired <img src=x onerror="document.title=\'owned\'"> '
+    "because it slept."
+)
 LAPTOP, PHONE = {"width": 1280, "height": 720}, {"width": 390, "height": 844}
 ZOOMED = {"width": 720, "height": 450}  # a window of 1440x900 at 200 %
 # Tabs that begin with an empty form, or with a word on the model that they need.
@@ -59,6 +63,12 @@ PICTURED = (
     *("residual", "embeddings", "word", "generate", "lens", "translate", "edit", "patching"),
     *("compare", "checkpoints", "concepts", "claims"),
 )
+# Tabs without a panel that has a title of its own.
+BARE = ("heads", "live", "tour", "classroom")
+# Of each panel: the words of its title and of its sentence, and the terms explained in them.
+SAID = """panels => panels.map((one) => ['h2', '.finding'].map((part) => [
+  one.querySelector(part).textContent,
+  [...one.querySelectorAll(`${part} .term`)].map((term) => term.textContent)]))"""
 # Choices that scroll sideways hide what can be chosen.
 HIDDEN_CHOICES = """() => [...document.querySelectorAll('[data-testid=stButtonGroup]')]
   .flatMap((one) => [one, ...one.querySelectorAll('*')])
@@ -101,12 +111,24 @@ def at_rest(visitor: Visitor, dark: bool) -> None:
     visitor.until(COLOURED, dark)
 
 
+def check_terms(visitor: Visitor) -> None:
+    """Each term of the field is explained where it first stands in a panel, and no other word."""
+    panels = visitor.page.locator(".panel:has(h2)")
+    panels.first.wait_for()
+    for (title, in_title), (finding, in_finding) in panels.evaluate_all(SAID):
+        explained = [glossary.term(word).name for word in (*in_title, *in_finding)]
+        assert explained == list(glossary.used(f"{title} {finding}", most=99)), (title, finding)
+
+
 @javascript.needs_node
 @pytest.mark.parametrize("name", TABS)
-def test_a_page_is_accessible_and_shows_a_picture_at_once(visitor: Visitor, name: str) -> None:
+def test_a_page_is_accessible_shows_a_picture_at_once_and_explains_its_terms(
+    visitor: Visitor, name: str
+) -> None:
     page = visitor.page
     page.set_viewport_size(LAPTOP)
-    page.goto(f"{visitor.server}{places.address(name, {'text': TEXT})}")
+    model = {"model": "decoder"} if name == "generate" else {}
+    page.goto(f"{visitor.server}{places.address(name, {'text': TEXT, **model})}")
     page.wait_for_selector("[data-testid=stMain]")
     if name not in FORMS:
         visitor.until(f"() => ({FIRST_PICTURE})() < {LAPTOP['height'] - 60}")
@@ -115,22 +137,20 @@ def test_a_page_is_accessible_and_shows_a_picture_at_once(visitor: Visitor, name
     if name in PICTURED:
         pressed, words = page.evaluate(ABOVE)
         assert pressed <= 12 and 5 < words <= 90, (pressed, words)
+    if name not in BARE:
+        check_terms(visitor)
     page.evaluate(axe())
     found = {"light": page.evaluate(AXE, {})}
     page.emulate_media(color_scheme="dark")
     at_rest(visitor, dark=True)
     found["dark"] = page.evaluate(AXE, COLOURS)
-    page.set_viewport_size(PHONE)
-    at_rest(visitor, dark=True)
+    for size in (ZOOMED, PHONE):
+        page.set_viewport_size(size)
+        at_rest(visitor, dark=True)
+        assert visitor.fits() and not page.evaluate(HIDDEN_CHOICES), size
     found["phone"] = page.evaluate(AXE, {})
-    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-    assert not page.evaluate(HIDDEN_CHOICES)
-    page.set_viewport_size(ZOOMED)
-    at_rest(visitor, dark=True)
-    found["zoomed"] = page.evaluate(AXE, {})
     assert not any(found.values()), found
-    assert page.evaluate("document.documentElement.scrollWidth") <= ZOOMED["width"]
-    assert not page.evaluate(HIDDEN_CHOICES)
+    assert page.title().endswith("Headlight"), "nothing of a text runs"
 
 
 @javascript.needs_node
@@ -144,3 +164,30 @@ def test_the_button_of_a_first_visit_is_read_in_light_and_dark(visitor: Visitor)
         at_rest(visitor, dark=scheme == "dark")
         page.evaluate(axe())
         assert page.evaluate(AXE, COLOURS) == [], scheme
+
+
+def test_a_term_is_explained_to_pointer_keys_screen_reader_and_finger(
+    visitor: Visitor, phone: Visitor
+) -> None:
+    page = visitor.page
+    page.goto(f"{visitor.server}/architecture?tab=residual")
+    term = page.locator(".panel h2 .term", has_text="Residual stream")
+    meaning = page.get_by_role("tooltip").filter(has_text="each token carries from layer to layer")
+    term.hover()
+    meaning.wait_for()
+    meaning.hover()
+    assert meaning.is_visible(), "the pointer may go to it"
+    page.mouse.move(0, 0)
+    meaning.wait_for(state="hidden")
+    term.focus()
+    meaning.wait_for()
+    box = meaning.bounding_box()
+    assert box["x"] >= 0 and box["x"] + box["width"] <= page.viewport_size["width"]
+    page.keyboard.press("Escape")
+    meaning.wait_for(state="hidden")
+    described = page.locator(f".panel #{term.get_attribute('aria-describedby')}").first
+    assert "residual stream" in described.text_content()
+    phone.page.goto(f"{visitor.server}/architecture?tab=residual")
+    phone.page.locator(".panel h2 .term").first.tap()
+    box = phone.page.locator(".means.open").bounding_box()
+    assert box["x"] >= 0 and box["x"] + box["width"] <= 390

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlencode, urlparse
 
 import driver
 import pytest
-from app_harness import ROOT, go, open_menu, page_at, panels_on
+from app_harness import ROOT, asked_of, clean, go, open_menu, page_at, panels_on, told
 from conftest import needs_smollm2
 from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
 from streamlit.runtime.state import SafeSessionState
@@ -25,13 +25,7 @@ from models.results import Sampling
 
 
 def opened(page: str, **asked: str) -> AppTest:
-    app = page_at(page, **asked)
-    assert not app.exception and not app.error
-    return app
-
-
-def told(app: AppTest) -> str:
-    return " ".join(each.value for each in app.toast).replace("\\", "")
+    return clean(page_at(page, **asked))
 
 
 def test_a_name_is_declared_once() -> None:
@@ -52,10 +46,11 @@ def test_what_depends_on_a_text_goes_with_it_and_what_on_a_model_with_that() -> 
 @pytest.mark.slow
 def test_what_a_link_asks_for_in_vain_is_told_in_one_sentence_once() -> None:
     app = opened("attention", layer="99", head="x", view="<b>Nonsense</b>", tone="Log")
-    assert told(app).count("The link asks for") == 1
+    said = told(app, "toast")
+    assert said.count("The link asks for") == 1
     for part in ("layer “99”", "head “x”", "view “<b>Nonsense</b>”"):
-        assert part in told(app)
-    assert "tone" not in told(app) and app.session_state["tone"] == "Log"
+        assert part in said
+    assert "tone" not in said and app.session_state["tone"] == "Log"
     app.session_state["view menu"] = True
     app.run().segmented_control(key="scale").set_value("Row").run()
     assert not app.toast
@@ -64,26 +59,8 @@ def test_what_a_link_asks_for_in_vain_is_told_in_one_sentence_once() -> None:
 @pytest.mark.slow
 def test_what_no_link_asked_for_is_not_told() -> None:
     app = opened("attention", text="The cat sat on the mat", token="6")
-    app.session_state["text"] = (
-        "Hi"  # a shorter text: token 6 is gone, as any choice of another text
-    )
+    app.session_state["text"] = "Hi"  # a shorter one: token 6 is gone
     assert not app.run().toast
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("example", ["No positions", "No scale"])
-def test_vectors_of_a_comparison_open_on_every_example(example: str) -> None:
-    app = opened("compare", text="Ram pushed Hari", other_view="Vectors")
-    app.pills(key="comparison").set_value(example).run()
-    assert not app.exception and not app.error
-
-
-@pytest.mark.slow
-def test_the_table_of_a_head_can_be_pressed_with_any_choice() -> None:
-    app = opened("compare", text="Ram pushed Hari", other_view="Heads", other_pair="0.1.1.2")
-    assert not app.exception and not app.error
-    app = opened("lookup", text="Ram pushed Hari", spread="Log")
-    assert not app.exception and not app.error
 
 
 def act_again() -> None:
@@ -111,6 +88,13 @@ def test_an_action_that_arrives_while_an_address_is_read_leaves_none_half_read(m
     assert app.session_state["head"] == app.query_params["head"] == "4"
 
 
+def moved_to(app: AppTest, address: dict) -> AppTest:
+    """The app at an address that its browser has, and has told of."""
+    app.query_params.clear()
+    app.query_params.update(address)
+    return app
+
+
 @pytest.mark.slow
 def test_a_choice_outlives_an_action_that_arrives_before_the_address_is_written(
     monkeypatch,
@@ -127,9 +111,7 @@ def test_a_choice_outlives_an_action_that_arrives_before_the_address_is_written(
     # The browser knows of no new address when the next choice is made, and when one more follows.
     monkeypatch.setattr(url_state, "IN_FLIGHT", 0.0)
     monkeypatch.setattr(url_state, "write", interrupted)
-    app.query_params.clear()
-    app.query_params.update(old)
-    app.button(key=f"model {registry.MINILM}").click().run()
+    moved_to(app, old).button(key=f"model {registry.MINILM}").click().run()
     assert url_state.write is write
     assert app.session_state["model"] == registry.MINILM
 
@@ -140,15 +122,11 @@ def test_a_choice_outlives_an_action_that_was_sent_before_its_address_came(monke
     old = dict(app.query_params)
     app = app.button(key="model decoder").click().run()
     new = dict(app.query_params)
-    app.query_params.clear()
-    app.query_params.update(old)
-    app.run()
+    moved_to(app, old).run()
     assert app.session_state["model"] == "decoder" and dict(app.query_params) == new
     # The same address later is one that the reader went back to.
     monkeypatch.setattr(url_state, "IN_FLIGHT", 0.0)
-    app.query_params.clear()
-    app.query_params.update(old)
-    app.run()
+    moved_to(app, old).run()
     assert app.session_state["model"] == "encoder" and dict(app.query_params) == old
 
 
@@ -202,19 +180,23 @@ def asked(page) -> dict[str, list[str]]:
 
 
 @driver.browser_test
-def test_back_takes_one_press_a_page_and_small_choices_are_no_stops(
+def test_back_takes_one_press_a_choice_and_small_choices_are_no_stops(
     visitor: driver.Visitor,
 ) -> None:
-    page = visitor.open(
-        f"?{urlencode({'text': 'Ram pushed Hari', 'layer': '1', 'head': '2'})}"
-    ).page
+    chosen = {"view": "Matrix", "layer": "0", "head": "2"}
+    page = visitor.open(f"?{urlencode(chosen)}", "Ram pushed Hari").page
     before = page.evaluate("history.length")
     for name in ("Log", "Linear", "Log"):
         visitor.view(name)
         page.wait_for_url("**tone=Log**" if name == "Log" else lambda url: "tone" not in url)
     assert page.evaluate("history.length") == before
     page.keyboard.press("Escape")
-    visitor.go("Architecture")
+    visitor.paste("Plants eat herbivores")
+    page.wait_for_url("**text=Plants**")
+    page.locator(".cell").nth(13).click()
+    page.wait_for_selector(".st-key-finding p:has-text('Layer 1, head 5')")
+    page.wait_for_url("**layer=1**head=5**")
+    visitor.drawn().go("Architecture")
     page.wait_for_url("**/architecture?**")
     visitor.go("Attention", "One weight")
     page.wait_for_url("**tab=weight**")
@@ -225,7 +207,7 @@ def test_back_takes_one_press_a_page_and_small_choices_are_no_stops(
     page.go_back()
     page.wait_for_url(lambda url: "architecture" not in url)
     visitor.drawn()
-    assert asked(page)["tone"] == ["Log"] and asked(page)["layer"] == ["1"]
+    assert asked(page)["tone"] == ["Log"] and asked(page)["head"] == ["5"]
     # A page that was left writes no address of its own, until the reader acts.
     page.go_forward()
     page.wait_for_url("**/architecture?**")
@@ -236,16 +218,16 @@ def test_back_takes_one_press_a_page_and_small_choices_are_no_stops(
         assert page.url.endswith("/predict") == acts
     page.go_back()
     visitor.at_rest()
-
-
-@driver.browser_test
-def test_another_text_is_a_stop_on_the_way_back(visitor: driver.Visitor) -> None:
-    page = visitor.open(f"?{urlencode({'text': 'Ram pushed Hari'})}").page
-    visitor.paste("Plants eat herbivores")
-    page.wait_for_url("**text=Plants**")
+    page.go_back()
+    page.wait_for_url(lambda url: "architecture" not in url)
+    page.go_back()
+    first = ".cell[aria-pressed=true][aria-label^='Layer 0, head 2']"
+    page.wait_for_selector(first)
+    assert "Layer 0, head 2" in visitor.drawn().title() and "eat" in visitor.tokens()
     page.go_back()
     page.wait_for_url("**text=Ram**")
     page.wait_for_selector(f"{driver.HEAD} .token:has-text('Ram')")
+    page.wait_for_selector(first)
     assert page.locator("textarea").first.input_value() == "Ram pushed Hari"
 
 
@@ -267,7 +249,7 @@ def test_predict_opens_on_a_language_model_where_nothing_was_chosen() -> None:
     assert "continues: “Italy" in panels_on(app)[0]["finding"]
     writing = models.handle(smollm2.NAME).generate(CONTINUED_TEXT)
     n, sampling = len(writing.ids), Sampling(float(url_state.default("temperature")), 0, 1.0)
-    for _ in range(48):
+    for _ in range(32):
         of = predictions.distribution(writing.logits, sampling)
         writing.add(predictions.draw(of, 0, len(writing.ids)).id)
     written = writing.ids[n:]
@@ -288,7 +270,7 @@ def test_what_a_page_opens_on_gives_way_to_what_was_chosen() -> None:
     app = opened("attention", model="decoder")
     assert shown(go(app, "predictions")) == (DEFAULT_TEXT, "decoder")
     app = opened("predictions", temperature="1")  # a link means what it always meant
-    assert shown(app) == default and app.query_params["model"] in ("encoder", ["encoder"])
+    assert shown(app) == default and asked_of(app)["model"] == "encoder"
 
 
 @needs_smollm2

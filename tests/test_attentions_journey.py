@@ -16,11 +16,15 @@ from models.example_texts import DEFAULT_TEXT
 pytestmark = MARKS
 
 
-def test_choose_cross_attention_and_a_source_token_and_find_them_again(
-    visitor: Visitor, browser, server: str
-) -> None:
-    visitor.open("?view=Matrix&model=translator&attention=decoder+self")
-    page = visitor.page
+def pressed(visitor: Visitor) -> list[bool]:
+    """Which words above the head's picture are held."""
+    return visitor.page.locator(f"{HEAD} .token").evaluate_all(
+        "all => all.map(each => each.getAttribute('aria-pressed') === 'true')"
+    )
+
+
+def test_choose_cross_attention_and_a_source_token_and_find_them_again(visitor: Visitor) -> None:
+    page = visitor.open("?view=Matrix&model=translator&attention=decoder+self").page
     picture = visitor.picture()
     page.get_by_text("Cross-attention", exact=True).click()
     page.wait_for_url("**attention=cross**")
@@ -31,43 +35,26 @@ def test_choose_cross_attention_and_a_source_token_and_find_them_again(
     targets, sources = (recording.stream(name).tokens for name in ("decoder", "encoder"))
     assert tuple(visitor.tokens()[len(targets) :]) == sources
     assert tuple(visitor.tokens()[: len(targets) - 1]) == targets[1:]
-    token = page.locator(f"{HEAD} .token")
     thumb = page.locator(".cell .thumb").first.bounding_box()
-    # A thumbnail of some 60 pixels a side has whole ones.
-    assert thumb["width"] / thumb["height"] == pytest.approx(
-        cross.allowed.shape[1] / cross.allowed.shape[0], rel=0.05
-    ), "a rectangle is drawn as one"
+    # A rectangle is drawn as one; a thumbnail of some 60 pixels a side has whole ones.
+    rows, columns = cross.allowed.shape
+    assert thumb["width"] / thumb["height"] == pytest.approx(columns / rows, rel=0.05)
 
+    token = page.locator(f"{HEAD} .token")
     token.nth(len(targets) + 2).click()
     page.wait_for_url("**source=2**")
     visitor.drawn()
     page.mouse.move(5, 5)
-    layer, head = (
-        int(part)
-        for part in page.locator(".cell[aria-pressed=true]")
-        .get_attribute("aria-label")
-        .replace(":", "")
-        .replace(",", "")
-        .split()[1:4:2]
-    )
-    weights = cross.pattern[layer, head][:, 2]
-
-    def held(one) -> tuple[str, list[bool]]:
-        pressed = one.page.locator(f"{HEAD} .token").evaluate_all(
-            "all => all.map(each => each.getAttribute('aria-pressed') === 'true')"
-        )
-        return one.said(), pressed
-
-    says, pressed = held(visitor)
-    assert (
-        says.startswith(f"{recording.stream('encoder').tokens[2]} is attended to by → ")
-        and f"{weights.max():.2f}" in says
-    )
-    assert pressed == [at == len(targets) + 2 for at in range(len(pressed))]
+    chosen = page.locator(".cell[aria-pressed=true]").get_attribute("aria-label")
+    layer, head = map(int, re.findall(r"\d+", chosen)[:2])
+    says, held = visitor.said(), pressed(visitor)
+    assert says.startswith(f"{sources[2]} is attended to by → ")
+    assert f"{cross.pattern[layer, head][:, 2].max():.2f}" in says
+    assert held == [at == len(targets) + 2 for at in range(len(held))]
     page.reload()
     visitor.drawn()
     page.mouse.move(5, 5)
-    assert held(visitor) == (says, pressed)
+    assert (visitor.said(), pressed(visitor)) == (says, held)
     token.nth(1).click()
     page.wait_for_url("**token=1**")
     visitor.drawn()
@@ -77,25 +64,15 @@ def test_choose_cross_attention_and_a_source_token_and_find_them_again(
 
 
 def test_a_later_token_is_hatched_and_said_to_be_not_allowed(visitor: Visitor) -> None:
-    visitor.open("?view=Matrix&model=decoder&layer=1&head=2")
-    page = visitor.page
-    recording = read_once("decoder").record(DEFAULT_TEXT)
-    n = len(recording.streams[0].tokens)
-    page.locator(CELLS).scroll_into_view_if_needed()
-    box = page.locator(CELLS).bounding_box()
-    for query, key in ((2, 5), (5, 2)):
-        page.mouse.move(
-            box["x"] + (key + 0.5) * box["width"] / n, box["y"] + (query + 0.5) * box["height"] / n
-        )
-        said = visitor.weight()
-        if key > query:
-            assert said == "not allowed: a later token"
-        else:
-            assert float(said) == pytest.approx(
-                float(recording.attention[0].pattern[1, 2, query, key]), abs=FOUR_DECIMALS
-            )
+    page = visitor.open("?view=Matrix&model=decoder&layer=1&head=2").page
+    attention = read_once("decoder").record(DEFAULT_TEXT).attention[0]
+    pattern, n = attention.pattern[1, 2], len(attention.allowed)
+    visitor.point_at(2, 5, pattern.shape)
+    assert visitor.weight() == "not allowed: a later token"
+    visitor.point_at(5, 2, pattern.shape)
+    assert float(visitor.weight()) == pytest.approx(float(pattern[5, 2]), abs=FOUR_DECIMALS)
     alpha = np.array(visitor.pixels(IMAGE)).reshape(n, n, 4)[..., 3]
-    np.testing.assert_array_equal(alpha > 0, recording.attention[0].allowed)
+    np.testing.assert_array_equal(alpha > 0, attention.allowed)
     thumb = page.locator(".cell .thumb").nth(8)
     box = thumb.bounding_box()
     thumb.hover(position={"x": 5.5 * box["width"] / n, "y": 2.5 * box["height"] / n})
@@ -118,30 +95,23 @@ def test_no_head_moves_while_the_pointer_goes_over_them(visitor: Visitor) -> Non
     assert [thumbs.nth(at).bounding_box() for at in (0, 24)] == before
 
 
-def test_keys_walk_the_rectangle_and_a_phone_holds_it(browser, server: str) -> None:
-    phone = Visitor(
-        browser, server, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
-    ).open("?view=Matrix&model=translator&attention=cross&layer=1&head=2")
-    assert phone.page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")
-    cross = read_once("translator").record(DEFAULT_TEXT).attention[2]
-    queries, keys = cross.allowed.shape
-    phone.page.get_by_role("button", name="Show matrix").tap()
-    phone.page.locator(CELLS).focus()
-    phone.page.keyboard.press("ArrowRight")
+def test_keys_walk_the_rectangle_and_a_phone_holds_it(phone: Visitor) -> None:
+    page = phone.open("?view=Matrix&model=translator&attention=cross&layer=1&head=2").page
+    pattern = read_once("translator").record(DEFAULT_TEXT).attention[2].pattern[1, 2]
+    queries, keys = pattern.shape
+    page.get_by_role("button", name="Show matrix").tap()
+    page.locator(CELLS).focus()
+    page.keyboard.press("ArrowRight")
     for key, times in (("ArrowDown", queries + 3), ("ArrowRight", keys + 3)):
         for _ in range(times):
-            phone.page.keyboard.press(key)
-    assert float(phone.weight()) == pytest.approx(
-        float(cross.pattern[1, 2, -1, -1]), abs=FOUR_DECIMALS
-    )
-    phone.page.keyboard.press("Enter")
-    phone.page.wait_for_url(f"**token={queries - 1}**")
-    phone.page.locator(f"{HEAD} .token").nth(queries).focus()
+            page.keyboard.press(key)
+    assert float(phone.weight()) == pytest.approx(float(pattern[-1, -1]), abs=FOUR_DECIMALS)
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**token={queries - 1}**")
+    page.locator(f"{HEAD} .token").nth(queries).focus()
     for key in ("ArrowRight", "ArrowRight", "Enter"):
-        phone.page.keyboard.press(key)
-    phone.page.wait_for_url("**source=2**")
-    assert not phone.errors
-    phone.leave()
+        page.keyboard.press(key)
+    page.wait_for_url("**source=2**")
 
 
 @needs_smollm2

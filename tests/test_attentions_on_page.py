@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from app_harness import choose_model, page_at, panels_on
+from app_harness import asked_of, choose_model, page_at, panels_on, told
 from conftest import AWKWARD
 from javascript import arrived, unfolded
 from streamlit.testing.v1 import AppTest
@@ -31,17 +31,11 @@ def shown_truly(app: AppTest, recording: Recording, attention: Attention) -> Non
     rows, columns = header["shape"][2:]
     cells = blocks["cells"].reshape(header["shape"])
     peak, fold = blocks["peak"].reshape(attention.pattern.shape[:2]), header["fold"]
-    for row, column in {
-        (0, 0),
-        (rows - 1, columns - 1),
-        (rows // 2, columns // 3),
-    }:
-        block = attention.pattern[
-            :, :, row * fold : (row + 1) * fold, column * fold : (column + 1) * fold
-        ].max(axis=(2, 3))
-        assert (
-            np.abs(peak * (cells[:, :, row, column] / 255) ** 2 - block) <= 0.004 * peak + 1e-7
-        ).all()
+    for row, column in {(0, 0), (rows - 1, columns - 1), (rows // 2, columns // 3)}:
+        at = (slice(one * fold, (one + 1) * fold) for one in (row, column))
+        block = attention.pattern[(..., *at)].max(axis=(2, 3))
+        drawn = peak * (cells[:, :, row, column] / 255) ** 2
+        assert (np.abs(drawn - block) <= 0.004 * peak + 1e-7).all()
     one, fine = sent(app, "head")
     weights = attention.pattern[tuple(one["at"])]
     values, unknown = arrived(fine, weights.shape)
@@ -50,14 +44,16 @@ def shown_truly(app: AppTest, recording: Recording, attention: Attention) -> Non
     np.testing.assert_array_equal(unfolded(blocks, weights.shape), attention.allowed)
     assert tuple(one["columns"]) == recording.stream(attention.key).tokens
     if attention.query == attention.key:
-        assert (
-            one["texts"] is None and tuple(one["rows"]) == recording.stream(attention.query).tokens
-        )
+        tokens = recording.stream(attention.query).tokens
+        assert one["texts"] is None and tuple(one["rows"]) == tokens
     else:
-        assert tuple(one["rows"][:-1]) == tuple(
-            f"→ {token}" for token in recording.stream("decoder").tokens[1:]
-        )
+        assert tuple(one["rows"][:-1]) == produced(recording)
         assert len(one["texts"]) == len(one["rows"]) == queries
+
+
+def produced(recording: Recording) -> tuple[str, ...]:
+    """The names of the rows between two texts: what each of them produces."""
+    return tuple(f"→ {token}" for token in recording.stream("decoder").tokens[1:])
 
 
 @pytest.mark.slow
@@ -71,7 +67,7 @@ def test_any_text_is_drawn_in_every_attention(text: str) -> None:
                 name = "" if attention is recording.attention[0] else attention.name
                 clean(app.segmented_control(key="attention shown").set_value(name).run())
             shown_truly(app, recording, attention)
-            assert not any("nan" in told.value.split() for told in app.caption)
+            assert "nan" not in told(app, "caption").split()
 
 
 @pytest.mark.slow
@@ -79,71 +75,50 @@ def test_the_last_row_is_named_after_what_the_model_would_say_next() -> None:
     app = clean(opened(model="translator", attention="cross", text=WORDS))
     recording = cache.record("translator", WORDS)
     logits = cache.logits(recording, "decoder", len(recording.stream("decoder").tokens) - 1)
-    assert (
-        sent(app, "head")[0]["rows"][-1]
-        == "→ " + models.handle("translator").labels([logits.argmax()])[0]
-    )
-    assert any("Rows are named after the token they produce" in told.value for told in app.caption)
+    (following,) = models.handle("translator").labels([logits.argmax()])
+    assert sent(app, "head")[0]["rows"][-1] == f"→ {following}"
+    assert "Rows are named after the token they produce" in told(app, "caption")
 
 
 @pytest.mark.slow
 def test_the_control_is_there_where_there_is_a_choice_and_says_who_looks_at_whom() -> None:
-    assert not [each for each in clean(opened()).segmented_control if each.key == "attention shown"]
+    decoder = clean(opened(model="decoder"))
+    assert not [each for each in decoder.segmented_control if each.key == "attention shown"]
+    assert "cannot attend to later tokens" in told(decoder, "caption")
     app = clean(opened(model="translator"))
-    assert app.segmented_control(key="attention shown").options == [
-        "Encoder self-attention",
-        "Decoder self-attention",
-        "Cross-attention",
-    ]
+    names = ["Encoder self-attention", "Decoder self-attention", "Cross-attention"]
+    assert app.segmented_control(key="attention shown").options == names
     for name, words in (
         ("", "Each source token attends to every source token"),
         ("decoder self", "cannot attend to later tokens"),
         ("cross", "The target attends to the source"),
     ):
-        assert any(
-            words in told.value
-            for told in app.segmented_control(key="attention shown").set_value(name).run().caption
-        )
-    assert any(
-        "cannot attend to later tokens" in told.value
-        for told in clean(opened(model="decoder")).caption
-    )
+        app.segmented_control(key="attention shown").set_value(name).run()
+        assert words in told(app, "caption")
 
 
 @pytest.mark.slow
 def test_the_address_carries_attention_and_side_and_refuses_what_is_not_there() -> None:
-    app = clean(opened(model="translator", attention="cross", source="2"))
-    header, _ = sent(app, "head")
-    assert header["selected"] == [-1, 2]
-    asked = {
-        name: values[0] if isinstance(values, list) else values
-        for name, values in app.query_params.items()
-    }
-    assert asked == {"model": "translator", "attention": "cross", "source": "2"}
-    row = sent(clean(opened(model="translator", attention="cross", token="1", source="2")), "head")[
-        0
-    ]
+    cross = {"model": "translator", "attention": "cross"}
+    app = clean(opened(**cross, source="2"))
+    assert sent(app, "head")[0]["selected"] == [-1, 2]
+    assert asked_of(app) == cross | {"source": "2"}
+    row = sent(clean(opened(**cross, token="1", source="2")), "head")[0]
     assert row["selected"] == [1, -1], "one thing is held, the row"
-    nothing_there = (
+    for refused in (
         {"model": "translator", "source": "2"},
         {"attention": "cross"},
         {"model": "translator", "attention": "<b>"},
-    )
-    for refused in (
-        *nothing_there,
-        {"model": "translator", "attention": "cross", "source": "9999"},
+        cross | {"source": "9999"},
     ):
-        app = clean(opened(**refused))
-        assert not {"source"} & set(app.query_params)
-        stays = app.query_params.get("attention", "")
-        stays = stays[0] if isinstance(stays, list) else stays
-        assert stays in ("", "decoder self", "cross"), "what is not there does not stay"
+        asked = asked_of(clean(opened(**refused)))
+        assert "source" not in asked, "what is not there does not stay"
+        assert asked.get("attention", "") in ("", "decoder self", "cross")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("tab", ["attention", "anatomy"])
-def test_an_attention_that_was_chosen_stays_when_the_whole_page_runs_again(tab: str) -> None:
-    app = clean(page_at(tab, model="translator"))
+def test_an_attention_that_was_chosen_stays_when_the_whole_page_runs_again() -> None:
+    app = clean(page_at("anatomy", model="translator"))
     picked = app.segmented_control(key="attention shown")
     other = next(name for name in ("", "cross") if name != picked.value)
     for name in (other, picked.value):
@@ -192,15 +167,13 @@ def test_another_attention_or_model_forgets_head_and_token() -> None:
     first = attention_panels.opening_finding(recording, recording.attention[1])
     header = sent(app, "head")[0]
     assert "source" not in app.query_params
-    assert (*header["at"], header["selected"][0]) == (*first.at, first.query), (
-        "another attention is opened on its own finding"
-    )
+    # Another attention is opened on its own finding.
+    assert (*header["at"], header["selected"][0]) == (*first.at, first.query)
     clean(choose_model(app, "copy"))
     recording = cache.record("copy", DEFAULT_TEXT)
     name = attention_panels.default_attention(recording)
-    first = attention_panels.opening_finding(
-        recording, next(one for one in recording.attention if one.name == name)
-    )
+    chosen = next(one for one in recording.attention if one.name == name)
+    first = attention_panels.opening_finding(recording, chosen)
     header = sent(app, "head")[0]
     assert app.query_params.get("attention", "") == name != "decoder self"
     assert tuple(header["at"]) == first.at
@@ -209,14 +182,13 @@ def test_another_attention_or_model_forgets_head_and_token() -> None:
 @pytest.mark.slow
 def test_in_a_long_text_the_held_column_travels_exactly() -> None:
     text = " ".join([WORDS] * 16)
-    app = clean(
-        opened(model="translator", attention="cross", source="30", layer="1", head="0", text=text)
-    )
+    chosen = {"layer": "1", "head": "0", "text": text}
+    app = clean(opened(model="translator", attention="cross", source="30", **chosen))
     attention = cache.record("translator", text).attention[2]
     header, blocks = sent(app, "head")
     if "exact" not in blocks:
         np.testing.assert_array_equal(blocks["column"], attention.pattern[1, 0, :, 30])
-    app = clean(opened(model="decoder", token="30", layer="1", head="0", text=text))
+    app = clean(opened(model="decoder", token="30", **chosen))
     header, blocks = sent(app, "head")
     pattern = cache.record("decoder", text).attention[0].pattern[1, 0]
     np.testing.assert_array_equal(blocks["row"], pattern[30])
@@ -227,49 +199,32 @@ def test_in_a_long_text_the_held_column_travels_exactly() -> None:
 
 @pytest.mark.slow
 def test_a_typed_target_is_read_said_and_can_be_dropped() -> None:
-    app = clean(
-        opened(model="translator", attention="cross", text=WORDS, target="Un chat <b> rouge.")
-    )
-    header, _ = sent(app, "head")
-    typed = cache.record("translator", WORDS, target="Un chat <b> rouge.")
-    assert tuple(header["rows"][:-1]) == tuple(
-        f"→ {token}" for token in typed.stream("decoder").tokens[1:]
-    )
+    target = "Un chat <b> rouge."
+    app = clean(opened(model="translator", attention="cross", text=WORDS, target=target))
+    typed = cache.record("translator", WORDS, target=target)
+    assert tuple(sent(app, "head")[0]["rows"][:-1]) == produced(typed)
     captions = next(each["caption"] for each in panels_on(app) if each["panel"].endswith("head"))
-    assert any("Un chat <b> rouge." in line for line in captions)
-    assert any("typed target" in line for line in captions)
+    assert target in " ".join(captions) and "typed target" in " ".join(captions)
     clean(app.button(key="drop target").click().run())
     own = cache.record("translator", WORDS)
-    header, _ = sent(app, "head")
-    assert tuple(header["rows"][:-1]) == tuple(
-        f"→ {token}" for token in own.stream("decoder").tokens[1:]
-    )
+    assert tuple(sent(app, "head")[0]["rows"][:-1]) == produced(own)
     assert "target" not in app.query_params
-    assert not any(
-        "own" in button.label
-        for button in clean(opened(model="decoder", text=WORDS, target="Un chat")).button
-    ), "a model without a target has none to drop"
+    decoder = clean(opened(model="decoder", text=WORDS, target="Un chat"))
+    assert not any("own" in button.label for button in decoder.button), "it has none to drop"
 
 
 @pytest.mark.slow
-def test_the_formula_of_a_held_column_is_its_strongest_cell() -> None:
-    app = clean(
-        opened(
-            model="translator",
-            attention="cross",
-            source="2",
-            layer="1",
-            head="2",
-            text=WORDS,
-            att_right="Open",
-        )
-    )
+def test_the_formula_is_that_of_the_held_row_or_of_the_strongest_cell_of_a_column() -> None:
+    def formula(**asked: str) -> str:
+        app = clean(opened(layer="1", head="2", att_right="Open", text=WORDS, **asked))
+        return next(each.value for each in app.markdown if "How this weight is" in each.value)
+
+    pattern = cache.record("encoder", WORDS).attention[0].pattern[1, 2]
+    row = formula(token="2")
+    assert "(token 2) →" in row and f"**{pattern[2].max():.3f}**" in row
     recording = cache.record("translator", WORDS)
     column = recording.attention[2].pattern[1, 2][:, 2]
-    told = next(each.value for each in app.markdown if "How this weight is computed" in each.value)
-    reads = recording.stream("decoder").tokens[column.argmax()]
-    assert (
-        f"**{column.max():.3f}**" in told
-        and f"row {column.argmax()} (reads **{literal(reads)}**" in told
-        and "(token 2)" in told
-    )
+    said = formula(model="translator", attention="cross", source="2")
+    reads = literal(recording.stream("decoder").tokens[column.argmax()])
+    assert f"**{column.max():.3f}**" in said and "(token 2)" in said
+    assert f"row {column.argmax()} (reads **{reads}**" in said

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
+from xml.etree import ElementTree
 
 import numpy as np
 from conftest import AWKWARD, HOSTILE, read_once
@@ -43,17 +43,23 @@ def test_a_sentence_is_drawn_goes_along_to_other_pages_and_asks_no_other_host(
     visitor.page.go_back()
     visitor.page.wait_for_url(lambda url: "/predict?" in url and "text=Ram" in url)
     assert visitor.page.locator("textarea").first.input_value() == TEXT
-    assert all(url.startswith((visitor.server, "data:", "blob:")) for url in visitor.requests), (
-        visitor.requests
-    )
+    own = (visitor.server, "data:", "blob:")
+    assert all(url.startswith(own) for url in visitor.requests), visitor.requests
 
 
-def test_click_opens_a_head_and_a_token_and_the_link_opens_the_same(
+def test_a_head_and_a_token_are_opened_sent_alone_and_opened_again_by_the_link(
     visitor: Visitor, browser, server: str
 ) -> None:
-    visitor.open("?view=Matrix", TEXT)
+    sizes: list[int] = []
+    hear = lambda socket: socket.on("framereceived", lambda frame: sizes.append(len(frame)))
+    visitor.page.on("websocket", hear)
+    visitor.open("?view=Matrix", " ".join(["the cat saw a dog near the old house and"] * 6))
+    n = len(visitor.tokens())
+    sizes.clear()
     visitor.page.locator(".cell").nth(11).click()
     visitor.page.wait_for_selector(".st-key-finding p:has-text('Layer 1, head 3')")
+    visitor.drawn()
+    assert 0 < sum(sizes) <= 30_000 + n * n, f"nothing of the grid: {sizes}"
     visitor.page.locator(".token").nth(3).click()
     visitor.page.wait_for_url("**token=3**")
     visitor.drawn()
@@ -64,37 +70,32 @@ def test_click_opens_a_head_and_a_token_and_the_link_opens_the_same(
     assert other.tokens() == visitor.tokens() and other.picture() == visitor.picture()
     other.page.mouse.move(5, 5)
     assert other.page.locator(HELD).evaluate(HELD_AT) == "3"
-    assert (
-        other.page.locator(".cell[aria-pressed=true]")
-        .get_attribute("aria-label")
-        .startswith("Layer 1, head 3")
-    )
+    pressed = other.page.locator(".cell[aria-pressed=true]")
+    assert pressed.get_attribute("aria-label").startswith("Layer 1, head 3")
     assert other.said() == says
     other.leave()
+
+
+# An attribute of what has the focus, in whatever shadow root.
+FOCUS = """name => { let one = document.activeElement;
+  while (one?.shadowRoot) one = one.shadowRoot.activeElement; return one?.getAttribute(name); }"""
 
 
 def test_keyboard_alone_reaches_and_opens_heads_and_tokens(visitor: Visitor) -> None:
     visitor.open("?view=Matrix&layer=0&head=0")
     page = visitor.page
-    focus = (
-        "() => { let a = document.activeElement; while (a?.shadowRoot) a = "
-        "a.shadowRoot.activeElement; return a?.getAttribute('class') }"
-    )
     # From the start of the page, past the places, and past the frame by a link that Tab shows.
     for _ in range(14):
         page.keyboard.press("Tab")
-        if page.evaluate(focus) == "skip":
+        if page.evaluate(FOCUS, "class") == "skip":
             page.keyboard.press("Enter")
             break
-    assert page.evaluate(focus) == "target button cell", "the first head within 15 presses"
+    assert page.evaluate(FOCUS, "class") == "target button cell", "the first head within 15 presses"
     for key in ("ArrowDown", "ArrowRight", "ArrowRight", "Enter"):
         page.keyboard.press(key)
     page.wait_for_selector(".st-key-finding p:has-text('Layer 1, head 2')")
     visitor.drawn()
-    focused = page.evaluate(
-        "() => { let a = document.activeElement; while (a?.shadowRoot) a = "
-        "a.shadowRoot.activeElement; return a?.getAttribute('aria-label') }"
-    )
+    focused = page.evaluate(FOCUS, "aria-label")
     assert focused.startswith("Layer 1, head 2"), "the grid keeps its place"
     page.locator(".token").first.focus()
     for key in ("ArrowRight", "ArrowRight", "Enter"):
@@ -150,21 +151,13 @@ def test_downloads_of_the_head_and_of_the_recording(visitor: Visitor) -> None:
         return visitor.export(name).read_bytes()
 
     svg = download(re.compile("^Layer 2, head 1.* as SVG$")).decode()
-    import xml.etree.ElementTree as tree
-
-    words = [
-        element.text for element in tree.fromstring(svg).iter() if element.tag.endswith("text")
-    ]
-    assert (
-        "<b>" not in svg.replace("&lt;b>", "")
-        and any("model encoder" in word for word in words)
-        and any("'dog'" in word for word in words)
-    )
+    words = [each.text for each in ElementTree.fromstring(svg).iter() if each.tag.endswith("text")]
+    assert "<b>" not in svg.replace("&lt;b>", "")
+    assert any("model encoder" in word for word in words) and any("'dog'" in one for one in words)
     png = download(re.compile("^Layer 2, head 1.* as PNG$"))
     assert png[:8] == b"\x89PNG\r\n\x1a\n" and int.from_bytes(png[16:20], "big") >= 1000
-    rows = list(
-        csv.reader(io.StringIO(download(re.compile("^Layer 2, head 1.* as CSV$")).decode()))
-    )
+    table = download(re.compile("^Layer 2, head 1.* as CSV$")).decode()
+    rows = list(csv.reader(io.StringIO(table)))
     first = np.array(rows[1][1:-1], dtype=np.float32)  # the last column tells what the file is
     np.testing.assert_array_equal(first, recording.attention[0].pattern[2, 1, 0])
     assert from_npz(download("All activations (NPZ)")) == recording
@@ -192,23 +185,7 @@ def test_views_scale_and_theme_repaint_the_same_selection(
         visitor.page.wait_for_selector(what)
         assert visitor.page.locator(HELD).evaluate(HELD_AT) == "4"
     dark = Visitor(browser, server, color_scheme="dark").open("?view=Matrix&layer=1&head=1&token=4")
-    assert sum(dark.pixels(IMAGE)) < sum(visitor.pixels(IMAGE)), (
-        "no attention is dark on a dark page and light on a light one"
-    )
+    # No attention is dark on a dark page and light on a light one.
+    assert sum(dark.pixels(IMAGE)) < sum(visitor.pixels(IMAGE))
     assert not dark.errors
     dark.leave()
-
-
-def test_opening_a_head_sends_the_head_and_nothing_of_the_grid(visitor: Visitor) -> None:
-    sizes: list[int] = []
-    visitor.page.on(
-        "websocket",
-        lambda socket: socket.on("framereceived", lambda frame: sizes.append(len(frame))),
-    )
-    visitor.open("?view=Matrix", " ".join(["the cat saw a dog near the old house and"] * 6))
-    n = len(visitor.tokens())
-    sizes.clear()
-    visitor.page.locator(".cell").nth(13).click()
-    visitor.page.wait_for_selector(".st-key-finding p:has-text('Layer 1, head 5')")
-    visitor.drawn()
-    assert 0 < sum(sizes) <= 30_000 + n * n, json.dumps(sizes)

@@ -36,17 +36,16 @@ def test_a_number_that_is_none_is_refused_before_it_breaks_the_browser() -> None
         codec.encode({"score": float("nan")}, {})
 
 
-@pytest.mark.parametrize("n", [1, 2, 16, 64, 88, 89, 200])
+@pytest.mark.parametrize("n", [1, 16, 88, 89, 200])
 def test_a_thumbnail_is_the_matrix(n: int) -> None:
     pattern = patterns(2, 3, n)
     cells, peak, fold = codec.thumbnails(pattern)
     shown = peak[..., None, None] * (cells / 255.0) ** 2
-    for row in range(cells.shape[2]):
-        for column in range(cells.shape[3]):
-            block = pattern[
-                :, :, row * fold : (row + 1) * fold, column * fold : (column + 1) * fold
-            ]
-            assert (np.abs(shown[:, :, row, column] - block.max(axis=(2, 3))) <= 0.004 * peak).all()
+    n_cells = cells.shape[2]
+    padded = np.zeros((2, 3, n_cells * fold, n_cells * fold), dtype=np.float32)
+    padded[..., :n, :n] = pattern
+    largest = padded.reshape(2, 3, n_cells, fold, n_cells, fold).max(axis=(3, 5))
+    assert (np.abs(shown - largest) <= 0.004 * peak[..., None, None]).all()
 
 
 def test_a_thin_diagonal_survives_folding() -> None:
@@ -55,16 +54,14 @@ def test_a_thin_diagonal_survives_folding() -> None:
     assert fold > 1 and (np.diagonal(cells[0, 0]) == 255).all()
 
 
-@pytest.mark.parametrize(
-    ("layers", "heads", "n"), [(6, 8, 64), (6, 8, 512), (12, 12, 88), (12, 12, 256), (12, 12, 512)]
-)
+@pytest.mark.parametrize(("layers", "heads", "n"), [(6, 8, 64), (12, 12, 88), (12, 12, 512)])
 def test_bytes_of_all_heads_stay_within_the_promise(layers: int, heads: int, n: int) -> None:
     cells, _, _ = codec.thumbnails(np.ones((layers, heads, n, n), dtype=np.float32) / n)
     assert cells[0, 0].nbytes <= 8_000 and cells.nbytes <= 1_100_000 - 30_000
 
 
 @pytest.mark.parametrize("sharpness", [0.02, 1.0, 50.0])
-@pytest.mark.parametrize("n", [5, 64, 68, 69, 118, 119, 200, 512])
+@pytest.mark.parametrize("n", [5, 68, 69, 118, 119, 512])
 def test_one_head_travels_as_exactly_as_it_says(n: int, sharpness: float) -> None:
     matrix = patterns(1, 1, n, sharpness)[0, 0]
     blocks = codec.fine(matrix)

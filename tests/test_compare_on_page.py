@@ -1,10 +1,7 @@
-"""The tab Compare: any two texts, every part of it, its panels' numbers, and one journey."""
+"""The tab Compare: any two texts, every part of it, and its panels' numbers."""
 
 from __future__ import annotations
 
-from urllib.parse import parse_qs, urlencode, urlparse
-
-import driver
 import numpy as np
 import pytest
 from app_harness import clean, page_at, panels_on, told
@@ -262,25 +259,3 @@ def test_swapped_sides_keep_their_names() -> None:
     next(each for each in app.button if each.label == "Swap A and B").click().run()
     assert not app.exception and app.text_input(key="other_text").label == "Text of A"
     assert app.text_input(key="other_text").value == "the dog sat"
-
-
-# ---- a journey ---------------------------------------------------------------
-
-
-@driver.browser_test
-def test_a_reader_opens_heads_by_keys_and_finds_the_nearest(visitor: driver.Visitor) -> None:
-    page = visitor.page
-    page.goto(f"{visitor.server}/compare?{urlencode({'text': TEXT, 'other_pair': '0.0'})}")
-    page.get_by_text("A, L0 H0").first.wait_for()
-    cells = page.locator(".panel .cells").first
-    cells.focus()
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("ArrowRight")
-    page.keyboard.press("Enter")
-    page.wait_for_url("**layer=1**head=1**")
-    page.get_by_text("A, L1 H1").first.wait_for()
-    assert "other_pair" not in page.url
-    page.get_by_text("Nearest heads", exact=True).click()
-    page.get_by_text("Nearest heads of A and B").wait_for()
-    page.wait_for_url("**other_view=Nearest**")
-    assert parse_qs(urlparse(page.url).query)["layer"] == ["1"]

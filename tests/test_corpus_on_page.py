@@ -4,7 +4,7 @@ stopped and resumed."""
 from __future__ import annotations
 
 import pytest
-from app_harness import clean, page_at, panels_on
+from app_harness import asked_of, clean, page_at, panels_on, told
 from streamlit.testing.v1 import AppTest
 
 pytestmark = pytest.mark.slow
@@ -43,7 +43,7 @@ def test_the_examples_are_read_when_the_tab_is_opened() -> None:
     patterns, highest, distances = panels_on(clean(app))
     assert "induction" in highest["title"]
     assert "after its previous occurrence" in patterns["figures"][0]["note"]
-    assert dict(app.query_params)["many_by"] in ("induction", ["induction"])
+    assert asked_of(app)["many_by"] == "induction"
 
 
 def test_a_column_of_a_table_is_read_when_it_is_chosen() -> None:
@@ -54,21 +54,19 @@ def test_a_column_of_a_table_is_read_when_it_is_chosen() -> None:
     typed(app, "id,sentence", '1,"The cat, a dog sat."', "2,", "3,It was so tired.")
     assert app.selectbox(key="many column").value == "", "what was typed is read as it is"
     app.selectbox(key="many column").set_value("sentence").run()
-    assert any("first row contains the column names" in each.value for each in app.caption)
+    assert "first row contains the column names" in told(app, "caption")
     assert set(listed(finished(app))) == {"The cat, a dog sat.", "It was so tired."}
 
 
 def test_a_link_opens_the_own_sentences_and_reads_them() -> None:
     app = typed(page_at("sentences"), "id,sentence", "1,\"A <b>cat</b> sat & 'slept'.\"", "2,猫 🐈")
     app.selectbox(key="many column").set_value("sentence").run()
-    link = {name: "".join(value) for name, value in app.query_params.items() if name != "tab"}
+    link = asked_of(app)
     assert link["many_column"] == "sentence"
     other = finished(page_at("sentences", **link), go=False)
     assert set(listed(other)) == {"A <b>cat</b> sat & 'slept'.", "猫 🐈"}
     assert other.text_area(key="many text").value == app.text_area(key="many text").value
-    assert {name: "".join(value) for name, value in other.query_params.items()} == link | {
-        "tab": "sentences"
-    }
+    assert asked_of(other) == link
     typed(other, *LINES)
     assert "many_column" not in other.query_params, "another text has no such column"
 
@@ -80,9 +78,8 @@ def test_another_attention_is_there_at_once_and_the_link_says_which() -> None:
     app = finished(app, go=False)
     assert "+10 %" in panels_on(app)[2]["figures"][0]["columns"]
     assert app.session_state["attention"] == "cross"
-    assert not [
-        each for each in page_at("sentences").segmented_control if each.label == "Attention"
-    ]
+    controls = page_at("sentences").segmented_control
+    assert not [each for each in controls if each.label == "Attention"]
 
 
 def test_a_long_reading_is_cancelled_loses_nothing_and_goes_on() -> None:

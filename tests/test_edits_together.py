@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from itertools import combinations
 
 import numpy as np
 import pytest
@@ -96,8 +95,9 @@ def test_what_is_not_there_cannot_be_moved_and_can_be_taken_away_once_more() -> 
 def test_any_edits_go_together(
     small_handle: own_model.OwnModel, small_decoder: own_model.OwnModel, many: int
 ) -> None:
-    drawn = list(combinations(EVERY, many))[:: max(1, len(list(combinations(EVERY, many))) // 25)]
-    for asked in drawn:
+    draw = np.random.default_rng(many)
+    for _ in range(25):
+        asked = tuple(EVERY[at] for at in sorted(draw.permutation(len(EVERY))[:many]))
         for handle, more in ((small_handle, WithMask()), (small_decoder, WithoutMask())):
             recording = recorded(handle, *asked, more)
             assert recording.edits == (*asked, more) and np.isfinite(last(recording)).all()
@@ -125,21 +125,13 @@ def test_numbers_that_overflow_are_named(small_decoder: own_model.OwnModel) -> N
 @pytest.mark.parametrize(
     "asked, why",
     [
-        (ScaledBy(0.0), "above 0"),
-        (ScaledBy(float("nan")), "above 0"),
-        (ScaledBy(-0.0), "above 0"),
-        (ScaledBy(float("inf")), "between 3e-39 and 3e"),
+        *((ScaledBy(each), "above 0") for each in (-0.0, float("nan"))),
+        *((ScaledBy(each), "between 3e-39 and 3e") for each in (float("inf"), 2.9e-39, 5e-324)),
         (ScaledBy(10**400), "more than 18 digits"),
-        (ScaledBy(1e39), "between"),
-        *((ScaledBy(each), "between") for each in (2.9e-39, 1e-42, 5e-324)),
-        (ScaledBy("2"), "divisor must be a number"),
-        (ScaledBy(True), "divisor must be a number"),
+        *((ScaledBy(each), "divisor must be a number") for each in ("2", True)),
         (ZeroHead(0, 1.0), "head must be a whole number, not 1.0"),
         (ZeroHead(0, None), "head must be a whole number"),
-        (ZeroHead(10**400, 0), "more than 18 digits"),
         (WithoutNorm(float("nan")), "layer must be a whole number"),
-        (ShiftPositions(1e-42), "by must be a whole number"),
-        (edits.ShuffleTokens(1.5), "seed must be a whole number"),
         (PatchSite(OTHER, "embed", -0.0), "token must be a whole number"),
         (OtherPositions(2), "to must be a word"),
         (ShiftPositions(-1), "onwards"),
@@ -157,8 +149,7 @@ def test_numbers_that_overflow_are_named(small_decoder: own_model.OwnModel) -> N
         (PatchSite(OTHER, "9.lunch"), "no site .9.lunch.; stream"),
         (WithMask(), "decoder"),
         (edits.HideToken(1), "masked words"),
-        (PatchSite(OTHER, "embed", -1), "tokens 0 to"),
-        (PatchSite(OTHER, "embed", 40), "tokens 0 to"),
+        *((PatchSite(OTHER, "embed", token), "tokens 0 to") for token in (-1, 40)),
     ],
 )
 def test_what_cannot_be_done_is_said(
@@ -188,14 +179,8 @@ def test_two_people_with_different_edits_get_their_own_pictures(
 ) -> None:
     """One model, many threads at once, each with its own switches: every recording is the one that
     its edits make alone."""
-    asked = [
-        (),
-        (ZeroHead(1, 2),),
-        (WithoutScale(),),
-        (WithoutPositions(), UniformHead(0, 1)),
-        (MoveNorm("pre"),),
-        (PatchHead(OTHER, 1, 3),),
-    ]
+    asked = [(), (ZeroHead(1, 2),), (WithoutPositions(), UniformHead(0, 1))]
+    asked += [(WithoutScale(),), (MoveNorm("pre"),), (PatchHead(OTHER, 1, 3),)]
     alone = [recorded(small_handle, *each) for each in asked]
     with ThreadPoolExecutor(6) as threads:
         together = list(
@@ -225,17 +210,7 @@ def test_edits_come_back_from_a_line_and_from_json() -> None:
 
 
 @pytest.mark.parametrize(
-    "line",
-    [
-        "Lunch",
-        "ZeroHead",
-        "ZeroHead:a:b",
-        "ZeroHead:1:2:self:4",
-        "ScaledBy:",
-        ",",
-        "WithoutScale:x",
-        "<b>",
-    ],
+    "line", ["Lunch", "ZeroHead", "ZeroHead:a:b", "ZeroHead:1:2:self:4", "ScaledBy:", ",", "<b>"]
 )
 def test_a_line_that_is_none_is_refused(line: str) -> None:
     with pytest.raises(ValueError):
@@ -244,15 +219,12 @@ def test_a_line_that_is_none_is_refused(line: str) -> None:
 
 def test_a_block_of_heads_is_one_word_of_an_address_and_one_of_a_caption() -> None:
     every = tuple(UniformHead(layer, head) for layer in range(4) for head in range(8))
-    assert (
-        edits.to_line(every) == "UniformHead:0-3:0-7:self"
-        and edits.from_line(edits.to_line(every)) == every
-    )
+    assert edits.to_line(every) == "UniformHead:0-3:0-7:self"
+    assert edits.from_line(edits.to_line(every)) == every
     assert edits.describe(every) == "each of heads 0 to 7 of layers 0 to 3 with uniform attention"
     mixed = (WithoutScale(), *every[3:13], ZeroHead(0, 1), ZeroHead(0, 2, "cross"), every[31])
-    assert edits.from_line(edits.to_line(mixed)) == mixed and len(
-        edits.to_line(mixed).split(",")
-    ) < len(mixed)
+    assert edits.from_line(edits.to_line(mixed)) == mixed
+    assert edits.to_line(mixed).count(",") < len(mixed) - 1
     # What older links say, an edit a word, is read as before.
     line = ",".join(f"ZeroHead:{layer}:{head}:self" for layer in (0, 1) for head in (2, 3))
     assert edits.from_line(line) == edits.from_line("ZeroHead:0-1:2-3:self")

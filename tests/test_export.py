@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from base64 import b64decode
 from dataclasses import replace
-from functools import cache
 from html import unescape
 from urllib.parse import parse_qsl, urlsplit
 
@@ -20,20 +19,15 @@ from explorer.html_export import import_map
 from explorer.state import places
 from explorer.text.markdown_escape import literal, plain
 from models.edits import ZeroHead, describe, to_line
-from models.own_model import OwnModel, handle_of
+from models.own_model import handle_of
 from models.recording import Attention, Recording
-from models.tokenizer import CAUSAL_LM_SPECIALS, Tokenizer
-from models.transformer import Encoder, EncoderDecoder, Transformer
+from models.tokenizer import Tokenizer
+from models.transformer import Encoder
 
 HOSTILE = (
     "</script><script>document.title='owned'</script> <!-- <b onclick=x>it</b> \u2028 & \" ' "
     "\x01 was tired שלום **x** https://example.org"
 )
-
-
-@pytest.fixture(scope="module")
-def encoder() -> OwnModel:
-    return read_once("encoder")
 
 
 def test_the_code_of_a_file_is_whole_and_asks_for_no_other_file() -> None:
@@ -60,18 +54,31 @@ def test_a_sentence_without_its_marks_has_the_words_as_they_were_typed(text: str
     assert bare == f"{once} looks at {once}"
 
 
-def test_a_file_says_what_it_is(encoder: OwnModel) -> None:
-    recording = encoder.record(HOSTILE, (ZeroHead(1, 2),))
-    made = export.page(
-        recording, model=encoder, link="https://lab.example/headlight/", layer=1, head=2
-    )
+@pytest.mark.parametrize("view", export.VIEWS)
+def test_every_file_says_what_it_is_of_and_leads_back(view: str) -> None:
+    """Model, the weights' hash, text, edits and the way back."""
+    handle, edits = read_once("encoder"), (ZeroHead(1, 2, "self"),)
+    recording = handle.record(HOSTILE, edits)
+    made = export.page(recording, view, model=handle, link="https://lab.example/h")
     assert made.count("<script") == 3 and "owned" not in re.sub(r"<footer>.*", "", made, flags=re.S)
     foot = unescape(re.search(r"<footer>(.*)</footer>", made, re.S)[1])
-    for said in ("model encoder", encoder.card.fingerprint, str(ZeroHead(1, 2)), "was tired"):
-        assert said in foot
-    link = unescape(re.search(r'<a href="([^"]+)"', made)[1])
-    assert link.startswith("https://lab.example/headlight/?") and "layer=1&head=2" in link
-    assert "edits=" in link
+    (headline,) = re.findall(r"<p dir=auto>(Headlight · .*?)</p>", foot)
+    name, hash_of = handle.card.name, handle.card.fingerprint
+    assert f"model {name} (" in headline and f"weights {hash_of})" in headline
+    assert headline.endswith(f"edits: {describe(edits)}") and "was tired" in foot
+    where = urlsplit(unescape(re.search(r'<a href="([^"]+)"', made)[1]))
+    assert (where.scheme, where.netloc) == ("https", "lab.example")
+    query = dict(parse_qsl(where.query))
+    tab = places.tab_of(where.path.removeprefix("/h/") or "attention", query)
+    assert tab == "heads" and query.get("model", "encoder") == name
+    assert query["text"] == recording.text and query["edits"] == to_line(edits)
+
+
+def test_a_file_links_to_no_script_and_refuses_what_is_not_there() -> None:
+    encoder = read_once("encoder")
+    recording = encoder.record(HOSTILE)
+    made = export.page(recording, model=encoder, link="https://lab.example/h/", layer=1, head=2)
+    assert "layer=1&head=2" in unescape(re.search(r'<a href="([^"]+)"', made)[1])
     assert "<a " not in export.page(recording, model=encoder, link="javascript:alert(1)")
     with pytest.raises(ValueError, match="no view is called 'nothing'"):
         export.page(recording, "nothing", model=encoder)
@@ -79,52 +86,10 @@ def test_a_file_says_what_it_is(encoder: OwnModel) -> None:
         export.page(recording, model=encoder, layer=9)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("view", export.VIEWS)
-def test_every_file_says_what_it_is_of_and_leads_back(view: str) -> None:
-    """Model, the weights' hash, text, edits and the way back."""
-    handle = read_once("encoder")
-    edits, text = (ZeroHead(1, 2, "self"),), "The red car & the <i>cat</i>."
-    a = handle.record(text, edits)
-    made = export.page(a, view, model=handle, link="https://lab.example/h")
-    foot = unescape(re.search(r"<footer>(.*)</footer>", made, re.S)[1])
-    (headline,) = re.findall(r"<p dir=auto>(Headlight · .*?)</p>", foot)
-    name, hash_of = handle.card.name, handle.card.fingerprint
-    assert f"model {name} (" in headline and f"weights {hash_of})" in headline
-    assert headline.endswith(f"edits: {describe(edits)}") and text in foot
-    where = urlsplit(unescape(re.search(r'<a href="([^"]+)"', made)[1]))
-    assert (where.scheme, where.netloc) == ("https", "lab.example")
-    query = dict(parse_qsl(where.query))
-    tab = places.tab_of(where.path.removeprefix("/h/") or "attention", query)
-    assert tab == "heads"
-    assert query["text"] == text and query.get("model", "encoder") == name
-    assert query["edits"] == to_line(edits)
-
-
-# layers x heads, tokens, and the most bytes of a file with all of them
-SIZED = [(6, 8, 30, 2_000_000), (12, 12, 128, 6_000_000)]
-
-
-@cache
-def noisy(
-    kind: type[Transformer], layers: int, heads: int, tokens: int
-) -> tuple[OwnModel, Recording]:
-    """A model with random weights that reads as many tokens, and what it recorded with rows of
-    noise for its attention: hardly any rows are less alike, or take more bytes."""
-    torch.manual_seed(0)
-    config = replace(SMALL, d_model=4 * heads, n_layer=layers, n_head=heads, n_positions=tokens)
-    two = kind is EncoderDecoder
-    tokenizer = Tokenizer.train(TEXTS, SMALL.n_vocab, *((CAUSAL_LM_SPECIALS,) if two else ()))
-    handle = handle_of(sharpened(kind(config)), tokenizer, "wide", "random", "fp32")
-    text = TEXTS[0] * 20  # read up to what the model takes
-    recording = handle.record(text, target=text if two else None)
-    return handle, of_noise(recording, 0)
-
-
-def of_noise(recording: Recording, seed: int) -> Recording:
+def of_noise(recording: Recording) -> Recording:
     """The recording with other rows of attention: a Dirichlet's, which it spreads over bytes of
-    every size."""
-    drawn = np.random.default_rng(seed)
+    every size. Hardly any rows are less alike, or take more bytes."""
+    drawn = np.random.default_rng(0)
 
     def rows(attention: Attention) -> Attention:
         made = drawn.gamma(0.3, size=attention.pattern.shape) * attention.allowed
@@ -134,9 +99,15 @@ def of_noise(recording: Recording, seed: int) -> Recording:
     return replace(recording, attention=tuple(map(rows, recording.attention)))
 
 
-@pytest.mark.parametrize("view", export.VIEWS)
-@pytest.mark.parametrize(("layers", "heads", "tokens", "most"), SIZED)
-def test_files_are_small(view: str, layers: int, heads: int, tokens: int, most: int) -> None:
-    handle, recording = noisy(Encoder, layers, heads, tokens)
+@pytest.mark.parametrize(
+    ("layers", "heads", "tokens", "most"), [(6, 8, 30, 2_000_000), (12, 12, 128, 6_000_000)]
+)
+def test_files_are_small(layers: int, heads: int, tokens: int, most: int) -> None:
+    torch.manual_seed(0)
+    config = replace(SMALL, d_model=4 * heads, n_layer=layers, n_head=heads, n_positions=tokens)
+    tokenizer = Tokenizer.train(TEXTS, SMALL.n_vocab)
+    handle = handle_of(sharpened(Encoder(config)), tokenizer, "wide", "random", "fp32")
+    recording = of_noise(handle.record(TEXTS[0] * 20))  # read up to what the model takes
     assert recording.attention[-1].pattern.shape == (layers, heads, tokens, tokens)
-    assert len(export.page(recording, view, model=handle)) < most
+    for view in export.VIEWS:
+        assert len(export.page(recording, view, model=handle)) < most

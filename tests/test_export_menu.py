@@ -8,7 +8,7 @@ from pathlib import Path
 
 import driver
 import pytest
-from app_harness import TABS, page_at
+from app_harness import page_at, told
 from streamlit.testing.v1 import AppTest
 
 from explorer.panels import attention
@@ -17,32 +17,9 @@ from explorer.state.cache import Run
 from explorer.views.training import training_code
 from models.training_plan import Progress, TrainingPlan
 
-ROOT = Path(__file__).resolve().parent.parent
 TEXT = 'The cat\'s "mat" </script> sat\\n on it.'
-# Tabs of panels have files of their own, see test_panels.py.
-OF_PANELS = (
-    "heads",
-    "weight",
-    "aggregated",
-    "circuits",
-    "sentences",
-    "concepts",
-    "diagram",
-    "word",
-    "generate",
-    "lens",
-    "attribution",
-    "positions",
-    "residual",
-    "embeddings",
-    "translate",
-    "compare",
-    "edit",
-    "patching",
-    "checkpoints",
-    "twins",
-    "claims",
-)
+# Tabs without panels; those of panels have files of their own, see test_panels.py.
+BARE = ("live", "tour", "classroom")
 
 
 def opened(page: str, **asked: str) -> AppTest:
@@ -53,7 +30,7 @@ def opened(page: str, **asked: str) -> AppTest:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", [each for each in TABS if each not in OF_PANELS])
+@pytest.mark.parametrize("page", BARE)
 def test_a_page_without_panels_gives_all_heads(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -74,7 +51,7 @@ def test_a_page_without_panels_gives_all_heads(
 def test_a_layer_that_is_not_there_is_a_sentence_in_the_menu() -> None:
     app = opened("tour", layer="99", head="0")
     assert not app.exception
-    assert any("There is no layer 99" in each.value for each in app.info)
+    assert "There is no layer 99" in told(app, "info")
 
 
 def test_whatever_was_typed_is_a_string_in_the_lines() -> None:
@@ -92,8 +69,7 @@ def test_whatever_was_typed_is_a_string_in_the_lines() -> None:
         assert "\u2028" not in lines
 
 
-@pytest.mark.browser
-@pytest.mark.slow
+@driver.browser_test
 def test_the_menu_in_the_browser(visitor: driver.Visitor, tmp_path: Path) -> None:
     page = visitor.open("?layer=1&head=5").page
     file = visitor.export("One HTML file")

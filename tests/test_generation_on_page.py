@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from app_harness import panels_on
+from app_harness import asked_of, panels_on
 from conftest import typed
 from prediction_oracle import (
     OPENS,
-    asked_of,
     bars_of,
     check_choices,
     clean,
@@ -36,11 +35,12 @@ PROMPT = (
 
 
 slow = pytest.mark.slow
+DECODER = {"text": PROMPT, "model": "decoder", "temperature": "0"}
 
 
 @slow
 def test_greedy_steps_are_those_of_full_passes_and_back_takes_them_back() -> None:
-    app = opened("generate", text=PROMPT, model="decoder", temperature="0")
+    app = opened("generate", **DECODER)
     ids = prompt_ids(PROMPT)
     ahead = panels_on(app)[0]["finding"]
     for n in range(5):
@@ -88,7 +88,7 @@ def test_the_same_seed_writes_the_same_words_and_a_slider_loses_none() -> None:
 
 @slow
 def test_a_token_chosen_by_hand_is_written_and_reading_goes_on_from_it() -> None:
-    app = opened("generate", text=PROMPT, model="decoder", temperature="0")
+    app = opened("generate", **DECODER)
     chosen = int(bars_of(app)[4]["key"])
     again = opened("generate", **asked_of(app), said=str(chosen))
     assert len(row_of(again)["marked"]) == 1 and row_of(again)["texts"][-1].endswith(" #5")
@@ -149,11 +149,8 @@ def test_what_cannot_be_generated_is_refused_in_a_sentence() -> None:
 def test_writing_ends_at_the_end_sign_and_at_the_models_length() -> None:
     eos = models.handle("decoder").tokenizer.eos
     app = opened("generate", text=PROMPT, model="decoder", said=f"40.{eos}.50")
-    assert (
-        said(app) == [40, eos]
-        and app.button(key="write one").disabled
-        and app.button(key="write on").disabled
-    )
+    assert said(app) == [40, eos]
+    assert app.button(key="write one").disabled and app.button(key="write on").disabled
     assert "the model ends the text" in panels_on(app)[0]["finding"]
     press(app, "take back")
     assert not app.button(key="write one").disabled
@@ -172,7 +169,7 @@ def test_writing_ends_at_the_end_sign_and_at_the_models_length() -> None:
 
 @slow
 def test_what_was_written_becomes_the_text_and_another_text_forgets_it() -> None:
-    app = opened("generate", text=PROMPT, model="decoder", temperature="0")
+    app = opened("generate", **DECODER)
     for _ in range(2):
         press(app, "write one")
     ids = prompt_ids(PROMPT) + said(app)

@@ -18,16 +18,8 @@ from explorer.components import bundle
 COMPONENTS = Path(bundle.__file__).parent
 MODULES = sorted(COMPONENTS.glob("*.js"))
 LAYER = {
-    "axis",
-    "bus",
-    "matrix_canvas",
-    "keys",
-    "mount",
-    "number_format",
-    "svg_export",
-    "theme",
-    "tokens",
-    "codec",
+    *("axis", "bus", "matrix_canvas", "keys", "mount", "number_format", "svg_export", "theme"),
+    *("tokens", "codec"),
 }
 # What stands in one module and in no other: exports of files, mounting, colour scales, rasters,
 # news, formats of numbers.
@@ -50,23 +42,23 @@ NEVER = (
 )
 
 
-@pytest.mark.parametrize("pattern", ONLY)
-def test_each_thing_stands_in_its_own_module(pattern: str) -> None:
-    found = {module.stem for module in MODULES if re.search(pattern, module.read_text("utf-8"))}
-    assert found and found <= ONLY[pattern], (
-        f"{pattern} also in {', '.join(sorted(found - ONLY[pattern]))}"
-    )
+def test_each_thing_stands_in_its_own_module() -> None:
+    texts = {module.stem: module.read_text("utf-8") for module in MODULES}
+    for pattern, homes in ONLY.items():
+        found = {name for name, text in texts.items() if re.search(pattern, text)}
+        assert found and found <= homes, f"{pattern} also in {', '.join(sorted(found - homes))}"
 
 
-@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.stem)
-def test_a_module_is_short_typed_and_says_what_it_is(module: Path) -> None:
-    text = module.read_text("utf-8")
-    lines = text.splitlines()
-    assert lines[0] == "// @ts-check" and lines[1].startswith("// ")
-    assert len(lines) <= 800, f"{len(lines)} lines"
-    assert not re.search(NEVER, text), "markup from text, or another host"
-    for name in re.findall(r'from "([^"]+)"', text):
-        assert name.startswith("./") and name[2:] in bundle.modules(), name
+def test_modules_are_short_typed_and_say_what_they_are() -> None:
+    for module in MODULES:
+        text = module.read_text("utf-8")
+        lines = text.splitlines()
+        assert lines[0] == "// @ts-check" and lines[1].startswith("// "), module.stem
+        assert len(lines) <= 800, f"{module.stem}: {len(lines)} lines"
+        never = re.search(NEVER, text)
+        assert not never, f"{module.stem}: markup from text, or another host: {never}"
+        for name in re.findall(r'from "([^"]+)"', text):
+            assert name.startswith("./") and name[2:] in bundle.modules(), (module.stem, name)
 
 
 def test_every_picture_that_is_handed_out_is_a_sheet() -> None:
@@ -112,12 +104,8 @@ def test_golden_files_are_what_wire_writes() -> None:
 
 @needs_node
 def test_units_of_the_browser_code(tmp_path: Path) -> None:
-    done = run(
-        "node",
-        "--test",
-        "--test-reporter=tap",
-        env={**os.environ, "MODULES": str(served(tmp_path))},
-    )
+    env = {**os.environ, "MODULES": str(served(tmp_path))}
+    done = run("node", "--test", "--test-reporter=tap", env=env)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
     assert int(re.search(r"# pass (\d+)", done.stdout)[1]) >= 20
 
@@ -132,9 +120,6 @@ def test_types_of_the_browser_code() -> None:
 @needs_node
 @pytest.mark.slow
 def test_the_browser_code_is_formatted() -> None:
-    done = run(
-        str(tools() / "prettier"), "--check", "--print-width", "100", *map(str, MODULES), "*.js"
-    )
-    assert done.returncode == 0, (
-        f"prettier --print-width 100 --write\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
-    )
+    check = (str(tools() / "prettier"), "--check", "--print-width", "100")
+    done = run(*check, *map(str, MODULES), "*.js")
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from app_harness import clean, page_at, panels_on
+from app_harness import clean, page_at, panels_on, told
 from conftest import read_once
 from streamlit.testing.v1 import AppTest
 from tolerances import TOTAL
 
 from explorer.analysis import head_naming, logit_lens
+from explorer.panels import attribution
 from explorer.panels import logit_lens as lens_panels
-from explorer.state import cache, models
+from explorer.state import cache
 from explorer.state.cache import Run
 from models import smollm2
 from models.own_model import OwnModel
@@ -42,37 +42,31 @@ def words_of(target: str | None) -> list[str]:
 def test_words_typed_for_the_decoder_are_what_is_read_and_are_named() -> None:
     app = opened(model="translator", text="The dog is big.", target="Le chien")
     assert columns_on(app) == words_of("Le chien")
-    assert any("your text from the tab Translate, “Le chien”" in each.value for each in app.info)
+    assert "your text from the tab Translate, “Le chien”" in told(app, "info")
     clean(app.button(key="drop target").click().run())
-    assert columns_on(app) == words_of(None)
-    assert not any("your text from" in each.value for each in app.info)
-    app = opened(model="translator", target="la rue " * 300)
-    assert any("Your text has" in each.value for each in app.warning)
+    assert columns_on(app) == words_of(None) and "your text from" not in told(app, "info")
+    long = told(opened(model="translator", target="la rue " * 300), "warning")
+    assert "Your text has" in long and "The field keeps them." in long
 
 
 def test_a_lens_weighs_what_its_arrays_weigh() -> None:
     recording = cache.record("decoder", "Plants eat animals, and animals eat plants")
     found = cache.lens(recording, "decoder")
-    weights = [weight for key, (value, weight) in cache._cache.entries.items() if value is found]
-    arrays = (
-        found.top_ids,
-        found.top_logprobs,
-        found.final_id,
-        found.rank,
-        found.logprob,
-        found.kl,
-    )
-    assert 0 <= weights[0] - sum(each.nbytes for each in arrays) < 5_000  # labels and the like
+    (weight,) = [weight for value, weight in cache._cache.entries.values() if value is found]
+    arrays = [each for each in vars(found).values() if isinstance(each, np.ndarray)]
+    assert len(arrays) == 6
+    assert 0 <= weight - sum(each.nbytes for each in arrays) < 5_000  # labels and the like
 
 
 @pytest.mark.slow
 def test_a_model_that_says_no_words_is_told_and_another_shown() -> None:
     app = opened("word", model="minilm", text="Apples fall.")
-    assert any(
-        "minilm has no readout" in each.value and "this page shows **encoder**" in each.value
-        for each in app.caption
-    )
+    notes = told(app, "caption")
+    assert "minilm has no readout" in notes and "this page shows **encoder**" in notes
     assert app.session_state["model"] == "encoder" and panels_on(app)
+
+
+POST = "a LayerNorm follows every sub-layer"
 
 
 @pytest.mark.slow
@@ -80,72 +74,20 @@ def test_a_model_that_says_no_words_is_told_and_another_shown() -> None:
     "model, state, parts",
     [
         ("induction-no-norm", "This model has no LayerNorm", "There is no LayerNorm on the way"),
-        (
-            "induction-no-residual",
-            "a LayerNorm follows every sub-layer",
-            "only the last sub-layer and the biases",
-        ),
-        (
-            "induction-no-positions",
-            "a LayerNorm follows every sub-layer",
-            "the sum of what every part wrote",
-        ),
+        ("induction-no-residual", POST, "only the last sub-layer and the biases"),
         ("grammar", "This model is pre-LN", "passes 1 LayerNorm."),
     ],
 )
 def test_every_arrangement_is_read_and_said_as_it_is(
     model: str, state: str, parts: str, gpt2_on_pages: OwnModel
 ) -> None:
-    app = opened(model=model, text="b a c d b")
-    recording = cache.record(model, "b a c d b")
-    said = " ".join(panels_on(app)[0]["details"])
-    app = opened("attribution", model=model, text="b a c d b")
-    said += " ".join(panels_on(app)[0]["details"])
+    run = Run(model, "b a c d b")
+    lens, logit = lens_panels.lens(run), attribution.logit(run)
+    said = " ".join((*lens.details, *logit.details))
     assert state in said and parts in said
-    found = cache.lens(recording, "decoder")
-    taken = cache.attribution(
-        recording, "decoder", len(recording.streams[0].tokens) - 1, int(found.final_id[-1])
-    )
-    assert logit_lens.parts_sum(taken) == pytest.approx(taken.logit, abs=TOTAL)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("family, name", [("llama", "grammar"), ("bert", "grammar-masked")])
-def test_a_model_in_its_own_code_shows_what_it_has_on_every_page(
-    family: str,
-    name: str,
-    tiny_folder: Callable[[str], Path],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    from models.pretrained.hf_model import load
-
-    monkeypatch.setitem(models._handles, name, load(str(tiny_folder(family)), name=name))
-    asked = {
-        "word": [{}],
-        "lens": [{}],
-        "attribution": [{}],
-        "translation": [{}],
-        "embeddings": [{}, {"sums": "Sums"}],
-        "residual": [{"flow": flow} for flow in ("Writes", "LayerNorm", "Heads", "Gradient")],
-        "positions": [
-            {"ask": ask} for ask in ("Waves", "Distance", "Shift", "Sentence", "Order", "Adding")
-        ],
-    }
-    said = ""
-    for page, choices in asked.items():
-        for choice in choices:
-            app = clean(page_at(page, model=name, text="the cat sat", **choice))
-            said += " ".join(each.value for each in (*app.markdown, *app.info))
-            said += " ".join(
-                line
-                for header in panels_on(app)
-                for line in (header["finding"], *header["details"])
-            )
-    assert "in its own code" in said
-    assert "is no sum of parts" not in said and "parts add up to" in said
-    assert ("of the squared changes" in said) == (family == "bert")
-    assert "It is taken once, as the model is" in said and "Nothing can be written" not in said
-    assert ("rotates queries and keys by their positions" in said) == (family == "llama")
+    *groups, total = logit.figures[0].rows
+    ends = sum(row.values[0] for row in groups)
+    assert ends == pytest.approx(total.values[0], abs=TOTAL)
 
 
 def test_a_decoders_head_is_called_in_the_words_of_the_attention_page() -> None:
@@ -167,11 +109,8 @@ def test_the_same_words_split_otherwise_are_another_cause() -> None:
     tokens."""
     recording = cache.record("decoder", "the cat")
     stream = recording.streams[0]
-    import dataclasses
-
-    other = dataclasses.replace(
-        recording, streams=(dataclasses.replace(stream, ids=np.array([*stream.ids[:-1], 5])),)
-    )
+    split = replace(stream, ids=np.array([*stream.ids[:-1], 5]))
+    other = replace(recording, streams=(split,))
     assert cache.picture_name(recording) != cache.picture_name(other)
 
 
@@ -206,4 +145,3 @@ def test_a_deep_model_is_read_by_whole_layers_unless_a_sub_layer_is_open() -> No
     if smollm2.file() is not None:
         assert rows(model="smollm2") == 32  # the embedding, 30 layers and the actual words
         assert rows(model="smollm2", site="18.attn.sum") == 62
-        assert rows(model="smollm2", blocks="Sub-layers") == 62

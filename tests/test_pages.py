@@ -179,13 +179,6 @@ def test_what_was_read_is_on_one_line_and_ends_where_the_model_stopped() -> None
     assert long.endswith(" …") and 450 < len(long.split()) < 515 and "all work" in long
 
 
-def test_the_formula_holds_the_numbers_of_this_sentence() -> None:
-    app = clean(opened(text="Ram pushed Hari", layer="1", head="2", token="2", att_right="Open"))
-    pattern = read_once("encoder").record("Ram pushed Hari").attention[0].pattern[1, 2]
-    told = next(each.value for each in app.markdown if "How this weight is computed" in each.value)
-    assert "**pushed** (token 2) →" in told and f"**{pattern[2].max():.3f}**" in told
-
-
 def test_every_card_says_who_made_the_model_and_what_it_reaches() -> None:
     for name in registry.names():
         card, lines = registry.card(name), current_recording.model_card(name)

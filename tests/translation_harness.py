@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from app_harness import page_at
+from app_harness import clean, page_at
 from conftest import on_page
 from streamlit.testing.v1 import AppTest
 from tolerances import PASSED, STORED
@@ -23,11 +23,6 @@ SENTENCE = DEFAULT_TEXT
 def opened(**asked: str) -> AppTest:
     """The page, opened at an address."""
     return clean(page_at("translation", **{"model": "translator", "text": SENTENCE, **asked}))
-
-
-def clean(app: AppTest) -> AppTest:
-    assert not app.exception and not app.error
-    return app
 
 
 def sent(app: AppTest, panel: str) -> tuple[dict, dict[str, np.ndarray]]:
