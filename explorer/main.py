@@ -15,16 +15,17 @@ st.logo(navigation.mark(), size="large")
 
 # after the first elements
 from explorer.layout import export_menu, header  # noqa: E402
-from explorer.state import event_log, places, sessions, url_state  # noqa: E402
+from explorer.state import cache, event_log, places, sessions, url_state  # noqa: E402
 
+with sessions.uninterrupted():
+    url_state.begin(page.url_path or places.FIRST)
+    export_menu.begin()
+    if tab := st.session_state.pop("wanted_page", None):
+        # What a widget holds goes with its page: the model is taken along by hand.
+        st.session_state.model = st.session_state.model
+        st.switch_page(pages[places.place_of(tab)], query_params=url_state.lead_to(tab))
+recording = cache.record_ahead(st.session_state.model, st.session_state.text)  # kept for the run
 with event_log.timed_run():
-    with sessions.uninterrupted():
-        url_state.begin(page.url_path or places.FIRST)
-        export_menu.begin()
-        if tab := st.session_state.pop("wanted_page", None):
-            # What a widget holds goes with its page: the model is taken along by hand.
-            st.session_state.model = st.session_state.model
-            st.switch_page(pages[places.place_of(tab)], query_params=url_state.lead_to(tab))
     if st.session_state.page == "tour":
         st.session_state.toured = True  # the first page offers it no more
     menu = header.header()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from math import prod
 
@@ -31,8 +32,8 @@ def _parse_head_site(name: str) -> tuple[str, int, str] | None:
 
 
 def _layer_views(array: np.ndarray) -> tuple[Tensor, ...]:
-    """An array (layer or site, ...) as tensors (1, ...)."""
-    return torch.from_numpy(array)[:, None].unbind()
+    """An array (layer or site, batch, ...) as tensors (batch, ...)."""
+    return torch.from_numpy(array).unbind()
 
 
 def n_sites(n_layer: int, sublayers: int) -> int:
@@ -70,19 +71,20 @@ class Recorder:
 
     All arrays are slices of one block of memory, which the system allocates in large pages, or
     which an earlier recording left: fresh small ones took an eighth of a pass over 128 tokens. `n`:
-    the pass's tokens; `n_source`: those of the other text that a decoder attends to."""
+    the pass's tokens; `n_source`: those of the other text that a decoder attends to; `batch`: the
+    number of texts, which `text` tells apart."""
 
-    def __init__(self, config: Config, n: int, n_source: int = 0) -> None:
+    def __init__(self, config: Config, n: int, n_source: int = 0, batch: int = 1) -> None:
         self.n_layer = config.n_layer
         self.max_sites = n_sites(config.n_layer, 3 if n_source else 2)
         shapes = recorded_shapes(config, n, n_source)
-        self.memory = buffer_pool.acquire(sum(map(prod, shapes)))
+        self.memory = buffer_pool.acquire(batch * sum(map(prod, shapes)))
         self.used = 0
         self.sites: list[str] = []
-        # (site, token, d_model), with room for more sites than there will be
-        self.resid = np.empty((0, 0, 0), dtype=np.float32)
+        # (site, batch, token, d_model), with room for more sites than there will be
+        self.resid = np.empty((0, 0, 0, 0), dtype=np.float32)
         self.heads: dict[str, dict[str, np.ndarray]] = {}
-        # Where each site and each tensor of each layer lies, (1, ...): cut once for all of them.
+        # Where each site and each tensor of each layer lies, (batch, ...): cut once for all.
         self.site_buffers: tuple[Tensor, ...] = ()
         self.head_buffers: dict[tuple[str, str], tuple[Tensor, ...]] = {}
 
@@ -97,13 +99,13 @@ class Recorder:
             self.sites.append(name)
 
     def room(self, name: str, shape: tuple[int, ...]) -> Tensor:
-        """The buffer for a tensor of heads, (1, head, ...)."""
+        """The buffer for a tensor of heads, (batch, head, ...)."""
         return self._buffer(_parse_head_site(name), shape)
 
     def _buffer(self, head_site: tuple[str, int, str] | None, shape: tuple[int, ...]) -> Tensor:
         if head_site is None:
             if not self.site_buffers:
-                self.resid = self._array(self.max_sites, *shape[-2:])
+                self.resid = self._array(self.max_sites, *shape)
                 self.site_buffers = _layer_views(self.resid)
             return self.site_buffers[len(self.sites)]
         attention, layer, tensor_name = head_site
@@ -114,10 +116,10 @@ class Recorder:
 
     def _make_room(self, attention: str, kind: str, shape: tuple[int, ...]) -> tuple[Tensor, ...]:
         """Room for a tensor of an attention's heads in all layers."""
-        array, arrays = self._array(self.n_layer, *shape[1:]), self.heads.setdefault(attention, {})
-        if kind == "qkv":  # (1, token, 3, head, d_head): one array, and q, k and v views of it
+        array, arrays = self._array(self.n_layer, *shape), self.heads.setdefault(attention, {})
+        if kind == "qkv":  # (batch, token, 3, head, d_head): one array, and q, k and v views of it
             for index, letter in enumerate("qkv"):
-                arrays[letter] = array[:, :, index].transpose(0, 2, 1, 3)
+                arrays[letter] = array[:, :, :, index].transpose(0, 1, 3, 2, 4)
                 self.head_buffers[attention, letter] = _layer_views(arrays[letter])
         else:
             arrays[kind] = array
@@ -131,6 +133,37 @@ class Recorder:
             return np.empty(shape, dtype=np.float32)
         self.used += size
         return self.memory[self.used - size : self.used].reshape(shape)
+
+    def text(self, row: int = 0, n: int | None = None) -> TextRecord:
+        """The arrays of one text of the batch, of its first `n` tokens, as views."""
+        heads = {
+            attention: {
+                name: array[:, row, :, :n, :n]
+                if name in ("scores", "pattern")
+                else array[:, row, :, :n]
+                for name, array in arrays.items()
+            }
+            for attention, arrays in self.heads.items()
+        }
+        return TextRecord(tuple(self.sites), self.resid[: len(self.sites), row, :n], heads)
+
+
+@dataclass(frozen=True)
+class TextRecord:
+    """What a tape has recorded of one text: resid (site, token, d_model), and by an attention and
+    the kind of tensor (layer, head, ...)."""
+
+    sites: tuple[str, ...]
+    resid: np.ndarray
+    heads: dict[str, dict[str, np.ndarray]]
+
+    def copy(self) -> TextRecord:
+        """The same in memory of its own, so that no other text's memory is kept for it."""
+        heads = {
+            attention: {name: array.copy() for name, array in arrays.items()}
+            for attention, arrays in self.heads.items()
+        }
+        return TextRecord(self.sites, self.resid.copy(), heads)
 
     def first_non_finite(self) -> str | None:
         """The first place of the stream where a number is not finite, a layer's scores before what
@@ -150,7 +183,7 @@ class Recorder:
 
     def is_finite(self) -> bool:
         """True where the pass ended in numbers."""
-        return bool(np.isfinite(self.resid[len(self.sites) - 1]).all())
+        return bool(np.isfinite(self.resid[-1]).all())
 
     def stream(self, name: str, tokens: Tokens) -> Stream:
         """The recorded sites as a Stream; resid (site, token, d_model)."""
@@ -160,8 +193,8 @@ class Recorder:
             ids=np.array(tokens.ids),
             special=np.array(tokens.special),
             spans=np.array(tokens.spans).reshape(-1, 2),
-            sites=tuple(self.sites),
-            resid=self.resid[: len(self.sites)],
+            sites=self.sites,
+            resid=self.resid,
         )
 
 

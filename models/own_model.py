@@ -10,6 +10,7 @@ of the same model as `STEP/name`, in fp16 or coarser (models/quantization.py); s
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import ClassVar
@@ -21,7 +22,7 @@ from safetensors.torch import load as load_safetensors
 from torch import Tensor, nn
 
 from models import copying, generation, quantization, shipped_models
-from models.activation_cache import ActivationStore, Recorder
+from models.activation_cache import ActivationStore, Recorder, TextRecord
 from models.attention import MultiHeadAttention, self_attention_mask
 from models.chat_template import ChatTemplate
 from models.config import Config
@@ -87,6 +88,14 @@ class OwnModel(Model):
     def attentions(self) -> dict[str, list[MultiHeadAttention]]:
         """Every attention of the model by its label, its layers in order."""
         return self.model.attentions()
+
+    @property
+    def reads_batches(self) -> bool:
+        """True for a decoder: `record_batch` reads several texts in one pass."""
+        return isinstance(self.model, Decoder)
+
+    def record_batch(self, texts: Sequence[str]) -> tuple[Recording, ...]:
+        return record_batch(self, texts)
 
     @cached_property
     def has_readout_bias(self) -> bool:
@@ -182,20 +191,53 @@ def record(
         raise ValueError(
             f"{handle.card.name} reads one text alone, so there is no target to give it"
         )
-    is_decoder = isinstance(handle.model, Decoder)
     tokens, dropped = frame(handle, text)
     tokens = mask_tokens(shuffle_tokens(tokens, edits), edits, handle.tokenizer.mask, MASK)
-    n = len(tokens.ids)
-    check_length(edits, n, handle.card)
-    name = "decoder" if is_decoder else "encoder"
-    tape = Recorder(with_shared_keys(handle.model.config, edits), n)
-    handle.model(torch.tensor([tokens.ids]), tape=tape, edits=(*edits, *patches[name]))
+    check_length(edits, len(tokens.ids), handle.card)
+    tape = Recorder(with_shared_keys(handle.model.config, edits), len(tokens.ids))
+    all_edits = (*edits, *patches[handle.card.kind])
+    handle.model(torch.tensor([tokens.ids]), tape=tape, edits=all_edits)
+    return _recording(handle, text, tokens, dropped, tape.text(), edits)
+
+
+@torch.inference_mode()
+def record_batch(handle: OwnModel, texts: Sequence[str]) -> tuple[Recording, ...]:
+    """Several texts in one pass of a decoder, each as `record` would record it, but for rounding.
+
+    Shorter texts are padded on the right, where the causal mask hides it from them. Raises
+    ValueError for a text that the model cannot read."""
+    if len(texts) == 1:
+        return (record(handle, texts[0]),)
+    texts = [clean(text) for text in texts]
+    framed = [frame(handle, text) for text in texts]
+    longest = max(len(tokens.ids) for tokens, _ in framed)
+    ids = torch.zeros(len(texts), longest, dtype=torch.long)
+    for row, (tokens, _) in zip(ids, framed):
+        row[: len(tokens.ids)] = torch.tensor(tokens.ids)
+    tape = Recorder(handle.model.config, longest, batch=len(texts))
+    handle.model(ids, tape=tape)
+    return tuple(
+        _recording(handle, text, tokens, dropped, tape.text(row, len(tokens.ids)).copy())
+        for row, (text, (tokens, dropped)) in enumerate(zip(texts, framed))
+    )
+
+
+def _recording(
+    handle: OwnModel,
+    text: str,
+    tokens: Tokens,
+    dropped: int,
+    tape: TextRecord,
+    edits: tuple[Edit, ...] = (),
+) -> Recording:
+    """What a tape has recorded of a model with one stream. Raises NotFinite."""
     _finite(tape)
+    name, window = handle.card.kind, handle.model.config.window
     attention = Attention(
         name="self",
         query=name,
         key=name,
-        allowed=self_attention_mask(0, n, is_decoder, edits, handle.model.config.window).numpy(),
+        allowed=self_attention_mask(0, len(tokens.ids), name == "decoder", edits, window).numpy(),
         scale=_scale(handle, "self", edits),
         **tape.heads["attn"],
     )
@@ -216,16 +258,18 @@ def _record_two(
     check_length(edits, n := len(source.ids), handle.card)
     encoder_edits, decoder_edits = (*edits, *patches["encoder"]), (*edits, *patches["decoder"])
     model = handle.model
-    memory_tape = Recorder(config := with_shared_keys(model.config, edits), n)
+    source_tape = Recorder(config := with_shared_keys(model.config, edits), n)
     assert isinstance(model, EncoderDecoder)  # record has looked
-    memory = model.encode(torch.tensor([source.ids]), tape=memory_tape, edits=encoder_edits)
+    memory = model.encode(torch.tensor([source.ids]), tape=source_tape, edits=encoder_edits)
+    memory_tape = source_tape.text()
     _finite(memory_tape, "encoder ")
     tokens, target, target_dropped = _target(
         handle, memory, decoder_edits, target, copier_of(handle, text, source)
     )
     check_length(edits, m := len(tokens.ids), handle.card)
-    tape = Recorder(config, m, n)
-    model.decode(torch.tensor([tokens.ids]), memory, tape=tape, edits=decoder_edits)
+    target_tape = Recorder(config, m, n)
+    model.decode(torch.tensor([tokens.ids]), memory, tape=target_tape, edits=decoder_edits)
+    tape = target_tape.text()
     _finite(tape, "decoder ")
     attention = (
         Attention(
@@ -289,7 +333,7 @@ def _scale(handle: OwnModel, attention: str, edits: tuple[Edit, ...]) -> np.ndar
     return np.array([1 / score_divisor(edits, each.layer, each.scale) for each in layers])
 
 
-def _finite(tape: Recorder, stream: str = "") -> None:
+def _finite(tape: TextRecord, stream: str = "") -> None:
     """Raises NotFinite where the pass ended in numbers that are none."""
     if not tape.is_finite():
         raise NotFinite(f"{stream}{tape.first_non_finite()}")

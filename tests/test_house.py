@@ -125,7 +125,7 @@ FLOORS = [
     (
         r"explorer/main\.py",
         {"streamlit"},
-        r"explorer\.(state\.(url_state|event_log|places|sessions)|layout\.(header|export_menu|navigation))",
+        r"explorer\.(state\.(cache|url_state|event_log|places|sessions)|layout\.(header|export_menu|navigation))",
     ),
     (
         r"pages/.*",

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from conftest import HOSTILE, read_once
 from tolerances import PASSED, SUMMED, TOTAL
 
@@ -275,3 +276,25 @@ def test_all_arrays_of_a_recording_lie_in_one_piece(
             arrays += [attention.scores, attention.pattern]
         for array in arrays:
             assert any(np.may_share_memory(array, piece) for piece in pieces)
+
+
+@pytest.mark.parametrize("choices", [{}, {"positions": "rotary", "n_key_head": 2, "window": 3}])
+def test_texts_in_one_pass_are_recorded_as_each_by_itself(
+    choices: dict[str, object], small_decoder: own_model.OwnModel
+) -> None:
+    config = dataclasses.replace(small_decoder.model.config, **choices)
+    torch.manual_seed(0)
+    handle = own_model.handle_of(
+        Decoder(config).eval(), small_decoder.tokenizer, "decoder", "random", "fp32"
+    )
+    texts = (TEXT, *HOSTILE.values())
+    for text, together in zip(texts, handle.record_batch(texts), strict=True):
+        alone = handle.record(text)
+        assert alone.streams[0].tokens == together.streams[0].tokens
+        assert alone.streams[0].sites == together.streams[0].sites
+        np.testing.assert_array_equal(alone.attention[0].allowed, together.attention[0].allowed)
+        np.testing.assert_allclose(alone.streams[0].resid, together.streams[0].resid, atol=PASSED)
+        for name in ("q", "k", "v", "scores", "pattern"):
+            one, other = (getattr(each.attention[0], name) for each in (alone, together))
+            np.testing.assert_allclose(one, other, atol=PASSED, err_msg=name)
+            assert not np.shares_memory(stored_array(other), stored_array(one))

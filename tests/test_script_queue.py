@@ -14,7 +14,7 @@ from waiting import in_thread, until
 
 from explorer.server.streamlit_patches import MessageBatch, batch_messages
 from explorer.state import scheduling
-from explorer.state.scheduling import PATIENCE, ComputeQueue, ScriptQueue
+from explorer.state.scheduling import PATIENCE, BatchQueue, Cancelled, ComputeQueue, ScriptQueue
 from models.cancellation import layer_checkpoint
 
 
@@ -313,3 +313,75 @@ def test_what_a_heavy_run_computes_waits_behind_others():
     for thread in threads:
         thread.join(20)
     assert done == ["first", "light 1", "light 2", "heavy"]
+
+
+class Batches:
+    """A queue of batches whose computations wait until they may go on; a "bad" item fails."""
+
+    def __init__(self, most: int = 8) -> None:
+        self.queue, self.go_on = BatchQueue(most), threading.Event()
+        self.computed: list[list[str]] = []
+        self.results: dict[str, str] = {}
+        self.threads: list[threading.Thread] = []
+
+    def compute(self, items: list[str]) -> list[str]:
+        self.computed.append(items)
+        assert self.go_on.wait(20)
+        if "bad" in items:
+            raise KeyError
+        return [item.upper() for item in items]
+
+    def ask(self, item: str, group: str = "model") -> None:
+        """Ask for the result of an item in a thread, after those that were asked for before."""
+
+        def work() -> None:
+            try:
+                self.results[item] = self.queue.result(group, item, self.compute)
+            except (KeyError, Cancelled) as error:
+                self.results[item] = type(error).__name__
+
+        waiting = len(self.queue._waiting)
+        self.threads.append(in_thread(work))
+        until(lambda: len(self.queue._waiting) > waiting)
+        until(lambda: self.computed)  # the first one's
+
+    def end(self) -> None:
+        self.go_on.set()
+        for thread in self.threads:
+            thread.join(20)
+        assert not self.queue._waiting and self.queue._leader is None
+
+
+def test_items_that_come_during_a_batch_are_computed_together_in_the_next():
+    batches = Batches(most=3)
+    for item, group in zip("abcxde", ["model"] * 3 + ["other"] + ["model"] * 2):
+        batches.ask(item, group)
+    batches.end()
+    assert batches.computed == [["a"], ["b", "c", "d"], ["x"], ["e"]]
+    assert batches.results == {item: item.upper() for item in "abcxde"}
+
+
+def test_a_fault_of_one_batch_reaches_its_first_item_alone():
+    batches = Batches()
+    for item in ("a", "bad", "b"):
+        batches.ask(item)
+    batches.end()
+    assert batches.results == {"a": "A", "bad": "KeyError", "b": "B"}
+    assert batches.computed == [["a"], ["bad", "b"], ["b"]]
+
+
+def test_a_reader_who_leaves_a_batch_holds_up_nobody(monkeypatch: pytest.MonkeyPatch):
+    batches, gone = Batches(), []
+
+    def check() -> None:
+        if threading.current_thread() in gone:
+            raise Cancelled
+
+    monkeypatch.setattr(scheduling, "check_cancelled", check)
+    for item in ("a", "left", "b"):
+        batches.ask(item)
+    gone.append(batches.threads[1])
+    until(lambda: "left" in batches.results)
+    batches.end()
+    assert batches.results == {"a": "A", "left": "Cancelled", "b": "B"}
+    assert batches.computed == [["a"], ["b"]]

@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from types import ModuleType
 from typing import Any, TypeVar
 
@@ -22,8 +23,11 @@ from explorer.state.models import DEFAULT_MODEL, adopt_model, handle
 from explorer.state.scheduling import (
     LARGE_BYTES,
     POLL_INTERVAL,
+    BatchQueue,
     TimeLimit,
     check_cancelled,
+    computing,
+    heavy_models,
     memory_budget,
     turn,
     turn_released,
@@ -37,6 +41,7 @@ from models.results import Attribution, Circuits, Lens, Neurons, WholeWord
 
 CACHE_BYTES = settings().shelf_bytes
 PRIMITIVE_TYPES = frozenset((int, float, bool, type(None)))
+MAX_BATCH, MAX_BATCHED = 8, 300  # texts that are read in one pass, and characters of each
 MAX_COMPLETED = 128  # tokens of a text after which words are written out
 OBJECT_BYTES = 16  # bytes an object takes at least, beside its arrays and texts
 
@@ -302,6 +307,7 @@ def _own_bytes(one: Any) -> tuple[int, Iterable[Any]]:
 
 
 _cache = Cache(CACHE_BYTES)
+_batches = BatchQueue(MAX_BATCH)
 garbage_collection.on_idle.append(lambda: _cache.evict_all())
 garbage_collection.on_idle.append(buffer_pool.clear)
 garbage_collection.cached_sizes += [lambda: _cache.total, buffer_pool.pooled_bytes]
@@ -415,7 +421,33 @@ def record(
     loaded, text = handle(model), truncate(text)
     target = truncate(target) if isinstance(target, str) else target
     key = ("recording", model, loaded.card.fingerprint, text, edits, target)
+    if not edits and target is None and _is_batched(model, text):
+        return get(key, lambda: _batches.result(key[1:3], text, partial(_read_texts, loaded)))
     return get(key, lambda: run_in_turn(lambda: loaded.record(text, edits, target)))
+
+
+def _is_batched(model: str, text: str) -> bool:
+    """True for a short text of a heavy model that reads several at once."""
+    is_short = len(text) <= MAX_BATCHED
+    return is_short and model in heavy_models and handle(model).reads_batches
+
+
+def _read_texts(loaded: Any, texts: list[str]) -> Sequence[Recording]:
+    """Recordings of several texts; of the first alone where one of them cannot be read."""
+    try:
+        return run_in_turn(lambda: loaded.record_batch(texts))
+    except ValueError:
+        return run_in_turn(lambda: loaded.record_batch(texts[:1]))
+
+
+def record_ahead(model: str, text: str) -> Recording | None:
+    """The recording of a text, made before the run that shows it has its turn, where it can be read
+    in one pass with those of other readers; else None. A run that references it does not lose it to
+    theirs. The page says what is wrong with a text that cannot be read."""
+    if _is_batched(model, truncate(text)):
+        with memory_budget.work(), computing(is_heavy=True), suppress(ValueError):
+            return record(model, text)
+    return None
 
 
 def record_uncached(

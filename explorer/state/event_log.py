@@ -74,8 +74,7 @@ def timed_run(**facts: object) -> Iterator[None]:
         return
     start, token = time.perf_counter(), _inside_run.set(True)
     try:
-        model = st.session_state.get("model") or st.query_params.get("model")  # of a first visit
-        is_heavy = model in heavy_models
+        is_heavy = st.session_state.get("model") in heavy_models
         with script_queue.run(is_heavy, _show_place), memory_budget.work():
             yield
     finally:

@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -170,6 +170,65 @@ class _Stopwatch:
 
 compute_queue = ComputeQueue(lambda: settings().max_seconds)
 turn, turn_released = compute_queue.turn, compute_queue.released
+
+
+@dataclass(eq=False)
+class BatchItem:
+    """An item that waits for its result: `result` is a tuple of one, empty until it is there."""
+
+    group: Hashable
+    item: Any
+    result: tuple[Any, ...] = ()
+
+
+class BatchQueue:
+    """A queue of items of which several are computed at once, `most` at a time. One batch is
+    computed at a time, by the thread of the item that came first."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._moved = threading.Condition()
+        self._waiting: list[BatchItem] = []
+        self._leader: BatchItem | None = None  # the one whose thread computes
+
+    def result(
+        self, group: Hashable, item: Any, compute: Callable[[list[Any]], Sequence[Any]]
+    ) -> Any:
+        """The result of an item, computed together with others of its group that wait. compute: the
+        results of a list of items. What it raises reaches the thread that computes; the other items
+        wait for the next one."""
+        mine = BatchItem(group, item)
+        with self._moved:
+            self._waiting.append(mine)
+        try:
+            with turn_released(), memory_budget.waiting():
+                self._wait(mine)
+            if not mine.result:
+                self._compute(mine, compute)
+        finally:
+            with self._moved:
+                if self._leader is mine:
+                    self._leader = None
+                self._waiting = [
+                    each for each in self._waiting if each is not mine and not each.result
+                ]
+                self._moved.notify_all()
+        return mine.result[0]
+
+    def _wait(self, mine: BatchItem) -> None:
+        """Wait until the item has its result or is the next one to be computed."""
+        with self._moved:
+            while not mine.result and (self._leader or self._waiting[0] is not mine):
+                self._moved.wait(POLL_INTERVAL)
+                check_cancelled()
+            if not mine.result:
+                self._leader = mine
+
+    def _compute(self, mine: BatchItem, compute: Callable[[list[Any]], Sequence[Any]]) -> None:
+        with self._moved:
+            batch = [each for each in self._waiting if each.group == mine.group][: self._most]
+        for each, result in zip(batch, compute([each.item for each in batch])):
+            each.result = (result,)
 
 
 # Room for long texts: who may take much memory now, and who waits until another has let go.
@@ -351,7 +410,7 @@ _heavy_run: ContextVar[bool] = ContextVar("heavy run", default=False)
 
 
 @contextmanager
-def _computing(is_heavy: bool) -> Iterator[None]:
+def computing(is_heavy: bool) -> Iterator[None]:
     """Compute as a run of that kind does: a heavy one waits behind others."""
     token = _heavy_run.set(is_heavy)
     try:
@@ -387,7 +446,7 @@ class ScriptQueue:
         ticket = threading.Condition(self._lock)
         self._wait(ticket, is_heavy, notify)
         try:
-            with _computing(is_heavy):
+            with computing(is_heavy):
                 yield
         finally:
             with self._lock:
@@ -439,7 +498,7 @@ class ScriptQueue:
         with self._lock:
             self._ahead.append((key, is_heavy))
         try:
-            with _computing(is_heavy):
+            with computing(is_heavy):
                 yield
         finally:
             with self._lock:
