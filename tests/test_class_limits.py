@@ -210,10 +210,11 @@ def test_the_wait_grows_with_wrong_codes_and_has_an_end(monkeypatch: pytest.Monk
 
 def test_a_limit_of_an_address_holds_for_a_network_of_the_new_kind() -> None:
     def of(host: str) -> str:
-        return network({"client": (host, 1)})
+        return network({"type": "http", "client": (host, 1)})
 
-    assert of("2001:db8:1:2::3") == of("2001:db8:1:2:ffff::9") != of("2001:db8:1:3::3")
-    assert of("192.0.2.1") == of("::ffff:192.0.2.1") != of("192.0.2.2")
+    assert of("2001:db8:1:2:3:4:5:6") == of("2001:db8:1:2::9") != of("2001:db8:1:3::9")
+    assert of("::ffff:192.0.2.1") == of("192.0.2.1") == "192.0.2.1" != of("192.0.2.2")
+    assert of("testclient") == "testclient" and network({"type": "http", "client": None}) == ""
 
 
 def test_codes_cannot_be_guessed_while_a_class_lasts() -> None:

@@ -3,19 +3,19 @@ early."""
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
+from app_harness import ROOT, page_at
 from conftest import read_once
-from streamlit.testing.v1 import AppTest
-from waiting import in_thread, until
+from waiting import threads, until
 
 from explorer.state import cache, garbage_collection, jobs, models, scheduling
 from explorer.state.cache import Cache, weight_of
@@ -24,7 +24,6 @@ from explorer.state.scheduling import ComputeQueue, TimeLimit
 from explorer.state.settings import settings
 from models.cancellation import checkpoint
 
-ROOT = Path(__file__).resolve().parent.parent
 WAIT = 30  # seconds until a test gives up
 
 
@@ -47,14 +46,11 @@ def test_short_ones_go_before_the_next_slice_of_a_long_one_in_the_order_of_askin
         with line.turn():
             log.append(name)
 
-    threads = [in_thread(long)]
-    begun.wait(WAIT)
-    for at, name in enumerate("abc", start=1):
-        threads.append(in_thread(lambda name=name: short(name)))
-        until(lambda at=at: line.waiting() == at)
-    go.set()
-    for thread in threads:
-        thread.join(WAIT)
+    with threads() as start:
+        start(long, then=begun.is_set)
+        for at, name in enumerate("abc", start=1):
+            start(short, name, then=lambda at=at: line.waiting() == at)
+        go.set()
     assert log == [0, "a", "b", "c", 1, 2]
 
 
@@ -72,23 +68,14 @@ def test_a_long_one_has_its_slice_however_many_short_ones_come() -> None:
         with line.turn():
             log.append("short")
 
-    threads = [in_thread(long)]
-    begun.wait(WAIT)
     many = 3 * scheduling.PATIENCE
-    threads += [in_thread(short) for _ in range(many)]
-    until(lambda: line.waiting() == many)
-    go.set()
-    for thread in threads:
-        thread.join(WAIT)
+    with threads() as start:
+        start(long, then=begun.is_set)
+        for _ in range(many):
+            start(short)
+        until(lambda: line.waiting() == many)
+        go.set()
     assert len(log) == many + 1 and log.index("slice") <= scheduling.PATIENCE
-
-
-def test_a_turn_within_a_turn_is_the_same_one() -> None:
-    line = queue()
-    with line.turn(), line.turn():
-        assert line.waiting() == 0
-    with line.turn():
-        pass
 
 
 def test_who_waits_for_what_another_makes_gives_the_turn_away() -> None:
@@ -102,47 +89,41 @@ def test_who_waits_for_what_another_makes_gives_the_turn_away() -> None:
 
     def holder() -> None:
         with scheduling.turn():
-            threads.append(in_thread(lambda: got.append(here.get("key", make))))
-            begun.wait(WAIT)
+            start(lambda: got.append(here.get("key", make)), then=begun.is_set)
             got.append(here.get("key", lambda: "another"))
 
-    threads: list[threading.Thread] = []
-    in_thread(holder).join(WAIT)
-    for thread in threads:
-        thread.join(WAIT)
+    with threads() as start:
+        start(holder).join(WAIT)
     assert got == ["made", "made"]
 
 
-def test_whose_reader_has_gone_stops_between_two_slices_and_leaves_the_turn() -> None:
-    class Gone(BaseException):
-        pass
+class Gone(BaseException):
+    pass
 
-    gone = threading.Event()
+
+def test_a_turn_ends_with_its_reader_or_its_time_and_a_turn_within_one_is_the_same() -> None:
+    gone, slices = threading.Event(), []
 
     def wanted() -> None:
         if gone.is_set():
             raise Gone
 
-    line, slices = queue(wanted=wanted), []
-    with pytest.raises(Gone), line.turn():
+    line = queue(wanted=wanted)
+    with pytest.raises(Gone), line.turn(), line.turn():
         for slice in range(10):
             slices.append(slice)
             if slice == 2:
                 gone.set()
             checkpoint()
     gone.clear()
-    assert slices == [0, 1, 2]
-    with line.turn():
-        assert line.waiting() == 0
-
-
-def test_a_computation_that_takes_too_long_is_told_and_ended() -> None:
-    line = queue(seconds=0)
-    with pytest.raises(TimeLimit, match="one computation may have"), line.turn():
+    late = queue(seconds=0)
+    with pytest.raises(TimeLimit, match="one computation may have"), late.turn():
         threading.Event().wait(0.01)
         checkpoint()
-    with line.turn():
-        pass
+    for each in (line, late):
+        with each.turn(), each.turn():
+            assert each.waiting() == 0
+    assert slices == [0, 1, 2]
 
 
 @pytest.mark.slow
@@ -157,13 +138,13 @@ def test_a_sentence_waits_for_one_slice_of_a_jacobian_of_512_tokens_at_most(
     long = cache.record("encoder", "all work and no play " * 400)
     cache.record("encoder", "a first one")
     monkeypatch.setattr(cache, "_cache", cache.Cache(2**29))
-    other = in_thread(lambda: cache.jacobian(long, "encoder", 500, "1.attn"))
-    until(lambda: len(slices) > 1)
-    asked = len(slices)
-    cache.record("encoder", "a short one")
-    waited = len(slices) - asked
-    assert other.is_alive() and waited <= 2, "one slice under way, and one that had begun to wait"
-    other.join(WAIT)
+    with threads() as start:
+        other = start(cache.jacobian, long, "encoder", 500, "1.attn", then=lambda: len(slices) > 1)
+        asked = len(slices)
+        cache.record("encoder", "a short one")
+        waited = len(slices) - asked
+        # One slice under way, and one that had begun to wait.
+        assert other.is_alive() and waited <= 2
     assert len(slices) > asked + waited, "the long one goes on"
 
 
@@ -234,11 +215,10 @@ def test_claims_of_a_text_end_when_their_reader_asks_for_those_of_another(
 
 def test_who_wants_one_thing_never_waits_for_the_making_of_another() -> None:
     here, made_other = Cache(2**20), threading.Event()
-    long = in_thread(lambda: here.get("long", lambda: made_other.wait(WAIT)))
-    until(lambda: "long" in here.pending)
-    assert here.get("short", lambda: "made") == "made"
-    made_other.set()
-    long.join(WAIT)
+    with threads() as start:
+        start(here.get, "long", lambda: made_other.wait(WAIT), then=lambda: "long" in here.pending)
+        assert here.get("short", lambda: "made") == "made"
+        made_other.set()
     assert here.get("long", lambda: None) is True
 
 
@@ -250,16 +230,15 @@ def test_a_thing_is_made_once_whoever_asks_meanwhile() -> None:
         go.wait(WAIT)
         return "it"
 
-    threads = [in_thread(lambda: got.append(here.get("key", make))) for _ in range(5)]
-    until(lambda: made)
-    go.set()
-    for thread in threads:
-        thread.join(WAIT)
+    with threads() as start:
+        for _ in range(5):
+            start(lambda: got.append(here.get("key", make)), then=lambda: made)
+        go.set()
     assert got == ["it"] * 5 and len(made) == 1
 
 
 def test_where_the_maker_was_stopped_the_next_one_makes_it() -> None:
-    here, begun, go = Cache(2**20), threading.Event(), threading.Event()
+    here, begun, go, got = Cache(2**20), threading.Event(), threading.Event(), []
 
     def stopped() -> None:
         begun.set()
@@ -270,28 +249,22 @@ def test_where_the_maker_was_stopped_the_next_one_makes_it() -> None:
         with pytest.raises(ValueError, match="stopped"):
             here.get("key", stopped)
 
-    threads, got = [in_thread(first)], []
-    begun.wait(WAIT)
-    threads.append(in_thread(lambda: got.append(here.get("key", lambda: "made"))))
-    go.set()
-    for thread in threads:
-        thread.join(WAIT)
+    with threads() as start:
+        start(first, then=begun.is_set)
+        start(lambda: got.append(here.get("key", lambda: "made")))
+        go.set()
     assert got == ["made"] and not here.pending
 
 
-def test_things_weigh_what_they_keep_in_memory() -> None:
+def test_things_weigh_what_they_keep_in_memory_and_the_bound_holds_whatever_is_said() -> None:
     whole = np.zeros((100, 1000), np.float32)
-    # The objects around the numbers weigh a little too.
-    assert weight_of(whole) == pytest.approx(400_000, rel=0.01)
-    # The objects around the numbers weigh a little too.
-    assert weight_of({"a row": whole[3], "twice": (whole, whole)}) == pytest.approx(4e5, rel=0.01)
+    for thing in (whole, {"a row": whole[3], "twice": (whole, whole)}):
+        # The objects around the numbers weigh a little too.
+        assert weight_of(thing) == pytest.approx(400_000, rel=0.01)
     recording = cache.record("encoder", "Ram pushed Hari")
     arrays = [*vars(recording.streams[0]).values(), *vars(recording.attention[0]).values()]
     least = sum(getattr(each, "nbytes", 0) for each in arrays)
     assert least <= weight_of(recording) < 2 * least + 10_000
-
-
-def test_the_bound_holds_whatever_is_said_of_a_weight() -> None:
     here = Cache(1_000_000)
     for at in range(50):
         here.get(at, lambda: np.zeros(12_500), lambda _: 1)  # 100 kB each
@@ -299,41 +272,32 @@ def test_the_bound_holds_whatever_is_said_of_a_weight() -> None:
     assert len(here.entries) == 9
 
 
-# ---- a text is cut before it is split ----------------------------------------
-
-
-def test_a_text_is_cut_before_it_is_split_into_tokens() -> None:
-    text = "x" * (settings().max_chars + 1) + " and a million more" * 50_000
-    recording = cache.record("encoder", text)
-    assert recording.text == text[: settings().max_chars]
-    assert recording is cache.record("encoder", text + "!"), "what is not read changes nothing"
-
-
 @pytest.mark.slow
-def test_a_cut_text_is_told_and_stays_in_the_field() -> None:
-    text = "ab " * settings().max_chars
-    app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=90).run()
+def test_a_text_is_cut_before_it_is_split_and_a_cut_one_is_told_and_stays_in_the_field() -> None:
+    most = settings().max_chars
+    text = "x" * (most + 1) + " and a million more" * 50_000
+    recording = cache.record("encoder", text)
+    assert recording.text == text[:most]
+    assert recording is cache.record("encoder", text + "!"), "what is not read changes nothing"
+    text = "ab " * most
+    app = page_at("heads")
     app.session_state["wanted_text"] = text
     app.run()
     told = [each.value for each in app.warning if "characters" in each.value]
     assert not app.exception and app.session_state["text"] == text
-    assert f"first {settings().max_chars:,} of {len(text):,} characters" in told[0]
-
-
-# ---- models in memory --------------------------------------------------------
+    assert f"first {most:,} of {len(text):,} characters" in told[0]
 
 
 def test_a_model_that_others_look_at_is_not_taken_from_under_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     held = [f"ours:/models/{at}" for at in range(settings().max_models)]
+    asked = {(f"reader of {name}", name): 0.0 for name in held}
     monkeypatch.setattr(models, "_handles", OrderedDict.fromkeys(held))
-    monkeypatch.setattr(
-        models, "_last_requests", {(f"reader of {name}", name): 0.0 for name in held}
-    )
+    monkeypatch.setattr(models, "_last_requests", asked)
     assert "other readers are looking" in models.no_room("ours:/models/new")
     assert models.no_room(held[0]) == models.no_room("encoder") == ""
-    del models._last_requests[f"reader of {held[1]}", held[1]]
+    del asked[f"reader of {held[1]}", held[1]]
     assert models.no_room("ours:/models/new") == ""
     models._store("ours:/models/new", read_once("encoder"))
     assert set(models._handles) == {*held, "ours:/models/new"} - {held[1]}
@@ -364,6 +328,7 @@ assert garbage_collection.unaccounted() - unaccounted > 0.8 * beside.nbytes
 """
 
 
+@pytest.mark.slow
 def test_what_lies_on_the_shelf_is_no_reason_to_collect() -> None:
     """In a process of its own, whose memory nobody else changes."""
     made = subprocess.run([sys.executable, "-c", KEPT], cwd=ROOT, capture_output=True, text=True)
@@ -371,9 +336,6 @@ def test_what_lies_on_the_shelf_is_no_reason_to_collect() -> None:
 
 
 def test_what_was_frozen_is_collected_when_all_is() -> None:
-    import gc
-    import weakref
-
     class Visit:
         pass
 

@@ -6,9 +6,11 @@ import ast
 import re
 import subprocess
 import sys
+from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
+import clone
 import pytest
 
 from models.model import Model
@@ -45,16 +47,7 @@ FLOORS = [
     ),
     (
         r"models/pretrained/.*",
-        {
-            "numpy",
-            "torch",
-            "transformers",
-            "gguf",
-            "huggingface_hub",
-            "tokenizers",
-            "safetensors",
-            "tqdm",
-        },
+        {*"numpy torch transformers gguf huggingface_hub tokenizers safetensors tqdm".split()},
         r"models\.(?!training\.).*",
     ),
     (
@@ -184,14 +177,33 @@ def standard(name: str) -> bool:
 def test_a_file_imports_only_what_its_floor_may() -> None:
     for path in SOURCES:
         name = path.relative_to(ROOT).as_posix()
-        outside, inside = next(
-            (packages, parts) for pattern, packages, parts in FLOORS if re.fullmatch(pattern, name)
-        )
+        floor = next(each for each in FLOORS if re.fullmatch(each[0], name))
         for imported in imports(path):
             if is_project(imported):
-                assert re.fullmatch(inside, imported), f"{name} may not import {imported}"
+                assert re.fullmatch(floor[2], imported), f"{name} may not import {imported}"
             elif not standard(imported):
-                assert imported.split(".")[0] in outside, f"{name} may not import {imported}"
+                assert imported.split(".")[0] in floor[1], f"{name} may not import {imported}"
+
+
+NO_CONCEPTS = {*"utils util common helpers misc trace data process manager".split()}
+
+
+# What a program's own start is called.
+PLAIN = {"main", "warm_up", "lifespan"}
+
+
+def test_every_file_and_public_function_says_what_it_is_and_no_module_is_a_drawer() -> None:
+    for path in SOURCES:
+        assert path.stem not in NO_CONCEPTS, path
+        if path.name == "__init__.py":
+            assert not path.read_text("utf-8").strip(), path
+            continue
+        assert ast.get_docstring(parsed(path)), path
+        if path.parent.name == "pages" or "main" in path.stem:
+            continue
+        for node in parsed(path).body:
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name not in PLAIN:
+                assert node.name.startswith("_") or ast.get_docstring(node), (path, node.name)
 
 
 def test_no_circles() -> None:
@@ -221,109 +233,42 @@ def test_what_every_rerun_imports_is_light(module: str) -> None:
     assert run.stdout.strip() == ""
 
 
-def test_init_files_are_empty_and_no_room_is_a_drawer() -> None:
-    for path in SOURCES:
-        if path.name == "__init__.py":
-            assert not path.read_text("utf-8").strip(), path
-        assert path.stem not in {
-            "utils",
-            "util",
-            "common",
-            "helpers",
-            "misc",
-            "trace",
-            "data",
-            "process",
-            "manager",
-        }, path
-
-
-def test_every_public_function_says_what_it_does() -> None:
-    for path in SOURCES:
-        if path.parent.name == "pages" or "main" in path.stem:
-            continue
-        for node in parsed(path).body:
-            if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_"):
-                if node.name in {"main", "warm_up", "lifespan"} and path.name in {
-                    "app.py",
-                    "train.py",
-                    "export.py",
-                    "evaluate.py",
-                }:
-                    continue
-                assert ast.get_docstring(node), f"{path.name}: {node.name}"
-
-
-def tracked() -> list[str]:
-    listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return [name for name in listed.stdout.splitlines() if (ROOT / name).exists()]
-
-
 def test_the_map_of_the_tree_has_a_line_for_every_folder_and_no_other() -> None:
-    block = re.search(
-        r"## The tree.*?```\n(.*?)```",
-        (ROOT / "docs/architecture.md").read_text("utf-8"),
-        re.DOTALL,
-    )
+    text = (ROOT / "docs/architecture.md").read_text("utf-8")
+    block = re.search(r"## The tree.*?```\n(.*?)```", text, re.DOTALL)
     assert block
     mapped = set()
     for line in block.group(1).splitlines():
         name, _, words = line.strip().partition("  ")
         assert words.strip(), f"no words for {name}"
         mapped.add(name)
-    folders = {
-        f"{parent}/"
-        for name in tracked()
-        if not name.startswith("models/weights/")
-        for parent in Path(name).parents
-        if str(parent) != "."
-    } | {"models/weights/"}
-    assert {name for name in mapped if name.endswith("/")} == folders
-    assert {name for name in mapped if not name.endswith("/")} <= set(tracked())
+    files = [name for name in clone.names() if not name.startswith("models/weights/")]
+    folders = {f"{parent}/" for name in files for parent in Path(name).parents} - {"./"}
+    assert {name for name in mapped if name.endswith("/")} == folders | {"models/weights/"}
+    assert {name for name in mapped if not name.endswith("/")} <= set(files)
 
 
-CONCEPTS = (
-    "models",
-    "models/readouts",
-    "models/pretrained",
-    "explorer/analysis",
-    "explorer/panels",
-    "explorer/state",
-    "explorer/classroom",
-    "explorer/server",
-    "explorer/layout",
-)
+CONCEPTS = {
+    *("models", "models/readouts", "models/pretrained"),
+    *(f"explorer/{each}" for each in "analysis panels state classroom server layout".split()),
+}
 
 
 def test_every_module_is_a_concept_with_a_row_and_no_row_is_without_its_module() -> None:
     text = (ROOT / "docs/concepts.md").read_text("utf-8")
     sections = dict(re.findall(r"^## (\S+)/\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL))
-    assert sections.keys() == set(CONCEPTS)
+    assert sections.keys() == CONCEPTS
     for folder, section in sections.items():
         rows = re.findall(r"^\| `(\w+)` \| (.+?\.) \| (.*) ?\|$", section, re.MULTILINE)
         assert len(rows) == section.count("\n| `"), f"a row of {folder} lacks a sentence"
-        names = [name for name, _, _ in rows]
         modules = {path.stem for path in (ROOT / folder).glob("*.py")} - {"__init__"}
-        assert sorted(names) == sorted(modules), folder
-
-
-def test_every_file_says_in_its_first_lines_what_it_is() -> None:
-    for path in SOURCES:
-        if path.name != "__init__.py":
-            assert ast.get_docstring(parsed(path)), path
+        assert sorted(name for name, _, _ in rows) == sorted(modules), folder
 
 
 def test_the_project_names_no_other_host_and_loads_nothing_from_one() -> None:
-    for name in tracked():
-        if name.endswith((".js", ".css", ".py", ".toml")) and not name.startswith(
-            ("tests/", "benchmarks/")
-        ):
+    for name in clone.names():
+        is_test = name.startswith(("tests/", "benchmarks/"))
+        if name.endswith((".js", ".css", ".py", ".toml")) and not is_test:
             for address in re.findall(r"https?://[^\s\"')]+", (ROOT / name).read_text("utf-8")):
                 assert address.startswith("http://www.w3.org/"), f"{name}: {address}"
 
@@ -331,16 +276,8 @@ def test_the_project_names_no_other_host_and_loads_nothing_from_one() -> None:
 # What sets a choice of the address may have its name as its key; what keeps anything else there may
 # not.
 SETS_A_CHOICE = {
-    "text_area",
-    "text_input",
-    "number_input",
-    "selectbox",
-    "multiselect",
-    "segmented_control",
-    "pills",
-    "radio",
-    "slider",
-    "select_slider",
+    *("text_area", "text_input", "number_input", "selectbox", "multiselect", "segmented_control"),
+    *("pills", "radio", "slider", "select_slider", "pick"),
 }
 
 
@@ -349,51 +286,56 @@ def keys_of(path: Path) -> list[tuple[str, str]]:
     argument of a picture's `show`."""
     found = []
     for node in ast.walk(parsed(path)):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            given = [each.value for each in node.keywords if each.arg == "key"]
-            given += node.args[1:2] if node.func.attr == "show" else []
-            found += [
-                (node.func.attr, each.value) for each in given if isinstance(each, ast.Constant)
-            ]
+        if not isinstance(node, ast.Call):
+            continue
+        called = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        given = [each.value for each in node.keywords if each.arg == "key"]
+        given += node.args[1:2] if called == "show" else []
+        found += [(called, each.value) for each in given if isinstance(each, ast.Constant)]
     return found
+
+
+def below(*folders: str) -> list[Path]:
+    """The sources in some folders."""
+    return [path for path in SOURCES if path.relative_to(ROOT).as_posix().startswith(folders)]
 
 
 def test_no_picture_chart_or_button_has_the_name_of_a_choice_as_its_key() -> None:
     from explorer.state import url_state
 
     names = {*url_state.names(), "text", "model"}
-    keyed = [
-        (path, what, key)
-        for path in SOURCES
-        if path.is_relative_to(ROOT / "pages") or path.is_relative_to(ROOT / "explorer")
-        for what, key in keys_of(path)
-    ]
+    keyed = [(path, *each) for path in below("pages/", "explorer/") for each in keys_of(path)]
     assert len(keyed) > 50, "keys are found"
     for path, what, key in keyed:
         assert what in SETS_A_CHOICE or key not in names, f"{path.name}: {what} has the key {key}"
 
 
 def test_what_stands_around_every_page_shares_no_key_with_a_page() -> None:
-    def mounted(path: Path) -> set[str]:
-        calls = [node for node in ast.walk(parsed(path)) if isinstance(node, ast.Call)]
-        return {
-            each.value.value
-            for node in calls
-            for each in node.keywords
-            if each.arg == "key" and isinstance(each.value, ast.Constant)
-        }
-
-    around = set()
-    for path in SOURCES:
-        if path.is_relative_to(ROOT / "explorer/layout") or path.is_relative_to(
-            ROOT / "explorer/components"
-        ):
-            around |= mounted(path) | {key for _, key in keys_of(path)}
+    frame = below("explorer/layout/", "explorer/components/")
+    around = {key for path in frame for _, key in keys_of(path)}
     assert {"presenter", "to class"} <= around
+    for path in below("pages/", "explorer/views/"):
+        here = {key for _, key in keys_of(path)}
+        assert not here & around, f"{path.name}: {here & around}"
+
+
+FEW = 5  # functions of one name; what every source of models offers, and a program's start, aside
+VERBS = {name for name in vars(Model) if not name.startswith("_")} | {"load", "main"}
+
+
+def test_a_class_name_means_one_class_and_a_function_name_few_functions() -> None:
+    classes, functions = defaultdict(list), defaultdict(list)
     for path in SOURCES:
-        if path.is_relative_to(ROOT / "pages") or path.is_relative_to(ROOT / "explorer/views"):
-            here = {key for _, key in keys_of(path)}
-            assert not here & around, f"{path.name}: {here & around}"
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.ClassDef):
+                classes[node.name].append(module_of(path))
+        for node in parsed(path).body:
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                functions[node.name].append(module_of(path))
+    assert not {name: found for name, found in classes.items() if len(found) > 1}
+    many = {name: found for name, found in functions.items() if len(found) > FEW}
+    assert not {name: many[name] for name in many.keys() - VERBS}
+    assert many.keys() & VERBS  # without an exception there would be no need of one
 
 
 MOST_LINES_OF_A_FUNCTION = 80
@@ -406,30 +348,6 @@ def test_functions_stay_short() -> None:
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.end_lineno:
                 lines = node.end_lineno - node.lineno
                 assert lines < MOST_LINES_OF_A_FUNCTION, f"{path}: {node.name}"
-
-
-def test_a_class_name_means_one_class() -> None:
-    places: dict[str, list[str]] = {}
-    for path in SOURCES:
-        for node in ast.walk(parsed(path)):
-            if isinstance(node, ast.ClassDef):
-                places.setdefault(node.name, []).append(module_of(path))
-    assert not {name: found for name, found in places.items() if len(found) > 1}
-
-
-FEW = 5  # functions of one name; what every source of models offers, and a program's start, aside
-VERBS = {name for name in vars(Model) if not name.startswith("_")} | {"load", "main"}
-
-
-def test_a_function_name_means_few_functions() -> None:
-    places: dict[str, list[str]] = {}
-    for path in SOURCES:
-        for node in parsed(path).body:
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                places.setdefault(node.name, []).append(module_of(path))
-    many = {name: found for name, found in places.items() if len(found) > FEW}
-    assert not {name: many[name] for name in many.keys() - VERBS}
-    assert many.keys() & VERBS  # without an exception there would be no need of one
 
 
 def test_a_module_is_called_by_its_own_name() -> None:
@@ -449,15 +367,15 @@ def test_every_tolerance_of_the_suite_says_why_it_is_that() -> None:
     """It is made of the named bounds of tests/tolerances.py, or a comment stands at it."""
     asked = 0
     for path in sorted((ROOT / "tests").glob("*.py")):
-        text = path.read_text("utf-8")
-        lines = text.splitlines()
-        for call in (each for each in ast.walk(ast.parse(text)) if isinstance(each, ast.Call)):
+        lines = path.read_text("utf-8").splitlines()
+        for call in (each for each in ast.walk(parsed(path)) if isinstance(each, ast.Call)):
             for given in call.keywords:
-                if given.arg in ("atol", "rtol", "abs", "rel"):
-                    asked += 1
-                    parts = list(ast.walk(given.value))
-                    named = any(isinstance(each, ast.Name) and each.id.isupper() for each in parts)
-                    bare = any(isinstance(each, ast.Constant) and each.value for each in parts)
-                    told = any("# " in line for line in lines[call.lineno - 3 : call.end_lineno])
-                    assert named or told or not bare, f"{path.name}:{given.value.lineno}"
+                if given.arg not in ("atol", "rtol", "abs", "rel"):
+                    continue
+                asked += 1
+                parts = list(ast.walk(given.value))
+                named = any(isinstance(each, ast.Name) and each.id.isupper() for each in parts)
+                bare = any(isinstance(each, ast.Constant) and each.value for each in parts)
+                told = any("# " in line for line in lines[call.lineno - 3 : call.end_lineno])
+                assert named or told or not bare, f"{path.name}:{given.value.lineno}"
     assert asked > 300

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from conftest import read_once
-from waiting import in_thread
+from waiting import threads
 
 from explorer.state import cache, jobs
 from explorer.state.cache import Cache
@@ -48,43 +48,37 @@ class Long:
         self.numbers = buffer_pool.acquire(ONE // NUMBERS)
 
 
-def readers_at_once(room: MemoryBudget, n: int, each: int) -> int:
-    """So many readers at once, of whom each looks at so many long things together: how many of
-    these were alive at a time, at most."""
+@pytest.mark.parametrize(
+    ("n", "each", "most"),
+    [(6, 1, 2), (6, 2, 2), (3, 4, 4)],
+    ids=["one thing each", "two each", "more than there is"],
+)
+def test_readers_at_once_hold_no_more_than_there_is_room_for(
+    here: MemoryBudget, n: int, each: int, most: int
+) -> None:
+    """Who needs more gets it one after the other: the things of one reader, and no other's."""
     made: list[weakref.ref[Long]] = []
-    most, counting = 0, threading.Lock()
+    alive, counting = [0], threading.Lock()
 
     def make() -> Long:
-        nonlocal most
         one = Long()
         with counting:
             made.append(weakref.ref(one))
-            most = max(most, sum(each() is not None for each in made))
+            alive.append(sum(each() is not None for each in made))
         return one
 
     def reader(number: int) -> None:
-        with room.work():
+        with here.work():
             looked_at = []
             for at in range(each):
                 looked_at.append(cache.get((number, at), make))
                 threading.Event().wait(POLL_INTERVAL / 10)
             del looked_at
 
-    threads = [in_thread(lambda number=number: reader(number)) for number in range(n)]
-    for thread in threads:
-        thread.join(WAIT)
-    assert not any(thread.is_alive() for thread in threads), "somebody waits for ever"
-    assert len(made) >= n * each
-    return most
-
-
-@pytest.mark.parametrize("each", [1, 2])
-def test_readers_at_once_hold_no_more_than_there_is_room_for(here: MemoryBudget, each: int) -> None:
-    assert readers_at_once(here, 6, each) <= 2
-
-
-def test_who_needs_more_than_there_is_gets_it_one_after_the_other(here: MemoryBudget) -> None:
-    assert readers_at_once(here, 3, 4) <= 4, "the things of one reader, and no other's"
+    with threads() as start:
+        for number in range(n):
+            start(reader, number)
+    assert len(made) >= n * each and max(alive) <= most
 
 
 def test_what_is_short_waits_for_nothing(here: MemoryBudget) -> None:
@@ -102,12 +96,11 @@ def test_what_is_short_waits_for_nothing(here: MemoryBudget) -> None:
         with here.work():
             got.append(cache.get("short", lambda: buffer_pool.acquire(2**20)))
 
-    thread = in_thread(long_one)
-    assert holding.wait(WAIT)
-    in_thread(short_one).join(WAIT)
-    assert len(got) == 1 and not go.is_set()
-    go.set()
-    thread.join(WAIT)
+    with threads() as start:
+        start(long_one, then=holding.is_set)
+        start(short_one).join(WAIT)
+        assert len(got) == 1 and not go.is_set()
+        go.set()
 
 
 def test_who_waits_for_the_making_of_another_lets_it_be_made(here: MemoryBudget) -> None:
@@ -131,9 +124,9 @@ def test_who_waits_for_the_making_of_another_lets_it_be_made(here: MemoryBudget)
         with here.work():
             got.append(cache.get("both", make))
 
-    threads = [in_thread(second), in_thread(first)]
-    for thread in threads:
-        thread.join(WAIT)
+    with threads() as start:
+        start(second)
+        start(first)
     assert len(got) == 2 and got[0] is got[1]
 
 
@@ -156,18 +149,14 @@ def test_work_in_the_background_gives_way_to_a_reader_and_is_done_again(here: Me
         with here.work(behind=True):
             done.append(jobs.run_exclusively(make))
 
-    thread = in_thread(work)
-    assert holding.wait(WAIT)
-    with here.work():
-        mine = [cache.get(("mine", at), Long) for at in range(2)]
-        assert tried[0]() is None, "what it held is gone before the reader has all of it"
-        del mine
-    thread.join(WAIT)
+    with threads() as start:
+        start(work, then=holding.is_set)
+        with here.work():
+            mine = [cache.get(("mine", at), Long) for at in range(2)]
+            assert tried[0]() is None, "what it held is gone before the reader has all of it"
+            del mine
     assert done == ["measured"]
-
-
-def test_what_gives_way_is_not_told_by_what_catches_errors() -> None:
-    assert not issubclass(Preempted, Exception)
+    assert not issubclass(Preempted, Exception), "what catches errors does not catch it"
 
 
 def test_a_part_of_a_recording_counts_as_the_whole_that_it_keeps(

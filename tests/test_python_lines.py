@@ -43,7 +43,7 @@ def test_the_lines_train_the_readers_own_model_again(monkeypatch: pytest.MonkeyP
             app.button(key=button).click().run()
             one = app.session_state[TRAINING_KEY]
             begun, until = one.progress.step, time.monotonic() + 120
-            while one.learning and one.progress.step < begun + 30:
+            while one.learning and one.progress.step < begun + 3:
                 assert time.monotonic() < until
                 time.sleep(0.1)
             jobs.trainings.stop(one)

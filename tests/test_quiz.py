@@ -6,13 +6,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from functools import cache
-from html.parser import HTMLParser
-from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import HOSTILE, on_page, read_once
-from streamlit.testing.v1 import AppTest
+from app_harness import ROOT, clean, page_at
+from conftest import AWKWARD, on_page, read_once
 
 from explorer.analysis import quiz, words
 from explorer.analysis.quiz import MIN_MARGIN, N_QUESTIONS, Question, questions
@@ -23,7 +21,6 @@ from models import registry
 from models.edits import from_line
 from models.recording import Attention, Recording
 
-ROOT = Path(__file__).resolve().parent.parent
 CLOSE = 2e-4  # of sums of shares in single precision, and of angles by their cosines
 SHARP = 1e-3  # of softmaxes without the scale, which make an error of single precision large
 MODELS = ("encoder", "decoder", "translator", registry.MINILM)
@@ -57,11 +54,10 @@ def asked(model: str, text: str) -> tuple[Recording, tuple[Question, ...], list[
 
 
 def taken() -> list[tuple[str, str]]:
-    """Every sentence for the first model, every tenth for the others."""
+    """Every third sentence for the first model, every twelfth for the others."""
     assert len(lines()) >= 100
-    return [
-        (model, text) for model in MODELS for text in lines()[:: 2 if model == "encoder" else 10]
-    ]
+    every = {model: 3 if model == "encoder" else 12 for model in MODELS}
+    return [(model, text) for model in MODELS for text in lines()[:: every[model]]]
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -84,34 +80,34 @@ def check(one: Question, recording: Recording, said: list[tuple[str, float]]) ->
     others = np.delete(values, one.right)
     names = [choice(each) for each in one.choices]
     assert 3 <= len(names) <= 4 and len({name.casefold() for name in names}) == len(names), one
+    least = MIN_MARGIN[one.kind] - 1e-9
     if one.kind in (quiz.WEIGHT, quiz.SCALE):
         apart = np.abs(values[:, None] - values)[~np.eye(len(values), dtype=bool)]
-        assert apart.min() >= MIN_MARGIN[one.kind] - 1e-9
+        assert apart.min() >= least
         assert one.margin == pytest.approx(np.abs(others - values[one.right]).min())
     else:
         assert one.margin == pytest.approx(values[one.right] - others.max())
-        assert one.margin >= MIN_MARGIN[one.kind] - 1e-9
-        assert values[one.right] >= max(rivals, default=-np.inf) - CLOSE, one
+        assert one.margin >= least and values[one.right] >= max(rivals, default=-np.inf) - CLOSE
+    special = [
+        token
+        for stream in recording.streams
+        for token, is_special in zip(stream.tokens, stream.special)
+        if is_special
+    ]
     for each in one.choices:
-        special = [
-            stream.tokens[each.token]
-            for stream in recording.streams
-            if each.word and 0 <= each.token < len(stream.tokens) and stream.special[each.token]
-        ]
         assert each.word not in special and not re.fullmatch(r"\[[A-Z]+\]|<[^>]*>", each.word)
 
 
 def groups(recording: Recording, attention: Attention) -> tuple[words.Groups, words.Groups]:
-    two = len(recording.streams) > 1
     text = {each.name: recording.text for each in recording.streams}
-    if two:
+    if len(recording.streams) > 1:
         text[recording.streams[-1].name] = recording.target
     rows, keys = (
         words.words(recording.stream(n), text[n]) for n in (attention.query, attention.key)
     )
-    if attention.query != attention.key:
-        rows = words.produced_words(rows, "", True)
-    return rows, keys
+    return (
+        rows if attention.query == attention.key else words.produced_words(rows, "", True)
+    ), keys
 
 
 def attention_of(one: Question, recording: Recording) -> Attention:
@@ -146,12 +142,11 @@ def at(grouped: words.Groups, token: int) -> int:
 
 
 def looks(one, recording, said):
+    """Special tokens are among the others."""
     rows, keys = groups(recording, attention_of(one, recording))
     row = between(one, recording, one.layer, one.head)[at(rows, one.token)]
     best = row[at(keys, one.answer.token)]
-    assert np.sort(row)[-2] <= best - MIN_MARGIN[quiz.LOOKS] + CLOSE, (
-        "special tokens among the others"
-    )
+    assert np.sort(row)[-2] <= best - MIN_MARGIN[quiz.LOOKS] + CLOSE
     return [row[at(keys, each.token)] for each in one.choices], list(row)
 
 
@@ -173,20 +168,10 @@ def nearest_of(one: Question, every: list[float]) -> list[float]:
 
 def beside(one, recording, said):
     attention = attention_of(one, recording)
-    special, step = recording.stream(attention.key).special, -1 if one.kind == quiz.BACK else 1
-    n = len(special)
-    cells = [
-        (i, i + step)
-        for i in range(n)
-        if 0 <= i + step < n
-        and not special[i]
-        and not special[i + step]
-        and attention.allowed[i, i + step]
-    ]
-    means = [
-        np.mean([attention.pattern[c.layer, c.head, i, j] for i, j in cells]) for c in one.choices
-    ]
-    return means, []
+    step, text = -1 if one.kind == quiz.BACK else 1, ~recording.stream(attention.key).special
+    free = np.diagonal(attention.allowed & text & text[:, None], step)
+    weights = np.diagonal(attention.pattern, step, axis1=-2, axis2=-1)[..., free]
+    return [weights[c.layer, c.head].mean() for c in one.choices], []
 
 
 def received(one, recording, said):
@@ -296,20 +281,16 @@ OTHER_WAY = {
 def test_what_is_right_cannot_be_told_by_its_place_its_length_or_its_size() -> None:
     every = [one for model, text in taken() for one in asked(model, text)[1]]
     four = [one for one in every if len(one.choices) == 4]
-    assert len(four) > 800
+    assert len(four) > 500
     places = Counter(one.right for one in four)
     assert all(0.2 < places[at] / len(four) < 0.3 for at in range(4)), places
     worded = [one for one in four if one.answer.word]
     for longest in (max, min):
-        hits = [
-            longest(one.choices, key=lambda each: len(each.name)) is one.answer for one in worded
-        ]
-        assert np.mean(hits) < 0.4
+        ends = [longest(one.choices, key=lambda each: len(each.name)) for one in worded]
+        assert np.mean([end is one.answer for end, one in zip(ends, worded)]) < 0.4
     for kind in (quiz.WEIGHT, quiz.SCALE):
         numbers = [one for one in four if one.kind == kind]
-        ranks = Counter(
-            sorted(c.value for c in one.choices).index(one.answer.value) for one in numbers
-        )
+        ranks = Counter(sum(c.value < one.answer.value for c in one.choices) for one in numbers)
         assert max(ranks.values()) / len(numbers) < 0.5, (kind, ranks)
 
 
@@ -321,21 +302,6 @@ def test_the_same_text_asks_the_same_and_another_order_comes_with_another_text()
     assert len(orders) == 8
 
 
-class Page(HTMLParser):
-    """What a page would run or load."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.loads: list[str] = []
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        self.loads += [
-            name for name, _ in attrs if name in ("src", "href") or name.startswith("on")
-        ]
-
-
 @pytest.mark.parametrize("model", ["encoder", registry.MINILM])
 def test_answers_are_words_that_a_student_can_read(model: str) -> None:
     awkward = (
@@ -345,7 +311,7 @@ def test_answers_are_words_that_a_student_can_read(model: str) -> None:
         "\N{MAN}\u200d\N{WOMAN}\u200d\N{GIRL} came to us at 3.5 pm, naïve Zoë met them there!",
     )
     for text in awkward:
-        made = questions(registry.load(model).record(text))
+        made = questions(read_once(model).record(text))
         assert len(made) == N_QUESTIONS, text
         for each in made:
             for one in each.choices:
@@ -358,18 +324,19 @@ def test_answers_are_words_that_a_student_can_read(model: str) -> None:
 def test_the_sheet_holds_all_it_needs_and_no_markup_of_the_text() -> None:
     text = "The <img src=x onerror=alert(1)> animal & the <b>street</b> were too tired to cross it."
     recording, made, _ = asked("encoder", text)
-    page = Page()
     said = sheet(made, recording.text, "encoder", recording.model.fingerprint)
-    page.feed(said)
-    assert not page.loads and not {"script", "img", "link", "iframe", "b"} & set(page.tags)
-    assert page.tags.count("li") == len(made) * 2 + sum(len(one.choices) for one in made)
+    tags = re.findall(r"<([a-z]\w*)([^>]*)", said)
+    names = [name for name, _ in tags]
+    assert not {"script", "img", "link", "iframe", "b"} & set(names)
+    assert not [more for _, more in tags if re.search(r"\b(src|href|on\w+)\s*=", more)]
+    assert names.count("li") == len(made) * 2 + sum(len(one.choices) for one in made)
     assert said.count("<strong>") == len(made) >= N_QUESTIONS
     assert recording.model.fingerprint in said
 
 
-@pytest.mark.parametrize("model", ["encoder", "decoder", "translator"])
+@pytest.mark.parametrize("model", ["encoder", "translator"])
 def test_any_text_gives_questions_or_none(model: str) -> None:
-    for text in HOSTILE.values():
+    for text in AWKWARD.values():
         recording = read_once(model).record(text[:300])
         for one in questions(recording):
             assert ask(one) and says(one) and "\n" not in ask(one)
@@ -400,16 +367,12 @@ def test_a_question_on_the_scale_leads_to_the_model_without_it(model: str) -> No
 
 
 def test_the_page_asks_what_was_computed() -> None:
-    app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=60)
-    app = app.run().switch_page(str(ROOT / "pages" / "classroom.py"))
-    app.session_state["wanted_text"], app.session_state["acted"] = lines()[1], True
-    assert not app.run().exception
-    protos = [each.proto for each in on_page(app)]
-    drawn = next(each for each in protos if each.component_name == "headlight.questions")
-    header, _ = codec.decode(drawn.bytes)
-    assert len(header["items"]) == N_QUESTIONS
-    for each in header["items"]:
+    app = page_at("classroom", text=lines()[1])
+    protos = [each.proto for each in on_page(clean(app))]
+    (drawn,) = (each for each in protos if each.component_name == "headlight.questions")
+    items = codec.decode(drawn.bytes)[0]["items"]
+    assert len(items) == N_QUESTIONS
+    for each in items:
         assert app_address(each["to"]) and "text=" in each["to"]
-        assert parse_question(
-            {name: each[name] for name in ("text", "choices", "right", "says", "to")}
-        )
+        sent = {name: each[name] for name in ("text", "choices", "right", "says", "to")}
+        assert parse_question(sent)

@@ -14,20 +14,14 @@ MOST = 1_500_000  # bytes
 LONG = "The cat sat on the mat while the old dog slept by the door. " * 60
 OTHER = LONG.replace("cat", "bird")
 VIEWS = [
-    ("heads", {}),
-    ("heads", {"view": "Matrix"}),
-    ("heads", {"att_unit": "Words"}),
-    *(("concepts", {"look_at": way}) for way in ("Hard", "Graph", "Three", "Scale")),
-    *(
-        ("positions", {"ask": ask})
-        for ask in ("Waves", "Distance", "Shift", "Sentence", "Order", "Adding")
-    ),
-    *(("edit", {"effects": one}) for one in ("Attention", "Vectors", "Trained without")),
+    *(("concepts", {"look_at": way}) for way in ("Graph", "Three")),
+    *(("positions", {"ask": ask}) for ask in ("Waves", "Sentence", "Order")),
+    *(("edit", {"effects": one}) for one in ("Attention", "Vectors")),
     ("patching", {"donor": OTHER}),
-    *(("compare", {"other_view": view}) for view in ("Heads", "Answers", "Nearest", "Vectors")),
+    *(("compare", {"other_view": view}) for view in ("Heads", "Nearest", "Vectors")),
     ("compare", {"other_what": "Sentence", "other_text": OTHER}),
-    *(("aggregated", {"sum_what": what}) for what in ("Mean", "Rollout", "Flow", "Writes")),
-    *(("residual", {"flow": flow}) for flow in ("Writes", "LayerNorm", "Heads", "Gradient", "RNN")),
+    *(("aggregated", {"sum_what": what}) for what in ("Mean", "Flow", "Writes")),
+    *(("residual", {"flow": flow}) for flow in ("Writes", "LayerNorm", "Heads", "Gradient")),
     ("embeddings", {"contexts": "One"}),
 ]
 VIEWS += [(page, {}) for page in TABS if page not in {each for each, _ in VIEWS}]

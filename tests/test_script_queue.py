@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.scriptrunner.script_runner import ScriptRunnerEvent
-from waiting import in_thread, until
+from waiting import in_thread, threads, until
 
 from explorer.server.streamlit_patches import MessageBatch, batch_messages
 from explorer.state import scheduling
@@ -30,13 +30,10 @@ def test_runs_follow_one_another_in_the_order_of_asking():
             within.remove(number)
             done.append(number)
 
-    threads = []
-    for number in range(5):
-        threads.append(in_thread(lambda number=number: work(number)))
-        until(lambda: line.waiting() + len(at_once) == number + 1)
-    hold.set()
-    for thread in threads:
-        thread.join(20)
+    with threads() as start:
+        for at in range(5):
+            start(work, at, then=lambda at=at: line.waiting() + len(at_once) == at + 1)
+        hold.set()
     assert done == [0, 1, 2, 3, 4] and at_once == [1] * 5
 
 
@@ -48,18 +45,17 @@ def test_a_run_waits_for_what_is_made_ahead_of_it():
         with line.run():
             entered.set()
 
-    with line.before():
-        thread = in_thread(work)
-        assert asked.wait(20) and not entered.wait(0.05)
-    assert entered.wait(20)
-    thread.join(20)
-    with line.run():  # nothing is ahead: at once
+    with threads() as start:
+        with line.before():
+            start(work, then=asked.is_set)
+            assert not entered.wait(0.05)
+        assert entered.wait(20)
+    with pytest.raises(ValueError), line.before():
+        raise ValueError
+    with line.run():  # nothing is ahead, nor is what failed: at once
         pass
-
-
-def test_what_is_made_ahead_holds_nobody_up_for_long():
     line = ScriptQueue(ahead=0.01)
-    with line.before(), line.run():
+    with line.before(), line.run():  # nobody is held up for long
         assert line.begun_lately() == 1
 
 
@@ -70,13 +66,13 @@ def test_a_run_waits_longer_for_its_own_text_and_for_no_other():
         line.wait_for(("encoder", "its own"), 60)
         waited.set()
 
-    with line.before(("encoder", "its own")):
-        thread = in_thread(work)
-        assert not waited.wait(0.05)
-        line.wait_for(("encoder", "another"), 60)  # at once
-        line.wait_for(("encoder", "its own"), 0.01)  # not for ever
-    assert waited.wait(20)
-    thread.join(20)
+    with threads() as start:
+        with line.before(("encoder", "its own")):
+            start(work)
+            assert not waited.wait(0.05)
+            line.wait_for(("encoder", "another"), 60)  # at once
+            line.wait_for(("encoder", "its own"), 0.01)  # not for ever
+        assert waited.wait(20)
 
 
 def test_what_is_made_ahead_for_a_heavy_model_goes_behind_and_others_do_not_wait_for_it():
@@ -90,24 +86,13 @@ def test_what_is_made_ahead_for_a_heavy_model_goes_behind_and_others_do_not_wait
         with line.run(is_heavy=True):
             done.append("heavy run")
 
-    with turns.turn():
-        threads = [in_thread(lambda: work(True))]
-        until(lambda: line.ahead() == 1 and turns._long)
+    with threads() as start, turns.turn():
+        start(work, True, then=lambda: line.ahead() == 1 and turns._long)
         with line.run():
             pass  # its text is another model's: it does not wait
-        threads += [in_thread(heavy_run), in_thread(lambda: work(False))]
-        until(lambda: turns._short)
-    for thread in threads:
-        thread.join()
+        start(heavy_run)
+        start(work, False, then=lambda: turns._short)
     assert done == ["light", "heavy", "heavy run"]
-
-
-def test_a_fault_ahead_of_a_run_lets_it_go():
-    line = ScriptQueue(ahead=60)
-    with pytest.raises(ValueError), line.before():
-        raise ValueError
-    with line.run():
-        pass
 
 
 def test_nobody_waits_for_a_long_run_beyond_its_moment():
@@ -118,13 +103,12 @@ def test_nobody_waits_for_a_long_run_beyond_its_moment():
             entered.append(1)
             leave.wait(20)
 
-    others = [in_thread(long) for _ in range(3)]
-    until(lambda: len(entered) == 3)
-    with line.run():  # each of the three has had its moment, and goes on
-        assert all(thread.is_alive() for thread in others) and not line.waiting()
-    leave.set()
-    for thread in others:
-        thread.join(20)
+    with threads() as start:
+        others = [start(long) for _ in range(3)]
+        until(lambda: len(entered) == 3)
+        with line.run():  # each of the three has had its moment, and goes on
+            assert all(thread.is_alive() for thread in others) and not line.waiting()
+        leave.set()
 
 
 def test_a_run_that_fails_leaves_its_place():
@@ -218,20 +202,16 @@ def test_runs_that_began_lately_are_counted(monkeypatch):
 def test_heavy_runs_go_behind_others_and_are_not_passed_for_ever():
     line, done, hold = ScriptQueue(moment=60), [], threading.Event()
 
-    def work(name: str, is_heavy: bool) -> None:
-        with line.run(is_heavy):
+    def work(name: str) -> None:
+        with line.run(name.startswith("heavy")):
             hold.wait(20)
             done.append(name)
 
-    names = ["first", "heavy 1", "heavy 2", *(f"light {at}" for at in range(PATIENCE + 2))]
-    threads = []
-    for at, name in enumerate(names):
-        threads.append(in_thread(lambda name=name: work(name, name.startswith("heavy"))))
-        until(lambda: line.waiting() + len(line._first) == at + 1)
-    hold.set()
-    for thread in threads:
-        thread.join(20)
     lights = [f"light {at}" for at in range(PATIENCE + 2)]
+    with threads() as start:
+        for at, name in enumerate(["first", "heavy 1", "heavy 2", *lights], 1):
+            start(work, name, then=lambda at=at: line.waiting() + len(line._first) == at)
+        hold.set()
     assert [each for each in done if "heavy" not in each] == ["first", *lights]
     # The last two begin beside the first heavy run.
     assert "heavy 1" in done[PATIENCE + 1 :] and done.index("heavy 1") < done.index("heavy 2")
@@ -240,23 +220,19 @@ def test_heavy_runs_go_behind_others_and_are_not_passed_for_ever():
 def test_a_run_begins_beside_a_heavy_one_and_a_second_heavy_one_does_not():
     line, done, holds = ScriptQueue(moment=60), [], [threading.Event(), threading.Event()]
 
-    def work(name: str, is_heavy: bool, hold: threading.Event) -> None:
-        with line.run(is_heavy):
+    def work(name: str, hold: threading.Event) -> None:
+        with line.run(name.startswith("heavy")):
             done.append(name)
             assert hold.wait(20)
 
-    threads = [in_thread(lambda: work("heavy 1", True, holds[0]))]
-    until(lambda: done == ["heavy 1"])
-    threads.append(in_thread(lambda: work("heavy 2", True, holds[1])))
-    until(lambda: line.waiting() == 1)
-    threads.append(in_thread(lambda: work("light", False, holds[1])))
-    until(lambda: done == ["heavy 1", "light"])
-    holds[0].set()
-    threads[0].join(20)
-    assert line.waiting() == 1, "a heavy one waits for others"
-    holds[1].set()
-    for thread in threads:
-        thread.join(20)
+    with threads() as start:
+        first = start(work, "heavy 1", holds[0], then=lambda: done == ["heavy 1"])
+        start(work, "heavy 2", holds[1], then=lambda: line.waiting() == 1)
+        start(work, "light", holds[1], then=lambda: done == ["heavy 1", "light"])
+        holds[0].set()
+        first.join(20)
+        assert line.waiting() == 1, "a heavy one waits for others"
+        holds[1].set()
     assert done == ["heavy 1", "light", "heavy 2"]
 
 
@@ -279,18 +255,16 @@ def test_who_waits_is_shown_its_place_and_may_leave(monkeypatch: pytest.MonkeyPa
 def test_a_heavy_pass_gives_others_their_turn_between_its_layers():
     turns, done = ComputeQueue(lambda: 60.0, lambda: None), []
     token = scheduling._heavy_run.set(True)
-    with turns.turn():
+
+    def short() -> None:
+        with turns.turn():
+            done.append("short")
+
+    with threads() as start, turns.turn():
         scheduling._heavy_run.reset(token)
-
-        def short() -> None:
-            with turns.turn():
-                done.append("short")
-
-        thread = in_thread(short)
-        until(lambda: turns.waiting() == 1)
+        start(short, then=lambda: turns.waiting() == 1)
         layer_checkpoint()
         done.append("heavy")
-    thread.join(20)
     assert done == ["short", "heavy"]
 
 
@@ -298,20 +272,17 @@ def test_what_a_heavy_run_computes_waits_behind_others():
     runs, turns, done = ScriptQueue(moment=0), ComputeQueue(lambda: 60.0, lambda: None), []
     begun_all, hold = threading.Event(), threading.Event()
 
-    def work(name: str, is_heavy: bool) -> None:
-        with runs.run(is_heavy), turns.turn():
+    def work(name: str) -> None:
+        with runs.run(name == "heavy"), turns.turn():
             begun_all.set()
             hold.wait(20)
             done.append(name)
 
-    threads = [in_thread(lambda: work("first", False))]
-    assert begun_all.wait(20)
-    for at, name in enumerate(["heavy", "light 1", "light 2"]):
-        threads.append(in_thread(lambda name=name: work(name, name == "heavy")))
-        until(lambda: turns.waiting() == at + 1)
-    hold.set()
-    for thread in threads:
-        thread.join(20)
+    with threads() as start:
+        start(work, "first", then=begun_all.is_set)
+        for at, name in enumerate(["heavy", "light 1", "light 2"], 1):
+            start(work, name, then=lambda at=at: turns.waiting() == at)
+        hold.set()
     assert done == ["first", "light 1", "light 2", "heavy"]
 
 

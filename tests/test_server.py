@@ -21,8 +21,9 @@ from waiting import until
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
-from explorer.server.middleware import RETRY_SECONDS
+from explorer.server.middleware import RETRY_SECONDS, UNASKED
 from explorer.server.routes import CACHE_SECONDS
+from explorer.state import places
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parent.parent
@@ -54,61 +55,36 @@ def looked(said: httpx2.Response) -> None:
 
 
 ABSENT = (
-    "/_stcore/upload_file/a/b",
-    "/_stcore/metrics",
-    "/_stcore/agent/mcp",
-    "/_stcore/agent/openapi.json",
-    "/_stcore/script-health-check",
-    "/component/x/index.html",
-    "/auth/login",
-    "/oauth2callback",
-    "/static/nothing.js",
-    "/static/../config.toml",
-    "/nothing",
-    "/learn/more",
-    "/pages/learn.py",
-    "/.git/config",
-    "/%00",
+    *("/_stcore/upload_file/a/b", "/_stcore/metrics", "/_stcore/agent/mcp"),
+    *("/_stcore/agent/openapi.json", "/_stcore/script-health-check"),
+    *("/component/x/index.html", "/auth/login", "/oauth2callback"),
+    *("/static/nothing.js", "/static/../config.toml", "/nothing", "/learn/more"),
+    *("/pages/learn.py", "/.git/config", "/%00"),
 )
 
 
-@pytest.mark.parametrize("method", ["GET", "PUT", "POST", "DELETE", "PATCH", "OPTIONS", "HEAD"])
-def test_what_the_app_does_not_need_is_not_there(ask: httpx2.Client, method: str) -> None:
-    for path in ABSENT:
-        assert ask.request(method, path, content=b"x" * 100).status_code == 404, path
+METHODS = ("GET", "PUT", "POST", "DELETE", "PATCH", "OPTIONS", "HEAD")
 
 
-def test_streamlit_opens_no_dialog_of_its_own(ask: httpx2.Client) -> None:
-    said = ask.get("/_stcore/host-config")
-    assert said.json()["blockErrorDialogs"] is True and "allowedOrigins" in said.json()
-    assert said.headers["cache-control"] == "no-cache"
-
-
-def test_nothing_is_written(ask: httpx2.Client) -> None:
-    for method in ("PUT", "POST", "DELETE", "PATCH"):
+def test_what_the_app_does_not_need_is_not_there_and_nothing_is_written(ask: httpx2.Client) -> None:
+    for method in METHODS:
+        for path in ABSENT:
+            said = ask.request(method, path, content=b"x" * 100)
+            assert said.status_code == 404, (method, path)
+    for method in METHODS[1:5]:
         for path in ("/", "/learn", "/healthz", "/_stcore/health"):
             assert ask.request(method, path, content=b"x").status_code == 405, (method, path)
 
 
-def test_every_page_is_there_and_the_first_one_by_its_name_too(ask: httpx2.Client) -> None:
-    from explorer.state import places
-
+def test_every_page_is_there_and_an_unknown_one_leads_to_those_that_are(ask: httpx2.Client) -> None:
     assert {*places.PLACES} == {file.stem for file in (ROOT / "pages").glob("*.py")}
     for name in places.PLACES:
         if name != places.FIRST:
             assert ask.head(f"/{name}").status_code == 200, name
     moved = ask.get(f"/{places.FIRST}?text=a%20b&layer=1")
     assert moved.status_code == 307 and moved.headers["location"] == "/?text=a+b&layer=1"
-
-
-def test_an_unknown_page_leads_to_those_that_are_here(ask: httpx2.Client) -> None:
     said = ask.get("/attentoin<script>alert(1)</script>")
     assert said.status_code == 404 and 'href="/learn"' in said.text and "script" not in said.text
-
-
-def test_no_page_takes_a_file() -> None:
-    config = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text("utf-8"))
-    assert config["server"]["maxUploadSize"] == 1
 
 
 def asked(text: str) -> bytes:
@@ -119,7 +95,7 @@ def asked(text: str) -> bytes:
 def test_a_message_too_large_is_refused_and_others_are_served(small_server: str) -> None:
     config = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text("utf-8"))["server"]
     from_browser, any = config["maxWidgetStateSize"], config["maxMessageSize"]
-    assert from_browser <= 2 < any <= 8
+    assert from_browser <= 2 < any <= 8 and config["maxUploadSize"] == 1, "no page takes a file"
     with reader(small_server) as other:
         other.send(asked("Ram pushed Hari."))
         for size in (from_browser, any):
@@ -176,16 +152,16 @@ def test_what_is_no_message_ends_its_line_and_no_other(small_server: str, said: 
         assert heartbeats(other) == ["heartbeat_ack"]
 
 
-@pytest.mark.parametrize(
-    "path",
-    ["/learn", "/nothing", "/healthz", "/_stcore/health", "/manifest.json", "/_stcore/metrics"],
-)
-def test_headers_keep_the_page_and_its_address_to_itself(ask: httpx2.Client, path: str) -> None:
-    said = ask.head(path).headers
-    assert "frame-ancestors 'self'" in said["content-security-policy"]
-    assert said["x-content-type-options"] == "nosniff"
-    assert said["referrer-policy"] == "no-referrer"
-    assert "camera=()" in said["permissions-policy"]
+def test_headers_keep_the_page_and_its_address_to_itself(ask: httpx2.Client) -> None:
+    for path in ("/learn", "/nothing", "/healthz", "/_stcore/health", "/manifest.json"):
+        said = ask.head(path).headers
+        assert "frame-ancestors 'self'" in said["content-security-policy"], path
+        assert said["x-content-type-options"] == "nosniff", path
+        assert said["referrer-policy"] == "no-referrer", path
+        assert "camera=()" in said["permissions-policy"], path
+    said = ask.get("/_stcore/host-config")
+    assert said.headers["cache-control"] == "no-cache" and "allowedOrigins" in said.json()
+    assert said.json()["blockErrorDialogs"] is True, "Streamlit opens no dialog of its own"
 
 
 def test_health_says_how_things_stand_after_a_real_pass(ask: httpx2.Client) -> None:
@@ -211,19 +187,20 @@ def test_it_is_not_ready_before_its_first_model() -> None:
 # ---- room --------------------------------------------------------------------
 
 
-def reader(server: str, session: str = "") -> connect:
-    """A reader's connection, as Streamlit's page opens it."""
+def reader(server: str, session: str = "", host: str = "127.0.0.1") -> connect:
+    """A reader's connection, as Streamlit's page opens it, at one of this machine's addresses."""
     return connect(
         f"{server.replace('http', 'ws')}/_stcore/stream",
         subprotocols=["streamlit", "xsrf", *([session] if session else [])],
+        source_address=(host, 0),
         max_size=None,
         max_queue=None,  # one who goes without reading on goes at once
     )
 
 
-def seated(server: str, stay: ExitStack) -> connect:
+def seated(server: str, stay: ExitStack, host: str = "127.0.0.1") -> connect:
     """A reader's connection that has asked for a page, for as long as the test stays."""
-    made = stay.enter_context(reader(server))
+    made = stay.enter_context(reader(server, host=host))
     made.send(BackMsg(rerun_script={"query_string": ""}).SerializeToString())
     return made
 
@@ -237,25 +214,21 @@ def test_a_newcomer_waits_when_all_places_are_taken_and_comes_in_when_one_is_fre
     ask: httpx2.Client, small_server: str
 ) -> None:
     with ExitStack() as stay:
-        newcomer(ask, small_server, stay)
+        _, second = (seated(small_server, stay) for _ in range(SEATS))
+        assert taken(ask) == SEATS
+        said = ask.get("/learn?text=kept")
+        assert said.status_code == 503 and f"All {SEATS} places are taken" in said.text
+        assert said.headers["retry-after"] == str(RETRY_SECONDS)
+        assert f'http-equiv="refresh" content="{RETRY_SECONDS}"' in said.text
+        with pytest.raises(InvalidStatus), reader(small_server):
+            pass
+        second.close()
+        until(lambda: ask.get("/learn?text=kept").status_code == 200)
+        # That page is on its way, and the place is its reader's until they are here.
+        assert ask.get("/").status_code == 503
+        seated(small_server, stay)
+        assert taken(ask) == SEATS
     until(lambda: taken(ask) == 0)
-
-
-def newcomer(ask: httpx2.Client, small_server: str, stay: ExitStack) -> None:
-    _, second = (seated(small_server, stay) for _ in range(SEATS))
-    assert taken(ask) == SEATS
-    said = ask.get("/learn?text=kept")
-    assert said.status_code == 503 and f"All {SEATS} places are taken" in said.text
-    assert said.headers["retry-after"] == str(RETRY_SECONDS)
-    assert f'http-equiv="refresh" content="{RETRY_SECONDS}"' in said.text
-    with pytest.raises(InvalidStatus), reader(small_server):
-        pass
-    second.close()
-    until(lambda: ask.get("/learn?text=kept").status_code == 200)
-    # That page is on its way, and the place is its reader's until they are here.
-    assert ask.get("/").status_code == 503
-    seated(small_server, stay)
-    assert taken(ask) == SEATS
 
 
 def test_whoever_was_here_a_moment_ago_comes_back_to_their_session(
@@ -272,6 +245,39 @@ def test_whoever_was_here_a_moment_ago_comes_back_to_their_session(
             pass
         with reader(small_server, session):
             pass
+    until(lambda: taken(ask) == 0)
+
+
+def page(server: str, host: str = "127.0.0.1") -> int:
+    with httpx2.Client(transport=httpx2.HTTPTransport(local_address=host), timeout=30) as client:
+        return client.get(server).status_code
+
+
+def test_connections_that_ask_for_no_page_are_closed(ask: httpx2.Client, small_server: str) -> None:
+    with ExitStack() as stay:
+        idle = [stay.enter_context(reader(small_server)) for _ in range(SEATS)]
+        idle[0].send(BackMsg(app_heartbeat=True).SerializeToString())
+        assert page(small_server) == 503
+        for each in idle:
+            with pytest.raises(ConnectionClosed) as closed:
+                while True:
+                    each.recv(timeout=60)
+            assert closed.value.rcvd.code == UNASKED
+        assert page(small_server) == 200
+    until(lambda: taken(ask) == 0)
+
+
+def test_a_client_that_holds_every_place_keeps_no_other_out(
+    ask: httpx2.Client, small_server: str
+) -> None:
+    until(lambda: page(small_server) == 200)
+    with ExitStack() as stay:
+        for _ in range(SEATS):
+            seated(small_server, stay, "127.0.0.2").recv(timeout=60)
+        with pytest.raises(InvalidStatus), reader(small_server, host="127.0.0.2"):
+            pass
+        assert page(small_server, "127.0.0.2") == 503 and page(small_server, "127.0.0.3") == 200
+        seated(small_server, stay, "127.0.0.3").recv(timeout=60)
     until(lambda: taken(ask) == 0)
 
 

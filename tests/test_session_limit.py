@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import ExitStack
-
-import driver
-import httpx2
 import pytest
-from streamlit.proto.BackMsg_pb2 import BackMsg
-from websockets.exceptions import ConnectionClosed, InvalidStatus
-from websockets.sync.client import connect
 
-from explorer.server.client_address import network
 from explorer.server.middleware import (
     FIRST_REQUEST,
     RESERVATION_SECONDS,
     SILENCE,
-    UNASKED,
     Connection,
     SlotCounter,
 )
@@ -118,66 +108,3 @@ def test_connections_have_an_end_even_where_they_have_no_place(
         made = enter(places, "a")
         made.close = lambda at=at: closed.append(at)
     assert closed == list(range(LIMIT)), "the longest silent, and no more than that"
-
-
-def test_an_ipv6_network_is_one_client() -> None:
-    def of(host: str) -> str:
-        return network({"type": "http", "client": (host, 1)})
-
-    assert of("2001:db8:1:2:3:4:5:6") == of("2001:db8:1:2::9") != of("2001:db8:1:3::9")
-    assert of("::ffff:192.0.2.1") == of("192.0.2.1") == "192.0.2.1"
-    assert of("testclient") == "testclient" and network({"type": "http", "client": None}) == ""
-
-
-# ---- a real server ---------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    yield from driver.serving(HEADLIGHT_MAX_SESSIONS=str(SEATS))
-
-
-def line(server: str, host: str = "127.0.0.1") -> connect:
-    """A connection of a client at another of this machine's own addresses."""
-    return connect(
-        f"{server.replace('http', 'ws')}/_stcore/stream",
-        subprotocols=["streamlit", "xsrf"],
-        source_address=(host, 0),
-        max_size=None,
-        max_queue=None,
-    )
-
-
-def page(server: str, host: str = "127.0.0.1") -> int:
-    with httpx2.Client(transport=httpx2.HTTPTransport(local_address=host), timeout=30) as client:
-        return client.get(server).status_code
-
-
-@pytest.mark.slow
-def test_connections_that_ask_for_no_page_are_closed(server: str) -> None:
-    with ExitStack() as stay:
-        idle = [stay.enter_context(line(server)) for _ in range(SEATS)]
-        idle[0].send(BackMsg(app_heartbeat=True).SerializeToString())
-        assert page(server) == 503
-        for each in idle:
-            with pytest.raises(ConnectionClosed) as closed:
-                while True:
-                    each.recv(timeout=60)
-            assert closed.value.rcvd.code == UNASKED
-        assert page(server) == 200
-
-
-@pytest.mark.slow
-def test_a_client_that_holds_every_place_keeps_no_other_out(server: str) -> None:
-    with ExitStack() as stay:
-        asks = BackMsg(rerun_script={"query_string": ""}).SerializeToString()
-        all_places = [stay.enter_context(line(server, "127.0.0.2")) for _ in range(SEATS)]
-        for each in all_places:
-            each.send(asks)
-            each.recv(timeout=60)
-        with pytest.raises(InvalidStatus), line(server, "127.0.0.2"):
-            pass
-        assert page(server, "127.0.0.2") == 503 and page(server, "127.0.0.3") == 200
-        other = stay.enter_context(line(server, "127.0.0.3"))
-        other.send(asks)
-        other.recv(timeout=60)
