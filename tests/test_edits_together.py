@@ -12,27 +12,6 @@ from edited import OTHER, TEXT, last, recorded
 from tolerances import PASSED, TOTAL
 
 from models import edits, own_model
-from models.edits import (
-    MeanHead,
-    MoveNorm,
-    OtherPositions,
-    PatchHead,
-    PatchSite,
-    ScaledBy,
-    SharedKeys,
-    ShiftPositions,
-    ShufflePositions,
-    UniformHead,
-    Window,
-    WithMask,
-    WithoutFeedForward,
-    WithoutMask,
-    WithoutNorm,
-    WithoutPositions,
-    WithoutResidual,
-    WithoutScale,
-    ZeroHead,
-)
 from models.recording import NotFinite
 from models.transformer import Decoder
 
@@ -40,52 +19,52 @@ from models.transformer import Decoder
 
 
 EVERY = (
-    ZeroHead(0, 1),
-    MeanHead(1, 2),
-    UniformHead(2, 0),
-    WithoutScale(),
-    ScaledBy(2.5, 1),
-    Window(4),
-    SharedKeys(2),
-    WithoutPositions(),
-    ShufflePositions(4),
-    ShiftPositions(3),
-    OtherPositions("rotary"),
-    OtherPositions("distance"),
-    WithoutResidual(1),
-    WithoutResidual(None, "attn"),
-    WithoutNorm(0),
-    WithoutNorm(),
-    MoveNorm("pre"),
-    MoveNorm("pre", 1),
+    edits.ZeroHead(0, 1),
+    edits.MeanHead(1, 2),
+    edits.UniformHead(2, 0),
+    edits.WithoutScale(),
+    edits.ScaledBy(2.5, 1),
+    edits.Window(4),
+    edits.SharedKeys(2),
+    edits.WithoutPositions(),
+    edits.ShufflePositions(4),
+    edits.ShiftPositions(3),
+    edits.OtherPositions("rotary"),
+    edits.OtherPositions("distance"),
+    edits.WithoutResidual(1),
+    edits.WithoutResidual(None, "attn"),
+    edits.WithoutNorm(0),
+    edits.WithoutNorm(),
+    edits.MoveNorm("pre"),
+    edits.MoveNorm("pre", 1),
     edits.OtherNorm("rms"),
     edits.SideBySide(1),
-    WithoutFeedForward(2),
+    edits.WithoutFeedForward(2),
     edits.ShuffleTokens(5),
-    PatchHead(OTHER, 1, 1),
-    PatchSite(OTHER, "0.attn.sum", 1),
+    edits.PatchHead(OTHER, 1, 1),
+    edits.PatchSite(OTHER, "0.attn.sum", 1),
 )
 
 
 def test_a_translator_writes_with_shifted_positions(small_translator: own_model.OwnModel) -> None:
     for by in (5, 30, 54):
-        assert small_translator.record(TEXT, (ShiftPositions(by),)).streams[1].sites
+        assert small_translator.record(TEXT, (edits.ShiftPositions(by),)).streams[1].sites
 
 
 def test_what_is_not_there_cannot_be_moved_and_can_be_taken_away_once_more() -> None:
     for name, moved in (
-        ("induction-no-positions", ShufflePositions(1)),
-        ("induction-no-positions", ShiftPositions(1)),
-        ("induction-no-norm", MoveNorm("pre")),
+        ("induction-no-positions", edits.ShufflePositions(1)),
+        ("induction-no-positions", edits.ShiftPositions(1)),
+        ("induction-no-norm", edits.MoveNorm("pre")),
         ("induction-no-norm", edits.OtherNorm("rms")),
     ):
         with pytest.raises(ValueError, match=name):
             read_once(name).record(TEXT, (moved,))
     for name, gone in (
-        ("induction-no-scale", WithoutScale()),
-        ("induction-no-residual", WithoutResidual()),
-        ("induction-no-positions", WithoutPositions()),
-        ("induction-no-norm", WithoutNorm()),
+        ("induction-no-scale", edits.WithoutScale()),
+        ("induction-no-residual", edits.WithoutResidual()),
+        ("induction-no-positions", edits.WithoutPositions()),
+        ("induction-no-norm", edits.WithoutNorm()),
     ):
         handle = read_once(name)
         np.testing.assert_array_equal(last(handle.record(TEXT, (gone,))), last(handle.record(TEXT)))
@@ -98,10 +77,11 @@ def test_any_edits_go_together(
     draw = np.random.default_rng(many)
     for _ in range(25):
         asked = tuple(EVERY[at] for at in sorted(draw.permutation(len(EVERY))[:many]))
-        for handle, more in ((small_handle, WithMask()), (small_decoder, WithoutMask())):
+        models = (small_handle, edits.WithMask()), (small_decoder, edits.WithoutMask())
+        for handle, more in models:
             recording = recorded(handle, *asked, more)
             assert recording.edits == (*asked, more) and np.isfinite(last(recording)).all()
-            if any(isinstance(each, PatchSite) for each in asked):
+            if any(isinstance(each, edits.PatchSite) for each in asked):
                 with pytest.raises(ValueError, match="put in"):
                     handle.attribute(recording, recording.streams[0].name, 2, 7)
             else:
@@ -125,31 +105,31 @@ def test_numbers_that_overflow_are_named(small_decoder: own_model.OwnModel) -> N
 @pytest.mark.parametrize(
     "asked, why",
     [
-        *((ScaledBy(each), "above 0") for each in (-0.0, float("nan"))),
-        *((ScaledBy(each), "between 3e-39 and 3e") for each in (float("inf"), 2.9e-39, 5e-324)),
-        (ScaledBy(10**400), "more than 18 digits"),
-        *((ScaledBy(each), "divisor must be a number") for each in ("2", True)),
-        (ZeroHead(0, 1.0), "head must be a whole number, not 1.0"),
-        (ZeroHead(0, None), "head must be a whole number"),
-        (WithoutNorm(float("nan")), "layer must be a whole number"),
-        (PatchSite(OTHER, "embed", -0.0), "token must be a whole number"),
-        (OtherPositions(2), "to must be a word"),
-        (ShiftPositions(-1), "onwards"),
-        (ShiftPositions(60), "position"),
-        (ShufflePositions(-1), "seed"),
-        (OtherPositions("magic"), "magic"),
-        (MoveNorm("up"), "up"),
+        *((edits.ScaledBy(each), "above 0") for each in (-0.0, float("nan"))),
+        *((edits.ScaledBy(each), "between 3e-39 and 3e") for each in (float("inf"), 2.9e-39)),
+        (edits.ScaledBy(10**400), "more than 18 digits"),
+        *((edits.ScaledBy(each), "divisor must be a number") for each in ("2", True)),
+        (edits.ZeroHead(0, 1.0), "head must be a whole number, not 1.0"),
+        (edits.ZeroHead(0, None), "head must be a whole number"),
+        (edits.WithoutNorm(float("nan")), "layer must be a whole number"),
+        (edits.PatchSite(OTHER, "embed", -0.0), "token must be a whole number"),
+        (edits.OtherPositions(2), "to must be a word"),
+        (edits.ShiftPositions(-1), "onwards"),
+        (edits.ShiftPositions(60), "position"),
+        (edits.ShufflePositions(-1), "seed"),
+        (edits.OtherPositions("magic"), "magic"),
+        (edits.MoveNorm("up"), "up"),
         (edits.OtherNorm("batch"), "batch"),
         (edits.OtherNorm("layer"), "has LayerNorm already"),
-        (WithoutResidual(None, "lunch"), "lunch"),
-        (WithoutResidual(None, "cross"), "no cross-attention"),
-        (MeanHead(0, 4), "head 4"),
-        (UniformHead(3, 0), "layer 3"),
-        (PatchHead(OTHER, 0, 0, "cross"), "cross"),
-        (PatchSite(OTHER, "9.lunch"), "no site .9.lunch.; stream"),
-        (WithMask(), "decoder"),
+        (edits.WithoutResidual(None, "lunch"), "lunch"),
+        (edits.WithoutResidual(None, "cross"), "no cross-attention"),
+        (edits.MeanHead(0, 4), "head 4"),
+        (edits.UniformHead(3, 0), "layer 3"),
+        (edits.PatchHead(OTHER, 0, 0, "cross"), "cross"),
+        (edits.PatchSite(OTHER, "9.lunch"), "no site .9.lunch.; stream"),
+        (edits.WithMask(), "decoder"),
         (edits.HideToken(1), "masked words"),
-        *((PatchSite(OTHER, "embed", token), "tokens 0 to") for token in (-1, 40)),
+        *((edits.PatchSite(OTHER, "embed", token), "tokens 0 to") for token in (-1, 40)),
     ],
 )
 def test_what_cannot_be_done_is_said(
@@ -164,7 +144,7 @@ def test_the_smallest_and_largest_divisors_are_divided_by_or_overflow_by_name(
     small_decoder: own_model.OwnModel, divisor: float
 ) -> None:
     """From an address too, where a number is written as Python does."""
-    (asked,) = edits.from_line(edits.to_line((ScaledBy(divisor),)))
+    (asked,) = edits.from_line(edits.to_line((edits.ScaledBy(divisor),)))
     try:
         pattern = recorded(small_decoder, asked).attention[0].pattern
     except NotFinite as overflow:
@@ -179,8 +159,8 @@ def test_two_people_with_different_edits_get_their_own_pictures(
 ) -> None:
     """One model, many threads at once, each with its own switches: every recording is the one that
     its edits make alone."""
-    asked = [(), (ZeroHead(1, 2),), (WithoutPositions(), UniformHead(0, 1))]
-    asked += [(WithoutScale(),), (MoveNorm("pre"),), (PatchHead(OTHER, 1, 3),)]
+    asked = [(), (edits.ZeroHead(1, 2),), (edits.WithoutPositions(), edits.UniformHead(0, 1))]
+    asked += [(edits.WithoutScale(),), (edits.MoveNorm("pre"),), (edits.PatchHead(OTHER, 1, 3),)]
     alone = [recorded(small_handle, *each) for each in asked]
     with ThreadPoolExecutor(6) as threads:
         together = list(
@@ -195,17 +175,17 @@ def test_two_people_with_different_edits_get_their_own_pictures(
 def test_edits_come_back_from_a_line_and_from_json() -> None:
     asked = (
         *EVERY,
-        WithMask(),
-        WithoutMask(),
-        PatchHead("a:b, c\n“x” % ~", 0, 1),
-        PatchSite("", "embed", None, "encoder"),
-        MoveNorm("post", 0),
+        edits.WithMask(),
+        edits.WithoutMask(),
+        edits.PatchHead("a:b, c\n“x” % ~", 0, 1),
+        edits.PatchSite("", "embed", None, "encoder"),
+        edits.MoveNorm("post", 0),
     )
     line = edits.to_line(asked)
     assert edits.from_line(line) == asked and edits.to_line(edits.from_line(line)) == line
     assert " " not in line and "\n" not in line
     assert tuple(edits.from_json(edits.to_json(each)) for each in asked) == asked
-    assert edits.from_line("") == () and edits.from_line("ZeroHead:1:2") == (ZeroHead(1, 2),)
+    assert edits.from_line("") == () and edits.from_line("ZeroHead:1:2") == (edits.ZeroHead(1, 2),)
     assert len({str(each) for each in asked}) == len(asked), "each is said in its own words"
 
 
@@ -218,11 +198,12 @@ def test_a_line_that_is_none_is_refused(line: str) -> None:
 
 
 def test_a_block_of_heads_is_one_word_of_an_address_and_one_of_a_caption() -> None:
-    every = tuple(UniformHead(layer, head) for layer in range(4) for head in range(8))
+    every = tuple(edits.UniformHead(layer, head) for layer in range(4) for head in range(8))
     assert edits.to_line(every) == "UniformHead:0-3:0-7:self"
     assert edits.from_line(edits.to_line(every)) == every
     assert edits.describe(every) == "each of heads 0 to 7 of layers 0 to 3 with uniform attention"
-    mixed = (WithoutScale(), *every[3:13], ZeroHead(0, 1), ZeroHead(0, 2, "cross"), every[31])
+    ablated = (edits.ZeroHead(0, 1), edits.ZeroHead(0, 2, "cross"))
+    mixed = (edits.WithoutScale(), *every[3:13], *ablated, every[31])
     assert edits.from_line(edits.to_line(mixed)) == mixed
     assert edits.to_line(mixed).count(",") < len(mixed) - 1
     # What older links say, an edit a word, is read as before.

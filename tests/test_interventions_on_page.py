@@ -17,29 +17,7 @@ from tolerances import STORED
 from explorer.analysis import interventions
 from explorer.components import codec
 from explorer.views import interventions as interventions_view
-from models.edits import (
-    MeanHead,
-    MoveNorm,
-    OtherNorm,
-    OtherPositions,
-    PatchHead,
-    ScaledBy,
-    SharedKeys,
-    ShiftPositions,
-    ShufflePositions,
-    SideBySide,
-    Window,
-    WithMask,
-    WithoutFeedForward,
-    WithoutMask,
-    WithoutNorm,
-    WithoutPositions,
-    WithoutResidual,
-    WithoutScale,
-    ZeroHead,
-    from_line,
-    to_line,
-)
+from models import edits
 
 TEXT = "the cat sat on the mat"
 pytestmark = pytest.mark.slow
@@ -50,7 +28,7 @@ def opened(**asked: str) -> AppTest:
 
 
 def edits_of(app: AppTest) -> tuple:
-    return from_line(app.session_state["edits"])
+    return edits.from_line(app.session_state["edits"])
 
 
 def panel_named(app: AppTest, title: str) -> dict:
@@ -71,24 +49,24 @@ def undo(app: AppTest) -> None:
     assert edits_of(app) == ()
 
 
-ATTENTION_ALONE = WithoutResidual(None, "attn")
+ATTENTION_ALONE = edits.WithoutResidual(None, "attn")
 ADDED = [
-    ("Causal mask", (), WithMask()),
-    ("Sliding window", (("number_input", "window", 3),), Window(3)),
-    ("Key/value heads", (("select_slider", "shared keys", 2),), SharedKeys(2)),
-    ("Feed-forward network", (), WithoutFeedForward()),
-    ("Feed-forward network", (("selectbox", "ffn to", "parallel"),), SideBySide()),
-    ("Positions", (), WithoutPositions()),
-    ("Positions", (("selectbox", "positions of", "shuffled"),), ShufflePositions(0)),
-    ("Positions", (("selectbox", "positions of", "shifted"),), ShiftPositions(1)),
-    ("Positions", (("selectbox", "positions of", "rotary"),), OtherPositions("rotary")),
-    ("Scale of the scores", (), WithoutScale()),
-    ("Scale of the scores", (("number_input", "divisor", 2.0),), ScaledBy(2.0)),
-    ("Residual connection", (), WithoutResidual()),
+    ("Causal mask", (), edits.WithMask()),
+    ("Sliding window", (("number_input", "window", 3),), edits.Window(3)),
+    ("Key/value heads", (("select_slider", "shared keys", 2),), edits.SharedKeys(2)),
+    ("Feed-forward network", (), edits.WithoutFeedForward()),
+    ("Feed-forward network", (("selectbox", "ffn to", "parallel"),), edits.SideBySide()),
+    ("Positions", (), edits.WithoutPositions()),
+    ("Positions", (("selectbox", "positions of", "shuffled"),), edits.ShufflePositions(0)),
+    ("Positions", (("selectbox", "positions of", "shifted"),), edits.ShiftPositions(1)),
+    ("Positions", (("selectbox", "positions of", "rotary"),), edits.OtherPositions("rotary")),
+    ("Scale of the scores", (), edits.WithoutScale()),
+    ("Scale of the scores", (("number_input", "divisor", 2.0),), edits.ScaledBy(2.0)),
+    ("Residual connection", (), edits.WithoutResidual()),
     ("Residual connection", (("selectbox", "residual around", "attn"),), ATTENTION_ALONE),
-    ("Norm", (), WithoutNorm()),
-    ("Norm", (("selectbox", "norm to", "pre"),), MoveNorm("pre")),
-    ("Norm", (("selectbox", "norm to", "kind"),), OtherNorm("rms")),
+    ("Norm", (), edits.WithoutNorm()),
+    ("Norm", (("selectbox", "norm to", "pre"),), edits.MoveNorm("pre")),
+    ("Norm", (("selectbox", "norm to", "kind"),), edits.OtherNorm("rms")),
 ]
 
 
@@ -101,7 +79,7 @@ def test_every_part_is_edited_by_the_form_and_every_edit_undone() -> None:
         app.session_state["edits"] = ""
     add(app, "Attention head", ("button_group", "brush", "Mean"))
     (edit,) = edits_of(app)
-    assert isinstance(edit, MeanHead)
+    assert isinstance(edit, edits.MeanHead)
     add(app, "Norm")
     assert len(edits_of(app)) == 2, "edits are added"
     clean(app.button_group(key="edit chips").set_value([1]).run())
@@ -112,7 +90,7 @@ def test_every_part_is_edited_by_the_form_and_every_edit_undone() -> None:
 def test_an_experiment_is_run_and_undone() -> None:
     app = clean(opened(text=TEXT))
     clean(app.selectbox(key="experiment").set_value("No scaling").run())
-    assert edits_of(app) == (WithoutScale(),)
+    assert edits_of(app) == (edits.WithoutScale(),)
     effect = panel_named(app, "Effect of the edits")
     assert "scores without the scale in every layer" in effect["caption"][0]
     clean(app.selectbox(key="experiment").set_value(None).run())
@@ -134,37 +112,38 @@ def test_a_model_of_today_is_offered_the_papers_parts_and_not_its_own(
     parallel = any("parallel" in each for each in app.selectbox(key="ffn to").options)
     assert parallel == (family == "llama")
     add(app, "Norm", ("selectbox", "norm to", "kind"))
-    assert edits_of(app) == (OtherNorm("layer" if family == "llama" else "rms"),)
+    assert edits_of(app) == (edits.OtherNorm("layer" if family == "llama" else "rms"),)
 
 
 def test_one_layer_is_edited_alone_and_all_layers_alike_are_one_edit() -> None:
     app = clean(opened(text=TEXT, model="translator"))
-    for layer, edits in (("1", {WithoutScale(1)}), ("2", None), ("0", {WithoutScale()})):
+    scale = edits.WithoutScale
+    for layer, made in (("1", {scale(1)}), ("2", None), ("0", {scale()})):
         add(app, "Scale of the scores", ("selectbox", "edited layer", layer))
-        assert edits is None or set(edits_of(app)) == edits
+        assert made is None or set(edits_of(app)) == made
     add(app, "Residual connection", ("selectbox", "residual around", "cross"))
-    assert set(edits_of(app)) == {WithoutScale(), WithoutResidual(0, "cross")}
+    assert set(edits_of(app)) == {edits.WithoutScale(), edits.WithoutResidual(0, "cross")}
 
 
 @pytest.mark.parametrize("model", ["encoder", "translator"])
 def test_a_link_opens_the_same_run_and_names_its_edits_everywhere(model: str) -> None:
     name = "cross" if model == "translator" else "self"
-    edits = (
-        ZeroHead(1, 2, name),
-        MeanHead(0, 1, name),
-        WithoutScale(1),
-        ShiftPositions(3),
-        PatchHead("<b>a, b: c</b>", 1, 0, name),
+    made = (
+        edits.ZeroHead(1, 2, name),
+        edits.MeanHead(0, 1, name),
+        edits.WithoutScale(1),
+        edits.ShiftPositions(3),
+        edits.PatchHead("<b>a, b: c</b>", 1, 0, name),
     )
     chosen = {"layer": "1", "head": "3", "attention": "cross" * (model == "translator")}
-    app = clean(opened(text=TEXT, model=model, edits=to_line(edits), **chosen))
-    assert edits_of(app) == edits
+    app = clean(opened(text=TEXT, model=model, edits=edits.to_line(made), **chosen))
+    assert edits_of(app) == made
     for panel in panels_on(app):
-        assert all(str(edit) in panel["caption"][0] for edit in edits)
+        assert all(str(edit) in panel["caption"][0] for edit in made)
     loaded = read_once(model)
     plain = loaded.record(TEXT)
     target = tuple(map(int, plain.streams[-1].ids[1:])) if model == "translator" else None
-    other = loaded.record(TEXT, edits, target)
+    other = loaded.record(TEXT, made, target)
     drawn = [codec.decode(one.proto.bytes) for one in on_page(app) if one.proto.bytes]
     header, blocks = next(one for one in drawn if one[0].get("title") == "Layer 1, head 3")
     for figure, run in zip(header["figures"], (plain, other)):
@@ -172,7 +151,7 @@ def test_a_link_opens_the_same_run_and_names_its_edits_everywhere(model: str) ->
         expected = np.where(attention.allowed, attention.pattern[1, 3], np.nan)
         values = blocks[figure["values"]["block"]].reshape(expected.shape)
         np.testing.assert_allclose(values, expected, atol=STORED)
-    assert asked_of(app)["edits"] == to_line(edits)
+    assert asked_of(app)["edits"] == edits.to_line(made)
 
 
 @pytest.mark.parametrize(
@@ -235,10 +214,10 @@ def test_hostile_choices_do_no_harm() -> None:
 @pytest.mark.parametrize("model", ["translator", "induction"])
 def test_other_models_follow_their_own_edits(model: str) -> None:
     app = clean(opened(text=TEXT, model=model))
-    for edits in ((WithoutMask(),), (WithoutResidual(0, "attn"),), (MoveNorm("pre"),)):
-        app.session_state["edits"] = to_line(edits)
+    for edit in (edits.WithoutMask(), edits.WithoutResidual(0, "attn"), edits.MoveNorm("pre")):
+        app.session_state["edits"] = edits.to_line((edit,))
         clean(app.run())
-        assert str(edits[0]) in panel_named(app, "Effect of the edits")["caption"][0]
+        assert str(edit) in panel_named(app, "Effect of the edits")["caption"][0]
 
 
 def test_models_trained_without_a_part_are_opened_without_edits() -> None:
@@ -246,7 +225,7 @@ def test_models_trained_without_a_part_are_opened_without_edits() -> None:
     clean(app.button(key="open reverse-no-positions ()").click().run())
     assert app.session_state["model"] == "reverse-no-positions" and edits_of(app) == ()
     clean(app.button(key="open reverse (WithoutPositions(),)").click().run())
-    assert app.session_state["model"] == "reverse" and edits_of(app) == (WithoutPositions(),)
+    assert app.session_state["model"] == "reverse" and edits_of(app) == (edits.WithoutPositions(),)
 
 
 @pytest.mark.parametrize("unit", ["Heads", "Sites"])
@@ -281,6 +260,6 @@ def test_a_sweep_of_a_large_model_is_started_and_its_strongest_patch_becomes_an_
     logits = (handle.logits(handle.record(text), "decoder", 5) for text in (TEXT, donor))
     sweep = handle.patch_heads(TEXT, donor, "self", 5, *interventions.contrast(*logits))
     strongest = max(sweep.effects, key=lambda each: abs(each.value - sweep.clean))
-    assert edit == PatchHead(donor, *strongest.place, "self")
+    assert edit == edits.PatchHead(donor, *strongest.place, "self")
     effect = panel_named(clean(go(app, "edit")), "Effect of the edits")
     assert str(edit) in effect["caption"][0], "all of the page shows what it does"
