@@ -9,9 +9,13 @@ from conftest import AWKWARD
 from javascript import arrived, unfolded
 from streamlit.testing.v1 import AppTest
 from test_pages import clean, opened, sent
+from tolerances import STORED
 
+from explorer.analysis import head_naming
+from explorer.analysis.figures import HeadMatrices
 from explorer.panels import attention as attention_panels
 from explorer.state import cache, models
+from explorer.state.cache import Run
 from explorer.text.markdown_escape import literal
 from models.edits import MeanHead, UniformHead, ZeroHead, to_line
 from models.example_texts import DEFAULT_TEXT
@@ -228,3 +232,26 @@ def test_the_formula_is_that_of_the_held_row_or_of_the_strongest_cell_of_a_colum
     reads = literal(recording.stream("decoder").tokens[column.argmax()])
     assert f"**{column.max():.3f}**" in said and "(token 2)" in said
     assert f"row {column.argmax()} (reads **{reads}**" in said
+
+
+def drawn(figure: HeadMatrices) -> tuple[np.ndarray, np.ndarray]:
+    """The cells and the largest weight of each head."""
+    weights, shape = figure.weights, figure.shape
+    return weights["cells"].reshape(shape), weights["peak"].reshape(shape[:2])
+
+
+def test_quiet_tokens_have_no_column_and_colours_reach_to_the_largest_of_the_others() -> None:
+    run = Run("encoder", DEFAULT_TEXT)
+    of = run.recording().attention[0]
+    quiet = head_naming.shared_sinks(run.recording(), of)
+    assert quiet.any() and not quiet.all()
+    (figure,) = attention_panels.heads(run, options="Quiet").figures
+    cells, peak = drawn(figure)
+    assert figure.quiet == tuple(np.flatnonzero(quiet)) and (cells[..., quiet] == 0).all()
+    np.testing.assert_allclose(peak, of.pattern[..., ~quiet].max((2, 3)), rtol=STORED)
+    rests = of.pattern[..., quiet].sum(-1).mean(-1).ravel() > attention_panels.RESTS
+    assert figure.back == tuple(rests) and any(rests) and not all(rests)
+    (loud,) = attention_panels.heads(run).figures
+    whole, most = drawn(loud)
+    assert loud.quiet == () and not any(loud.back) and (whole[..., quiet] > 0).any()
+    np.testing.assert_allclose(most, of.pattern.max((2, 3)), rtol=STORED)

@@ -189,3 +189,36 @@ def test_views_scale_and_theme_repaint_the_same_selection(
     assert sum(dark.pixels(IMAGE)) < sum(visitor.pixels(IMAGE))
     assert not dark.errors
     dark.leave()
+
+
+def test_a_held_word_shows_its_row_and_a_picture_is_white_when_asked(
+    visitor: Visitor,
+) -> None:
+    page = visitor.open("?layer=1&head=5").page
+    names, n = page.locator(".cell text"), len(visitor.tokens())
+    by_word = page.locator(".cell[aria-label*='Largest weight']")  # of a word's row
+    image = ".cell >> nth=3 >> image"
+    page.locator(HELD).click()  # the app holds it: it is let go
+    by_word.first.wait_for(state="detached")
+    before = names.all_text_contents()
+    assert len(visitor.pixels(image)) == 4 * n * n
+    page.locator(f"{HEAD} .token").nth(9).click()
+    page.wait_for_url("**token=9**")
+    by_word.first.wait_for()
+    words = [name.strip() for name in names.all_text_contents()]
+    assert len(words) == len(before) == by_word.count() and set(words) <= set(visitor.tokens())
+    assert len(visitor.pixels(image)) == 4 * n
+    at = page.locator(".cell[aria-pressed=true] text").text_content().strip()
+    assert f"attends to {at} " in visitor.said()
+    visitor.view("All rows")
+    by_word.first.wait_for(state="detached")
+    assert names.all_text_contents() == before
+    assert len(visitor.pixels(image)) == 4 * n * n
+    page.keyboard.press("Escape")
+    for white, paper in ((False, "#fffdf9"), (True, "#ffffff")):
+        visitor.open_export()
+        page.get_by_role("checkbox", name="white background").set_checked(white)
+        text = visitor.export(re.compile("^Layer .* as SVG$")).read_text("utf-8")
+        assert re.search(rf'<rect width="100%" height="100%" fill="{paper}"', text)
+        assert re.search(r'font-family="Inter, [^"]*sans-serif"', text)
+    assert not page.get_by_role("button", name=" as SVG").count(), "the menu alone has it"

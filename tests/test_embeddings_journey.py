@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from urllib.parse import urlencode
 
 import driver
-from conftest import HOSTILE, read_once
+from conftest import read_once
 from driver import Visitor
 from embedding_fixtures import of, states
 from playwright.sync_api import expect
@@ -58,14 +56,10 @@ def test_a_reader_follows_apple_through_two_contexts(visitor: Visitor) -> None:
     page.get_by_text("“juice” and “devices”").wait_for()
     drawn = visitor.export(re.compile("“juice” in two contexts.* as SVG")).read_text("utf-8")
     assert "model encoder" in drawn and "juice" in drawn and DEVICES in drawn
-    file = visitor.export(re.compile("“juice” in two contexts.* as CSV")).read_text("utf-8")
-    lines = [line for line in file.splitlines() if not line.startswith("#")]
-    table = list(csv.DictReader(io.StringIO("\n".join(lines))))
-    assert len(table) == len(names) and float(table[0]["norm, text 1"]) > 0
     assert not visitor.wrong(), visitor.wrong()
 
 
-def test_the_plane_plays_from_its_first_layer_to_its_last(visitor: Visitor) -> None:
+def test_the_plane_plays_and_names_its_points_and_gives_way_to_any_text(visitor: Visitor) -> None:
     page = visitor.page
     page.goto(f"{visitor.server}/embeddings?stage=8")
     page.get_by_role("button", name="Play").click()
@@ -73,14 +67,7 @@ def test_the_plane_plays_from_its_first_layer_to_its_last(visitor: Visitor) -> N
     page.get_by_role("button", name="Play").wait_for()
     assert page.locator(".slider output").inner_text() == "L3 FFN"
     page.wait_for_url(lambda url: "stage=8" not in url)
-    assert not visitor.wrong(), visitor.wrong()
-
-
-def test_every_point_of_the_plane_is_named_under_the_pointer(visitor: Visitor) -> None:
-    page = visitor.page
-    page.goto(f"{visitor.server}/embeddings")
-    page.locator(".panel .slider").wait_for()
-    page.wait_for_selector(DONE)
+    visitor.at_rest()
     plane = page.locator(".panel .slider >> xpath=..")
     plane.scroll_into_view_if_needed()
     unnamed = set()
@@ -93,30 +80,6 @@ def test_every_point_of_the_plane_is_named_under_the_pointer(visitor: Visitor) -
         name = point.get_attribute("aria-label")
         unnamed |= set() if name in tip else {name}
     assert not unnamed
-    assert not visitor.wrong(), visitor.wrong()
-
-
-def test_hostile_texts_on_a_phone_are_drawn_as_they_are(browser, server: str) -> None:
-    phone = driver.Visitor(
-        browser, server, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
-    )
-    text = HOSTILE["bold"] + " " + HOSTILE["bidi override"]
-    anchors = "<b>x</b> / <img src=x onerror=alert(1)>"
-    asked = {"text": text, "second": HOSTILE["script"], "anchors": anchors}
-    phone.page.goto(f"{server}/embeddings?{urlencode(asked)}")
-    phone.page.locator(".panel .slider").wait_for()
-    assert phone.page.title() == "Architecture · Headlight"
-    stream = of(read_once("encoder"), text)
-    plain = [token for token, special in zip(stream.tokens, stream.special) if not special]
-    first = [each for each in points(phone) if each.endswith("(text 1)")]
-    assert sorted(first) == sorted(f"{token} (text 1)" for token in plain)
-    assert phone.page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")
-    assert not phone.wrong(), phone.wrong()
-    phone.leave()
-
-
-def test_a_long_text_gives_way_to_a_letter_and_to_nothing(visitor: Visitor) -> None:
-    page = visitor.page
     long = "Ram pushed Hari and then the old dog " * 8
     last = len(of(read_once("encoder"), long).tokens) - 2
     asked = urlencode({"text": long, "contexts": "One", "token": last})

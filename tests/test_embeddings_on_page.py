@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from app_harness import asked_of, clean, page_at, panels_on
+from app_harness import asked_of, clean, page_at, panels_on, told
 from conftest import HOSTILE, read_once
 from embedding_fixtures import of, states
 from streamlit.testing.v1 import AppTest
@@ -31,33 +31,29 @@ def opened(**asked: str) -> AppTest:
     return clean(page_at("embeddings", **asked))
 
 
-def test_the_plane_is_that_of_an_independent_decomposition() -> None:
+def test_the_plane_is_the_analysis_of_both_texts() -> None:
     panel = embeddings.contexts(Run("encoder", FRUIT), second=DEVICES)
     plane = panel.figures[1]
-    handle = read_once("encoder")
-    streams = [of(handle, FRUIT), of(handle, DEVICES)]
+    streams = [of(read_once("encoder"), text) for text in (FRUIT, DEVICES)]
     names = states(streams[0])
     plain = [np.flatnonzero(~one.special) for one in streams]
-    all_rows = [logit_lens.vectors(one, names, at) for one, at in zip(streams, plain)]
-    rows = np.concatenate([each.reshape(-1, handle.card.d_model) for each in all_rows])
+    vectors = [logit_lens.vectors(one, names, at) for one, at in zip(streams, plain)]
+    rows = np.concatenate([each.reshape(-1, each.shape[-1]) for each in vectors])
     _, singular, directions = np.linalg.svd(rows - rows.mean(0), full_matrices=False)
-    explained = singular**2 / (singular**2).sum()
-    for title, share in zip((plane.x_title, plane.y_title), explained):
+    for title, share in zip((plane.x_title, plane.y_title), singular**2 / (singular**2).sum()):
         assert title.endswith(f"({percent(float(share))})")
-    for cloud, stream, at in zip(plane.clouds, streams, plain):
+    for cloud, stream, at, each in zip(plane.clouds, streams, plain, vectors):
         assert cloud.labels == tuple(stream.tokens[place] for place in at)
-        apple = cloud.labels.index("apple")
-        assert cloud.selected == apple
-        vector = stream.resid[stream.sites.index(names[-1]), at[apple]] - rows.mean(0)
-        shown = cloud.paths[apple, -1]
-        np.testing.assert_allclose(
-            np.abs(shown), np.abs(directions[:2] @ vector), rtol=PASSED, atol=PASSED
-        )
+        apple = cloud.selected
+        assert cloud.labels[apple] == "apple"
+        vector, shown = each[-1, apple] - rows.mean(0), cloud.paths[apple, -1]
+        expected = np.abs(directions[:2] @ vector)
+        np.testing.assert_allclose(np.abs(shown), expected, rtol=PASSED, atol=PASSED)
         inside = (shown**2).sum() / (vector**2).sum()
         assert cloud.fills[apple, -1] == pytest.approx(inside, abs=SUMMED)
     labels = [frame.label for frame in plane.frames]
     assert labels == [logit_lens.title(name, names) for name in names]
-    norm = np.linalg.norm(all_rows[0][-1, plane.clouds[0].labels.index("apple")])
+    norm = np.linalg.norm(vectors[0][-1, plane.clouds[0].selected])
     assert panel.table["norm, text 1"][-1] == pytest.approx(norm, rel=STORED)
 
 
@@ -190,23 +186,19 @@ def test_every_kind_of_model_and_broken_links_open(asked: dict[str, str]) -> Non
 
 
 @pytest.mark.slow
-def test_the_page_opens_on_one_word_in_two_contexts() -> None:
+def test_the_page_opens_on_two_contexts_and_shows_one_or_three_dimensions() -> None:
     app = opened()
     contexts, nearest = panels_on(app)
     assert len(contexts["figures"][1]["clouds"]) == 2 and len(nearest["figures"]) == 2
     assert "in two contexts" in contexts["title"] and app.text_input(key="second").placeholder
+    assert not app.get("plotly_chart"), "loaded only when it is wanted"
     alone, _ = panels_on(opened(contexts="One"))
     assert len(alone["figures"][1]["clouds"]) == 1
-
-
-@pytest.mark.slow
-def test_three_dimensions_show_the_same_numbers() -> None:
     app = opened(text=FRUIT, second=DEVICES, space="3-D", stage="3")
     figure = json.loads(app.get("plotly_chart")[0].proto.spec)
     assert figure["data"][0]["type"] == "scatter3d"
     assert any("apple" in str(trace["name"]) for trace in figure["data"])
-    assert any("Three dimensions show" in each.value for each in app.caption)
-    assert not opened(text=FRUIT).get("plotly_chart"), "loaded only when it is wanted"
+    assert "Three dimensions show" in told(app, "caption")
 
 
 @pytest.mark.slow

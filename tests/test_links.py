@@ -6,35 +6,27 @@ from __future__ import annotations
 from urllib.parse import urlencode
 
 import pytest
-from driver import MARKS, Visitor
+from driver import Visitor
 
 from models.edits import PatchHead, to_line
 
-BAIT = (
-    "Sign in at https://evil.example/login or http://evil.example, www.evil.example, "
-    "thief@evil.example"
-)
-pytestmark = MARKS
-MODEL = (
-    "Your session expired, sign in at https://evil.example/login www.evil.example "
-    "thief@evil.example"
-)
-# The pages that show each of these choices.
-PAGES = ("", "embeddings", "switches", "compare", "claims")
+SITES = "https://evil.example/login www.evil.example thief@evil.example"
+BAIT = f"Sign in at {SITES} <img src=x onerror=\"document.title='owned'\"> <b>now</b>"
+MODEL = f"Your session expired, sign in at {SITES}"
 # Every choice that takes words, and what makes the pages show them.
 BAITED = {
-    "text": BAIT,
-    "target": BAIT,
-    "second": BAIT,
-    "anchors": f"{BAIT} / {BAIT}",
-    "retyped": BAIT,
-    "donor": BAIT,
-    "edits": to_line((PatchHead(0, 1, BAIT),)),
-    "claim_note": BAIT,
-    "other_text": BAIT,
-    "other_what": "Sentence",
-    "att_right": "1",
+    **dict.fromkeys(("text", "target", "second", "retyped", "donor", "claim_note"), BAIT),
+    **{"anchors": f"{BAIT} / {BAIT}", "edits": to_line((PatchHead(0, 1, BAIT),))},
+    **{"other_text": BAIT, "other_what": "Sentence", "att_right": "1"},
 }
+NOT_HERE = "which is not here"
+# The pages that show each of these choices, a model, and what they say then.
+OPENED = [
+    *((page, MODEL, NOT_HERE) for page in ("", "embeddings", "switches", "compare", "claims")),
+    ("predictions", "decoder", BAIT),
+    ("translation", "translator", BAIT),
+    ("", f"ours:/{MODEL}", "has not opened yet"),
+]
 # True where the page says these words, or its field holds them.
 SAYS = """said => document.body.innerText.includes(said)
   || [document, ...[...document.querySelectorAll('*')].map(e => e.shadowRoot).filter(Boolean)]
@@ -54,26 +46,13 @@ LEAVING = """() => {
 }"""
 
 
-def left_by(visitor: Visitor, page: str, asked: dict[str, str], said: str) -> list[str]:
-    """Links out of the app on a page opened with these words in its address, once it says
-    `said`."""
+@pytest.mark.parametrize(("page", "model", "says"), OPENED)
+def test_no_words_from_outside_lead_out_of_the_app_or_run(
+    visitor: Visitor, page: str, model: str, says: str
+) -> None:
+    asked = BAITED | {"model": model} if says != OPENED[-1][2] else {"model": model}
     visitor.page.goto(f"{visitor.server}/{page}?{urlencode(asked)}")
-    visitor.until(SAYS, said)
-    visitor.page.wait_for_selector("[data-test-script-state=notRunning]")
-    return visitor.page.evaluate(LEAVING)
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_no_words_from_outside_lead_out_of_the_app(visitor: Visitor, page: str) -> None:
-    assert left_by(visitor, page, BAITED | {"model": MODEL}, "which is not here") == []
-
-
-@pytest.mark.parametrize(
-    ("page", "model"), [("predictions", "decoder"), ("translation", "translator")]
-)
-def test_nor_do_what_other_models_say(visitor: Visitor, page: str, model: str) -> None:
-    assert left_by(visitor, page, BAITED | {"model": model}, BAIT) == []
-
-
-def test_nor_does_a_folder_that_a_link_names(visitor: Visitor) -> None:
-    assert left_by(visitor, "", {"model": f"ours:/{MODEL}"}, "has not opened yet") == []
+    visitor.until(SAYS, says)
+    visitor.at_rest()
+    assert visitor.page.evaluate(LEAVING) == []
+    assert visitor.page.title().endswith("Headlight") and visitor.page.locator("b").count() == 0

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from urllib.parse import urlencode
 
-from conftest import AWKWARD, read_once
 from driver import MARKS, Visitor
 from playwright.sync_api import Locator, expect
+from test_browser import FOCUS
 
 from explorer.state import models
 
@@ -61,21 +60,11 @@ def press_and_wait(visitor: Visitor, word: str, words: list[str]) -> None:
     visitor.at_rest()
 
 
-def focused(visitor: Visitor, attribute: str) -> str | None:
-    return visitor.page.evaluate(
-        "name => { let a = document.activeElement; while (a?.shadowRoot) a = "
-        "a.shadowRoot.activeElement; return a?.getAttribute(name) }",
-        attribute,
-    )
-
-
 def press_button(visitor: Visitor, name: str) -> None:
     visitor.page.get_by_role("button", name=name, exact=False).first.click()
 
 
-def test_mask_by_clicking_and_by_keyboard_and_the_link_opens_the_same(
-    visitor: Visitor, browser: object, server: str
-) -> None:
+def test_words_are_masked_by_clicking_and_by_keyboard(visitor: Visitor) -> None:
     text, river = "The red fox saw a small bird near the river.", "10"
     page = visited(visitor, text=text, token=river).page
     assert masked(visitor) == ["river"], "a page opens with one word masked"
@@ -91,16 +80,8 @@ def test_mask_by_clicking_and_by_keyboard_and_the_link_opens_the_same(
         page.keyboard.press(key)
     until(visitor, masked, lambda now: now == ["bird", "small"])
     visitor.at_rest()
-    assert focused(visitor, "aria-label") == "[MASK] bird", "the focus stays where it was"
+    assert page.evaluate(FOCUS, "aria-label") == "[MASK] bird", "the focus stays where it was"
     page.wait_for_url("**hidden=6.7**")
-    labels = page.locator(".panel").first.inner_text()
-    other = visited(
-        Visitor(browser, server),
-        **dict(pair.split("=") for pair in page.url.split("?")[1].replace("+", " ").split("&")),
-    )
-    assert masked(other) == ["bird", "small"]
-    assert other.page.locator(".panel").first.inner_text() == labels
-    other.leave()
 
 
 def test_step_play_pause_and_back(visitor: Visitor) -> None:
@@ -126,19 +107,10 @@ def test_step_play_pause_and_back(visitor: Visitor) -> None:
     assert models.labels("decoder", ids) == so_far[:-1]
 
 
-def test_a_slider_changes_the_bars_and_a_bar_writes_its_token(visitor: Visitor) -> None:
+def test_a_bar_writes_its_token(visitor: Visitor) -> None:
     page = visited(visitor, text="My sister", model="decoder", temperature="0.4").page
     bars = page.locator(".panel").first.locator(".figure").nth(1)
-    before = bars.inner_text()
-    assert "temperature 0.4" in before
-    page.get_by_role("button", name="Sampling").click()
-    page.get_by_role("slider").first.focus()
-    for _ in range(2):
-        page.keyboard.press("ArrowLeft")
-    page.wait_for_url("**temperature=0.2**")
-    expect(bars).to_contain_text("temperature 0.2")
-    visitor.at_rest()
-    page.keyboard.press("Escape")
+    expect(bars).to_contain_text("temperature 0.4")
     label = bars.get_by_role("button").nth(2).locator("text").first.text_content().strip()
     bars.get_by_role("button").first.focus()
     for key in ("ArrowDown", "ArrowDown", "Enter"):
@@ -146,33 +118,3 @@ def test_a_slider_changes_the_bars_and_a_bar_writes_its_token(visitor: Visitor) 
     until(visitor, written, lambda now: now == [label.removesuffix(" (next)")])
     visitor.at_rest()
     page.wait_for_url("**said=**")
-
-
-def test_hostile_text_is_drawn_as_it_is_and_nothing_runs(visitor: Visitor) -> None:
-    """In the table of the lens, and in the text that is written."""
-    text = f"{AWKWARD['letters']} {AWKWARD['marks']}"
-    asked = urlencode({"text": text, "model": "decoder"})
-    page = visitor.page
-    page.goto(f"{visitor.server}/predict?tab=lens&{asked}")
-    page.wait_for_selector(".panel .pane .body text")
-    visitor.at_rest()
-    labels = read_once("decoder").record(text).streams[0].tokens
-    shown = page.locator(".panel .pane .heads text").evaluate_all(
-        "all => all.map((each) => each.querySelector('title')?.textContent ?? each.textContent)"
-    )
-    assert shown and all(label in labels for label in shown)
-    assert page.title() == "Predict · Headlight"
-    page.goto(f"{visitor.server}/predict?tab=generate&{asked}")
-    page.locator(ROW).locator("text").first.wait_for()
-    visitor.at_rest()
-    texts = (
-        page.locator(ROW)
-        .locator("text")
-        .evaluate_all(
-            "all => all.map((each) => each.querySelector('title')?.textContent ?? each.textContent)"
-        )
-    )
-    assert tuple(texts) == labels
-    press_button(visitor, "Step")
-    until(visitor, written, lambda now: len(now) == 1)
-    assert page.title() == "Predict · Headlight"

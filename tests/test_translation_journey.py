@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from conftest import AWKWARD
 from driver import MARKS, Visitor
 from translation_harness import SENTENCE, translated
 
@@ -26,8 +25,9 @@ def step(visitor: Visitor) -> str:
     return visitor.page.locator(".slider output").inner_text()
 
 
-def press(visitor: Visitor, chip: str) -> None:
-    visitor.page.get_by_role("button", name=chip, exact=True).first.click()
+STEP_IS = """([start, end]) => [...document.querySelectorAll('*')].some((each) => {
+  const text = each.shadowRoot?.querySelector('.slider output')?.textContent ?? '';
+  return text.startsWith(start) && text.endsWith(end); })"""
 
 
 def test_a_token_a_source_token_and_keys_lead_to_steps(visitor: Visitor) -> None:
@@ -58,10 +58,7 @@ def test_it_plays_to_the_end_and_stops_where_it_is_asked(visitor: Visitor) -> No
     page = visited(visitor, step="1", text="I love pizza.").page
     button = page.locator(".slider button")
     button.click()
-    visitor.until(
-        "() => [...document.querySelectorAll('*')].some(e => "
-        "e.shadowRoot?.querySelector('.slider output')?.textContent.startsWith('Step 3 '))"
-    )
+    visitor.until(STEP_IS, ["Step 3 ", ""])
     assert button.inner_text() == "Pause"
     button.click()
     assert button.inner_text() == "Play"
@@ -72,9 +69,7 @@ def test_it_plays_to_the_end_and_stops_where_it_is_asked(visitor: Visitor) -> No
     assert step(visitor) == before
 
 
-def test_a_beam_is_chosen_and_the_link_opens_it_again(
-    visitor: Visitor, browser, server: str
-) -> None:
+def test_a_beam_is_chosen(visitor: Visitor) -> None:
     page = visited(visitor, beams="4").page
     search = jobs.search("translator", SENTENCE, 4)
     while not search.finished:
@@ -82,17 +77,7 @@ def test_a_beam_is_chosen_and_the_link_opens_it_again(
     page.locator(".panel .target[aria-label^='3, ']").click()
     page.wait_for_url("**beam=3**")
     visitor.at_rest()
-    n = len(search.steps[-1][2].ids)
-    visitor.until(
-        "n => [...document.querySelectorAll('*')].some(e => "
-        "e.shadowRoot?.querySelector('.slider output')?.textContent.endsWith(`of ${n}`))",
-        n,
-    )
-    other = Visitor(browser, server)
-    other.page.goto(page.url)
-    other.page.wait_for_selector(".panel .slider output")
-    assert step(other) == step(visitor)
-    other.leave()
+    visitor.until(STEP_IS, ["", f"of {len(search.steps[-1][2].ids)}"])
 
 
 def test_ones_own_french_is_scored_as_it_is_typed_and_back_undoes_it(visitor: Visitor) -> None:
@@ -121,29 +106,12 @@ def test_it_leaves_as_vectors_and_as_a_recording(visitor: Visitor) -> None:
     assert recording == translated(SENTENCE, target)
 
 
-def test_a_phone_shows_all_of_it_without_sideways_scrolling(browser, server: str) -> None:
-    phone = Visitor(
-        browser, server, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
-    )
+def test_a_phone_shows_all_of_it(phone: Visitor) -> None:
     visited(phone, beams="5", text=SENTENCE + " The red fox saw a small bird.", step="3")
     page = phone.page
-    assert page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")
     boxes = page.locator(".panel .target").evaluate_all(
         "all => all.map(one => one.getBoundingClientRect()).map(box => [box.left, box.right])"
     )
     assert boxes and all(left >= 0 and right <= 390 for left, right in boxes)
     page.locator(".panel .target[aria-label^='rue ']").tap()
     assert not step(phone).startswith("Step 3 ")
-    phone.leave()
-
-
-def test_hostile_words_on_both_sides_are_shown_as_they_are_and_nothing_runs(
-    visitor: Visitor,
-) -> None:
-    text = f"{AWKWARD['letters']} {AWKWARD['marks']}"
-    visited(visitor, text=text, target=text)
-    assert visitor.page.title() == "Predict · Headlight"
-    tokens = translated(text, text).stream("encoder").tokens
-    texts = visitor.page.locator(".panel .target text").all_text_contents()
-    shown = texts[: 2 * len(tokens) : 2]
-    assert [each.strip() for each in shown] == [each.strip() for each in tokens]
