@@ -1,11 +1,9 @@
-"""The launcher: `streamlit run app.py`. It answers at once; the model is loaded by a thread while
-the first page is on its way."""
+"""The launcher: `streamlit run app.py`. It answers once the first model is in memory."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -25,11 +23,15 @@ SCRIPT = Path(__file__).resolve().parent / "explorer" / "main.py"
 
 
 def warm_up() -> None:
-    """In the order in which a first visit wants it: the page's code, then the model."""
+    """Load what a first visit needs: the page's code and the first model. A model that cannot be
+    loaded is logged; its page says why."""
     startup_bundle.startup_bundle()
     from explorer.state import cache
 
-    cache.warm_up()
+    try:
+        cache.warm_up()
+    except Exception as error:
+        event_log.log_exception(error)
 
 
 @contextlib.asynccontextmanager
@@ -41,7 +43,7 @@ async def lifespan(app: st.App) -> AsyncIterator[None]:
     streamlit_patches.batch_messages()
     streamlit_patches.finish_callbacks()
     streamlit_patches.skip_forgotten_widgets()
-    threading.Thread(target=warm_up, name="warm-up", daemon=True).start()
+    warm_up()
     with streamlit_patches.on_shutdown(routes.leave):
         yield
     await routes.close()
