@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 import tiny
-from app_harness import open_menu
+from app_harness import MAIN, open_menu, told
 from streamlit.testing.v1 import AppTest
-from test_header import ROOT, ask, opened, told
+from test_header import NOTES, ask, opened
 
 from explorer.state import models
 from explorer.state.settings import settings
@@ -121,11 +121,11 @@ def test_a_public_server_opens_nothing_else_and_tells_nothing_of_its_folders(
     said = []
     for name in (folder, f"{folder}/nothing", "someone/large"):
         for way in ("ours:", "hub:"):
-            app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=90)
+            app = AppTest.from_file(MAIN, default_timeout=90)
             app.query_params["model"] = f"{way}{name}"
             app.run()
             assert not app.exception and app.session_state["model"] == models.DEFAULT_MODEL
-            said.append(told(app).replace(name, "NAME").replace(way, "WAY"))
+            said.append(told(app, *NOTES).replace(name, "NAME").replace(way, "WAY"))
             with pytest.raises(ValueError, match="not offered"):
                 models.handle(f"{way}{name}!")
     assert len(set(said)) == 1 and "which is not here" in said[0]

@@ -9,10 +9,9 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
-from conftest import needs_smollm2, read_once
+from conftest import needs_smollm2, read_once, texts_of
 from ordinary_sentences import SENTENCES
 from test_quiz import asked, check
-from test_tour import text_in
 from tolerances import PASSED, TOTAL, TWO_DECIMALS
 
 from benchmarks import names
@@ -108,7 +107,7 @@ def tour_is_true(of: MeasureContext) -> None:
         sentence = "".join(told)
         assert "{" not in sentence and len(sentence) <= 230, sentence
         assert all(len(each.split()) <= 25 for each in re.split(r"(?<=[.:;]) ", sentence)), sentence
-        drawn = text_in([as_plain(each, {}) for each in shown.figures])
+        drawn = texts_of([as_plain(each, {}) for each in shown.figures])
         assert any(told[1] in each.split(" ") or told[1] == each for each in drawn), step.id
         if step.id not in ("chain", "words"):  # a logarithm, and a share that is never 100%
             assert matches_text(figure(shown.text), _value(shown)), (step.id, told[1])
