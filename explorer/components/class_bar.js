@@ -4,7 +4,7 @@
 
 import style from "./class_bar.css.js";
 import {
-  DESK,
+  desk,
   forget,
   go,
   offered,
@@ -126,7 +126,7 @@ function leading(view) {
   };
   return view.sure
     ? [press("end", "End it for all", end, "main"), press("keep", "Go on", () => sure(false))]
-    : [press("code", "Code", () => go(DESK)), press("end", "End", () => sure(true))];
+    : [press("code", "Code", () => go(desk())), press("end", "End", () => sure(true))];
 }
 
 /** The question, where there is one. @param {View} view @param {any} lesson */

@@ -17,7 +17,7 @@ export { offered, spelled, unfinished, wayIn } from "./class_part.js";
 
 const SOON = 80; // ms after a change of the address, in which others of the same step may follow
 const LATER = 700; // ms in which a page that was just opened writes what it shows
-export const DESK = "/classroom"; // where a teacher prepares; a class is not led there
+const DESK = "/classroom"; // where a teacher prepares; a class is not led there
 // Students' pages come one after another, each so many ms of the server's time; where they are more
 // than a few, the teacher's picture, which is a matter of a moment, comes before the first of them.
 const [A_PAGE, FEW, FIRST] = [45, 8, 800];
@@ -147,6 +147,9 @@ function heard(seen) {
 
 /** Where this window is, as the class calls it. */
 export const here = () => `/${location.pathname.slice(ROOT.pathname.length)}${location.search}`;
+
+/** The desk's address with text and model on screen: a bare one would mean those of a first visit. */
+export const desk = () => `${DESK}?${new URLSearchParams(own.subject || {})}`;
 
 /** Whether Streamlit's own connection stands. */
 const connected = () => document.querySelector(`[${STATE}]`)?.getAttribute(STATE) === "CONNECTED";
