@@ -5,13 +5,11 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterable
-from dataclasses import fields
 from pathlib import Path
 
 import headlight
 from explorer.panels.spec import Panel
 from explorer.state import places, url_state
-from explorer.state.settings import PREFIX, Settings
 from models.model import Model
 
 ROOT = Path(__file__).parent.parent
@@ -41,12 +39,6 @@ def test_every_page_stands_in_the_reference() -> None:
 
 def test_every_link_parameter_stands_in_the_reference() -> None:
     assert first_column("Link parameters") == list(url_state.names())
-
-
-def test_every_setting_stands_in_the_readme() -> None:
-    readme = (ROOT / "README.md").read_text("utf-8")
-    names = re.findall(rf"^\| `({PREFIX}\w+)` \|", readme, re.MULTILINE)
-    assert sorted(names) == sorted(PREFIX + field.name.upper() for field in fields(Settings))
 
 
 def test_every_public_function_stands_in_the_reference() -> None:

@@ -13,6 +13,8 @@ from tolerances import DOUBLE, DOUBLE_LONG, PASSED, STORED, SUMMED
 
 from explorer.analysis import positions
 from explorer.analysis.csv import to_csv
+from explorer.panels import positions as positions_panels
+from explorer.state.cache import Run
 from models import edits, own_model
 from models.edits import HideToken, ShuffleTokens, WithoutPositions
 from models.own_model import OwnModel
@@ -48,6 +50,10 @@ def test_a_wavelength_brings_a_pair_back() -> None:
     drawn = np.stack((wave.sine, wave.cosine), axis=1)
     np.testing.assert_array_equal(drawn, positions.table(20, 128)[:, 10:12])
     np.testing.assert_allclose(wave.fine_sine[:: positions.DRAWN_POINTS], wave.sine, atol=DOUBLE)
+    # How far the slowest pair turns is said on its panel.
+    details = positions_panels.encoding(Run("encoder", TEXT), 512, 256).details
+    turn = 360 * 511 / (2 * pi * 10000 ** (254 / 256))
+    assert any(f"{turn:.4g}°" in line for line in details)
 
 
 @pytest.mark.parametrize(("n", "d"), SIZES)

@@ -11,7 +11,7 @@ from prediction_oracle import WAYS
 from tolerances import DOUBLE, PASSED, THREE_DECIMALS
 
 from explorer.analysis import predictions
-from explorer.analysis.formatting import power_of_e
+from explorer.analysis.formatting import power_of_e, with_unit
 from explorer.state import models
 from models.results import Sampling, probabilities
 
@@ -27,49 +27,39 @@ def test_words_and_all_others_add_up_to_one(way: str) -> None:
     of = predictions.distribution(random_scores(), WAYS[way])
     words = predictions.top_words(of, [int(of.order[200])])
     others = predictions.remaining_words(of, words)
-    assert (
-        len(words) == predictions.MOST_ROWS + 1
-        and words[-1].rank == 200
-        and others.n == 500 - len(words)
-    )
+    assert len(words) == predictions.MOST_ROWS + 1
+    assert words[-1].rank == 200 and others.n == 500 - len(words)
     assert sum(word.own for word in words) + others.own == pytest.approx(1, abs=DOUBLE)
     assert sum(word.drawn for word in words) + others.drawn == pytest.approx(1, abs=DOUBLE)
     np.testing.assert_allclose(of.drawn, probabilities(of.logits, WAYS[way]), atol=DOUBLE)
-
-
-def test_a_vocabulary_shorter_than_the_list_is_shown_whole() -> None:
-    of = predictions.distribution(random_scores(4))
-    words = predictions.top_words(of)
-    assert [word.rank for word in words] == [0, 1, 2, 3] and predictions.remaining_words(
-        of, words
-    ).n == 0
+    # A vocabulary shorter than the list is shown whole.
+    few = predictions.distribution(random_scores(4), WAYS[way])
+    assert [word.rank for word in predictions.top_words(few)] == [0, 1, 2, 3]
+    assert predictions.remaining_words(few, predictions.top_words(few)).n == 0
 
 
 @pytest.mark.parametrize("way", [way for way in WAYS if way != "greedy"])
 def test_the_formula_by_hand_gives_what_is_drawn_from(way: str) -> None:
     of = predictions.distribution(random_scores(), WAYS[way])
+    z = np.exp(of.logits.astype(float) / WAYS[way].temperature)
     for word in predictions.top_words(of):
-        steps, z = (
-            predictions.probability_steps(of, word.id),
-            of.logits.astype(float) / WAYS[way].temperature,
-        )
-        assert steps.tempered == pytest.approx(exp(z[word.id]) / np.exp(z).sum())
+        steps = predictions.probability_steps(of, word.id)
+        assert steps.tempered == pytest.approx(z[word.id] / z.sum())
         assert exp(steps.divided - steps.log_total) == pytest.approx(steps.tempered)
         if word.is_candidate:
-            assert (
-                steps.tempered / steps.candidate_sum == pytest.approx(steps.drawn, rel=PASSED)
-                and steps.drawn == word.drawn
-            )
+            assert steps.drawn == word.drawn
+            share = steps.tempered / steps.candidate_sum
+            assert share == pytest.approx(steps.drawn, rel=PASSED)
     with pytest.raises(ValueError, match="temperature 0"):
         predictions.probability_steps(predictions.distribution(random_scores(), Sampling(0)), 0)
 
 
 def test_entropy_counts_equally_likely_words() -> None:
     assert predictions.entropy(np.full(8, 1 / 8)) == pytest.approx(log(8))
-    assert predictions.bits(log(8)) == pytest.approx(3) and predictions.perplexity(
-        log(8)
-    ) == pytest.approx(8)
+    assert predictions.bits(log(8)) == pytest.approx(3)
+    assert predictions.perplexity(log(8)) == pytest.approx(8)
     assert predictions.entropy(np.array([1.0, 0, 0])) == 0
+    assert with_unit(1.0, " nats") == "1 nat" and with_unit(2.0, " nats") == "2 nats"
 
 
 @pytest.mark.parametrize("exponent", [-20.0, -0.5, 0.0, 2.3, log(1000), 12.7, 900.0])
@@ -92,13 +82,11 @@ def test_draws_are_fair_and_come_again_with_the_seed(way: str) -> None:
     for one in drawn[:200]:
         assert of.is_candidate[one.id]
         if one.number is not None:
-            assert one.start <= one.number < one.end and isclose(
-                one.end - one.start, of.drawn[one.id], abs_tol=1e-12
-            )
+            assert one.start <= one.number < one.end
+            assert isclose(one.end - one.start, of.drawn[one.id], abs_tol=1e-12)
     if way != "greedy":
-        assert [one.id for one in drawn[:50]] != [
-            predictions.draw(of, 8, place).id for place in range(50)
-        ]
+        other = [predictions.draw(of, 8, place).id for place in range(50)]
+        assert [one.id for one in drawn[:50]] != other
 
 
 def test_the_word_to_begin_with_is_a_whole_word() -> None:

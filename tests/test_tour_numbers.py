@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tolerances import PASSED, STORED, SUMMED, TOTAL
 
 from explorer.analysis import tour
 from explorer.analysis.measure import MeasureContext
@@ -20,7 +21,7 @@ from models.edits import (
     Window,
     WithoutPositions,
 )
-from models.example_texts import DEFAULT_TEXT
+from models.example_texts import DEFAULT_TEXT, EXAMPLES
 
 MODELS = ("encoder", "decoder", "translator")
 
@@ -40,71 +41,73 @@ def test_weights_and_distances_are_the_recordings_own(seen: dict[str, MeasureCon
         scores = one.attention.scores[one.layer, one.head, one.query].astype(np.float64)
         e = np.exp(scores - scores.max()) * one.attention.allowed[one.query]
         for step in (tour.qkv, tour.lookup):
-            assert abs(step(each).value - (e / e.sum())[one.key]) < 1e-5
+            assert step(each).value == pytest.approx((e / e.sum())[one.key], abs=SUMMED / 2)
     one = followed_pair(seen["encoder"])
-    rows = [at for at, token in enumerate(one.rows.tokens) if token[0].isalpha() or token == "'t"]
-    far = 0.0
-    for pattern in one.attention.pattern[one.layer]:
-        mass = [(pattern[i, j], abs(i - j)) for i in rows for j in rows]
-        far = max(far, sum(w * d for w, d in mass) / sum(w for w, _ in mass))
-    assert abs(tour.heads(seen["encoder"]).value - far) < 1e-4
+    rows = of_words(one.rows.tokens)
+    patterns = one.attention.pattern[one.layer][:, rows][:, :, rows].astype(np.float64)
+    apart = np.abs(np.subtract.outer(rows, rows))
+    far = ((patterns * apart).sum((1, 2)) / patterns.sum((1, 2))).max()
+    assert tour.heads(seen["encoder"]).value == pytest.approx(far, abs=PASSED / 2)
+
+
+def of_words(tokens: tuple[str, ...]) -> list[int]:
+    return [at for at, token in enumerate(tokens) if token[0].isalpha() or token == "'t"]
 
 
 def test_a_masked_share_an_asymmetry_and_a_variance(seen: dict[str, MeasureContext]) -> None:
-    own = seen["decoder"].recording.attention[0]
-    words = [
-        at
-        for at, token in enumerate(seen["decoder"].recording.streams[0].tokens)
-        if token[0].isalpha() or token == "'t"
-    ]
+    decoder, encoder = seen["decoder"], seen["encoder"]
+    own = decoder.recording.attention[0]
     z = np.exp(own.scores.astype(np.float64))
-    free = z / z.sum(-1, keepdims=True)
-    ahead = np.mean([free[..., i, i + 1 :].sum(-1).mean() for i in words])
-    assert abs(tour.kinds(seen["decoder"]).value - ahead) < 1e-6
-    one = followed_pair(seen["encoder"])
+    free = np.triu(z / z.sum(-1, keepdims=True), 1).sum(-1)
+    ahead = free[..., of_words(decoder.recording.streams[0].tokens)].mean()
+    assert tour.kinds(decoder).value == pytest.approx(ahead, abs=STORED)
+    one = followed_pair(encoder)
     s = one.attention.scores[one.layer, one.head].astype(np.float64)
-    skew, even = (s - s.T) / 2, (s + s.T) / 2
-    size = np.sqrt((skew**2).sum() + (even**2).sum())
-    assert abs(tour.match(seen["encoder"]).value - np.sqrt((skew**2).sum()) / size) < 1e-9
-    found = []
-    for q, k in zip(own.q.astype(np.float64), own.k.astype(np.float64)):
-        q, k = (each[0] / np.sqrt((each[0] ** 2).mean()) for each in (q, k))
-        found.append(np.var([a @ b for a in q for b in k]))
-    assert abs(tour.scale(seen["decoder"]).value / np.mean(found) - 1) < 1e-6
+    skew, even = np.linalg.norm((s - s.T) / 2), np.linalg.norm((s + s.T) / 2)
+    assert tour.match(encoder).value == pytest.approx(skew / np.hypot(skew, even))
+    # Of the first head, with queries and keys of mean square one.
+    q, k = (each[:, 0].astype(np.float64) for each in (own.q, np.asarray(own.k)))
+    q, k = (each / np.sqrt((each**2).mean((1, 2), keepdims=True)) for each in (q, k))
+    variance = (q @ k.swapaxes(1, 2)).var((1, 2)).mean()
+    assert tour.scale(decoder).value == pytest.approx(variance, rel=STORED)
 
 
-@pytest.mark.parametrize("model", ["encoder", "decoder", "translator"])
 def test_what_changed_since_moves_the_words_by_what_its_edits_do(
-    seen: dict[str, MeasureContext], model: str
+    seen: dict[str, MeasureContext],
 ) -> None:
-    shown, plain = tour.since(seen[model]), seen[model].recording.streams[-1]
-    said = tuple(map(int, plain.ids[1:])) if model == "translator" else None
     edits = (OtherNorm("rms"), SideBySide(), OtherPositions("rotary"), Window(4), SharedKeys(1))
-    moved = []
-    for edit in edits:
-        last = cache.record(model, DEFAULT_TEXT, (edit,), said).streams[-1].resid[-1]
-        far = np.linalg.norm(last - plain.resid[-1], axis=1)[~plain.special]
-        moved.append((far / np.linalg.norm(plain.resid[-1], axis=1)[~plain.special]).mean())
-    assert shown.value == pytest.approx(max(moved), abs=1e-4)  # of numbers in 32 bits
-    assert len(shown.figures[0].rows) == len(edits)
+    for model, each in seen.items():
+        shown, plain = tour.since(each), each.recording.streams[-1]
+        said = tuple(map(int, plain.ids[1:])) if model == "translator" else None
+        moved = []
+        for edit in edits:
+            last = cache.record(model, DEFAULT_TEXT, (edit,), said).streams[-1].resid[-1]
+            far = relative_distance(last, plain.resid[-1])
+            moved.append(far[~plain.special].mean())
+        assert shown.value == pytest.approx(max(moved), abs=PASSED / 2)
+        assert len(shown.figures[0].rows) == len(edits)
+
+
+def relative_distance(moved: np.ndarray, plain: np.ndarray) -> np.ndarray:
+    return np.linalg.norm(moved - plain, axis=1) / np.linalg.norm(plain, axis=1)
 
 
 def test_words_waves_and_order(seen: dict[str, MeasureContext]) -> None:
     each = seen["encoder"]
     stream = each.recording.streams[0]
     vector = stream.at("embed+pos")[9].astype(np.float64) - stream.at("pos.wrote")[9]
-    assert abs(tour.embed(each).value - np.linalg.norm(vector)) < 1e-4
-    turns = tour.waves(each).value
-    assert abs(np.exp(2j * np.pi * turns) - np.exp(1j * (len(stream.tokens) - 1))) < 1e-9
-    free = cache.record("encoder", DEFAULT_TEXT, (WithoutPositions(),))
-    mixed = cache.record("encoder", DEFAULT_TEXT, (ShuffleTokens(1), WithoutPositions()))
-    order = ShuffleTokens(1).order(stream.special)
-    a, b = free.streams[0].resid[-1][order], mixed.streams[0].resid[-1]
-    assert np.abs(a - b).max() < 1e-3, "the words' vectors move along with them"
-    with_ = cache.record("encoder", DEFAULT_TEXT, (ShuffleTokens(1),)).streams[0].resid[-1]
-    plain = stream.resid[-1][order]
-    moved = np.linalg.norm(with_ - plain, axis=1) / np.linalg.norm(plain, axis=1)
-    assert np.abs(moved - tour.order(each).value).min() < 1e-4
+    assert tour.embed(each).value == pytest.approx(np.linalg.norm(vector), abs=PASSED / 2)
+    turns = 2 * np.pi * tour.waves(each).value
+    assert np.exp(1j * turns) == pytest.approx(np.exp(1j * (len(stream.tokens) - 1)))
+    shuffled, bare = ShuffleTokens(1), WithoutPositions()
+    free, mixed, with_ = (
+        cache.record("encoder", DEFAULT_TEXT, edits).streams[0].resid[-1]
+        for edits in ((bare,), (shuffled, bare), (shuffled,))
+    )
+    order = shuffled.order(stream.special)
+    assert np.abs(free[order] - mixed).max() < TOTAL, "the words' vectors move along with them"
+    moved = relative_distance(with_, stream.resid[-1][order])
+    assert np.abs(moved - tour.order(each).value).min() < PASSED / 2
 
 
 def test_the_inside_of_an_ffn_sums_to_what_it_wrote(seen: dict[str, MeasureContext]) -> None:
@@ -136,7 +139,7 @@ def test_two_stages_and_a_stack(seen: dict[str, MeasureContext]) -> None:
 
 def test_the_notes_own_sentence_is_measured(seen: dict[str, MeasureContext]) -> None:
     shown = tour.pizza(seen["encoder"])
-    recording = cache.record("encoder", "I love to eat pizza.")
+    recording = cache.record("encoder", EXAMPLES["Pizza"])
     tokens = list(recording.streams[0].tokens)
     at = [tokens.index(word) for word in ("I", "love", "to", "eat", "pizza")]
     assert abs(shown.value - np.mean(recording.attention[0].pattern[..., at, at])) < 1e-6
