@@ -1,11 +1,15 @@
-"""A clone of the project as the tree stands, to be installed from."""
+"""A clone of the project as the tree stands, to be installed from, and what packages need."""
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from collections.abc import Iterable
+from importlib import metadata
 from pathlib import Path
+
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -20,6 +24,25 @@ def names() -> list[str]:
         text=True,
     )
     return [name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
+
+
+def plain(name: str) -> str:
+    """A package's name as registries spell it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def needed(name: str) -> set[str]:
+    """A package and everything that it needs, on this machine."""
+    found: set[str] = set()
+    open_ones = [(plain(name), {""})]
+    while open_ones:
+        one, extras = open_ones.pop()
+        if one not in found:
+            found.add(one)
+            for each in map(Requirement, metadata.distribution(one).requires or ()):
+                if not each.marker or any(each.marker.evaluate({"extra": x}) for x in extras):
+                    open_ones.append((plain(each.name), {"", *each.extras}))
+    return found
 
 
 def copy(chosen: Iterable[str], folder: Path) -> Path:

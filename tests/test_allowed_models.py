@@ -3,12 +3,12 @@ server, and never what another visitor opened."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import tiny
-from app_harness import MAIN, open_menu, told
+from app_harness import open_menu, told
 from streamlit.testing.v1 import AppTest
 from test_header import NOTES, ask, opened
 
@@ -27,41 +27,34 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture
-def public(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A public server for as long as a test runs."""
-    monkeypatch.setenv("HEADLIGHT_PUBLIC", "1")
-    settings.cache_clear()
-    yield
+def under(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+    """Other settings of the server for as long as a test runs."""
+
+    def set_to(**values: str) -> None:
+        for name, value in values.items():
+            monkeypatch.setenv(f"HEADLIGHT_{name}", value)
+        settings.cache_clear()
+
+    yield set_to
     monkeypatch.undo()
     settings.cache_clear()
 
 
 def listed(app: AppTest) -> list[str]:
-    return [
-        each.key.removeprefix("model ")
-        for each in open_menu(app).button
-        if each.key.startswith("model ")
-    ]
+    keys = (each.key for each in open_menu(app).button)
+    return [key.removeprefix("model ") for key in keys if key.startswith("model ")]
 
 
 def test_a_folder_is_one_model_however_it_is_written(folder: str) -> None:
-    assert {
-        registry.spelled(f"ours:{each}") for each in (folder, f"{folder}/", f" {folder}// ")
-    } == {f"ours:{folder}"}
+    written = (folder, f"{folder}/", f" {folder}// ")
+    assert {registry.spelled(f"ours:{each}") for each in written} == {f"ours:{folder}"}
     assert registry.spelled("hub:someone/large/") == "hub:someone/large"
     assert registry.spelled("encoder") == "encoder"
-    app = ask(opened("claims"), f"{folder}/")
-    assert not app.exception and app.session_state["model"] == f"ours:{folder}"
-
-
-def test_the_dialog_takes_a_name_with_its_way(folder: str) -> None:
-    app = ask(opened("claims"), f"hub:{folder}/")
+    app = ask(opened("claims"), f"hub:{folder}/")  # a name with its way
     assert not app.exception and app.session_state["model"] == f"hub:{folder}"
 
 
-def test_a_folder_that_does_not_fit_stays_in_the_dialog_with_the_reason(
-    folder: str, tmp_path: Path
-) -> None:
+def test_a_folder_that_does_not_fit_stays_in_the_dialog_with_the_reason(tmp_path: Path) -> None:
     broken = tiny.build("bert", tmp_path)
     tiny.change(broken, intermediate_size=60)
     app = ask(opened("claims"), str(broken))
@@ -71,11 +64,10 @@ def test_a_folder_that_does_not_fit_stays_in_the_dialog_with_the_reason(
 
 
 def test_what_one_visitor_opened_stands_on_no_other_list(folder: str) -> None:
-    mine = ask(opened("claims"), folder)
+    mine = ask(opened("claims"), f"{folder}/")
     assert mine.session_state["model"] == f"ours:{folder}" and models.is_loaded(f"ours:{folder}")
     assert any(Path(folder).name in each for each in listed(mine))
-    other = opened("claims")
-    assert not any(Path(folder).name in each for each in listed(other))
+    assert not any(Path(folder).name in each for each in listed(opened("claims")))
     # Nor does a link tell that somebody has opened it: it asks, as of any other.
     linked = opened("claims", model=f"ours:{folder}")
     assert linked.session_state["model"] == models.DEFAULT_MODEL
@@ -83,68 +75,46 @@ def test_what_one_visitor_opened_stands_on_no_other_list(folder: str) -> None:
 
 
 def test_the_menu_says_what_each_model_does_and_whose_it_is(
-    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    folder: str, tmp_path: Path, under: Callable[..., None]
 ) -> None:
     theirs = f"ours:{tiny.build('bert', tmp_path)}"
-    monkeypatch.setenv("HEADLIGHT_MODELS", theirs)
-    settings.cache_clear()
-    try:
-        app = open_menu(ask(opened("claims"), folder))
-        lines = [
-            (
-                each.type,
-                getattr(each, "key", None),
-                each.value if each.type == "caption" else each.label,
-            )
-            for each in app.main
-            if each.type in ("caption", "button")
-        ]
-        groups: dict[str, dict[str, str]] = {}
-        for kind, key, text in lines:
-            if kind == "caption" and text in model_descriptions.GROUPS.values():
-                members = groups.setdefault(text, {})
-            elif kind == "button" and key and key.startswith("model "):
-                members[key.removeprefix("model ")] = text.partition("** ")[2]
-        assert all(purpose for each in groups.values() for purpose in each.values())
-        assert groups["Offered by this server"] == {theirs: model_descriptions.UNOPENED}
-        assert groups["Yours"] == {f"ours:{folder}": "predicts masked words"}
-        for name in {"minilm", "hub:minilm"} & set(models.server_models()):
-            assert "without a readout" in groups["Real models"][name]
-    finally:
-        monkeypatch.undo()
-        settings.cache_clear()
+    under(MODELS=theirs)
+    groups: dict[str, dict[str, str]] = {}
+    for each in open_menu(ask(opened("claims"), folder)).main:
+        if each.type == "caption" and each.value in model_descriptions.GROUPS.values():
+            members = groups.setdefault(each.value, {})
+        elif each.type == "button" and (each.key or "").startswith("model "):
+            members[each.key.removeprefix("model ")] = each.label.partition("** ")[2]
+    assert all(purpose for each in groups.values() for purpose in each.values())
+    assert groups["Offered by this server"] == {theirs: model_descriptions.UNOPENED}
+    assert groups["Yours"] == {f"ours:{folder}": "predicts masked words"}
+    for name in {"minilm", "hub:minilm"} & set(models.server_models()):
+        assert "without a readout" in groups["Real models"][name]
 
 
 def test_a_public_server_opens_nothing_else_and_tells_nothing_of_its_folders(
-    folder: str, public: None
+    folder: str, under: Callable[..., None]
 ) -> None:
-    said = []
+    under(PUBLIC="1")
+    said = set()
     for name in (folder, f"{folder}/nothing", "someone/large"):
         for way in ("ours:", "hub:"):
-            app = AppTest.from_file(MAIN, default_timeout=90)
-            app.query_params["model"] = f"{way}{name}"
-            app.run()
+            app = opened("heads", model=f"{way}{name}")
             assert not app.exception and app.session_state["model"] == models.DEFAULT_MODEL
-            said.append(told(app, *NOTES).replace(name, "NAME").replace(way, "WAY"))
+            said.add(told(app, *NOTES).replace(name, "NAME").replace(way, "WAY"))
             with pytest.raises(ValueError, match="not offered"):
                 models.handle(f"{way}{name}!")
-    assert len(set(said)) == 1 and "which is not here" in said[0]
+    (one,) = said
+    assert "which is not here" in one
     loading = models.Loading.start(folder)
     loading.wait(None)
     assert loading.problem == "This server opens no other models."
-
-
-def test_a_public_server_shows_no_field_for_folders(public: None) -> None:
-    app = opened("claims")
     open_menu(app).button(key="add model").click().run()
     assert not app.exception and not [each for each in app.text_input if "folder" in each.label]
 
 
-def test_what_the_operator_lists_is_offered(
-    folder: str, public: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HEADLIGHT_MODELS", f"ours:{folder}, hub:someone/large")
-    settings.cache_clear()
+def test_what_the_operator_lists_is_offered(folder: str, under: Callable[..., None]) -> None:
+    under(PUBLIC="1", MODELS=f"ours:{folder}, hub:someone/large")
     assert {*registry.names(), f"ours:{folder}", "hub:someone/large"} <= set(models.server_models())
     app = opened("claims", model=f"ours:{folder}")
     assert not app.exception and app.session_state["model"] == f"ours:{folder}"

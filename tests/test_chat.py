@@ -59,26 +59,24 @@ def chatting() -> OwnModel:
 
 
 @needs_smollm2
-@pytest.mark.parametrize("text", CHATS)
-def test_a_chat_has_the_tokens_of_transformers_own_template(text: str) -> None:
+def test_a_chat_has_the_tokens_of_transformers_own_template() -> None:
     handle = read_once(smollm2.NAME)
-    tokens, _ = own_model.frame(handle, text)
-    messages = chat.messages(text)
     theirs = transformers.AutoTokenizer.from_pretrained(smollm2.folder())
-    # what a person types is text: transformers reads typed special tokens as such
-    typed = [text[each.start : each.end].replace("<|im_end|>", "") for each in messages]
-    is_answer = messages[-1].role == "assistant"
-    expected = theirs.apply_chat_template(
-        [{"role": each.role, "content": part} for each, part in zip(messages, typed)],
-        add_generation_prompt=not is_answer,
-        continue_final_message=is_answer,
-        return_dict=True,
-    )["input_ids"]
-    if "<|im_end|>" in text:
-        n_ends = sum(each == theirs.convert_tokens_to_ids("<|im_end|>") for each in tokens.ids)
-        assert n_ends == 2, "of the system's message and the user's"
-    else:
-        assert list(tokens.ids) == list(expected)
+    for text in CHATS:
+        tokens, _ = own_model.frame(handle, text)
+        messages = chat.messages(text)
+        is_answer = messages[-1].role == "assistant"
+        expected = theirs.apply_chat_template(
+            [{"role": each.role, "content": text[each.start : each.end]} for each in messages],
+            add_generation_prompt=not is_answer,
+            continue_final_message=is_answer,
+            return_dict=True,
+        )["input_ids"]
+        if "<|im_end|>" in text:  # what a person types is text: transformers reads it as special
+            ends = tokens.ids.count(theirs.convert_tokens_to_ids("<|im_end|>"))
+            assert ends == 2, "of the system's message and the user's"
+        else:
+            assert list(tokens.ids) == list(expected)
 
 
 @pytest.mark.parametrize("text", CHATS)
@@ -86,18 +84,13 @@ def test_messages_keep_their_places_in_the_text_and_the_template_has_none(
     chatting: OwnModel, text: str
 ) -> None:
     tokens, dropped = own_model.frame(chatting, text)
+    messages = chat.messages(text)
     places = {at for start, end in tokens.spans if start >= 0 for at in range(start, end)}
-    contents = {
-        at
-        for each in chat.messages(text)
-        for at in range(each.start, each.end)
-        if not text[at].isspace()
-    }
-    assert dropped == 0 and contents <= places
+    contents = {at for each in messages for at in range(each.start, each.end)}
+    assert dropped == 0 and {at for at in contents if not text[at].isspace()} <= places
     assert all(mark == (span == (-1, -1)) for mark, span in zip(tokens.special, tokens.spans))
-    assert tokens.ids.count(chatting.tokenizer.eos) == len(chat.messages(text)) - (
-        chat.messages(text)[-1].role == "assistant"
-    ), "typed special tokens are text"
+    n_ended = len(messages) - (messages[-1].role == "assistant")
+    assert tokens.ids.count(chatting.tokenizer.eos) == n_ended, "typed special tokens are text"
 
 
 def test_an_answer_begins_after_the_user_and_goes_on_after_the_assistant(
@@ -124,23 +117,16 @@ def test_what_is_no_chat_is_read_as_it_stands(chatting: OwnModel) -> None:
         plain = chatting.tokenizer.tokens(text, 128, ("[BOS]",), ())
         assert own_model.frame(chatting, text) == plain
     without = read_once("decoder")
-    assert not any(chat.parts_of(*labels_of(record(without, CHATS[0]))))
-
-
-def labels_of(recording) -> tuple[tuple[str, ...], list[bool]]:
-    stream = recording.streams[0]
-    return stream.tokens, stream.special.tolist()
+    stream = record(without, CHATS[0]).streams[0]
+    assert not any(chat.parts_of(stream.tokens, stream.special.tolist()))
 
 
 def test_roles_that_the_template_refuses_are_refused_in_a_sentence(chatting: OwnModel) -> None:
     with pytest.raises(NotEncoded, match="does not take these roles in this order"):
         record(chatting, "user: Hi\nsystem: You answer.")
-    broken = ChatTemplate("{% for %}", chatting.tokenizer)
-    with pytest.raises(NotEncoded, match="roles"):
-        broken.tokens("user: Hi", 100)
-    unsafe = ChatTemplate("{{ messages.__class__.__mro__ }}", chatting.tokenizer)
-    with pytest.raises(NotEncoded, match="roles"):
-        unsafe.tokens("user: Hi", 100)
+    for broken in ("{% for %}", "{{ messages.__class__.__mro__ }}"):
+        with pytest.raises(NotEncoded, match="roles"):
+            ChatTemplate(broken, chatting.tokenizer).tokens("user: Hi", 100)
 
 
 def test_parts_of_a_chat_are_its_question_its_role_names_and_its_template(
@@ -155,11 +141,8 @@ def test_parts_of_a_chat_are_its_question_its_role_names_and_its_template(
     names = "".join(label for label, part in zip(tokens.labels, parts) if part == "the role names")
     assert re.sub("[‹›]", "", names) == "userassistantuserassistant"
     roles = chat.roles_of(tokens.labels, tokens.special)
-    assert [role for at, role in enumerate(roles) if role and role != roles[at - 1]] == [
-        "user",
-        "assistant",
-        "user",
-    ]
+    begun = [role for at, role in enumerate(roles) if role and role != roles[at - 1]]
+    assert begun == ["user", "assistant", "user"]
 
 
 @needs_node
@@ -167,14 +150,17 @@ def test_every_panel_tells_the_template_from_the_text(chatting: OwnModel, tmp_pa
     text = "user: What is France\nassistant: one word\nuser: the capital of user"
     recording = record(chatting, text)
     run, stream = cache.adopt(recording, chatting), recording.streams[0]
-    template = {label for label, mark in zip(stream.tokens, stream.special) if mark}
-    assert {"‹user›", "‹⏎›", "[BOS]"} < template and not template & {
-        label for label, mark in zip(stream.tokens, stream.special) if not mark
-    }
-    made = {name: test_panels.made(name, run) for name in test_panels.NAMES}
-    panels = {name: each for name, each in made.items() if not isinstance(each, str)}
-    for name, panel in panels.items():
-        (tmp_path / name).write_bytes(panel.encode())
+    template, typed = (
+        {label for label, mark in zip(stream.tokens, stream.special) if mark == kind}
+        for kind in (True, False)
+    )
+    assert {"‹user›", "‹⏎›", "[BOS]"} < template and not template & typed
+    panels = []
+    for name in test_panels.NAMES:
+        panel = test_panels.made(name, run)
+        if not isinstance(panel, str):
+            (tmp_path / name).write_bytes(panel.encode())
+            panels.append(name)
     (tmp_path / "code").mkdir()
     done = javascript.run(
         *("node", "sheets.js", str(javascript.served(tmp_path / "code"))),

@@ -10,8 +10,8 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import fields
 from pathlib import Path
 
@@ -35,16 +35,22 @@ CAPABILITIES = ("CHOWN", "SETGID", "SETUID", "NET_BIND_SERVICE")  # of nginx's f
 pytestmark = pytest.mark.slow
 
 
+PROXY = (DEPLOY / "nginx.conf").read_text("utf-8")
+PORTS = set(re.findall(r"server 127.0.0.1:(\d+)", PROXY))  # of the processes behind it
+
+
+def services() -> dict[str, dict]:
+    """The containers of compose.yaml."""
+    return yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))["services"]
+
+
 def composed(port: int) -> tuple[list[str], dict[str, str]]:
     """What the first container of compose.yaml runs, and its environment, on another port."""
-    service = yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))["services"][
-        "headlight-8601"
-    ]
+    service = services()["headlight-8601"]
     dockerfile = (ROOT / "Dockerfile").read_text("utf-8")
     entry = json.loads(re.search(r"^ENTRYPOINT (.*)$", dockerfile, re.MULTILINE)[1])
-    command = [*entry, *service["command"]]
-    assert command[0] == "headlight", "the command of the installed project"
-    command = [sys.executable, "-m", "explorer.cli", *command[1:]]
+    assert entry[0] == "headlight", "the command of the installed project"
+    command = [sys.executable, "-m", "explorer.cli", *entry[1:], *service["command"]]
     # Redis is not at the tests' machine; the tests of classes have their own.
     settings = service["environment"] | {"HEADLIGHT_REDIS": ""}
     return [each.replace("8601", str(port)) for each in command], settings
@@ -68,50 +74,62 @@ def united(port: int) -> tuple[list[str], dict[str, str]]:
     return command.split(), dict(each.split("=") for each in environment)
 
 
-def test_containers_and_proxy_are_at_the_same_ports() -> None:
-    services = yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))["services"]
-    at = {name.partition("-")[2] for name in services} - {""}
-    for port in at:
-        service = services[f"headlight-{port}"]
+def test_containers_units_and_proxy_are_at_the_same_ports() -> None:
+    assert {name.partition("-")[2] for name in services()} - {""} == PORTS
+    for port in PORTS:
+        service = services()[f"headlight-{port}"]
         assert service["command"][-2:] == ["--port", port]
         assert f":{port}/healthz" in service["healthcheck"]["test"][-1]
-    proxy = (DEPLOY / "nginx.conf").read_text("utf-8")
-    assert set(re.findall(r"server 127.0.0.1:(\d+)", proxy)) == at
-    source, inside, *_ = services["nginx"]["volumes"][0].split(":")
+    said = (DEPLOY / "README.md").read_text("utf-8")
+    assert set(re.findall(r"headlight@(\d+)", said)) == PORTS
+    source, inside, *_ = services()["nginx"]["volumes"][0].split(":")
     assert (DEPLOY / source).samefile(DEPLOY / "nginx.conf")
     assert inside == "/etc/nginx/conf.d/default.conf", "else the image's own server is there too"
 
 
 def test_containers_share_their_classes() -> None:
-    services = yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))["services"]
-    redis = iter(services["redis"]["command"][1:])
+    redis = iter(services()["redis"]["command"][1:])
     told = dict(zip(redis, redis))
-    apps = [each for name, each in services.items() if name.startswith("headlight-")]
+    apps = [each for name, each in services().items() if name.startswith("headlight-")]
     asked = {from_environment(each["environment"]).redis for each in apps}
     assert asked == {f"redis://{told['--bind']}:{told['--port']}/0"}
     assert told["--bind"] == "127.0.0.1" and told["--save"] == "" and told["--appendonly"] == "no"
-    (asked,) = [
-        Requirement(line)
-        for line in (ROOT / "requirements-classes.txt").read_text("utf-8").splitlines()
-        if not line.startswith("#")
-    ]
+    lines = (ROOT / "requirements-classes.txt").read_text("utf-8").splitlines()
+    (asked,) = [Requirement(line) for line in lines if not line.startswith("#")]
     assert "-r requirements.lock" in (ROOT / "Dockerfile").read_text("utf-8")
     assert f"\n{asked.name}==" in (ROOT / "requirements.lock").read_text("utf-8")
 
 
 def test_no_container_has_more_rights_than_it_needs() -> None:
-    services = yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))["services"]
-    assert len(services) == 4
     (tasks,) = unit()["TasksMax"]
-    for name, each in services.items():
+    for name, each in services().items():
         assert each["read_only"] is True and each["cap_drop"] == ["ALL"], name
         assert each["security_opt"] == ["no-new-privileges:true"], name
         assert 0 < each["pids_limit"] <= int(tasks) and each["mem_limit"], name
         assert name == "nginx" or "cap_add" not in each, name
-    assert services["headlight-8601"]["pids_limit"] == int(tasks)
-    assert set(services["nginx"]["cap_add"]) == set(CAPABILITIES)
+    assert services()["headlight-8601"]["pids_limit"] == int(tasks)
+    assert set(services()["nginx"]["cap_add"]) == set(CAPABILITIES)
     # Where it writes is in memory: its process number, and what it has of requests and answers.
-    assert {"/run", "/var/cache/nginx"} <= set(services["nginx"]["tmpfs"])
+    assert {"/run", "/var/cache/nginx"} <= set(services()["nginx"]["tmpfs"])
+
+
+@contextmanager
+def proxying(
+    folder: Path, http: str, first: str = "", before: Sequence[str] = ()
+) -> Iterator[subprocess.Popen]:
+    """nginx with what its http block says, its files in a folder, behind another command."""
+    conf, errors = folder / "nginx.conf", folder / "errors"
+    http = http.replace("/var/log/nginx", str(folder))
+    conf.write_text(
+        f"daemon off; {first} pid {folder}/pid; error_log {errors};\n"
+        f"events {{}}\nhttp {{ {http} }}\n"
+    )
+    process = subprocess.Popen([*before, NGINX, "-p", str(folder), "-c", str(conf), "-e", errors])
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.wait(10)
 
 
 @pytest.mark.skipif(
@@ -119,29 +137,18 @@ def test_no_container_has_more_rights_than_it_needs() -> None:
     reason="nginx, setpriv or the rights to give rights away are not here",
 )
 def test_nginx_runs_with_these_capabilities_and_no_others(tmp_path: Path) -> None:
-    folder, port = tmp_path, free_port()
-    said = (DEPLOY / "nginx.conf").read_text("utf-8").replace("8600", str(port))
-    (folder / "conf").write_text(
-        f"daemon off; user nobody nogroup; pid {folder}/pid;\nevents {{}}\nhttp {{\n"
-        f"proxy_temp_path {folder}/proxy;\n{said.replace('/var/log/nginx', str(folder))}}}\n"
-    )
+    port = free_port()
+    http = f"proxy_temp_path {tmp_path}/proxy;\n{PROXY.replace('8600', str(port))}"
     kept = ",".join(f"+{each.lower()}" for each in CAPABILITIES)
-    process = subprocess.Popen(
-        ["setpriv", "--no-new-privs", "--inh-caps", "-all", "--bounding-set", f"-all,{kept}"]
-        + [NGINX, "-p", str(folder), "-c", str(folder / "conf"), "-e", str(folder / "errors")]
-    )
-    try:
+    bounds = ["--no-new-privs", "--inh-caps", "-all", "--bounding-set", f"-all,{kept}"]
+    with proxying(tmp_path, http, "user nobody nogroup;", ["setpriv", *bounds]):
         for _ in range(200):
             with suppress(httpx2.HTTPError):
                 # Nobody stands behind it.
                 assert httpx2.get(f"http://127.0.0.1:{port}").status_code == 502
-                break
+                return
             time.sleep(0.05)
-        else:
-            pytest.fail((folder / "errors").read_text())
-    finally:
-        process.terminate()
-        process.wait(10)
+        pytest.fail((tmp_path / "errors").read_text())
 
 
 def test_the_unit_runs_what_is_here_with_settings_that_are_known() -> None:
@@ -161,12 +168,7 @@ def test_the_unit_runs_what_is_here_with_settings_that_are_known() -> None:
     (memory,), (tasks,) = unit()["MemoryMax"], unit()["TasksMax"]
     assert memory == "3G" and settings.shelf_bytes < 3 * 2**30 / 4
     assert int(tasks) >= 2 * settings.max_sessions
-    ports = set(re.findall(r"headlight@(\d+)", (DEPLOY / "README.md").read_text("utf-8")))
-    proxy = (DEPLOY / "nginx.conf").read_text("utf-8")
-    assert ports == set(re.findall(r"server 127.0.0.1:(\d+)", proxy))
-
-
-def test_what_a_process_starts_may_end_without_it_and_a_process_itself_comes_again() -> None:
+    # What a process starts may end without it, and a process itself comes again.
     said = unit()
     assert said["OOMPolicy"] == ["continue"] and said["Restart"] == ["always"]
     assert said["StartLimitIntervalSec"] == ["0"]
@@ -213,28 +215,18 @@ def behind(folder: Path) -> Iterator[tuple[str, list[str]]]:
         serving.append(driver.running(command, port, **settings))
     servers = [next(each) for each in serving]
     proxy = free_port()
-    said = (ROOT / "deploy" / "nginx.conf").read_text("utf-8").replace("8600", str(proxy))
     # A busy machine asks more slowly than the proxy allows in the long run; the burst is as it is.
-    said = said.replace("rate=50r/s", "rate=5r/s")
+    said = PROXY.replace("8600", str(proxy)).replace("rate=50r/s", "rate=5r/s")
     for port, server in zip(("8601", "8602"), servers):
         said = said.replace(port, server.rpartition(":")[2])
-    said = said.replace("/var/log/nginx", str(folder))
     temporary = "".join(
         f"{each}_temp_path {folder}/{each};\n"
         for each in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     )
-    (folder / "nginx.conf").write_text(
-        f"daemon off; pid {folder}/pid; error_log {folder}/errors;\nevents {{}}\nhttp {{ "
-        f"access_log off;\n{temporary}{said}}}\n"
-    )
-    process = subprocess.Popen(
-        [NGINX, "-p", str(folder), "-c", str(folder / "nginx.conf"), "-e", str(folder / "errors")]
-    )
     address = f"http://127.0.0.1:{proxy}"
-    assert driver.answers(address)
-    yield address, servers
-    process.terminate()
-    process.wait(10)
+    with proxying(folder, f"access_log off;\n{temporary}{said}"):
+        assert driver.answers(address)
+        yield address, servers
     for each in serving:
         next(each, None)
 
@@ -242,20 +234,6 @@ def behind(folder: Path) -> Iterator[tuple[str, list[str]]]:
 def place(answer: httpx2.Response) -> str:
     """The process that a reader was sent to, as the cookie names it."""
     return re.search(r"headlight_place=(\d+)", answer.headers["set-cookie"]).group(1)
-
-
-class Readers:
-    """How many readers each server says it has, now: /healthz gives an answer again for `KEPT`
-    seconds."""
-
-    def __init__(self) -> None:
-        self._fresh: dict[str, float] = {}
-
-    def at(self, server: str) -> int:
-        time.sleep(max(0.0, self._fresh.get(server, 0.0) - time.monotonic()))
-        found = httpx2.get(f"{server}/healthz", timeout=30).json()["sessions"]
-        self._fresh[server] = time.monotonic() + CACHE_SECONDS + 0.1
-        return found
 
 
 def stay_at(address: str, port: str, stay: ExitStack) -> None:
@@ -270,27 +248,34 @@ def stay_at(address: str, port: str, stay: ExitStack) -> None:
     stay.enter_context(line).send(BackMsg(rerun_script={}).SerializeToString())
 
 
+def readers_at(server: str, n: int) -> bool:
+    """True once a server says that it has so many readers; /healthz gives an answer again for
+    `CACHE_SECONDS`."""
+    for _ in range(4):
+        if httpx2.get(f"{server}/healthz", timeout=30).json()["sessions"] == n:
+            return True
+        time.sleep(CACHE_SECONDS + 0.1)
+    return False
+
+
 def test_a_reader_stays_at_one_process_and_a_full_one_is_passed_over(
     behind: tuple[str, list[str]],
 ) -> None:
     address, servers = behind
-    ports, readers = {server.rpartition(":")[2]: server for server in servers}, Readers()
+    ports = {server.rpartition(":")[2]: server for server in servers}
     with ExitStack() as stay:
         one = place(httpx2.get(address))
+        (other,) = ports.keys() - {one}
+        known = {"Cookie": f"headlight_place={one}"}
         for _ in range(4):
-            told = httpx2.get(
-                f"{address}/_stcore/health", headers={"Cookie": f"headlight_place={one}"}
-            )
-            assert place(told) == one
+            assert place(httpx2.get(f"{address}/_stcore/health", headers=known)) == one
         stay_at(address, one, stay)
-        assert readers.at(ports[one]) == 1
-        other = next(port for port in ports if port != one)
-        assert readers.at(ports[other]) == 0
+        assert readers_at(ports[one], 1) and readers_at(ports[other], 0)
         # That process has no room for another; the proxy gives the newcomer to the one that has.
-        come = httpx2.get(address, headers={"Cookie": f"headlight_place={one}"})
+        come = httpx2.get(address, headers=known)
         assert come.status_code == 200 and place(come) == other
         stay_at(address, other, stay)
-        assert readers.at(ports[other]) == 1
+        assert readers_at(ports[other], 1)
         assert httpx2.get(address).status_code == 503
 
 
@@ -309,7 +294,7 @@ def test_the_proxy_writes_down_who_came_and_no_text(
     assert "GET /positions " in written and written.startswith("127.0.0.1")
     assert "sentence" not in written and "text=" not in written
     # An error of one request is told with the whole of it.
-    assert "/error.log crit;" in (DEPLOY / "nginx.conf").read_text("utf-8")
+    assert "/error.log crit;" in PROXY
 
 
 def test_the_proxy_bounds_what_one_client_asks_and_lets_a_school_in(
@@ -330,16 +315,11 @@ def test_the_proxy_bounds_what_one_client_asks_and_lets_a_school_in(
         assert client.get("/static/nothing.js").status_code == 404
 
 
-def test_the_proxy_bounds_the_open_lines_of_one_client_beyond_a_class() -> None:
-    said = (DEPLOY / "nginx.conf").read_text("utf-8")
-    (bound,) = re.findall(r"^    limit_conn headlight_connections (\d+);", said, re.MULTILINE)
+def test_the_proxy_bounds_the_open_lines_of_a_client_and_an_ipv6_network_is_one() -> None:
+    (bound,) = re.findall(r"^    limit_conn headlight_connections (\d+);", PROXY, re.MULTILINE)
     assert 2 * 60 < int(bound) <= 2000, "two lines of each of a class, and no end without a bound"
-    assert "limit_conn_zone $headlight_client zone=headlight_connections" in said
-
-
-def test_the_proxy_counts_an_ipv6_network_as_one_client() -> None:
-    said = (DEPLOY / "nginx.conf").read_text("utf-8")
-    (pattern,) = re.findall(r'"~(\^\(\?<net>.*?)"', said)
+    assert "limit_conn_zone $headlight_client zone=headlight_connections" in PROXY
+    (pattern,) = re.findall(r'"~(\^\(\?<net>.*?)"', PROXY)
     net = re.compile(pattern.replace("?<", "?P<"))
     one, other = "2001:db8:1:2:3:4:5:6", "2001:db8:1:2::9"
     assert net.match(one)["net"] == net.match(other)["net"] and not net.match("192.0.2.1")

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shlex
 import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from fnmatch import fnmatch
 from importlib import metadata
 from pathlib import Path, PurePosixPath
@@ -81,61 +81,51 @@ def installs(said: str) -> list[list[str]]:
     return [call[2:] for call in calls if call[:2] == ["pip", "install"]]
 
 
-def packages(asked: list[Requirement], folder: Path) -> None:
-    """Put links to packages of the tests' environment into a folder, with all that they need; one
-    without its needs comes with the extra "alone"."""
-    seen: set[str] = set()
-    while asked:
-        one = asked.pop()
-        name = re.sub(r"[-_.]+", "-", one.name).casefold()
-        if name in seen or (one.marker and not one.marker.evaluate({"extra": ""})):
-            continue
-        seen.add(name)
+def pip_calls() -> list[list[str]]:
+    """What the whole Dockerfile gives to `pip install`."""
+    return [call for name, said in lines() if name == "RUN" for call in installs(said)]
+
+
+def link(asked: Iterable[tuple[str, bool]], folder: Path) -> None:
+    """Put links to packages of the tests' environment into a folder, each with all that it needs or
+    alone."""
+    every = {name for one, alone in asked for name in ({one} if alone else clone.needed(one))}
+    for name in every:
         found = metadata.distribution(name)
-        if "alone" not in one.extras:
-            asked += map(Requirement, found.requires or ())
         for top in {each.parts[0] for each in found.files or ()} - {"..", "__pycache__"}:
             if not top.endswith(".pth") and not (folder / top).exists():
                 (folder / top).symlink_to(found.locate_file(top))
 
 
-def required(call: list[str], folder: Path) -> list[Requirement]:
+def required(call: list[str], folder: Path) -> list[tuple[str, bool]]:
     """The packages that a call of `pip install` asks for, of what has been copied into a folder so
-    far. All are held to the tested versions, or to their hashes."""
+    far, and whether each comes alone. All are held to the tested versions, or to their hashes."""
     named, options = [], iter(call)
-    alone = "--no-deps" in call
     for each in options:
         if each == "-r":
-            text = (folder / next(options)).read_text("utf-8")
-            lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+            lines = (folder / next(options)).read_text("utf-8").splitlines()
             # Of a package with hashes the first line names it.
-            named += [line.rstrip("\\ ") for line in lines if not line.startswith(" ")]
+            named += [line.rstrip("\\ ") for line in lines if line[:1].isalnum()]
         elif each == "-c":
             assert (folder / next(options)).samefile(folder / "constraints.txt")
         elif not each.startswith("-") and each != ".":
             named.append(each)
     held = "-c" in call or "--require-hashes" in call
     assert not named or held, f"pip install {' '.join(call)}: any version may come"
-    return [_with(Requirement(each), alone) for each in named]
-
-
-def _with(one: Requirement, alone: bool) -> Requirement:
-    one.extras |= {"alone"} if alone else set()
-    return one
+    asked = [Requirement(each) for each in named]
+    return [
+        (each.name, "--no-deps" in call)
+        for each in asked
+        if each.marker is None or each.marker.evaluate({"extra": ""})
+    ]
 
 
 def test_the_image_takes_the_installed_project_and_not_its_source() -> None:
     parts = [said.split() for name, said in lines() if name == "FROM"]
     assert len({part[0] for part in parts}) == 1, "what one Python compiled another would not read"
     stage = parts[0][parts[0].index("AS") + 1]
-    (prefix,) = (
-        each.partition("=")[2]
-        for name, said in lines()
-        if name == "RUN"
-        for call in installs(said)
-        for each in call
-        if each.startswith("--prefix=")
-    )
+    options = [each for call in pip_calls() for each in call]
+    (prefix,) = (each.removeprefix("--prefix=") for each in options if "--prefix=" in each)
     copies = [said for name, said in lines() if name == "COPY"]
     assert copies.index(". .") < copies.index(f"--from={stage} {prefix} /usr/local")
     assert copies.count(". .") == 1
@@ -164,8 +154,7 @@ def test_torch_may_come_without_the_libraries_of_graphics_cards() -> None:
 
 def test_packages_are_checked_by_their_hashes_before_anything_else_is_installed() -> None:
     """What is left for the call without hashes is PyTorch."""
-    calls = [call for name, said in lines() if name == "RUN" for call in installs(said)]
-    calls = [call for call in calls if "." not in call]
+    calls = [call for call in pip_calls() if "." not in call]
     first, second = calls
     assert {"--require-hashes", "--no-deps"} <= set(first) and "requirements.lock" in first
     assert second[-4:] == ["-c", "constraints.txt", "-r", "requirements.txt"]
@@ -188,7 +177,7 @@ def test_what_it_copies_and_installs_is_all_that_the_app_needs(tmp_path: Path) -
     others = tmp_path / "others" / "site-packages"  # elsewhere Streamlit thinks it is developed
     for each in (image, home, others):
         each.mkdir(parents=True)
-    asked: list[Requirement] = []
+    asked: list[tuple[str, bool]] = []
     python = None
     for name, said in lines():
         if name == "FROM":  # nothing of the stage before is here
@@ -202,15 +191,11 @@ def test_what_it_copies_and_installs_is_all_that_the_app_needs(tmp_path: Path) -
                 if "." in call:
                     python = environment(image, tmp_path / "fresh", others)
     assert python, "the project itself is installed"
-    packages(asked, others)
+    link(asked, others)
     (site,) = python.parents[1].glob("lib/python*/site-packages")
-    own = [each for each in clone.names() if each.startswith(("explorer/", "models/", "pages/"))]
-    missing = [
-        each
-        for each in own
-        if not each.endswith(".md") and not (site / "headlight" / each).is_file()
-    ]
-    assert own and not missing
+    folders = ("explorer/", "models/", "pages/")
+    own = [each for each in clone.names() if each.startswith(folders) and each[-3:] != ".md"]
+    assert own and all((site / "headlight" / each).is_file() for each in own)
     shutil.rmtree(image)
     program, *given = [*json.loads(only("ENTRYPOINT")), *json.loads(only("CMD"))]
     assert program == "headlight"

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from decimal import Decimal, getcontext
 from pathlib import Path
 
@@ -17,98 +18,64 @@ from explorer.components import codec
 
 ROOT = Path(__file__).resolve().parent.parent
 getcontext().prec = 40
+PI = Decimal(math.pi)
 
-# Numbers and signs of arithmetic as the pages write them -> tokens.
-TOKEN = re.compile(
-    r"(?P<number>\d[\d,]*(?:\.\d+)?(?: × "
-    r"10⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹]+)?%?)|(?P<name>√|π|exp|sin|cos)|(?P<sign>[-+−/×^()·])|(?P<space>\s+)"
-)
-SMALL = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
-OPERATORS = tuple("+-−/×^·√(") + ("exp",)
+# Numbers and signs of arithmetic as the pages write them.
+WRITTEN = re.compile(r"\d[\d,]*(?:\.\d+)?(?: × 10⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹]+)?%?")
+TOKEN = re.compile(rf"(?P<number>{WRITTEN.pattern})|(?P<name>√|π|exp|sin|cos)|[-+−/×^()·]|\s+")
+POWERS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
+SIGNS = {"−": "-", "×": "*", "·": "*", "^": "**"}
+OPERATORS = ("+", "-", "−", "/", "×", "^", "·", "√", "(", "exp")
 
 
-class NoArithmetic(Exception):
-    """The text beside the sign is words or names, nothing to compute."""
+class Function:
+    """One of the names, applied as Python's strongest operator: √32 + 1 is √ ** 32 + 1."""
+
+    def __init__(self, apply: Callable[[Decimal], Decimal]) -> None:
+        self.apply = apply
+
+    def __pow__(self, value: Decimal) -> Decimal:
+        return self.apply(value)
+
+
+NAMES = {
+    "√": Function(Decimal.sqrt),
+    "exp": Function(Decimal.exp),
+    "sin": Function(lambda x: Decimal(math.sin(x))),
+    "cos": Function(lambda x: Decimal(math.cos(x))),
+}
 
 
 def number(written: str) -> tuple[Decimal, Decimal]:
     """A written number, and half a unit of its last digit."""
     digits, _, power = written.rstrip("%").partition(" × 10")
-    scale = Decimal(10) ** int(power.translate(SMALL) or 0)
+    scale = Decimal(10) ** int(power.translate(POWERS) or 0)
     scale *= Decimal("0.01") if written.endswith("%") else 1
     decimals = len(digits.partition(".")[2])
     return Decimal(digits.replace(",", "")) * scale, Decimal(10) ** -decimals * scale / 2
 
 
-class Reader:
-    """Computes what a side of an equality says."""
-
-    def __init__(self, side: str) -> None:
-        self.tokens, at = [], 0
-        side = side.replace("e^", "exp ").replace("2π", "2 × π")
-        while at < len(side):
-            found = TOKEN.match(side, at)
-            if not found:
-                raise NoArithmetic(side)
-            if found.lastgroup != "space":
-                self.tokens.append((found.lastgroup, found[0]))
-            at = found.end()
-        self.at = 0
-
-    def value(self) -> Decimal:
-        made = self.sum()
-        if self.at < len(self.tokens):
-            raise NoArithmetic(self.tokens)
-        return made
-
-    def next(self, *signs: str) -> str:
-        if self.at < len(self.tokens) and self.tokens[self.at][1] in signs:
-            self.at += 1
-            return self.tokens[self.at - 1][1]
-        return ""
-
-    def sum(self) -> Decimal:
-        made = self.product()
-        while sign := self.next("+", "-", "−"):
-            made = made + self.product() if sign == "+" else made - self.product()
-        return made
-
-    def product(self) -> Decimal:
-        made = self.factor()
-        while sign := self.next("×", "·", "/"):
-            made = made / self.factor() if sign == "/" else made * self.factor()
-        return made
-
-    def factor(self) -> Decimal:
-        made = self.atom()
-        return made ** self.atom() if self.next("^") else made
-
-    def atom(self) -> Decimal:
-        if self.next("-", "−"):
-            return -self.factor()
-        if self.next("("):
-            made = self.sum()
-            if not self.next(")"):
-                raise NoArithmetic
-            return made
-        if self.at == len(self.tokens):
-            raise NoArithmetic
-        kind, text = self.tokens[self.at]
-        self.at += 1
-        if kind == "number":
-            return number(text)[0]
-        if text == "π":
-            return Decimal(math.pi)
-        if text == "√":
-            return self.atom().sqrt()
-        if text == "exp":
-            return self.atom().exp()
-        if text in ("sin", "cos"):
-            return Decimal(getattr(math, text)(float(self.atom())))
-        raise NoArithmetic(text)
+def computed(side: str) -> Decimal | None:
+    """What a side of an equality says; None for words and names, which say nothing to compute."""
+    side, made, values, at = side.replace("e^", "exp ").replace("2π", "2 × π"), [], {}, 0
+    while at < len(side):
+        found = TOKEN.match(side, at)
+        if not found:
+            return None
+        text, at = found[0], found.end()
+        if found["number"] or text == "π" or text in NAMES:
+            name = f"value{len(values)}"
+            values[name] = NAMES.get(text) or (number(text)[0] if found["number"] else PI)
+            made += [name, "**"] if text in NAMES else [name]
+        else:
+            made.append(SIGNS.get(text, text))
+    try:
+        value = eval("".join(made).strip(), {"__builtins__": {}}, values)
+    except (SyntaxError, TypeError, ArithmeticError):
+        return None
+    return value if isinstance(value, Decimal) else None
 
 
-WRITTEN = re.compile(r"[−-]?\d[\d,]*(?:\.\d+)?(?: × 10⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹]+)?%?")
 PER = {("nats", "bits"): Decimal(2).ln()}
 
 
@@ -126,10 +93,9 @@ def side(words: list[str], ends: bool) -> tuple[Decimal, str] | None:
         beside = words[:cut][-1:] if ends else words[len(words) - cut :][:1]
         if beside and beside[0] in OPERATORS:
             continue  # a part of something that is not all numbers
-        try:
-            return Reader(" ".join(piece)).value(), " ".join(piece)
-        except (NoArithmetic, ArithmeticError):
-            continue
+        written = " ".join(piece)
+        if (value := computed(written)) is not None:
+            return value, written
     return None
 
 
@@ -147,7 +113,7 @@ def wrong(text: str) -> tuple[list[str], int]:
             if not made or not said:
                 continue
             # Half a unit of the last digit printed; without one printed number, a thousandth.
-            printed = [each for _, each in (said, made) if WRITTEN.fullmatch(each)]
+            printed = [each for _, each in (said, made) if WRITTEN.fullmatch(each.lstrip("−-"))]
             ruler = number(printed[0].lstrip("−-"))[1] if printed else abs(said[0]) / 1000
             count += 1
             if abs(made[0] / unit - said[0]) > ruler * Decimal("1.0001"):

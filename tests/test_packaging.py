@@ -42,15 +42,11 @@ MOST_BYTES = 60_000_000  # of a wheel
 OF_GRAPHICS_CARDS = re.compile(r"nvidia-|cuda-|triton")
 
 
-def plain(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
 def required(file: str) -> dict[str, SpecifierSet]:
     """The versions that a file of requirements takes, by name."""
     lines = (ROOT / file).read_text("utf-8").splitlines()
     asked = [Requirement(line.rstrip("\\ ")) for line in lines if line[:1].isalnum()]
-    return {plain(each.name): each.specifier for each in asked}
+    return {clone.plain(each.name): each.specifier for each in asked}
 
 
 def pinned(file: str) -> dict[str, str]:
@@ -58,27 +54,10 @@ def pinned(file: str) -> dict[str, str]:
     return {name: str(each).removeprefix("==") for name, each in required(file).items()}
 
 
-def needed(name: str, extras: frozenset[str] = frozenset()) -> set[str]:
-    """A package and everything that it needs, on this machine."""
-    found, open_ones = set(), [(plain(name), extras)]
-    while open_ones:
-        one, wanted = open_ones.pop()
-        if one in found:
-            continue
-        found.add(one)
-        for line in metadata.distribution(one).requires or ():
-            each = Requirement(line)
-            if each.marker is None or any(
-                each.marker.evaluate({"extra": extra}) for extra in {"", *wanted}
-            ):
-                open_ones.append((plain(each.name), frozenset(each.extras)))
-    return found
-
-
 def test_all_that_the_app_needs_is_locked_at_the_tested_version() -> None:
     locked, asked = pinned("requirements.lock"), required("requirements.txt")
     tested = pinned("constraints.txt")
-    every = set().union(*(needed(name) for name in (*asked, "redis")))
+    every = set().union(*(clone.needed(name) for name in (*asked, "redis")))
     every = {name for name in every if not OF_GRAPHICS_CARDS.match(name)} - {"torch"}
     assert "torch" not in locked and every | {shipped_models.PACKAGE} <= locked.keys()
     assert all(tested[name] in versions for name, versions in asked.items())
@@ -104,9 +83,7 @@ def test_make_installs_by_hash_first_and_locks_what_torch_needs() -> None:
     assert "--require-hashes --no-deps -r requirements.lock" in steps and locked < rest
     of_torch = re.search(r"^OF_TORCH = (.*)$", said, re.MULTILINE)[1].split()
     asked = map(Requirement, metadata.distribution("torch").requires or ())
-    names = {
-        plain(each.name) for each in asked if not each.marker or "extra" not in str(each.marker)
-    }
+    names = {clone.plain(each.name) for each in asked if "extra" not in str(each.marker)}
     assert {name for name in names if not OF_GRAPHICS_CARDS.match(name)} == set(of_torch)
 
 
@@ -184,15 +161,11 @@ def lazy():
     assert made == text.replace("from models.", "from headlight.models.").replace(
         "    from explorer", "    from headlight.explorer"
     )
-
-
-@pytest.mark.parametrize(
-    "line",
-    ["import models", "import os, models.edits", "from os import path; from  models import x"],
-)
-def test_an_import_that_would_bind_another_name_is_refused(line: str) -> None:
-    with pytest.raises(ValueError, match="line 1: write `from"):
-        setup.nested(line.encode())
+    # An import that would bind another name is refused.
+    semicolon = "from os import path; from  models import x"
+    for line in ("import models", "import os, models.edits", semicolon):
+        with pytest.raises(ValueError, match="line 1: write `from"):
+            setup.nested(line.encode())
 
 
 @pytest.mark.slow
@@ -302,13 +275,9 @@ def test_the_installed_command_records_and_starts_the_app(installed: Installed) 
         stderr=subprocess.DEVNULL,
         env=installed.environment,
     )
+    pages = {"/readyz": b"true", "/healthz": b'"ok":true', "/anatomy": b"<html"}
     try:
-        for path, wanted in (
-            ("/readyz", b"true"),
-            ("/healthz", b'"ok":true'),
-            ("/anatomy", b"<html"),
-            ("/app/static/inter.woff2", b"wOF2"),
-        ):
+        for path, wanted in (pages | {"/app/static/inter.woff2": b"wOF2"}).items():
             assert wanted in fetched(f"http://127.0.0.1:{port}{path}")
     finally:
         app.terminate()

@@ -83,36 +83,33 @@ TYPES = """(field, text) => {
 }"""
 
 
-@driver.browser_test
-@pytest.mark.parametrize(
-    ("path", "label", "name"),
-    [
-        ("/", "Your text", "text"),
-        ("/embeddings?contexts=Two", "The same word in another context", "second"),
-        ("/translation", "Your own French", "target"),
-    ],
-)
-def test_a_field_takes_half_a_character(visitor: Visitor, path: str, label: str, name: str) -> None:
-    page = visitor.page
-    page.goto(f"{visitor.server}{path}")
-    page.wait_for_selector("[data-test-script-state=notRunning]")
-    field = page.get_by_label(label, exact=True)
-    field.wait_for()
-    half = "".join(json.loads(json.dumps(HALF)))
-    field.evaluate(TYPES, half)
-    is_area = field.evaluate("field => field.tagName") == "TEXTAREA" and name != "text"
-    field.press("Control+Enter" if is_area else "Enter")
-    page.wait_for_url(f"**{name}=The+cat+{quote(WHOLE[8])}+sat.**")
-    page.wait_for_selector("[data-test-script-state=notRunning]")
-    assert page.locator("[data-testid=stException]").count() == 0
-    assert not visitor.wrong()
+FIELDS = {
+    "/": ("Your text", "text"),
+    "/embeddings?contexts=Two": ("The same word in another context", "second"),
+    "/translation": ("Your own French", "target"),
+}
 
 
 @driver.browser_test
-def test_an_address_with_half_a_character_opens(visitor: Visitor) -> None:
+def test_fields_and_an_address_take_half_a_character(visitor: Visitor) -> None:
+    page, half = visitor.page, json.loads(json.dumps(HALF))
+
+    def settled() -> None:
+        page.wait_for_selector("[data-test-script-state=notRunning]")
+        assert page.locator("[data-testid=stException]").count() == 0
+
+    for path, (label, name) in FIELDS.items():
+        page.goto(f"{visitor.server}{path}")
+        settled()
+        field = page.get_by_label(label, exact=True)
+        field.wait_for()
+        field.evaluate(TYPES, half)
+        is_area = field.evaluate("field => field.tagName") == "TEXTAREA" and name != "text"
+        field.press("Control+Enter" if is_area else "Enter")
+        page.wait_for_url(f"**{name}=The+cat+{quote(WHOLE[8])}+sat.**")
+        settled()
     packed = "%ED%A0%BD"  # a half as an address would spell it
-    page = visitor.page
     page.goto(f"{visitor.server}/?text=The+cat+{packed}+sat.&view={packed}&layer={packed}")
     visitor.drawn()
-    assert "sat" in visitor.tokens() and page.locator("[data-testid=stException]").count() == 0
-    assert not visitor.wrong()
+    settled()
+    assert "sat" in visitor.tokens() and not visitor.wrong()

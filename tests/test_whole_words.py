@@ -161,7 +161,6 @@ BEGUN = [
     ("decoder", NEPAL),
     ("decoder", "He was born in Mozambique and speaks"),
     pytest.param("smollm2", NEPAL, marks=needs_smollm2),
-    pytest.param("smollm2", "The capital of Ethiopia is Addis", marks=needs_smollm2),
 ]
 
 
