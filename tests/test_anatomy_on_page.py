@@ -17,7 +17,7 @@ from explorer.panels import anatomy, soft_lookup
 from explorer.panels import attention as attention_panels
 from explorer.panels.spec import Panel
 from explorer.state.cache import Run
-from models.edits import UniformHead, WithoutScale, ZeroHead, to_line
+from models.edits import WithoutScale, ZeroHead, to_line
 from models.model import Model
 
 FOUR_FIGURES = 5e-4  # half a unit of the fourth figure, relative
@@ -79,17 +79,6 @@ def test_a_forbidden_cell_has_the_weight_0_and_says_why() -> None:
     assert facts_of(panel, "Softmax")[2] == 0
     assert np.isnan(panel.figures[0].values[3, 6]) and panel.figures[0].missing
     assert "Mask" not in frames_of(anatomy.weight(Run("encoder", TEXT), 1, 2, 3, 6))
-
-
-def test_an_edit_stands_in_the_step_that_it_changes() -> None:
-    panel = anatomy.weight(Run("encoder", TEXT, (WithoutScale(),)), 0, 1, 2, 3)
-    assert facts_of(panel, "Score")[1] == 1
-    assert "without the scale" in frames_of(panel)["Score"][0].note
-    even = anatomy.weight(Run("encoder", TEXT, (UniformHead(1, 2),)), 1, 2, 3)
-    n = len(even.figures[0].rows)
-    assert facts_of(even, "Softmax")[3] == pytest.approx(1 / n, rel=FOUR_FIGURES)
-    zero = anatomy.weight(Run("encoder", TEXT, (ZeroHead(1, 2),)), 1, 2, 3)
-    assert not frames_of(zero)["Sum"][1].strips[-1].values.any()
 
 
 def test_a_model_that_gives_only_weights_says_so() -> None:

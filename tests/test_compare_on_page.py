@@ -138,16 +138,6 @@ def test_a_word_of_both_texts_is_masked() -> None:
         assert all(f"masked “{word}”" in each for each in bars.columns)
 
 
-@pytest.mark.skipif(
-    registry.MINILM not in registry.names(), reason="the package with MiniLM is not installed"
-)
-def test_a_pretrained_model_in_its_own_code_and_in_ours_are_the_same() -> None:
-    other = Run(f"{registry.HUB_PREFIX}{registry.MINILM}", TEXT)
-    grid, *_ = compare.heads(Run("minilm", TEXT), other).figures
-    assert grid.values.max() < 0.01
-    assert compare.vectors(Run("minilm", TEXT), other).figures
-
-
 # ---- the tab -----------------------------------------------------------------
 
 

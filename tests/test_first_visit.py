@@ -9,7 +9,6 @@ from conftest import read_once
 from driver import CELLS, GRID, HEAD, HELD, HELD_AT, MARKS, Visitor
 
 from explorer.analysis import findings
-from explorer.state import places
 from explorer.text.findings import statement
 from models.example_texts import DEFAULT_TEXT
 
@@ -49,9 +48,16 @@ def test_it_opens_on_the_strongest_finding_and_goes_to_the_next(visitor: Visitor
     assert held.count() == 0
 
 
-def test_a_retyped_word_shows_whether_the_link_moves(visitor: Visitor) -> None:
-    visitor.open()
-    page = visitor.page
+def test_a_newcomer_retypes_a_word_and_reads_lines_beside_the_matrix(visitor: Visitor) -> None:
+    page = visitor.open("?view=Both").page
+    page.wait_for_selector(CELLS)
+    # What is pointed at in the lines is marked in the matrix.
+    before = page.locator(f"{HEAD} svg rect").count()
+    page.locator(f"{HEAD} .target:not(.button)").nth(2).hover()
+    assert page.locator(f"{HEAD} svg rect").count() == before + 1
+    assert visitor.said().startswith("animal attends to")
+    tour = page.get_by_role("button", name="New here? Tour, 3 min")
+    assert tour.is_visible()
     change = page.get_by_role("button", name="Change tired to wide")
     word, room = (
         change.locator(part).bounding_box() for part in ("p", "[data-testid=stMarkdownContainer]")
@@ -65,31 +71,12 @@ def test_a_retyped_word_shows_whether_the_link_moves(visitor: Visitor) -> None:
     page.get_by_text(
         "With “tired”, “it” gave “animal” weight 0.72. With “wide” it gives"
     ).wait_for()
-
-
-def test_a_newcomer_finds_words_a_tour_and_lines_beside_the_matrix(visitor: Visitor) -> None:
-    visitor.open("?view=Both")
-    page = visitor.page
-    page.wait_for_selector(CELLS)
-    # What is pointed at in the lines is marked in the matrix.
-    before = page.locator(f"{HEAD} svg rect").count()
-    page.locator(f"{HEAD} .target:not(.button)").nth(2).hover()
-    assert page.locator(f"{HEAD} svg rect").count() == before + 1
-    assert visitor.said().startswith("animal attends to")
-    # The Tour is offered until the reader has a text of their own.
-    assert page.get_by_role("button", name="New here? Tour, 3 min").is_visible()
-    visitor.paste("The boy who lost his dog said that he was sad.")
-    page.get_by_role("button", name="New here? Tour, 3 min").wait_for(state="detached")
+    tour.wait_for(state="detached")  # the reader has a text of their own
 
 
 def test_any_text_opens_on_something(visitor: Visitor) -> None:
     page = visitor.open().page
-    for text in (
-        "The central bank raised its rate on Monday. Its president said that it would act again.",
-        "Der Hund bellt, weil er die Katze im Garten gesehen hat.",
-        "मुझे पिज़्ज़ा खाना बहुत पसंद है।",
-        "",
-    ):
+    for text in ("Der Hund bellt, weil er die Katze sah.", "मुझे पिज़्ज़ा खाना बहुत पसंद है।", ""):
         visitor.paste(text)
         told = found(text)
         assert page.locator(".cell[aria-pressed=true]").count() == 1, text
@@ -101,16 +88,8 @@ def test_any_text_opens_on_something(visitor: Visitor) -> None:
             assert page.locator("h1").count() == 0, text
 
 
-def test_quiet_sinks_leave_every_picture_and_say_how_much_is_hidden(visitor: Visitor) -> None:
-    visitor.open("?att_keep=Quiet")
-    page = visitor.page
-    assert "[CLS]" not in visitor.tokens()
-    assert page.get_by_text("of the attention of all heads goes there").count() == 1
-    assert "hidden" in visitor.said()
-
-
 def test_every_page_comes_with_words_its_style_and_the_rule_for_its_history(server: str) -> None:
-    for path in ("/", *(f"/{name}" for name in places.PLACES if name != places.FIRST)):
+    for path in ("/", "/predict"):
         for coding in ("gzip", "identity"):
             answer = httpx2.get(f"{server}{path}", headers={"Accept-Encoding": coding})
             assert answer.headers.get("content-encoding", "identity") == coding
@@ -130,18 +109,20 @@ def test_a_first_visit_makes_few_requests_and_transfers_little(browser, server: 
     tools = page.context.new_cdp_session(page)
     tools.send("Network.enable")
     urls, sizes = {}, []  # by request: what is fetched early is one, and announced twice
-    tools.on(
-        "Network.requestWillBeSent",
-        lambda event: urls.update({event["requestId"]: event["request"]["url"]}),
-    )
-    tools.on(
-        "Network.webSocketCreated", lambda event: urls.update({event["requestId"]: event["url"]})
-    )
-    tools.on("Network.loadingFinished", lambda event: sizes.append(event["encodedDataLength"]))
-    tools.on(
-        "Network.webSocketFrameReceived",
-        lambda event: sizes.append(len(event["response"]["payloadData"])),
-    )
+
+    def name(event: dict) -> None:
+        urls[event["requestId"]] = event.get("url") or event["request"]["url"]
+
+    for event, hear in (
+        ("requestWillBeSent", name),
+        ("webSocketCreated", name),
+        ("loadingFinished", lambda event: sizes.append(event["encodedDataLength"])),
+        (
+            "webSocketFrameReceived",
+            lambda event: sizes.append(len(event["response"]["payloadData"])),
+        ),
+    ):
+        tools.on(f"Network.{event}", hear)
     page.goto(server)
     for panel in (GRID, HEAD):
         page.wait_for_selector(f"{panel}[data-token]")
@@ -208,10 +189,8 @@ def swipe(phone: Visitor, what: str, right: int) -> None:
     tools.detach()
 
 
-def test_on_a_phone_a_tapped_head_changes_what_stands_above_it(browser, server: str) -> None:
-    phone = Visitor(
-        browser, server, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
-    ).open()
+def test_on_a_phone_a_tapped_head_changes_what_stands_above_it(phone: Visitor) -> None:
+    phone.open()
     phone.page.locator(".cell").nth(4).tap()
     phone.page.wait_for_selector(".st-key-finding p:has-text('Layer 0, head 4')")
     phone.drawn()
@@ -243,6 +222,3 @@ def test_on_a_phone_a_tapped_head_changes_what_stands_above_it(browser, server: 
     assert all(box["x"] >= 0 and box["x"] + box["width"] <= 390 for box in boxes)
     phone.page.get_by_role("tab", name="Many sentences").click()  # the last of them
     phone.page.wait_for_url("**tab=sentences**")
-    assert phone.page.evaluate("document.documentElement.scrollWidth") <= 390
-    assert not phone.errors
-    phone.leave()

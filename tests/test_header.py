@@ -3,7 +3,7 @@ link; and what the pages offer of it."""
 
 from __future__ import annotations
 
-from urllib.parse import parse_qs, urlencode, urlparse
+from urllib.parse import urlencode
 
 import driver
 import pytest
@@ -118,8 +118,11 @@ def test_a_link_to_a_folder_that_is_gone_names_it_and_shows_another_model() -> N
 # ---- a journey ---------------------------------------------------------------
 
 
+ASKS = "has not opened yet"
+
+
 @driver.browser_test
-def test_a_folder_is_opened_with_the_keyboard(
+def test_a_folder_is_opened_with_the_keyboard_and_for_its_reader_alone(
     visitor: driver.Visitor, folders: dict[str, str]
 ) -> None:
     page = visitor.page
@@ -139,8 +142,18 @@ def test_a_folder_is_opened_with_the_keyboard(
     page.get_by_role("dialog").wait_for(state="detached")
     page.wait_for_url("**model=ours**")
     page.get_by_text("differs most").first.wait_for()
-    assert parse_qs(urlparse(page.url).query)["model"] == [f"ours:{folders['bert']}"]
-    assert not visitor.errors
+    page.reload()
+    page.get_by_text("differs most").first.wait_for()
+    name, menu = folders["bert"].rpartition("/")[2], ".st-key-model-menu button"
+    assert name in visitor.at_rest().page.locator(menu).inner_text()
+    assert not page.get_by_text(ASKS).count()
+    # Another browser is asked, as of any other model.
+    other = driver.Visitor(visitor.context.browser, visitor.server, locale="de")
+    other.page.goto(page.url)
+    other.page.get_by_text(ASKS).first.wait_for()
+    assert name not in other.page.locator(menu).inner_text()
+    other.leave()
+    visitor.errors[:] = visitor.wrong()
 
 
 def test_the_link_says_what_it_does_not_contain() -> None:

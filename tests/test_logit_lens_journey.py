@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from urllib.parse import urlencode
 
 import numpy as np
-import pytest
 from driver import HEAD, MARKS, Visitor
-from tolerances import PASSED
 
 from explorer.analysis import logit_lens
 from explorer.analysis.formatting import tenths
 from explorer.state import cache, models
-from models import edits
 
 pytestmark = MARKS
 SIXTY = (
@@ -42,9 +38,7 @@ def press(visitor: Visitor, site: int, token: int) -> None:
     cells.click(position=at)
 
 
-def test_a_cell_is_pressed_read_with_arrow_keys_and_opened_again_by_its_link(
-    visitor: Visitor, browser, server: str
-) -> None:
+def test_a_cell_is_pressed_and_read_with_arrow_keys(visitor: Visitor) -> None:
     text = "The cat sat on the old mat"
     visited(visitor, text=text)
     recording = cache.record("decoder", text)
@@ -65,16 +59,19 @@ def test_a_cell_is_pressed_read_with_arrow_keys_and_opened_again_by_its_link(
     page.wait_for_url(f"**site={found.sites[3]}**")
     visitor.at_rest()
     page.wait_for_selector(".panel .cells:focus")  # for the next key
-    finding = page.locator(".panel .finding").first.inner_text()
-    other = visited(Visitor(browser, server), text=text, site=found.sites[3], token="3")
-    assert other.page.locator(".panel .finding").first.inner_text() == finding
-    other.leave()
 
 
-def test_sixty_tokens_scroll_inside_and_the_page_does_not(browser, server: str) -> None:
-    visitor = visited(
-        Visitor(browser, server, viewport={"width": 412, "height": 900}), text=SIXTY, token="40"
-    )
+# That as many tokens are drawn as the argument says.
+DRAWN = """n => [...document.querySelectorAll("*")].some((each) => {
+  const cells = each.shadowRoot?.querySelector(".panel .cells");
+  return cells && JSON.parse(cells.dataset.cells)[1] === n; })"""
+
+
+def test_sixty_tokens_scroll_inside_and_give_way_to_a_shorter_text(
+    browser: object, server: str
+) -> None:
+    narrow = {"viewport": {"width": 412, "height": 900}}
+    visitor = visited(Visitor(browser, server, **narrow), text=SIXTY, token="40")
     page = visitor.page
     assert len(cache.record("decoder", SIXTY).streams[0].tokens) >= 55
     assert page.locator("[data-testid=stMain]").evaluate("e => e.scrollWidth <= e.clientWidth")
@@ -117,7 +114,16 @@ def test_sixty_tokens_scroll_inside_and_the_page_does_not(browser, server: str) 
     assert whole_columns_beside_the_names()
     left = pane.locator(".names").bounding_box()["x"]
     assert abs(left - pane.bounding_box()["x"]) < 3, "the names of the rows stay"
-    assert not visitor.errors
+    field = page.locator(".sentence textarea")
+    for text in ("The old dog slept.", "Hi"):
+        field.fill(text)
+        field.press("Enter")
+        visitor.until(DRAWN, len(cache.record("decoder", text).streams[0].tokens))
+        visitor.at_rest()
+        page.locator(".panel .cells").first.focus()
+        page.keyboard.press("ArrowUp")
+        assert tip(visitor) and "undefined" not in tip(visitor)
+    assert not visitor.wrong()
     visitor.leave()
 
 
@@ -150,12 +156,8 @@ def test_a_word_is_typed_and_a_head_is_named_and_opened_on_the_attention_page(
     assert page.locator("textarea").first.input_value() == text
 
 
-def test_looking_at_a_word_does_not_hide_it_and_the_numbers_leave_as_files(
-    visitor: Visitor,
-) -> None:
-    text = "The red fox saw a small bird"
-    visited(visitor, model="encoder", text=text)
-    page = visitor.page
+def test_looking_at_a_word_does_not_hide_it(visitor: Visitor) -> None:
+    page = visited(visitor, model="encoder", text="The red fox saw a small bird").page
     at = lambda: json.loads(page.locator(".panel .cells").first.get_attribute("data-cells"))[3]
     hidden = at()
     press(visitor, 5, 2)
@@ -163,45 +165,5 @@ def test_looking_at_a_word_does_not_hide_it_and_the_numbers_leave_as_files(
     page.wait_for_selector(".panel text:has-text('(token 2)')")
     visitor.at_rest()
     assert f"hidden={hidden}" in page.url and at() == 2
-
-    def download(what: str) -> list[list[str]]:
-        lines = visitor.export(f"{what} as CSV").read_text("utf-8").splitlines()
-        return [row for row in csv.reader(lines) if not row[0].startswith("#")]
-
-    recording = cache.record("encoder", text, (edits.HideToken(hidden),))
-    found = cache.lens(recording, "encoder")
-    rows = download("Logit lens")
-    assert len(rows) == 1 + found.rank.size and float(rows[1][6]) == found.kl[0, 0]
-    page.get_by_role("tab", name="Attribution").click()
-    page.wait_for_url("**tab=attribution**")
-    visitor.at_rest()
-    handle = models.handle("encoder")
-    best, second = (-handle.logits(recording, "encoder", 2)).argsort()[:2].tolist()
-    difference = handle.attribute(recording, "encoder", 2, best, second)
-    rows = download("Direct logit attribution")
-    assert float(rows[-2][-2]) == pytest.approx(difference.logit, abs=PASSED)
-    assert len(rows) == len(difference.parts) + 3
-
-
-def test_a_shorter_text_is_drawn_without_the_cell_of_the_longer_one(visitor: Visitor) -> None:
-    n = len(cache.record("decoder", SIXTY).streams[0].tokens)
-    visited(visitor, text=SIXTY, token=f"{n - 1}")
-    page = visitor.page
-    page.locator(".panel .cells").first.focus()
-    page.keyboard.press("ArrowUp")
-    field = page.locator(".sentence textarea")
-    for text in ("The old dog slept.", "Hi"):
-        field.fill(text)
-        field.press("Enter")
-        n = len(cache.record("decoder", text).streams[0].tokens)
-        page.wait_for_function(
-            """n => [...document.querySelectorAll("*")].some((each) => {
-              const cells = each.shadowRoot?.querySelector(".panel .cells");
-              return cells && JSON.parse(cells.dataset.cells)[1] === n; })""",
-            arg=n,
-        )
-        visitor.at_rest()
-        page.locator(".panel .cells").first.focus()
-        page.keyboard.press("ArrowUp")
-        assert tip(visitor) and "undefined" not in tip(visitor)
-        assert not visitor.wrong(), visitor.errors
+    rows = visitor.export("Logit lens as CSV").read_text("utf-8").splitlines()
+    assert len(rows) > 50 and rows[0].startswith("site,token,")

@@ -6,19 +6,15 @@ from __future__ import annotations
 import io
 import math
 import re
-from collections.abc import Callable
-from csv import reader
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from app_harness import page_at
 from streamlit.testing.v1 import AppTest
 from tolerances import DOUBLE
 
 from explorer.analysis import csv, formatting
-from explorer.layout import export_menu
 from explorer.text import glossary
 from models.recording import VERSION
 
@@ -182,43 +178,3 @@ def test_the_first_page_explains_its_terms_on_hover() -> None:
     told = "\n".join(getattr(getattr(each, "proto", None), "help", "") for each in app.main)
     for word in ("head", "layer", "weight", "query", "key", "score", "softmax", "entropy", "sink"):
         assert glossary.meaning(word) in told, word
-
-
-# ---- the files of the pages --------------------------------------------------
-STRANGE = '=1+1 "a,b" @SUM(A1) +2 -3 NA null 007'
-# Pages whose tables have words of the text in their own ways.
-PAGES: dict[str, dict[str, str]] = {
-    "attention": {},
-    "summaries": {},
-    "residual": {"flow": "Writes"},
-    "predictions": {"model": "encoder"},
-    "translation": {"model": "translator"},
-    "switches": {"edits": "ZeroHead:0:0:self"},
-    "compare": {},
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES)
-def test_every_csv_of_a_page_loads_as_it_is(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    offered: dict[str, Callable[[], str]] = {}
-    put = export_menu.offer
-
-    def listed(label: str, name: str, mime: str, make: Callable[[], str]) -> None:
-        if name.endswith(".csv"):
-            offered[name] = make
-        put(label, name, mime, make)
-
-    monkeypatch.setattr(export_menu, "offer", listed)
-    app = page_at(page, text=STRANGE, **PAGES[page])
-    assert not app.exception
-    assert offered, f"{page} offers no CSV"
-    for name, make in offered.items():
-        file = make()
-        found = loaded(file)
-        rows = list(reader(io.StringIO(file, newline="")))
-        assert found.shape == (len(rows) - 1, len(rows[0])), name
-        said = found[csv.ABOUT][0]
-        assert "Headlight" in said and ("1+1" in said or "no model and no text" in said), name
-        words = [cell for row in rows for cell in row if not csv._is_number(cell)]
-        assert not [cell for cell in words if re.match(r"\s*[=+\-@\t\r]", cell)], name
