@@ -147,9 +147,7 @@ EDITS: list[tuple[str, Edit]] = [
 
 
 @pytest.mark.parametrize(("small", "edit"), EDITS, ids=str)
-def test_an_edit_stands_in_the_step_that_it_changes(
-    small: str, edit: Edit, request: pytest.FixtureRequest
-) -> None:
+def test_an_edit_changes_its_step(small: str, edit: Edit, request: pytest.FixtureRequest) -> None:
     handle = request.getfixturevalue(small)
     recording, outputs = handle.record("the cat sat on the mat", (edit,)), handle.outputs()
     holds(recording, outputs)
@@ -183,9 +181,7 @@ def test_unlike_lengths_of_source_and_target_stay_apart(small_translator) -> Non
 
 
 @pytest.mark.parametrize("small", ["small_handle", "small_decoder"])
-def test_of_a_window_it_is_said_what_it_lets_a_token_see(
-    small: str, request: pytest.FixtureRequest
-) -> None:
+def test_what_a_window_lets_a_token_see(small: str, request: pytest.FixtureRequest) -> None:
     """In an encoder, and without a causal mask, a window has two sides."""
     made = request.getfixturevalue(small)
     edits = (WithoutMask(),) if small == "small_decoder" else ()

@@ -69,9 +69,7 @@ def test_room_is_made_before_a_recording_comes(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.slow
-def test_recordings_of_readers_at_once_stay_within_the_shelf(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_recordings_of_many_readers_stay_on_the_shelf(monkeypatch: pytest.MonkeyPatch) -> None:
     """Claims on a long text take several recordings of it beside those of other readers."""
     text = "The cat sat on the mat, and the dog ran to the park. " * 16
     one = weight_of(read_once("encoder").record(text))

@@ -47,7 +47,7 @@ READ = [(KINDS[at % 3], text) for at, text in enumerate(AWKWARD)]
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "text"), READ)
-def test_any_text_gets_a_verdict_or_a_reason(
+def test_any_text_has_a_verdict_or_why(
     kind: str, text: str, request: pytest.FixtureRequest
 ) -> None:
     e = shuffled(request.getfixturevalue(kind), AWKWARD[text])

@@ -109,9 +109,7 @@ def test_an_edge_whose_weight_is_lost_in_rounding_decides_nothing() -> None:
 @pytest.mark.parametrize(
     ("degrees", "verdict"), [(30, HOLDS), (45, HOLDS), (53, FAILS), (61, FAILS), (90, FAILS)]
 )
-def test_a_modest_turn_is_a_smaller_one_than_permuted_weights_make(
-    degrees: float, verdict: str
-) -> None:
+def test_a_modest_turn_is_smaller_than_permuted_weights_make(degrees: float, verdict: str) -> None:
     finding = verdicts.evaluate_claim(claims.BY_ID["little-work"], flowing(E(), turning(degrees)))
     assert finding.verdict == verdict and finding.value == pytest.approx(degrees, abs=TOTAL)
     assert "our choice" in claims.BY_ID["little-work"].remark
@@ -168,7 +166,7 @@ UNDECIDED: list[tuple[str, Callable[[], MeasureContext], str, str]] = [
 
 
 @pytest.mark.parametrize(("id", "of", "verdict", "why"), UNDECIDED)
-def test_what_cannot_be_tested_says_why(
+def test_why_it_is_undecided(
     id: str, of: Callable[[], MeasureContext], verdict: str, why: str
 ) -> None:
     finding = undecided(id, of())

@@ -79,9 +79,7 @@ def begin(teacher: Visitor, student: Visitor, query: str = "", text: str = TEXT)
     return code
 
 
-def test_a_class_begins_on_its_teachers_page_text_model_and_word(
-    teacher: Visitor, student: Visitor
-) -> None:
+def test_a_class_begins_where_its_teacher_is(teacher: Visitor, student: Visitor) -> None:
     begin(teacher, student, "?model=decoder&layer=1&head=2&token=3")
     page, chosen = at(student.page)
     asked = {"text": TEXT, "model": "decoder", "layer": "1", "head": "2", "token": "3"}
@@ -113,9 +111,7 @@ def test_a_class_begins_on_its_teachers_page_text_model_and_word(
     assert at(teacher.page)[0] == "/classroom"
 
 
-def test_another_tab_of_the_teacher_goes_on_with_the_class_where_it_is(
-    teacher: Visitor, student: Visitor
-) -> None:
+def test_another_tab_of_the_teacher_goes_on(teacher: Visitor, student: Visitor) -> None:
     code = begin(teacher, student, "?layer=1&head=2")
     tab = teacher.context.new_page()
     tab.set_default_timeout(60_000)
@@ -165,9 +161,7 @@ def moves(teacher: Visitor, page: str, **choices: object) -> None:
     teacher.page.wait_for_selector(REST)
 
 
-def test_a_student_whose_connection_broke_is_where_the_teacher_is(
-    teacher: Visitor, distant: Visitor, cable: Cable
-) -> None:
+def test_a_connection_that_broke(teacher: Visitor, distant: Visitor, cable: Cable) -> None:
     begin(teacher, distant)
     distant.page.evaluate(WATCHES)
     cable.cut()
@@ -193,9 +187,7 @@ def test_a_student_whose_connection_broke_is_where_the_teacher_is(
     distant.page.locator(".panel svg").first.wait_for()
 
 
-def test_a_line_that_falls_silent_is_opened_anew(
-    teacher: Visitor, distant: Visitor, cable: Cable
-) -> None:
+def test_a_silent_line_is_opened_anew(teacher: Visitor, distant: Visitor, cable: Cable) -> None:
     distant.page.clock.install()
     begin(teacher, distant)
     cable.lossy = True

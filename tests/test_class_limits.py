@@ -21,9 +21,7 @@ async def living(classes: ClassService, *made: service.CreatedClass) -> list[boo
 
 
 @in_a_loop
-async def test_a_strangers_empty_classes_take_no_place_from_others(
-    classes: ClassService,
-) -> None:
+async def test_a_strangers_empty_classes_take_no_place_from_others(classes: ClassService) -> None:
     honest = await classes.start("school")
     line, _ = await listening(classes, honest.code, honest.watch)
     # Many more than there are places, from one address and then from many.
@@ -38,9 +36,7 @@ async def test_a_strangers_empty_classes_take_no_place_from_others(
 
 
 @in_a_loop
-async def test_a_school_has_a_class_for_each_teacher_in_them(
-    classes: ClassService,
-) -> None:
+async def test_a_school_has_a_class_for_each_teacher_in_them(classes: ClassService) -> None:
     made, lines = [], []
     for _ in range(store.OF_ONE):
         made.append(await classes.start("school"))
@@ -56,7 +52,7 @@ async def test_a_school_has_a_class_for_each_teacher_in_them(
 
 
 @in_a_loop
-async def test_a_class_without_a_line_lapses_and_its_key_brings_it_back_under_its_code(
+async def test_a_class_without_a_line_lapses(
     classes: ClassService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store, "LAPSE", 0.6)

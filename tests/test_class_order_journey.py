@@ -26,9 +26,7 @@ def leading(browser: object, server: str) -> Visitor:
     return one
 
 
-def test_one_move_is_sent_at_a_time_and_tried_again_when_the_store_is_away(
-    browser: object, server: str
-) -> None:
+def test_one_move_is_sent_at_a_time_and_tried_again(browser: object, server: str) -> None:
     moves: list[Route] = []
     one = leading(browser, server)
     visitor = one.page

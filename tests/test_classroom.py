@@ -27,9 +27,7 @@ __all__ = ["classes", "processes", "redis_address", "redis_server"]  # pytest fi
 
 
 @in_a_loop
-async def test_what_the_teacher_shows_is_seen_by_all_and_by_whoever_comes(
-    classes: ClassService,
-) -> None:
+async def test_what_the_teacher_shows_is_seen_by_all(classes: ClassService) -> None:
     made = await classes.start("t")
     first, at = await classes.join(made.code, "s")
     assert at == "/"
@@ -83,9 +81,7 @@ async def test_students_fetch_the_last_picture_and_nobody_else_does(classes: Cla
 
 
 @in_a_loop
-async def test_a_line_that_is_not_read_holds_up_nobody(
-    classes: ClassService,
-) -> None:
+async def test_a_line_that_is_not_read_holds_up_nobody(classes: ClassService) -> None:
     made = await classes.start("t")
     words = [(await classes.join(made.code, "s"))[0] for _ in range(2)]
     (asleep, _), (awake, _) = [await listening(classes, made.code, each) for each in words]
@@ -98,9 +94,7 @@ async def test_a_line_that_is_not_read_holds_up_nobody(
 
 
 @in_a_loop
-async def test_answers_count_once_each_until_the_reveal(
-    classes: ClassService,
-) -> None:
+async def test_answers_count_once_each_until_the_reveal(classes: ClassService) -> None:
     made = await classes.start("t")
     words = [(await classes.join(made.code, "s"))[0] for _ in range(5)]
     teacher, _ = await listening(classes, made.code, made.watch)
@@ -136,9 +130,7 @@ async def test_answers_count_once_each_until_the_reveal(
 
 
 @in_a_loop
-async def test_only_the_key_rules_a_class_and_from_anywhere(
-    classes: ClassService,
-) -> None:
+async def test_only_the_key_rules_a_class_and_from_anywhere(classes: ClassService) -> None:
     made, other = await classes.start("t"), await classes.start("t")
     student, _ = await classes.join(made.code, "s")
     for key in ("", student, made.watch, made.code, other.key, "x" * 64):
@@ -167,9 +159,7 @@ async def test_only_the_key_rules_a_class_and_from_anywhere(
 
 
 @in_a_loop
-async def test_whoever_has_no_part_hears_and_counts_for_nothing(
-    classes: ClassService,
-) -> None:
+async def test_whoever_has_no_part_hears_and_counts_for_nothing(classes: ClassService) -> None:
     made, other = await classes.start("t"), await classes.start("t")
     stranger, _ = await classes.join(other.code, "s")
     number = await classes.ask(made.code, made.key, QUESTION)
@@ -192,9 +182,7 @@ async def test_whoever_has_no_part_hears_and_counts_for_nothing(
 
 @pytest.mark.parametrize("by", ["its teacher", "the clock"])
 @in_a_loop
-async def test_an_ended_class_is_gone_with_all_that_belonged_to_it(
-    classes: ClassService, by: str
-) -> None:
+async def test_an_ended_class_is_gone_with_all_of_it(classes: ClassService, by: str) -> None:
     if by == "the clock":
         classes.life = 2.0  # long enough for what comes before its end on a busy machine
     made = await classes.start("t")

@@ -33,9 +33,7 @@ READ = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("names", "text"), READ, ids=range(len(READ)))
-def test_units_partition_tokens_and_cover_the_same_characters(
-    names: tuple[str, str], text: str
-) -> None:
+def test_units_partition_tokens_by_their_characters(names: tuple[str, str], text: str) -> None:
     a, b = (recorded(name, text) for name in names)
     one, other = (alignment.axis(each, each.streams[0].name) for each in (a, b))
     found = alignment.align(one, other)
@@ -87,9 +85,7 @@ def test_other_texts_are_aligned_by_words_they_share_in_order() -> None:
 
 
 @pytest.mark.parametrize("names", PAIRS[::2], ids="/".join)
-def test_rows_and_what_is_outside_sum_to_one_and_a_cell_is_the_sum_by_hand(
-    names: tuple[str, str],
-) -> None:
+def test_rows_sum_to_one_and_a_cell_is_the_sum_by_hand(names: tuple[str, str]) -> None:
     a, b = (recorded(name) for name in names)
     found, pattern = sides(a, b), b.attention[0].pattern
     for matrix in map(np.asarray, (found.a, found.b)):

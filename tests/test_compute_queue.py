@@ -288,9 +288,7 @@ def test_a_text_is_cut_before_it_is_split_and_a_cut_one_is_told_and_stays_in_the
     assert f"first {most:,} of {len(text):,} characters" in told[0]
 
 
-def test_a_model_that_others_look_at_is_not_taken_from_under_them(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_model_that_others_look_at_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     held = [f"ours:/models/{at}" for at in range(settings().max_models)]
     asked = {(f"reader of {name}", name): 0.0 for name in held}
     monkeypatch.setattr(models, "_handles", OrderedDict.fromkeys(held))

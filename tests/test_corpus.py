@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tolerances import DOUBLE
+from tolerances import DOUBLE, STORED
 
 from explorer.analysis import corpus, head_naming
 from explorer.state import jobs
 from models.own_model import OwnModel
 
+CLOSE = 1e-5  # a softmax in 32 bits sums to 1 within a few rounding steps of its row
 TEXTS = ("the cat sat on the mat", "the dog ran to the cat and the dog", "the mat")
 
 
@@ -23,20 +24,16 @@ def test_shares_are_the_patterns_own(small_handle: OwnModel) -> None:
     recording = small_handle.record(TEXTS[0])
     attention, stream = recording.attention[0], recording.streams[0]
     found = corpus.measure_attention(recording, attention)
-    # a softmax in 32 bits sums to 1 within a few rounding steps of its row
-    np.testing.assert_allclose(found.shares.sum(-1), 1, atol=1e-5)
-    words = [at for at, special in enumerate(stream.special) if not special]
+    np.testing.assert_allclose(found.shares.sum(-1), 1, atol=CLOSE)
+    words = np.flatnonzero(~stream.special)
+    between = attention.pattern[..., words, :][..., words]
     back = corpus.WITHIN.places.index("−1")
-    by_hand = sum(attention.pattern[2, 3, q, q - 1] for q in words if q - 1 in words) / len(words)
-    # by hand the same weights are added up in 32 bits
-    assert found.shares[2, 3, back] == pytest.approx(by_hand, abs=1e-6)
+    by_hand = np.trace(between[2, 3], -1) / len(words)
+    assert found.shares[2, 3, back] == pytest.approx(by_hand, abs=STORED)
     to_special = attention.pattern[2, 3][np.ix_(words, np.flatnonzero(stream.special))].sum(1)
-    # and here
-    assert found.shares[2, 3, 0] == pytest.approx(to_special.mean(), abs=1e-6)
-    far = max(
-        attention.pattern[1, 1, q, k] for q in words for k in words if abs(q - k) >= corpus.FAR
-    )
-    assert found.largest[1, 1] == pytest.approx(far)
+    assert found.shares[2, 3, 0] == pytest.approx(to_special.mean(), abs=STORED)
+    apart = np.abs(np.subtract.outer(words, words))
+    assert found.largest[1, 1] == pytest.approx(between[1, 1][apart >= corpus.FAR].max())
     look = found.looks[1][1]
     assert look.weight == found.largest[1, 1] and look.query in stream.tokens
 
@@ -48,26 +45,17 @@ def test_between_two_texts_places_are_shares_of_each(small_translator: OwnModel)
     found = corpus.measure_recording(recording)
     assert set(found) == {each.name for each in recording.attention}
     one = found["cross"]
-    # a softmax in 32 bits sums to 1 within a few rounding steps of its row
-    np.testing.assert_allclose(one.shares.sum(-1), 1, atol=1e-5)
-    words = [at for at, special in enumerate(source.special) if not special]
-    written = range(len(target.tokens) - 1)  # row i writes token i + 1
-    ending = [at for at, special in enumerate(source.special) if special]
-    to_special = np.mean([cross.pattern[1, 2, row, ending].sum() for row in written])
-    # by hand the same weights are added up in 32 bits
-    assert one.shares[1, 2, 0] == pytest.approx(to_special, abs=1e-6)
-    late = 0.0
-    for row in written:
-        for at, word in enumerate(words):
-            ahead = at / (len(words) - 1) - row / (len(written) - 1)
-            late += cross.pattern[1, 2, row, word] if ahead > 0.55 - DOUBLE else 0
-    assert late > 0
-    # and here
-    assert one.shares[1, 2, -1] == pytest.approx(late / len(written), abs=1e-6)
-    weight, row, word = max((cross.pattern[1, 2, r, w], r, w) for r in written for w in words)
-    assert one.looks[1][2] == corpus.AttentionExample(
-        weight, target.tokens[row + 1], source.tokens[word]
-    )
+    np.testing.assert_allclose(one.shares.sum(-1), 1, atol=CLOSE)
+    words, n = np.flatnonzero(~source.special), len(target.tokens) - 1  # row i writes token i + 1
+    written = cross.pattern[1, 2, :n]
+    to_special = written[:, source.special].sum(1).mean()
+    assert one.shares[1, 2, 0] == pytest.approx(to_special, abs=STORED)
+    ahead = np.linspace(0, 1, len(words)) - np.linspace(0, 1, n)[:, None]
+    late = (written[:, words] * (ahead > 0.55 - DOUBLE)).sum()
+    assert late > 0 and one.shares[1, 2, -1] == pytest.approx(late / n, abs=STORED)
+    row, word = np.unravel_index(written[:, words].argmax(), (n, len(words)))
+    largest = (written[:, words].max(), target.tokens[row + 1], source.tokens[words[word]])
+    assert one.looks[1][2] == corpus.AttentionExample(*largest)
     diagonal = head_naming.describe(recording, cross)[1 * 4 + 2].relations[0]
     assert one.scores[diagonal.name][1, 2] == diagonal.score
 

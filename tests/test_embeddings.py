@@ -55,9 +55,7 @@ def test_the_plane_is_the_one_an_independent_svd_finds(small_handle, unit_length
 
 
 @pytest.mark.parametrize("words_plane", [False, True])
-def test_what_the_plane_shows_and_what_it_leaves_out_make_the_whole(
-    small_handle, words_plane: bool
-) -> None:
+def test_what_the_plane_shows_and_leaves_out_is_the_whole(small_handle, words_plane: bool) -> None:
     anchors = anchors_of(small_handle)
     texts = ("the cat sat", "the dog ran")
     scene = scene_of(small_handle, *texts, anchors=anchors, words_plane=words_plane)
@@ -86,9 +84,7 @@ def test_anchors_that_do_not_stand_apart_give_no_plane_and_the_scene_says_so(sma
     assert scene.fallback and scene.basis.names[0] == "PC 1"
 
 
-def test_points_norms_and_distances_are_those_of_the_recording_in_all_dimensions(
-    small_handle,
-) -> None:
+def test_points_norms_and_distances_are_those_of_the_recording(small_handle) -> None:
     texts = ("the cat sat on the mat", "the dog ran")
     scene = scene_of(small_handle, *texts, anchors=anchors_of(small_handle))
     for text, stream in enumerate(of(small_handle, each) for each in texts):

@@ -101,9 +101,7 @@ def test_no_sentence_opens_on_an_idle_head_where_words_are_linked(name: str, eve
         ("minilm", "permuted", 8),
     ],
 )
-def test_random_weights_show_at_most_one_link_in_twenty_recordings(
-    name: str, how: str, recordings: int
-) -> None:
+def test_random_weights_show_hardly_a_link(name: str, how: str, recordings: int) -> None:
     told = sum(bool(linked(learned_nothing(name, how, at))) for at in range(recordings))
     assert told <= 1
 

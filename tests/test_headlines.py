@@ -259,9 +259,7 @@ def test_what_is_kept_of_a_model_is_what_is_measured(name: str) -> None:
         assert kept[at].score == pytest.approx(one.score, abs=1e-4)  # six digits are kept
 
 
-def test_a_page_measures_an_opened_model_and_a_panel_does_not(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_page_measures_a_model_and_a_panel_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
     recording = cache.record("encoder", SENTENCES[0])
     begun: list[tuple] = []
     job = SimpleNamespace(finished=False, resume=lambda: None, latest=())

@@ -39,9 +39,7 @@ def test_names_are_stable_from_sentence_to_sentence(handles: list) -> None:
         assert share >= (0.93 if handle.card.name == "minilm" else 0.87), handle.card.name
 
 
-def test_the_command_prints_a_line_for_each_kind_and_model(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_command_prints_a_line_for_each_kind(capsys: pytest.CaptureFixture[str]) -> None:
     names.main(["--recordings", "1", "--models", "encoder"])
     said = capsys.readouterr().out
     assert all(kind in said for kind in names.WEIGHTS)

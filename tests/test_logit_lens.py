@@ -51,9 +51,7 @@ EDITS = ["plain", "no last head", "no norm", "no residual", "several", "hidden"]
 
 
 @pytest.mark.parametrize("name", EDITS)
-def test_the_last_row_and_the_sum_of_parts_are_the_models_answer(
-    handle: OwnModel, name: str
-) -> None:
+def test_the_last_row_and_all_parts_are_the_models_answer(handle: OwnModel, name: str) -> None:
     if name not in edited(handle):
         pytest.skip("this model hides no words")
     recording = own_model.record(handle, TEXT, edited(handle)[name])
@@ -99,9 +97,7 @@ def test_every_row_is_recomputed_from_the_state_alone(handle: OwnModel) -> None:
             assert cell.probabilities.sum() + cell.others == pytest.approx(1, abs=DOUBLE)
 
 
-def test_there_is_a_row_for_every_state_in_the_order_the_token_passes_them(
-    handle: OwnModel,
-) -> None:
+def test_there_is_a_row_for_every_state_in_its_order(handle: OwnModel) -> None:
     two = isinstance(handle.model, EncoderDecoder)
     per_layer = ["attention", "cross", "FFN"] if two else ["attention", "FFN"]
     expected = [f"L{layer} {place}" for layer in range(3) for place in per_layer]
@@ -234,9 +230,7 @@ def test_a_part_is_followed_through_each_norm_with_its_sigma_held(small_handle: 
 
 @pytest.mark.parametrize("name", EDITS[:-1])
 @torch.inference_mode()
-def test_the_direction_taken_back_meets_the_vectors_followed_forward(
-    handle: OwnModel, name: str
-) -> None:
+def test_the_direction_back_meets_the_vectors_forward(handle: OwnModel, name: str) -> None:
     recording = own_model.record(handle, TEXT, edited(handle)[name])
     stream, token, word = logit_lens.read_stream(recording).name, 2, 9
     parts = handle.attribute(recording, stream, token, word).parts
@@ -249,9 +243,7 @@ def test_the_direction_taken_back_meets_the_vectors_followed_forward(
     assert [part.value for part in parts] == pytest.approx(list(wanted.values()), abs=SUMMED)
 
 
-def test_groups_keep_the_order_of_the_network_and_every_part_once(
-    small_translator: OwnModel,
-) -> None:
+def test_groups_keep_the_networks_order_and_every_part_once(small_translator: OwnModel) -> None:
     recording = own_model.record(small_translator, TEXT)
     taken = small_translator.attribute(recording, "decoder", 1, 5)
     groups = logit_lens.groups(taken)

@@ -53,7 +53,7 @@ class Long:
     [(6, 1, 2), (6, 2, 2), (3, 4, 4)],
     ids=["one thing each", "two each", "more than there is"],
 )
-def test_readers_at_once_hold_no_more_than_there_is_room_for(
+def test_readers_hold_what_there_is_room_for(
     here: MemoryBudget, n: int, each: int, most: int
 ) -> None:
     """Who needs more gets it one after the other: the things of one reader, and no other's."""
@@ -159,9 +159,7 @@ def test_work_in_the_background_gives_way_to_a_reader_and_is_done_again(here: Me
     assert not issubclass(Preempted, Exception), "what catches errors does not catch it"
 
 
-def test_a_part_of_a_recording_counts_as_the_whole_that_it_keeps(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_part_of_a_recording_counts_as_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     encoder = read_once("encoder")
     weight = cache.weight_of(encoder.record(TEXT * 16))
     heavy = Cache(2 * weight)
@@ -175,9 +173,7 @@ def test_a_part_of_a_recording_counts_as_the_whole_that_it_keeps(
     assert heavy.fits(2 * weight)
 
 
-def test_what_a_claim_asks_for_once_takes_no_place_on_the_shelf(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_is_asked_for_once_takes_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
     one = cache.weight_of(read_once("encoder").record(TEXT * 16))
     here = Cache(3 * one)
     monkeypatch.setattr(cache, "_cache", here)

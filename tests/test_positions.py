@@ -99,9 +99,7 @@ def test_what_is_added_to_a_sentence(handle: OwnModel) -> None:
         assert positions.formula_error(stream) <= positions.FORMULA_TOLERANCE
 
 
-def test_what_a_model_adds_is_found_from_its_numbers(
-    small_handle: OwnModel, small_gpt2: OwnModel
-) -> None:
+def test_what_a_model_adds_is_in_its_numbers(small_handle: OwnModel, small_gpt2: OwnModel) -> None:
     (plain, bare), (learned, _) = passes(small_handle), passes(small_gpt2)
     streams = [each.streams[0] for each in (plain, learned, bare)]
     assert [*map(positions.encoding_kind, streams)] == ["sinusoids", "learned", "none"]
@@ -198,9 +196,7 @@ def test_a_shuffle_moves_every_token_with_all_that_is_its_own(handle: OwnModel) 
     assert found.unmatched_first == found.unmatched_second == ()
 
 
-def test_a_shuffle_never_leaves_two_tokens_as_they_were_and_is_the_same_each_time(
-    small_handle: OwnModel,
-) -> None:
+def test_a_shuffle_moves_a_token_and_is_the_same_each_time(small_handle: OwnModel) -> None:
     for n in range(2, 6):
         special = [True, *[False] * n, True]
         for seed in range(40):
@@ -215,9 +211,7 @@ def test_a_shuffle_never_leaves_two_tokens_as_they_were_and_is_the_same_each_tim
     assert hidden.tokens[2] == "[MASK]" and hidden.tokens.count("[MASK]") == 1
 
 
-def test_without_positions_an_encoder_is_equivariant_and_with_them_it_is_not(
-    small_handle: OwnModel,
-) -> None:
+def test_without_positions_alone_an_encoder_is_equivariant(small_handle: OwnModel) -> None:
     one, one_bare = passes(small_handle)
     two, two_bare = passes(small_handle, TEXT, ShuffleTokens(1))
     pairs = positions.match_tokens(one.streams[0], two.streams[0], True)
@@ -240,9 +234,7 @@ def test_a_causal_mask_tells_order_by_itself(small_decoder: OwnModel) -> None:
     assert found.difference > 0.01 and found.by_token[0] < SUMMED, "[BOS] sees itself alone"
 
 
-def test_cross_attention_does_not_know_the_order_of_a_source_without_positions(
-    small_translator: OwnModel,
-) -> None:
+def test_cross_attention_without_positions_knows_no_order(small_translator: OwnModel) -> None:
     plain, shuffled = (passes(small_translator, TEXT, *more) for more in ((), (ShuffleTokens(2),)))
     for (one, two), is_bare in zip(zip(plain, shuffled), (False, True)):
         here, there = one.stream("decoder"), two.stream("decoder")

@@ -21,60 +21,54 @@ from models.pretrained.hf_model import load
 pytestmark = pytest.mark.slow
 DEEPSEEK = {"q_lora_rank": None, "qk_rope_head_dim": 8, "head_dim": 4, "first_k_dense_replace": 2}
 # A model that is built, and what must be said of it, with the remedy.
-REFUSED: dict[str, tuple[Callable, str]] = {
+CANINE = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 4}
+BEYOND = {"pad_token_id": 0, "eos_token_id": 2, "decoder_start_token_id": 500}
+REFUSED: dict[str, tuple[str, dict, str]] = {
     "windows": (
-        lambda: transformers.ModernBertForMaskedLM(
-            transformers.ModernBertConfig(
-                **tiny.BERT,
-                pad_token_id=0,
-                local_attention=4,
-                global_attn_every_n_layers=2,
-            )
-        ),
+        "ModernBertForMaskedLM",
+        tiny.BERT | {"pad_token_id": 0, "local_attention": 4, "global_attn_every_n_layers": 2},
         r"some of its layers see a window of fewer than 7 tokens, and others do not; choose a "
         r"version with a wider window",
     ),
     "no embeddings": (
-        lambda: transformers.CanineModel(
-            transformers.CanineConfig(
-                hidden_size=32, num_hidden_layers=1, num_attention_heads=4, intermediate_size=48
-            )
-        ),
+        "CanineModel",
+        CANINE | {"intermediate_size": 48},
         "it has no table with an embedding for each token; choose",
     ),
     "more than a text": (
-        lambda: transformers.BrosModel(transformers.BrosConfig(**tiny.BERT)),
+        "BrosModel",
+        tiny.BERT,
         r"refuses a text of 7 tokens \(“You have to specify bbox”\); change its settings or choose",
     ),
     "beyond a table": (
-        lambda: transformers.MarianMTModel(
-            transformers.MarianConfig(
-                **tiny.TWO, pad_token_id=0, eos_token_id=2, decoder_start_token_id=500
-            )
-        ),
+        "MarianMTModel",
+        tiny.TWO | BEYOND,
         "A token or position that the config.json of .* names lies beyond the end of its tables; ",
     ),
     "sizes": (
-        lambda: transformers.DeepseekV3ForCausalLM(
-            transformers.DeepseekV3Config(**tiny.LLAMA | DEEPSEEK)
-        ),
+        "DeepseekV3ForCausalLM",
+        tiny.LLAMA | DEEPSEEK,
         "The sizes in the config.json of .* do not fit together; ",
     ),
     "settings": (
-        lambda: transformers.BertForMaskedLM(
-            transformers.BertConfig(**tiny.BERT, chunk_size_feed_forward="8")
-        ),
+        "BertForMaskedLM",
+        tiny.BERT | {"chunk_size_feed_forward": "8"},
         "breaks off on a text of 7 tokens with the settings of its config.json; ",
     ),
 }
+
+
+def built(name: str, settings: dict) -> object:
+    """A model of transformers with these settings."""
+    kind = getattr(transformers, name)
+    return kind(kind.config_class(**settings))
 
 
 def classifier(folder: Path, kind: str = "Bert") -> Path:
     """A tiny classifier with three classes, saved as fine-tuning saves it."""
     torch.manual_seed(5)
     settings = {"Bert": tiny.BERT, "GPT2": {**tiny.GPT2, "pad_token_id": 0}}[kind]
-    config = getattr(transformers, f"{kind}Config")(**settings, num_labels=3)
-    model = getattr(transformers, f"{kind}ForSequenceClassification")(config)
+    model = built(f"{kind}ForSequenceClassification", settings | {"num_labels": 3})
     tiny.stirred(model).save_pretrained(folder)
     (tiny.wordpiece if kind == "Bert" else tiny.gpt2_bytes)().save_pretrained(folder)
     return folder
@@ -82,20 +76,17 @@ def classifier(folder: Path, kind: str = "Bert") -> Path:
 
 @pytest.mark.parametrize("kind", REFUSED)
 def test_a_model_that_does_not_run_is_refused_for_its_own_reason(kind: str, tmp_path: Path) -> None:
-    build, reason = REFUSED[kind]
+    name, settings, reason = REFUSED[kind]
     torch.manual_seed(1)
-    tiny.stirred(build()).save_pretrained(tmp_path)
+    tiny.stirred(built(name, settings)).save_pretrained(tmp_path)
     tiny.wordpiece().save_pretrained(tmp_path)
     with pytest.raises(model_files.NotLoaded, match=reason) as refused:
         load(str(tmp_path), name="it")
     assert "bare text" not in str(refused.value) and str(refused.value).endswith(".")
 
 
-@pytest.mark.parametrize("way", ["hub:", "ours:"])
-@pytest.mark.parametrize("kind", ["Bert", "GPT2"])
-def test_a_classifier_is_said_to_have_a_classification_head(
-    way: str, kind: str, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize(("way", "kind"), [("hub:", "Bert"), ("ours:", "GPT2")])
+def test_a_classifier_has_a_classification_head(way: str, kind: str, tmp_path: Path) -> None:
     handle = registry.load(f"{way}{classifier(tmp_path, kind)}")
     offered, recording = handle.capabilities, handle.record("the cat sat")
     assert offered.logits == ""
@@ -129,19 +120,14 @@ def test_pages_say_what_a_classifier_has_in_the_place_of_words(way: str, tmp_pat
     assert says in panels_on(app)[0]["finding"]
 
 
-def test_t5_adds_learned_numbers_and_bloom_takes_the_more_the_further(
-    tiny_loaded: Callable,
-) -> None:
+def test_t5_adds_learned_numbers_and_bloom_distances(tiny_loaded: Callable) -> None:
     said = {}
     for family in ("t5", "bloom"):
         handle = tiny_loaded(family)
         said[family] = sentences("positions", "shared")(handle.capabilities.positions)
     assert "learned number for each head" in said["t5"] and "further apart" not in said["t5"]
     assert "subtracts more from a score, the further apart" in said["bloom"]
-
-
-def test_t5_s_numbers_do_not_fall_with_the_distance(tiny_loaded: Callable) -> None:
-    """What the sentence says of T5 is so in its code: one number a head and a bucket, learned."""
+    # What the sentence says of T5 is so: one number a head and a bucket, learned.
     (table,) = [
         parameter
         for name, parameter in tiny_loaded("t5").model.encoder.named_parameters()

@@ -58,9 +58,7 @@ def check(model: str, page: str, choices: dict[str, str]) -> None:
     ("page", "choices"),
     [view for view in VIEWS if view not in LARGE or registry.MINILM not in registry.names()],
 )
-def test_no_view_of_a_long_text_sends_more_than_a_megabyte_and_a_half(
-    page: str, choices: dict[str, str]
-) -> None:
+def test_no_view_of_a_long_text_sends_too_much(page: str, choices: dict[str, str]) -> None:
     check("encoder", page, choices)
 
 

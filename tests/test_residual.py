@@ -23,9 +23,7 @@ LONGER = (
 # ---- numbers -----------------------------------------------------------------
 
 
-def test_before_and_what_was_written_is_after_and_a_lost_residual_shows(
-    handle: OwnModel, small_gpt2: OwnModel
-) -> None:
+def test_before_and_what_was_written_is_after(handle: OwnModel, small_gpt2: OwnModel) -> None:
     for _, stream in (*streams(handle), *streams(small_gpt2)):
         error, n, largest = residual.residual_error(stream)
         assert error < SUMMED and n == len(stream.writes()) * len(stream.tokens)
@@ -170,9 +168,7 @@ def test_the_gradient_is_the_slope_of_the_output(handle: OwnModel) -> None:
         parameter.grad = None
 
 
-def test_no_gradients_are_left_on_the_shared_model_and_none_come_from_later_tokens(
-    handle: OwnModel,
-) -> None:
+def test_no_gradients_are_left_nor_come_from_later_tokens(handle: OwnModel) -> None:
     for recording, stream in streams(handle):
         norm = gradients.gradients(handle, recording, stream.name, 2).norm
         if stream.name == "decoder":
@@ -220,9 +216,7 @@ def test_only_the_token_itself_is_differentiated(small_handle: OwnModel) -> None
         ("induction-no-norm", None, ("residual on, no norm", "residual off, no norm")),
     ],
 )
-def test_a_model_without_a_part_is_measured_without_it(
-    name: str, place: str | None, ways: tuple[str, ...]
-) -> None:
+def test_a_model_without_a_part(name: str, place: str | None, ways: tuple[str, ...]) -> None:
     handle = read_once(name)
     recording = handle.record("b a c d b")
     stream, has = recording.streams[0], name == "induction-no-norm"

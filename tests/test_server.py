@@ -210,9 +210,7 @@ def taken(ask: httpx2.Client) -> int:
     return ask.get("/healthz").json()["sessions"]
 
 
-def test_a_newcomer_waits_when_all_places_are_taken_and_comes_in_when_one_is_free(
-    ask: httpx2.Client, small_server: str
-) -> None:
+def test_a_newcomer_waits_for_a_free_place(ask: httpx2.Client, small_server: str) -> None:
     with ExitStack() as stay:
         _, second = (seated(small_server, stay) for _ in range(SEATS))
         assert taken(ask) == SEATS
@@ -231,7 +229,7 @@ def test_a_newcomer_waits_when_all_places_are_taken_and_comes_in_when_one_is_fre
     until(lambda: taken(ask) == 0)
 
 
-def test_whoever_was_here_a_moment_ago_comes_back_to_their_session(
+def test_whoever_was_here_comes_back_to_their_session(
     ask: httpx2.Client, small_server: str
 ) -> None:
     with reader(small_server) as mine:
@@ -267,7 +265,7 @@ def test_connections_that_ask_for_no_page_are_closed(ask: httpx2.Client, small_s
     until(lambda: taken(ask) == 0)
 
 
-def test_a_client_that_holds_every_place_keeps_no_other_out(
+def test_a_client_with_every_place_keeps_no_other_out(
     ask: httpx2.Client, small_server: str
 ) -> None:
     until(lambda: page(small_server) == 200)

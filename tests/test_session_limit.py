@@ -45,9 +45,7 @@ def enter(places: SlotCounter, network: str) -> Connection | None:
     return made
 
 
-def test_a_connection_that_asks_for_nothing_has_a_place_for_seconds(
-    places: SlotCounter, clock: Clock
-) -> None:
+def test_who_asks_for_nothing_has_a_place_for_seconds(places: SlotCounter, clock: Clock) -> None:
     for _ in range(LIMIT):
         places.take("a")
     assert places.used == LIMIT and not places.admits("a")
@@ -55,9 +53,7 @@ def test_a_connection_that_asks_for_nothing_has_a_place_for_seconds(
     assert places.used == 0 and places.admits("a")
 
 
-def test_an_hour_of_silence_frees_a_place_and_a_word_takes_it_again(
-    places: SlotCounter, clock: Clock
-) -> None:
+def test_silence_frees_a_place_and_a_word_takes_it(places: SlotCounter, clock: Clock) -> None:
     all_day = [enter(places, "a") for _ in range(LIMIT)]
     clock.now = SILENCE - 1
     places.activate(all_day[0])
@@ -74,9 +70,7 @@ def test_one_network_may_fill_the_server_while_nobody_else_comes(places: SlotCou
 
 
 @pytest.mark.parametrize("networks", [1, 2, 10])
-def test_a_class_behind_one_address_gets_in_when_others_hold_every_place(
-    places: SlotCounter, networks: int
-) -> None:
+def test_a_class_gets_in_when_others_hold_every_place(places: SlotCounter, networks: int) -> None:
     others = [enter(places, f"other {at % networks}") for at in range(LIMIT)]
     assert all(others)
     pupils = [enter(places, "school") for _ in range(CLASS)]
@@ -98,9 +92,7 @@ def test_pages_on_their_way_are_shared_too(places: SlotCounter, clock: Clock) ->
     assert places.used == CLASS and places.admits("a")
 
 
-def test_connections_have_an_end_even_where_they_have_no_place(
-    places: SlotCounter, clock: Clock
-) -> None:
+def test_connections_without_a_place_have_an_end(places: SlotCounter, clock: Clock) -> None:
     closed = []
     for at in range(3 * LIMIT):
         if at % LIMIT == 0:

@@ -18,7 +18,7 @@ TEXT = "the cat sat on the mat"
 # ---- laws --------------------------------------------------------------------
 
 
-def test_at_temperature_1_the_scores_give_the_models_own_pattern_and_at_the_ends_one_key_or_all(
+def test_temperature_1_gives_the_models_pattern_and_the_ends_one_key_or_all(
     handle: OwnModel,
 ) -> None:
     for attention in record(handle, TEXT).attention:
@@ -58,9 +58,7 @@ def test_everywhere_says_what_each_lookup_says(handle: OwnModel) -> None:
         assert near == (found <= soft_lookup.LOOKUP_TOLERANCE).sum()
 
 
-def test_what_is_opened_first_is_the_lookup_that_the_second_key_draws_farthest_off(
-    handle: OwnModel, small_decoder: OwnModel
-) -> None:
+def test_what_is_opened_first_is_most_divided(handle: OwnModel, small_decoder: OwnModel) -> None:
     for attention in record(handle, TEXT).attention:
         *shape, keys = attention.pattern.shape
         rows = [f"q{at}" for at in range(shape[-1])]
@@ -88,9 +86,7 @@ def test_what_is_opened_first_is_the_lookup_that_the_second_key_draws_farthest_o
     assert soft_lookup.most_divided_row(alone, ["[BOS]"], ["[BOS]"], [True]) == (0, 0, 0)
 
 
-def test_messages_sum_to_what_the_head_gives_on_and_all_heads_to_what_attention_wrote(
-    handle: OwnModel,
-) -> None:
+def test_messages_sum_to_what_heads_and_attention_wrote(handle: OwnModel) -> None:
     recording, outputs = record(handle, TEXT), weights.outputs(handle)
     for attention in recording.attention:
         tokens, output = recording.stream(attention.key).tokens, outputs[attention.name]
@@ -122,9 +118,7 @@ def test_edges_are_the_weights_that_the_rule_says(handle: OwnModel) -> None:
             assert sum(nodes[f"weight {way}"]) == pytest.approx(n, abs=PASSED)
 
 
-def test_naive_and_symmetric_scores_are_symmetric_and_the_heads_own_are_its_own(
-    handle: OwnModel,
-) -> None:
+def test_naive_scores_are_symmetric_and_the_heads_own_are_its_own(handle: OwnModel) -> None:
     recording = record(handle, TEXT)
     for attention in recording.attention:
         if attention.query != attention.key:

@@ -35,9 +35,7 @@ def startup() -> startup_bundle.StartupBundle:
     return made
 
 
-def test_it_has_what_the_first_page_imports_and_every_view(
-    startup: startup_bundle.StartupBundle,
-) -> None:
+def test_it_has_what_the_first_page_imports(startup: startup_bundle.StartupBundle) -> None:
     texts = parts(startup)
     preloaded = re.findall(r'rel="modulepreload"[^>]* href="\./([^"]+)"', INDEX)
     assert {ENTRY, *preloaded} <= texts.keys()
@@ -50,9 +48,7 @@ def test_it_has_what_the_first_page_imports_and_every_view(
     assert gzip.decompress(startup.packed) == startup.data
 
 
-def test_every_import_in_it_is_found_from_the_apps_address(
-    startup: startup_bundle.StartupBundle,
-) -> None:
+def test_every_import_in_it_is_found(startup: startup_bundle.StartupBundle) -> None:
     texts = parts(startup)
     static = "".join(text for path, text in texts.items() if path.startswith("static/"))
     folder = startup_bundle.STATIC / "static" / "js"
@@ -66,9 +62,7 @@ def test_every_import_in_it_is_found_from_the_apps_address(
     assert "import.meta.url" not in "".join(texts.values())
 
 
-def test_an_element_is_drawn_at_once_when_its_module_is_loaded(
-    startup: startup_bundle.StartupBundle,
-) -> None:
+def test_a_loaded_element_is_drawn_at_once(startup: startup_bundle.StartupBundle) -> None:
     texts = parts(startup)
     for name in startup_bundle.ELEMENTS:
         path = next(path for path in texts if path.startswith(f"static/js/{name}."))

@@ -24,9 +24,7 @@ def attention_of(pattern: np.ndarray, v: np.ndarray | None = None) -> Attention:
     return Attention(*names, np.zeros_like(pattern), pattern, allowed, q, q, q if v is None else v)
 
 
-def test_the_mean_and_the_largest_bound_every_head_and_rows_of_rollout_sum_to_1(
-    handle: OwnModel,
-) -> None:
+def test_mean_and_largest_bound_heads_and_rollout_sums_to_1(handle: OwnModel) -> None:
     for attention in record(handle, TEXT).attention:
         np.testing.assert_allclose(summaries.mean(attention).sum(-1), 1, atol=SUMMED)
         assert (summaries.largest(attention) >= attention.pattern.max(axis=(0, 1)) - 1e-9).all()
@@ -84,9 +82,7 @@ def test_flow_is_the_least_cut() -> None:
     assert summaries.maximum_flow(layers, np.array([0]), np.array([3]))[0] == 2
 
 
-def test_flow_is_at_least_any_one_way_and_at_most_all_that_leaves_or_arrives(
-    handle: OwnModel,
-) -> None:
+def test_flow_lies_between_one_way_and_all_that_leaves(handle: OwnModel) -> None:
     attention = record(handle, TEXT).attention[0]
     layers, n = summaries.attention_with_residual(attention), attention.pattern.shape[-1]
     flow = summaries.flow(attention, range(n))
@@ -97,9 +93,7 @@ def test_flow_is_at_least_any_one_way_and_at_most_all_that_leaves_or_arrives(
     np.testing.assert_allclose(summaries.flow(attention, [2]), flow[2:3], atol=DOUBLE_LONG)
 
 
-def test_weighted_values_summed_over_keys_and_heads_are_what_attention_wrote(
-    handle: OwnModel,
-) -> None:
+def test_weighted_values_sum_to_what_attention_wrote(handle: OwnModel) -> None:
     recording, outputs = record(handle, TEXT), weights.outputs(handle)
     for attention in recording.attention:
         w_o, b_o = outputs[attention.name]

@@ -72,9 +72,7 @@ def test_a_masked_share_an_asymmetry_and_a_variance(seen: dict[str, MeasureConte
     assert tour.scale(decoder).value == pytest.approx(variance, rel=STORED)
 
 
-def test_what_changed_since_moves_the_words_by_what_its_edits_do(
-    seen: dict[str, MeasureContext],
-) -> None:
+def test_what_changed_since_moves_words_as_its_edits_do(seen: dict[str, MeasureContext]) -> None:
     edits = (OtherNorm("rms"), SideBySide(), OtherPositions("rotary"), Window(4), SharedKeys(1))
     for model, each in seen.items():
         shown, plain = tour.since(each), each.recording.streams[-1]

@@ -127,9 +127,7 @@ def axes_of(recording: Recording, attention) -> attention_analysis.Axes:
     return attention_analysis.axes(recording, attention, *end)
 
 
-def test_a_cell_between_words_is_the_mean_over_queries_of_the_sum_over_keys(
-    recording: Recording,
-) -> None:
+def test_a_cell_between_words_is_a_mean_of_sums(recording: Recording) -> None:
     for attention in recording.attention:
         axes, weights = axes_of(recording, attention), attention.pattern[0, 1]
         grouped = attention_analysis.groups(recording, attention, axes)
@@ -150,9 +148,7 @@ def test_a_cell_between_words_is_the_mean_over_queries_of_the_sum_over_keys(
 
 @pytest.mark.parametrize("kept", attention_analysis.TOKEN_FILTERS[1:])
 @pytest.mark.parametrize("grouped", [False, True])
-def test_what_is_shown_and_what_is_hidden_sum_to_1(
-    recording: Recording, kept: str, grouped: bool
-) -> None:
+def test_shown_and_hidden_sum_to_1(recording: Recording, kept: str, grouped: bool) -> None:
     for attention in recording.attention:
         axes, pattern = axes_of(recording, attention), attention.pattern[2, 0]
         groups = attention_analysis.groups(recording, attention, axes) if grouped else None
