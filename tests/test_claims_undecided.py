@@ -166,7 +166,7 @@ UNDECIDED: list[tuple[str, Callable[[], MeasureContext], str, str]] = [
 
 
 @pytest.mark.parametrize(("id", "of", "verdict", "why"), UNDECIDED)
-def test_why_it_is_undecided(
+def test_why_nothing_is_decided(
     id: str, of: Callable[[], MeasureContext], verdict: str, why: str
 ) -> None:
     finding = undecided(id, of())
