@@ -175,7 +175,7 @@ def test_the_formula_is_that_of_the_model(model: str, gpt2_on_pages) -> None:
         {"model": "translator", "text": FRUIT, "second": DEVICES, "trails": "All"},
         {"model": "translator", "text": FRUIT, "stream": "decoder", "specials": "Shown"},
         {"model": "grammar-masked", "text": FRUIT, "second": DEVICES, "length": "Removed"},
-        {"text": HOSTILE["10,000 characters"], "frame": "Close"},
+        {"text": FRUIT, "second": HOSTILE["10,000 characters"], "frame": "Close"},
         {"stage": "99", "token": "x", "mate": "-1", "plane": "?", "stream": "<b>"},
         {"curve": "", "anchors": "/", "plane": "Words"},
     ],

@@ -100,10 +100,13 @@ NOT_OF_IT = ("claims", "edit", "checkpoints", "twins", "live", "translate")
 
 
 def said(app: AppTest) -> str:
-    """What the page's own sentences say, the frame's card of the model and its glossary left
-    out."""
+    """What the page's own sentences and those of its panels say, the frame's card of the model, its
+    glossary and what is said of any model left out."""
     texts = [each.value for each in (*app.markdown, *app.caption, *app.info, *app.subheader)]
-    return "\n".join(each for each in texts if "A pretrained model, its weights in" not in each)
+    own = [each for each in texts if "A pretrained model, its weights in" not in each]
+    panels = [(one["title"], one["finding"], *one["details"]) for one in panels_on(app)]
+    lines = (*own, *(line for each in panels for line in each))
+    return "\n".join(lines).replace("(LayerNorm or RMSNorm)", "")
 
 
 # Other views of the tabs, which show Mistral too.
@@ -220,6 +223,13 @@ def test_what_t5_adds_to_its_scores_is_told_from_its_scale(
     checks = consistency.checks(recording, built={"biased": shows.biased})
     law = next(check for check in checks if "q · k" in check.law)
     assert not law.checked and any("bias" in why for why in law.not_checked)
+
+
+def test_a_model_without_special_tokens_reads_an_empty_text(
+    tiny_folder: Callable[[str], Path],
+) -> None:
+    (stream,) = there(f"hub:{tiny_folder('bloom')}").record("").streams
+    assert stream.special.all() and len(stream.tokens) == 1
 
 
 def test_the_asymmetric_scores_are_the_models_own() -> None:

@@ -56,7 +56,7 @@ def test_any_text_opens_every_tab(tab: str) -> None:
         assert app.session_state["text"] == text
 
 
-@pytest.mark.parametrize("text", [*AWKWARD.values(), HOSTILE["repeated"]])
+@pytest.mark.parametrize("text", [*AWKWARD.values(), HOSTILE["spaces"]])
 def test_any_text_is_drawn(text: str) -> None:
     app = clean(opened(text=text))
     header, _ = sent(app, "heads")
@@ -67,6 +67,7 @@ def test_any_text_is_drawn(text: str) -> None:
     weights = recording.attention[0].pattern[tuple(one["at"])]
     assert (np.abs(shown - weights) <= unknown + 1e-4).all()
     assert ("There is no text yet" in told(app, "info")) == (not text)
+    assert ("There is only white space" in told(app, "info")) == bool(text and not text.strip())
 
 
 def test_a_reader_chooses_a_head_an_example_and_a_text_over_the_limit() -> None:

@@ -165,9 +165,13 @@ def opened(**asked: str) -> AppTest:
     return clean(page_at("positions", **asked))
 
 
-MODELS = ("encoder", "decoder", "minilm", "grammar", "translator", "smollm2")
-IN_TURN = [(view, MODELS[at]) for at, view in enumerate(VIEWS)]
-IN_TURN += [(view, MODELS[(at + 3) % 6]) for at, view in enumerate(VIEWS)]
+IN_TURN = [
+    *(("Sentence", model) for model in ("encoder", "translator")),
+    *(("Order", model) for model in ("decoder", "grammar", "smollm2")),
+    *(("Waves", model) for model in ("minilm", "smollm2")),
+    *(("Distance", "grammar"), ("Shift", "translator"), ("Shift", "decoder")),
+    *(("Adding", model) for model in ("minilm", "smollm2")),
+]
 
 
 @pytest.mark.slow

@@ -67,7 +67,7 @@ def test_each_tab_is_of_the_edited_model_and_of_what_is_selected(tab: str) -> No
     ("model", "edits", "tabs"),
     [
         ("decoder", (UniformHead(0, 0),), ("heads", "generate", "lens")),
-        ("translator", (WithoutScale(),), ("weight", "residual", "translate")),
+        ("translator", (WithoutScale(),), ("weight", "generate", "translate")),
         ("smollm2", (UniformHead(3, 6),), ("heads", "word", "attribution")),
     ],
 )
