@@ -228,8 +228,8 @@ def test_models_trained_without_a_part_are_opened_without_edits() -> None:
     assert app.session_state["model"] == "reverse" and edits_of(app) == (edits.WithoutPositions(),)
 
 
-@pytest.mark.parametrize("unit", ["Heads", "Sites"])
-def test_a_link_opens_the_chosen_patch_and_another_sweep_forgets_it(unit: str) -> None:
+def test_a_link_opens_the_chosen_patch_and_another_sweep_forgets_it() -> None:
+    unit = "Sites"
     largest = page_at("patching", patch=unit)
     (row, column, _), *_ = panels_on(clean(largest))[0]["figures"][0]["marks"]
     cell = (row - 1, column + 1)

@@ -32,6 +32,7 @@ SAID: list[tuple[str, dict[str, str], str, tuple[str, ...]]] = [
     ("lookup", {"look_at": "Words"}, "gpt_neox", ("so its circuits cannot be computed",)),
     ("attribution", {}, "bloom", ("so the neurons of its FFN", "each attention is one part")),
     ("attribution", {}, "gpt_neox", ("each layer is one part",)),
+    ("lens", {}, "bloom", ("its own readout is applied to every state",)),
     ("feedforward", {}, "deberta-v2", ("so the hidden units of its FFN",)),
     ("feedforward", {}, "gpt_neox", ("so the hidden units of its FFN",)),
     ("summaries", {"sum_what": "Values"}, "bloom", ("W_O and the values",)),

@@ -89,6 +89,8 @@ def texts_in_turn(name: str, model: str) -> tuple[str, ...]:
     texts = tuple((HOSTILE if model == "encoder" else AWKWARD).values())
     if "HEADLIGHT_EVERY_SENTENCE" in os.environ:
         return TEXT, *texts
+    if (model, name) == ("smollm2", "interventions.patches"):  # as many passes as it has heads
+        return ()
     step = {"encoder": 4, "smollm2": len(NAMES)}.get(model, 3)
     return TEXT, *texts[NAMES.index(name) % step :: step]
 
@@ -595,7 +597,7 @@ def test_neurons_add_up_to_their_ffns_part(model: str) -> None:
 
 # ---- the page ------------------------------------------------------------------------------------
 
-OWN = [model for model in MODELS if model != "decoder"]
+OWN = ("encoder", "translator")
 SCRIPT = HOSTILE["script"]
 
 
@@ -630,7 +632,7 @@ def test_the_first_tab_of_predict_shows_the_selected_token_of_a_hostile_text(mod
 @pytest.mark.slow
 @pytest.mark.parametrize("model", OWN)
 def test_the_lens_tab_shows_the_selected_cell_of_a_hostile_text(model: str) -> None:
-    site = "0.ffn.sum" if model == "smollm2" else "0.ffn.normed"
+    site = "0.ffn.normed"
     choices = {"model": model, "lens": "Rank", "site": site, "token": "1", "hidden": "none"}
     first, second = panels_on(page_at("lens", text=SCRIPT, **choices))
     (mark,) = first["figures"][0]["marks"]
