@@ -17,6 +17,7 @@ from models import own_model
 from models.attention import KVCache
 from models.config import Config
 from models.edits import (
+    Edit,
     HideToken,
     MeanHead,
     MoveNorm,
@@ -35,7 +36,7 @@ from models.edits import (
     WithoutScale,
 )
 from models.embedding import sinusoids
-from models.transformer import Encoder
+from models.transformer import Decoder, Encoder
 
 
 def own_label(handle: own_model.OwnModel) -> str:
@@ -50,14 +51,6 @@ def test_the_scale_is_one_divisor_of_many(handle: own_model.OwnModel) -> None:
     for scaled in recorded(handle, ScaledBy(3.0, 0)).attention:
         products = np.einsum("hqd,hkd->hqk", scaled.q[0], scaled.k[0])
         np.testing.assert_allclose(scaled.scores[0] * 3, products, atol=SUMMED)
-
-
-def test_a_large_divisor_makes_rows_even(handle: own_model.OwnModel) -> None:
-    for attention in recorded(handle, ScaledBy(1e6)).attention:
-        even = attention.allowed / attention.allowed.sum(-1, keepdims=True)
-        np.testing.assert_allclose(
-            attention.pattern, np.broadcast_to(even, attention.pattern.shape), atol=PASSED
-        )
 
 
 def test_a_head_made_even_a_head_made_its_mean(handle: own_model.OwnModel) -> None:
@@ -102,58 +95,49 @@ def test_a_mask_put_on_and_taken_off(
 def test_in_a_window_tokens_see_those_near_them(handle: own_model.OwnModel, size: int) -> None:
     """And nothing that lies further off than as many windows as there are layers moves a token."""
     plain, made = recorded(handle), recorded(handle, Window(size))
-    for attention, full in zip(made.attention, plain.attention):
-        if attention.query == attention.key:
-            rows, keys = np.indices(attention.allowed.shape)
-            assert (attention.allowed == full.allowed & (abs(rows - keys) < size)).all()
-            assert (attention.pattern[..., attention.allowed] > 0).all()
-        else:
-            assert (attention.allowed == full.allowed).all(), "another text is seen whole"
     wide = recorded(handle, Window(handle.card.n_positions))
-    for attention, full in zip(wide.attention, plain.attention):
-        np.testing.assert_allclose(attention.pattern, full.pattern, atol=SUMMED)
-    reach = (size - 1) * handle.card.n_layer
-    changed = recorded(handle, Window(size), text=TEXT + " and the dog").streams[0].resid
+    for near, full, whole in zip(made.attention, plain.attention, wide.attention):
+        rows, keys = np.indices(near.allowed.shape)
+        # Another text is seen whole.
+        within = abs(rows - keys) < (size if near.query == near.key else np.inf)
+        assert (near.allowed == full.allowed & within).all()
+        assert (near.pattern[..., near.allowed] > 0).all()
+        np.testing.assert_allclose(whole.pattern, full.pattern, atol=SUMMED)
+    longer = recorded(handle, Window(size), text=TEXT + " and the dog").streams[0].resid
     before = made.streams[0].resid
-    untouched = before.shape[1] - 1 - reach  # a special token may stand at the end
-    np.testing.assert_allclose(changed[:, :untouched], before[:, :untouched], atol=SUMMED)
+    # A special token may stand at the end.
+    untouched = before.shape[1] - 1 - (size - 1) * handle.card.n_layer
+    np.testing.assert_allclose(longer[:, :untouched], before[:, :untouched], atol=SUMMED)
     with pytest.raises(ValueError, match="1 token or more"):
         recorded(handle, Window(0))
 
 
 def test_a_decoder_with_a_window_writes_as_it_reads(small_decoder: own_model.OwnModel) -> None:
-    """Its own window may be made narrower, and what was stored is seen through it."""
-    narrow = replace(small_decoder.model.config, window=2)
-    model = own_model.KINDS["decoder"](narrow)
+    """Its own window may be made narrower or wider, and what was stored is seen through it."""
+    model = Decoder(replace(small_decoder.model.config, window=2)).eval()
     model.load_state_dict(small_decoder.model.state_dict())
-    other = own_model.handle_of(model.eval(), small_decoder.tokenizer, "narrow", "")
-    one, two = recorded(other), recorded(small_decoder, Window(2))
-    np.testing.assert_allclose(one.streams[0].resid, two.streams[0].resid, atol=SUMMED)
-    wider = recorded(other, Window(5))
-    np.testing.assert_allclose(
-        wider.streams[0].resid, recorded(small_decoder, Window(5)).streams[0].resid, atol=SUMMED
-    )
-    ids, stored = torch.tensor([two.streams[0].ids.tolist()]), KVCache()
+    other = own_model.handle_of(model, small_decoder.tokenizer, "narrow", "")
+    for asked, size in (((), 2), ((Window(5),), 5)):
+        one, two = recorded(other, *asked), recorded(small_decoder, Window(size))
+        np.testing.assert_allclose(one.streams[0].resid, two.streams[0].resid, atol=SUMMED)
+    ids, stored = torch.tensor(recorded(other).streams[0].ids)[None], KVCache()
     steps = [model(ids[:, at : at + 1], stored=stored)[0, 0] for at in range(ids.shape[1])]
-    np.testing.assert_allclose(torch.stack(steps).detach(), two.streams[0].resid[-1], atol=SUMMED)
+    np.testing.assert_allclose(torch.stack(steps).detach(), last(recorded(other)), atol=SUMMED)
 
 
 def test_positions_shuffled_shifted_and_of_another_kind(small_handle: own_model.OwnModel) -> None:
-    d = small_handle.card.d_model
-    table = sinusoids(64, d).numpy()
-    plain = recorded(small_handle).streams[0].at("pos.wrote")
-    n = len(plain)
-    np.testing.assert_array_equal(
-        recorded(small_handle, ShiftPositions(5)).streams[0].at("pos.wrote"), table[5 : n + 5]
-    )
-    shuffled = recorded(small_handle, ShufflePositions(3)).streams[0].at("pos.wrote")
+    table = sinusoids(64, small_handle.card.d_model).numpy()
+
+    def added(*asked: Edit) -> np.ndarray:
+        return recorded(small_handle, *asked).streams[0].at("pos.wrote")
+
+    plain, shuffled, random = added(), added(ShufflePositions(3)), added(OtherPositions("random"))
+    np.testing.assert_array_equal(added(ShiftPositions(5)), table[5 : len(plain) + 5])
     assert not np.array_equal(shuffled, plain)
     np.testing.assert_array_equal(shuffled[np.lexsort(shuffled.T)], plain[np.lexsort(plain.T)])
-    random = recorded(small_handle, OtherPositions("random")).streams[0].at("pos.wrote")
     # Random vectors of as many numbers: their mean length is drawn.
-    assert np.linalg.norm(random, axis=1).mean() == pytest.approx(
-        np.linalg.norm(table, axis=1).mean(), rel=0.2
-    )
+    lengths = [np.linalg.norm(each, axis=1).mean() for each in (random, table)]
+    assert lengths[0] == pytest.approx(lengths[1], rel=0.2)
     for kind in ("rotary", "distance"):
         assert "pos.wrote" not in recorded(small_handle, OtherPositions(kind)).streams[0].sites
 
@@ -171,18 +155,15 @@ def test_relative_positions_know_the_distance_alone(
     assert np.ptp(scores, axis=(1, 2)).min() > 1e-3
 
 
+@torch.inference_mode()
 @pytest.mark.parametrize("kind", ["rotary", "distance", "sinusoids", "random"])
 def test_other_positions_with_stored_keys_equal_the_whole_pass(
     small_decoder: own_model.OwnModel, kind: str
 ) -> None:
-    model, asked = small_decoder.model, (OtherPositions(kind),)
+    model, stored, how = small_decoder.model, KVCache(), {"edits": (OtherPositions(kind),)}
     ids = torch.tensor([[3, 9, 4, 4, 17, 30]])
-    stored = KVCache()
-    with torch.inference_mode():
-        steps = torch.cat(
-            [model(ids[:, at : at + 1], edits=asked, stored=stored) for at in range(6)], dim=1
-        )
-        torch.testing.assert_close(steps, model(ids, edits=asked), atol=SUMMED, rtol=0)
+    steps = [model(ids[:, at : at + 1], **how, stored=stored) for at in range(6)]
+    torch.testing.assert_close(torch.cat(steps, dim=1), model(ids, **how), atol=SUMMED, rtol=0)
 
 
 def test_one_residual_off_and_no_feed_forward(handle: own_model.OwnModel) -> None:

@@ -16,6 +16,7 @@ from models.generation import Generation
 from models.own_model import OwnModel
 from models.results import Beam, Sampling, SeededSampling, probabilities, softmax
 
+TEXT = "the cat sat"
 WAYS = {
     "greedy": Sampling(0),
     "plain": Sampling(),
@@ -27,11 +28,11 @@ WAYS = {
 
 
 def started(handle: OwnModel) -> tuple[Generation, torch.Tensor | None]:
-    writing = handle.generate("the cat sat")
+    writing = handle.generate(TEXT)
     memory = (
         None
         if handle.card.kind == "decoder"
-        else own_model.memory_of(handle, own_model.frame(handle, "the cat sat")[0])
+        else own_model.memory_of(handle, own_model.frame(handle, TEXT)[0])
     )
     return writing, memory
 
@@ -68,30 +69,27 @@ def test_every_step_with_stored_keys_is_the_full_pass(handle: OwnModel) -> None:
 
 
 def test_tokens_read_ahead_at_once_are_those_read_one_by_one(handle: OwnModel) -> None:
-    writing, _ = started(handle)
-    before = writing.logits
+    """And going back is as if a token had never been."""
+    writing, before = handle.generate(TEXT), handle.generate(TEXT)
     after = writing.logits_after([[5], [6], [7]])
-    assert writing.logits is before, "none of them is taken"
+    np.testing.assert_array_equal(writing.logits, before.logits, "none of them is taken")
     pairs = writing.logits_after([[5, 6], [7, 5]])
     assert len(writing._ahead[1].places) == 2, "only their last tokens were read"
-    np.testing.assert_allclose(
-        started(handle)[0].logits_after([[5, 6], [7, 5]]), pairs, atol=SUMMED
-    )
-    steps = {}
-    for ids in ((5,), (6,), (7,), (5, 6), (7, 5)):
-        steps[ids] = alone = started(handle)[0]
-        for token in ids:
-            alone.add(token)
-    for ids, logits in zip(steps, (*after, *pairs)):
-        np.testing.assert_allclose(logits, steps[ids].logits, atol=SUMMED)
-    writing.add(6)
-    assert writing.ids == steps[6,].ids and writing.stored.n == steps[6,].stored.n
-    np.testing.assert_allclose(writing.logits, steps[6,].logits, atol=SUMMED)
-    for place, rows in writing.rows.items():
-        np.testing.assert_allclose(rows, steps[6,].rows[place], atol=SUMMED)
-    writing.add(5)
-    steps[6,].add(5)
-    np.testing.assert_allclose(writing.logits, steps[6,].logits, atol=SUMMED)
+    at_once = before.logits_after([[5, 6], [7, 5]])
+    np.testing.assert_allclose(at_once, pairs, atol=SUMMED)
+    for ids, logits in zip([(5,), (6,), (7,), (5, 6), (7, 5)], (*after, *pairs)):
+        np.testing.assert_allclose(logits, handle.generate(TEXT, ids).logits, atol=SUMMED)
+    for ids in ((6,), (6, 5)):
+        writing.add(ids[-1])
+        alone = handle.generate(TEXT, ids)
+        assert (writing.ids, writing.stored.n) == (alone.ids, alone.stored.n)
+        np.testing.assert_allclose(writing.logits, alone.logits, atol=SUMMED)
+        for place, rows in writing.rows.items():
+            np.testing.assert_allclose(rows, alone.rows[place], atol=SUMMED)
+    writing.back()
+    writing.back()
+    assert (writing.ids, writing.stored.nbytes) == (before.ids, before.stored.nbytes)
+    np.testing.assert_allclose(writing.logits, before.logits, atol=SUMMED)
 
 
 def test_the_newest_row_is_the_last_row_of_a_recording(small_decoder: OwnModel) -> None:
@@ -101,17 +99,6 @@ def test_the_newest_row_is_the_last_row_of_a_recording(small_decoder: OwnModel) 
     attention = small_decoder.record("the cat sat on").attention[0]
     assert list(own_model.frame(small_decoder, "the cat sat on")[0].ids) == writing.ids
     np.testing.assert_allclose(writing.rows["attn"], attention.pattern[:, :, -1], atol=SUMMED)
-
-
-def test_back_is_as_if_the_token_had_never_been(handle: OwnModel) -> None:
-    writing, _ = started(handle)
-    before, ids, size = writing.logits.copy(), list(writing.ids), writing.stored.nbytes
-    writing.add(9)
-    writing.add(11)
-    writing.back()
-    writing.back()
-    assert writing.ids == ids and writing.stored.nbytes == size
-    np.testing.assert_allclose(writing.logits, before, atol=SUMMED)
 
 
 def test_temperature_top_k_and_top_p_do_what_they_say() -> None:

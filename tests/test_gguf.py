@@ -63,14 +63,10 @@ in_this_process = pytest.mark.usefixtures("here")
 @pytest.fixture(scope="module")
 def wide_llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A Llama whose rows are whole blocks of every type, which no test changes."""
-    folder, tokenizer = tmp_path_factory.mktemp("llama"), tiny.gpt2_bytes()
     sizes = {"hidden_size": 256, "intermediate_size": 256, "num_hidden_layers": 1}
-    more = {"vocab_size": len(tokenizer), "tie_word_embeddings": True, **sizes}
+    more = {"vocab_size": len(tiny.gpt2_bytes()), "tie_word_embeddings": True, **sizes}
     torch.manual_seed(3)
-    config = transformers.LlamaConfig(**tiny.LLAMA | more)
-    tiny.stirred(transformers.LlamaForCausalLM(config)).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
+    return tiny.save(tmp_path_factory.mktemp("llama"), "LlamaForCausalLM", tiny.LLAMA | more)
 
 
 # ---- value for value -------------------------------------------------------------------------

@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tiny
-import transformers
 from app_harness import ROOT, TABS, aimed, go, panels_on, told
 from conftest import read_once
 from streamlit.testing.v1 import AppTest
@@ -51,14 +50,12 @@ def opened(page: str, **asked: str) -> AppTest:
 
 @pytest.mark.slow
 def test_a_translation_is_made_in_a_models_own_code_and_names_its_own_tokens(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
     """A BART whose encoder is deeper than its decoder: the page and its search."""
-    config = tiny.BART | {"encoder_layers": 3, "decoder_layers": 1}
-    kind = transformers.BartForConditionalGeneration
-    deep = (tiny.framed_bytes, lambda: kind(transformers.BartConfig(**config)))
-    monkeypatch.setitem(tiny.MODELS, "bart", deep)
-    name = f"hub:{tiny.build('bart', tmp_path)}"
+    deep = tiny.BART | {"encoder_layers": 3, "decoder_layers": 1}
+    kind = "BartForConditionalGeneration"
+    name = f"hub:{tiny.save(tmp_path, kind, deep, tiny.framed_bytes)}"
     there(name)
     app = opened("translation", model=name, text=TEXT, beams="3", target="the dog <b>ran")
     assert not app.exception and not app.error and app.session_state.model == name

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 import tiny
 import torch
-import transformers
 from in_own_code import PROJECTIONS, SECOND, TEXT, oracle, recorded
 from tolerances import PASSED, STORED, SUMMED
 
@@ -238,11 +237,8 @@ def test_words_are_read_off_the_stream_that_says_them(tiny_loaded: Callable) -> 
 
 
 def test_a_model_saved_without_its_readout_says_no_words(tmp_path: Path) -> None:
-    tiny.stirred(transformers.BertModel(transformers.BertConfig(**tiny.BERT))).save_pretrained(
-        tmp_path
-    )
-    tiny.wordpiece().save_pretrained(tmp_path)
-    handle = load(str(tmp_path), name="bare")
+    folder = tiny.save(tmp_path, "BertModel", tiny.BERT, tiny.wordpiece)
+    handle = load(str(folder), name="bare")
     assert hf_source.capabilities(handle).logits == ""
     with pytest.raises(ValueError, match="has no readout over the vocabulary"):
         hf_source.logits(handle, recorded(handle), "encoder", 0)

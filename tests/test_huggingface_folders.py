@@ -123,10 +123,7 @@ def test_a_model_whose_attention_is_not_shown_whole_is_refused(
 ) -> None:
     """One with attention in some layers only, and one whose rows do not sum to 1."""
     settings = {**tiny.LLAMA, **tiny.ENDS, "pad_token_id": 0, **more}
-    del settings["initializer_range"]
-    made = getattr(transformers, f"{family}Config")(**settings)
-    getattr(transformers, f"{family}ForCausalLM")(made).save_pretrained(tmp_path)
-    tiny.gpt2_bytes().save_pretrained(tmp_path)
+    tiny.save(tmp_path, f"{family}ForCausalLM", settings)
     with pytest.raises(model_files.NotLoaded, match=words):
         load(str(tmp_path))
 
@@ -167,10 +164,7 @@ PEGASUS = {**tiny.TWO, "pad_token_id": 0, "eos_token_id": 2, "decoder_start_toke
 def test_families_that_nobody_named_are_followed_as_far_as_they_go(
     kind: str, settings: dict, positions: str, entrance: str, tmp_path: Path
 ) -> None:
-    made = getattr(transformers, kind)
-    tiny.stirred(made(made.config_class(**settings))).save_pretrained(tmp_path)
-    tiny.gpt2_bytes().save_pretrained(tmp_path)
-    handle = load(str(tmp_path))
+    handle = load(str(tiny.save(tmp_path, kind, settings)))
     recording = recorded(handle)
     _, true = oracle(tmp_path, recording)
     patterns = true["attentions" if handle.start is None else "encoder_attentions"]

@@ -65,12 +65,6 @@ def test_stacked_layers_give_the_outputs_of_each(
         assert not stacked.is_ready()
 
 
-def test_few_numbers_of_rows_are_met():
-    """A text of any length, up to the longest, is one of 20 sizes."""
-    lengths = {len(linear.pad_rows(torch.zeros(n, 2))) for n in range(1, 257)}
-    assert len(lengths) == 20 and max(lengths) == 256
-
-
 @needs_onednn
 @pytest.mark.parametrize("shape", ({}, {"n_key_head": 2}, {"bias_qkv": False, "bias_ffn": False}))
 def test_a_pass_is_the_same_with_and_without(shape, monkeypatch):

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 import tiny
 import torch
-import transformers
 from app_harness import panels_on
 from test_hf_models_on_pages import opened, there
 
@@ -58,28 +57,21 @@ REFUSED: dict[str, tuple[str, dict, str]] = {
 }
 
 
-def built(name: str, settings: dict) -> object:
-    """A model of transformers with these settings."""
-    kind = getattr(transformers, name)
-    return kind(kind.config_class(**settings))
-
-
 def classifier(folder: Path, kind: str = "Bert") -> Path:
     """A tiny classifier with three classes, saved as fine-tuning saves it."""
     torch.manual_seed(5)
     settings = {"Bert": tiny.BERT, "GPT2": {**tiny.GPT2, "pad_token_id": 0}}[kind]
-    model = built(f"{kind}ForSequenceClassification", settings | {"num_labels": 3})
-    tiny.stirred(model).save_pretrained(folder)
-    (tiny.wordpiece if kind == "Bert" else tiny.gpt2_bytes)().save_pretrained(folder)
-    return folder
+    words = tiny.wordpiece if kind == "Bert" else tiny.gpt2_bytes
+    return tiny.save(
+        folder, f"{kind}ForSequenceClassification", {**settings, "num_labels": 3}, words
+    )
 
 
 @pytest.mark.parametrize("kind", REFUSED)
 def test_a_model_that_does_not_run_is_refused_for_its_own_reason(kind: str, tmp_path: Path) -> None:
     name, settings, reason = REFUSED[kind]
     torch.manual_seed(1)
-    tiny.stirred(built(name, settings)).save_pretrained(tmp_path)
-    tiny.wordpiece().save_pretrained(tmp_path)
+    tiny.save(tmp_path, name, settings, tiny.wordpiece)
     with pytest.raises(model_files.NotLoaded, match=reason) as refused:
         load(str(tmp_path), name="it")
     assert "bare text" not in str(refused.value) and str(refused.value).endswith(".")

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import tiny
 import torch
-import transformers
 from conftest import read_once
 
 from explorer.analysis import anatomy, consistency
@@ -35,12 +34,9 @@ def inverse(tmp_path_factory: pytest.TempPathFactory) -> Recording:
 @pytest.fixture(scope="module")
 def granite(tmp_path_factory: pytest.TempPathFactory) -> Recording:
     """A Granite, whose configuration names the factor."""
-    folder = tmp_path_factory.mktemp("granite")
     torch.manual_seed(7)
-    model = transformers.GraniteForCausalLM(transformers.GraniteConfig(**GRANITE))
-    tiny.stirred(model).save_pretrained(folder)
-    tiny.llama_pieces().save_pretrained(folder)
-    return registry.load(f"hub:{folder}").record(TEXT)
+    made = tmp_path_factory.mktemp("granite"), "GraniteForCausalLM", GRANITE, tiny.llama_pieces
+    return registry.load(f"hub:{tiny.save(*made)}").record(TEXT)
 
 
 def scores_check(recording: Recording) -> consistency.Check:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-import torch
 from conftest import needs_smollm2, read_once
 from tolerances import PASSED
 
@@ -82,14 +81,6 @@ def test_the_largest_values_are_the_beginning_of_a_stable_sort() -> None:
         for n in (1, 10, 499, 500, 900):
             wanted = np.argsort(-values, kind="stable")[:n]
             assert np.array_equal(largest(values, n), wanted)
-
-
-def test_continuations_share_the_text_before_them() -> None:
-    writing = read_once("decoder").generate("My sister")
-    shared, copied = writing.stored.shared(3), writing.stored.rows([0] * 3)
-    for name, pair in writing.stored.entries.items():
-        for one, of_all, copy in zip(pair, shared.entries[name], copied.entries[name]):
-            assert of_all.data_ptr() == one.data_ptr() and torch.equal(of_all, copy)
 
 
 def test_what_was_written_already_stands_before_the_next_word() -> None:

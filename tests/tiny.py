@@ -279,100 +279,41 @@ def qwen_bytes() -> transformers.Qwen2Tokenizer:
     return transformers.Qwen2Tokenizer(trained["vocab"], merges)
 
 
-MODELS: dict[str, tuple[Callable, Callable]] = {
-    "bert": (wordpiece, lambda: transformers.BertForMaskedLM(transformers.BertConfig(**BERT))),
-    "distilbert": (
-        wordpiece,
-        lambda: transformers.DistilBertForMaskedLM(transformers.DistilBertConfig(**DISTIL)),
-    ),
-    "roberta": (
-        framed_bytes,
-        lambda: transformers.RobertaForMaskedLM(transformers.RobertaConfig(**PADDED)),
-    ),
-    "electra": (
-        wordpiece,
-        lambda: transformers.ElectraForMaskedLM(
-            transformers.ElectraConfig(**BERT, embedding_size=32)
-        ),
-    ),
-    "albert": (
-        wordpiece,
-        lambda: transformers.AlbertForMaskedLM(
-            transformers.AlbertConfig(**BERT, embedding_size=16)
-        ),
-    ),
-    "mpnet": (
-        framed_bytes,
-        lambda: transformers.MPNetForMaskedLM(transformers.MPNetConfig(**PADDED)),
-    ),
-    "deberta-v2": (
-        wordpiece,
-        lambda: transformers.DebertaV2ForMaskedLM(transformers.DebertaV2Config(**BERT, **DEBERTA)),
-    ),
-    "gpt2": (
-        gpt2_bytes,
-        lambda: transformers.GPT2LMHeadModel(transformers.GPT2Config(**GPT2, **ENDS)),
-    ),
-    "opt": (
-        gpt2_bytes,
-        lambda: transformers.OPTForCausalLM(transformers.OPTConfig(**OPT, **ENDS, pad_token_id=1)),
-    ),
-    "gpt_neox": (
-        gpt2_bytes,
-        lambda: transformers.GPTNeoXForCausalLM(
-            transformers.GPTNeoXConfig(**BERT, **ENDS, use_parallel_residual=True, rotary_pct=0.25)
-        ),
-    ),
-    "bloom": (
-        gpt2_bytes,
-        lambda: transformers.BloomForCausalLM(
-            transformers.BloomConfig(
-                **WIDE, **ENDS, pad_token_id=0, hidden_size=32, n_layer=2, n_head=4
-            )
-        ),
-    ),
-    "llama": (
-        llama_pieces,
-        lambda: transformers.LlamaForCausalLM(transformers.LlamaConfig(**LLAMA, **SPECIALS)),
-    ),
-    "qwen2": (
-        qwen_bytes,
-        lambda: transformers.Qwen2ForCausalLM(transformers.Qwen2Config(**LLAMA, **ENDS)),
-    ),
+NEOX = {**BERT, **ENDS, "use_parallel_residual": True, "rotary_pct": 0.25}
+BLOOM = {**WIDE, **ENDS, "pad_token_id": 0, "hidden_size": 32, "n_layer": 2, "n_head": 4}
+GEMMA = {
+    **LLAMA,
+    "num_key_value_heads": 1,
+    "head_dim": 10,
+    "pad_token_id": 0,
+    "eos_token_id": 1,
+    "bos_token_id": 2,
+}
+# The tokenizer, the class and the configuration of each family.
+MODELS: dict[str, tuple[Callable, str, dict]] = {
+    "bert": (wordpiece, "BertForMaskedLM", BERT),
+    "distilbert": (wordpiece, "DistilBertForMaskedLM", DISTIL),
+    "roberta": (framed_bytes, "RobertaForMaskedLM", PADDED),
+    "electra": (wordpiece, "ElectraForMaskedLM", {**BERT, "embedding_size": 32}),
+    "albert": (wordpiece, "AlbertForMaskedLM", {**BERT, "embedding_size": 16}),
+    "mpnet": (framed_bytes, "MPNetForMaskedLM", PADDED),
+    "deberta-v2": (wordpiece, "DebertaV2ForMaskedLM", {**BERT, **DEBERTA}),
+    "gpt2": (gpt2_bytes, "GPT2LMHeadModel", {**GPT2, **ENDS}),
+    "opt": (gpt2_bytes, "OPTForCausalLM", {**OPT, **ENDS, "pad_token_id": 1}),
+    "gpt_neox": (gpt2_bytes, "GPTNeoXForCausalLM", NEOX),
+    "bloom": (gpt2_bytes, "BloomForCausalLM", BLOOM),
+    "llama": (llama_pieces, "LlamaForCausalLM", {**LLAMA, **SPECIALS}),
+    "qwen2": (qwen_bytes, "Qwen2ForCausalLM", {**LLAMA, **ENDS}),
     "mistral": (
         llama_pieces,
-        lambda: transformers.MistralForCausalLM(
-            transformers.MistralConfig(**LLAMA, **SPECIALS, sliding_window=4096)
-        ),
+        "MistralForCausalLM",
+        {**LLAMA, **SPECIALS, "sliding_window": 4096},
     ),
-    "qwen3": (
-        qwen_bytes,
-        lambda: transformers.Qwen3ForCausalLM(
-            transformers.Qwen3Config(**LLAMA, **ENDS, head_dim=12)
-        ),
-    ),
-    "gemma": (
-        gemma_pieces,
-        lambda: transformers.GemmaForCausalLM(
-            transformers.GemmaConfig(
-                **LLAMA | {"num_key_value_heads": 1},
-                **{"pad_token_id": 0, "eos_token_id": 1, "bos_token_id": 2},
-                head_dim=10,
-            )
-        ),
-    ),
-    "t5": (
-        sentencepiece,
-        lambda: transformers.T5ForConditionalGeneration(transformers.T5Config(**T5)),
-    ),
-    "bart": (
-        framed_bytes,
-        lambda: transformers.BartForConditionalGeneration(transformers.BartConfig(**BART)),
-    ),
-    "marian": (
-        sentencepiece,
-        lambda: transformers.MarianMTModel(transformers.MarianConfig(**MARIAN)),
-    ),
+    "qwen3": (qwen_bytes, "Qwen3ForCausalLM", {**LLAMA, **ENDS, "head_dim": 12}),
+    "gemma": (gemma_pieces, "GemmaForCausalLM", GEMMA),
+    "t5": (sentencepiece, "T5ForConditionalGeneration", T5),
+    "bart": (framed_bytes, "BartForConditionalGeneration", BART),
+    "marian": (sentencepiece, "MarianMTModel", MARIAN),
 }
 
 
@@ -388,13 +329,24 @@ def stirred(model: torch.nn.Module) -> torch.nn.Module:
     return model.eval()
 
 
-def build(model_type: str, folder: Path) -> Path:
-    """A tiny model of a family in a folder: config.json, model.safetensors, tokenizer.json."""
-    tokenizer, model = MODELS[model_type]
-    torch.manual_seed(len(model_type))
-    stirred(model()).save_pretrained(folder)
+def random_model(kind: str, settings: dict) -> torch.nn.Module:
+    """A random model of a class of transformers."""
+    made = getattr(transformers, kind)
+    return stirred(made(made.config_class(**settings)))
+
+
+def save(folder: Path, kind: str, settings: dict, tokenizer: Callable = gpt2_bytes) -> Path:
+    """A random model in a folder: config.json, model.safetensors, tokenizer.json."""
+    random_model(kind, settings).save_pretrained(folder)
     tokenizer().save_pretrained(folder)
     return folder
+
+
+def build(model_type: str, folder: Path) -> Path:
+    """A tiny model of a family in a folder."""
+    tokenizer, kind, settings = MODELS[model_type]
+    torch.manual_seed(len(model_type))
+    return save(folder, kind, settings, tokenizer)
 
 
 def change(folder: Path, **settings: object) -> None:
