@@ -23,30 +23,23 @@ def handle(request: pytest.FixtureRequest) -> OwnModel:
     return request.getfixturevalue(request.param)
 
 
-def test_neurons_and_bias_are_the_ffns_part_of_the_logit(handle: OwnModel) -> None:
-    asked = 7, 31
-    recording = own_model.record(handle, TEXT)
-    stream, token = recording.streams[-1], 2
-    taken = handle.attribute(recording, stream.name, token, *asked)
-    parts = {part.layer: part.value for part in taken.parts if part.kind == "ffn"}
-    for layer in range(handle.card.n_layer):
-        found = handle.neurons(recording, stream.name, layer, token, *asked)
-        assert found.part == pytest.approx(parts[layer], abs=DOUBLE_LONG)
-        assert found.adds.sum() + found.bias == pytest.approx(parts[layer], abs=PASSED)
-        assert np.all(np.diff(np.abs(found.adds[found.strongest])) <= 0)
-        np.testing.assert_array_equal(found.fires[:, token], found.activation[found.strongest])
-
-
 def test_each_neuron_adds_its_activation_times_the_gradient_with_every_sigma_held(
     handle: OwnModel,
 ) -> None:
     """Automatic differentiation of the rest of the way, written out: the stream after the FFN,
-    through each LayerNorm with a detached sigma, with what later parts wrote held."""
+    through each LayerNorm with a detached sigma, with what later parts wrote held. With the bias
+    they are the FFN's part of the logit."""
     recording = own_model.record(handle, TEXT)
     stream, token, word, layer = recording.streams[-1], 1, 11, 1
     model = handle.model
     layers = model.decoder if isinstance(model, EncoderDecoder) else model.layers
     found = handle.neurons(recording, stream.name, layer, token, word)
+    parts = handle.attribute(recording, stream.name, token, word).parts
+    (part,) = (each.value for each in parts if (each.kind, each.layer) == ("ffn", layer))
+    assert found.part == pytest.approx(part, abs=DOUBLE_LONG)
+    assert found.adds.sum() + found.bias == pytest.approx(part, abs=PASSED)
+    assert np.all(np.diff(np.abs(found.adds[found.strongest])) <= 0)
+    np.testing.assert_array_equal(found.fires[:, token], found.activation[found.strongest])
     hidden = torch.tensor(found.activation, requires_grad=True)
 
     def normed(norm: torch.nn.LayerNorm, x: torch.Tensor) -> torch.Tensor:

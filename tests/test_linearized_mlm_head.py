@@ -28,24 +28,6 @@ def berty(small_handle: OwnModel) -> OwnModel:
     return handle_of(sharpened(Encoder(config)), small_handle.tokenizer, "berty", "random", "fp32")
 
 
-@pytest.mark.parametrize("asked", [(9, None), (7, 31)])
-def test_the_parts_and_what_the_slope_leaves_make_the_logit(
-    berty: OwnModel, asked: tuple[int, int | None]
-) -> None:
-    recording = own_model.record(berty, TEXT)
-    logits = berty.logits(recording, "encoder", TOKEN)
-    expected = float(logits[asked[0]] - (0 if asked[1] is None else logits[asked[1]]))
-    taken = berty.attribute(recording, "encoder", TOKEN, *asked)
-    assert taken.logit == pytest.approx(expected, abs=PASSED)
-    assert sum(part.value for part in taken.parts) == pytest.approx(expected, abs=PASSED)
-    assert [part.kind for part in taken.parts].count("transform") == 1
-    assert berty.capabilities.no_parts == ""
-    parts = {part.layer: part.value for part in taken.parts if part.kind == "ffn"}
-    found = berty.neurons(recording, "encoder", 1, TOKEN, *asked)
-    assert found.part == pytest.approx(parts[1], abs=DOUBLE_LONG)
-    assert found.adds.sum() + found.bias == pytest.approx(parts[1], abs=PASSED)
-
-
 def test_a_part_is_the_gradient_with_sigma_held_and_the_share_is_measured_by_taking_parts_away(
     berty: OwnModel,
 ) -> None:
@@ -62,7 +44,15 @@ def test_a_part_is_the_gradient_with_sigma_held_and_the_share_is_measured_by_tak
     logit = ((after - after.mean()) / sigma * norm.weight.double() + norm.bias.double()) @ e
     (gradient,) = torch.autograd.grad(logit, x)
     taken = berty.attribute(recording, "encoder", TOKEN, word)
+    expected = float(berty.logits(recording, "encoder", TOKEN)[word])
+    assert taken.logit == pytest.approx(expected, abs=PASSED) and not berty.capabilities.no_parts
+    assert sum(part.value for part in taken.parts) == pytest.approx(expected, abs=PASSED)
+    assert [part.kind for part in taken.parts].count("transform") == 1
+    neurons = berty.neurons(recording, "encoder", 1, TOKEN, word)
     values = {(part.kind, part.layer, part.head): part.value for part in taken.parts}
+    (ffn,) = (part.value for part in taken.parts if (part.kind, part.layer) == ("ffn", 1))
+    assert neurons.part == pytest.approx(ffn, abs=DOUBLE_LONG)
+    assert neurons.adds.sum() + neurons.bias == pytest.approx(neurons.part, abs=PASSED)
     told = []
     for (kind, layer, head, _), vector in traced.items():
         told.append(float((vector @ gradient).detach()))

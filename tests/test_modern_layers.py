@@ -174,17 +174,15 @@ def test_a_shift_of_positions_is_the_one_of_the_models_own_code(
 def test_every_law_holds_and_every_readout_reads(handle: own_model.OwnModel) -> None:
     recording = handle.record(TEXT)
     stream, n = recording.streams[0], len(recording.streams[0].tokens)
-    found = consistency.checks(recording, handle.outputs(), {"decoder": handle.norms("decoder")})
-    assert all(check.checked and check.holds for check in found)
+    checks = consistency.checks(recording, handle.outputs(), {"decoder": handle.norms("decoder")})
+    assert all(check.checked and check.holds for check in checks)
     lens = handle.lens(recording, "decoder", 3)
     logits = handle.logits(recording, "decoder", n - 1)
     assert lens.kl[-1].max() < STORED and lens.top_ids[-1, -1, 0] == logits.argmax()
-    parts = handle.attribute(recording, "decoder", n - 1, 7, 11)
-    assert sum(part.value for part in parts.parts) == pytest.approx(
-        logits[7] - logits[11], abs=TOTAL
-    )
+    parts = handle.attribute(recording, "decoder", n - 1, 7, 11).parts
+    assert sum(part.value for part in parts) == pytest.approx(logits[7] - logits[11], abs=TOTAL)
     assert not any("norm" in site for site in handle.gradients(recording, "decoder", 2).sites)
-    of_ffn = {part.layer: part.value for part in parts.parts if part.kind == "ffn"}
+    of_ffn = {part.layer: part.value for part in parts if part.kind == "ffn"}
     slope = way_to_the_readout(handle, stream.at(f"{handle.card.n_layer - 1}.ffn.sum")[-1], 7, 11)
     for layer in range(handle.card.n_layer):
         units = ffn_activations(handle, recording, "decoder", layer, n - 1)
