@@ -38,6 +38,7 @@ def facts_of(panel: Panel, step: str) -> list[float]:
     return [float("-inf") if text == "−∞" else parse_number(text) for text in texts]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [TEXT, HOSTILE["empty"]])
 def test_each_step_shows_the_numbers_of_the_recording(text: str) -> None:
     run = Run("encoder", text)

@@ -48,6 +48,7 @@ def test_a_recording_of_other_weights_is_refused(encoder, recording: Recording) 
             read(encoder, recording.streams[0].resid)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [np.float64, np.float16])
 def test_vectors_of_one_s_own_are_read_in_any_precision(
     kind, encoder, recording: Recording

@@ -152,6 +152,7 @@ def test_a_pattern_opens_its_strongest_head_and_keeps_one_that_has_it() -> None:
     assert (app.session_state["selected layer"], app.session_state["selected head"]) == other[:2]
 
 
+@pytest.mark.slow
 def test_heads_that_an_edit_ablates_are_marked_in_their_own_attention() -> None:
     line = to_line((ZeroHead(1, 2), MeanHead(3, 0), UniformHead(0, 5)))
     app = clean(page_at("attention", edits=line))

@@ -58,6 +58,7 @@ def chatting() -> OwnModel:
     )
 
 
+@pytest.mark.slow
 @needs_smollm2
 def test_a_chat_has_the_tokens_of_transformers_own_template() -> None:
     handle = read_once(smollm2.NAME)
@@ -145,6 +146,7 @@ def test_parts_of_a_chat_are_its_question_its_role_names_and_its_template(
     assert begun == ["user", "assistant", "user"]
 
 
+@pytest.mark.slow
 @needs_node
 def test_every_panel_tells_the_template_from_the_text(chatting: OwnModel, tmp_path: Path) -> None:
     text = "user: What is France\nassistant: one word\nuser: the capital of user"

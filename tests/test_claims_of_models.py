@@ -256,6 +256,7 @@ def test_the_bound_lies_beyond_chance_and_both_figures_are_shown() -> None:
     }
 
 
+@pytest.mark.slow
 def test_what_cannot_fail_says_so_and_is_counted_apart() -> None:
     of = {kind: [each for each in claims.CLAIMS if each.kind == kind] for kind in verdicts.KINDS}
     built, random = of[CONSTRUCTION], of[RANDOM]

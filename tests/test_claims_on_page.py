@@ -81,6 +81,7 @@ def test_a_reader_chooses_a_claim_filters_and_goes_to_where_it_is_seen(
     assert choices["write"] == ["Norm"]
 
 
+@pytest.mark.slow
 def test_in_the_list_a_number_has_its_noun() -> None:
     run = Run("encoder", "The old dog saw a small bird.")
     panel = claim_panels.verdicts(run, "rows-sum,heads-differ")

@@ -173,6 +173,7 @@ def test_why_nothing_is_decided(
     assert finding.verdict == verdict and why in finding.why
 
 
+@pytest.mark.slow
 def test_less_than_a_claim_wants_is_enough_where_another_part_tells_it() -> None:
     assert undecided("rows-sum", closed(E())).verdict == HOLDS, "weights are there"
     for claim in claims.CLAIMS:

@@ -51,6 +51,7 @@ async def test_a_school_has_a_class_for_each_teacher_in_them(classes: ClassServi
         await line.close()
 
 
+@pytest.mark.slow
 @in_a_loop
 async def test_a_class_without_a_line_lapses(
     classes: ClassService, monkeypatch: pytest.MonkeyPatch

@@ -180,6 +180,7 @@ async def test_whoever_has_no_part_hears_and_counts_for_nothing(classes: ClassSe
     assert (await classes.store.room(made.code))[1] == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", ["its teacher", "the clock"])
 @in_a_loop
 async def test_an_ended_class_is_gone_with_all_of_it(classes: ClassService, by: str) -> None:

@@ -54,6 +54,7 @@ def test_a_thin_diagonal_survives_folding() -> None:
     assert fold > 1 and (np.diagonal(cells[0, 0]) == 255).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("layers", "heads", "n"), [(6, 8, 64), (12, 12, 88), (12, 12, 512)])
 def test_bytes_of_all_heads_stay_within_the_promise(layers: int, heads: int, n: int) -> None:
     cells, _, _ = codec.thumbnails(np.ones((layers, heads, n, n), dtype=np.float32) / n)

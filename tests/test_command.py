@@ -36,6 +36,7 @@ def test_a_recording_and_a_page_are_written(
     assert not said.out and "Loading encoder" in said.err and f"{html}: " in said.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("asked", "said"),
     [

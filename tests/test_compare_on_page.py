@@ -102,6 +102,7 @@ def test_texts_without_a_common_word_are_refused_and_sides_are_named() -> None:
     assert "“old”" in of_a.title and "without “old”" in of_b.title
 
 
+@pytest.mark.slow
 def test_both_models_predict_one_word_and_one_without_words_says_so() -> None:
     text = "The cat sat on the mat."
     encoder, decoder = read_once("encoder"), read_once("decoder")

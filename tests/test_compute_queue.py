@@ -333,6 +333,7 @@ def test_what_lies_on_the_shelf_is_no_reason_to_collect() -> None:
     assert made.returncode == 0, made.stderr
 
 
+@pytest.mark.slow
 def test_what_was_frozen_is_collected_when_all_is() -> None:
     class Visit:
         pass

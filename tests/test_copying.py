@@ -84,6 +84,7 @@ def test_an_unknown_word_stands_once_and_as_it_is_in_the_output(
     assert len(kept) >= 0.9 * words, set(kept)
 
 
+@pytest.mark.slow
 def test_other_sentences_are_translated_as_without_copying(handle: own_model.OwnModel) -> None:
     texts = [text for text in SENTENCES if text.isascii() and not unknown(handle, text)]
     assert len(texts) > 30
@@ -136,6 +137,7 @@ def test_a_drawn_translation_copies_too_and_keeps_other_probabilities(
     assert np.allclose(np.array(drawn.logprobs)[~copied], own_logprobs[~copied], atol=SUMMED)
 
 
+@pytest.mark.slow
 def test_it_is_said_which_words_were_copied() -> None:
     app = page_at("translation", model="translator", text="I met Xavier in Ouagadougou.")
     assert not app.exception

@@ -242,6 +242,8 @@ def test_a_patch_of_one_token_and_of_one_head(handle: own_model.OwnModel) -> Non
     np.testing.assert_allclose(w_o @ inside, moved.T, atol=PASSED)
 
 
+@pytest.mark.parity
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["small_handle", "small_translator", "small_gpt2"])
 def test_a_sweep_is_one_record_after_the_other(kind: str, request: pytest.FixtureRequest) -> None:
     handle: own_model.OwnModel = request.getfixturevalue(kind)

@@ -154,6 +154,7 @@ def test_the_smallest_and_largest_divisors_are_divided_by_or_overflow_by_name(
         assert np.ptp(rows) < PASSED if divisor > 1 else (rows.max(-1) == 1).all()
 
 
+@pytest.mark.slow
 def test_two_people_with_different_edits_get_their_own_pictures(
     small_handle: own_model.OwnModel,
 ) -> None:

@@ -39,6 +39,7 @@ def test_the_library_panics_on_that_text(folder: Path) -> None:
     assert not isinstance(panic.value, Exception) and type(panic.value).__name__ == encoding.PANIC
 
 
+@pytest.mark.slow
 @WAYS
 def test_a_panic_is_an_error_like_any_other(way: str, folder: Path) -> None:
     handle = registry.load(f"{way}{folder}")

@@ -112,6 +112,7 @@ def test_every_card_has_what_people_should_know() -> None:
         assert json.dumps(card, allow_nan=False)
 
 
+@pytest.mark.slow
 def test_real_text_is_not_measured_without_corpora() -> None:
     with pytest.raises(ValueError, match="say with --data where the corpora lie"):
         evaluate.evaluate("translator", None)

@@ -19,6 +19,7 @@ MODELS += [name for name in (registry.MINILM, "smollm2") if name in registry.nam
 TOKEN = 9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
 def test_the_units_add_up_to_the_update(model: str) -> None:
     run = Run(model, TEXT)

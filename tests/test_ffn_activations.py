@@ -74,6 +74,7 @@ def test_each_neuron_adds_its_activation_times_the_gradient_with_every_sigma_hel
     )
 
 
+@pytest.mark.slow
 def test_what_a_neuron_says_of_other_words_is_what_it_adds_to_each(
     small_decoder: OwnModel,
 ) -> None:

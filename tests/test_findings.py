@@ -106,6 +106,7 @@ def test_random_weights_show_hardly_a_link(name: str, how: str, recordings: int)
     assert told <= 1
 
 
+@pytest.mark.slow
 def test_the_trained_models_are_told_from_random_ones() -> None:
     for name in ("encoder", "decoder", "translator", "minilm", "induction", "copy"):
         handle = read_once(name)
@@ -135,6 +136,7 @@ def test_a_fit_is_the_exact_mean_and_deviation_over_all_pairings(encoder) -> Non
     assert found == pytest.approx(wanted, abs=TOTAL)
 
 
+@pytest.mark.slow
 def test_where_only_the_pattern_is_known_links_are_told_of_trained_heads(encoder) -> None:
     def closed(recording):
         one = recording.attention[0]
@@ -151,6 +153,7 @@ def test_where_only_the_pattern_is_known_links_are_told_of_trained_heads(encoder
     assert told <= 1  # of thirty
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["encoder", "decoder", "minilm"])
 def test_links_are_what_the_pattern_says(name: str) -> None:
     handle = read_once(name)

@@ -203,6 +203,8 @@ def test_beams_with_stored_keys_have_the_probabilities_of_full_passes(
         assert [token for token in held[0].ids if token != tokenizer.eos] == list(said)
 
 
+@pytest.mark.parity
+@pytest.mark.slow
 def test_a_drawn_answer_follows_its_seed_and_keeps_the_models_probabilities(
     small_translator: OwnModel,
 ) -> None:

@@ -130,6 +130,7 @@ def test_the_newest_tokens_weights_and_the_cache_are_those_of_a_full_pass() -> N
     assert tokens["id"] == ids[-3:] and tokens["rank"] == [1, 1, 1]
 
 
+@pytest.mark.slow
 def test_what_cannot_be_generated_is_refused_in_a_sentence() -> None:
     run = Run("decoder", PROMPT)
     for make, reason in (

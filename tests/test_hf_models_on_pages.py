@@ -180,6 +180,7 @@ def test_a_link_alone_fetches_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "Fetch it" in [button.label for button in app.button]
 
 
+@pytest.mark.slow
 def test_what_a_link_asks_for_waits_for_its_model(tiny_folder: Callable[[str], Path]) -> None:
     """The decoder's own words, the layer and the token are of the model that the reader is asked
     about, and come with it; with another text they mean nothing."""

@@ -223,6 +223,7 @@ def test_no_circles() -> None:
         visit(module, ())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["explorer.state.cache", "headlight", "models.registry"])
 def test_what_every_rerun_imports_is_light(module: str) -> None:
     heavy = {"torch", "transformers", "tokenizers", "ray", "redis"}
@@ -363,6 +364,7 @@ def test_a_module_is_called_by_its_own_name() -> None:
                     assert alias.asname in wanted, f"{module_of(path)}: {ast.unparse(node)}"
 
 
+@pytest.mark.slow
 def test_every_tolerance_of_the_suite_says_why_it_is_that() -> None:
     """It is made of the named bounds of tests/tolerances.py, or a comment stands at it."""
     asked = 0

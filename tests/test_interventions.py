@@ -181,6 +181,7 @@ def test_effects_are_0_for_the_run_itself_and_1_for_the_donor_s() -> None:
     assert interventions.strongest_cell(flat, read_row=0) == (1, 1)
 
 
+@pytest.mark.slow
 def test_models_trained_without_a_part_stand_beside_the_full_one() -> None:
     curve = [[1, 2.0], [2, 1.0]]
     cards = {

@@ -102,6 +102,7 @@ def test_golden_files_are_what_wire_writes() -> None:
         assert json.loads((GOLDEN_FILES / f"{name}.json").read_text("utf-8")) == says, name
 
 
+@pytest.mark.slow
 @needs_node
 def test_units_of_the_browser_code(tmp_path: Path) -> None:
     env = {**os.environ, "MODULES": str(served(tmp_path))}

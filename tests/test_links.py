@@ -6,10 +6,11 @@ from __future__ import annotations
 from urllib.parse import urlencode
 
 import pytest
-from driver import Visitor
+from driver import MARKS, Visitor
 
 from models.edits import PatchHead, to_line
 
+pytestmark = MARKS
 SITES = "https://evil.example/login www.evil.example thief@evil.example"
 BAIT = f"Sign in at {SITES} <img src=x onerror=\"document.title='owned'\"> <b>now</b>"
 MODEL = f"Your session expired, sign in at {SITES}"
@@ -55,4 +56,5 @@ def test_no_words_from_outside_lead_out_of_the_app_or_run(
     visitor.until(SAYS, says)
     visitor.at_rest()
     assert visitor.page.evaluate(LEAVING) == []
-    assert visitor.page.title().endswith("Headlight") and visitor.page.locator("b").count() == 0
+    assert visitor.page.title().endswith("Headlight")
+    assert "now" not in visitor.page.locator("b").all_inner_texts(), "words that stand out are own"

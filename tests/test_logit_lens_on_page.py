@@ -90,6 +90,7 @@ def test_every_arrangement_is_read_and_said_as_it_is(
     assert ends == pytest.approx(total.values[0], abs=TOTAL)
 
 
+@pytest.mark.slow
 def test_a_decoders_head_is_called_in_the_words_of_the_attention_page() -> None:
     """A broad head of a decoder looks at the tokens so far, as the Attention page has it."""
     text = "She opened the door and looked at the old"

@@ -82,6 +82,7 @@ def test_what_the_kernel_made_is_drawn_in_the_notebook(
         assert shown.get_by_text(said).count(), said
 
 
+@pytest.mark.slow
 def test_a_view_of_a_recording_says_its_edits_and_its_choices() -> None:
     recording = headlight.record("encoder", "the cat sat on the mat", ZeroHead(0, 1))
     shown = headlight.page(recording, layer=0, head=1)

@@ -473,6 +473,7 @@ def test_a_prediction_is_the_softmax_of_a_full_pass(model: str, hidden: tuple[in
 # ---- the logit lens ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
 def test_the_lens_is_the_models_readout_at_every_site(model: str) -> None:
     run = Run(model, TEXT, (edits.HideToken(2),) if model == "encoder" else ())
@@ -523,6 +524,7 @@ def test_the_lens_says_what_is_predicted_and_how_likely_the_actual_word_is() -> 
         every()["logit_lens.lens"](Run("minilm", TEXT))
 
 
+@pytest.mark.slow
 def test_a_long_lens_stays_light() -> None:
     text = ("the cat saw a dog near the old house and " * 60).strip()
     panel = every()["logit_lens.lens"](Run("decoder", text))

@@ -21,6 +21,7 @@ OTHERS = sorted(
 )
 
 
+@pytest.mark.slow
 def test_every_file_keeps_to_the_grammar_of_3_11() -> None:
     for path in (*SOURCES, ROOT / "setup.py"):
         ast.parse(path.read_text("utf-8"), str(path), feature_version=(3, 11))
@@ -151,6 +152,7 @@ print(run.problem or len(run.weights))
     assert run.stdout.split() == ["ours:", "ours:", "1"]
 
 
+@pytest.mark.slow
 def test_nothing_that_only_some_systems_have_is_imported_unguarded() -> None:
     """Not at a file's top level, where an import that fails keeps the file out."""
     partial = re.compile(r"resource|fcntl|pwd|grp|termios|pty|syslog|winreg|msvcrt")

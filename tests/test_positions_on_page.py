@@ -126,6 +126,7 @@ def number(text: str) -> float:
     return float(text.replace("−", "-"))
 
 
+@pytest.mark.slow
 def test_a_learned_table_is_shown_as_it_is_and_no_law_is_claimed_for_it() -> None:
     run = Run("minilm", "Apples fall.")
     table = read_once("minilm").model.embedding.position.detach().numpy()

@@ -184,6 +184,7 @@ def test_minilm_in_our_classes_is_minilm() -> None:
     )
 
 
+@pytest.mark.slow
 def test_minilm_of_other_files_than_the_tested_ones_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

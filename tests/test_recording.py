@@ -89,6 +89,7 @@ def test_a_file_of_version_0_4_opens_and_holds_what_the_model_does_today() -> No
     np.testing.assert_allclose(today.streams[0].resid, kept.streams[0].resid, atol=PASSED, rtol=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_any_text_is_read_and_answered_and_survives_its_file(
     text: str, handle: own_model.OwnModel

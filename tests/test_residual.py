@@ -236,6 +236,8 @@ def test_layernorms_in_front_of_the_sublayers_recompute_too(small_gpt2: OwnModel
     assert {each.site for each in sites} == set(norms)
 
 
+@pytest.mark.parity
+@pytest.mark.slow
 def test_decay_is_the_same_each_time_starts_alike_and_is_causal() -> None:
     ids = [5, 9, 5, 7, 11, 3, 2, 8]
     first, *_, last = gradients.decay(ids, 2, steps=20)

@@ -59,6 +59,7 @@ def test_a_models_own_widths_are_its_heads_side_by_side() -> None:
 # ---- a deep stack ------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_gradient_of_the_stack_agrees_with_small_steps() -> None:
     """Three layers with residuals, by differences: the same stack, the same output."""
     vectors = np.random.default_rng(0).standard_normal((5, 48))
@@ -89,6 +90,7 @@ def test_a_gradient_of_the_stack_agrees_with_small_steps() -> None:
     assert depth(vectors, layers=3).norm[0, 0] == pytest.approx(np.median(shares))
 
 
+@pytest.mark.slow
 def test_without_residuals_the_gradient_vanishes_and_with_them_it_does_not() -> None:
     found = registry.depth(read_once("encoder").record(TEXT).streams[0].resid[0])
     left = {way: norm[0] / norm[-1] for way, norm in zip(found.ways, found.norm)}

@@ -56,6 +56,7 @@ def test_every_system_of_the_notes_is_named_by_a_step_and_each_way_is_ten_minute
         assert all(len(step.title) <= 60 for step in way)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
 def test_every_step_shows_its_number_on_its_picture(model: str) -> None:
     app = opened(model=model)
@@ -73,6 +74,7 @@ def test_every_step_shows_its_number_on_its_picture(model: str) -> None:
 AWKWARD = ("empty", "one word", "emoji", "right to left", "script", "repeated", "10,000 characters")
 
 
+@pytest.mark.slow
 def test_every_step_opens_with_awkward_texts() -> None:
     app = opened(model="translator")
     for step, name in zip(tour_text.way("encoder-decoder"), cycle(AWKWARD)):

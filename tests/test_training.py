@@ -296,6 +296,7 @@ def test_a_batch_of_pairs_is_offset_by_one_and_holds_every_pair_once() -> None:
     assert sorted(rows) == [(n, n + 2) for n in range(1, 25)]
 
 
+@pytest.mark.slow
 def test_the_same_translation_whether_alone_or_among_others(small_translator: OwnModel) -> None:
     model, tokenizer = small_translator.model, small_translator.tokenizer
     sources = tokenizer.ids(["the cat", "the dog ran to the mat and sat on the cat", "a"])

@@ -39,6 +39,7 @@ def test_corpora_are_cleaned_split_and_free_of_presets(data: Path) -> None:
     assert learned.paragraphs[0] == begin
 
 
+@pytest.mark.slow
 def test_more_books_bring_neither_doubles_nor_what_is_held_out(data: Path) -> None:
     library = corpus.read_library(data)
     assert any("villages" in text for text in library.books)
@@ -51,6 +52,7 @@ def test_more_books_bring_neither_doubles_nor_what_is_held_out(data: Path) -> No
     assert held and not any(held & corpus.word_runs(text) for text in library.books)
 
 
+@pytest.mark.slow
 def test_hand_made_sentences_are_kept_out_of_all_training(data: Path) -> None:
     texts = heldout_sentences.TEXTS
     assert len(heldout_sentences.PRONOUNS) == len(heldout_sentences.TO_TRANSLATE) == 60
@@ -133,6 +135,7 @@ def near(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
     )
 
 
+@pytest.mark.slow
 def test_a_split_of_many_sentences_holds_a_share_out_with_nothing_near_in_training(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -153,6 +156,7 @@ def test_names_numbers_and_short_forms_do_not_tell_sentences_apart() -> None:
     )
 
 
+@pytest.mark.slow
 def test_pairs_are_divided_cleaned_and_named_alike(data: Path) -> None:
     rows = [
         f"Tom bought {i} {thing} in the old town.\tTom a acheté {i} {thing} dans la vieille ville."

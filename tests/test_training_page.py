@@ -119,6 +119,7 @@ def test_the_last_checkpoint_is_the_model_itself_and_each_step_shows_its_own_wei
     assert line.y[at] == pytest.approx(score, abs=SUMMED)
 
 
+@pytest.mark.slow
 def test_no_head_of_layer_0_is_an_induction_head() -> None:
     panel = training.checkpoints(Run("induction", TWICE), layer=0, head=1, pattern="induction")
     assert panel.finding.startswith("L0 H1 is in layer 0") and "cannot be" in panel.finding
@@ -136,6 +137,7 @@ def test_a_text_without_a_pattern_says_so_unless_a_head_was_asked_for() -> None:
     assert "is not a head that attends to its own token" in asked
 
 
+@pytest.mark.slow
 def test_a_pair_of_trainings_is_compared_at_the_same_steps() -> None:
     panel = training.pair(Run("twin-post", TWICE), "twin-pre")
     charts, steps = panel.figures

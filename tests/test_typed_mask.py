@@ -78,6 +78,7 @@ def test_both_ways_of_running_a_folder_read_it_alike(tiny_folder: Callable) -> N
             np.testing.assert_array_equal(one.spans, other.spans)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["encoder", "minilm", "hub:minilm", "decoder", "translator"])
 def test_no_other_special_token_can_be_typed(model: str) -> None:
     if "minilm" in model and "minilm" not in registry.names():

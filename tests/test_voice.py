@@ -133,6 +133,7 @@ def test_no_template_is_longer_than_a_breath_or_has_a_private_word() -> None:
     assert not [(place, said) for place, said in parts if len(said.split()) > MOST_WORDS]
 
 
+@pytest.mark.slow
 def test_no_sentence_in_python_has_a_private_word() -> None:
     every = [each for file in files() for each in constants(file)]
     assert len(every) > 1000
