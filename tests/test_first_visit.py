@@ -74,20 +74,6 @@ def test_a_newcomer_retypes_a_word_and_reads_lines_beside_the_matrix(visitor: Vi
     tour.wait_for(state="detached")  # the reader has a text of their own
 
 
-def test_any_text_opens_on_something(visitor: Visitor) -> None:
-    page = visitor.open().page
-    for text in ("Der Hund bellt, weil er die Katze sah.", "मुझे पिज़्ज़ा खाना बहुत पसंद है।", ""):
-        visitor.paste(text)
-        told = found(text)
-        assert page.locator(".cell[aria-pressed=true]").count() == 1, text
-        if told:
-            visitor.until("() => document.querySelector('h1')?.innerText.length > 0", None)
-            # Of a crowd the most alone stands there.
-            assert statement(told[0], str).startswith(page.locator("h1").inner_text()), text
-        else:
-            assert page.locator("h1").count() == 0, text
-
-
 def test_every_page_comes_with_words_its_style_and_the_rule_for_its_history(server: str) -> None:
     for path in ("/", "/predict"):
         for coding in ("gzip", "identity"):

@@ -10,6 +10,7 @@ from javascript import arrived
 from streamlit.testing.v1 import AppTest
 from tolerances import PASSED
 
+from explorer.analysis import findings
 from explorer.components import codec
 from explorer.layout import current_recording
 from explorer.panels import attention as attention_panels
@@ -66,6 +67,8 @@ def test_any_text_is_drawn(text: str) -> None:
     shown, unknown = arrived(fine, (len(one["rows"]), len(one["columns"])))
     weights = recording.attention[0].pattern[tuple(one["at"])]
     assert (np.abs(shown - weights) <= unknown + 1e-4).all()
+    found = findings.select_findings(findings.findings(recording))
+    assert bool(app.title) == bool(found), "it opens on what is found"
     assert ("There is no text yet" in told(app, "info")) == (not text)
     assert ("There is only white space" in told(app, "info")) == bool(text and not text.strip())
 
@@ -93,12 +96,6 @@ def test_a_reader_chooses_a_head_an_example_and_a_text_over_the_limit() -> None:
     assert len(sent(app, "heads")[0]["tokens"]) == 512
     assert "reads 512" in app.warning[0].value and app.session_state["text"] == text
     assert "too long for a link" in told(app, "info") and "text" not in app.query_params
-
-
-def test_signs_read_byte_by_byte_are_explained() -> None:
-    for text in ("fine 😀", "fine 1/4"):
-        notes = told(opened(text=text), "caption")
-        assert ("byte by byte" in notes) == ("😀" in text)
 
 
 def test_the_address_says_what_is_on_screen_and_opens_the_same() -> None:

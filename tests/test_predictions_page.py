@@ -27,7 +27,6 @@ from explorer.panels import generation
 from explorer.state import jobs, models
 from explorer.state.cache import Run
 from explorer.views.predictions import TOP_KS, TOP_PS
-from models import own_model
 from models.results import Sampling
 
 PROMPT = (
@@ -137,14 +136,6 @@ def test_a_text_is_written_by_one_step_at_a_time_whoever_asks() -> None:
     assert [word.id for word in draft.tokens] == list(ids) and draft.tokens == plain.tokens
     assert draft.writing.ids == plain.writing.ids
     np.testing.assert_allclose(draft.writing.logits, plain.writing.logits, atol=PASSED)
-
-
-@slow
-def test_a_small_gpt2_writes_and_says_where_it_ended(gpt2_on_pages: own_model.OwnModel) -> None:
-    ended = f"20.{gpt2_on_pages.tokenizer.eos}"
-    app = opened("generate", model="grammar", text="the cat sat", said=ended)
-    assert "With “<|endoftext|>” the model ends the text" in panels_on(app)[0]["finding"]
-    assert opened("generate", model="grammar", text="")
 
 
 @slow

@@ -1,4 +1,4 @@
-"""The Translate tab in a real browser: steps, beams, one's own words, files, a phone."""
+"""The Translate tab in a real browser: steps, beams, one's own words, files."""
 
 from __future__ import annotations
 
@@ -104,14 +104,3 @@ def test_it_leaves_as_vectors_and_as_a_recording(visitor: Visitor) -> None:
     assert "<image" not in drawn and "layer 1, head 2" in drawn
     recording = from_npz(visitor.export("All activations (NPZ)").read_bytes())
     assert recording == translated(SENTENCE, target)
-
-
-def test_a_phone_shows_all_of_it(phone: Visitor) -> None:
-    visited(phone, beams="5", text=SENTENCE + " The red fox saw a small bird.", step="3")
-    page = phone.page
-    boxes = page.locator(".panel .target").evaluate_all(
-        "all => all.map(one => one.getBoundingClientRect()).map(box => [box.left, box.right])"
-    )
-    assert boxes and all(left >= 0 and right <= 390 for left, right in boxes)
-    page.locator(".panel .target[aria-label^='rue ']").tap()
-    assert not step(phone).startswith("Step 3 ")
