@@ -60,10 +60,8 @@ def test_circuits_are_those_of_the_whole_matrices(
         (qk, found.key_ids, found.keys, -1),
     ):
         expected = np.sort(sign * all_of[rows], axis=1)[:, : values.shape[1]] * sign
-        np.testing.assert_allclose(values, expected, atol=PASSED)
-        np.testing.assert_allclose(
-            np.take_along_axis(all_of[rows], best, axis=1), expected, atol=PASSED
-        )
+        for made in (values, np.take_along_axis(all_of[rows], best, axis=1)):
+            np.testing.assert_allclose(made, expected, atol=PASSED)
     np.testing.assert_allclose(found.among, qk[np.ix_(rows, rows)], atol=PASSED)
     np.testing.assert_allclose(found.own, ov[rows, rows], atol=PASSED)
     assert list(found.own_rank) == list((ov[rows] > ov[rows, rows][:, None]).sum(1))

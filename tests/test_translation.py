@@ -17,33 +17,24 @@ FRENCH = "L'animal n'a pas traversé la rue."
 
 
 def test_a_token_is_as_likely_as_the_softmax_says_and_ranks_count_the_likelier_ones() -> None:
-    logits = (
-        np.log(np.array([[0.1, 0.2, 0.7], [0.5, 0.25, 0.25], [0.2, 0.2, 0.6]], dtype=np.float32))
-        + 40
-    )
-    told = translation.decoded_steps(logits, np.array([0, 0]), top=2)
+    p = np.array([[0.1, 0.2, 0.7], [0.5, 0.25, 0.25], [0.2, 0.2, 0.6]], np.float32)
+    told = translation.decoded_steps(np.log(p) + 40, np.array([0, 0]), top=2)
     np.testing.assert_allclose(np.exp(told.logprob), [0.1, 0.5], atol=STORED)
     assert told.rank.tolist() == [2, 0] and told.top_ids[0].tolist() == [2, 1]
-    np.testing.assert_allclose(
-        translation.perplexity(told.logprob), (0.1 * 0.5) ** -0.5, rtol=SUMMED
-    )
+    perplexity = translation.perplexity(told.logprob)
+    assert perplexity == pytest.approx((0.1 * 0.5) ** -0.5, rel=SUMMED)
 
 
 def test_views_are_heads_means_of_a_layer_and_the_mean_of_all() -> None:
     pattern = np.random.default_rng(0).dirichlet(np.ones(5), size=(2, 3, 4)).astype(np.float32)
     assert translation.view_names(2, 3) == ("0.0", "0.1", "0.2", "0", "1.0", "1.1", "1.2", "1", "")
-    np.testing.assert_array_equal(translation.attention_view(pattern, "1.2"), pattern[1, 2])
-    np.testing.assert_allclose(
-        translation.attention_view(pattern, "1"),
-        (pattern[1, 0] + pattern[1, 1] + pattern[1, 2]) / 3,
-        atol=STORED,
-    )
-    np.testing.assert_allclose(translation.attention_view(pattern, "").sum(axis=1), 1, atol=STORED)
-    np.testing.assert_allclose(
-        translation.attention_view(pattern, ""),
-        np.mean([pattern[layer, head] for layer in (0, 1) for head in (0, 1, 2)], axis=0),
-        atol=STORED,
-    )
+    for view, expected in (
+        ("1.2", pattern[1, 2]),
+        ("1", (pattern[1, 0] + pattern[1, 1] + pattern[1, 2]) / 3),
+        ("", np.mean([pattern[layer, head] for layer in (0, 1) for head in (0, 1, 2)], axis=0)),
+    ):
+        made = translation.attention_view(pattern, view)
+        np.testing.assert_allclose(made, expected, atol=STORED)
 
 
 def test_a_word_is_what_stands_between_spaces_and_as_likely_as_its_pieces_together() -> None:

@@ -50,6 +50,16 @@ def encoder() -> OwnModel:
     return read_once("encoder")
 
 
+@pytest.fixture(scope="module")
+def decoder() -> OwnModel:
+    return read_once("decoder")
+
+
+@pytest.fixture(scope="module")
+def translator() -> OwnModel:
+    return read_once("translator")
+
+
 def test_there_are_heads_worth_looking_at_as_the_card_says(encoder: OwnModel) -> None:
     scores, card = mean_scores(encoder, UNSEEN), shipped_models.card("encoder")
     for relation, least in {"previous": 0.8, "next": 0.65, "first": 0.5, "broad": 0.8}.items():
@@ -95,11 +105,6 @@ def test_the_previous_token_head_works_up_to_the_last_position(encoder: OwnModel
 
 
 # ---- the decoder -------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def decoder() -> OwnModel:
-    return read_once("decoder")
 
 
 def test_the_decoder_has_a_previous_token_head_and_an_induction_head(decoder: OwnModel) -> None:
@@ -156,11 +161,6 @@ def test_the_decoder_reads_a_repeated_sentence_better_the_second_time(decoder: O
 # ---- the translator ----------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def translator() -> OwnModel:
-    return read_once("translator")
-
-
 def test_french_words_look_at_their_english_ones(translator: OwnModel) -> None:
     found = evaluate.accuracy(translator)
     assert found["word pairs"] >= 40
@@ -184,10 +184,7 @@ def test_translations_are_near_what_a_person_wrote(translator: OwnModel) -> None
     said = [record(translator, english).target for english, _, _ in evaluate.PAIRS]
     _, _, chrf = evaluate.bleu_and_chrf(said, [[french] for _, french, _ in evaluate.PAIRS])
     assert chrf >= 50, said
-
-
-def test_the_translators_card_tells_a_bleu_on_sentences_without_near_duplicates() -> None:
-    scores = shipped_models.card("translator")["scores"]
+    scores = shipped_models.card("translator")["scores"]  # on sentences without near duplicates
     assert scores["BLEU, greedy, all"] >= 38 and scores["held-out sentences"] >= 900
 
 
