@@ -16,7 +16,10 @@ from explorer.panels import attention as attention_panels
 from explorer.panels.selection import next_token_label
 from explorer.state import cache, models, places, url_state
 from explorer.text.quiz import ask, choice, measured, says, sheet
+from explorer.text.templates import sentences
 from models.recording import Recording
+
+WORDS = sentences("classroom", "tab")
 
 N_LIKELIEST = 6  # likeliest words that a question may show
 LONGEST = 400  # tokens of a text that is asked about
@@ -48,10 +51,7 @@ def page() -> None:
                 icon=":material/print:",
             )
     if not items:
-        st.caption(
-            f"There are no questions on this text: it is too short, or has more than {LONGEST} "
-            "tokens."
-        )
+        st.caption(WORDS("no_questions", most=LONGEST))
     mounts.questions([item(one, recording) for one in items], token(items))
     url_state.write()
 

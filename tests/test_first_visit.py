@@ -79,7 +79,7 @@ def test_every_page_comes_with_words_its_style_and_the_rule_for_its_history(serv
         for coding in ("gzip", "identity"):
             answer = httpx2.get(f"{server}{path}", headers={"Accept-Encoding": coding})
             assert answer.headers.get("content-encoding", "identity") == coding
-            for part in ("The page is on its way", ".st-key-headline", "history.pushState"):
+            for part in ("The page is loading", ".st-key-headline", "history.pushState"):
                 assert part in answer.text, (path, coding, part)
             # A browser may have kept an earlier style: the page is sent whole each time.
             held = {"If-None-Match": answer.headers.get("etag", "*")}

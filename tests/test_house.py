@@ -64,14 +64,14 @@ FLOORS = [
         r"explorer/analysis/.*",
         {"numpy"},
         r"models\.(recording|token_relations|results|buffer_pool|edits|chat|capabilities)"
-        r"|explorer\.analysis\..*",
+        r"|explorer\.analysis\..*|explorer\.text\.templates",
     ),
     (r"explorer/text/.*", {"numpy"}, r"explorer\.(analysis|text)\..*|models\.results"),
     (r"explorer/views/embeddings\.py", {"numpy", "plotly", "streamlit"}, VIEW_IMPORTS),
     (
         r"explorer/components/.*",
         {"numpy", "streamlit"},
-        r"explorer\.components\..*|explorer\.analysis\.figures",
+        r"explorer\.components\..*|explorer\.analysis\.figures|explorer\.text\.templates",
     ),
     (
         r"explorer/panels/.*",
@@ -95,13 +95,14 @@ FLOORS = [
     (
         r"explorer/server/.*",
         {"streamlit", "starlette", "segno", "google"},  # messages are read as Streamlit reads them
-        r"explorer\.components\.bundle|explorer\.(server|state|classroom)\..*|models\.(registry|model)",
+        r"explorer\.(components\.bundle|text\.templates)|explorer\.(server|state|classroom)\..*"
+        r"|models\.(registry|model)",
     ),
     (r"explorer/classroom/redis_store\.py", {"redis"}, r"explorer\.classroom\.store"),
     (
         r"explorer/classroom/.*",
         {"starlette", "segno"},
-        r"explorer\.(classroom|state|server)\..*|explorer\.components\.bundle",
+        r"explorer\.(classroom|state|server)\..*|explorer\.(components\.bundle|text\.templates)",
     ),
     (
         r"explorer/state/.*",

@@ -140,6 +140,43 @@ def test_no_sentence_in_python_has_a_private_word() -> None:
     assert not [(place, text) for place, text in every if FOUND.search(text)]
 
 
+# Words that are handed to a model, and the help of the command line.
+TO_MODELS = {"This is about the {}.", "I love to eat pizza."}
+WITH_SENTENCES = {"explorer/cli.py"}
+
+
+def is_sentence(text: str) -> bool:
+    """True for five words and more with a capital and the end of a sentence, without markup."""
+    ends = re.search(r"\w\S*[.?!](?= [A-Z…“*]|$)", text)
+    plain = not re.search(r"[<>\n]", text)
+    return plain and ends is not None and len(text.split()) > 4 and any(map(str.isupper, text))
+
+
+def test_sentences_on_screen_are_templates() -> None:
+    """Errors for programmers are no sentences: they begin in lower case and end without a stop."""
+    sources = [*(ROOT / "explorer").rglob("*.py"), *(ROOT / "pages").glob("*.py")]
+    written = [
+        (place, text)
+        for file in sources
+        if file.relative_to(ROOT).as_posix() not in WITH_SENTENCES
+        for place, text in constants(file)
+        if is_sentence(text) and text not in TO_MODELS
+    ]
+    assert len(sources) > 100 and not written
+
+
+def test_a_sentence_is_known_from_a_label() -> None:
+    for sentence in (
+        "Each patch is one forward pass.",
+        "The first … of … are read.",
+        "“…” is one byte of a character. Characters are read byte by byte",
+        "Does this head attend to it?",
+    ):
+        assert is_sentence(sentence)
+    for label in ("Add an edit", "no panel is called …; there are …", "Layer 0, head 5: previous"):
+        assert not is_sentence(label)
+
+
 def test_the_words_of_the_field_are_not_forbidden() -> None:
     for good in (
         "“it” attends to “animal” with weight 0.72",

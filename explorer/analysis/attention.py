@@ -13,7 +13,10 @@ from explorer.analysis.csv import Columns
 from explorer.analysis.formatting import percent
 from explorer.analysis.head_naming import Head, sinks
 from explorer.analysis.terminology import sees_ahead, window_reach, windowed
+from explorer.text.templates import sentences
 from models.recording import Attention, Recording
+
+NOTES = sentences("heads", "notes")
 
 UNITS = ("Tokens", "Words")
 TOKEN_FILTERS = ("All", "Quiet", "No specials", "No sinks")
@@ -306,40 +309,6 @@ def columns(matrix: np.ndarray, axes: Axes, hidden: np.ndarray | None = None) ->
 # the cell that is opened, and what a figure of it says when it stands alone.
 
 SCALE_LABELS = {"Global": "0 to 1", "Head": "Per head", "Row": "Per row"}
-ROW_RULE = (
-    "Rows are named after the token they produce; the last one after what the model would "
-    "produce next."
-)
-ROW_RULE_TYPED = (
-    "Rows are named after the next token of the typed target; the last one after what the model "
-    "would say next."
-)
-MASK_NOTE = "Above the diagonal: later tokens, not allowed."
-WINDOW_NOTE = " Left of the band: tokens before the window, not allowed."
-BAND_NOTE = "Outside the band: tokens more than {} places away, not allowed."
-WORD_RULE = "Words: a word has the sum of its tokens’ weights as a column, and their mean as a row."
-WORD_RULE_ACROSS = (
-    "Words: a column has the sum of its tokens’ weights; a row is a word of the target, the mean "
-    "over the tokens that are produced for it."
-)
-SINK_RULE = (
-    f"A sink is a token that takes at least {head_naming.SINK_SHARE:.0%} of the head’s attention "
-    f"on average over the rows, and {head_naming.SINK_LIFT} times the share that uniform "
-    "attention would give."
-)
-CROWD_RULE = (
-    f"Shared sinks: special tokens, and tokens that are a sink of at least {head_naming.CROWD:.0%} "
-    "of the heads."
-)
-OWN_SINKS_NOTE = (
-    "The small pictures show all tokens. The large one leaves out those on which its own head "
-    f"rests: at least {head_naming.SINK_SHARE:.0%} of its attention on average."
-)
-NO_SPECIALS_NOTE = "There is none to leave out here, so all tokens are shown."
-SAME_AS_SPECIALS_NOTE = (
-    f"No other token is a sink of {head_naming.CROWD:.0%} of the heads on this text: without "
-    "shared sinks and without special tokens are the same here."
-)
 MAX_NAMED = 8  # of the tokens left out
 
 
@@ -529,25 +498,28 @@ def hidden_tokens(
     elif choices.token_filter == "No specials":
         hidden_keys = np.array(stream.special, bool)
     elif choices.token_filter == "No sinks":
-        return HiddenTokens(note=OWN_SINKS_NOTE)
+        return HiddenTokens(note=NOTES("own_sinks", share=head_naming.SINK_SHARE))
     else:
         return HiddenTokens()
     if not hidden_keys.any():
-        return HiddenTokens(note=NO_SPECIALS_NOTE)
+        return HiddenTokens(note=NOTES("no_specials"))
     if hidden_keys.all():
         return HiddenTokens()
     hidden_share = float(attention.pattern[..., hidden_keys].sum(axis=-1).mean())
     tokens = [stream.tokens[at] for at in np.flatnonzero(hidden_keys)]
     remaining = len(tokens) - MAX_NAMED
     token_list = ", ".join(tokens[:MAX_NAMED]) + (f" and {remaining} more" if remaining > 0 else "")
-    note = (
-        f"Left out: {token_list}. {percent(hidden_share)} of the attention of all heads goes there."
-    )
     only_specials = (
         choices.token_filter == "Quiet"
         and not (hidden_keys & ~np.array(stream.special, bool)).any()
     )
-    return HiddenTokens(hidden_keys, f"{note} {SAME_AS_SPECIALS_NOTE}" if only_specials else note)
+    note = NOTES(
+        "left_out_specials" if only_specials else "left_out",
+        tokens=token_list,
+        share=percent(hidden_share),
+        crowd=head_naming.CROWD,
+    )
+    return HiddenTokens(hidden_keys, note)
 
 
 def _selected_cell(selection: HeadSelection, pattern: np.ndarray) -> tuple[int, int] | None:
@@ -566,14 +538,14 @@ def notes(view: MatrixView, choices: DisplayOptions) -> tuple[str, ...]:
     lines = []
     cross_stream = view.axes.produced is not None
     if choices.unit == "Words":
-        lines.append(WORD_RULE_ACROSS if cross_stream else WORD_RULE)
+        lines.append(NOTES("words_across" if cross_stream else "words"))
     kind = {"No sinks": "sinks", "Quiet": "shared sinks"}.get(
         choices.token_filter, "special tokens"
     )
     if view.all_hidden:
-        lines.append(f"There are only {kind} here, so all are shown.")
+        lines.append(NOTES("only", kind=kind))
     elif choices.token_filter != "All" and view.hidden is None:
-        lines.append(f"There are no {kind} here, so all is shown.")
+        lines.append(NOTES("none", kind=kind))
     elif view.hidden is not None:
         remaining = len(view.left_out) - MAX_NAMED
         token_list = ", ".join(view.left_out[:MAX_NAMED]) + (
@@ -582,20 +554,12 @@ def notes(view: MatrixView, choices: DisplayOptions) -> tuple[str, ...]:
         where = (
             "columns" if cross_stream and choices.token_filter == "No sinks" else "rows and columns"
         )
-        lines.append(
-            f"Left out, {where}: {token_list or 'rows that end the target'}. “hidden”: what of "
-            "each row goes there."
-        )
-        lines.append(
-            "Rows renormalised over the shown tokens: they sum to 1 without the hidden share; "
-            "rows that give the shown tokens nothing stay empty."
-            if view.renormalised
-            else "Weights as they are: a row and its hidden share sum to 1."
-        )
+        lines.append(NOTES("hidden", where=where, tokens=token_list or "rows that end the target"))
+        lines.append(NOTES("renormalised" if view.renormalised else "as_they_are"))
     if choices.token_filter == "No sinks":
-        lines.append(SINK_RULE)
+        lines.append(NOTES("sinks", share=head_naming.SINK_SHARE, lift=head_naming.SINK_LIFT))
     if choices.token_filter == "Quiet":
-        lines.append(CROWD_RULE)
+        lines.append(NOTES("shared_sinks", share=head_naming.CROWD))
     return tuple(lines)
 
 
@@ -622,14 +586,14 @@ def caption(
 def mask_rule(allowed: np.ndarray) -> str:
     """The rule of a mask (query, key): which cells are not allowed."""
     if sees_ahead(allowed):
-        return BAND_NOTE.format(window_reach(allowed))
-    return MASK_NOTE + (WINDOW_NOTE if windowed(allowed) else "")
+        return NOTES("band", n=window_reach(allowed))
+    return NOTES("mask_and_window" if windowed(allowed) else "mask")
 
 
 def row_rule(target: str | tuple[int, ...] | None) -> str:
     """The rule for the names of rows between two texts. A typed target is not the model's
     output."""
-    return ROW_RULE if target is None else ROW_RULE_TYPED
+    return NOTES("rows" if target is None else "rows_typed")
 
 
 def file_name(

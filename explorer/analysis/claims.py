@@ -41,7 +41,10 @@ from explorer.analysis.measure import (
 from explorer.analysis.residual import degrees, normalised
 from explorer.analysis.soft_lookup import KEYS, PAIRS, asymmetry, random_variance, tempered_softmax
 from explorer.analysis.terminology import norm_name, with_article
+from explorer.text.templates import sentences
 from models.recording import CONTINUES, Attention, Recording, Stream
+
+REASONS = sentences("claims", "untestable")
 
 # Claims about the residual stream: what is added, its norms, the sphere and its rotations.
 
@@ -119,7 +122,7 @@ def _norms(
             norm_input, norm_output = (residual.site_vectors(stream, site) for site in pair)
             yield norm_input, norm_output, norms[sublayer.site]
     if not has_norm:
-        raise Untestable("This model has no norm that it shows both sides of.")
+        raise Untestable(REASONS("no_norm_shown"))
 
 
 def zero_and_one(context: MeasureContext) -> Measure:
@@ -128,7 +131,7 @@ def zero_and_one(context: MeasureContext) -> Measure:
     mean, variance, error, n = 0.0, 0.0, 0.0, 0
     for norm_input, norm_output, (gain, bias, eps, centred) in _norms(context):
         if not centred:
-            raise Untestable("It is RMSNorm here, which subtracts no mean, and no LayerNorm.")
+            raise Untestable(REASONS("rms_norm"))
         normed = normalised(norm_input, eps)
         mean = max(mean, float(np.abs(normed.mean(-1)).max()))
         variance = max(variance, float(np.abs(normed.var(-1) - 1).max()))
@@ -201,18 +204,13 @@ def identity_plus(context: MeasureContext) -> Measure:
     stream = output_stream(context.recording)
     sublayer = layers_of(stream)[-1]
     if f"{sublayer.site}.read" in stream.sites:
-        raise Untestable(
-            "In this model the sub-layer reads the vector through a norm, and its Jacobian "
-            "is not measured here."
-        )
+        raise Untestable(REASONS("jacobian_through_norm"))
     jacobians = {
         token: context.jacobian(stream.name, token, sublayer.site)
         for token in sample_tokens(text_places(stream))
     }
     if not all(jacobian.adds for jacobian in jacobians.values()):
-        raise Untestable(
-            "This model was trained without residual connections, so f is added to nothing."
-        )
+        raise Untestable(REASONS("no_residual"))
     singular = {
         token: tuple(map(float, (jacobian.error, jacobian.wrote[-1], jacobian.total[-1])))
         for token, jacobian in jacobians.items()
@@ -399,7 +397,7 @@ def _summed_products(scores: np.ndarray, q: np.ndarray, k: np.ndarray) -> np.nda
 def heads_differ(context: MeasureContext) -> Measure:
     """Mean total variation distance between the rows of two heads of a layer, over all pairs."""
     if context.recording.model.n_head < 2:
-        raise Untestable("This model has one head a layer, so there are none to compare.")
+        raise Untestable(REASONS("one_head"))
     rows: list[tuple[str, object]] = []
     differences: list[float] = []
     for attention in context.recording.attention:
@@ -435,10 +433,7 @@ def near_and_far(context: MeasureContext) -> Measure:
             if np.isfinite(head_reach[at])
         ]
     if len(reaches) < 2:
-        raise Untestable(
-            "Fewer than two heads give enough weight to words: the others rest on special tokens, "
-            "the first token or a sink."
-        )
+        raise Untestable(REASONS("few_heads"))
     near, far = min(reaches), max(reaches)
     exceeds = far[0] > MAX_RATIO * near[0]
     slots = {
@@ -547,7 +542,7 @@ def _changes(
         if moved[place] > 0:
             result.append((place, moved))
     if not result:
-        raise Untestable("No token could be replaced.")
+        raise Untestable(REASONS("no_other_token"))
     return result
 
 
@@ -587,7 +582,7 @@ def _other_id(recording: Recording, id: int) -> int:
     ids = recording.streams[0].ids[text_places(recording.streams[0])]
     others = ids[ids != id]
     if not len(others):
-        raise Untestable("There is no other token to exchange it for.")
+        raise Untestable(REASONS("no_exchange"))
     return int(others[0])
 
 
@@ -598,7 +593,7 @@ def both_sides(context: MeasureContext) -> Measure:
         (each for each in context.recording.attention if each.query == "encoder"), None
     )
     if attention is None or attention.key != "encoder":
-        raise Untestable("This model has no encoder.")
+        raise Untestable(REASONS("no_encoder"))
     stream = context.recording.stream("encoder")
     places = sample_tokens(np.arange(1, len(stream.tokens)))
     changed_streams = ((place, _with_other_vector(context, stream, place)) for place in places)
@@ -651,10 +646,7 @@ def messages(context: MeasureContext) -> Measure:
             )
         )
     if 2 * n_lost > n_edges:
-        raise Untestable(
-            f"Layer 0’s attention is so sharp here that at {n_lost} of {n_edges} edges its "
-            f"weight is below rounding (at most {number(faintest)}), so the test cannot decide."
-        )
+        raise Untestable(REASONS("sharp", lost=n_lost, edges=n_edges, faintest=number(faintest)))
     slots = {"n": len(rows), "agreeing": n_agreeing, "counted": n_counted, "lost": n_lost}
     return Measure(
         n_agreeing / n_counted, slots=slots, variant="lost" if n_lost else "", rows=tuple(rows)
@@ -680,7 +672,7 @@ def cross_from_encoder(context: MeasureContext) -> Measure:
     several other texts, one after another."""
     cross = next((each for each in context.recording.attention if each.query != each.key), None)
     if cross is None:
-        raise Untestable("This model has one stream, so it has no cross-attention.")
+        raise Untestable(REASONS("one_stream"))
     attention_with_qkv(context.recording)
     source, target = (context.recording.stream(name) for name in (cross.key, cross.query))
     key_changes, query_changes, rows = [], [], []
@@ -762,10 +754,10 @@ def _encoding(context: MeasureContext) -> tuple[np.ndarray, Stream]:
     the longest one. Raises Untestable where none is added and where d_model is odd."""
     stream = max(context.recording.streams, key=lambda each: len(each.tokens))
     if "pos.wrote" not in stream.sites:
-        raise Untestable("Nothing is added to this model’s embeddings for the positions.")
+        raise Untestable(REASONS("no_positions_added"))
     encoding = stream.at("pos.wrote").astype(np.float64)
     if encoding.shape[1] % 2:
-        raise Untestable(f"Sines and cosines come in pairs, and d_model is {encoding.shape[1]}.")
+        raise Untestable(REASONS("odd_width", d_model=encoding.shape[1]))
     return encoding, stream
 
 
@@ -823,12 +815,10 @@ def low_is_fast(context: MeasureContext) -> Measure:
     require_tokens(stream)
     pairs = encoding.reshape(len(encoding), -1, 2)
     if pairs.shape[1] < 2:
-        raise Untestable("There is one pair of dimensions only.")
+        raise Untestable(REASONS("one_pair"))
     angles = degrees(pairs[:-1], pairs[1:]).mean(axis=0)
     if not np.isfinite(angles).all():
-        raise Untestable(
-            "Some pairs of this table’s dimensions are 0 at a position, and have no angle there."
-        )
+        raise Untestable(REASONS("zero_pairs"))
     n = len(angles)
     rows = tuple(
         (f"dimensions {2 * at} and {2 * at + 1}: degrees a position", float(angles[at]))
@@ -895,7 +885,7 @@ def balance(context: MeasureContext) -> Measure:
     encoding, stream = _encoding(context)
     d = context.recording.model.d_model
     if abs(embedding_factor(context) / np.sqrt(d) - 1) > 0.01:
-        raise Untestable("This model does not multiply its embeddings by √d.")
+        raise Untestable(REASONS("no_factor"))
     text = text_places(stream)
     word, place = (
         float(np.sqrt((v[text] ** 2).mean()))
@@ -968,7 +958,7 @@ def order_blind(context: MeasureContext) -> Measure:
 def order_matters(context: MeasureContext) -> Measure:
     """Smallest effect of several token shuffles on the last vectors, the model as it is."""
     if _has_no_positions(context):
-        raise Untestable("This model has no positions.")
+        raise Untestable(REASONS("no_positions"))
     return _shuffled(context, context.recording.streams[0].name, "", min)
 
 
@@ -991,9 +981,7 @@ def blind_decoder(context: MeasureContext) -> Measure:
     """Smallest effect of several token shuffles on a decoder's last vectors, without positions but
     with its mask."""
     if len(context.recording.streams) > 1:
-        raise Untestable(
-            "A translator’s target is written word by word, so its order is not shuffled here."
-        )
+        raise Untestable(REASONS("target_order"))
     stream = causal_attention(context.recording)[1]
     return _shuffled(context, stream.name, "WithoutPositions", min)
 
@@ -1002,7 +990,7 @@ def norm_tames(context: MeasureContext) -> Measure:
     """Ratio of the length of the last vectors without LayerNorm or RMSNorm to that with it."""
     stream = context.recording.streams[0]
     if not any(site.endswith((".normed", ".read")) for site in stream.sites):
-        raise Untestable("This model has no norm.")
+        raise Untestable(REASONS("no_norm"))
     without_norms = context.again("WithoutNorm", "", None).stream(stream.name)
     length, length_without = (_length(each, each.sites[-1]) for each in (stream, without_norms))
     rows = by_layer(
@@ -1254,17 +1242,14 @@ def readable_blocks(context: MeasureContext) -> Measure:
     lens, text = context.lens(context.recording, stream.name), text_rows(stream)
     n_vocab = context.recording.model.n_vocab
     if n_vocab < FEWEST_WORDS:
-        raise Untestable(
-            f"A rank among this model’s {n_vocab} words is too coarse: this needs at least "
-            f"{FEWEST_WORDS}."
-        )
+        raise Untestable(REASONS("few_words", n=n_vocab, fewest=FEWEST_WORDS))
     blocks = {
         site.partition(".")[0]: at
         for at, site in enumerate(lens.sites)
         if site.partition(".")[0].isdecimal()
     }  # the last site of each
     if not blocks:
-        raise Untestable("This model does not show what comes out of its blocks.")
+        raise Untestable(REASONS("no_blocks"))
     medians = {layer: float(np.median(lens.rank[at, text])) for layer, at in blocks.items()}
     shares = {layer: float((lens.rank[at, text] == 0).mean()) for layer, at in blocks.items()}
     first = next(iter(blocks))

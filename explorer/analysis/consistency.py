@@ -24,6 +24,7 @@ from explorer.analysis.residual import (
     site_vectors,
 )
 from explorer.analysis.terminology import norm_name
+from explorer.text.templates import sentences
 from models.edits import (
     Edit,
     HeadEdit,
@@ -39,6 +40,10 @@ from models.edits import (
     ZeroHead,
 )
 from models.recording import Attention, Recording, Stream
+
+NOT_CHECKED = sentences("consistency", "not_checked")
+
+LAWS = sentences("consistency", "laws")
 
 # What edits change of an attention's laws: what scores are divided by, what is taken from them,
 # and what heads hand on.
@@ -149,12 +154,12 @@ def patched_outputs(recording: Recording, stream: Stream, site: str) -> list[Pat
 HEADS = (
     StreamQuantity(
         "Length",
-        "the norm of what a head adds: its z through its part of W_O",
+        LAWS("head_norm"),
         "",
         2,
         spread=True,
     ),
-    StreamQuantity("Share of heads", "a head’s norm, of the sum of all norms of its layer", "", 3),
+    StreamQuantity("Share of heads", LAWS("head_share"), "", 3),
 )
 
 
@@ -321,7 +326,7 @@ def checks(
 
 def row_sums(recording: Recording) -> Check:
     """Every row of weights sums to 1."""
-    check = Check("Each row of weights sums to 1", ROUNDING)
+    check = Check(LAWS("row_sums"), ROUNDING)
     for attention, layer, head in _heads(recording):
         pattern = attention.pattern[layer, head]
         check.take(
@@ -334,7 +339,7 @@ def row_sums(recording: Recording) -> Check:
 
 def masked_weights(recording: Recording) -> Check:
     """Check that the weight is exactly 0 where attending is not allowed."""
-    check = Check("Where the mask does not allow attention, the weight is exactly 0", 0.0)
+    check = Check(LAWS("masked_weights"), 0.0)
     for attention, layer, head in _heads(recording):
         if not attention.allowed.all():
             forbidden_weights = np.where(attention.allowed, 0, attention.pattern[layer, head])
@@ -342,7 +347,7 @@ def masked_weights(recording: Recording) -> Check:
             check.take(np.zeros(1), forbidden_weights, _in_head(recording, attention, layer, head))
             check.numbers = n + int((~attention.allowed).sum())
     if not check.checked:
-        check.leave("every token can attend to every token")
+        check.leave(NOT_CHECKED("no_mask"))
     return check
 
 
@@ -357,12 +362,10 @@ def scores(recording: Recording, biased: bool = False) -> Check:
     check = Check(f"{_score_law(recording)}{_edit_note(edits)}", SUM_ROUNDING)
     for attention, layer, head in _heads(recording):
         if not attention.opens:
-            check.leave(f"{attention.name}-attention: the model does not show its q and k")
+            check.leave(NOT_CHECKED("q_and_k", attention=attention.name))
             continue
         if biased:
-            check.leave(
-                f"{attention.name}-attention: the model adds a bias to q · k that it does not show"
-            )
+            check.leave(NOT_CHECKED("bias", attention=attention.name))
             continue
         q, k = (
             attention.q[layer, head].astype(np.float64),
@@ -390,7 +393,7 @@ def softmax(recording: Recording) -> Check:
         }:
             expected = allowed / allowed.sum(axis=1, keepdims=True)
         elif not attention.opens:
-            check.leave(f"{attention.name}-attention: the model does not show its scores")
+            check.leave(NOT_CHECKED("scores", attention=attention.name))
             continue
         else:
             masked = np.where(allowed, attention.scores[layer, head].astype(np.float64), -np.inf)
@@ -412,15 +415,12 @@ def attention_outputs(recording: Recording, outputs: OutputProjection | None) ->
     """The heads' weights x V, side by side through W_O and with its bias, are what the attention
     wrote; heads that an edit changed as changed."""
     head_edits = [*edits_of_type(recording, ZeroHead), *edits_of_type(recording, MeanHead)]
-    check = Check(
-        f"weights × V, through W_O, = what attention wrote{_edit_note(head_edits)}", SUM_ROUNDING
-    )
+    check = Check(LAWS("outputs", edit=_edit_note(head_edits)), SUM_ROUNDING)
     for attention in recording.attention:
         stream = recording.stream(attention.query)
         if outputs is None or attention.name not in outputs or not attention.opens:
             check.leave(
-                f"{attention.name}-attention: the model does not show its "
-                f"{'W_O' if attention.opens else 'V'}"
+                NOT_CHECKED("no_w_o" if attention.opens else "no_v", attention=attention.name)
             )
             continue
         w_o, bias = outputs[attention.name]
@@ -452,14 +452,14 @@ def residual_sums(recording: Recording, residual: bool = True) -> Check:
     residual connection, after = its output."""
     residual_edits = edits_of_type(recording, WithoutResidual)
     check = Check(
-        "before + wrote = after" if residual else "wrote = after: this model has no residual",
+        LAWS("residual") if residual else LAWS("no_residual"),
         ROUNDING,
     )
     check.law += _edit_note(residual_edits, "wrote = after")
     for stream in recording.streams:
         triples = stream.writes()
         if not triples:
-            check.leave(f"{stream.name} stream: the model does not show what its sub-layers wrote")
+            check.leave(NOT_CHECKED("sublayers", stream=stream.name))
         for before, wrote, total in triples:
             if patches := patched_outputs(recording, stream, total):
                 check.leave(f"{site_name(total)}: {'; '.join(map(str, patches))}")
@@ -477,7 +477,7 @@ def layer_norms(recording: Recording, norms: Norms | None) -> Check:
     name = norm_name(
         entry[3] for stream_norms in (norms or {}).values() for entry in stream_norms.values()
     )
-    check = Check(f"{name}(sum) with its gain and bias = what follows", SUM_ROUNDING)
+    check = Check(LAWS("norms", norm=name), SUM_ROUNDING)
     for stream in recording.streams:
         stream_norms = {} if norms is None else norms.get(stream.name, {})
         state = stream.sites[0]
@@ -491,7 +491,7 @@ def layer_norms(recording: Recording, norms: Norms | None) -> Check:
                 state = site
         if not has_norm:
             edit_note = _edit_note(edits_of_type(recording, WithoutNorm))
-            check.leave(f"{stream.name} stream: no norm here{edit_note}")
+            check.leave(NOT_CHECKED("no_norm", stream=stream.name, edit=edit_note))
     return check
 
 
@@ -513,7 +513,7 @@ def _check_norm(
         _, _, eps, centred = next(iter(stream_norms.values()))
         gain, bias = np.ones(1), np.zeros(1)
     else:
-        return check.leave(f"{site_name(site)}: the model does not show this norm’s gain and bias")
+        return check.leave(NOT_CHECKED("gain_and_bias", norm=site_name(site)))
     x = stream.at(state).astype(np.float64)
     check.take(normalised(x, eps, centred) * gain + bias, stream.at(site), _in_stream(stream, site))
 
@@ -543,16 +543,13 @@ def _score_law(recording: Recording) -> str:
         for scale in attention.scale
     ]
     if np.allclose(scales, 1):
-        return "q · k / √d_head = score"
+        return LAWS("scaled")
     plain_scales = [float(scale) for attention in recording.attention for scale in attention.scale]
     if np.allclose(plain_scales, 1):
-        return "q · k = score: this model does not divide"
+        return LAWS("unscaled")
     if np.allclose(plain_scales, plain_scales[0]):
-        return f"q · k × {plain_scales[0]:.4g} = score, with this model’s own scale"
-    return (
-        f"q · k × {min(plain_scales):.4g} to {max(plain_scales):.4g} = score, with each layer’s "
-        "own scale"
-    )
+        return LAWS("own_scale", scale=plain_scales[0])
+    return LAWS("own_scales", low=min(plain_scales), high=max(plain_scales))
 
 
 def _residual_removed(edits: list[WithoutResidual], wrote: str) -> bool:

@@ -18,7 +18,10 @@ from explorer.analysis.csv import Cells, Columns
 from explorer.analysis.logit_lens import title as site_title
 from explorer.analysis.logit_lens import vectors
 from explorer.analysis.residual import has_residual, norm_place, sublayers
+from explorer.text.templates import sentences
 from models.recording import Recording, Stream
+
+MEASURE_TEXTS = sentences("embeddings", "measures")
 
 # Vectors in a plane: lengths and cosines, the directions along which vectors spread most, and
 # what these leave out.
@@ -125,11 +128,10 @@ MOST_WORDS = 6  # in a group of anchors
 LONGEST_WORD = 24
 CONTEXTS = "Contexts"
 MEASURES = {
-    "Cosine": "cos(v, c), c the mean of the group’s vectors at this site.",
-    "Centred": "The same after subtracting the mean of all word vectors at this layer from both.",
-    "Difference": "The cosine to the first group minus the cosine to the second.",
-    CONTEXTS: "cos(v₁, v₂): the word in text 1 and in text 2. Dashed: different words of the two "
-    "texts, on average.",
+    "Cosine": MEASURE_TEXTS("cosine"),
+    "Centred": MEASURE_TEXTS("centred"),
+    "Difference": MEASURE_TEXTS("difference"),
+    CONTEXTS: MEASURE_TEXTS("contexts"),
 }
 # The share of all splits of the anchors that may do as well before this one counts as chance.
 SPLIT_SIGNIFICANCE = 0.1

@@ -32,6 +32,7 @@ import numpy as np
 
 from explorer.analysis import coreference
 from explorer.analysis.poisson_binomial import batched_tail_probabilities
+from explorer.text.templates import named, sentences
 from models import token_relations
 from models.recording import Attention, Recording
 
@@ -258,38 +259,21 @@ NEAR = token_relations.DIAGONAL_TOLERANCE
 
 SINK, NO_PATTERN, TOO_SHORT = "sink", "no clear pattern", "text too short"
 PRONOUN = "pronoun to noun"
-FINDS_NOUN = "A pronoun attends to the noun it stands for."
 # The relations that can name a head, within one text and between two.
 INDUCTION = "induction"
 NAMING = ("previous", "next", "self", "same word", INDUCTION, SINK)
 NAMING_ACROSS = ("diagonal", "anti-diagonal", SINK)
-EVEN = "uniform attention would"
-# In the order offered to a reader; the notes say what each means.
-MEANING = {
-    "previous": "Each token attends to the one before it.",
-    "next": "Each token attends to the one after it.",
-    "self": "Each token attends to itself.",
-    SINK: f"It gives the first and the special tokens more than {EVEN}.",
-    "same word": "A repeated word attends to its other occurrences.",
-    INDUCTION: "A repeated word attends to the token after its previous occurrence.",
-    PRONOUN: f"{FINDS_NOUN} Measured over test sentences and not on this text.",
-    "diffuse": "Attention is nearly uniform.",
-    NO_PATTERN: "There is no consistent pattern on this text.",
-    TOO_SHORT: f"A pattern needs at least {FEWEST_TOKENS} tokens.",
-}
-# What differs where a token sees none of the later ones.
-MEANING_CAUSAL = {
-    "same word": "A repeated word attends to its earlier occurrences.",
-    "diffuse": "Attention is nearly uniform over the tokens so far.",
-}
-MEANING_ACROSS = {
-    "diagonal": ("Each target token attends to its own relative position in the source."),
-    "anti-diagonal": ("Each target token attends to its mirrored position in the source."),
-    SINK: f"It gives the source’s first and special tokens more than {EVEN}.",
-    "diffuse": "Attention is nearly uniform over the source.",
-    NO_PATTERN: MEANING[NO_PATTERN],
-    TOO_SHORT: f"A pattern needs at least {FEWEST_TOKENS} tokens on each side.",
-}
+
+
+def _meanings(table: str) -> dict[str, str]:
+    """Sentences on what names mean, in the order offered to a reader."""
+    words = sentences("head_naming", table)
+    return {name: words(name, fewest=FEWEST_TOKENS) for name in named("head_naming", table)}
+
+
+MEANING = _meanings("meaning")
+MEANING_CAUSAL = _meanings("meaning_causal")  # what differs where no token sees the later ones
+MEANING_ACROSS = _meanings("meaning_across")
 # Why a relation does not name a head.
 FIRST_LAYER, WEAK, FEW_ROWS, FEW_TOKENS, LUCK = (
     "coincidence in layer 0",
@@ -307,15 +291,11 @@ def meanings(recording: Recording, attention: Attention) -> dict[str, str]:
     special = np.array(recording.stream(attention.key).special, dtype=bool)
     across = attention.query != attention.key
     place = (
-        "the special tokens"
+        ("special_token" if special.sum() == 1 else "special_tokens")
         if special[:1].any()
-        else "the first token and the special ones"
-        if special.any()
-        else "the first token"
+        else ("first_and_special" if special.any() else "first_token")
     )
-    if special[:1].any() and special.sum() == 1:
-        place = "the special token"
-    sink = {SINK: f"It gives {place}{' of the source' * across} more than {EVEN}."}
+    sink = {SINK: sentences("head_naming", "sink_across" if across else "sink")(place)}
     if across:
         return MEANING_ACROSS | sink
     texts = MEANING | ({} if attention.allowed.all() else MEANING_CAUSAL) | sink

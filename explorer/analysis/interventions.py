@@ -17,8 +17,11 @@ import numpy as np
 from explorer.analysis.csv import Columns
 from explorer.analysis.formatting import tenths
 from explorer.analysis.residual import HeatmapColumn, StreamQuantity, cosine
+from explorer.text.templates import sentences
 from models.recording import Attention, Recording, Stream
 from models.results import softmax
+
+CHANGES = sentences("interventions", "changes")
 
 # The fair comparison: models that were trained without a part, beside the one that has it.
 
@@ -102,13 +105,8 @@ def curve_columns(series: Sequence[tuple[str, np.ndarray]]) -> Columns:
 # other run, put into this one, does to the difference of their logits.
 
 MIN_LOGIT_GAP = 0.01  # of two logit differences: closer ones are no ground to measure an effect by
-EFFECT_NOTE = (
-    "how far patching this part moves the logit difference towards the other run’s: "
-    "(patched − clean) / (donor − clean)"
-)
-RAW_NOTE = (
-    "what patching this part adds to the logit difference; the two runs lie too close for a share"
-)
+EFFECT_NOTE = CHANGES("patched_share")
+RAW_NOTE = CHANGES("patched_difference")
 
 
 @dataclass(frozen=True, eq=False)
@@ -486,7 +484,7 @@ def change_sentences(changes: Sequence[QuantityChange]) -> tuple[str, ...]:
             by_family.setdefault(change.family, change)
     sentences = [change.says for change in by_family.values()]
     if by_family and next(iter(by_family.values())).magnitude < MIN_REPORTED:
-        sentences[0] = f"the changes are small: {sentences[0]}"
+        sentences[0] = CHANGES("small", sentence=sentences[0])
     return tuple(sentences)
 
 
@@ -509,14 +507,18 @@ def _attention_changes(
             float(pattern_before.max(axis=-1).mean(dtype=np.float64)),
             float(pattern_after.max(axis=-1).mean(dtype=np.float64)),
         )
-        entropy = f"row entropy in {place} {movement_text(entropy_before, entropy_after)} nats"
         yield QuantityChange(
             f"row entropy, {place}, nats",
             "attention",
             entropy_before,
             entropy_after,
             min(1.0, abs(entropy_after - entropy_before) / uniform_entropy),
-            f"{entropy}. The mean largest weight is {largest_after:.2f}",
+            CHANGES(
+                "entropy",
+                place=place,
+                moved=movement_text(entropy_before, entropy_after),
+                weight=largest_after,
+            ),
         )
         yield QuantityChange(
             f"largest weight, {place}",
@@ -524,8 +526,7 @@ def _attention_changes(
             largest_before,
             largest_after,
             abs(largest_after - largest_before),
-            f"the mean largest weight of a row in {place} "
-            f"{movement_text(largest_before, largest_after)}",
+            CHANGES("largest", place=place, moved=movement_text(largest_before, largest_after)),
         )
         yield QuantityChange(
             f"change of rows, {place}, Jensen–Shannon distance",
@@ -533,8 +534,7 @@ def _attention_changes(
             0.0,
             float(layer_distances[layer]),
             float(layer_distances[layer]) ** 2,
-            f"the rows of {place} changed by {layer_distances[layer]:.2f} on average "
-            "(Jensen–Shannon distance, 0 to 1)",
+            CHANGES("rows", place=place, distance=layer_distances[layer]),
         )
 
 
@@ -545,15 +545,19 @@ def _growth_change(before: Stream, after: Stream, name_stream: bool) -> Quantity
         if 0 < growth_before < inf and 0 < growth_after < inf
         else float(growth_before != growth_after)
     )
-    stream_note = f" of the {before.name}" if name_stream else ""
+    stream_note = CHANGES("of_stream", stream=before.name) if name_stream else ""
     return QuantityChange(
         f"length at the last state{stream_note} / at the first",
         "vectors",
         growth_before,
         growth_after,
         magnitude,
-        f"the ratio of last to first vector norm{stream_note} changed from "
-        f"{factor_text(growth_before)} to {factor_text(growth_after)}",
+        CHANGES(
+            "growth",
+            stream=stream_note,
+            before=factor_text(growth_before),
+            after=factor_text(growth_after),
+        ),
     )
 
 
@@ -564,14 +568,12 @@ def _prediction_changes(
         float(change.before[change.top_before]),
         float(change.after[change.top_before]),
     )
-    after = (
-        "It is still the top prediction"
-        if change.top_before == change.top_after
-        else f"The top prediction is now “{word_after}” "
-        f"({tenths(float(change.after[change.top_after]))})"
-    )
-    sentence = (
-        f"the probability of “{word_before}” {movement_text(p_before, p_after, tenths)}. {after}"
+    sentence = CHANGES(
+        "same_word" if change.top_before == change.top_after else "other_word",
+        word=word_before,
+        moved=movement_text(p_before, p_after, tenths),
+        other=word_after,
+        p=tenths(float(change.after[change.top_after])),
     )
     return [
         QuantityChange(
@@ -588,7 +590,7 @@ def _prediction_changes(
             0.0,
             change.kl,
             1 - exp(-change.kl),
-            f"{sentence}. The KL divergence is {change.kl:.2f} nats",
+            CHANGES("divergence", sentence=sentence, kl=change.kl),
         ),
     ]
 
@@ -597,10 +599,11 @@ def movement_text(was: float, now: float, format_value=lambda value: f"{value:.2
     """ "fell from 1.93 to 0.21": two numbers as a movement. Numbers that would be written alike get
     more figures."""
     if was == now:
-        return f"stays at {format_value(now)}"
+        return CHANGES("stays", now=format_value(now))
     if format_value(was) == format_value(now):
         format_value = "{:.5g}".format
-    return f"{'rose' if now > was else 'fell'} from {format_value(was)} to {format_value(now)}"
+    name = "rose" if now > was else "fell"
+    return CHANGES(name, was=format_value(was), now=format_value(now))
 
 
 def factor_text(value: float) -> str:

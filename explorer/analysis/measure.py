@@ -16,16 +16,15 @@ from explorer.analysis import residual
 from explorer.analysis.figures import Figure
 from explorer.analysis.findings import Finding
 from explorer.analysis.formatting import fill
+from explorer.text.templates import sentences
 from models.capabilities import Capabilities
 from models.edits import Edit
 from models.recording import Attention, Recording, Stream
 from models.results import Lens, WholeWord
 
-LACKS = "This model or text does not offer what the test needs"
-NO_QKV = (
-    "This model computes attention in its own code, which returns only the weights, without "
-    "the scores, queries, keys and values they are made of."
-)
+REASONS = sentences("measure", "untestable")
+
+LACKS, NO_QKV = REASONS("lacks"), REASONS("no_qkv")
 MOST_ROWS = 48  # of a long text that are looked at where every pair of rows would take too long
 FEWEST = 4  # rows, tokens or words on which a verdict rests; fewer decide nothing
 N_TRIALS = 4  # tokens that are exchanged, one after another, where each takes a pass of its own
@@ -119,12 +118,12 @@ class MeasureContext:
     def require_edits(self, *kinds: type[Edit]) -> None:
         """Raises Untestable where the model does not honour an edit of each of these kinds."""
         if not all(issubclass(kind, self.offers.edits) for kind in kinds):
-            raise Untestable(f"{LACKS}.")
+            raise Untestable(LACKS)
 
     def require_readout(self) -> None:
         """Raises Untestable where no words are read off the model's last stream."""
         if self.offers.logits != self.recording.streams[-1].name:
-            raise Untestable("This model has no prediction head.")
+            raise Untestable(REASONS("no_readout"))
 
 
 def require_tokens(stream: Stream) -> None:
@@ -136,8 +135,13 @@ def require_count(n: int, what: str, fewest: int = FEWEST) -> None:
     """Check the sample size of a verdict, such as "rows". Raises TooShort for fewer."""
     if n < fewest:
         raise TooShort(
-            f"This needs at least {WORDS.get(fewest, fewest)} {what}; there "
-            f"{'is' if n == 1 else 'are'} {n} here."
+            REASONS(
+                "too_short",
+                least=WORDS.get(fewest, fewest),
+                what=what,
+                are="is" if n == 1 else "are",
+                n=n,
+            )
         )
 
 
@@ -145,7 +149,7 @@ def attention_with_qkv(recording: Recording) -> tuple[Attention, ...]:
     """The attentions, all with the scores, queries, keys and values they are made of. Raises
     Untestable where some are not known, or there is none."""
     if not recording.attention:
-        raise Untestable("This model shows no attention.")
+        raise Untestable(REASONS("no_attention"))
     if not all(each.opens for each in recording.attention):
         raise Untestable(NO_QKV)
     return recording.attention
@@ -160,7 +164,7 @@ def self_attention(recording: Recording, stream: str = "") -> tuple[Attention, .
         if attention.query == attention.key and stream in ("", attention.query)
     )
     if not matches:
-        raise Untestable("This model shows no self-attention.")
+        raise Untestable(REASONS("no_self_attention"))
     return matches
 
 
@@ -170,10 +174,7 @@ def causal_attention(recording: Recording) -> tuple[Attention, Stream]:
     for attention in recording.attention:
         if attention.query == attention.key == "decoder":
             return attention, recording.stream("decoder")
-    raise Untestable(
-        "This model has no decoder: an encoder’s attention has no mask, and each token sees the "
-        "later ones too."
-    )
+    raise Untestable(REASONS("no_decoder"))
 
 
 def output_stream(recording: Recording) -> Stream:
@@ -217,7 +218,7 @@ def state_before(stream: Stream, layer: int, place: str) -> str:
     for before, wrote, _ in stream.writes():
         if wrote == f"{layer}.{place}.wrote":
             return before
-    raise Untestable(f"This model does not show what the {place} of layer {layer} wrote.")
+    raise Untestable(REASONS("no_output", place=place, layer=layer))
 
 
 def input_site(stream: Stream) -> str:
@@ -241,10 +242,7 @@ def embedding_factor(context: MeasureContext) -> float:
     )
     times = float(product @ product) / float(product @ scores) if product @ scores else np.nan
     if not np.abs(product - times * scores).max() <= 1e-3 * np.abs(product).max():
-        raise Untestable(
-            "This model’s readout is not its embedding matrix itself, so the two cannot be "
-            "compared."
-        )
+        raise Untestable(REASONS("untied"))
     return times
 
 
@@ -278,11 +276,11 @@ def layers_of(stream: Stream) -> tuple[residual.SubLayer, ...]:
     write."""
     sublayers = tuple(each for each in residual.sublayers(stream) if each.layer >= 0)
     if not sublayers:
-        raise Untestable("This model does not give the outputs of its sub-layers.")
+        raise Untestable(REASONS("no_sublayers"))
     return sublayers
 
 
 def require_shuffle(stream: Stream) -> None:
     """Raises Untestable for a text whose words have no other order."""
     if len(set(map(int, stream.ids[~stream.special]))) < 2:
-        raise Untestable("All words of this text are the same, so there is no other order.")
+        raise Untestable(REASONS("no_order"))

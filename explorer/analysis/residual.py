@@ -14,7 +14,10 @@ import numpy as np
 
 from explorer.analysis.attention import numbered
 from explorer.analysis.csv import Columns
+from explorer.text.templates import sentences
 from models.recording import Stream
+
+QUANTITIES = sentences("residual", "quantities")
 
 PLACES = {
     "attn": "attention",
@@ -44,24 +47,22 @@ class StreamQuantity:
 WRITES = (
     StreamQuantity(
         "Rotation angle",
-        "the angle between a token’s vector before the sub-layer and after it, its norm included",
+        QUANTITIES("rotation_angle"),
         "°",
         0,
     ),
-    StreamQuantity(
-        "Update norm", "the norm of the vector that the sub-layer adds", "", 2, spread=True
-    ),
-    StreamQuantity("Share", "|update| / (|update| + |state before|), from 0 to 1", "", 2, 0.0, 1.0),
+    StreamQuantity("Update norm", QUANTITIES("update_norm"), "", 2, spread=True),
+    StreamQuantity("Share", QUANTITIES("share"), "", 2, 0.0, 1.0),
     StreamQuantity(
         "Cosine",
-        "the cosine of the update with the state before: 1 along it, 0 orthogonal, −1 against it",
+        QUANTITIES("cosine"),
         "",
         2,
         -1.0,
         1.0,
         True,
     ),
-    StreamQuantity("State norm", "the norm of a token’s vector at every site", "", 2, spread=True),
+    StreamQuantity("State norm", QUANTITIES("state_norm"), "", 2, spread=True),
 )
 
 
@@ -453,23 +454,21 @@ RMS_STAGES = ("sum", "÷ rms", "× gain", "+ bias")
 NORMS = (
     StreamQuantity(
         "Sigma before",
-        "the standard deviation σ of the components before the norm",
+        QUANTITIES("sigma_before"),
         "",
         3,
         spread=True,
     ),
-    StreamQuantity(
-        "Mean before", "the mean μ of the components before the norm", "", 3, None, None, True
-    ),
+    StreamQuantity("Mean before", QUANTITIES("mean_before"), "", 3, None, None, True),
     StreamQuantity(
         "Sigma after",
-        "the standard deviation of the components after the norm, gain and bias",
+        QUANTITIES("sigma_after"),
         "",
         3,
     ),
     StreamQuantity(
         "Mean after",
-        "the mean of the components after the norm, gain and bias",
+        QUANTITIES("mean_after"),
         "",
         3,
         None,

@@ -15,8 +15,11 @@ from functools import lru_cache
 import numpy as np
 
 from explorer.analysis.csv import Columns
+from explorer.text.templates import sentences
 from models.recording import Attention, Recording
 from models.results import Circuits as Circuits
+
+COLUMNS = sentences("soft_lookup", "columns")
 
 # A head's circuits ready to be shown: which words are asked for, how far the head copies, and a
 # table.
@@ -66,8 +69,8 @@ def circuit_table(
     best = circuits.ids[[int(row.argmax()) for row in circuits.among]]
     return {
         "word": labels(circuits.ids),
-        "key scored highest, of these words": labels(best),
-        "keys scored highest, of all words": listed(circuits.key_ids),
+        COLUMNS("highest_of_these"): labels(best),
+        COLUMNS("highest_of_all"): listed(circuits.key_ids),
         "attended to, raises": listed(circuits.up_ids),
         "attended to, lowers": listed(circuits.down_ids),
         "itself, logit": circuits.own.tolist(),

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from explorer.text.templates import sentences
 from models.edits import (
     KINDS,
     NORMS,
@@ -29,6 +30,8 @@ from models.edits import (
     last_edit,
 )
 from models.recording import Recording
+
+MASK = sentences("terminology", "mask")
 
 # What edits set, switch by switch and layer by layer, and the edits that set it.
 
@@ -220,8 +223,8 @@ def mask_reason(allowed: np.ndarray) -> str:
     if allowed.all():
         return ""
     if sees_ahead(allowed):
-        return f"not allowed: more than {window_reach(allowed)} places away"
-    return "not allowed: a later token" + (", or before the window" if windowed(allowed) else "")
+        return MASK("far", n=window_reach(allowed))
+    return MASK("later") + (", or before the window" if windowed(allowed) else "")
 
 
 def unit_formula(gate: str, biases: bool) -> str:

@@ -58,6 +58,7 @@ from explorer.analysis.soft_lookup import (
     tempered_softmax,
 )
 from explorer.analysis.word_classes import is_word
+from explorer.text.templates import sentences
 from models.edits import (
     HideToken,
     OtherNorm,
@@ -72,7 +73,11 @@ from models.edits import (
 from models.recording import Attention, Recording, Stream
 from models.results import Lens, WholeWord
 
-NO_WORD = "This step needs a sentence: type one above."
+WORDS = sentences("tour", "figures")
+
+REASONS = sentences("tour", "untestable")
+
+NO_WORD = REASONS("no_word")
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +135,7 @@ def followed_pair(context: MeasureContext, attention_name: str = "") -> Followed
     Untestable for a text without two words."""
     recording, finding = context.recording, context.first()
     if not recording.attention:
-        raise Untestable("This model shows no attention.")
+        raise Untestable(REASONS("no_attention"))
     if (
         finding is not None
         and finding.query >= 0
@@ -311,7 +316,7 @@ def chain(context: MeasureContext) -> Measure:
     rows.append(BarRow("product of all", (0.0,), (number,), selected=True))
     bars = Bars(
         title="p(next | previous tokens)",
-        note=truncation_note(len(rows) - 1, n - 1, "tokens; the product includes all"),
+        note=truncation_note(len(rows) - 1, n - 1, WORDS("product")),
         columns=("",),
         rows=tuple(rows),
         mark=(len(rows) - 1, 0),
@@ -329,7 +334,7 @@ def require_next_words(context: MeasureContext) -> None:
     """Raises Untestable for a model that does not say next words, TooShort for fewer than two."""
     stream = context.recording.streams[-1]
     if stream.name != "decoder" or not word_mask(stream).any():
-        raise Untestable("This step needs a decoder and a sentence.")
+        raise Untestable(REASONS("no_next_word"))
     context.require_readout()
     require_count(len(stream.tokens), "tokens", 3)
 
@@ -354,23 +359,23 @@ def loops(context: MeasureContext) -> Measure:
     number = f"{stored:,}"
     cross = any(one.query != one.key for one in context.recording.attention)
     steps = [
-        Box("compute a query, a key and a value", f"{heads} heads"),
-        Box("store the key and the value", f"{number} numbers so far", selected=True),
+        Box(WORDS("step_compute"), f"{heads} heads"),
+        Box(WORDS("step_store"), f"{number} numbers so far", selected=True),
         Box(
-            "compare the query with all stored keys",
+            WORDS("step_compare"),
             f"{n * (n + 1) // 2 * layers * heads:,} scores in all",
         ),
         *(
             [
                 Box(
-                    "compare it with the source’s keys too",
+                    WORDS("step_source"),
                     f"{len(context.recording.streams[0].tokens)} stored keys",
                 )
             ]
             if cross
             else []
         ),
-        Box("add the attention output, then the FFN output"),
+        Box(WORDS("step_add")),
     ]
     block = Box("for each layer", f"{layers} times", tuple(steps))
     token = Box(
@@ -428,7 +433,7 @@ def qkv(context: MeasureContext) -> Measure:
     usual = np.isclose(pair.attention.scale[pair.layer], width**-0.5)
     divided = f"÷ √{width}" if usual else "scaled"
     bars = Bars(
-        title=f"The query of “{query}” and each key",
+        title=WORDS("query_and_keys", word=query),
         note=truncation_note(len(chosen), int(allowed.sum()), "keys, the strongest"),
         columns=("q · k", divided, "softmax"),
         rows=rows,
@@ -498,9 +503,9 @@ def scale(context: MeasureContext) -> Measure:
         ),
     )
     curves = Chart(
-        title="Variance of q · k, each of mean square 1",
+        title=WORDS("variance"),
         series=series,
-        x_title="width of queries and keys, dₖ",
+        x_title=WORDS("width"),
         y_title="Var(q · k)",
         log_x=True,
         log_y=True,
@@ -564,7 +569,7 @@ def pair_with_inputs(context: MeasureContext) -> tuple[FollowedPair, np.ndarray]
         raise Untestable(NO_QKV)
     x = attention_input(context.recording, pair.attention, pair.layer)
     if x is None:
-        raise Untestable("This model does not show what its heads read.")
+        raise Untestable(REASONS("no_input"))
     return pair, x
 
 
@@ -604,9 +609,9 @@ def heads(context: MeasureContext) -> Measure:
         for head in map(int, window(len(pattern), (farthest, nearest), MOST_HEADS))
     )
     query = pair.words[0]
-    columns = ("mean distance, tokens", f"share of the output at “{query}”")
+    columns = ("mean distance, tokens", WORDS("share_of_output", word=query))
     bars = Bars(
-        title=f"The {len(pattern)} heads of layer {pair.layer}",
+        title=WORDS("heads_of_layer", n=len(pattern), layer=pair.layer),
         note=truncation_note(len(bar_rows), len(pattern), "heads"),
         columns=columns[: len(bar_rows[0].values)],
         rows=bar_rows,
@@ -663,14 +668,14 @@ def kinds(context: MeasureContext) -> Measure:
         cut = np.ix_(visible, visible)
         panels = (
             Matrix(
-                f"no mask: {number} to later tokens",
+                WORDS("no_mask", share=number),
                 truncation_note(len(visible), len(pair.rows.tokens)),
                 labels,
                 labels,
                 matrix(unmasked[pair.layer, pair.head][cut]),
             ),
             Matrix(
-                "masked: 0% to later tokens",
+                WORDS("masked"),
                 truncation_note(len(visible), len(pair.rows.tokens)),
                 labels,
                 labels,
@@ -684,8 +689,8 @@ def kinds(context: MeasureContext) -> Measure:
 def _three_attentions(recording: Recording, number: str) -> tuple[Matrix, ...]:
     """The three attentions of an encoder-decoder, each the mean of its heads."""
     titles = {
-        "encoder self": f"encoder: {number} to later tokens",
-        "decoder self": "decoder: 0% to later tokens",
+        "encoder self": WORDS("encoder_later", share=number),
+        "decoder self": WORDS("decoder_later"),
         "cross": "cross-attention",
     }
     grids = []
@@ -721,9 +726,8 @@ def pizza(context: MeasureContext) -> Measure:
     number = fixed(value)
     most = int(np.diagonal(cut).argmax())
     measured_grid = Matrix(
-        f"measured: mean weight {number} on itself",
-        f"Mean of {attention.pattern.shape[0] * attention.pattern.shape[1]} heads. The rest of "
-        "each row goes to special tokens and the full stop.",
+        WORDS("pizza_measured", weight=number),
+        WORDS("pizza_note", n=attention.pattern.shape[0] * attention.pattern.shape[1]),
         labels,
         labels,
         matrix(cut),
@@ -733,8 +737,8 @@ def pizza(context: MeasureContext) -> Measure:
     np.fill_diagonal(note_matrix, 0.35)
     note_matrix[4, 4], note_matrix[4, 3] = 0.7, 0.5
     note_grid = Matrix(
-        "lecture notes: most on itself",
-        "Drawn from a description without numbers. Hatched: not described.",
+        WORDS("pizza_of_notes"),
+        WORDS("drawn_note"),
         labels,
         labels,
         matrix(note_matrix),
@@ -758,7 +762,7 @@ def read_pizza(context: MeasureContext) -> tuple[Recording, np.ndarray]:
     tokens = recording.streams[0].tokens
     places = np.flatnonzero(word_mask(recording.streams[0]))
     if [tokens[each].strip().lower() for each in places] != PIZZA.lower().strip(".").split():
-        raise Untestable("This model splits the five words of this sentence into other tokens.")
+        raise Untestable(REASONS("other_tokens"))
     return recording, places
 
 
@@ -791,7 +795,7 @@ def stages(context: MeasureContext) -> Measure:
     )
     best = int(others[attention_change[others].argmax()])
     if attention_change[best] < SMALLEST_CHANGE:
-        raise Untestable("This word does not change the attention output at the other words.")
+        raise Untestable(REASONS("no_change"))
     visible = window(len(stream.tokens), (place, best), 11)
     rows = tuple(
         BarRow(
@@ -803,7 +807,7 @@ def stages(context: MeasureContext) -> Measure:
         for at in map(int, visible)
     )
     bars = Bars(
-        title=f"Replacing “{stream.tokens[place]}”: relative changes in layer {layer}",
+        title=WORDS("replacing", word=stream.tokens[place], layer=layer),
         note=truncation_note(len(rows), len(stream.tokens)),
         columns=("stage 1: attention output", "stage 2: FFN output"),
         rows=rows,
@@ -850,14 +854,14 @@ def ffn(context: MeasureContext) -> Measure:
     layer = residual.largest_ffn(stream, token)
     activations = context.ffn(stream.name, layer, token)
     silent = not np.any(activations.after[activations.before <= 0])
-    summands = "these vectors plus a bias" if context.offers.ffn_biases else "these vectors"
+    summands = WORDS("plus_bias") if context.offers.ffn_biases else "these vectors"
     n_above, n_units = int((activations.before > 0).sum()), len(activations.before)
     lengths = np.linalg.norm(activations.writes, axis=1)
     best = np.argsort(-lengths, kind="stable")[:MOST_UNITS]
     nearest_words = _nearest_words(context, activations.writes[best])
     number = str(n_above)
     counts = Bars(
-        title=f"{n_units} hidden units, layer {layer}",
+        title=WORDS("units", n=n_units, layer=layer),
         columns=("units",),
         rows=(
             BarRow("above zero", (float(n_above),), (number,), selected=True),
@@ -870,7 +874,7 @@ def ffn(context: MeasureContext) -> Measure:
         for at, unit in enumerate(best)
     )
     strongest = Bars(
-        title="Largest contributions, and the words most similar to them",
+        title=WORDS("largest"),
         columns=("length",),
         rows=rows,
     )
@@ -878,7 +882,7 @@ def ffn(context: MeasureContext) -> Measure:
         "word": stream.tokens[token],
         "units": str(n_units),
         "layer": str(layer),
-        "sum": f"the sum of {summands} is the FFN’s output",
+        "sum": WORDS("sum_of_units", n=summands),
     }
     return Measure(
         float(n_above),
@@ -895,11 +899,11 @@ def require_ffn(context: MeasureContext) -> None:
     stream = context.recording.streams[-1]
     token = followed_word(context, stream)
     if not any(each.place == "ffn" for each in residual.sublayers(stream)):
-        raise Untestable("This model does not give the input and output of its FFN.")
+        raise Untestable(REASONS("no_ffn"))
     try:
         context.ffn(stream.name, 0, token)
     except (ValueError, AttributeError) as error:
-        raise Untestable(f"{LACKS}.") from error
+        raise Untestable(LACKS) from error
 
 
 def _nearest_words(context: MeasureContext, writes: np.ndarray) -> list[str]:
@@ -923,8 +927,8 @@ def deep(context: MeasureContext) -> Measure:
     residual_label = power(float(with_residuals[0]), 2)
     layers = numbers(np.arange(stack.layers, -1, -1))
     curves = Chart(
-        title=f"{stack.layers} layers, random weights, this sentence’s embeddings",
-        note=f"At every layer the median of {stack.draws} draws.",
+        title=WORDS("depth", layers=stack.layers),
+        note=WORDS("depth_note", n=stack.draws),
         series=(
             Series("with residuals", layers, numbers(with_residuals[::-1]), residual_label),
             Series(
@@ -935,7 +939,7 @@ def deep(context: MeasureContext) -> Measure:
                 main=True,
             ),
         ),
-        x_title="layer, from the last one back to the input",
+        x_title=WORDS("layers_back"),
         y_title="relative gradient norm",
         log_y=True,
         backwards=True,
@@ -974,20 +978,11 @@ def sphere(context: MeasureContext) -> Measure:
     post = any(sublayer.after.endswith(".normed") for sublayer in sublayers)
     chosen = tuple(dials[at] for at in window(len(dials), (best,), MOST_DIALS))
     note = truncation_note(len(chosen), len(dials), "rotations")
+    name, radius = "circle_post" if post else "circle_pre", fixed(width, 0)
+    around = WORDS(name, radius=radius, norm=context.norm)
     panel = Dials(
-        title=f"“{stream.tokens[token]}”: grey before, dotted after adding, bold at the end",
-        note=(
-            (
-                f"The circle has radius √d = {fixed(width, 0)}: {context.norm}, before its "
-                "gain, puts every vector there."
-            )
-            if post
-            else (
-                f"{context.norm} stands before each sub-layer here (pre-LN): nothing brings "
-                "the sum back to a circle. Circle: the longest."
-            )
-        )
-        + (f" {note}." if note else ""),
+        title=WORDS("circle", word=stream.tokens[token]),
+        note=f"{around} {note}." if note else around,
         dials=chosen,
         full=width if post else max(ends),
     )
@@ -1022,8 +1017,8 @@ CHANGES = {
     "RMSNorm for LayerNorm": "OtherNorm:rms:",
     "FFN beside attention": "SideBySide:",
     "rotary positions": "OtherPositions:rotary",
-    "a window of near tokens": "Window:4",
-    "one key and value for all heads": "SharedKeys:1",
+    WORDS("window"): "Window:4",
+    WORDS("shared_keys"): "SharedKeys:1",
 }
 KINDS = (OtherNorm, SideBySide, OtherPositions, Window, SharedKeys)
 
@@ -1044,14 +1039,14 @@ def since(context: MeasureContext) -> Measure:
         if shift:
             shifts[name] = shift
     if not shifts:
-        raise Untestable("This model has these parts already, or runs in its own code.")
+        raise Untestable(REASONS("no_parts"))
     most = max(shifts, key=lambda name: shifts[name])
     rows = tuple(
         BarRow(name, (shift,), (share(shift),), selected=name == most)
         for name, shift in shifts.items()
     )
     bars = Bars(
-        title="How far the last vectors move when a part is exchanged after training",
+        title=WORDS("exchanged"),
         columns=("moved",),
         rows=rows,
         mark=(list(shifts).index(most), 0),
@@ -1071,7 +1066,7 @@ def changeable_places(context: MeasureContext) -> np.ndarray:
     """The places of the text. Raises Untestable without words, and where no part can be
     exchanged."""
     if not any(issubclass(kind, context.offers.edits) for kind in KINDS):
-        raise Untestable("This model runs in its own code, so its parts cannot be exchanged.")
+        raise Untestable(REASONS("own_code"))
     return text_tokens(context.recording.streams[-1])
 
 
@@ -1105,8 +1100,8 @@ def before(context: MeasureContext) -> Measure:
         (float(at), stream.tokens[places[-1 - at]]) for at in range(0, len(places), tick_step)
     )
     curves = Chart(
-        title=f"From “{last}” back to “{first}”",
-        note=f"The median of {N_NETWORKS} untrained networks, gain 1, on this text’s embeddings.",
+        title=WORDS("back_to", last=last, first=first),
+        note=WORDS("networks_note", n=N_NETWORKS),
         series=(
             Series(
                 "a recurrent network", numbers(steps_back), numbers(remaining), number, main=True
@@ -1119,7 +1114,7 @@ def before(context: MeasureContext) -> Measure:
     )
     steps = len(places) - 1
     bars = Bars(
-        title=f"Steps between “{last}” and “{first}”",
+        title=WORDS("steps_between", last=last, first=first),
         columns=("",),
         rows=(
             BarRow("a recurrent network", (float(steps),), (str(steps),)),
@@ -1160,8 +1155,7 @@ def embed(context: MeasureContext) -> Measure:
     embedding_index = 1 if scale != 1.0 else 0
     figure = Strips(
         title=f"“{stream.tokens[token]}”",
-        note=f"The first {min(N_COMPONENTS, len(word))} of {len(word)} numbers; at the right the "
-        "length of all.",
+        note=WORDS("vector_note", n=min(N_COMPONENTS, len(word)), of=len(word)),
         strips=tuple(
             Strip(
                 label,
@@ -1234,7 +1228,7 @@ def require_sinusoids(context: MeasureContext) -> None:
         "pos.wrote" not in stream.sites
         or positions.formula_error(stream) > positions.FORMULA_TOLERANCE
     ):
-        raise Untestable("This model does not add sinusoids, so there are no waves to show.")
+        raise Untestable(REASONS("no_waves"))
 
 
 def order(context: MeasureContext) -> Measure:
@@ -1254,7 +1248,7 @@ def order(context: MeasureContext) -> Measure:
         again(edits, "", None), again(f"{edits},{shuffle}", "", None), stream
     )
     if not max(shifts_without.values()) < SMALLEST_SHIFT < max(shifts.values()):
-        raise Untestable("This model knows the order of words elsewhere than in its positions.")
+        raise Untestable(REASONS("order_elsewhere"))
     word_tokens = word_mask(stream)
     best = max(shifts, key=lambda place: (bool(word_tokens[place]), shifts[place]))
     visible = window(len(shifts), [list(shifts).index(best)], 11)
@@ -1270,7 +1264,7 @@ def order(context: MeasureContext) -> Measure:
     )
     column = "no positions" + (" or mask" if stream.name == "decoder" else "")
     bars = Bars(
-        title="How far each word’s vector moves when the words are shuffled",
+        title=WORDS("shuffled"),
         note=truncation_note(len(rows), len(shifts), "words that moved"),
         columns=("as it is", column),
         rows=rows,

@@ -15,13 +15,12 @@ import numpy as np
 
 from explorer.analysis.formatting import fill, number, with_unit
 from explorer.analysis.measure import (
-    FEWEST,
-    LACKS,
-    WORDS,
+    REASONS,
     Measure,
     MeasureContext,
     TooShort,
     Untestable,
+    require_count,
 )
 
 HOLDS, FAILS = "holds", "does not hold here"
@@ -31,7 +30,6 @@ CONSTRUCTION, RANDOM, MEASURED = "by construction", "true of random weights", "m
 KINDS = (MEASURED, RANDOM, CONSTRUCTION)
 AT_MOST, AT_LEAST = "at most", "at least"
 TEXT, MODEL = "text", "model"
-NO_CHANCE = "There is no copy of this model with permuted weights to compare with"
 
 
 @dataclass(frozen=True)
@@ -150,7 +148,7 @@ def evaluate_claim(claim: Claim, context: MeasureContext) -> Verdict:
         return Verdict(UNTESTABLE, None, "–", str(reason))
     except (LookupError, NotImplementedError, ValueError, ZeroDivisionError):
         # The error's own words are a programmer's.
-        return Verdict(UNTESTABLE, None, "–", f"{LACKS}.")
+        return Verdict(UNTESTABLE, None, "–", REASONS("lacks"))
     bound = claim.tolerance if permuted is None else claim.required_bound(permuted.value)
     holds = measure.value <= bound if claim.bound == AT_MOST else measure.value >= bound
     if permuted is not None and measure.value == permuted.value:
@@ -172,18 +170,15 @@ def _require_text(claim: Claim, context: MeasureContext) -> None:
     first = context.recording.streams[0]
     n = int((~first.special).sum())
     if not n:
-        raise Untestable("There is no text yet: the model sees only its special tokens.")
-    if claim.needs == TEXT and n < FEWEST:
-        raise TooShort(
-            f"This needs at least {WORDS[FEWEST]} tokens of text; there "
-            f"{'is' if n == 1 else 'are'} {n}."
-        )
+        raise Untestable(REASONS("no_text"))
+    if claim.needs == TEXT:
+        require_count(n, "tokens of text")
 
 
 def _measure(claim: Claim, context: MeasureContext) -> Measure:
     measure = claim.measure(_with_reader_errors(context))
     if np.isnan(measure.value):
-        raise Untestable("The number does not exist here: something it divides by is 0.")
+        raise Untestable(REASONS("no_number"))
     return measure
 
 
@@ -193,11 +188,12 @@ def _measure_permuted(claim: Claim, chance: Callable[[], MeasureContext] | None)
     if claim.kind != MEASURED:
         return None
     if chance is None:
-        raise Untestable(f"{NO_CHANCE}.")
+        raise Untestable(REASONS("no_permuted"))
     try:
         return _measure(claim, chance())
     except ValueError as error:
-        raise Untestable(f"{NO_CHANCE}: {str(error).rstrip('.')}.") from error
+        why = str(error).rstrip(".")
+        raise Untestable(REASONS("no_permuted_since", why=why)) from error
 
 
 def _with_reader_errors(context: MeasureContext) -> MeasureContext:
@@ -209,7 +205,7 @@ def _with_reader_errors(context: MeasureContext) -> MeasureContext:
             try:
                 return call(*arguments)
             except ValueError as error:
-                raise Untestable(f"{LACKS}: {str(error).rstrip('.')}.") from error
+                raise Untestable(REASONS("lacks_since", why=str(error).rstrip("."))) from error
 
         return wrapper
 

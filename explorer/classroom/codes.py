@@ -12,6 +12,9 @@ import time
 from hashlib import blake2b
 
 from explorer.classroom.store import TooMany
+from explorer.text.templates import sentences
+
+REFUSALS = sentences("classroom", "refusals")
 
 ALPHABET = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"  # none that is read as another
 CODE_LENGTH = 7
@@ -95,7 +98,7 @@ class WrongCodes:
         if number <= FREE_TRIES:
             return
         if self._waiting >= MOST_WAITING:
-            raise TooMany("Too many wrong codes are being tried; try again in a moment.")
+            raise TooMany(REFUSALS("wrong_codes"))
         self._waiting += 1
         try:
             await asyncio.sleep(min(LONGEST_WAIT, (number - FREE_TRIES) * WAIT_EACH))

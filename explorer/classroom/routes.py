@@ -31,6 +31,9 @@ from explorer.server import request_body
 from explorer.server.client_address import network
 from explorer.state import event_log, places
 from explorer.state.settings import settings
+from explorer.text.templates import named, sentences
+
+REFUSALS = sentences("classroom", "refusals")
 
 # The page on which a student joins a class, light enough for any phone, and the code that leads
 # to it.
@@ -39,7 +42,7 @@ MAX_QR_ADDRESS = 300  # characters of an address in a code
 
 PAGE = """<!doctype html><html lang="en"><meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
-<title>Join a class · Headlight</title><link rel="icon" href="{base}app/static/headlight.svg">
+<title>{title} · Headlight</title><link rel="icon" href="{base}app/static/headlight.svg">
 <style>
 body {{ font: 1.125rem/1.5 system-ui, sans-serif; color: light-dark(#1f1b16, #f2ede4);
   background: light-dark(#fffdf9, #12151d); color-scheme: light dark; margin: 0; min-height: 100vh;
@@ -55,13 +58,12 @@ button {{ margin-top: 1rem; border: 0; background: light-dark(#b45309, #f5a524);
 :focus-visible {{ outline: 3px solid light-dark(#b45309, #f5a524); outline-offset: 2px; }}
 p {{ opacity: 0.85; font-size: 1rem; }} [role=alert] {{ min-height: 1.5em; opacity: 1; }}
 </style>
-<main><h1>Join a class</h1>
-<form><label for="code">The code that your teacher shows</label>
+<main><h1>{title}</h1>
+<form><label for="code">{code_label}</label>
 <input id="code" name="code" value="{code}" maxlength="16" autocomplete="off"
   autocapitalize="characters" spellcheck="false" required>
-<button>Join</button><p role="alert"></p></form>
-<p>No name and no account. Your screen then follows your teacher’s; you can look around by
-yourself and come back at any time.</p></main>
+<button>{join}</button><p role="alert"></p></form>
+<p>{about}</p></main>
 <script type="module" src="{base}{module}"></script></html>"""
 
 
@@ -76,7 +78,8 @@ async def join(request: Request) -> Response:
     code = normalized_code(request.path_params.get("code", ""))
     base = "../" if "code" in request.path_params else ""
     module = f"{bundle.ROUTE}/{bundle.folder()}/join.js"
-    html = PAGE.format(base=base, code=escape(display_code(code)), module=module)
+    words = named("classroom", "join")
+    html = PAGE.format(base=base, code=escape(display_code(code)), module=module, **words)
     return HTMLResponse(html, headers={"Cache-Control": "no-store"})
 
 
@@ -85,7 +88,7 @@ async def qr_picture(request: Request) -> Response:
     address = request.query_params.get("at", "")
     parts = urlsplit(address) if len(address) <= MAX_QR_ADDRESS else urlsplit("")
     if parts.scheme not in ("http", "https") or parts.netloc != request.headers.get("host"):
-        return PlainTextResponse("This is no address of this server.", 400)
+        return PlainTextResponse(REFUSALS("no_address"), 400)
     svg = io.BytesIO()
     segno.make(address, error="m", micro=False).save(
         svg, kind="svg", border=4, dark="#000", light="#fff", omitsize=True, xmldecl=False
@@ -130,13 +133,13 @@ def class_service() -> ClassService:
 def app_address(address: object) -> str:
     """An address of this app that a class may be led to. Raises ValueError for any other."""
     if not isinstance(address, str) or not address.startswith("/") or len(address) > MAX_ADDRESS:
-        raise ValueError("This is no address of the app.")
+        raise ValueError(REFUSALS("no_app_address"))
     parts = urlsplit(address)
     page = parts.path.strip("/") or places.FIRST
     if parts.scheme or parts.netloc or parts.fragment or page not in places.PLACES:
-        raise ValueError("This is no page of the app.")
+        raise ValueError(REFUSALS("no_page"))
     if parts.path not in ("/", f"/{page}") or any(sign < " " for sign in address):
-        raise ValueError("This is no page of the app.")
+        raise ValueError(REFUSALS("no_page"))
     return address
 
 
@@ -148,12 +151,12 @@ def parse_question(payload: object) -> dict[str, Any] | None:
     if payload is None:
         return None
     if not isinstance(payload, dict) or not isinstance(payload.get("choices"), list):
-        raise ValueError("This is no question.")
+        raise ValueError(REFUSALS("no_question"))
     choices = [_plain_text(choice, LONGEST_CHOICE) for choice in payload["choices"]]
     right = payload.get("right")
     a_choice = isinstance(right, int) and right in range(len(choices))
     if not 2 <= len(choices) <= MOST_CHOICES or not a_choice:
-        raise ValueError("A question has two to six answers, one of them right.")
+        raise ValueError(REFUSALS("answers"))
     return {
         "text": _plain_text(payload.get("text"), LONGEST_TEXT),
         "choices": choices,
@@ -165,7 +168,7 @@ def parse_question(payload: object) -> dict[str, Any] | None:
 
 def _plain_text(value: object, limit: int) -> str:
     if not isinstance(value, str) or len(value) > limit:
-        raise ValueError(f"Words of at most {limit} characters belong here.")
+        raise ValueError(REFUSALS("too_long", n=limit))
     return value
 
 
@@ -206,7 +209,7 @@ async def _end(classes: ClassService, body: dict[str, Any], address: str) -> dic
 async def _answer(classes: ClassService, body: dict[str, Any], address: str) -> dict[str, Any]:
     number, choice = body.get("number"), body.get("choice")
     if type(number) is not int or type(choice) is not int:
-        raise ValueError("An answer is the number of a question and that of a choice.")
+        raise ValueError(REFUSALS("answer_form"))
     student = str(body.get("student", ""))[:64]
     await classes.answer(normalized_code(body.get("code")), student, number, choice)
     return {}
@@ -282,7 +285,7 @@ async def _respond(handler: Callable[[], Awaitable[Response]]) -> Response:
         event_log.log_refusal("class")
         return _problem(429, str(problem))
     except ConnectionError:
-        return _problem(503, "The class cannot be reached just now; try again in a moment.")
+        return _problem(503, REFUSALS("unreachable"))
     except ClientDisconnect:
         return Response(status_code=400)
 
@@ -306,7 +309,7 @@ async def news(request: Request) -> Response:
     except TooMany as problem:  # the browser asks again
         return _problem(429, str(problem))
     except ConnectionError:
-        return _problem(503, "The class cannot be reached just now.")
+        return _problem(503, REFUSALS("gone"))
     return StreamingResponse(_events(first, events), headers=STREAM, media_type="text/event-stream")
 
 

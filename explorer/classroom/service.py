@@ -17,6 +17,9 @@ from typing import Any
 
 from explorer.classroom import codes
 from explorer.classroom.store import Store, TooMany, Unknown
+from explorer.text.templates import sentences
+
+REFUSALS = sentences("classroom", "refusals")
 
 LIFE = 12 * 3600  # seconds that a class lasts at most
 MOST_STUDENTS = 1000  # of a class, at once
@@ -92,7 +95,7 @@ class ClassService:
         watch = codes.watch_of(key)
         fields = await self._class(code, watch, address, occupied=False)
         if fields is None or not codes.same(fields["watch"], watch):
-            raise Unknown("This class has ended, or the key is not its own.")
+            raise Unknown(REFUSALS("key_not_its_own"))
         return fields
 
     async def move(self, code: str, key: str, location: str, address: str = "") -> None:
@@ -147,14 +150,14 @@ class ClassService:
             listeners = chain.from_iterable(self._lines.values())
             if not any(line.address == address for line in listeners):
                 await self._wrong_codes.wait(address)
-            raise Unknown("There is no class with this code.")
+            raise Unknown(REFUSALS("no_class"))
         return codes.student_of(await self._key(), code), fields["at"] or "/"
 
     async def picture(self, code: str, student: str, name: str) -> bytes | None:
         """The picture of the teacher's window, None where the window shows something else by now.
         Raises Unknown for one who is not in the class."""
         if await self._part(code, student) is None:
-            raise Unknown("This class has ended.")
+            raise Unknown(REFUSALS("ended"))
         return await self.store.load_picture(code, name)
 
     async def answer(self, code: str, student: str, number: int, choice: int) -> None:
@@ -163,13 +166,13 @@ class ClassService:
         choice."""
         fields = await self._part(code, student)
         if fields is None:
-            raise Unknown("This class has ended.")
+            raise Unknown(REFUSALS("ended"))
         if not fields["open"] or fields["open"] != str(number):
-            raise Unknown("This question is closed.")
+            raise Unknown(REFUSALS("closed"))
         if not 0 <= choice < len(json.loads(fields["question"])["choices"]):
-            raise Unknown("There is no such answer.")
+            raise Unknown(REFUSALS("no_answer"))
         if not await self.store.put(code, str(number), student, str(choice)):
-            raise Unknown("This question is closed.")
+            raise Unknown(REFUSALS("closed"))
         await self.store.tell(code, TEACHER)
 
     # What both hear.
@@ -181,13 +184,13 @@ class ClassService:
         limit."""
         fields = await self._class(code, word, address, occupied=True)
         if fields is None:
-            raise Unknown("This class has ended.")
+            raise Unknown(REFUSALS("ended"))
         role = TEACHER if codes.same(fields["watch"], word) else STUDENTS
         if role == STUDENTS and not codes.is_student(await self._key(), code, word):
-            raise Unknown("This class has ended.")
+            raise Unknown(REFUSALS("ended"))
         present, _ = await self.store.room(code)
         if role == STUDENTS and word not in present and len(present) >= MOST_STUDENTS:
-            raise TooMany("This class is full.")
+            raise TooMany(REFUSALS("full"))
         line = Listener(role, word, address)
         self._give_up_oldest(code, word)
         self._lines.setdefault(code, set()).add(line)

@@ -8,6 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from explorer.text.templates import sentences
+
+REFUSALS = sentences("classroom", "refusals")
+
 # A class is occupied while a line of it is open. One that is not goes after `LAPSE` seconds, or
 # sooner where its place is needed; its teacher brings it back (lessons.py). So whoever starts
 # classes and leaves them keeps nobody else from a place, and no class is ended while somebody is
@@ -29,8 +33,8 @@ class TooMany(RuntimeError):
     """The limit is reached: of tries, of classes or of students."""
 
 
-FULL = "This server holds as many classes as it can; try again later."
-FULL_OF_ONE = f"{OF_ONE} classes from this network are going on; end one of them first."
+FULL = REFUSALS("server_full")
+FULL_OF_ONE = REFUSALS("network_full", of_one=OF_ONE)
 
 
 class Store(Protocol):

@@ -15,6 +15,8 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
+from explorer.text.templates import sentences
+
 HERE = Path(__file__).parent
 ROUTE = "headlight"
 SHARED, PAGE = HERE / "shared.css", HERE / "page.css"
@@ -54,7 +56,7 @@ def loader(component: str) -> str:
         raise ValueError(f"there is no component {component!r}")
     return f"""const at = "{ROUTE}/{folder()}/{component}.js";
 const loaded = import(new URL(at, document.baseURI));
-const lost = "This part of the page did not arrive. Reload the page.";
+const lost = {json.dumps(sentences("server", "pages")("lost"))};
 export default function (args) {{
   let stop = () => {{}}, gone = false;
   loaded.then(

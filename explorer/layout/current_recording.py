@@ -27,6 +27,8 @@ from models import chat
 from models.edits import from_line
 from models.recording import CONTINUES, NotEncoded, Recording
 
+NOTES = sentences("frame", "text")
+
 SHORT = 400  # characters
 LANGUAGES = {"en": "English"}  # by the codes of model_descriptions.toml
 # A token that is a part of a character ends so, see models/tokenizer.py.
@@ -107,46 +109,47 @@ def current_run(model: str | None = None, target: str | tuple[int, ...] | None =
     notes = st.container()
     n_characters = len(st.session_state.text)
     if n_characters > len(recording.text):
-        notes.warning(
-            f"Only the first {len(recording.text):,} of {n_characters:,} characters are read. "
-            "The field keeps the whole text."
-        )
+        notes.warning(NOTES("cut", n_read=len(recording.text), n=n_characters))
     if recording.dropped:
         n = recording.model.n_positions
         notes.warning(
-            f"This text has {recording.dropped + n:,} tokens with the special ones. The model "
-            f"{literal(title(recording.model.name))} reads {n}. The last {recording.dropped:,} "
-            "tokens of "
-            f"{'what is read' if n_characters > len(recording.text) else 'the text'} are not "
-            "shown. The field keeps the whole text."
+            NOTES(
+                "too_long_cut" if n_characters > len(recording.text) else "too_long",
+                n=recording.dropped + n,
+                model=literal(title(recording.model.name)),
+                most=n,
+                dropped=recording.dropped,
+            )
         )
     if recording.target_dropped:
         n = recording.model.n_positions
         notes.warning(
-            f"Your text has {recording.target_dropped + n - 1:,} tokens. The model "
-            f"{literal(title(recording.model.name))} reads {n} with [BOS]. "
-            f"The last {recording.target_dropped:,} are left out. The field keeps them."
+            NOTES(
+                "target_too_long",
+                n=recording.target_dropped + n - 1,
+                model=literal(title(recording.model.name)),
+                most=n,
+                dropped=recording.target_dropped,
+            )
         )
     if recording.streams[0].special.all():
-        notes.info(
-            "There is no text yet, so the model reads only its special tokens. Type or paste a "
-            "sentence above."
-        )
+        notes.info(NOTES("no_text"))
     elif not recording.text.strip():
-        notes.info("There is only white space so far. Type or paste a sentence above.")
+        notes.info(NOTES("white_space"))
     if n_messages := chat.n_messages(recording):
         n_template = int(recording.streams[0].special.sum())
         notes.caption(
-            f"This text is read as a chat of {plural(n_messages, 'message')}: {n_template} of "
-            f"{plural(len(recording.streams[0].tokens), 'token')} are the model’s chat template."
+            NOTES(
+                "chat",
+                messages=plural(n_messages, "message"),
+                n=n_template,
+                tokens=plural(len(recording.streams[0].tokens), "token"),
+            )
         )
     note_pieces(recording.streams[0].tokens, notes)
     note_language(recording, notes)
     if not fits_address(recording.text):
-        notes.info(
-            f"This text is too long for a link ({len(recording.text):,} characters). It stays "
-            "in this tab. A reloaded page or a shared link does not contain it."
-        )
+        notes.info(NOTES("fits_no_link", n=len(recording.text)))
     return Run(recording.model.name, st.session_state.text, (), target)
 
 
@@ -156,17 +159,11 @@ def note_pieces(tokens: Sequence[str], notes: DeltaGenerator) -> None:
     byte_token = next((token for token in tokens if PIECE.search(token)), None)
     continued = next((at for at, token in enumerate(tokens) if token.startswith(CONTINUES)), 0)
     if byte_token is not None:
-        notes.caption(
-            f"“{literal(byte_token)}” is one byte of a character. Characters outside the "
-            "vocabulary are read byte by byte."
-        )
+        notes.caption(NOTES("byte", byte_token=literal(byte_token)))
     elif continued:
         rest = takewhile(lambda token: token.startswith(CONTINUES), tokens[continued:])
         word = [tokens[continued - 1], *rest]
-        notes.caption(
-            f"The model reads “{literal(' '.join(word))}” as {len(word)} tokens. "
-            f"“{CONTINUES}” marks a token that continues a word."
-        )
+        notes.caption(NOTES("continued", word=literal(" ".join(word)), n=len(word), mark=CONTINUES))
 
 
 def note_language(recording: Recording, notes: DeltaGenerator) -> None:
@@ -174,8 +171,7 @@ def note_language(recording: Recording, notes: DeltaGenerator) -> None:
     code = language(recording.model.name)
     if code and is_foreign(recording.text, code):
         notes.caption(
-            f"{literal(title(recording.model.name))} was trained on {LANGUAGES[code]} text. This "
-            "text seems to be in another language, so the results mean little."
+            NOTES("language", model=literal(title(recording.model.name)), language=LANGUAGES[code])
         )
 
 
@@ -220,11 +216,9 @@ def show_target(target: str | None) -> None:
     if target is None:
         return
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.info(
-            "The decoder reads your text from the tab Translate, "
-            f"“{literal(' '.join(target.split())[:80])}{'…' if len(target) > 80 else ''}”, and not "
-            "its own translation."
-        )
+        words = " ".join(target.split())
+        shown = words if len(words) <= 80 else f"{words[:80]}…"
+        st.info(NOTES("typed_target", text=literal(shown)))
         st.button("Back to the model’s translation", key="drop target", on_click=_drop_target)
 
 

@@ -20,6 +20,8 @@ from models import registry
 from models.edits import describe, from_line
 from models.example_texts import DEFAULT_TEXT, EXAMPLES
 
+WORDS = sentences("frame", "header")
+
 # The class that this window takes part in: its line at the foot of every page.
 
 
@@ -173,7 +175,6 @@ def _to_class() -> None:
 
 
 OWN_SENTENCES = "many text"  # the field of Many sentences
-OWN_LIST = "It does not contain your list on Many sentences, which is too long for an address."
 
 
 def _share() -> None:
@@ -191,8 +192,7 @@ def _share() -> None:
             state = st.session_state
             typed = state.get(OWN_SENTENCES, corpus.EXAMPLE_LINES)
             is_absent = typed not in (corpus.EXAMPLE_LINES, state.many_text)
-            same = "This link opens the same text, model and choices elsewhere."
-            st.caption(f"{same} {OWN_LIST}" if is_absent else same)
+            st.caption(WORDS("same_link_without_list" if is_absent else "same_link"))
             page = st.context.url or ""
             at = page if urlsplit(page).path or not page else f"{page}/"
             link = f"{at}{'?' + query if query else ''}"
@@ -257,21 +257,30 @@ def header() -> Any:
         hf_model_dialog()
     if name := state.pop("unknown_model", None):
         words.warning(
-            f"The link asks for a model called {literal(name)}, which is not here. "
-            f"{models.DEFAULT_MODEL} is shown instead. {literal(how_to_get(name))}"
+            WORDS(
+                "unknown_model",
+                name=literal(name),
+                shown=models.DEFAULT_MODEL,
+                how=literal(how_to_get(name)),
+            )
         )
     if offered := state.get("offered_model"):
         with words, st.container(horizontal=True, vertical_alignment="center"):
             st.info(
-                f"The link asks for the Hugging Face model {literal(models.title(offered))}, "
-                f"which this visit has not opened yet. {literal(models.title(state.model))} is "
-                "shown until it is."
+                WORDS(
+                    "offered_model",
+                    offered=literal(models.title(offered)),
+                    shown=literal(models.title(state.model)),
+                )
             )
             st.button("Fetch it", key="fetch offered", on_click=accept_offer)
     if refused := state.pop("refused", None):
         words.warning(
-            f"{literal(refused.rstrip('.'))}. The model shown is "
-            f"{literal(models.title(state.model))}."
+            WORDS(
+                "refused",
+                why=literal(refused.rstrip(".")),
+                shown=literal(models.title(state.model)),
+            )
         )
     return menu
 
@@ -335,16 +344,9 @@ def hf_model_dialog() -> None:
     """Dialog to choose a model, fetch it, try it, and open it; where it does not fit, it shows the
     reason and keeps the input."""
     if settings().public:
-        st.markdown("This server offers the models in its list, and opens no others.")
+        st.markdown(WORDS("listed_only"))
         return
-    st.markdown(
-        "Type a model’s name on the Hugging Face hub, such as `distilbert/distilbert-base-uncased` "
-        "or `openai-community/gpt2`, or the path of a folder or a GGUF file. Headlight runs it in "
-        "its own classes where they fit; with `hub:` before the name, the transformers library "
-        "runs it. Only safetensors and GGUF files are read, and no code that comes with a model is "
-        "run. Its size is checked before anything is fetched, and the model is tried in a separate "
-        "process first."
-    )
+    st.markdown(WORDS("borrow"))
     with st.form("wanted", border=False):
         wide, narrow = st.columns([4, 1], vertical_alignment="bottom")
         where = wide.text_input(
@@ -356,10 +358,7 @@ def hf_model_dialog() -> None:
     already_here()
     if missing := registry.absent():
         st.caption(literal(missing))
-    st.caption(
-        "Model families that the tests cover. A model of another family may work too: it is "
-        "checked when it is loaded, and the pages show what was found in it."
-    )
+    st.caption(WORDS("families"))
     st.dataframe(registry.families(), hide_index=True, height=320)
 
 

@@ -18,7 +18,10 @@ from explorer.state import url_state
 from explorer.state.cache import Run
 from explorer.text import glossary
 from explorer.text.markdown_escape import literal
+from explorer.text.templates import sentences
 from models.recording import to_npz
+
+WORDS = sentences("frame", "table")
 
 # The words of the field, explained where they stand: on hover, or in one press on a phone.
 
@@ -68,10 +71,7 @@ def offer_recording(run: Run) -> None:
 def data_table(columns: Columns, alt: str) -> None:
     """Named columns as a table."""
     if count_cells(columns) > MOST_CELLS:
-        st.info(
-            f"{count_cells(columns):,} cells are more than a browser shows well. The file has them "
-            "all."
-        )
+        st.info(WORDS("too_many_cells", n=count_cells(columns)))
         return
     n = max(map(len, columns.values()), default=0)
     st.dataframe(

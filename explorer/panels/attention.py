@@ -58,6 +58,8 @@ from models.edits import MeanHead, ZeroHead
 from models.recording import Attention, Recording, Stream
 from models.results import softmax
 
+REFUSALS = sentences("heads", "refusals")
+
 CONCEPT = "heads"
 VIEWS = {"Lines": ("links",), "Matrix": ("matrix",), "Both": ("links", "matrix")}
 INCOMING = "Incoming"  # the option that draws links to the selected word too
@@ -532,7 +534,7 @@ def display_of(options: str) -> tuple[DisplayOptions, bool]:
     words = [each.strip() for each in options.split(",") if each.strip()]
     every = {word: name for name, list_of in known.items() for word in list_of}
     if wrong := next((each for each in words if each not in (*every, INCOMING)), ""):
-        raise ValueError(f"There is no option {wrong!r}; there are {', '.join(every)}.")
+        raise ValueError(REFUSALS("no_option", name=wrong, names=", ".join(every)))
     chosen = {every[word]: word for word in words if word != INCOMING}
     return DisplayOptions(**chosen), INCOMING in words
 

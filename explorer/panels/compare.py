@@ -36,7 +36,6 @@ from explorer.panels.selection import expect_place, model_name, select
 from explorer.panels.spec import Panel
 from explorer.state import cache, models
 from explorer.state.cache import Run
-from explorer.text.capability_messages import WEIGHTS_ALONE
 from explorer.text.templates import sentences
 from models.edits import HideToken, MeanHead, WithoutPositions, ZeroHead, describe
 from models.recording import Attention, Recording
@@ -209,7 +208,7 @@ def counterpart(run: Run) -> Run:
     recording, offered = run.recording(), models.capabilities(run.model).edits
     if not issubclass(ZeroHead, offered):
         words, name = sentences(CONCEPT, "shared"), model_name(recording)
-        raise ValueError(words("no_edits", model=name, why=WEIGHTS_ALONE))
+        raise ValueError(words("no_edits", model=name))
     first = ZeroHead(0, 0, recording.attention[0].name)
     edit = WithoutPositions() if issubclass(WithoutPositions, offered) else first
     return run.under((edit,))

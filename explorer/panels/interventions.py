@@ -25,7 +25,7 @@ from explorer.panels.spec import Panel
 from explorer.state import cache, models
 from explorer.state.cache import Run
 from explorer.text import head_naming
-from explorer.text.templates import sentences
+from explorer.text.templates import named, sentences
 from models.edits import (
     Edit,
     HideToken,
@@ -51,18 +51,7 @@ NOTICED = 0.01  # of a probability, from which on it is called lower
 LEAST_TOP = 0.2  # of the scale of a map of changes, so that small ones stay pale
 LITTLE_KL = 1e-3  # nats, below which a prediction is called the same
 UNITS = ("Heads", "Sites")
-# A sentence that differs in few words, for texts the app offers.
-DONORS = {
-    "The animal didn't cross the street because it was too tired.": (
-        "The animal didn't cross the street because they were too tired."
-    ),
-    "I love to eat pizza": "I love to read pizza",
-    "I love to eat pizza.": "I love to read pizza.",
-    "She ate the apple with some fruit juice.": "She bought the apple with some old juice.",
-    "Ram pushed Hari": "Ram kissed Hari",
-    "Herbivores eat plants": "Herbivores like plants",
-    "The red car is in front of the white house.": "The red car is in front of the small house.",
-}
+DONORS = named("examples", "patching")
 Edits = tuple[Edit, ...]
 
 

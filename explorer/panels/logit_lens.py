@@ -21,6 +21,8 @@ from explorer.text.templates import sentences
 from models.recording import Recording, Stream
 from models.results import Lens, softmax
 
+REFUSALS = sentences("logit_lens", "refusals")
+
 CONCEPT = "logit_lens"
 MEASURES = ("Top word", "Answer", "Rank", "KL")  # what the cells are coloured by
 NONE = -1
@@ -152,7 +154,7 @@ def read(run: Run, token: int | None = None, site: str = "") -> Reading:
     recording, stream = at.recording, at.stream
     readout = cache.lens(recording, stream.name)
     if site and site not in readout.sites:
-        raise ValueError(f"There is no site {site!r}; there are {', '.join(readout.sites)}.")
+        raise ValueError(REFUSALS("no_site", site=site, sites=", ".join(readout.sites)))
     plain = cache.record(run.model, run.text, (), run.target)
     actual = logit_lens.target_ids(recording, plain)
 

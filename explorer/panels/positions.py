@@ -34,6 +34,8 @@ from explorer.text.templates import sentences
 from models.edits import ShuffleTokens, WithoutPositions
 from models.recording import Recording
 
+REFUSALS = sentences("positions", "refusals")
+
 CONCEPT = "positions"
 N_ROWS = 16  # tokens that are listed one by one
 N_WORDS = 40  # of another order that are written out
@@ -621,10 +623,7 @@ def _sizes(runs: PositionRuns, n: int, width: int | None) -> tuple[int, int]:
     for sizes that no table has."""
     d = width or runs.plain.model.d_model
     if not 2 <= n <= positions.LONGEST or d % 2 or not 2 <= d <= positions.WIDEST:
-        raise ValueError(
-            f"A table has 2 to {positions.LONGEST} positions and an even width "
-            f"up to {positions.WIDEST}."
-        )
+        raise ValueError(REFUSALS("size", positions=positions.LONGEST, width=positions.WIDEST))
     return n, d
 
 

@@ -12,7 +12,10 @@ from explorer.analysis import logit_lens
 from explorer.analysis.attention import Axes, argmax_id, axes
 from explorer.state import cache, models
 from explorer.state.cache import Run
+from explorer.text.templates import sentences
 from models.recording import Attention, Recording, Stream
+
+REFUSALS = sentences("selection", "refusals")
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,13 +72,15 @@ def model_name(recording: Recording) -> str:
 def expect_place(name: str, value: int | None, n: int, first: int = 0) -> None:
     """Raise ValueError for a value that is not one of n, counted from `first`. None passes."""
     if value is not None and not first <= value < first + n:
-        raise ValueError(f"There is no {name} {value}; the last is {first + n - 1}.")
+        raise ValueError(REFUSALS("no_place", name=name, value=value, last=first + n - 1))
 
 
 def expect_option(name: str, value: object, options: Collection[object]) -> None:
     """Raise ValueError for a value that is no option."""
     if value not in options:
-        raise ValueError(f"{name} is {value!r}; it can be {', '.join(map(str, options))}")
+        raise ValueError(
+            REFUSALS("no_choice", name=name, value=value, names=", ".join(map(str, options)))
+        )
 
 
 def select(
@@ -86,9 +91,9 @@ def select(
     recording = run.recording()
     names = [each.name for each in recording.attention]
     if not names:
-        raise ValueError(f"{recording.model.name} shows no attention.")
+        raise ValueError(REFUSALS("no_attention", model=recording.model.name))
     if attention and attention not in names:
-        raise ValueError(f"There is no attention {attention!r}; there are {', '.join(names)}.")
+        raise ValueError(REFUSALS("no_such_attention", name=attention, names=", ".join(names)))
     chosen = recording.attention[names.index(attention) if attention else 0]
     for name, value, count in zip(
         ("layer", "head", "token"), (layer, head, token), chosen.pattern.shape
@@ -146,10 +151,7 @@ def predicted(run: Run, token: int | None = None) -> StreamSelection:
     one that is not there and for a model that predicts no words."""
     recording = run.recording()
     if why := models.capabilities(recording.model.name).no_readout:
-        raise ValueError(
-            f"{model_name(recording)} {why}, so it makes no predictions. "
-            "Choose another model, such as encoder."
-        )
+        raise ValueError(REFUSALS("no_readout", model=model_name(recording), why=why))
     token = logit_lens.default_token(recording) if token is None else token
     return select_stream(run, token, logit_lens.read_stream(recording).name)
 
@@ -160,7 +162,7 @@ def select_stream(run: Run, token: int = 0, stream: str = "") -> StreamSelection
     recording = run.recording()
     names = [each.name for each in recording.streams]
     if stream and stream not in names:
-        raise ValueError(f"There is no stream {stream!r}; there are {', '.join(names)}.")
+        raise ValueError(REFUSALS("no_stream", name=stream, names=", ".join(names)))
     chosen = recording.streams[names.index(stream) if stream else 0]
     expect_place("token", token, len(chosen.tokens))
     return StreamSelection(recording, chosen, token)

@@ -31,6 +31,8 @@ from explorer.state import cache, models
 from explorer.state.cache import Run
 from explorer.text.templates import sentences
 
+REFUSALS = sentences("soft_lookup", "refusals")
+
 CONCEPT = "soft_lookup"
 N_ROWS = 12  # keys that are listed one by one
 COLDEST, HOTTEST = 0.01, 100.0  # of the slider, between exactly 0 and exactly infinity
@@ -53,7 +55,7 @@ def temperature(
     selection = select(run, layer, head, token, attention)
     expect_values(selection)
     if not (t in (0, float("inf")) or COLDEST <= t <= HOTTEST):
-        raise ValueError(f"The temperature is 0, infinite, or from {COLDEST} to {HOTTEST}.")
+        raise ValueError(REFUSALS("range", low=COLDEST, high=HOTTEST))
     words = sentences(CONCEPT, "temperature")
     order = _strongest_keys(selection)
     steps = sorted({*TEMPERATURES, t})
@@ -92,10 +94,7 @@ def temperature(
 def expect_values(selection: Selection) -> None:
     """Raises ValueError for a model that gives its weights and nothing behind them."""
     if not selection.attention.opens:
-        raise ValueError(
-            f"{selection.model} gives its attention weights, but no "
-            "scores and values, so this cannot be computed."
-        )
+        raise ValueError(REFUSALS("weights_alone", model=selection.model))
 
 
 def _strongest_keys(selection: Selection) -> list[int]:

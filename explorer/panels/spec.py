@@ -95,7 +95,7 @@ class Panel:
         elif path.suffix == ".csv":
             path.write_text(self.csv(), "utf-8")
         else:
-            raise ValueError(f"A panel is saved as .html or .csv, not as {path.name}.")
+            raise ValueError(f"a panel is saved as .html or .csv, not as {path.name}")
 
     def _repr_html_(self) -> str:
         """The panel in a notebook: its document in a frame."""
@@ -113,7 +113,7 @@ def document(
     all heads and one of them side by side. `link`: the address of a Headlight, and `query` what
     shows the same there. Raises ValueError for no panel."""
     if not panels:
-        raise ValueError("A document needs a panel.")
+        raise ValueError("a document needs a panel")
     captions: list[Line] = [("p", line) for panel in panels[1:] for line in panel.caption]
     beside = [panel.name for panel in panels] == BESIDE
     columns = (0, 1) if beside else (2,) * len(panels)
@@ -147,7 +147,7 @@ def _argument(value: Any) -> str:
 def _run(run: Run | None) -> str:
     """The call that makes a run."""
     if run is None:
-        raise ValueError("This panel was not made of a run.")
+        raise ValueError("this panel was not made of a run")
     words = [repr(run.model), repr(run.text)]
     if run.edits:
         words.append("edits=(" + ", ".join(f"edits.{edit!r}" for edit in run.edits) + ",)")

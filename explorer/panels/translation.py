@@ -34,6 +34,8 @@ from explorer.text.templates import Sentences, sentences
 from models.recording import Recording
 from models.results import Beam
 
+REFUSALS = sentences("translation", "refusals")
+
 CONCEPT = "translation"
 FORMS = ("Links", "Matrix")
 MOST_BEAMS = 5
@@ -69,14 +71,14 @@ def _output(run: Run, ended: bool) -> Output:
     without a token."""
     recording = run.recording()
     if len(recording.streams) < 2:
-        raise ValueError(f"{models.title(recording.model.name)} does not translate.")
+        raise ValueError(REFUSALS("no_translation", model=models.title(recording.model.name)))
     logits = cache.all_logits(recording, "decoder")
     end = None if recording.target_dropped or not ended else models.end_token(run.model)
     if end and run.target is None and int(logits[-1].argmax()) != end[0]:
         end = None
     ids, tokens = translation.produced_tokens(recording, end)
     if not len(ids):
-        raise ValueError("The decoder has written no token yet.")
+        raise ValueError(REFUSALS("nothing_yet"))
     steps = translation.decoded_steps(logits, ids)
     return Output(recording, end, ids, tokens, steps, isinstance(run.target, str))
 
@@ -101,7 +103,7 @@ def alignment(
     n_layer, n_head = pattern.shape[:2]
     n = len(on.tokens)
     if view not in translation.view_names(n_layer, n_head):
-        raise ValueError(f"There is no view {view!r} of the cross-attention.")
+        raise ValueError(REFUSALS("no_view", view=view))
     expect_option("form", form, FORMS)
     expect_place("step", step, n, first=1)
     pattern = pattern[:, :, :n]
@@ -254,7 +256,7 @@ def hypotheses(run: Run, n_beams: int = 4, beam: int = 1, most: int | None = Non
     if not 1 <= n_beams <= MOST_BEAMS:
         raise ValueError(f"n_beams is {n_beams}; it can be 1 to {MOST_BEAMS}")
     if len(run.recording().streams) < 2:
-        raise ValueError(f"{models.title(run.model)} does not translate.")
+        raise ValueError(REFUSALS("no_translation", model=models.title(run.model)))
     search = jobs.search(run.model, run.text, n_beams)
     while not search.finished and (most is None or len(search.steps) < most):
         search.resume()

@@ -35,6 +35,9 @@ from explorer.server.client_address import network
 from explorer.state import places
 from explorer.state.event_log import log_refusal
 from explorer.state.settings import settings
+from explorer.text.templates import sentences
+
+WORDS = sentences("server", "pages")
 
 # One press of Back a page: what the browser remembers of the way through the app.
 
@@ -132,7 +135,7 @@ def block(lines: tuple[str, ...]) -> str:
 # The style of the frame comes with it, so that nothing moves when the views arrive.
 ROOT_WITH_WORDS = (
     f'{EARLY}<style>{bundle.PAGE.read_text("utf-8")}</style><div id="root">'
-    f"{block(('See what every head sees.', 'The page is on its way…'))}</div>"
+    f"{block((WORDS('tagline'), WORDS('on_its_way')))}</div>"
 ).encode()
 
 
@@ -252,12 +255,12 @@ def refusal(scope: Scope) -> Response | None:
                 link("/" if name == places.FIRST else f"/{name}", place.title)
                 for name, place in places.PLACES.items()
             )
-            return page(404, ("There is no such page.", f"These are here: {links}."))
-        return PlainTextResponse("There is nothing here.", 404)
+            return page(404, (WORDS("no_page"), WORDS("these", links=links)))
+        return PlainTextResponse(WORDS("nothing"), 404)
     if POST_PATHS.fullmatch(path):
-        return PlainTextResponse("This is only sent to.", 405, {"Allow": "POST"})
+        return PlainTextResponse(WORDS("only_sent_to"), 405, {"Allow": "POST"})
     if method not in METHODS:
-        return PlainTextResponse("This is only read.", 405, {"Allow": ", ".join(METHODS)})
+        return PlainTextResponse(WORDS("only_read"), 405, {"Allow": ", ".join(METHODS)})
     return None
 
 
@@ -523,8 +526,8 @@ def full_page(limit: int):
     return page(
         503,
         (
-            f"All {limit} places are taken just now.",
-            "This page lets you in as soon as there is room; your link is kept.",
+            WORDS("full", n=limit),
+            WORDS("waits"),
         ),
         retry_after=RETRY_SECONDS,
         headers={"Retry-After": str(RETRY_SECONDS)},
@@ -687,7 +690,7 @@ async def component(request: Request) -> Response:
     elif name in bundle.files():
         kind, data = "text/javascript", packed(name) if zipped else bundle.files()[name]
     else:
-        return Response("There is no such component.", status_code=404, media_type="text/plain")
+        return Response(WORDS("no_component"), status_code=404, media_type="text/plain")
     headers = {**IMMUTABLE, "Vary": "Accept-Encoding"}
     if zipped:
         headers["Content-Encoding"] = "gzip"

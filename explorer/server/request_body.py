@@ -8,18 +8,21 @@ from typing import Any
 from starlette.requests import Request
 
 from explorer.state.settings import well_formed
+from explorer.text.templates import sentences
+
+WORDS = sentences("server", "pages")
 
 
 async def body(request: Request, content_type: str, limit: int) -> bytes:
     """The body of a request, at most `limit` bytes of `content_type`. Raises ValueError for another
     type or more bytes."""
     if request.headers.get("content-type", "").partition(";")[0] != content_type:
-        raise ValueError(f"This is sent as {content_type}.")
+        raise ValueError(WORDS("content_type", content_type=content_type))
     data = bytearray()
     async for part in request.stream():
         data += part
         if len(data) > limit:
-            raise ValueError("This is too long.")
+            raise ValueError(WORDS("too_long"))
     return bytes(data)
 
 
@@ -30,8 +33,8 @@ async def json_object(request: Request, limit: int) -> dict[str, Any]:
     try:
         value = json.loads(data)
     except (UnicodeDecodeError, RecursionError) as problem:
-        raise ValueError("This is no JSON.") from problem
+        raise ValueError(WORDS("no_json")) from problem
     if not isinstance(value, dict):
-        raise ValueError("This is no JSON object.")
+        raise ValueError(WORDS("no_object"))
     # JSON can spell half a surrogate pair, which no message that is sent on can carry.
     return json.loads(well_formed(json.dumps(value, ensure_ascii=False)))

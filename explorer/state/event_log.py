@@ -17,6 +17,9 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from explorer.state.scheduling import NOTICE_INTERVAL, heavy_models, memory_budget, script_queue
+from explorer.text.templates import sentences
+
+WORDS = sentences("server", "waits")
 
 log = logging.getLogger("headlight")
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -86,10 +89,9 @@ def timed_run(**facts: object) -> Iterator[None]:
 def _show_place(n: int) -> None:
     """Show a reader who waits how many pages of the same kind are before theirs. It ends the wait
     of a run that is no longer wanted."""
-    others = f"{n} other page{'s' * (n > 1)}"
-    before = f"{others} will be computed before it." if n else "It is the next."
+    name = {0: "next", 1: "after_one"}.get(n, "after_several")
     st.toast(
-        f"Many readers use this server now, so this page waits. {before}",
+        WORDS(name, n=n),
         icon=":material/hourglass_empty:",
         duration=int(NOTICE_INTERVAL),
     )

@@ -29,10 +29,13 @@ from explorer.state.scheduling import (
 )
 from explorer.state.sessions import is_here, is_known
 from explorer.state.settings import settings, truncate
+from explorer.text.templates import sentences
 from models import live_training, registry, whole_words
 from models.recording import Recording
 from models.results import Beam, SeededSampling, WholeWord, WrittenToken, score_token
 from models.training_plan import MAX_SECONDS, Progress, TrainingPlan
+
+WORDS = sentences("server", "jobs")
 
 # A reader's text in the making, as far as it has come.
 
@@ -254,7 +257,7 @@ class Trainings:
         """A new training of a visit, learning or in the queue; the one before it ends. Raises
         ValueError where none are allowed."""
         if not self._at_once():
-            raise ValueError("This server trains no models.")
+            raise ValueError(WORDS("trains_none"))
         job = TrainingJob(plan, session)
         with self._lock:
             for previous in [each for each in self._all if each.session == session]:

@@ -21,10 +21,13 @@ from explorer.state import event_log, garbage_collection
 from explorer.state.scheduling import HEAVY_PARAMETERS, heavy_models
 from explorer.state.settings import settings
 from explorer.text import capability_messages
+from explorer.text.templates import sentences
 from models import buffer_pool, live_training, registry, unknown_words
 from models.capabilities import Capabilities
 from models.edits import NORMS
 from models.recording import Recording
+
+WORDS = sentences("server", "models")
 
 # Which models a visitor may choose. On a public server those that come with it and those that its
 # operator lists; else any, and what one visitor opened stands on no other's list.
@@ -140,9 +143,7 @@ def load(
         model = registry.load(name, progress)
         if passed_trial(base):
             return model
-    raise ValueError(
-        f"The files of {base.partition(':')[2]} changed while they were read; open it again."
-    )
+    raise ValueError(WORDS("changed", name=base.partition(":")[2]))
 
 
 DEFAULT_MODEL = "encoder"
@@ -167,7 +168,7 @@ def handle(name: str) -> Any:
             _handles.move_to_end(name)
             return _handles[name]
     if not live_training.is_live(name) and not is_allowed(name):
-        raise ValueError("This model is not offered on this server.")
+        raise ValueError(WORDS("not_offered"))
     if problem := no_room(name):
         raise ValueError(problem)
     loading = Loading.of(name)
@@ -269,7 +270,7 @@ class Loading:
 
         def begin(self: Loading) -> str:
             if settings().public:
-                raise ValueError("This server opens no other models.")
+                raise ValueError(WORDS("listed_only"))
             name, stamp = registry.trial_load(where, self._report_progress, self._stopped.is_set)
             if record_trial(name, stamp):
                 forget(name)  # the model in memory is of other files
@@ -312,10 +313,10 @@ class Loading:
                 self.result = self._begin(self)
                 self._done(self.result)
         except ValueError as error:
-            self.problem = str(error) or "The model cannot be read; choose another."
+            self.problem = str(error) or WORDS("unreadable")
         # Files from anywhere, read by code of many families: they fail in any way.
         except Exception as error:
-            self.problem = "The model cannot be read; choose another."
+            self.problem = WORDS("unreadable")
             event_log.log_exception(error)
         finally:
             with self._asking:
@@ -393,11 +394,8 @@ def no_room(name: str) -> str:
         if any(not _readers(candidate) - {own_session} for candidate in pretrained):
             return ""
     listed = [title(candidate) for candidate in pretrained if not needs_asking(candidate)]
-    advice = f"Choose one of these: {', '.join(listed)}, or try" if listed else "Try"
-    return (
-        f"This server holds {len(pretrained)} pretrained models at a time, and other readers are "
-        f"looking at each of them. {advice} again in a few minutes."
-    )
+    name = "full_but_some" if listed else "full"
+    return WORDS(name, n=len(pretrained), names=", ".join(listed))
 
 
 def title(model: str) -> str:

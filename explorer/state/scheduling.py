@@ -23,7 +23,10 @@ from typing import Any
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from explorer.state.settings import settings
+from explorer.text.templates import sentences
 from models.cancellation import interruptible
+
+WORDS = sentences("server", "scheduling")
 
 POLL_INTERVAL = 0.1  # seconds between two looks at whether the reader is still there
 # So many short passes may go before a long computation that waits; then it has a slice, however
@@ -118,10 +121,7 @@ class ComputeQueue:
         self._wanted()
         stopwatch.stop()
         if stopwatch.seconds > self._seconds():
-            raise TimeLimit(
-                f"This takes more than the {self._seconds():g} seconds that one computation may "
-                "have here. A shorter text takes less."
-            )
+            raise TimeLimit(WORDS("too_long", seconds=self._seconds()))
         if self._short or self._long:
             self._give(ticket)
             self._take(ticket, self._long)

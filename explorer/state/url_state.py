@@ -13,9 +13,12 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from explorer.state import garbage_collection, models, places
 from explorer.state.models import DEFAULT_MODEL, PREFERRED, facts, is_loaded
 from explorer.state.settings import MAX_FIELD, well_formed
+from explorer.text import templates
 from explorer.text.markdown_escape import literal
 from models import registry
 from models.example_texts import CONTINUED_TEXT, DEFAULT_TEXT, EXAMPLES
+
+ADDRESS = templates.sentences("frame", "address")
 
 # What a reader can choose, page by page: what each choice is when an address does not say, and
 # what it depends on.
@@ -373,8 +376,8 @@ def fallback_message() -> tuple[str, str]:
     need, name = NEEDS[fallback.page], literal(models.title(fallback.model))
     why = f"{models.markdown_name(fallback.model)} {need.why(fallback.model)}"
     return (
-        f"{why}, so this page shows **{fallback.replacement}**. Other pages keep {name}.",
-        f"Models that fit this page: {', '.join(need.fitting())}.",
+        ADDRESS("fallback", why=why, replacement=fallback.replacement, name=name),
+        ADDRESS("fitting", names=", ".join(need.fitting())),
     )
 
 
@@ -617,8 +620,7 @@ def _show_refusals() -> None:
             for name, value in refusals.items()
         )
         st.toast(
-            f"The link asks for {unmet}, which this text and model do not have; the page is "
-            "shown without.",
+            ADDRESS("unmet", unmet=unmet),
             icon=":material/link_off:",
             duration="long",
         )

@@ -11,7 +11,6 @@ from explorer.analysis.findings import Finding, Link
 from explorer.analysis.formatting import power, softmax_texts, weight
 from explorer.text import head_naming as head_naming_text
 from explorer.text import templates
-from explorer.text.capability_messages import WEIGHTS_ALONE
 from explorer.text.findings import marked
 from explorer.text.markdown_escape import literal
 
@@ -20,23 +19,6 @@ LABELS = {
     "decoder self": "Decoder self-attention",
     "cross": "Cross-attention",
 }
-# Which tokens attend to which, where that is not simply every token to every token of one text.
-WHO = {
-    "encoder self": "Each source token attends to every source token.",
-    "decoder self": (
-        "Each target token attends to itself and to earlier target tokens. Causal mask: a token "
-        "cannot attend to later tokens."
-    ),
-    "cross": (
-        "The target attends to the source. Each row is a token that the decoder produces, each "
-        "column a token of the source."
-    ),
-    "self": (
-        "Each token attends to itself and to earlier tokens. Causal mask: a token cannot attend "
-        "to later tokens."
-    ),
-}
-WINDOW = " It cannot attend to tokens before its window either."  # added where there is one
 # The terms of the glossary that each of these lines is about.
 WHO_TERMS = {
     "encoder self": ("encoder",),
@@ -44,12 +26,7 @@ WHO_TERMS = {
     "cross": ("cross-attention",),
     "self": ("decoder", "mask"),
 }
-CLOSED = (
-    "The calculation of a weight cannot be shown here. {} gives its weights, but not their "
-    f"scores, queries and keys: {WEIGHTS_ALONE}."
-)
-
-
+WORDS = templates.sentences("heads", "formula")
 BESIDE = {"previous": -1, "next": 1, "self": 0}  # key minus query, by a head's name
 
 
@@ -75,57 +52,47 @@ def summary(
     summary = head_naming_text.summary(head, dict(meanings))
     if link is None:
         return summary
-    attends = f"{marked(link.words[0])} attends to {marked(link.words[1])}"
-    weight_text = f"{link.value if isinstance(link, Finding) else link.weight:.2f}"
-    if cell is not None and f"{cell[2]:.2f}" != weight_text:
-        row, column, weight_of_cell = cell
-        weight_text += (
-            f" as whole words; from {literal(row)} to {literal(column)} {weight_of_cell:.2f}"
+    words = templates.sentences("heads", "summary")
+    value = f"{link.value if isinstance(link, Finding) else link.weight:.2f}"
+    pair = {"query": marked(link.words[0]), "key": marked(link.words[1]), "weight": value}
+    if cell is not None and f"{cell[2]:.2f}" != value:
+        row, column, of_cell = cell
+        pair["weight"] = words(
+            "whole_words", weight=value, row=literal(row), column=literal(column), of_cell=of_cell
         )
-    if head.name != head_naming.NO_PATTERN:
-        key = link.keys[0] if isinstance(link, Finding) else link.key
-        example = BESIDE.get(head.name) == key - link.query or head.name == head_naming.PRONOUN
-        return f"{summary} {'Example' if example else 'Exception'}: {attends} ({weight_text})."
-    return (
-        f"**{attends}** ({weight_text}; baseline: at most {link.chance:.2f}). There is no "
-        "consistent pattern on this text."
-    )
+    if head.name == head_naming.NO_PATTERN:
+        return words("no_pattern", **pair, baseline=link.chance)
+    key = link.keys[0] if isinstance(link, Finding) else link.key
+    example = BESIDE.get(head.name) == key - link.query or head.name == head_naming.PRONOUN
+    return words("example" if example else "exception", **pair, summary=summary)
 
 
 def formula(view: HeadView, scoring: str, typed: bool) -> str:
     """The computation of the selected weight, with this sentence's numbers. scoring: the formula of
     a score from q and k; typed: where the decoder reads a text that a reader typed. For a model
-    that gives its weights alone, CLOSED is used instead."""
+    that gives its weights alone, the template `closed` is used instead."""
     cell = view.opened
     assert cell.steps is not None, "of a model that gives its weights alone nothing is known"
-    row, column = literal(cell.row), literal(cell.column)
+    slots: dict[str, object] = {
+        "layer": view.head.layer,
+        "head": view.head.head,
+        "row": literal(cell.row),
+        "query": cell.query,
+        "column": literal(cell.column),
+        "key": cell.key,
+        "scoring": scoring,
+    }
     if not cell.allowed:
-        return (
-            f"**How this weight is computed.** **{row}** (token {cell.query}) cannot attend to "
-            f"**{column}** (token {cell.key}): the weight is 0."
-        )
-    who = "A head computes a query q, a key k and a value v for each token. "
-    pair = f"**{row}** (token {cell.query}) → **{column}** (token {cell.key})"
+        return WORDS("not_allowed", **slots)
+    pair = "pair"
     if cell.reads:
-        who = (
-            "A head computes a query q from the decoder’s token, and a key k and a value v from "
-            "each encoded source token. "
-        )
-        pair = (
-            f"row {cell.query} (reads **{literal(cell.reads)}**, "
-            f"{'before' if typed else 'produces'} **{literal(cell.says)}**) attends to "
-            f"**{column}** (token {cell.key})"
-        )
-    alone = " This token can attend to no other." if cell.n_allowed == 1 else ""
+        pair = "typed" if typed else "produced"
+        slots |= {"reads": literal(cell.reads), "says": literal(cell.says)}
     small = weight(cell.steps.weight)
     score, exponential, total = softmax_texts(cell.steps.score, cell.steps.log_total, small)
-    return (
-        f"**How this weight is computed.** {who}The score of a pair is {scoring}. A softmax turns "
-        "each row of scores into weights. The head’s output is the weighted mean of the values."
-        f"  \nLayer {view.head.layer}, head {view.head.head}, {pair}: the score is {score}, and "
-        f"exp({score}) = {exponential}. The row’s sum is {total}, so the weight is {exponential} "
-        f"/ {total} = **{small}**.{alone}"
-    )
+    slots |= {"score": score, "exponential": exponential, "total": total, "weight": small}
+    made = WORDS("across" if cell.reads else "made", **slots, pair=WORDS(pair, **slots))
+    return f"{made} {WORDS('alone')}" if cell.n_allowed == 1 else made
 
 
 def verdicts(checks: tuple[consistency.Check, ...]) -> str:
@@ -133,27 +100,26 @@ def verdicts(checks: tuple[consistency.Check, ...]) -> str:
     done = [check for check in checks if check.checked]
     passed = [check for check in done if check.holds]
     total = sum(check.numbers for check in done)
-    all_hold = "✓ All" if len(passed) == len(done) else f"✗ Only {len(passed)} of"
-    head = (
-        f"**{all_hold} {len(done)} checks hold**, in all layers and heads: {total:,} numbers of "
-        "this recording computed again in 64 bits."
-    )
-    lines = [
-        f"{'✓' if check.holds else '✗'} **{literal(check.law)}**  \nlargest error "
-        f"**{error(check.error)}** among {check.numbers:,} numbers"
-        + (
-            f", at {literal(check.where)}; rounding explains up to {error(check.tolerance)}."
-            if check.error
-            else "."
+    words = templates.sentences("heads", "checks")
+    of = {"passed": len(passed), "n": len(done), "total": total}
+    lines = [words("hold" if len(passed) == len(done) else "fail", **of)]
+    for check in done:
+        lines.append(
+            words(
+                "check" if check.error else "exact",
+                mark="✓" if check.holds else "✗",
+                law=literal(check.law),
+                error=error(check.error),
+                n=check.numbers,
+                where=literal(check.where),
+                rounding=error(check.tolerance),
+            )
         )
-        for check in done
-    ]
-    left = [
-        f"Not checked: {literal(check.law)}: {literal('; '.join(check.not_checked))}."
-        for check in checks
-        if check.not_checked
-    ]
-    return "\n\n".join((head, *lines, *left))
+    for check in checks:
+        if check.not_checked:
+            why = literal("; ".join(check.not_checked))
+            lines.append(words("not_checked", law=literal(check.law), why=why))
+    return "\n\n".join(lines)
 
 
 def error(value: float) -> str:

@@ -11,41 +11,21 @@ from urllib.parse import parse_qsl
 
 from explorer.analysis import claims as claims_analysis
 from explorer.analysis.verdicts import (
-    CONSTRUCTION,
     FAILS,
     HOLDS,
     KINDS,
     MEASURED,
-    RANDOM,
     SHORT,
     UNTESTABLE,
     VERDICTS,
     Claim,
     Verdict,
 )
+from explorer.text.templates import named, sentences
 
-# A note by its theme: its short name and what it is about.
-NOTES = {
-    "The layer derived": "a note that derives the layer: attention, heads, positions, add & norm",
-    "A graph of messages": "a note that reads attention as messages on a graph",
-    "Lookups and rotations": (
-        "a note that asks why it works: soft lookups, and rotations on a sphere"
-    ),
-    "From first principles": "a note that starts from recurrent networks and their limits",
-    "Heads, norm, two stacks": (
-        "a note on heads by reshaping, the scale, LayerNorm, encoder and decoder"
-    ),
-}
+NOTES = named("claims", "notes")  # a note by its theme: its short name and what it is about
 MARKS = {HOLDS: "✓", FAILS: "✗", SHORT: "–", UNTESTABLE: "–"}
-# What the kinds mean, for the reader.
-MEANING = {
-    MEASURED: (
-        "The claim is about learning, so the number must also exceed a control: the same model "
-        "with permuted weights."
-    ),
-    RANDOM: "It holds before training. Training may change it.",
-    CONSTRUCTION: "It follows from the architecture, trained or not.",
-}
+MEANING = named("claims", "kinds")  # what the kinds mean, for the reader
 
 
 def read() -> tuple[Claim, ...]:
@@ -123,20 +103,19 @@ def ordered(findings: Findings) -> list[Claim]:
 
 def verdicts(numbers: Mapping[str, int]) -> str:
     """Counts in words: "3 do not hold here, 27 hold, 4 cannot be tested here"."""
-    fails, holds, short, none = (numbers[verdict] for verdict in VERDICTS)
-    parts = [
-        f"{fails} do{'es' if fails == 1 else ''} not hold here",
-        f"{holds} hold{'s' if holds == 1 else ''}",
-        *([f"{short} {'is' if short == 1 else 'are'} too short to tell"] if short else []),
-        *([f"{none} cannot be tested here"] if none else []),
-    ]
+    words, parts = sentences("claims", "counts"), []
+    for verdict in VERDICTS:
+        n = numbers[verdict]
+        if n or verdict in (FAILS, HOLDS):
+            parts.append(words(f"{verdict}, one" if n == 1 else verdict, n=n))
     return ", ".join(parts)
 
 
 def rule(claim: Claim) -> str:
     """The condition of a claim in words: "at most 10⁻⁵", and the distance beyond chance."""
-    beyond = f", and {claim.margin} that of permuted weights" if claim.kind == MEASURED else ""
-    return claim.rule + beyond
+    if claim.kind != MEASURED:
+        return claim.rule
+    return sentences("claims", "counts")("rule", rule=claim.rule, margin=claim.margin)
 
 
 def table(findings: Findings) -> dict[str, list]:

@@ -17,18 +17,11 @@ from explorer.analysis.findings import Finding
 from explorer.analysis.formatting import fill, fixed, plural
 from explorer.analysis.head_naming import PRONOUN, SINK_RATIO, Head
 from explorer.text.markdown_escape import literal
+from explorer.text.templates import sentences
 
 Mark = Callable[[str], str]
 LONGEST = 24  # characters of a word that are said
-# What heads do by their names: of several heads, of one.
-DOES = {
-    "sink": ("are sinks on {0}", "is a sink on {0}"),
-    "previous": ("attend to the previous token", "attends to the previous token"),
-    "next": ("attend to the next token", "attends to the next token"),
-    "self": ("attend to the token itself", "attends to the token itself"),
-    "diagonal": ("follow the source in its order", "follows the source in its order"),
-    "anti-diagonal": ("follow the source backwards", "follows the source backwards"),
-}
+DOES, WORDS = sentences("findings", "does"), sentences("findings", "parts")
 FEW = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
@@ -74,43 +67,42 @@ def _slots(one: Finding, mark: Mark) -> dict[str, object]:
     """The slots of a finding's sentences."""
     words, counts = tuple(mark(word) for word in one.words), dict(one.counts)
     name = one.words[0] if one.words else ""
-    many = FEW[one.also] if 0 < one.also < len(FEW) else str(one.also)
-    shows = "head shows" if one.also == 1 else "heads show"
+    many = (FEW[one.also] if 0 < one.also < len(FEW) else str(one.also)).capitalize()
     return {
         **vars(one),
         **counts,
         "words": words,
         "name": name,
         "where": where(one),
-        "part": where(one) if one.site == "head" else f"Layer {one.layer}’s feed-forward network",
-        "also": f" {many.capitalize()} more {shows} it too." if one.also > 0 else "",
-        "does": DOES[name][1] if name in DOES else "",
+        "part": WORDS(one.site if one.site == "head" else "ffn", layer=one.layer, head=one.head),
+        "also": WORDS("one_more" if one.also == 1 else "more", n=many) if one.also > 0 else "",
+        "does": DOES(f"{name}_one", sink="") if one.kind == findings.REGULARITY else "",
         "crowd": crowd(one, mark) if one.kind == findings.CROWD else "",
         "site": site(one.site),
         "repeats": plural(counts.get("rows", 0), "repeated word"),
         "state": int(one.value) + 1 if one.kind == findings.SETTLED else 0,
         "others": one.chance + 1,
-        "piece": f" These numbers are of its first piece, {words[1]}." if len(words) > 1 else "",
+        "piece": WORDS("piece", piece=words[1]) if len(words) > 1 else "",
         "sink": str(SINK_RATIO),
     }
 
 
 def where(one: Finding) -> str:
     """The head a finding is seen in."""
-    return f"Layer {one.layer}, head {one.head}"
+    return WORDS("head", layer=one.layer, head=one.head)
 
 
 def named(head: Head) -> str:
     """A head by its pattern on this text, as a headline."""
     name = head.name[0].upper() + head.name[1:]
     if head.name == PRONOUN:
-        return f"{name} (in {head.n_matches} of {head.n_queries} test sentences)"
+        return WORDS("of_sentences", name=name, matches=head.n_matches, n=head.n_queries)
     return f"{name} ({fixed(head.score)})" if isfinite(head.score) else name
 
 
 def row(query: str, key: str, weight: float) -> str:
     """The key that gets most of one token's attention, as a headline."""
-    return f"{marked(query)} attends most to {marked(key)} ({fixed(weight)})"
+    return WORDS("row", query=marked(query), key=marked(key), weight=fixed(weight))
 
 
 def crowd(one: Finding, mark: Mark = marked) -> str:
@@ -120,21 +112,19 @@ def crowd(one: Finding, mark: Mark = marked) -> str:
     parts = []
     for at, (name, number) in enumerate(sorted(one.counts, key=lambda each: -each[1])):
         many = str(number) if at == 0 or number >= len(FEW) else FEW[number]
-        does = DOES[name][number == 1].format(special or "the first token")
-        parts.append(f"{many} of {one.of} heads {does}" if at == 0 else f"{many} {does}")
+        does = DOES(f"{name}_one" if number == 1 else name, sink=special or WORDS("first_token"))
+        parts.append(WORDS("first" if at == 0 else "further", many=many, heads=one.of, does=does))
     sentence = "; ".join((parts[0], ", ".join(parts[1:]))) if len(parts) > 1 else parts[0]
-    return sentence.replace("1 of 1 heads", "The one head")
+    return sentence.replace(WORDS("one_of_one"), WORDS("the_one"))
 
 
 def question(one: Finding) -> str:
     """A comparison to try with a retyped word; "" where there is none."""
     old, new = one.retype
-    return (
-        f"Change {marked(old)} to {marked(new)}: does the weight {fixed(one.value)} on "
-        f"{marked(one.words[1])} change?"
-        if old
-        else ""
-    )
+    if not old:
+        return ""
+    slots = {"weight": fixed(one.value), "word": marked(one.words[1])}
+    return WORDS("question", old=marked(old), new=marked(new), **slots)
 
 
 def site(name: str) -> str:

@@ -116,9 +116,7 @@ def sheet(selected: Sequence[Question], text: str, model: str, fingerprint: str)
         for one in selected
     )
     answers = "".join(f"<li>{_answer(one)}</li>" for one in selected)
-    about = (
-        f"Model {model}, weights {fingerprint}. Headlight computed every number on this sentence."
-    )
+    about = patterns()["sheet"]["about"].format(model=model, weights=fingerprint)
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width"><title>Questions · Headlight</title>'

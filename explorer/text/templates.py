@@ -16,14 +16,14 @@ class Sentences:
     def __init__(self, templates: dict[str, str | list[str]]) -> None:
         self._templates = templates
 
-    def __call__(self, name: str, **slots: object) -> str:
+    def __call__(self, name: str, /, **slots: object) -> str:
         """A sentence. Raises KeyError for a name or a slot that is not there."""
         template = self._templates[name]
         if not isinstance(template, str):
             raise KeyError(f"{name} is a list of sentences")
         return template.format_map(slots)
 
-    def lines(self, name: str, **slots: object) -> tuple[str, ...]:
+    def lines(self, name: str, /, **slots: object) -> tuple[str, ...]:
         """A list of sentences. Raises KeyError for a name or a slot that is not there."""
         return tuple(template.format_map(slots) for template in self._templates[name])
 
@@ -32,6 +32,11 @@ class Sentences:
 def sentences(concept: str, panel: str) -> Sentences:
     """The sentences of a panel. Raises FileNotFoundError or KeyError for one without any."""
     return Sentences(all_of(concept)[panel])
+
+
+def named(concept: str, part: str) -> dict[str, str]:
+    """Sentences without slots by their names, in the order of the file."""
+    return {name: text for name, text in all_of(concept)[part].items() if isinstance(text, str)}
 
 
 @cache

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from explorer.analysis import tour as tour_analysis
 from explorer.analysis.measure import Measure, MeasureContext
 from explorer.analysis.terminology import ffn_formula
+from explorer.text.templates import sentences
 
 
 @dataclass(frozen=True)
@@ -68,23 +69,15 @@ def way(kind: str) -> tuple[TourStep, ...]:
 def more(step: TourStep, context: MeasureContext) -> str:
     """A step's second paragraph, for this model."""
     heads, offers = context.recording.model.n_head, context.offers
-    matrices = (
-        f"Each of {heads} heads has its own small $W_Q$, and {heads // offers.key_heads} of them "
-        "share a $W_K$ and a $W_V$"
-        if offers.key_heads and offers.key_heads < heads
-        else "Each head has its own small $W_Q$, $W_K$, $W_V$"
-    )
+    words = sentences("tour", "more")
+    groups = heads // (offers.key_heads or heads)  # of heads that share a key and a value
     return step.more.format(
         norm=context.norm,
-        matrices=matrices,
+        matrices=words("shared" if groups > 1 else "own", heads=heads, groups=groups),
         ffn=ffn_formula(offers.gate, offers.ffn_biases),
-        unit="A unit and its gate determine" if offers.gate else "A unit’s row of W₁ determines",
-        turned="Rotary positions then rotate q and k by their positions. "
-        if offers.positions == "rotary"
-        else "",
-        turns="three times, by its own text, by the source and by the FFN"
-        if len(context.recording.streams) > 1
-        else "twice, by the context and by the FFN",
+        unit=words("gated" if offers.gate else "plain"),
+        turned=words("rotary") if offers.positions == "rotary" else "",
+        turns=words("three" if len(context.recording.streams) > 1 else "two"),
     )
 
 

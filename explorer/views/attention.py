@@ -51,11 +51,14 @@ from explorer.state.scheduling import script_queue
 from explorer.text import attention as attention_text
 from explorer.text import findings, glossary, templates
 from explorer.text import head_naming as head_naming_text
-from explorer.text.attention import WHO, WHO_TERMS, WINDOW, place, summary
+from explorer.text.attention import WHO_TERMS, place, summary
 from explorer.text.markdown_escape import literal
+from explorer.text.templates import sentences
 from models.edits import HeadEdit, ZeroHead, from_line, to_line
 from models.example_texts import DEFAULT_TEXT
 from models.recording import Recording, Stream
+
+TAB = sentences("heads", "tab")
 
 # ---- page state ----------------------------------------------------------------------
 
@@ -130,8 +133,9 @@ def head_grid(on: Selection) -> Panel:
                 args=(tokens,),
             )
     if len(on.recording.attention) > 1 or not attention.allowed.all():
-        who = WHO[attention.name] + WINDOW * windowed(attention.allowed)
-        output.caption(who, *WHO_TERMS[attention.name])
+        who = templates.sentences("heads", "who")
+        lines = [who(attention.name), *([who("window")] if windowed(attention.allowed) else [])]
+        output.caption(" ".join(lines), *WHO_TERMS[attention.name])
     return made
 
 
@@ -290,7 +294,7 @@ def offer_test(test: str, one: Finding, on: Selection) -> None:
 
 def offer_tour() -> None:
     """The Tour: until it was taken in this visit, or the reader has a text of their own."""
-    if st.button("New here? Tour, 3 min", key="take tour", type="primary"):
+    if st.button(TAB("take_tour"), key="take tour", type="primary"):
         navigation.go("tour", {})
 
 
@@ -332,7 +336,7 @@ def score_formula(on: Selection, view: HeadView) -> None:
     """The formula of a weight, with this sentence's numbers in it."""
     name = on.recording.model.name
     if not on.attention.opens:  # without scores there is nothing to say how they are made
-        st.markdown(attention_text.CLOSED.format(models.markdown_name(name)))
+        st.markdown(attention_text.WORDS("closed", model=models.markdown_name(name)))
         return
     bias = " plus a bias" if models.capabilities(name).biased else ""
     scoring = f"q · k{consistency.scale_text(on.attention, view.head.layer)}{bias}"
@@ -392,8 +396,7 @@ def selected_head(on: Selection, view: HeadView) -> Panel:
     mounts.panel(made.bare, "one head", take)
     export_menu.offer_panel(made)
     if lines := notes(view.matrix_view, view.choices):
-        measured = " The head’s name is measured on all tokens."
-        st.caption(" ".join(map(literal, lines)) + measured)
+        st.caption(" ".join((*map(literal, lines), TAB("measured_on_all"))))
     if on.is_across:
         st.caption(row_rule(on.run.target))
     return made
@@ -451,16 +454,13 @@ def view_options() -> None:
         "Which tokens",
         TOKEN_LABELS,
         key="att_keep",
-        help="What grid, matrix, lines and sentence leave out; how much of the attention goes "
-        "there is stated. **Common sinks**: attention sinks of a quarter of the heads, and all "
-        "special tokens. **Special tokens**: those that the model adds and nobody typed. **The "
-        "head’s sinks**: attention sinks of the selected head, in its picture alone.",
+        help=TAB("which_tokens"),
     )
     if state.att_keep != "All":
         renormalised = state.att_sum == "Renormalised"
         st.toggle(
             "Renormalise",
-            help="Rows are divided by what they give the shown tokens and sum to 1 again.",
+            help=TAB("renormalise"),
             **bind("att_sum", "att renormalise", renormalised, attention.ROW_SUMS.__getitem__),
         )
     pick("Rows and columns", attention.UNITS, key="att_unit")
@@ -468,15 +468,13 @@ def view_options() -> None:
         "Colour scale",
         SCALE_LABELS,
         key="scale",
-        help="What the top of the colour scale is: 1 for all heads alike, each head’s largest "
-        "weight, or each row’s.",
+        help=TAB("colour_scale"),
     )
     pick(
         "Tone",
         attention.TONES,
         key="tone",
-        help="Log shows three powers of ten below the top of the scale, so that faint attention is "
-        "seen.",
+        help=TAB("tone"),
     )
 
 

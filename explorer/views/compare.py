@@ -20,6 +20,7 @@ from explorer.state import models, url_state
 from explorer.state.cache import Run
 from explorer.state.models import choices, needs_asking
 from explorer.text.markdown_escape import literal
+from explorer.text.templates import named, sentences
 from models.edits import (
     NORMS,
     Edit,
@@ -37,21 +38,13 @@ from models.edits import (
     from_line,
     to_line,
 )
-from models.example_texts import DEFAULT_TEXT
 from models.recording import NotFinite, Recording
+
+WORDS = sentences("compare", "tab")
 
 # ---- examples ------------------------------------------------------------------------
 
-# A sentence that differs in few words, for texts the app offers; of any other text the reader types
-# one.
-MATES = {
-    DEFAULT_TEXT: "The animal didn't cross the street because it was too wide.",
-    "I love to eat pizza": "I love to drive cars",
-    "She ate the apple with some fruit juice.": "She sold the apple with some other device.",
-    "Ram pushed Hari": "Hari pushed Ram",
-    "Herbivores eat plants": "Carnivores eat animals",
-    "The red car is in front of the white house.": ("The old man is in front of the small church."),
-}
+MATES = named("examples", "compare")
 FRESH = {"other_swap": "", "other_of": "", "other_to": "", "other_pair": "", "other_word": ""}
 Made = dict[str, dict[str, str]]  # by name, which choices each sets
 
@@ -166,7 +159,7 @@ def choose_runs(source: Run) -> tuple[Run, Run, DeltaGenerator]:
         "Swap A and B",
         icon=":material/swap_horiz:",
         on_click=_swap,
-        help="A becomes B, and differences change their signs.",
+        help=WORDS("swap"),
     )
     one = source
     if what == "Edit":
@@ -200,7 +193,7 @@ def _edited(run: Run, field: DeltaGenerator, view: DeltaGenerator) -> tuple[Run,
     if wrong and not edits:
         raise ValueError("; ".join(wrong))
     if wrong or unfit:
-        st.warning(f"Left out of B: {literal('; '.join((*wrong, *unfit)))}.")
+        st.warning(WORDS("left_out", edits=literal("; ".join((*wrong, *unfit)))))
     return run, replace(run, edits=edits)
 
 
@@ -225,7 +218,7 @@ def _written(line: str) -> tuple[tuple[Edit, ...], list[str]]:
         try:
             edits += from_line(word)
         except ValueError:
-            wrong.append(f"“{word[:60]}” is not a valid edit")
+            wrong.append(WORDS("no_edit", text=word[:60]))
     return tuple(dict.fromkeys(edits)), wrong
 
 
@@ -296,8 +289,7 @@ def _pick_head(
             required=True,
             on_change=_take_head_of_b,
             args=(first,),
-            help="Zero: the head’s output is 0. Mean: its output is its mean over this text. "
-            "Uniform: it gives every key the same weight.",
+            help=WORDS("ablation"),
         )
     view.text_input(
         f"Edits of {letter} as text",
@@ -305,8 +297,7 @@ def _pick_head(
         persist_state="session",
         on_change=forget_pair,
         placeholder=to_line(edits),
-        help="Separate several edits by commas. The address of Edit the model has the same "
-        "notation.",
+        help=WORDS("edits_as_text"),
     )
 
 
@@ -474,12 +465,8 @@ def compare(source: Run) -> None:
         a, b, view = choose_runs(source)
         recordings = a.recording(), b.recording()
     except ValueError as error:
-        why = (
-            "The numbers exceed single precision, so there is no run to compare."
-            if isinstance(error, NotFinite)
-            else ""
-        )
-        st.error(f"These cannot be compared: {literal(str(error).rstrip('.'))}. {why}")
+        name = "too_large" if isinstance(error, NotFinite) else "incomparable"
+        st.error(WORDS(name, reason=literal(str(error).rstrip("."))))
         return
     if selection_bar.take() & {"selected layer", "selected head"}:
         state.other_pair = ""

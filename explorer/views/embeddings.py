@@ -22,8 +22,11 @@ from explorer.panels.embeddings import WordPath
 from explorer.state import cache, models, url_state
 from explorer.state.cache import Run
 from explorer.text.markdown_escape import literal
+from explorer.text.templates import sentences
 from models.example_texts import EXAMPLES, other_sentence
 from models.recording import Recording, Stream
+
+WORDS = sentences("embeddings", "tab")
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -194,7 +197,7 @@ def choose(source: Run) -> Choices:
             "Example: “apple”",
             on_click=_take_example,
             type="tertiary",
-            help="The lecture notes’ own example: an apple with juice, and apple devices.",
+            help=WORDS("example"),
         )
         with st.popover("View"):
             _view(recording)
@@ -267,15 +270,16 @@ def _tell(model: str, second: str) -> None:
     if there.dropped:
         size = there.model.n_positions
         st.warning(
-            f"The second text has {there.dropped + size:,} tokens; "
-            f"{models.markdown_name(model)} reads {size}. The last {there.dropped:,} are not "
-            "shown. The field keeps them."
+            WORDS(
+                "second_too_long",
+                n=there.dropped + size,
+                model=models.markdown_name(model),
+                most=size,
+                dropped=there.dropped,
+            )
         )
     if not url_state.fits_address(second):
-        st.info(
-            "The second text is too long for a link. It stays in this tab. Reloading the page "
-            "removes it."
-        )
+        st.info(WORDS("second_fits_no_link"))
 
 
 def _view(recording: Recording) -> None:
@@ -309,9 +313,7 @@ def anchor_words(on: Choices) -> None:
             "Anchor words, two groups: a, b / c, d",
             key="anchors",
             persist_state="session",
-            help="The same model reads each word in "
-            f"“{embeddings.frame_word('…')}”. Its vector is the mean over its tokens, a group’s "
-            f"the mean over its words. At most {embeddings.MOST_WORDS} words per group.",
+            help=WORDS("anchors", frame=embeddings.frame_word("…"), most=embeddings.MOST_WORDS),
         )
         measures = [
             each for each in embeddings.MEASURES if on.second or each != embeddings.CONTEXTS
@@ -348,10 +350,7 @@ def in_space(on: Choices) -> None:
             st.info(literal(str(reason)))
             return
         error = embeddings.mean_error(path.scene, 3, path.site)
-        output.caption(
-            f"At {path.site_title}. Three dimensions show {1 - error:.1%} of this layer’s "
-            "distances from the mean."
-        )
+        output.caption(WORDS("space", site=path.site_title, share=1 - error))
         space_chart(path)
 
 

@@ -27,8 +27,8 @@ from explorer.panels.interventions import (
 from explorer.state import event_log, jobs, models, url_state
 from explorer.state.cache import Run
 from explorer.state.jobs import Job, SweepProgress
-from explorer.text.capability_messages import NOT_SILENCED, NOT_SWITCHED
 from explorer.text.markdown_escape import literal
+from explorer.text.templates import sentences
 from models.edits import (
     NORMS,
     HeadEdit,
@@ -55,6 +55,8 @@ from models.edits import (
     to_line,
 )
 from models.recording import Attention, Recording
+
+WORDS = sentences("interventions", "tab")
 
 # ---- edit form -----------------------------------------------------------------------
 
@@ -115,15 +117,15 @@ def from_address(plain: Recording) -> Edits:
     good: list = []
     wrong = []
     if len(words) > MAX_EDITS:
-        wrong.append(f"only the first {MAX_EDITS} of {len(words)} are read")
+        wrong.append(WORDS("cut_edits", most=MAX_EDITS, n=len(words)))
     for word in words[:MAX_EDITS]:
         try:
             read = from_line(word)
         except ValueError:
-            wrong.append(f"“{word[:60]}” is not a valid edit")
+            wrong.append(WORDS("no_edit", text=word[:60]))
             continue
         if any(isinstance(edit, (HideToken, ShuffleTokens)) for edit in read):
-            why = "changes the input, and here both runs read the same tokens"
+            why = WORDS("changes_input")
             wrong.append(f"“{read[0]}” {why}")
         else:
             good.extend(edit for edit in read if edit not in good)
@@ -134,7 +136,7 @@ def from_address(plain: Recording) -> Edits:
     if wrong:
         more = [f"and {len(wrong) - MAX_WARNINGS} more"] if len(wrong) > MAX_WARNINGS else []
         st.warning(
-            "These edits do not apply to this model and are left out:\n"
+            WORDS("left_out")
             + "\n".join(f"- {literal(why)}" for why in (*wrong[:MAX_WARNINGS], *more))
         )
     return tuple(good)
@@ -172,10 +174,7 @@ def edit_controls(on: Edited) -> None:
         if state.edits:
             _chips(on)
     if not url_state.fits_address(state.edits):
-        st.caption(
-            "A link cannot contain this many edits. They stay in this tab, and every caption and "
-            "file names them."
-        )
+        st.caption(WORDS("fits_no_link"))
 
 
 def _take_experiment(named: Mapping[str, Edits]) -> None:
@@ -221,7 +220,7 @@ def _form(on: Edited, parts: Mapping[str, Callable[[Edited], Edits]]) -> None:
         on_click=_add,
         args=(made,),
         disabled=set(made) == set(on.edits),
-        help="The weights stay the same; the model runs again with this step changed.",
+        help=WORDS("form"),
     )
 
 
@@ -270,8 +269,7 @@ def _heads(on: Edited) -> Edits:
         "Ablation",
         ABLATION_NAMES,
         "brush",
-        help="Zero: the head’s output is 0. Mean: its output is its mean over this text. Uniform: "
-        "it gives every key the same weight.",
+        help=WORDS("ablation"),
     )
     size, name = on.attention.pattern.shape, on.attention.name
     wanted = []
@@ -324,7 +322,7 @@ def _scale(on: Edited) -> Edits:
         step=0.5,
         format="%.3g",
         key="divisor",
-        help=f"1: no scale. As trained: √d_head = √{own} = {own**0.5:.2f} (equation 1).",
+        help=WORDS("scale", own=own, root=own**0.5),
     )
     return _put_layered(on, SCALE, _layer(on), float(divisor))
 
@@ -374,7 +372,7 @@ def _ffn(on: Edited) -> Edits:
         list(changes),
         key="ffn to",
         format_func=changes.__getitem__,
-        help="Parallel: it reads the input of attention, as in GPT-J and Pythia.",
+        help=WORDS("parallel"),
     )
     if to == "none":
         return _put_layered(on, FFN, _layer(on), False)
@@ -401,7 +399,7 @@ def _window(on: Edited) -> Edits:
         min(4, on.plain.model.n_positions),
         step=1,
         key="window",
-        help="A token attends only to nearer tokens than this, as in Mistral.",
+        help=WORDS("window"),
     )
     return (*edits_without(on.edits, Window), Window(int(size)))
 
@@ -413,8 +411,7 @@ def _keys(on: Edited) -> Edits:
         "Number of key/value heads",
         options,
         key="shared keys",
-        help="Neighbouring heads share the mean of their keys and values (grouped-query "
-        "attention). With 1 it is multi-query attention.",
+        help=WORDS("key_heads"),
     )
     return (*edits_without(on.edits, SharedKeys), SharedKeys(int(groups)))
 
@@ -469,8 +466,7 @@ def _donor(text: str) -> str:
         key="donor",
         persist_state="session",
         placeholder=offered,
-        help="Vectors are copied by position, so equal words should have equal positions: best "
-        "with the same number of words, one or two of them changed.",
+        help=WORDS("donor"),
     )
     return typed if typed.strip() else offered
 
@@ -504,10 +500,10 @@ def _watch(run: Run, request: PatchRequest, masked: bool, was_running: bool) -> 
     if running != was_running:
         st.rerun(scope="app")
     if results is None:
-        st.caption("Running both sentences …" if running else "Each patch is one forward pass.")
+        st.caption(WORDS("running") if running else WORDS("each_patch"))
         return
     if results.error:
-        st.info(f"These two cannot be patched: {literal(results.error)}.")
+        st.info(WORDS("not_patched", why=literal(results.error)))
         return
     so_far = Patches(results.clean, results.donor, results.effects)
     if job.finished:
@@ -582,7 +578,7 @@ def _offer_patch(run: Run, request: PatchRequest, results: Patches) -> None:
         on_click=put,
         args=((*run.edits, edit),),
         disabled=edit in run.edits,
-        help=literal(f"Opens Edit the model with this patch: {place}."),
+        help=literal(WORDS("opens_edit", place=place)),
     )
     if pressed:
         navigation.go("edit", {})
@@ -640,9 +636,9 @@ def _show_effect(on: Edited) -> None:
         output.show_panel(make, "experiments")
     title = models.markdown_name(on.run.model)
     if not interventions.can_follow(on.plain, MoveNorm, WithoutFeedForward):
-        st.caption(NOT_SWITCHED.format(title))
+        st.caption(WORDS("edits_of_own_code", model=title))
     if not interventions.can_follow(on.plain, ZeroHead, UniformHead):
-        st.caption(NOT_SILENCED.format(title))
+        st.caption(WORDS("heads_of_own_code", model=title))
 
 
 def _effect_on_heads(
@@ -668,7 +664,7 @@ def _view_menu(on: Edited) -> None:
     st.toggle(
         "Mask the selected word for the prediction",
         disabled=not can,
-        help="As in training. Attention and vectors are those of the text without a mask.",
+        help=WORDS("mask"),
         **bind("seen", "hide it", can and is_masked(), lambda masked: "" if masked else "yes"),
     )
 
@@ -680,7 +676,7 @@ def _trained_without(on: Edited) -> None:
     """The models of one family, and the way to each of them."""
     families = interventions.families()
     if not families:
-        st.info("No model here was trained without a part.")
+        st.info(WORDS("no_family"))
         return
     full = interventions.family_of(on.run.model, st.session_state.fair)
     if len(families) > 1:

@@ -21,11 +21,14 @@ from explorer.text import claims as claims_text
 from explorer.text import glossary
 from explorer.text import tour as tour_text
 from explorer.text.markdown_escape import literal
+from explorer.text.templates import sentences
 from explorer.text.tour import TourStep
 
-# ---- tour ----------------------------------------------------------------------------
+TOUR = sentences("tour", "tab")
 
-LACKS = "This model does not show what this step needs. The next one may."
+WORDS = sentences("claims", "tab")
+
+# ---- tour ----------------------------------------------------------------------------
 
 
 @current_recording.tab(edited=False)
@@ -64,7 +67,7 @@ def show(context: MeasureContext, steps: Sequence[TourStep], at: int) -> None:
     try:
         measure = measured(context, step)
     except (Untestable, ValueError, LookupError) as reason:
-        problem = str(reason) if isinstance(reason, Untestable) else LACKS
+        problem = str(reason) if isinstance(reason, Untestable) else TOUR("lacks")
     header = mounts.StepPayload(
         at=at,
         names=tuple(each.title for each in steps),
@@ -223,9 +226,9 @@ def _draw(run: Run, was_ready: bool) -> None:
     left, right = st.columns([1.4, 1], gap="large")
     with left:
         if not chosen:
-            st.info("No claim has this verdict here.")
+            st.info(WORDS("none"))
         elif chosen not in results:
-            st.info(f"This claim is being tested: {claims_text.BY_ID[chosen].statement}")
+            st.info(WORDS("being_tested", statement=claims_text.BY_ID[chosen].statement))
         else:
             output.show_panel(partial(claims.claim, run, chosen), "claim")
             _link(claims_text.BY_ID[chosen])

@@ -31,6 +31,10 @@ from models.edits import HideToken
 from models.recording import Recording, Stream
 from models.results import Attribution, Part, Sampling
 
+WORD_TAB = sentences("predictions", "tab")
+
+WORDS = sentences("generation", "tab")
+
 # ---- page state ----------------------------------------------------------------------
 
 NOTHING = "none"  # masked, as the address says it: no word. Where it says nothing, one is
@@ -116,23 +120,15 @@ def sampling_settings() -> tuple[Sampling, int]:
     return Sampling(float(temperature), int(top_k), float(top_p)), seed or 0
 
 
-TEMPERATURE = (
-    "Every logit is divided by it. Below 1 the likely tokens get likelier, above 1 the unlikely "
-    "ones do. 0 takes the likeliest token, always."
-)
-TOP_P = "The likeliest tokens are kept until together they reach p; the others are cut."
-SEED = "Where the random numbers start. The same seed and text give the same tokens."
-
-
 def sampling_menu(bar: DeltaGenerator, changed: Callable[[], None] | None = None) -> None:
     """The menu with temperature, top-k, top-p and seed, named after what it holds; `changed` is
     called after each choice."""
     sampling, seed = sampling_settings()
-    few = "Only the k likeliest tokens are kept."
+    few = WORDS("top_k")
     every: tuple[tuple[str, tuple[str, ...], str, dict[str, str], str], ...] = (
-        ("Temperature", TEMPERATURES, "temperature", {"0": "0 (greedy)"}, TEMPERATURE),
+        ("Temperature", TEMPERATURES, "temperature", {"0": "0 (greedy)"}, WORDS("temperature")),
         ("Top-k", TOP_KS, "top_k", {"0": "all"}, few),
-        ("Top-p", TOP_PS, "top_p", {"1": "all"}, TOP_P),
+        ("Top-p", TOP_PS, "top_p", {"1": "all"}, WORDS("top_p")),
     )
     with bar.popover(f"Sampling: {sampling_text(sampling, seed)}"):
         for label, options, key, named, about in every:
@@ -146,7 +142,7 @@ def sampling_menu(bar: DeltaGenerator, changed: Callable[[], None] | None = None
                 on_change=changed,
             )
         bound = bind("seed", "seed field", seed, after=changed)
-        st.number_input("Seed", 0, SEEDS - 1, help=SEED, **bound)
+        st.number_input("Seed", 0, SEEDS - 1, help=WORDS("seed"), **bound)
 
 
 def sampling_text(sampling: Sampling, seed: int) -> str:
@@ -186,17 +182,17 @@ def generation_buttons(model: str, text: str, draft: jobs.Draft) -> None:
             icon,
             over,
             pause if playing else play,
-            "Write token after token, until you press Pause.",
+            WORDS("play"),
         ),
-        ("Back", "take back", "undo", fresh, back, "Take the last token back."),
-        ("Start over", "write anew", "restart_alt", fresh, start_over, "Take every token back."),
+        ("Back", "take back", "undo", fresh, back, WORDS("back")),
+        ("Start over", "write anew", "restart_alt", fresh, start_over, WORDS("start_over")),
         (
             "Add to my text",
             "adopt",
             "playlist_add",
             fresh,
             adopt,
-            "The generated tokens become part of your text, so that every tab shows them.",
+            WORDS("adopt"),
         ),
     )
     bar = st.container(horizontal=True, gap="small", vertical_alignment="center")
@@ -319,11 +315,8 @@ def no_room(run: Run, reason: str) -> None:
     """Show the prediction after the last token that is read, where nothing can be generated."""
     recording = run.recording()
     n, most = len(recording.streams[0].tokens), recording.model.n_positions
-    shorter = " Shorten the text to continue it." if n >= most else ""
-    st.info(
-        f"Nothing can be generated: {literal(reason)}.{shorter} The prediction after the last "
-        "token that the model reads is below."
-    )
+    name = "nothing_longer" if n >= most else "nothing"
+    st.info(WORDS(name, reason=literal(reason)))
     show_prediction(run, n - 1)
 
 
@@ -347,7 +340,7 @@ def masked_word_panels(source: Run) -> None:
     plain = source.recording()
     hidden, place, typed = gaps(plain)
     if place is None:
-        st.info("The text has no word to mask.")
+        st.info(WORD_TAB("no_word"))
         return
     run = replace(source, edits=(*source.edits, *map(HideToken, hidden)))
     with st.spinner("Reading the text without the masked words …"):
@@ -356,9 +349,7 @@ def masked_word_panels(source: Run) -> None:
     words = [at for at, special in enumerate(stream.special) if not special]
     with st.container(horizontal=True, vertical_alignment="center"):
         selection_bar.show_word(stream, place, places=words)
-        st.caption(
-            "Select a word of the sentence to mask it, and again to unmask it.", width="content"
-        )
+        st.caption(WORD_TAB("mask"), width="content")
         if len(hidden) > 1:
             unmask = f"Unmask all {len(hidden)} words"
             st.button(unmask, key="show all", type="tertiary", on_click=show_all)
@@ -509,7 +500,7 @@ def word_field(
         accept_new_options=True,
         on_change=take_typed,
         args=(name, model.name, tuple(options)),
-        help="One of the ten most likely words here, or type any other.",
+        help=WORD_TAB("other_word"),
         width=240,
     )
     typed, n, id = state.get(f"{name} typed", ("", 0, None))
@@ -521,13 +512,11 @@ def word_field(
 def how_typed(model: str, typed: str, n: int, id: int | None) -> str:
     """Sentence on a typed word as the model's tokens: its first token, of n."""
     if id is None:
-        return "There is no token in what was typed."
+        return WORD_TAB("no_token")
     first = literal(models.labels(model, [id])[0])
     if n == 1:
-        return f"Read as the token **{first}**."
-    return (
-        f"“{literal(typed[:60])}” is {n:,} tokens to this model; the first, **{first}**, is taken."
-    )
+        return WORD_TAB("one_token", token=first)
+    return WORD_TAB("tokens", typed=literal(typed[:60]), n=n, first=first)
 
 
 def take_typed(name: str, model: str, options: tuple[str, ...]) -> None:
@@ -585,10 +574,7 @@ def word(source: Run) -> None:
             st.session_state.hidden = NOTHING  # the word that is selected instead of the typed mask
         masked_word_panels(source)
     elif fills(recording):
-        st.info(
-            f"{literal(models.title(model))} has no [MASK] to mask a word with, so it predicts no "
-            "masked words. Logit lens and Attribution show what happens inside it."
-        )
+        st.info(WORD_TAB("no_mask", model=literal(models.title(model))))
     else:
         stream = recording.streams[-1]
         show_prediction(source, selection_bar.word(stream, len(stream.tokens) - 1))
@@ -605,8 +591,11 @@ def generate() -> None:
         st.title("Generated text", anchor=False)
         if fills(recording):
             st.info(
-                f"{models.markdown_name(source.model)} fills in masked words and writes no text. "
-                f"Choose a model that predicts the next word, such as {models.that_write()}."
+                WORDS(
+                    "fills_masks",
+                    model=models.markdown_name(source.model),
+                    models=models.that_write(),
+                )
             )
         else:
             writes_elsewhere(recording)
@@ -616,7 +605,7 @@ def generate() -> None:
 def writes_elsewhere(recording: Recording) -> None:
     """For a model whose words are shown being written on another tab: where."""
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown("This model writes its translation, token by token.", width="content")
+        st.markdown(WORDS("elsewhere"), width="content")
         way_to("translate", "Open Translate", recording)
 
 

@@ -21,6 +21,8 @@ from explorer.state.cache import Run
 from explorer.text.templates import sentences
 from models.recording import Recording, Stream
 
+WORDS = sentences("residual", "tab")
+
 # ---- recurrence ----------------------------------------------------------------------
 
 LOOK = 0.7  # seconds between two looks at an experiment that runs
@@ -194,7 +196,7 @@ def residual_stream(source: Run) -> None:
     with bar.popover("View"):
         st.toggle(
             "Norms on a logarithmic scale",
-            help="Separates small norms where one token, often a special one, is far longer.",
+            help=WORDS("logarithmic"),
             **bind("spread", "logarithmic", on.is_log(), lambda log: "Log" if log else "Linear"),
         )
         controls.pick_blocks(in_layers(on))

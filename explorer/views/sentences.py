@@ -14,6 +14,9 @@ from explorer.state import event_log, jobs, url_state
 from explorer.state.cache import Run, record
 from explorer.state.jobs import Job
 from explorer.text.markdown_escape import literal
+from explorer.text.templates import sentences
+
+WORDS = sentences("corpus", "tab")
 
 MOST_CHARACTERS = 150_000
 PAUSE = 0.4  # seconds between two looks at how many have been read
@@ -36,7 +39,7 @@ def many_sentences() -> None:
         texts = _field()
     menus = bar.container(horizontal=True, vertical_alignment="center", width="content")
     if not texts:
-        st.info("There are no sentences yet. Type or paste some, one per line, or load a file.")
+        st.info(WORDS("none_yet"))
         return url_state.write()
     reading = jobs.corpus_job(model, texts, corpus_panels.KEY, corpus.measure_recording)
     if is_linked or texts == corpus.lines_of(corpus_panels.EXAMPLE_LINES):
@@ -45,7 +48,7 @@ def many_sentences() -> None:
         _progress(reading, len(texts))
     results = [one if isinstance(one, str) else one[attention.name] for one in reading.latest or ()]
     if unread := [one for one in results if isinstance(one, str)]:
-        st.warning(f"{len(unread)} cannot be read: {literal(unread[0])}.")
+        st.warning(WORDS("unread", n=len(unread), why=literal(unread[0])))
     measured = [one for one in results if isinstance(one, corpus.Sentence)]
     if measured:
         with menus:
@@ -112,15 +115,12 @@ def _field() -> tuple[str, ...]:
         column = _column(corpus.columns_of(text))
     state.many_column = column if is_own else WHOLE
     if column:
-        st.caption("The first row contains the column names.")
+        st.caption(WORDS("column_names"))
     if text and state.get(CUT) == text:
-        st.caption(
-            f"The file has more than {MOST_CHARACTERS:,} characters. The field has the whole "
-            "sentences among the first ones."
-        )
+        st.caption(WORDS("cut", most=MOST_CHARACTERS))
     lines = corpus.lines_of(text, column)
     if len(lines) > corpus.MOST_LINES:
-        st.caption(f"The first {corpus.MOST_LINES} of {len(lines):,} are read.")
+        st.caption(WORDS("too_many", most=corpus.MOST_LINES, n=len(lines)))
     return lines[: corpus.MOST_LINES]
 
 
@@ -180,4 +180,4 @@ def _draw_progress(reading: Job, n: int, stage: tuple[bool, bool, bool]) -> None
             label = "Continue" if done else f"Read {n} sentences"
             st.button(label, key="many go", type="primary", on_click=reading.resume)
             if done:  # it was stopped
-                st.caption(f"Stopped after {done} of {n} sentences. The results so far are shown.")
+                st.caption(WORDS("stopped", done=done, n=n))

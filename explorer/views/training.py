@@ -37,6 +37,8 @@ from models.training_plan import (
     TrainingPlan,
 )
 
+TAB = sentences("training", "tab")
+
 # ---- live ----------------------------------------------------------------------------
 
 WORDS = sentences("training", "live")
@@ -112,8 +114,7 @@ def pasted() -> str:
         height=120,
         max_chars=MAX_LENGTH,
         placeholder=f"{MIN_LENGTH:,} to {MAX_LENGTH:,} characters",
-        help="The text is used only for this training and is not stored. Its last tenth is held "
-        "out for evaluation.",
+        help=TAB("own_text"),
     )
 
 
@@ -359,7 +360,7 @@ def pairs_fragment(model: str, text: str) -> None:
     st.selectbox("Pair", tuple(names), key="train_pair", width=360)
     pair = names[st.session_state.train_pair]
     if model not in pair:
-        st.caption(f"The selected model, {model}, is not one of these two.")
+        st.caption(TAB("not_of_pair", model=model))
     step = chosen_step(training_panels.common_steps(pair))
 
     def make() -> Panel:

@@ -14,9 +14,12 @@ from explorer.panels import translation as translation_panels
 from explorer.state import event_log, jobs, models, url_state
 from explorer.state.cache import Run
 from explorer.text.markdown_escape import literal
+from explorer.text.templates import sentences
 from explorer.views.predictions import SEEDS, sampling_menu, sampling_settings
 from models.recording import Recording
 from models.results import Beam, SeededSampling
+
+WORDS = sentences("translation", "tab")
 
 # ---- search --------------------------------------------------------------------------
 
@@ -43,10 +46,7 @@ def search_controls(bar: DeltaGenerator, model: str, text: str) -> str | None:
         on_change=forget_beam,
         disabled=bool(typed.strip()),
         width=170,
-        help=(
-            "Greedy search takes the most probable token each time. Beam search keeps several "
-            "hypotheses and ranks them at the end. Sampling draws each token by its probability."
-        ),
+        help=(WORDS("decoding")),
     )
     language = LANGUAGE.get(model, "output")
     bar.text_input(
@@ -57,15 +57,12 @@ def search_controls(bar: DeltaGenerator, model: str, text: str) -> str | None:
         on_change=forget_step,
         placeholder="Empty: the model’s translation",
         width=320,
-        help="The decoder reads your words, and each has the probability that the model gives it.",
+        help=WORDS("own_target"),
     )
     if typed.strip():
         bar.button("Back to the model’s translation", on_click=drop_own)
         if not url_state.fits_address(typed):
-            st.info(
-                "Your text is too long for a link. It stays in this tab. Reloading the page "
-                "removes it."
-            )
+            st.info(WORDS("fits_no_link"))
         return str(typed)
     if st.session_state.beams == DRAWN:
         sampling_menu(bar, forget_beam)
@@ -115,7 +112,7 @@ def searched(model: str, text: str) -> jobs.Search:
         search.resume()
     if not search.finished:
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.info(f"Stopped after {len(search.steps)} tokens. The output so far is shown.")
+            st.info(WORDS("stopped", n=len(search.steps)))
             st.button("Continue", key="go on", on_click=stop_search, args=(None,))
     return search
 
