@@ -11,7 +11,7 @@ from explorer.analysis import predictions
 from explorer.analysis.quiz import Question, questions
 from explorer.components import mounts
 from explorer.components.mounts import QuizItem
-from explorer.layout import current_recording
+from explorer.layout import current_recording, navigation
 from explorer.panels import attention as attention_panels
 from explorer.panels.selection import next_token_label
 from explorer.state import cache, models, places, url_state
@@ -28,6 +28,7 @@ LONGEST = 400  # tokens of a text that is asked about
 def page() -> None:
     """The page: the class, then the questions."""
     st.title("Live class", anchor=False)
+    navigation.explain_selection()
     mounts.class_form()
     recording = current_recording.current_run(
         target=current_recording.typed_target(st.session_state.model)

@@ -102,6 +102,9 @@ def test_keyboard_alone_reaches_and_opens_heads_and_tokens(visitor: Visitor) -> 
         page.keyboard.press(key)
     page.wait_for_url("**token=2**")
     assert page.locator(HELD).evaluate(HELD_AT) == "2"
+    page.locator(".skip:text('menus')").focus()
+    page.keyboard.press("Enter")
+    assert "Word that attends" in page.evaluate(FOCUS, "aria-label")
 
 
 def test_heads_of_one_pattern_as_a_grid_and_as_a_list_that_sorts(visitor: Visitor) -> None:

@@ -29,6 +29,7 @@ def test_the_units_add_up_to_the_update(model: str) -> None:
     assert str(layer) in panel.title and f"“{stream.tokens[TOKEN]}”" in panel.finding
     bars, beside = panel.figures
     assert sum(row.values[0] for row in bars.rows) == pytest.approx(1, abs=PASSED)
+    assert all(row.values[0] > 0 for row in bars.rows if row.key)
     # From the recorded update alone: what each unit writes, projected on it.
     update = residual.site_vectors(stream, f"{layer}.ffn.wrote")[TOKEN].astype(np.float64)
     norms, shares = panel.table["norm written"], panel.table["share of the update"]

@@ -38,7 +38,7 @@ from explorer.analysis import csv as csv_files
 from explorer.analysis.formatting import fixed, hundredths, percent, signed, tenths
 from explorer.components import codec
 from explorer.layout import selection_bar
-from explorer.panels import architecture, attribution, spec
+from explorer.panels import architecture, attribution, predictions, spec
 from explorer.panels.spec import Panel
 from explorer.state import models
 from explorer.state.cache import Run
@@ -452,13 +452,12 @@ def test_a_prediction_is_the_softmax_of_a_full_pass(model: str, hidden: tuple[in
     assert sentence.tokens[token] == shown
     special = handle.record(TEXT).streams[0].special
     assert [key == "" for key in sentence.keys] == [model == "encoder" and one for one in special]
-    *words, others = bars.rows
-    keys = [int(row.key) for row in words]
+    keys = [int(row.key) for row in bars.rows]
     assert keys[:10] == np.argsort(-p, kind="stable")[:10].tolist() and actual in keys
-    np.testing.assert_allclose([row.values[0] for row in words], p[keys], atol=SUMMED)
-    assert sum(row.values[0] for row in bars.rows) == pytest.approx(1, abs=DOUBLE_LONG)
+    np.testing.assert_allclose([row.values[0] for row in bars.rows], p[keys], atol=SUMMED)
+    others = tenths(1 - sum(row.values[0] for row in bars.rows))
+    assert bars.note == f"{len(p) - len(keys):,} other words: {others} together."
     assert [row.selected for row in bars.rows] == [at == 0 for at in range(len(bars.rows))]
-    assert f"{len(p) - len(words):,}" in others.label
     (rank,) = [number for number, about in facts.facts if f"{len(p):,}" in about]
     assert rank == f"{int((p > p[actual]).sum()) + 1:,}"
     perplexity = np.exp(-(p * np.log(p)).sum())
@@ -468,6 +467,11 @@ def test_a_prediction_is_the_softmax_of_a_full_pass(model: str, hidden: tuple[in
     assert answer == name or f"“{name}”" in panel.finding
     assert panel.table["id"][0] == p.argmax() and len(panel.table["id"]) == len(p)
     assert panel.table["probability"].sum() == pytest.approx(1, abs=DOUBLE_LONG)
+
+
+def test_the_sign_of_a_line_break_is_explained_where_it_is_listed() -> None:
+    assert predictions.with_line_break("", ["cat", "⏎⏎"]) == "“⏎” is a line break."
+    assert predictions.with_line_break("9 other words.", ["cat"]) == "9 other words."
 
 
 # ---- the logit lens ------------------------------------------------------------------------------
@@ -497,8 +501,9 @@ def test_the_lens_is_the_models_readout_at_every_site(model: str) -> None:
         assert named == np.flatnonzero(actual >= 0).tolist()
         assert matrix.keys[2] == site and np.isnan(matrix.values[last + 1 :]).all()
         assert matrix.values[: last + 1].shape == shape
-        assert [row.label for row in bars.rows[:-1]] == handle.labels(found.top_ids[2, 2])
-        assert sum(row.values[0] for row in bars.rows) == pytest.approx(1)
+        assert [row.label for row in bars.rows] == handle.labels(found.top_ids[2, 2])
+        others = tenths(1 - sum(row.values[0] for row in bars.rows))
+        assert bars.note.endswith(f" other words: {others} together.")
     chart, table = every()["logit_lens.development"](run, token=2, site=site).figures
     np.testing.assert_allclose(chart.series[0].y, 100 * np.exp(found.logprob[:, 2]), rtol=STORED)
     assert [row[3] for row in table.rows] == [f"{rank + 1:,}" for rank in found.rank[:, 2]]
@@ -675,6 +680,7 @@ def test_the_attribution_tab_compares_with_the_runner_up_at_first(model: str) ->
         assert f"is {signed(float(expected), 2)}." in finding
         assert sum(row["values"][0] for row in rows[:-1]) == pytest.approx(expected, abs=TOTAL)
         assert ("minus" in finding) == (against is not None)
+        assert rows[-1]["label"] == ("logit" if against is None else "difference of logits")
 
     compared(best, second)
     assert f"“{two[0]}” minus that of “{two[1]}”" in panels_on(app)[0]["finding"]

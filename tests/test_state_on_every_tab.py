@@ -7,7 +7,9 @@ from app_harness import TABS, clean, page_at, panels_on
 from streamlit.testing.v1 import AppTest
 
 from explorer.layout.header import AS_TRAINED
+from explorer.layout.navigation import NEAREST
 from explorer.text.markdown_escape import literal
+from explorer.text.templates import sentences
 from models import registry
 from models.edits import Edit, UniformHead, WithoutScale, ZeroHead, describe, to_line
 
@@ -59,8 +61,12 @@ def test_each_tab_is_of_the_edited_model_and_of_what_is_selected(tab: str) -> No
     if tab not in WORDLESS:
         found = [*(each.value for each in app.title), *(each["finding"] for each in panels_on(app))]
         assert any(word in str(each) for each in found for word in ("sister", "[MASK]", "token 2"))
-    if tab not in WITHOUT_SELECTION:
-        check_selection(app)
+    if tab in WITHOUT_SELECTION:
+        why = sentences("frame", "unselected")(tab)
+        assert why in [each.value for each in app.caption]
+        app.button(key="to nearest").click().run()
+        assert clean(app).session_state.page == NEAREST[tab]
+    check_selection(app)
 
 
 @pytest.mark.parametrize(

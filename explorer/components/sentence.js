@@ -45,15 +45,20 @@ function build(view) {
     view.composing = false;
     field.dispatchEvent(new InputEvent("input"));
   });
-  const skip = make(
-    "button",
-    { type: "button", class: "skip", onclick: () => firstMark()?.focus() },
-    "Skip to the picture",
-  );
+  const skips = [
+    skip("Skip to the picture", firstMark),
+    skip("Skip to the menus", () => document.querySelector(".st-key-selection-bar input")),
+  ];
   const button = make("button", { type: "button", onclick: () => draw(view) }, "Draw  ⏎");
-  view.root.append(skip, field, button, view.says);
+  view.root.append(...skips, field, button, view.says);
   until(view, "clock", () => clearTimeout(view.timer));
   resized(view, view.root, () => fit(field));
+}
+
+/** A button that only who presses Tab sees: it leads past the frame. @param {string} label
+ * @param {() => HTMLElement | null | undefined} find */
+function skip(label, find) {
+  return make("button", { type: "button", class: "skip", onclick: () => find()?.focus() }, label);
 }
 
 // An answer to what was sent leaves alone what the reader has typed since; any other text is news and

@@ -73,6 +73,7 @@ def tab(
     def decorate(draw: Callable[[Run], None]) -> Callable[[], None]:
         @wraps(draw)
         def draw_and_write(source: Run) -> None:
+            measure_pronoun_heads(source.recording())
             draw(source)
             url_state.write()
 

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 import streamlit as st
 
 from explorer.state import places
+from explorer.text.templates import sentences
 
 EXPLORER = Path(__file__).resolve().parent.parent
 PAGES = EXPLORER.parent / "pages"
@@ -72,7 +73,35 @@ def show_tabs(views: Mapping[str, Callable[[], None]]) -> None:
     state[key] = titles[state.page]
     tabs = st.tabs(list(titles.values()), key=key, on_change=_take_tab, args=(key, place))
     with tabs[list(titles).index(state.page)]:
+        explain_selection()
         views[state.page]()
+
+
+# Tabs that have no use for the selection, and the nearest that has.
+NEAREST = {
+    "generate": "word",
+    "translate": "heads",
+    "checkpoints": "heads",
+    "live": "heads",
+    "twins": "compare",
+    "tour": "heads",
+    "claims": "heads",
+    "classroom": "heads",
+}
+
+
+def explain_selection() -> None:
+    """On a tab that has no use for what is selected: why, and the way to the nearest that has."""
+    state = st.session_state
+    unused = ("token",) if state.page == "checkpoints" else ("token", "layer", "head")
+    if state.page not in NEAREST or not any(state[name] for name in unused):
+        return
+    words, nearest = sentences("frame", "unselected"), NEAREST[state.page]
+    title = places.PLACES[places.place_of(nearest)].tabs[nearest]
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.caption(words(state.page), width="content")
+        if st.button(words("nearest", tab=title), key="to nearest", type="tertiary"):
+            go(nearest, {})
 
 
 def _take_tab(key: str, place: str) -> None:

@@ -118,7 +118,8 @@ def _sum(on: LogitParts, total: float) -> Bars:
         BarRow(name, (value,), (_short(value),), start=start)
         for (name, value), start in zip(sums.items(), starts)
     ]
-    rows.append(BarRow(words("sum"), (total,), (signed(total),), selected=True))
+    label = words("sum_of_two" if on.against else "sum")
+    rows.append(BarRow(label, (total,), (signed(total),), selected=True))
     return Bars(title=words("sum_title", logit=on.label), columns=("",), rows=tuple(rows))
 
 

@@ -61,7 +61,7 @@ def units(
         title=words("title", layer=layer),
         finding=words("finding", **slots) + (words("half", **slots) if len(reached) else ""),
         figures=(
-            _units(hidden, shares, order[:N_UNITS], unit, shows.ffn_biases),
+            _units(hidden, shares, order[shares[order] > 0][:N_UNITS], unit, shows.ffn_biases),
             Stack(figures=(_tokens(selection, hidden, unit), *_words(selection, hidden, unit))),
         ),
         table={
@@ -92,10 +92,10 @@ def shares_of_update(hidden: FFNActivations) -> np.ndarray:
 def _units(
     hidden: FFNActivations, shares: np.ndarray, listed: np.ndarray, selected: int, has_bias: bool
 ) -> Bars:
-    """The units with the largest shares, all others together, and the bias."""
+    """The units with the largest shares, the selected one, all others together, and the bias."""
     words = sentences(CONCEPT, "units")
     if selected not in listed:
-        listed = np.append(listed[:-1], selected)
+        listed = np.append(listed[: N_UNITS - 1], selected)
     rows = [
         BarRow(
             words("unit", unit=each),

@@ -24,6 +24,7 @@ from explorer.analysis.formatting import (
 )
 from explorer.analysis.predictions import Distribution, Draw, Word
 from explorer.panels import spec
+from explorer.panels.predictions import with_line_break
 from explorer.panels.selection import expect_place, model_name
 from explorer.panels.spec import Panel
 from explorer.state import cache, jobs, models
@@ -225,7 +226,7 @@ def _with_rank(token: WrittenToken) -> str:
 
 
 def _bars(prediction: NextToken) -> Bars:
-    """The tokens by their probability, without and with the settings, and all others together."""
+    """The tokens by their probability, without and with the settings, and below them all others."""
     words, ids = sentences(CONCEPT, "next_token"), [each.id for each in prediction.on.text.tokens]
     settings = prediction.settings
     rows = []
@@ -245,12 +246,11 @@ def _bars(prediction: NextToken) -> Bars:
             )
         )
     rest = predictions.remaining_words(prediction.of, prediction.listed)
-    if rest.n:
-        values = (rest.own, rest.drawn) if settings else (rest.own,)
-        texts = tuple(map(tenths, values))
-        rows.append(BarRow(words("others", n=f"{rest.n:,}"), values, texts, key=None))
+    slots = {"n": f"{rest.n:,}", "p": tenths(rest.own), "drawn": tenths(rest.drawn)}
+    others = words("others_with" if settings else "others", settings=settings, **slots)
     return Bars(
         title=words("bars"),
+        note=with_line_break(others if rest.n else "", [row.label for row in rows]),
         select=("said",) if prediction.drawn else (),
         columns=(words("own"), settings) if settings else (words("probability"),),
         rows=tuple(rows),

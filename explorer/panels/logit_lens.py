@@ -13,6 +13,7 @@ from explorer.analysis.formatting import fixed, tenths
 from explorer.analysis.logit_lens import LensCell
 from explorer.analysis.terminology import recording_norm_name, with_article
 from explorer.panels import spec
+from explorer.panels.predictions import with_line_break
 from explorer.panels.selection import expect_option, predicted
 from explorer.panels.spec import Panel
 from explorer.state import cache, models
@@ -248,11 +249,12 @@ def _words(on: Reading) -> Bars:
         for id, p in zip(cell.ids.tolist(), cell.probabilities.tolist())
         for named in [whole.get(id, on.labels[id])]
     ]
-    others = words("others", n=f"{on.recording.model.n_vocab - len(rows):,}")
-    rows.append(BarRow(others, (cell.others,), (tenths(cell.others),)))
+    n = f"{on.recording.model.n_vocab - len(rows):,}"
+    others = words("others", n=n, p=tenths(cell.others))
     site = logit_lens.site_words(on.lens.sites[on.site])
     return Bars(
         title=words("bars", site=site, word=on.word, token=on.token),
+        note=with_line_break(others, [row.label for row in rows]),
         columns=(words("probability"),),
         rows=tuple(rows),
     )

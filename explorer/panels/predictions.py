@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +22,7 @@ from models.recording import CONTINUES, Stream
 from models.results import WholeWord
 
 CONCEPT = "predictions"
+LINE_BREAK = "⏎"  # as a token is labelled
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +121,7 @@ def _sentence(on: Prediction) -> TokenRow:
 
 
 def _bars(on: Prediction, selected: int | None) -> Bars:
-    """The words by their probability, and all others together."""
+    """The words by their probability, and below them all others together."""
     words = sentences(CONCEPT, "word")
     rows = [
         BarRow(
@@ -132,16 +134,22 @@ def _bars(on: Prediction, selected: int | None) -> Bars:
         for each in on.words
     ]
     rest = predictions.remaining_words(on.of, on.words)
-    if rest.n:
-        rows.append(
-            BarRow(words("others", n=f"{rest.n:,}"), (rest.own,), (tenths(rest.own),), key=None)
-        )
+    others = words("others", n=f"{rest.n:,}", p=tenths(rest.own)) if rest.n else ""
     return Bars(
         title=words("next_bars" if on.kind == "next" else "masked_bars"),
+        note=with_line_break(others, [row.label for row in rows]),
         select=("word",),
         columns=(words("probability"),),
         rows=tuple(rows),
     )
+
+
+def with_line_break(note: str, labels: Iterable[str]) -> str:
+    """A note on a list of words, with the meaning of the sign of a line break where it is one of
+    them."""
+    if not any(LINE_BREAK in label for label in labels):
+        return note
+    return f"{note} {sentences(CONCEPT, 'word')('line_break', sign=LINE_BREAK)}".strip()
 
 
 def _name(on: Prediction, word: Word) -> str:
