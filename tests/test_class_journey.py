@@ -104,7 +104,7 @@ def shows_at_once(teacher: Visitor, student: Visitor) -> None:
     board = student.page.locator(".shown")
     board.locator("[data-panel^='anatomy'] svg").first.wait_for()
     text = board.locator("[data-panel^='anatomy']").first.text_content()
-    assert "on its way" in board.inner_text() and "sat" in text
+    assert "is loading" in board.inner_text() and "sat" in text
     teacher.page.get_by_role("tab", name="Heads").click()
     board.locator(".cell").nth(31).wait_for()
     assert board.locator("[data-panel^='anatomy']").count() == 0

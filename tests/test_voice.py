@@ -14,6 +14,7 @@ from conftest import on_page
 from streamlit.testing.v1 import AppTest
 
 from explorer.components import codec
+from explorer.text import templates as templates_of
 
 MOST_WORDS = 25
 # Phrases for which the field has another word, as patterns: "attends to", "predicts", "rotates",
@@ -163,6 +164,32 @@ def test_sentences_on_screen_are_templates() -> None:
         if is_sentence(text) and text not in TO_MODELS
     ]
     assert len(sources) > 100 and not written
+
+
+MODULES = sorted((ROOT / "explorer" / "components").glob("*.js"))
+
+
+def test_sentences_that_the_browser_writes_are_templates() -> None:
+    for module in MODULES:
+        code = re.sub(r"(?m)/\*[\s\S]*?\*/|^\s*//.*|\s//.*$", "", module.read_text("utf-8"))
+        texts = [each for pair in re.findall(r'"([^"\n]*)"|`([^`]*)`', code) for each in pair]
+        written = [re.sub(r"\$\{[^}]*\}", "…", text) for text in texts]
+        assert not [text for text in written if is_sentence(text)], module.stem
+
+
+def test_the_browser_asks_for_sentences_that_there_are() -> None:
+    """Each by its name, and each template is asked for."""
+    every, named = templates_of.all_of("browser"), set()
+    for module in MODULES:
+        code = module.read_text("utf-8")
+        parts = dict(re.findall(r"const (\w+) = sentences\(\"(\w+)\"\);", code))
+        for part in re.findall(r"sentences\(\"(\w+)\"\)", code):
+            asked = set(re.findall(r'"(\w+)"', code)) & every[part].keys()
+            named |= {(part, name) for name in asked}
+        for variable, part in parts.items():
+            direct = re.findall(rf'\b{variable}\(\s*"(\w+)"', code)
+            assert {*direct} <= every[part].keys(), module.stem
+    assert named == {(part, name) for part in every for name in every[part]}
 
 
 def test_a_sentence_is_known_from_a_label() -> None:

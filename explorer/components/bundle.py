@@ -15,7 +15,7 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
-from explorer.text.templates import sentences
+from explorer.text.templates import all_of, sentences
 
 HERE = Path(__file__).parent
 ROUTE = "headlight"
@@ -26,11 +26,13 @@ THEME = HERE.parent.parent / ".streamlit" / "config.toml"
 @cache
 def modules() -> dict[str, bytes]:
     """Every module by its name: the .js files as they are, each style of a view as a module that
-    exports its text after the one that all share, and the light theme's colours."""
+    exports its text after the one that all share, the light theme's colours, and the sentences
+    that the browser writes."""
     made = {file.name: file.read_bytes() for file in sorted(HERE.glob("*.js"))}
     for file in sorted({*HERE.glob("*.css")} - {PAGE}):
         made[f"{file.name}.js"] = _exporting(file.read_text("utf-8"), file != SHARED)
     made["light.toml.js"] = _exporting(_light())
+    made["browser.toml.js"] = _exporting(all_of("browser"))
     return made
 
 

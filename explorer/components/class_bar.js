@@ -21,8 +21,11 @@ import {
 import { answered } from "./class_slide.js";
 import { hear, make, mount, redraw } from "./mount.js";
 import { spokenLine } from "./number_format.js";
+import { sentences } from "./sentences.js";
 
 /** @typedef {import("./mount.js").View} View */
+
+const say = sentences("class_bar");
 
 export default mount("follow", style, (view) => {
   const { header, root } = view;
@@ -54,9 +57,9 @@ const waiting = (left) =>
   make(
     "div",
     "line",
-    make("span", "code", `Class ${spelled(left.code)}`),
-    make("span", "state", "you started this class"),
-    press("resume", "Go on with it here", () => resume(left), "main"),
+    make("span", "code", say("class", { code: spelled(left.code) })),
+    make("span", "state", say("started")),
+    press("resume", say("resume"), () => resume(left), "main"),
     press("aside", "Not here", () => putAside(left.code)),
   );
 
@@ -67,16 +70,12 @@ const press = (name, label, onclick, kind = "") =>
 /** What those hear who do not see it. @param {View} view @param {any} lesson */
 function speak(view, { at, alone, key, question, open, over, lost, cut }) {
   const page = String(at || "").split("?")[0];
-  let message = over
-    ? "The class has ended."
-    : lost || cut
-      ? "The connection to the class is lost."
-      : "";
+  let message = over ? say("ended") : lost || cut ? say("lost") : "";
   if (!message && question && view.announced !== `${question.text}${open}`) {
-    message = open ? `A question: ${question.text}` : "The answer is shown.";
+    message = open ? say("question", question) : say("answer");
     view.announced = `${question.text}${open}`;
   } else if (!message && !key && !alone && at !== view.at)
-    message = `The class is at ${view.header.pages[page] || "another page"}.`;
+    message = say("moved", { page: view.header.pages[page] || say("another_page") });
   view.at = at;
   if (message && view.says.textContent !== message) view.says.textContent = message;
 }
@@ -84,28 +83,29 @@ function speak(view, { at, alone, key, question, open, over, lost, cut }) {
 /** @param {View} view @param {any} lesson */
 function line(view, lesson) {
   const { code, key, alone, over, lost, cut, behind, unfit, here } = lesson;
-  const about = make("span", "code", `Class ${spelled(code)}`);
+  const about = make("span", "code", say("class", { code: spelled(code) }));
   const leave = () => takePart(null);
   const words = (text) => make("span", "state", text);
-  if (over) return make("div", "line", about, words("has ended"), press("leave", "Close", leave));
+  if (over)
+    return make("div", "line", about, words(say("has_ended")), press("leave", "Close", leave));
   const state =
     lost || cut
-      ? "connection lost, trying again …"
+      ? say("trying")
       : key
         ? unfit
-          ? "this text is too long for a link: the class stays where it was"
-          : `you lead · ${here ?? 0} here`
+          ? say("too_long")
+          : say("leading", { here: here ?? 0 })
         : alone
-          ? "you look around by yourself"
+          ? say("alone")
           : behind
-            ? "your teacher’s page is on its way …"
-            : "you follow your teacher";
+            ? say("behind")
+            : say("following");
   const buttons = key
     ? leading(view)
     : [
         alone
-          ? press("wander", "Return to the class", () => wander(false), "main")
-          : press("wander", "Look around", () => wander(true)),
+          ? press("wander", say("return"), () => wander(false), "main")
+          : press("wander", say("look_around"), () => wander(true)),
         press("leave", "Leave", leave),
       ];
   return make("div", "line", about, words(state), ...buttons);
@@ -125,7 +125,7 @@ function leading(view) {
     takePart(null);
   };
   return view.sure
-    ? [press("end", "End it for all", end, "main"), press("keep", "Go on", () => sure(false))]
+    ? [press("end", say("end"), end, "main"), press("keep", "Go on", () => sure(false))]
     : [press("code", "Code", () => go(desk())), press("end", "End", () => sure(true))];
 }
 
@@ -144,7 +144,7 @@ function panel(view, { question, open, number, mine, tally: counted, here, key, 
     view.folded = now;
     draw(view, /** @type {any} */ (globalThis).headlight.lesson);
   };
-  const about = { class: "panel", "aria-label": "A question to the class" };
+  const about = { class: "panel", "aria-label": say("question_label") };
   if (!open && view.folded === number)
     return make(
       "section",
@@ -159,7 +159,7 @@ function panel(view, { question, open, number, mine, tally: counted, here, key, 
   };
   const choices = question.choices.map((words, at) => {
     const marks = [
-      mine === at && !key && make("span", "note", open ? "your answer" : "you"),
+      mine === at && !key && make("span", "note", open ? say("your_answer") : "you"),
       at === question.right && (key ? !open : true) && make("span", "note", "right ✓"),
     ];
     const bar =
@@ -191,18 +191,14 @@ function panel(view, { question, open, number, mine, tally: counted, here, key, 
         make("span", "state", answered({ tally: counted, here })),
         open && press("reveal", "Reveal", () => send("reveal"), "main"),
         !open && question.to && press("see", "See it", see, "main"),
-        press("away", "Take it away", () => send("ask", { question: null })),
+        press("away", say("take_away"), () => send("ask", { question: null })),
       ]
     : [
         make(
           "span",
           "state",
           view.problem ||
-            (open
-              ? mine >= 0 && mine !== null
-                ? "You may still change it."
-                : "Choose an answer."
-              : ""),
+            (open ? (mine >= 0 && mine !== null ? say("may_change") : say("choose")) : ""),
         ),
         !open && question.to && press("see", "See it", see),
       ];

@@ -5,6 +5,9 @@
 import { announce, isRunning, within } from "./optimistic_updates.js";
 import { bus } from "./bus.js";
 import { ROOT, forget, keep, part, send, setAside } from "./class_part.js";
+import { sentences } from "./sentences.js";
+
+const say = sentences("class");
 
 export { ROOT, forget, keep, part, send };
 export { offered, spelled, unfinished, wayIn } from "./class_part.js";
@@ -264,7 +267,7 @@ export async function fetched(name) {
   const at = new URL("class/picture", ROOT);
   at.search = `${new URLSearchParams({ code: kept?.code || "", as: kept?.student || "", name })}`;
   const answer = await fetch(at);
-  if (answer.status !== 200) throw new Error("The class has gone on.");
+  if (answer.status !== 200) throw new Error(say("gone_on"));
   return new Uint8Array(await answer.arrayBuffer());
 }
 

@@ -1,6 +1,10 @@
 // @ts-check
 // What a browser keeps of its part in a class, and what it sends to the class.
 
+import { sentences } from "./sentences.js";
+
+const say = sentences("class");
+
 /**
  * `key` and `watch` are a teacher's, `student` is a student's; `alone`: looks around by themselves.
  * @typedef {{ code: string, key?: string, watch?: string, student?: string, ends?: number,
@@ -80,11 +84,11 @@ export async function send(what, fields = {}) {
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify({ code, key, student, ...fields }),
   }).catch(() => {
-    throw new Error("The server cannot be reached just now.");
+    throw new Error(say("unreachable"));
   });
   const made = await answer.json().catch(() => ({}));
   if (!answer.ok)
-    throw Object.assign(new Error(made.problem || "The server did not understand."), {
+    throw Object.assign(new Error(made.problem || say("not_understood")), {
       status: answer.status,
     });
   return made;

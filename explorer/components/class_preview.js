@@ -5,10 +5,11 @@ import { fetched, isAt, lead, pictureOf } from "./class_client.js";
 import { arrived, drawn } from "./class_snapshot.js";
 import { make } from "./mount.js";
 import { isRunning } from "./optimistic_updates.js";
+import { sentences } from "./sentences.js";
 
 /** @typedef {import("./mount.js").View} View */
 
-const SAYS = "Your teacher’s picture. Your own page is on its way.";
+const SAYS = sentences("class")("preview");
 const TICK = 50; // ms between two looks at this window's own page
 const OWN = 5; // ticks that a page which is coming already may take before the picture stands in for it
 const CALM = 3; // ticks without a run after which a page is there

@@ -2,6 +2,10 @@
 // The question of a class in type for the back row, one step after another: the question, the tally
 // after the vote, the answer.
 
+import { sentences } from "./sentences.js";
+
+const say = sentences("class");
+
 const LETTERS = "ABCDEF";
 
 /** @param {number[] | undefined} tally */
@@ -11,7 +15,7 @@ const sum = (tally) => (tally || []).reduce((a, b) => a + b, 0);
  * How many of those who are here have answered. @param {{ tally?: number[], here?: number }} lesson
  */
 export const answered = ({ tally, here }) =>
-  `${sum(tally)} of ${Math.max(here ?? 0, sum(tally))} have answered`;
+  say("answered", { n: sum(tally), here: Math.max(here ?? 0, sum(tally)) });
 
 /**
  * The step that a class's question is at, as a slide; undefined where its teacher asks none.
@@ -40,6 +44,8 @@ export function questionSlide(lesson, withAnswer) {
   }));
   const bars = { ...plain, kind: "bars", columns: [""], rows, high: null, shared: false, mark: null, header: "" }; // prettier-ignore
   const all = sum(tally);
-  const caption = withAnswer ? question.says || "" : `${all} answer${all === 1 ? "" : "s"}`;
+  const caption = withAnswer
+    ? question.says || ""
+    : say(all === 1 ? "one_answer" : "answers", { n: all });
   return { says: question.text, caption, figures: [bars] };
 }

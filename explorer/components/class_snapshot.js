@@ -6,6 +6,9 @@ import { called, make, viewOf } from "./mount.js";
 import { isRunning } from "./optimistic_updates.js";
 import { is, rootOf } from "./presenter_pictures.js";
 import { decode, encode } from "./codec.js";
+import { sentences } from "./sentences.js";
+
+const say = sentences("class");
 
 /**
  * A part of a page. `side`: 0 across it, 1 in its left half, 2 in its right half.
@@ -44,7 +47,7 @@ export async function taken() {
       blocks[at] = new Uint8Array(view.data);
       parts.push({ kind: "view", side, view: view.name, place: view.root.className, at });
     } else if (each.matches(CHART)) {
-      parts.push({ kind: "small", side, text: "A chart: it comes with your own page." });
+      parts.push({ kind: "small", side, text: say("chart") });
     } else if (each.matches(WORDS) && !each.closest("button, label, summary")) {
       const kind = each.closest(CAPTION) ? "small" : each.localName;
       parts.push({ kind, side, text: each.textContent?.trim() || "" });
@@ -76,7 +79,7 @@ export async function drawn(packed) {
   const board = make("div", {
     class: "shown",
     role: "region",
-    "aria-label": "What the class sees",
+    "aria-label": say("shown"),
   });
   const views = [];
   /** @type {HTMLElement[]} */
@@ -159,7 +162,7 @@ async function through(bytes, change, most) {
     const { done, value } = await reader.read();
     if (done) break;
     size += value.length;
-    if (size > most) throw new Error("This picture is too large.");
+    if (size > most) throw new Error(say("too_large"));
     parts.push(value);
   }
   return new Uint8Array(await new Blob(parts).arrayBuffer());

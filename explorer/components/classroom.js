@@ -14,8 +14,11 @@ import {
 } from "./class_client.js";
 import { hear, make, mount, redraw } from "./mount.js";
 import { spokenLine } from "./number_format.js";
+import { sentences } from "./sentences.js";
 
 /** @typedef {import("./mount.js").View} View */
+
+const say = sentences("classroom");
 
 export default mount("classroom", style, (view) => {
   if (!view.says) view.says = spokenLine("problem", "div");
@@ -38,7 +41,7 @@ function draw(view, lesson) {
 /** @param {any} lesson */
 function led({ code, here }) {
   const { address, picture } = wayIn(code);
-  const about = "The address of this class as a QR code";
+  const about = say("qr_code");
   return [
     make(
       "div",
@@ -49,40 +52,32 @@ function led({ code, here }) {
         "how",
         make("p", "", "Join at ", make("b", "", address), " with"),
         make("p", "code", spelled(code)),
-        make("p", "", `${here ?? 0} here. They see every page you open, but not this one.`),
+        make("p", "", say("here", { here: here ?? 0 })),
       ),
     ),
   ];
 }
 
 /** @param {any} lesson */
-const followed = ({ code }) => [
-  make(
-    "p",
-    "",
-    `You are in class ${spelled(code)}. The line at the foot of the window leads back to it.`,
-  ),
-];
+const followed = ({ code }) => [make("p", "", say("in_class", { code: spelled(code) }))];
 
 /** @param {View} view */
 function free(view) {
   const failed = (problem) => (view.says.textContent = problem.message);
   const left = unfinished();
   const resume =
-    left && press("resume", `Go on with class ${spelled(left.code)}`, () => again(left), "main");
-  const begin = press("start", left ? "Start another class" : "Start a class", () =>
-    start().catch(failed),
-  );
+    left && press("resume", say("resume", { code: spelled(left.code) }), () => again(left), "main");
+  const begin = press("start", say(left ? "another" : "start"), () => start().catch(failed));
   if (!left) begin.className = "main";
   const field = make("input", {
-    "aria-label": "The code of a class",
+    "aria-label": say("code"),
     placeholder: "Code",
     maxlength: 16,
     autocomplete: "off",
     spellcheck: "false",
     data: { focus: "code" },
   });
-  const join = make("form", "", field, make("button", { data: { focus: "join" } }, "Join a class"));
+  const join = make("form", "", field, make("button", { data: { focus: "join" } }, say("join")));
   join.onsubmit = async (event) => {
     event.preventDefault();
     try {

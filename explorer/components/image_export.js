@@ -4,6 +4,9 @@
 import { make, mount, until } from "./mount.js";
 import { files, offered, papers } from "./svg_export.js";
 import style from "./image_export.css.js";
+import { sentences } from "./sentences.js";
+
+const say = sentences("pictures");
 
 export default mount("pictures", style, (view) => {
   const draw = () => view.root.replaceChildren(...listed(view), printed());
@@ -49,14 +52,13 @@ function listed(view) {
           class: "small",
           onclick: () => /** @type {HTMLElement} */ (plot.querySelector(HANDS_OUT)).click(),
         },
-        "Figure as SVG",
+        say("svg"),
       ),
     ]),
   );
-  if (own.length + others.length === 0)
-    return [make("p", "", "This page has no picture that can be taken alone. Print has them all.")];
+  if (own.length + others.length === 0) return [make("p", "", say("none"))];
   return [...(own.length ? [papers(view)] : []), ...own, ...others];
 }
 
 const printed = () =>
-  make("button", { class: "small", onclick: () => window.print() }, "Print the page");
+  make("button", { class: "small", onclick: () => window.print() }, say("print"));

@@ -3,13 +3,17 @@
 // between two columns of words, a matrix, or both.
 
 import { looksAhead, permitted, unfold } from "./codec.js";
+import { ends as endsOf } from "./matrix_canvas.js";
 import { make } from "./mount.js";
 import { notAllowed, share, weightText } from "./number_format.js";
+import { sentences } from "./sentences.js";
 import { shade } from "./theme.js";
 import { named, strongest } from "./tokens.js";
 
 /** @typedef {import("./draw.js").Pen} Pen */
 /** @typedef {import("./figures.js").Box} Box */
+
+const say = sentences("figures");
 
 export const [ROW, COLUMN] = [0, 1];
 const FAINTEST = 0.02;
@@ -146,7 +150,7 @@ const SMALL = 60; // words of a sentence from which on it is set smaller
 const plain = { title: "", note: "", marks: [], missing: "", digits: 2, unit: "", select: [] };
 
 /** The sentence as rows of tokens, of two texts both of them. @param {any} figure */
-function sentences(figure) {
+function tintedSentences(figure) {
   const { rows, columns, n, selected, special, texts } = figure;
   const [row, column] = shownAt(figure);
   const all = tints(figure);
@@ -188,7 +192,11 @@ function links(figure) {
   const faintest = Math.max(FAINTEST, sorted[Math.max(0, sorted.length - MOST)]);
   const one = Math.max(row, column) >= 0;
   const few = from.length < rows.length || to.length < n;
-  const note = `${few ? `The ${PARTNERS} strongest of ${row >= 0 ? n : rows.length} tokens. ` : ""}A wider and darker line is a larger weight. Weights below ${(one ? FAINTEST : faintest).toFixed(2)} have no line.`; // prettier-ignore
+  const note = say(few ? "few_lines" : "lines", {
+    shown: PARTNERS,
+    n: row >= 0 ? n : rows.length,
+    least: (one ? FAINTEST : faintest).toFixed(2),
+  });
   return {
     ...{ ...plain, kind: "links", note, own: true, faintest: one ? FAINTEST : faintest },
     sides: [`${sides[0]} (attends)`, `${sides[1]} (attended to)`],
@@ -206,7 +214,7 @@ function matrix(figure) {
   const values = Float32Array.from(weight, (each, at) => (!may || may[at] ? each : NaN));
   const top = scale === "head" ? peak : 1;
   const low = log ? top / 1000 : 0;
-  const ends = scale === "row" ? [log ? "1/1000 of it" : "0", "each row’s largest"] : undefined;
+  const ends = scale === "row" ? endsOf("row", log) : undefined;
   return {
     ...{ ...plain, kind: "matrix", longest: hidden ? 15 : 8, rows: rows.map((/** @type {string} */ row, /** @type {number} */ q) => (hidden ? `${row}  ${share(hidden[q])} hidden` : row)) }, // prettier-ignore
     ...{ columns, values, tints: tints(figure), low, high: top, log, signed: false, ends, sides },
@@ -243,7 +251,7 @@ export function linkedweights(pen, figure, { x, y, width, height = Infinity }, d
   unpack(figure);
   const { letter } = pen;
   let top = y;
-  for (const one of sentences(figure)) pen.group(() => (top += draw(pen, one, { x, y: top, width }) + 0.3 * letter)); // prettier-ignore
+  for (const one of tintedSentences(figure)) pen.group(() => (top += draw(pen, one, { x, y: top, width }) + 0.3 * letter)); // prettier-ignore
   top += 0.4 * letter;
   const kinds = figure.folded ? [] : figure.views;
   const gap = 2 * letter;

@@ -2,6 +2,9 @@
 // Matrices as pictures: a canvas of cells, and cells that share a pixel.
 
 import { put } from "./mount.js";
+import { sentences } from "./sentences.js";
+
+const say = sentences("figures");
 
 /** @type {HTMLCanvasElement | undefined} */
 let shared;
@@ -37,7 +40,7 @@ export const stops = (words) => [0, 64, 128, 192, 255].map((at) => words[at]);
  * @param {string} [full] the number at the top
  */
 export function ends(scale, log, full) {
-  const top = { row: "each row’s largest", head: "each head’s largest", global: "1" }[scale];
+  const top = { row: say("row_largest"), head: say("head_largest"), global: "1" }[scale];
   return [log ? (scale === "global" ? "0.001" : "1/1000 of it") : "0", full ?? top];
 }
 

@@ -2,6 +2,9 @@
 // Numbers in words and figures, the same everywhere, and lines that are spoken when they change.
 
 import { make } from "./mount.js";
+import { sentences } from "./sentences.js";
+
+const say = sentences("figures");
 
 const UP = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 const signs = (/** @type {string} */ text) => text.replace("-", "−");
@@ -88,7 +91,7 @@ export function within(value, unknown, digits = 4) {
  * @param {boolean} ahead whether some later token may be looked at
  */
 export const notAllowed = (query, key, ahead) =>
-  key > query && !ahead ? "not allowed: a later token" : "not allowed";
+  say(key > query && !ahead ? "later_token" : "not_allowed");
 
 /**
  * A line that is spoken when it changes.

@@ -6,9 +6,12 @@ import { Pen } from "./draw.js";
 import { figure } from "./figures.js";
 import { picture } from "./linked_weights.js";
 import { escaped, FONT, shown, tag } from "./svg_export.js";
+import { sentences } from "./sentences.js";
 
 /** @typedef {import("./mount.js").View} View */
 /** @typedef {import("./theme.js").Look} Look */
+
+const say = sentences("figures");
 
 const SHARE = [0.6, 0.4]; // of the width, for the main figure and its companion of another kind
 const WORDS = [0.7, 0.3]; // for a matrix of words
@@ -370,7 +373,7 @@ const CUTS = {
     const layers = Math.ceil(most / LAYERS);
     const stacks = figure.stacks.map((/** @type {any} */ one) => ({ ...one, sections: turned(one.sections, layers).map(stage) })); // prettier-ignore
     const isCut = layers < figure.stacks[0].sections.length - 2;
-    return { ...figure, note: isCut ? `The layers that change the word most: ${layers}.` : "", stacks }; // prettier-ignore
+    return { ...figure, note: isCut ? say("layers", { n: layers }) : "", stacks }; // prettier-ignore
   },
   steps(figure, most) {
     const { frames, current } = figure;

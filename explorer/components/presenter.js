@@ -13,9 +13,13 @@ import { hear, make, mount, put, until, viewOf } from "./mount.js";
 import { captionOf, content, headline, is, pictures, rootOf, tree } from "./presenter_pictures.js";
 import { spokenLine } from "./number_format.js";
 import style from "./presenter.css.js";
+import { sentences } from "./sentences.js";
 
 /** @typedef {import("./mount.js").View} View */
 /** @typedef {HTMLElement} Picture */
+
+const say = sentences("presenter");
+const classroom = sentences("classroom");
 
 const ON = "data-headlight-presenter"; // "on" or "blank", on the document
 const PICKED = "data-headlight-picture"; // on the picture that is shown
@@ -101,7 +105,7 @@ function enter(view) {
     subtree: true,
     attributeFilter: ["data-drawn"], // a view whose code came late
   });
-  view.says.textContent = "Presenter. Arrows walk, B blanks, Escape returns.";
+  view.says.textContent = say("opened");
   present(view);
   later(view); // its room is what words over and under it leave, which may come late
 }
@@ -183,7 +187,12 @@ function invitation() {
   const { key, over, question, code, here } = bus.now.lesson || {};
   if (!key || over || question || !location.pathname.endsWith("/classroom")) return undefined;
   const { address, picture } = wayIn(code);
-  return { says: `Join at ${address}`, caption: `${here ?? 0} here`, code: spelled(code), picture };
+  return {
+    says: classroom("join_at", { address }),
+    caption: say("here", { here: here ?? 0 }),
+    code: spelled(code),
+    picture,
+  };
 }
 
 /** What the class shows on this page; undefined where the page's own picture is shown. @param {View} view */
@@ -209,7 +218,7 @@ function present(view) {
     [view.head.textContent, view.caption.textContent] = [current.says, current.caption];
     view.board.classList.remove("clear");
     if ("figures" in current) return slide({ header: {}, look: view.look, figures: current.figures }, view.plate, current.says, undefined, LARGE); // prettier-ignore
-    const about = "The address of this class as a QR code";
+    const about = classroom("qr_code");
     const image = make("img", { src: current.picture, alt: about });
     return view.plate.replaceChildren(make("div", "invite", image, make("p", "", current.code)));
   }
@@ -226,7 +235,7 @@ function present(view) {
   const whole = is(picture, ".tour");
   view.walk = undefined;
   head.textContent = headline(picture);
-  caption.textContent = picture ? captionOf(picture) : "This page shows no picture yet.";
+  caption.textContent = picture ? captionOf(picture) : say("no_picture");
   if (!picture) return;
   [view.shown, view.size] = [about(picture), sizeOf(plate)];
   view.board.classList.add("clear");

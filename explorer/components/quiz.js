@@ -5,8 +5,11 @@ import { go, send } from "./class_client.js";
 import { hear, make, mount, redraw } from "./mount.js";
 import style from "./quiz.css.js";
 import { spokenLine } from "./number_format.js";
+import { sentences } from "./sentences.js";
 
 /** @typedef {import("./mount.js").View} View */
+
+const say = sentences("quiz");
 
 const LETTERS = "ABCDEF";
 
@@ -42,7 +45,7 @@ function card(view, item, at) {
   const choices = item.choices.map((words, k) => {
     const right = answered && k === item.right;
     const wrong = answered && k === chosen && !right;
-    const mark = right ? "right ✓" : wrong ? "not this ✗" : "";
+    const mark = right ? "right ✓" : wrong ? say("wrong") : "";
     return make(
       "button",
       {
@@ -81,11 +84,11 @@ function card(view, item, at) {
       data: { focus: `ask ${at}` },
       onclick: () => send("ask", { question: question }),
     },
-    now ? "Asked" : "Ask the class",
+    now ? "Asked" : say("ask"),
   );
   return make(
     "li",
-    { "aria-label": `Question ${at + 1}` },
+    { "aria-label": say("question", { n: at + 1 }) },
     make("h3", { dir: "auto" }, item.text),
     make("div", { class: "choices", role: "group", "aria-label": "Answers" }, ...choices),
     make(

@@ -6,8 +6,11 @@ import { firstMark, make, mount, resized, until } from "./mount.js";
 import { spokenLine } from "./number_format.js";
 import { sooner } from "./sooner.js";
 import style from "./sentence.css.js";
+import { sentences } from "./sentences.js";
 
 /** @typedef {import("./mount.js").View} View */
+
+const say = sentences("sentence");
 
 const PAUSE = 350; // ms after the last key, before a text is drawn that nobody sent
 const SENT = 20; // texts remembered as sent, so that their answers are told from news
@@ -25,9 +28,9 @@ function build(view) {
     rows: 1,
     dir: "auto",
     spellcheck: false,
-    placeholder: "Paste or type any text",
-    "aria-label": "Your text",
-    title: "Enter draws, Shift + Enter breaks the line",
+    placeholder: say("placeholder"),
+    "aria-label": say("label"),
+    title: say("title"),
     oninput: () => {
       mark(view);
       clearTimeout(view.timer);
@@ -46,8 +49,8 @@ function build(view) {
     field.dispatchEvent(new InputEvent("input"));
   });
   const skips = [
-    skip("Skip to the picture", firstMark),
-    skip("Skip to the menus", () => document.querySelector(".st-key-selection-bar input")),
+    skip(say("to_picture"), firstMark),
+    skip(say("to_menus"), () => document.querySelector(".st-key-selection-bar input")),
   ];
   const button = make("button", { type: "button", onclick: () => draw(view) }, "Draw  ⏎");
   view.root.append(...skips, field, button, view.says);
@@ -92,12 +95,7 @@ function mark({ field, header, root, says }) {
   const waits = field.value !== header.text && !header.live;
   root.classList.toggle("stale", waits);
   const long = field.value.length - header.longest;
-  const status =
-    long > 0
-      ? `The text is ${long} characters longer than what is read.`
-      : waits
-        ? "Not drawn yet: press Enter."
-        : "";
+  const status = long > 0 ? say("too_long", { n: long }) : waits ? say("not_drawn") : "";
   if (says.textContent !== status) says.textContent = status;
   fit(field);
 }

@@ -4,6 +4,7 @@
 import { called, make } from "./mount.js";
 import { files, offered } from "./svg_export.js";
 import { decode, encode } from "./codec.js";
+import { sentences } from "./sentences.js";
 
 /**
  * A piece of the file: a view with its header and the places of its blocks, or lines of text.
@@ -45,7 +46,12 @@ async function unpacked() {
 // What is on screen as PNG and SVG, listed when it is asked for.
 function pictures() {
   const list = make("div", "list");
-  const box = make("details", "pictures", make("summary", "", "Pictures as files"), list);
+  const box = make(
+    "details",
+    "pictures",
+    make("summary", "", sentences("pictures")("files")),
+    list,
+  );
   box.ontoggle = () => list.replaceChildren(...offered().flatMap(files));
   return box;
 }

@@ -7,8 +7,11 @@ import { hear, make, mount, resized, until } from "./mount.js";
 import { spokenLine } from "./number_format.js";
 import { resolved, slide } from "./panel_layout.js";
 import style from "./tour.css.js";
+import { sentences } from "./sentences.js";
 
 /** @typedef {import("./mount.js").View} View */
+
+const say = sentences("tour");
 
 const BY = { ArrowRight: 1, ArrowLeft: -1, PageDown: 1, PageUp: -1 };
 const SMALLEST = 13; // pixels of a picture's type
@@ -101,7 +104,12 @@ function build(view) {
     view.next,
   );
   root.replaceChildren(head, says, view.plate, nav, view.status);
-  view.status.textContent = `Step ${header.at + 1} of ${header.names.length}: ${header.title}. ${header.says.join("")}`;
+  view.status.textContent = say("step", {
+    at: header.at + 1,
+    n: header.names.length,
+    title: header.title,
+    sentence: header.says.join(""),
+  });
   mark(view);
 }
 
