@@ -23,6 +23,24 @@ EXAMPLES = {
 DEFAULT_TEXT = next(iter(EXAMPLES.values()))  # what the app opens on
 # For a model that goes on.
 CONTINUED_TEXT = "Paris is the capital of France. Rome is the capital of"
+# A text that differs in few words from an example, to compare with it, and to patch into it.
+MATES = {
+    DEFAULT_TEXT: "The animal didn't cross the street because it was too wide.",
+    "I love to eat pizza": "I love to drive cars",
+    "She ate the apple with some fruit juice.": "She sold the apple with some other device.",
+    "Ram pushed Hari": "Hari pushed Ram",
+    "Herbivores eat plants": "Carnivores eat animals",
+    "The red car is in front of the white house.": "The old man is in front of the small church.",
+}
+DONORS = {
+    DEFAULT_TEXT: "The animal didn't cross the street because they were too tired.",
+    "I love to eat pizza": "I love to read pizza",
+    "I love to eat pizza.": "I love to read pizza.",
+    "She ate the apple with some fruit juice.": "She bought the apple with some old juice.",
+    "Ram pushed Hari": "Ram kissed Hari",
+    "Herbivores eat plants": "Herbivores like plants",
+    "The red car is in front of the white house.": "The red car is in front of the small house.",
+}
 # Other orders of the same words, for experiments with positions.
 REORDERED_TEXTS = ("Hari pushed Ram", "Plants eat herbivores")
 

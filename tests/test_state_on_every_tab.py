@@ -66,7 +66,8 @@ def test_each_tab_is_of_the_edited_model_and_of_what_is_selected(tab: str) -> No
         assert why in [each.value for each in app.caption]
         app.button(key="to nearest").click().run()
         assert clean(app).session_state.page == NEAREST[tab]
-    check_selection(app)
+    else:
+        check_selection(app)
 
 
 @pytest.mark.parametrize(

@@ -100,8 +100,12 @@ def explain_selection() -> None:
     title = places.PLACES[places.place_of(nearest)].tabs[nearest]
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption(words(state.page), width="content")
-        if st.button(words("nearest", tab=title), key="to nearest", type="tertiary"):
-            go(nearest, {})
+        label = words("nearest", tab=title)
+        st.button(label, key="to nearest", type="tertiary", on_click=_want, args=(nearest,))
+
+
+def _want(tab: str) -> None:
+    st.session_state.wanted_page = tab
 
 
 def _take_tab(key: str, place: str) -> None:

@@ -122,6 +122,7 @@ def show_panel(
     """Draw the panel that a function makes, with its table below it, and offer its files. Where the
     function raises a ValueError, its message is shown instead, and None is returned. on_select:
     called after a press has set choices of the address."""
+    assert key not in url_state.names(), "what a panel sends would be dropped with its page"
     if tab := st.session_state.pop("tab pressed", ""):
         navigation.go(tab, {})
     try:

@@ -25,7 +25,7 @@ from explorer.panels.spec import Panel
 from explorer.state import cache, models
 from explorer.state.cache import Run
 from explorer.text import head_naming
-from explorer.text.templates import named, sentences
+from explorer.text.templates import sentences
 from models.edits import (
     Edit,
     HideToken,
@@ -40,6 +40,7 @@ from models.edits import (
     describe,
     to_line,
 )
+from models.example_texts import DONORS
 from models.recording import Attention, NotFinite, Recording
 
 CONCEPT = "interventions"
@@ -51,7 +52,6 @@ NOTICED = 0.01  # of a probability, from which on it is called lower
 LEAST_TOP = 0.2  # of the scale of a map of changes, so that small ones stay pale
 LITTLE_KL = 1e-3  # nats, below which a prediction is called the same
 UNITS = ("Heads", "Sites")
-DONORS = named("examples", "patching")
 Edits = tuple[Edit, ...]
 
 

@@ -71,6 +71,7 @@ def table(head: head_naming.Head) -> str:
         WORDS(
             "row_of_sentences" if one.name == head_naming.PRONOUN else "row",
             **one._asdict(),
+            lift=one.lift,
             verdict=_verdict(head, one),
         )
         for one in sorted(head.relations, key=lambda one: -one.lift)

@@ -20,7 +20,7 @@ from explorer.state import models, url_state
 from explorer.state.cache import Run
 from explorer.state.models import choices, needs_asking
 from explorer.text.markdown_escape import literal
-from explorer.text.templates import named, sentences
+from explorer.text.templates import sentences
 from models.edits import (
     NORMS,
     Edit,
@@ -38,13 +38,13 @@ from models.edits import (
     from_line,
     to_line,
 )
+from models.example_texts import MATES
 from models.recording import NotFinite, Recording
 
 WORDS = sentences("compare", "tab")
 
 # ---- examples ------------------------------------------------------------------------
 
-MATES = named("examples", "compare")
 FRESH = {"other_swap": "", "other_of": "", "other_to": "", "other_pair": "", "other_word": ""}
 Made = dict[str, dict[str, str]]  # by name, which choices each sets
 

@@ -142,7 +142,7 @@ def concepts(source: Run) -> None:
     at, name, state = on.at, on.attention.name, st.session_state
     if view == "Hard":
         make = partial(soft_lookup.temperature, source, *at, temperature(), name)
-        output.show_panel(make, "temperature")
+        output.show_panel(make, "soft lookup")
         output.show_panel(partial(soft_lookup.heads, source, *at[:2], name), "lookup heads")
     elif view == "Graph":
         with st.popover("View"):
@@ -162,7 +162,7 @@ def concepts(source: Run) -> None:
         make = partial(soft_lookup.scoring, source, *at[:2], state.look_before, name)
         output.show_panel(make, "scoring")
     else:
-        output.show_panel(partial(soft_lookup.scale, source, name), "scale")
+        output.show_panel(partial(soft_lookup.scale, source, name), "score scale")
 
 
 def temperature() -> float:
@@ -230,7 +230,7 @@ def _draw(run: Run, was_ready: bool) -> None:
         elif chosen not in results:
             st.info(WORDS("being_tested", statement=claims_text.BY_ID[chosen].statement))
         else:
-            output.show_panel(partial(claims.claim, run, chosen), "claim")
+            output.show_panel(partial(claims.claim, run, chosen), "tested claim")
             _link(claims_text.BY_ID[chosen])
     with right:
         if chosen:

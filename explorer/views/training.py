@@ -351,7 +351,7 @@ def pairs_fragment(model: str, text: str) -> None:
     """The tab Pre-LN vs post-LN: which two, at first those that the model on screen is one of."""
     names = {f"{one} / {other}": (one, other) for one, other in training_panels.pairs()}
     if not names:
-        show_panel(partial(training_panels.pair, Run(model, text)), "pair")
+        show_panel(partial(training_panels.pair, Run(model, text)), "two trainings")
         return
     own = next((name for name, pair in names.items() if model in pair), "")
     if own and not st.session_state.train_pair:
@@ -367,7 +367,7 @@ def pairs_fragment(model: str, text: str) -> None:
         with st.spinner("Reading the text at every checkpoint …"):
             return training_panels.pair(Run(pair[0], text), pair[1], step)
 
-    show_panel(make, "pair")
+    show_panel(make, "two trainings")
     url_state.write()
 
 
