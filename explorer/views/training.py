@@ -357,7 +357,7 @@ def pairs_fragment(model: str, text: str) -> None:
     if own and not st.session_state.train_pair:
         st.session_state.train_pair = own
     url_state.one_of("train_pair", tuple(names))
-    st.selectbox("Pair", tuple(names), key="train_pair", width=360)
+    st.selectbox("Pair", tuple(names), key="train_pair", persist_state="session", width=360)
     pair = names[st.session_state.train_pair]
     if model not in pair:
         st.caption(TAB("not_of_pair", model=model))
