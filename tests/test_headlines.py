@@ -17,7 +17,7 @@ from explorer.panels import attention as attention_panels
 from explorer.state import cache, jobs, models
 from explorer.text import head_naming as head_naming_text
 from explorer.text.attention import summary
-from explorer.text.findings import evidence, headline
+from explorer.text.findings import evidence, headline, named
 from models.edits import WithoutScale
 from models.recording import Attention
 
@@ -296,6 +296,8 @@ def test_a_head_that_finds_nouns_is_named_for_it_and_says_so() -> None:
     told = head_naming_text.summary(head, head_naming.meanings(recording, attention))
     assert f"In {head.n_matches} of {head.n_queries} test sentences" in told
     assert "sentences | **yes** |" in head_naming_text.table(head)
+    expected = f"Pronoun to noun (in {head.n_matches} of {head.n_queries} test sentences)"
+    assert named(head) == expected
     # The name is not offered for a model that was not measured, as one under edits, or has no such
     # head.
     decoder = read_once("decoder").record(SENTENCES[0])
