@@ -38,6 +38,14 @@ from models.tokenizer import CAUSAL_LM_SPECIALS, Tokenizer
 from models.transformer import Decoder
 from models.weight_shuffle import permuted
 
+
+def evaluated(e: MeasureContext) -> dict[str, verdicts.Verdict]:
+    """The verdict on each claim; none of them misses anything in the model."""
+    found = {claim.id: verdicts.evaluate_claim(claim, e) for claim in claims.CLAIMS}
+    assert not [id for id, finding in found.items() if "does not offer" in finding.why]
+    return found
+
+
 # Each awkward text by one kind of model in turn.
 KINDS = ("small_handle", "small_decoder", "small_translator")
 
@@ -54,10 +62,8 @@ def test_any_text_has_a_verdict_or_why(
     # A stack of 8 layers instead of 64, half of the time of all claims, and asked once.
     resid = {stream.name: stream.resid[0] for stream in e.recording.streams}
     e = replace(e, depth=cache(lambda stream: gradients.depth(resid[stream], layers=8)))
-    for claim in claims.CLAIMS:
-        finding = verdicts.evaluate_claim(claim, e)
+    for finding in evaluated(e).values():
         assert finding.verdict in verdicts.VERDICTS and finding.why and finding.value_text
-        assert "does not offer" not in finding.why, (claim.id, finding.why)
         assert (finding.value is None) == (finding.verdict in (SHORT, UNTESTABLE))
 
 
@@ -75,8 +81,7 @@ UNDECIDED = {
 @pytest.mark.parametrize("model", ["grammar-masked", "grammar", "reverse"])
 def test_every_kind_of_shipped_model(model: str) -> None:
     e = on_text(model, "Ram pushed Hari and Hari pushed Ram and Hari saw Ram")
-    findings = {claim.id: verdicts.evaluate_claim(claim, e) for claim in claims.CLAIMS}
-    assert not [id for id, finding in findings.items() if "does not offer" in finding.why]
+    findings = evaluated(e)
     undecided = {id for id, f in findings.items() if f.verdict in (SHORT, UNTESTABLE)}
     # There may be too few whole words in this text, a vocabulary may be small, and weights too
     # small to be felt.
@@ -110,16 +115,14 @@ def test_models_that_are_made_otherwise(made: dict, fails: set[str]) -> None:
     model = Decoder(replace(SMALL, **made)).eval()
     handle = handle_of(model, tokenizer, "made otherwise", "random", "fp32")
     e = material(handle, "the cat sat on the mat and the dog ran")
-    findings = {claim.id: verdicts.evaluate_claim(claim, e) for claim in claims.CLAIMS}
-    assert not [id for id, finding in findings.items() if "does not offer" in finding.why]
+    findings = evaluated(e)
     assert {id for id in LAWS if findings[id].verdict != HOLDS} == fails & LAWS
     assert {id for id in fails if findings[id].verdict != FAILS} == set()
 
 
 @pytest.mark.parametrize("text", ["the", "the cat sat"])
 def test_too_short_a_text_says_what_it_needs(small_handle: OwnModel, text: str) -> None:
-    e = shuffled(small_handle, text)
-    findings = {claim.id: verdicts.evaluate_claim(claim, e) for claim in claims.CLAIMS}
+    findings = evaluated(shuffled(small_handle, text))
     decided = {id for id, found in findings.items() if found.verdict in (HOLDS, FAILS)}
     assert decided <= {claim.id for claim in claims.CLAIMS if claim.needs == verdicts.MODEL}
     short = {id: found for id, found in findings.items() if found.verdict == SHORT}
@@ -264,7 +267,7 @@ def test_what_cannot_fail_says_so_and_is_counted_apart() -> None:
     assert {"sphere", "rows-sum"} <= {claim.id for claim in built}
     assert {"near-its-words", "balance"} <= {claim.id for claim in random}
     assert {"heads-differ", "context-moves"} <= {claim.id for claim in MEASURED_CLAIMS}
-    findings = {claim.id: verdicts.evaluate_claim(claim, E()) for claim in claims.CLAIMS}
+    findings = evaluated(E())
     for kind, own in of.items():
         assert sum(claims.counts(findings, kind).values()) == len(own)
     groups = claims.groups(findings)
