@@ -1,4 +1,4 @@
-"""Sentences as templates with named slots, one TOML file a concept in explorer/text/panels."""
+"""Sentences as templates with named slots, one TOML file a concept in explorer/text/sentences."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
-FOLDER = Path(__file__).with_name("panels")
+FOLDER = Path(__file__).with_name("sentences")
 
 
 class Sentences:
