@@ -83,7 +83,8 @@ def borrowed(tiny_folder: Callable[[str], Path]) -> Callable[[str], str]:
         way, _, family = opened_as.partition(":")
         folder = tiny_folder(family)
         if family == "mistral":
-            folder = shutil.copytree(folder, folder.with_name("mistral-window"))
+            window = folder.with_name("mistral-window")
+            folder = shutil.copytree(folder, window, dirs_exist_ok=True)
             tiny.change(folder, sliding_window=WINDOW)
         return f"{way}:{folder}"
 
