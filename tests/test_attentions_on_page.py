@@ -165,6 +165,7 @@ def test_heads_that_an_edit_ablates_are_marked_in_their_own_attention() -> None:
     assert sent(app, "heads")[0]["ablated"] == []
 
 
+@pytest.mark.slow
 def test_another_attention_or_model_forgets_head_and_token() -> None:
     app = clean(opened(model="translator", attention="cross", layer="1", head="2", source="2"))
     clean(app.segmented_control(key="attention shown").set_value("decoder self").run())

@@ -195,6 +195,7 @@ def test_messages_stand_apart_in_sentences_and_menus(chatting: OwnModel) -> None
     assert selection_bar.roles(record(read_once("decoder"), CHATS[0]).streams[0]) == ()
 
 
+@pytest.mark.slow
 @needs_smollm2
 @pytest.mark.parametrize("text", CHATS[:2])
 def test_findings_of_a_chat_are_the_weights_where_the_answer_begins(text: str) -> None:

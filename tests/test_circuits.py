@@ -35,6 +35,7 @@ def whole(handle: OwnModel, label: str, layer: int, head: int) -> tuple[np.ndarr
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [*OURS, *MODERN_CONVERSIONS])
 def test_circuits_are_those_of_the_whole_matrices(
     kind: str,

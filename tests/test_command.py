@@ -101,6 +101,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asked", REFUSED)
 def test_what_cannot_be_done_is_said_in_one_line(
     asked: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

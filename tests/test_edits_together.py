@@ -70,6 +70,8 @@ def test_what_is_not_there_cannot_be_moved_and_can_be_taken_away_once_more() -> 
         np.testing.assert_array_equal(last(handle.record(TEXT, (gone,))), last(handle.record(TEXT)))
 
 
+@pytest.mark.parity
+@pytest.mark.slow
 @pytest.mark.parametrize("many", [2, 5, 12])
 def test_any_edits_go_together(
     small_handle: own_model.OwnModel, small_decoder: own_model.OwnModel, many: int

@@ -48,6 +48,8 @@ def handle(request: pytest.FixtureRequest) -> OwnModel:
     return request.getfixturevalue(request.param)
 
 
+@pytest.mark.parity
+@pytest.mark.slow
 def test_every_step_with_stored_keys_is_the_full_pass(handle: OwnModel) -> None:
     """The store grows by a token a step, and says its size."""
     writing, memory = started(handle)

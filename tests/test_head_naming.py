@@ -362,6 +362,8 @@ def test_a_sink_is_found_by_its_rule_and_an_even_head_has_none() -> None:
         (np.eye(n), everywhere, set()),
         (np.eye(n), triangle(n), set()),  # a row's own token is no sink
         (first, triangle(n), {0}),
+        # Below the bound over the rows that have a choice, as the first one has not.
+        (0.42 * np.eye(n) + 0.58 * first, triangle(n), set()),
         (np.ones((1, 1)), np.ones((1, 1), bool), set()),
     ):
         assert set(np.flatnonzero(head_naming.sinks(pattern, allowed))) == found

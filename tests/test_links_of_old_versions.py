@@ -145,6 +145,7 @@ def test_the_server_sends_an_old_address_on() -> None:
         assert refusal(again) is None, "one step"
 
 
+@pytest.mark.slow
 def test_a_tab_of_no_such_name_is_the_first_of_its_place() -> None:
     app = page_at("residual")
     app.query_params["tab"] = "<b>nothing</b>"

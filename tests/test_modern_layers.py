@@ -109,6 +109,7 @@ WRITES = {
 LIKE_LLAMA = "model.layers.{}.self_attn.o_proj", "model.layers.{}.mlp.down_proj"
 
 
+@pytest.mark.slow
 def test_in_64_bits_every_part_of_a_layer_is_the_one_of_the_models_own_code(
     handle: own_model.OwnModel, tiny_folder: Callable[[str], Path]
 ) -> None:
@@ -152,6 +153,7 @@ def test_in_64_bits_every_part_of_a_layer_is_the_one_of_the_models_own_code(
         np.testing.assert_allclose(one, other, atol=PARITY, rtol=PARITY, err_msg=site)
 
 
+@pytest.mark.slow
 def test_a_shift_of_positions_is_the_one_of_the_models_own_code(
     handle: own_model.OwnModel, tiny_folder: Callable[[str], Path]
 ) -> None:

@@ -146,6 +146,7 @@ def test_what_is_not_there_is_refused_in_a_sentence() -> None:
         spec.from_words("nothing.here", run, {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_panel_leaves_as_csv_and_as_one_file(name: str, tmp_path: Any) -> None:
     text = HOSTILE["script"] + ' =1+1 "a,b" @SUM(A1) +2 -3 NA'
@@ -354,6 +355,7 @@ def test_outputs_of_heads_are_the_models() -> None:
 LINES = ("the dog ran to the cat and the dog", "", "the mat")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "attention"),
     [("encoder", ""), ("translator", "decoder self"), ("translator", "cross")],
@@ -395,6 +397,7 @@ def test_sentences_without_words_are_counted_and_a_pattern_must_exist() -> None:
 # ---- claims --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "id"),
     [
@@ -543,6 +546,7 @@ HEAD = dict.fromkeys(("encoder", "decoder", "smollm2"), "self.1.2")
 HEAD["translator"] = "decoder-self.1.2"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "against"),
     [("encoder", None), ("decoder", 11), pytest.param("smollm2", 11, marks=needs_smollm2)]

@@ -55,6 +55,7 @@ def test_a_typed_mask_is_what_hiding_the_word_gives(model: str) -> None:
             assert tuple(made.spans[at]) == (start, start + len(typed))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["bert", "roberta", "distilbert", "mpnet", "deberta-v2"])
 def test_it_is_read_as_the_models_own_tokenizer_reads_it(kind: str, tiny_loaded: Callable) -> None:
     handle = tiny_loaded(kind)
