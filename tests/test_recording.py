@@ -12,7 +12,7 @@ from conftest import HOSTILE, read_once
 from tolerances import PASSED, SUMMED
 
 from models import activation_cache, edits, own_model
-from models.recording import from_npz, stored_array, to_npz
+from models.recording import Stream, from_npz, stored_array, to_npz
 from models.transformer import Decoder
 
 TEXT = "the cat sat on the mat"
@@ -198,18 +198,17 @@ def test_a_model_of_one_text_takes_no_target(small_decoder: own_model.OwnModel) 
 def test_a_head_is_zeroed_in_the_attention_that_is_named(
     small_translator: own_model.OwnModel,
 ) -> None:
-    plain = own_model.record(small_translator, TEXT, target="the dog")
+    def streams(*asked: edits.Edit) -> tuple[Stream, ...]:
+        return own_model.record(small_translator, TEXT, asked, target="the dog").streams
+
+    plain = streams()
     for name in ("encoder self", "decoder self", "cross"):
-        edited = own_model.record(
-            small_translator, TEXT, (edits.ZeroHead(1, 2, name),), target="the dog"
-        )
-        same = [np.array_equal(a.resid, b.resid) for a, b in zip(plain.streams, edited.streams)]
+        made = streams(edits.ZeroHead(1, 2, name))
+        same = [np.array_equal(a.resid, b.resid) for a, b in zip(plain, made)]
         assert same == ([False, False] if name == "encoder self" else [True, False])
-    with pytest.raises(
-        ValueError,
-        match="names attention 'self'; small translator has encoder self, decoder self, cross",
-    ):
-        own_model.record(small_translator, TEXT, (edits.ZeroHead(1, 2),))
+    there = "small translator has encoder self, decoder self, cross"
+    with pytest.raises(ValueError, match=f"names attention 'self'; {there}"):
+        streams(edits.ZeroHead(1, 2))
 
 
 def test_a_hidden_token_is_read_as_mask_and_keeps_its_place(

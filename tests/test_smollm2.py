@@ -14,7 +14,6 @@ from app_harness import page_at
 from conftest import needs_smollm2, read_once
 from test_gguf import NASTY
 
-from benchmarks import forward
 from explorer.panels import generation
 from explorer.state import cache, models
 from explorer.state.settings import Settings
@@ -87,15 +86,6 @@ def test_a_long_text_is_recorded_once_for_its_reader(monkeypatch: pytest.MonkeyP
         assert not page_at(page, text=text, model=smollm2.NAME).exception
     assert len(cache.record(smollm2.NAME, text).streams[0].ids) == 253
     assert passes.count((smollm2.NAME, text)) == 1
-
-
-@needs_smollm2
-@pytest.mark.slow
-def test_loading_it_takes_little_more_memory_than_its_numbers() -> None:
-    smollm2.folder()  # converted
-    costs = forward.loading(smollm2.NAME)
-    numbers = 4 * registry.card(smollm2.NAME)["n_parameters"]
-    assert numbers < costs["most"] <= 700e6  # what a server has room for
 
 
 HEADS = {"num_attention_heads": 9, "num_key_value_heads": 3}
