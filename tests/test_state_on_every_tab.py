@@ -65,7 +65,8 @@ def test_each_tab_is_of_the_edited_model_and_of_what_is_selected(tab: str) -> No
         why = sentences("frame", "unselected")(tab)
         assert why in [each.value for each in app.caption]
         app.button(key="to nearest").click().run()
-        assert clean(app).session_state.page == NEAREST[tab]
+        shown = clean(app).session_state
+        assert (shown.page, shown.model) == (NEAREST[tab], "encoder")
     else:
         check_selection(app)
 

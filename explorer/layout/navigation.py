@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import streamlit as st
 
-from explorer.state import places
+from explorer.state import places, url_state
 from explorer.text.templates import sentences
 
 EXPLORER = Path(__file__).resolve().parent.parent
@@ -105,7 +105,8 @@ def explain_selection() -> None:
 
 
 def _want(tab: str) -> None:
-    st.session_state.wanted_page = tab
+    st.session_state.page = st.session_state.wanted_page = tab
+    url_state.restore_model()
 
 
 def _take_tab(key: str, place: str) -> None:
