@@ -13,8 +13,10 @@ from tolerances import DOUBLE, DOUBLE_LONG, PASSED
 from explorer.analysis import anatomy, terminology
 from explorer.analysis.attention import mask_rule
 from explorer.analysis.csv import stacked, to_csv, unescape_cell
+from explorer.panels import anatomy as anatomy_panels
 from explorer.panels.anatomy import reasons, weight_text
 from explorer.state import cache
+from explorer.state.cache import Run
 from models import registry
 from models.edits import (
     Edit,
@@ -262,3 +264,10 @@ def test_the_file_holds_every_step_in_full(small_handle) -> None:
     assert tuple(map(unescape_cell, by_key["token"])) == recording.streams[0].tokens
     assert by_key["weight"].sum() == pytest.approx(1)
     assert tables["Heads"]["share along the sum"].sum() == pytest.approx(1)
+
+
+def test_what_an_edit_makes_of_a_heads_output_stands_beside_it() -> None:
+    panel = anatomy_panels.weight(Run("encoder", TEXT, (ZeroHead(0, 1),)), 0, 1, 3)
+    names = ("z as the edit sets it", "z")
+    edited, own = ([row for row in panel.table[name] if row is not None] for name in names)
+    assert len(edited) == len(own) and not any(edited) and any(own)

@@ -14,17 +14,17 @@ MOST = 1_500_000  # bytes
 LONG = "The cat sat on the mat while the old dog slept by the door. " * 60
 OTHER = LONG.replace("cat", "bird")
 VIEWS = [
-    ("concepts", {"look_at": "Three"}),
+    *(("concepts", {"look_at": way}) for way in ("Hard", "Three", "Scale")),
     *(("positions", {"ask": ask}) for ask in ("Sentence", "Order")),
     ("edit", {"effects": "Attention"}),
     ("patching", {"donor": OTHER}),
     *(("compare", {"other_view": view}) for view in ("Heads", "Nearest", "Vectors")),
     ("compare", {"other_what": "Sentence", "other_text": OTHER}),
-    *(("aggregated", {"sum_what": what}) for what in ("Mean", "Writes")),
+    *(("aggregated", {"sum_what": what}) for what in ("Mean", "Flow", "Writes")),
     *(("residual", {"flow": flow}) for flow in ("Writes", "Heads")),
     ("embeddings", {"contexts": "One"}),
 ]
-OF_NO_TEXT = {"live", "twins", "sentences", "classroom"}
+OF_NO_TEXT = {"live", "twins", "sentences"}
 VIEWS += [(page, {}) for page in TABS if page not in OF_NO_TEXT | {each for each, _ in VIEWS}]
 # Of a model with more heads, those that send most.
 LARGE = [
