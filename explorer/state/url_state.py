@@ -271,8 +271,17 @@ def _has_logits(model: str) -> bool:
     return bool(facts(model).get("readout", True))
 
 
+def _continues(model: str) -> bool:
+    return facts(model)["kind"] == "decoder" and _has_logits(model)
+
+
 def _has_checkpoints(model: str) -> bool:
     return bool(models.checkpoints(model)) or not models.with_checkpoints()
+
+
+def _first_to_continue() -> str:
+    """The model that continues a text where the chosen one does not."""
+    return registry.SMOLLM2 if registry.SMOLLM2 in registry.names() else "decoder"
 
 
 def _shipped(fits: Callable[[str], bool]) -> tuple[str, ...]:
@@ -292,11 +301,23 @@ def _why_not_written(model: str) -> str:
     return "does not translate"
 
 
+def _why_not_continued(model: str) -> str:
+    if _translates(model):
+        return "writes translations alone"
+    return "fills in masked words and writes no text" if _has_logits(model) else WORDS.why(model)
+
+
 WORDS = Need(
     _has_logits,
     lambda: _shipped(_has_logits),
     lambda _: "encoder",
     lambda model: f"{models.capabilities(model).no_readout} and makes no predictions",
+)
+GENERATION = Need(
+    _continues,
+    lambda: _shipped(_continues),
+    lambda _: _first_to_continue(),
+    _why_not_continued,
 )
 TRANSLATION = Need(
     _generates, lambda: _shipped(_translates), lambda _: "translator", _why_not_written
@@ -311,7 +332,7 @@ CHECKPOINTS = Need(
 )
 NEEDS = {
     "word": WORDS,
-    "generate": WORDS,
+    "generate": GENERATION,
     "lens": WORDS,
     "attribution": WORDS,
     "translate": TRANSLATION,
@@ -403,7 +424,7 @@ def first_text(page: str) -> str:
 
 def opening(page: str) -> tuple[str, str]:
     """The text and the model that a bare address of a tab opens."""
-    if NEEDS.get(page) is WORDS and registry.SMOLLM2 in registry.names():
+    if NEEDS.get(page) in (WORDS, GENERATION) and registry.SMOLLM2 in registry.names():
         return CONTINUED_TEXT, registry.SMOLLM2
     return first_text(page), DEFAULT_MODEL
 

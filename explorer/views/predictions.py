@@ -584,29 +584,8 @@ def generate() -> None:
     """The tab Generate."""
     current_recording.show_fallback()
     source = current_recording.read_current(edited=False)
-    recording = source.recording()
-    if recording.model.kind == "decoder":
-        generation_panels(source.model, source.text)
-    else:
-        st.title("Generated text", anchor=False)
-        if fills(recording):
-            st.info(
-                WORDS(
-                    "fills_masks",
-                    model=models.markdown_name(source.model),
-                    models=models.that_write(),
-                )
-            )
-        else:
-            writes_elsewhere(recording)
+    generation_panels(source.model, source.text)
     url_state.write()
-
-
-def writes_elsewhere(recording: Recording) -> None:
-    """For a model whose words are shown being written on another tab: where."""
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(WORDS("elsewhere"), width="content")
-        way_to("translate", "Open Translate", recording)
 
 
 def selected(source: Run) -> tuple[Run, int | None]:
