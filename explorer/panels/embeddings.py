@@ -258,8 +258,9 @@ def _similarities(on: WordPath) -> tuple[tuple[str, ...], np.ndarray]:
 
 def _finding(on: WordPath, values: np.ndarray, is_two: bool) -> str:
     words = sentences(CONCEPT, "contexts")
-    start, end = (fixed(float(each)) for each in (values[0, 0], values[0, -1]))
-    beside = {"baseline": fixed(float(values[1, -1]))} if len(values) > 1 else {}
+    cosines = [fixed(round(float(each), 2)) for each in (values[0, 0], *values[:, -1])]
+    start, end = cosines[:2]
+    beside = {"baseline": cosines[2]} if len(values) > 1 else {}
     slots = {"word": on.word, "start": start, "end": end}
     if is_two and on.mate is None:
         return words("missing", **slots)
