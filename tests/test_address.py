@@ -180,6 +180,19 @@ def asked(page) -> dict[str, list[str]]:
 
 
 @driver.browser_test
+def test_back_undoes_the_first_choice_too(visitor: driver.Visitor) -> None:
+    page = visitor.open().page
+    first = visitor.title()
+    page.locator(".cell").nth(15).click()
+    page.wait_for_selector(".st-key-finding p:has-text('Layer 1, head 7')")
+    page.wait_for_url("**layer=1**head=7**")
+    page.go_back()
+    page.wait_for_url(lambda url: "head" not in url)
+    page.wait_for_selector(".st-key-finding p:has-text('Layer 1, head 5')")
+    assert visitor.drawn().title() == first and not asked(page)
+
+
+@driver.browser_test
 def test_back_takes_one_press_a_choice_and_small_choices_are_no_stops(
     visitor: driver.Visitor,
 ) -> None:

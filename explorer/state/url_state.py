@@ -460,7 +460,7 @@ def begin(place: str) -> None:
     run = get_script_run_ctx(suppress_warning=True)
     went_back = getattr(run, "is_history_navigation", False)
     is_own = parameters == state.get("written") or _is_outdated(parameters)
-    known = is_own and not (went_back and parameters)
+    known = is_own and not went_back
     state.begun = parameters
     if (acted or went or known or (came and not parameters)) and "written" in state:
         _show_tab(place, state.setdefault("tabs", {}).get(place, ""))
