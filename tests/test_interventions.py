@@ -244,6 +244,7 @@ def test_an_experiment_is_what_its_edits_do() -> None:
         panels.experiments(Run("encoder", TEXT, (ZeroHead(0, 0),)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["decoder", "translator"])
 def test_a_head_is_shown_in_both_runs_of_one_target(model: str) -> None:
     loaded, edits = read_once(model), (WithoutScale(1), WithoutPositions())

@@ -173,6 +173,7 @@ def test_a_shift_of_positions_is_the_one_of_the_models_own_code(
         handle.record(TEXT, (edits.ShiftPositions(handle.card.n_positions),))
 
 
+@pytest.mark.slow
 def test_every_law_holds_and_every_readout_reads(handle: own_model.OwnModel) -> None:
     recording = handle.record(TEXT)
     stream, n = recording.streams[0], len(recording.streams[0].tokens)

@@ -580,6 +580,7 @@ def test_the_parts_of_a_logit_add_up_to_it(model: str, against: int | None) -> N
         every()["attribution.logit"](run, token=3, word=7, against=7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
 def test_neurons_add_up_to_their_ffns_part(model: str) -> None:
     run, handle = Run(model, TEXT), read_once(model)

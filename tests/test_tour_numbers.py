@@ -124,6 +124,7 @@ def test_the_inside_of_an_ffn_sums_to_what_it_wrote(seen: dict[str, MeasureConte
         seen["encoder"].ffn("encoder", 99, 0)
 
 
+@pytest.mark.slow
 def test_two_stages_and_a_stack(seen: dict[str, MeasureContext]) -> None:
     for each in seen.values():
         shown = tour.stages(each)

@@ -153,6 +153,7 @@ def is_sentence(text: str) -> bool:
     return plain and ends is not None and len(text.split()) > 4 and any(map(str.isupper, text))
 
 
+@pytest.mark.slow
 def test_sentences_on_screen_are_templates() -> None:
     """Errors for programmers are no sentences: they begin in lower case and end without a stop."""
     sources = [*(ROOT / "explorer").rglob("*.py"), *(ROOT / "pages").glob("*.py")]
