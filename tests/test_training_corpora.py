@@ -135,19 +135,6 @@ def near(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
     )
 
 
-@pytest.mark.slow
-def test_a_split_of_many_sentences_holds_a_share_out_with_nothing_near_in_training(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(corpus, "PER_MILLE", 60)
-    rng = Random(5)
-    texts = [grammar.sentence(rng) for _ in range(1500)]
-    train, held = corpus.divide(texts)
-    assert held and not set(train) & set(held) and len(train) > len(held)
-    learned = {corpus.folded(texts[at]) for at in train}
-    assert not any(near(corpus.folded(texts[at]), other) for at in held for other in learned)
-
-
 def test_names_numbers_and_short_forms_do_not_tell_sentences_apart() -> None:
     assert (
         corpus.folded("Tom doesn't have 20 cats!")
