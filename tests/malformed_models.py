@@ -110,14 +110,17 @@ def stored(change: Callable[[str, torch.Tensor], torch.Tensor]) -> Spoil:
     return tensors(spoil)
 
 
+def stored_at(end: str, change: Callable[[torch.Tensor], torch.Tensor]) -> Spoil:
+    """The tensors whose names end so made others."""
+    return stored(lambda key, each: change(each) if key.endswith(end) else each)
+
+
 def fill(value: float) -> Spoil:
-    """One entry of the first matrix of attention made another number."""
-
-    def change(held: dict[str, torch.Tensor]) -> None:
-        key = next(key for key in held if key.endswith("query.weight"))
-        held[key][1, 2] = value
-
-    return tensors(change)
+    """One entry of each matrix of queries made another number."""
+    return stored_at(
+        "query.weight",
+        lambda each: each.index_put((torch.tensor(1), torch.tensor(2)), torch.tensor(value)),
+    )
 
 
 def replace(content: str, pattern: dict | None = None) -> dict:
@@ -209,38 +212,22 @@ KINDS: dict[str, Spoil] = {
     "infinite where no pass reads": tensors(
         lambda held: held.update({"pooler.dense.bias": torch.full((32,), float("-inf")).half()})
     ),
-    "overflow": tensors(
-        lambda held: [held[key].fill_(3e38) for key in held if key.endswith("dense.weight")]
-    ),
+    "overflow": stored_at("dense.weight", lambda each: torch.full_like(each, 3e38)),
     "truth values": stored(lambda key, each: each > 0),
-    "one matrix of truth values": stored(
-        lambda key, each: each > 0 if key.endswith("query.weight") else each
-    ),
+    "one matrix of truth values": stored_at("query.weight", lambda each: each > 0),
     "whole numbers": stored(lambda key, each: (10 * each).to(torch.int8)),
     "float8": stored(lambda key, each: each.to(torch.float8_e4m3fn)),
     "float8 of the other kind": stored(lambda key, each: each.to(torch.float8_e5m2)),
     "too large for float16": stored(lambda key, each: (1e6 * each).half()),
     "cut off at float16": stored(lambda key, each: (1e6 * each).clamp(-65504, 65504).half()),
     "all zero": stored(lambda key, each: torch.zeros_like(each)),
-    "zero but for the norms": stored(
-        lambda key, each: each if "Norm" in key else torch.zeros_like(each)
-    ),
+    "zero but for the norms": stored(lambda key, each: each if "Norm" in key else 0 * each),
     "a tensor missing": tensors(
         lambda held: held.pop(next(key for key in held if key.endswith("key.weight")))
     ),
-    "a tensor turned": tensors(
-        lambda held: held.update(
-            {
-                key: value.T.contiguous()
-                for key, value in held.items()
-                if key.endswith("intermediate.dense.weight")
-            }
-        )
-    ),
-    "a part of the vocabulary": tensors(
-        lambda held: held.update(
-            {key: value[:20].clone() for key, value in held.items() if len(value) == tiny.N_VOCAB}
-        )
+    "a tensor turned": stored_at("intermediate.dense.weight", lambda each: each.T.contiguous()),
+    "a part of the vocabulary": stored(
+        lambda key, each: each[:20].clone() if len(each) == tiny.N_VOCAB else each
     ),
     "a smaller vocabulary, and it says so": lambda folder: (
         KINDS["a part of the vocabulary"](folder),

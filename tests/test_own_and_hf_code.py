@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 import tiny
 import torch
+from in_own_code import TEXT, recorded
 from tolerances import PASSED, SUMMED, TOTAL
 
 from models import generation, registry
 from models.pretrained import hf_model, hf_source
 from models.pretrained.hf_model import HFModel, load
-from models.recording import Recording
 from models.results import Sampling, SeededSampling
 
 if TYPE_CHECKING:
@@ -25,15 +25,10 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-TEXT, SECOND = "the cat sat on the old", "the old dog ran"
 WRITERS = ["gpt2", "opt", "gpt_neox", "bloom", "llama", "qwen2", "mistral"]
 BENT = ["bert", "distilbert", "roberta", "electra", "albert", "mpnet", "deberta-v2"]
 TRANSLATORS = ["t5", "bart", "marian"]
 WHOLE = ["gpt_neox"]  # attention and FFN side by side: a layer is one part
-
-
-def recorded(handle: HFModel) -> Recording:
-    return hf_source.record(handle, TEXT, (), SECOND if handle.start is not None else None)
 
 
 @torch.no_grad()
@@ -107,11 +102,11 @@ def test_a_translation_is_written_token_by_token_as_full_passes_say(
     logits = handle.logits(read, "decoder", len(draft.ids) - 1)
     for expected in (out.logits[0, -1].numpy(), logits):
         np.testing.assert_allclose(draft.logits, expected, atol=PASSED)
-    for place, theirs, recorded in (
+    for place, theirs, one in (
         ("attn", out.decoder_attentions, read.attention[1]),
         ("cross", out.cross_attentions, read.attention[2]),
     ):
-        for expected in (last_rows(theirs), recorded.pattern[:, :, -1]):
+        for expected in (last_rows(theirs), one.pattern[:, :, -1]):
             np.testing.assert_allclose(draft.rows[place], expected, atol=SUMMED)
 
 
