@@ -323,15 +323,13 @@ def test_a_subject_that_every_word_attends_to_is_no_pronouns_noun() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", names.READ)
+@pytest.mark.parametrize("name", ["encoder", "decoder"])
 def test_no_headline_breaks_the_rule(name: str) -> None:
-    handle = read_once(name)
-    some = 4 if name in names.MODELS else 12
-    texts = names.HEADLINES.read_text("utf-8").splitlines()[::some]
-    of_content = 0
+    """Of other models on the sentences of test_sentences_true.py."""
+    handle, of_content = read_once(name), 0
+    texts = names.HEADLINES.read_text("utf-8").splitlines()[::4]
     for text in texts:
-        target = "Le chat dort." if name == "translator" and len(text) > 120 else None
-        recording = handle.record(text, target=target)
+        recording = handle.record(text)
         found = findings.findings(recording)
         assert names.broken(recording, found) == "", text
         one = names.headline(found)
