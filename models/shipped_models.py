@@ -8,6 +8,7 @@ import re
 from functools import cache, lru_cache
 from importlib import metadata
 from pathlib import Path
+from time import monotonic
 
 WEIGHTS = Path(__file__).parent / "weights"
 # all-MiniLM-L6-v2 (Apache 2.0), a pretrained model that needs no network: a Python package that
@@ -39,13 +40,19 @@ DISPLAY_ORDER = (
 
 def names() -> tuple[str, ...]:
     """The models whose weights are shipped."""
-    return _names(WEIGHTS, WEIGHTS.stat().st_mtime_ns)
+    return _names(WEIGHTS, _mtime(WEIGHTS, int(monotonic())))
+
+
+@lru_cache(maxsize=1)
+def _mtime(folder: Path, second: int) -> int:
+    """When a folder was changed, asked of the system once a second: every page asks many times, and
+    at each the thread would give way to others."""
+    return folder.stat().st_mtime_ns
 
 
 @lru_cache(maxsize=4)
 def _names(folder: Path, mtime: int) -> tuple[str, ...]:
-    """The models in a folder, looked for again when one has come or gone: every page asks many
-    times."""
+    """The models in a folder, looked for again when one has come or gone."""
     available = {card.parent.name for card in folder.glob("*/card.json")}
     return (
         *(name for name in DISPLAY_ORDER if name in available),
