@@ -24,8 +24,8 @@ with sessions.uninterrupted():
         # What a widget holds goes with its page: the model is taken along by hand.
         st.session_state.model = st.session_state.model
         st.switch_page(pages[places.place_of(tab)], query_params=url_state.lead_to(tab))
-recording = cache.record_ahead(st.session_state.model, st.session_state.text)  # kept for the run
-with event_log.timed_run():
+ahead = cache.recorded_ahead(st.session_state.model, st.session_state.text)
+with ahead, event_log.timed_run():
     if st.session_state.page == "tour":
         st.session_state.toured = True  # the first page offers it no more
     menu = header.header()

@@ -74,7 +74,8 @@ class Model:
         return False
 
     def record_batch(self, texts: Sequence[str]) -> tuple[Recording, ...]:
-        """Recordings of several texts without edits, in one pass where the model can."""
+        """Recordings of the first of several texts without edits, at least one: in one pass where
+        the model can, of as many as fit into it."""
         return tuple(self.record(text) for text in texts)
 
     def lens(self, recording: Recording, stream: str, top: int = 10) -> Lens:

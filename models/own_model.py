@@ -13,6 +13,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
+from math import prod
 from typing import ClassVar
 
 import numpy as np
@@ -22,7 +23,7 @@ from safetensors.torch import load as load_safetensors
 from torch import Tensor, nn
 
 from models import copying, generation, quantization, shipped_models
-from models.activation_cache import ActivationStore, Recorder, TextRecord
+from models.activation_cache import ActivationStore, Recorder, TextRecord, recorded_shapes
 from models.attention import MultiHeadAttention, self_attention_mask
 from models.chat_template import ChatTemplate
 from models.config import Config
@@ -59,6 +60,10 @@ def optimise_layout(model: nn.Module) -> None:
         if HAS_AVX512:
             output.lay_out()
 
+
+# Bytes of all that a pass over several texts records: twelve megabytes are a text of 20 tokens of
+# smollm2.
+MAX_BATCH_BYTES, ITEM_BYTES = 100_000_000, 4
 
 KINDS: dict[str, type[Transformer]] = {
     "encoder": Encoder,
@@ -202,24 +207,40 @@ def record(
 
 @torch.inference_mode()
 def record_batch(handle: OwnModel, texts: Sequence[str]) -> tuple[Recording, ...]:
-    """Several texts in one pass of a decoder, each as `record` would record it, but for rounding.
+    """The first of several texts in one pass of a decoder, each as by `record` but for rounding: as
+    many as fit into MAX_BATCH_BYTES.
 
     Shorter texts are padded on the right, where the causal mask hides it from them. Raises
     ValueError for a text that the model cannot read."""
-    if len(texts) == 1:
-        return (record(handle, texts[0]),)
     texts = [clean(text) for text in texts]
-    framed = [frame(handle, text) for text in texts]
+    framed = _fitting(handle, texts)
+    if len(framed) == 1:
+        return (record(handle, texts[0]),)
     longest = max(len(tokens.ids) for tokens, _ in framed)
-    ids = torch.zeros(len(texts), longest, dtype=torch.long)
+    ids = torch.zeros(len(framed), longest, dtype=torch.long)
     for row, (tokens, _) in zip(ids, framed):
         row[: len(tokens.ids)] = torch.tensor(tokens.ids)
-    tape = Recorder(handle.model.config, longest, batch=len(texts))
+    tape = Recorder(handle.model.config, longest, batch=len(framed))
     handle.model(ids, tape=tape)
     return tuple(
         _recording(handle, text, tokens, dropped, tape.text(row, len(tokens.ids)).copy())
         for row, (text, (tokens, dropped)) in enumerate(zip(texts, framed))
     )
+
+
+def _fitting(handle: OwnModel, texts: Sequence[str]) -> list[tuple[Tokens, int]]:
+    """The tokens of the first texts, of as many as one pass may record, at least one; and how many
+    tokens of each were dropped."""
+    framed: list[tuple[Tokens, int]] = []
+    longest = 0
+    for text in texts:
+        tokens, dropped = frame(handle, text)
+        longest = max(longest, len(tokens.ids))
+        numbers = sum(map(prod, recorded_shapes(handle.model.config, longest, 0)))
+        if framed and (len(framed) + 1) * numbers * ITEM_BYTES > MAX_BATCH_BYTES:
+            break
+        framed.append((tokens, dropped))
+    return framed
 
 
 def _recording(

@@ -190,6 +190,16 @@ def test_back_undoes_the_first_choice_too(visitor: driver.Visitor) -> None:
     page.wait_for_url(lambda url: "head" not in url)
     page.wait_for_selector(".st-key-finding p:has-text('Layer 1, head 5')")
     assert visitor.drawn().title() == first and not asked(page)
+    page.locator(".cell").nth(15).click()
+    page.wait_for_url("**layer=1**head=7**")
+    visitor.drawn().go("Attention", "Many sentences")
+    page.wait_for_url("**tab=sentences**")
+    page.go_back()
+    page.wait_for_url(lambda url: "tab" not in url)
+    page.go_back()
+    page.wait_for_url(lambda url: "head" not in url)
+    page.wait_for_selector(".st-key-finding p:has-text('Layer 1, head 5')")
+    assert visitor.drawn().title() == first and not asked(page)
 
 
 @driver.browser_test

@@ -256,7 +256,9 @@ def test_all_arrays_of_a_recording_lie_in_one_piece(
 
 @pytest.mark.parametrize("choices", [{}, {"positions": "rotary", "n_key_head": 2, "window": 3}])
 def test_texts_in_one_pass_are_recorded_as_each_by_itself(
-    choices: dict[str, object], small_decoder: own_model.OwnModel
+    choices: dict[str, object],
+    small_decoder: own_model.OwnModel,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     config = dataclasses.replace(small_decoder.model.config, **choices)
     torch.manual_seed(0)
@@ -264,7 +266,8 @@ def test_texts_in_one_pass_are_recorded_as_each_by_itself(
         Decoder(config).eval(), small_decoder.tokenizer, "decoder", "random", "fp32"
     )
     texts = (TEXT, *HOSTILE.values())
-    for text, together in zip(texts, handle.record_batch(texts), strict=True):
+    batch = handle.record_batch(texts)
+    for text, together in zip(texts, batch, strict=True):
         alone = handle.record(text)
         assert alone.streams[0].tokens == together.streams[0].tokens
         assert alone.streams[0].sites == together.streams[0].sites
@@ -274,3 +277,6 @@ def test_texts_in_one_pass_are_recorded_as_each_by_itself(
             one, other = (getattr(each.attention[0], name) for each in (alone, together))
             np.testing.assert_allclose(one, other, atol=PASSED, err_msg=name)
             assert not np.shares_memory(stored_array(other), stored_array(one))
+    one = sum(each.nbytes for each in (batch[0].streams[0].resid, batch[0].attention[0].scores))
+    monkeypatch.setattr(own_model, "MAX_BATCH_BYTES", one)
+    assert [each.text for each in handle.record_batch(texts)] == [TEXT], "the first one always"

@@ -356,3 +356,11 @@ def test_a_reader_who_leaves_a_batch_holds_up_nobody(monkeypatch: pytest.MonkeyP
     batches.end()
     assert batches.results == {"a": "A", "left": "Cancelled", "b": "B"}
     assert batches.computed == [["a"], ["b"]]
+
+
+def test_what_others_wait_for_goes_on_when_its_reader_leaves():
+    with scheduling.cancellable(lambda: (_ for _ in ()).throw(Cancelled)):
+        with scheduling.for_others():
+            scheduling.check_cancelled()
+        with pytest.raises(Cancelled):
+            scheduling.check_cancelled()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import metadata
 from pathlib import Path
 
@@ -183,3 +183,24 @@ def test_generation_says_how_many_heads_attend_to_the_first_token() -> None:
     assert f"{n_first} of {rows.shape[0] * rows.shape[1]} heads attend most to" in panel.finding
     assert n_first > 135 and "an attention sink" in panel.finding
     assert "attention sink" not in generation.attention(run, layer=0, head=0).finding
+
+
+@needs_smollm2
+@pytest.mark.slow
+def test_readers_share_its_passes_unless_they_compare_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pass over several texts differs by rounding, which would be told as a change."""
+    shared: list[str] = []
+
+    def result(group: object, text: str, compute: Callable) -> Recording:
+        shared.append(text)
+        return compute([text])[0]
+
+    page_at("heads", model=smollm2.NAME, text="It is loaded.")
+    monkeypatch.setattr(cache._batches, "result", result)
+    page_at("heads", model=smollm2.NAME, text="Rome is old.")
+    page_at("heads", model=smollm2.NAME, text="Paris is old.", edits="ZeroHead:3:6:self")
+    page_at("edit", model=smollm2.NAME, text="Oslo is old.")
+    assert shared == ["Rome is old."]
+    models.forget(smollm2.NAME)
+    with cache.recorded_ahead(smollm2.NAME, "Bonn is old."):
+        assert not models.is_loaded(smollm2.NAME), "the page loads it and shows how far it is"

@@ -23,7 +23,7 @@ from explorer.components import codec
 from explorer.panels import attention as attention_panels
 from explorer.panels.selection import Selection, select
 from explorer.server import request_body
-from explorer.state import event_log, models
+from explorer.state import cache, event_log, models
 from explorer.state.cache import Run
 from explorer.state.scheduling import heavy_models, memory_budget, script_queue
 
@@ -136,7 +136,8 @@ async def _parse_request(request: Request) -> tuple[str, str, dict[str, str]] | 
 
 def _pictures(model: str, text: str, choices: dict[str, str]) -> bytes:
 
-    images = pictures(model, text, choices)
+    with cache.prefetching():
+        images = pictures(model, text, choices)
     blocks = {name: np.frombuffer(data, np.uint8) for name, data in images.items()}
     return codec.encode({}, blocks) if images else b""
 

@@ -7,8 +7,9 @@ import hashlib
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import partial
 from types import ModuleType
@@ -18,8 +19,8 @@ import numpy as np
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from explorer.state import garbage_collection
-from explorer.state.models import DEFAULT_MODEL, adopt_model, handle
+from explorer.state import garbage_collection, places
+from explorer.state.models import DEFAULT_MODEL, adopt_model, handle, is_loaded
 from explorer.state.scheduling import (
     LARGE_BYTES,
     POLL_INTERVAL,
@@ -27,6 +28,7 @@ from explorer.state.scheduling import (
     TimeLimit,
     check_cancelled,
     computing,
+    for_others,
     heavy_models,
     memory_budget,
     turn,
@@ -42,6 +44,10 @@ from models.results import Attribution, Circuits, Lens, Neurons, WholeWord
 CACHE_BYTES = settings().shelf_bytes
 PRIMITIVE_TYPES = frozenset((int, float, bool, type(None)))
 MAX_BATCH, MAX_BATCHED = 8, 300  # texts that are read in one pass, and characters of each
+# Tabs of the places where nothing is edited by itself.
+SHARING_TABS = frozenset(
+    tab for place in ("attention", "architecture", "predict") for tab in places.PLACES[place].tabs
+)
 MAX_COMPLETED = 128  # tokens of a text after which words are written out
 OBJECT_BYTES = 16  # bytes an object takes at least, beside its arrays and texts
 
@@ -308,6 +314,7 @@ def _own_bytes(one: Any) -> tuple[int, Iterable[Any]]:
 
 _cache = Cache(CACHE_BYTES)
 _batches = BatchQueue(MAX_BATCH)
+_prefetches: ContextVar[bool] = ContextVar("prefetches", default=False)
 garbage_collection.on_idle.append(lambda: _cache.evict_all())
 garbage_collection.on_idle.append(buffer_pool.clear)
 garbage_collection.cached_sizes += [lambda: _cache.total, buffer_pool.pooled_bytes]
@@ -421,33 +428,58 @@ def record(
     loaded, text = handle(model), truncate(text)
     target = truncate(target) if isinstance(target, str) else target
     key = ("recording", model, loaded.card.fingerprint, text, edits, target)
-    if not edits and target is None and _is_batched(model, text):
-        return get(key, lambda: _batches.result(key[1:3], text, partial(_read_texts, loaded)))
-    return get(key, lambda: run_in_turn(lambda: loaded.record(text, edits, target)))
+    if edits or target is not None or key in _cache.entries or not _is_batched(model, text):
+        return get(key, lambda: run_in_turn(lambda: loaded.record(text, edits, target)))
+    read = partial(_read_texts, loaded)
+    return get(("in a batch", *key), lambda: _batches.result(key[1:3], text, read))
 
 
 def _is_batched(model: str, text: str) -> bool:
-    """True for a short text of a heavy model that reads several at once."""
+    """True for a short text of a heavy model that reads several at once, where nothing is compared
+    with a run under edits: a pass over several texts differs from one over a single text by
+    rounding."""
     is_short = len(text) <= MAX_BATCHED
-    return is_short and model in heavy_models and handle(model).reads_batches
+    return is_short and model in heavy_models and _shares_passes() and handle(model).reads_batches
+
+
+def _shares_passes() -> bool:
+    if get_script_run_ctx(suppress_warning=True) is None:
+        return _prefetches.get()
+    state = st.session_state
+    return not state.get("edits") and state.get("page") in SHARING_TABS
+
+
+@contextmanager
+def prefetching() -> Iterator[None]:
+    """Compute for a page without edits, before its run."""
+    token = _prefetches.set(True)
+    try:
+        yield
+    finally:
+        _prefetches.reset(token)
 
 
 def _read_texts(loaded: Any, texts: list[str]) -> Sequence[Recording]:
-    """Recordings of several texts; of the first alone where one of them cannot be read."""
-    try:
-        return run_in_turn(lambda: loaded.record_batch(texts))
-    except ValueError:
-        return run_in_turn(lambda: loaded.record_batch(texts[:1]))
+    """Recordings of the first of several texts; of the very first alone where one of them cannot be
+    read, or where all take too long."""
+    if len(texts) > 1:
+        with suppress(ValueError), for_others(), turn():
+            return loaded.record_batch(texts)
+    return (run_in_turn(lambda: loaded.record(texts[0])),)
 
 
-def record_ahead(model: str, text: str) -> Recording | None:
-    """The recording of a text, made before the run that shows it has its turn, where it can be read
-    in one pass with those of other readers; else None. A run that references it does not lose it to
-    theirs. The page says what is wrong with a text that cannot be read."""
-    if _is_batched(model, truncate(text)):
-        with memory_budget.work(), computing(is_heavy=True), suppress(ValueError):
-            return record(model, text)
-    return None
+@contextmanager
+def recorded_ahead(model: str, text: str) -> Iterator[None]:
+    """Record a text before the run that shows it has its turn, where it can be read in one pass
+    with those of other readers, and keep the recording for the run. The page says what is wrong
+    with a text that cannot be read."""
+    recording = None
+    with suppress(ValueError):
+        if is_loaded(model) and _is_batched(model, truncate(text)):
+            with memory_budget.work(), computing(is_heavy=True):
+                recording = record(model, text)
+    yield
+    del recording
 
 
 def record_uncached(

@@ -44,6 +44,7 @@ class Cancelled(BaseException):
 
 
 _cancel_check: ContextVar[Callable[[], None] | None] = ContextVar("look", default=None)
+_is_for_others: ContextVar[bool] = ContextVar("for others", default=False)
 
 
 @contextmanager
@@ -59,8 +60,20 @@ def cancellable(check: Callable[[], None]) -> Iterator[Callable[[], None]]:
         _cancel_check.reset(token)
 
 
+@contextmanager
+def for_others() -> Iterator[None]:
+    """Compute what others wait for too: this run's reader may leave, and it goes on."""
+    token = _is_for_others.set(True)
+    try:
+        yield
+    finally:
+        _is_for_others.reset(token)
+
+
 def check_cancelled() -> None:
     """End this run or computation, by an exception, where nobody waits for its result any more."""
+    if _is_for_others.get():
+        return
     run = get_script_run_ctx(suppress_warning=True)
     if run is not None:
         run.yield_check()
@@ -195,8 +208,8 @@ class BatchQueue:
         self, group: Hashable, item: Any, compute: Callable[[list[Any]], Sequence[Any]]
     ) -> Any:
         """The result of an item, computed together with others of its group that wait. compute: the
-        results of a list of items. What it raises reaches the thread that computes; the other items
-        wait for the next one."""
+        results of the first items of a list, of at least one. What it raises reaches the thread
+        that computes; items without a result wait for the next one."""
         mine = BatchItem(group, item)
         with self._moved:
             self._waiting.append(mine)

@@ -281,7 +281,8 @@ def _has_checkpoints(model: str) -> bool:
 
 def _first_to_continue() -> str:
     """The model that continues a text where the chosen one does not."""
-    return registry.SMOLLM2 if registry.SMOLLM2 in registry.names() else "decoder"
+    is_there = registry.SMOLLM2 in registry.names() and not models.no_room(registry.SMOLLM2)
+    return registry.SMOLLM2 if is_there else "decoder"
 
 
 def _shipped(fits: Callable[[str], bool]) -> tuple[str, ...]:
@@ -438,7 +439,7 @@ def begin(place: str) -> None:
     reader went back to says all by itself, its tab too. A bare
     address of another `place` than before is a step through the app's own navigation: text and
     choices go along. The bare address stays in the browser's history; going back to it later means
-    what it meant then (`bare`).
+    what it meant then (`bare`, by place).
     """
     garbage_collection.mark_served()
     state = st.session_state
@@ -465,10 +466,10 @@ def begin(place: str) -> None:
     if (acted or went or known or (came and not parameters)) and "written" in state:
         _show_tab(place, state.setdefault("tabs", {}).get(place, ""))
         if state.page != previous:
-            _carry_over(previous, acted)
+            _carry_over(previous, acted, came and not parameters)
         return
     if not parameters:
-        parameters = state.back = state.get("bare", parameters)
+        parameters = state.back = state.get("bare", {}).get(place, parameters)
     _show_tab(place, parameters.get("tab", ""))
     _take_link(parameters, state.page)
 
@@ -503,9 +504,10 @@ def _show_tab(place: str, tab: str) -> None:
     state.setdefault("tabs", {})[place] = state.page
 
 
-def _carry_over(previous: str, acted: bool) -> None:
+def _carry_over(previous: str, acted: bool, is_bare: bool) -> None:
     """Carry text, model and choices over from the tab `previous`, unless they are all defaults.
-    acted: a press brought them along."""
+    acted: a press brought them along. is_bare: to the bare address of a place, which means from now
+    on what it brought along."""
     state = st.session_state
     page = state.page
     is_restored = restore_model()
@@ -520,7 +522,9 @@ def _carry_over(previous: str, acted: bool) -> None:
         state.text = first_text(page)
         forget_token()
         del state.acted
-    state.bare = link_parameters() if is_restored else state.written
+    if is_bare:
+        meaning = link_parameters() if is_restored else state.written
+        state.setdefault("bare", {})[places.place_of(page)] = meaning
 
 
 def _take_wanted_model(page: str) -> None:
