@@ -146,7 +146,7 @@ def test_a_page_is_accessible_shows_a_picture_at_once_and_explains_its_terms(
         page.set_viewport_size(size)
         at_rest(visitor, dark=True)
         assert visitor.fits() and not page.evaluate(HIDDEN_CHOICES), size
-    found["dark, on a phone"] = page.evaluate(AXE, {})
+        found[f"dark, {size['width']} wide"] = page.evaluate(AXE, {})
     assert not any(found.values()), found
     assert page.title().endswith("Headlight"), "nothing of a text runs"
 
