@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import errno
+import io
 import os
 import socket
 import subprocess
@@ -156,9 +157,21 @@ def _not_bound(kind: Sequence[int], at: Any) -> OSError | None:
 def _recorded(options: argparse.Namespace) -> tuple[Model, Recording]:
     """The model that is asked for, loaded, and its recording of the text."""
     name = _named(options.model)
-    text = sys.stdin.read() if options.text == "-" else options.text
+    text = _standard_input() if options.text == "-" else options.text
     model = _loaded(name)
     return model, _read(model, text, options.target)
+
+
+def _standard_input() -> str:
+    """The text on standard input, without its byte order mark. Raises ValueError where it is not in
+    UTF-8."""
+    try:
+        return io.TextIOWrapper(sys.stdin.buffer, "utf-8-sig").read()
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"the text on standard input is not in UTF-8 (byte {error.start + 1}); convert it "
+            "first, for example with iconv"
+        ) from error
 
 
 def _named(name: str) -> str:

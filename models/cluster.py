@@ -38,8 +38,10 @@ _opener = build_opener(ProxyHandler({}))
 
 @dataclass(frozen=True)
 class ClusterVocabulary:
-    """A model's vocabulary: each token as a person reads it, and the text that tokens spell."""
+    """A model's vocabulary: each token as a person reads it, and the text that tokens spell. A
+    model on the cluster writes nothing here, so no token of it ends a text."""
 
+    eos_ids: ClassVar[frozenset[int]] = frozenset()
     model: str
     labels: tuple[str, ...]
 

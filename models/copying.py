@@ -16,6 +16,7 @@ from functools import cache
 import torch
 from torch import Tensor
 
+from models.recording import CONTINUES
 from models.tokenizer import Tokenizer
 from models.unknown_words import UnknownWord
 
@@ -39,19 +40,12 @@ class Spelling:
     """How the tokens of a vocabulary are spelled: their text, and which go on inside a word."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
-        entries = [tokenizer.bpe.id_to_token(token) or "" for token in range(len(tokenizer))]
+        labels = [tokenizer.label(token) for token in range(len(tokenizer))]
         texts = [tokenizer.text([token]) for token in range(len(tokenizer))]
         self.texts = [text.strip().casefold() for text in texts]
         self._begins: dict[str, Tensor] = {}
-        self.goes_on = torch.tensor(
-            [
-                bool(text[:1].isalnum()) and not entry.startswith(tokenizer.starts)
-                for text, entry in zip(texts, entries)
-            ]
-        )
-        self.is_space = [
-            not text.strip() and entry == tokenizer.starts for text, entry in zip(texts, entries)
-        ]
+        self.goes_on = torch.tensor([label.startswith(CONTINUES) for label in labels])
+        self.is_space = [label == "␣" for label in labels]
 
     def begins_like(self, word: str) -> Tensor:
         """Mask of the tokens that begin with the first letter of a word, (id) bool."""

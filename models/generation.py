@@ -171,8 +171,8 @@ def greedy(
     edits: tuple[Edit, ...] = (),
     copier: Copier | None = None,
 ) -> list[int]:
-    """The likeliest token each time, up to [EOS] (not among them). memory (1, key, d_model).
-    copier: what of the source is copied."""
+    """The likeliest token each time, up to one that ends a text (not among them). memory (1, key,
+    d_model). copier: what of the source is copied."""
     # What such an edit does to a token depends on those after it or on its place: nothing that was
     # stored would stay true.
     stored = (
@@ -180,7 +180,7 @@ def greedy(
         if any(isinstance(edit, (MeanHead, WithoutMask, Patch)) for edit in edits)
         else KVCache()
     )
-    (bos, eos), output_ids = tokenizer.ends, list[int]()
+    (bos, _), output_ids = tokenizer.ends, list[int]()
     token = bos
     shift_edit = last_edit(edits, ShiftPositions)
     for _ in range(
@@ -196,7 +196,7 @@ def greedy(
         if copier is not None:
             copier, logits = copier.constrain(logits, reads.weights[0])
         token = int(logits.argmax())
-        if token == eos:
+        if token in tokenizer.eos_ids:
             break
         output_ids.append(token)
         copier = copier and copier.after(token)
@@ -230,7 +230,7 @@ def length_penalty(length: int) -> float:
 def beams(
     model: Transformer,
     ids: list[int],
-    eos: int,
+    eos_ids: frozenset[int],
     strategy: int | SeededSampling,
     max_length: int,
     memory: Tensor | None = None,
@@ -258,26 +258,26 @@ def beams(
             copiers[row], logprobs[row] = each.constrain(logprobs[row], reads.weights[row])
         return logprobs
 
-    return search(next_logprobs, torch.tensor([ids]), eos, strategy, max_length)
+    return search(next_logprobs, torch.tensor([ids]), eos_ids, strategy, max_length)
 
 
 @torch.inference_mode()
 def search(
     next_logprobs: Callable[[Tensor, Tensor | None], Tensor],
     ids: Tensor,
-    eos: int,
+    eos_ids: frozenset[int],
     strategy: int | SeededSampling,
     max_length: int,
 ) -> Iterator[tuple[Beam, ...]]:
     """Beam search from `ids` (1, token): after every step the `how` many best hypotheses, best
-    first, ended ones among them; or the one that is drawn.
+    first, ended ones among them; or the one that is drawn. A token of `eos_ids` ends one.
 
     `likely(new, rows)` reads new (row, token) after the rows of the step before that `rows` (row)
     names, and gives the log-probabilities (row, id) of the next token, -inf for one that may not
     be taken. Stops when all kept ones have ended, or after `longest` tokens.
     """
     if isinstance(strategy, SeededSampling):
-        yield from _sampled(next_logprobs, ids, eos, strategy, max_length)
+        yield from _sampled(next_logprobs, ids, eos_ids, strategy, max_length)
         return
     n_beams, logprobs = strategy, next_logprobs(ids, None)
     hypotheses: list[Beam] = [Beam((), (), False, -1, 0.0)]
@@ -300,7 +300,7 @@ def search(
                         Beam(
                             (*beam.ids, token),
                             beam_logprobs,
-                            token == eos,
+                            token in eos_ids,
                             index,
                             score(beam_logprobs),
                         ),
@@ -323,7 +323,7 @@ def search(
 def _sampled(
     next_logprobs: Callable[[Tensor, Tensor | None], Tensor],
     new_ids: Tensor,
-    eos: int,
+    eos_ids: frozenset[int],
     strategy: SeededSampling,
     max_length: int,
 ) -> Iterator[tuple[Beam, ...]]:
@@ -334,7 +334,7 @@ def _sampled(
         token = sample(logprobs, strategy.sampling, np.random.default_rng((strategy.seed, step)))
         token_logprobs = (*hypothesis.logprobs, float(logprobs[token]))
         hypothesis = Beam(
-            (*hypothesis.ids, token), token_logprobs, token == eos, 0, score(token_logprobs)
+            (*hypothesis.ids, token), token_logprobs, token in eos_ids, 0, score(token_logprobs)
         )
         yield (hypothesis,)
         if hypothesis.done:

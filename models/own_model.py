@@ -100,7 +100,7 @@ class OwnModel(Model):
         return isinstance(self.model, Decoder)
 
     def record_batch(self, texts: Sequence[str]) -> tuple[Recording, ...]:
-        return record_batch(self, texts)
+        return record_batch(self, texts) if self.reads_batches else super().record_batch(texts)
 
     @cached_property
     def has_readout_bias(self) -> bool:

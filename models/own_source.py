@@ -86,8 +86,9 @@ def beams(
     if handle.card.kind != "encoder-decoder":
         raise ValueError(f"{handle.card.name} writes no translation")
     tokens, _ = own_model.frame(handle, own_model.clean(text))
-    bos, eos = handle.tokenizer.ends
+    bos, _ = handle.tokenizer.ends
+    eos_ids = handle.tokenizer.eos_ids
     max_length = generation.max_answer_length(len(tokens.ids), handle.card.n_positions)
     memory = own_model.memory_of(handle, tokens)
     copier = own_model.copier_of(handle, own_model.clean(text), tokens)
-    return generation.beams(handle.model, [bos], eos, strategy, max_length, memory, copier)
+    return generation.beams(handle.model, [bos], eos_ids, strategy, max_length, memory, copier)

@@ -1,23 +1,20 @@
-"""Text to token ids and back, and what each token is called on screen.
+"""Text to token ids and back, by the rules of a tokenizer.json.
 
-Byte-level BPE (Hugging Face `tokenizers`): every text tokenises and nothing is unknown, because the
-256 bytes are in the vocabulary. A token may then be a piece of a character; `pieces` says which, so
-that a split emoji is shown as what it is.
+Our own models have byte-level BPE (Hugging Face `tokenizers`): every text tokenises and nothing is
+unknown, because the 256 bytes are in the vocabulary. `token_labels` says what tokens are called.
 """
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
 import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
 
 from models.encoding import decode, encode, encode_all, from_file
-from models.recording import CONTINUES
+from models.token_labels import NO_SPAN, Spelling, TokenLabels
 from models.typed_mask import TypedMask
 
 PAD, CLS, SEP, MASK, BOS, EOS = "[PAD]", "[CLS]", "[SEP]", "[MASK]", "[BOS]", "[EOS]"
@@ -41,27 +38,32 @@ class Tokens:
 
 
 class Tokenizer:
-    """A byte-level BPE. `pad`, `cls`, `sep`, `mask`, `bos`, `eos` are the ids of the special tokens
-    it has, None for those it has not.
+    """Rules of a tokenizer.json. `pad`, `cls`, `sep`, `mask`, `bos`, `eos` are the ids of the
+    special tokens that it has, None for those it has not. `eos_ids`: each of them ends a text that
+    the model writes. `special`: the ids of tokens that are no text.
 
-    `names`: what these six are called, in this order. `more`: other tokens that are no text.
+    names: what the six are called, in this order. unknown: what the token of an unknown word is
+    called, "" where there is none. eos_ids: ids beside `eos`.
     """
 
     def __init__(
         self,
         bpe: tokenizers.Tokenizer,
         names: tuple[str, ...] = (PAD, CLS, SEP, MASK, BOS, EOS),
-        extra_specials: Iterable[str] = (),
+        unknown: str = "",
+        eos_ids: Iterable[int] = (),
     ) -> None:
         bpe.encode_special_tokens = True  # a special token that a user types is text, but for masks
         self.bpe = bpe
-        self._decode_one = lru_cache(maxsize=None)(lambda token: decode(bpe, [token]))
         self.pad, self.cls, self.sep, self.mask, self.bos, self.eos = map(bpe.token_to_id, names)
         self._typed = (
             None if self.mask is None else TypedMask(bpe, bpe.id_to_token(self.mask) or "")
         )
-        self.special = frozenset(
-            token for token in map(bpe.token_to_id, (*names, *extra_specials)) if token is not None
+        self.eos_ids = frozenset(eos_ids) | id_set(self.eos)
+        specials = (token for token, each in bpe.get_added_tokens_decoder().items() if each.special)
+        self.special = id_set(*map(bpe.token_to_id, names), *specials) | self.eos_ids
+        self._labels = TokenLabels(
+            bpe.id_to_token, Spelling.of(bpe), self.special, bpe.token_to_id(unknown)
         )
 
     @classmethod
@@ -100,9 +102,6 @@ class Tokenizer:
         bpe.train_from_iterator(texts, trainer)
         return cls(bpe)
 
-    # How a piece that begins a word is spelled.
-    starts = "\u0120"
-
     def __len__(self) -> int:
         return self.bpe.get_vocab_size()
 
@@ -123,13 +122,11 @@ class Tokenizer:
         all_ids, offsets = self._split(text, typed_masks)
         max_ids = limit - len(before) - len(after)
         ids = all_ids[:max_ids]
-        blank = [not self._decode_one(token).strip() for token in ids]
-        spans = [_trim(text, *span, blank[index]) for index, span in enumerate(offsets[:max_ids])]
-        no_span = (-1, -1)
+        labels, spans = self._labels.in_text(text, ids, offsets[:max_ids])
         tokens = Tokens(
             ids=(*map(self._id, before), *ids, *map(self._id, after)),
-            labels=(*before, *self._labels(text, ids, spans), *after),
-            spans=(*[no_span] * len(before), *spans, *[no_span] * len(after)),
+            labels=(*before, *labels, *after),
+            spans=(*[NO_SPAN] * len(before), *spans, *[NO_SPAN] * len(after)),
             special=(*[True] * len(before), *[False] * len(ids), *[True] * len(after)),
         )
         return tokens, len(all_ids) - len(ids)
@@ -187,158 +184,9 @@ class Tokenizer:
     def label(self, token: int) -> str:
         """One token as a person reads it away from any text: "‧ices" goes on inside a word, a part
         of a character is shown as its bytes."""
-        # A model may have room for a few tokens that no text has.
-        if token in self.special or token >= len(self):
-            return self.bpe.id_to_token(token) or f"unused {token}"
-        raw = self._decode_one(token)
-        if "\ufffd" in raw:
-            return " ".join(f"‹{byte:02X}›" for byte in self._bytes(token))
-        entry = self.bpe.id_to_token(token) or ""
-        piece = readable(raw.strip() or raw)
-        starts_word = entry.startswith(self.starts) or not raw[:1].isalnum()
-        return piece if starts_word else CONTINUES + piece
-
-    def _bytes(self, token: int) -> list[int]:
-        return [_BYTE_OF_LETTER[letter] for letter in self.bpe.id_to_token(token) or ""]
-
-    def _labels(self, text: str, ids: list[int], spans: list[tuple[int, int]]) -> list[str]:
-        is_complete = ["\ufffd" not in self._decode_one(token) for token in ids]
-        labels = []
-        for index, (start, end) in enumerate(spans):
-            if ids[index] == self.mask:
-                labels.append(self.label(ids[index]))
-                continue
-            piece = text[start:end]
-            label = readable(
-                piece if piece.isascii() and piece else unicodedata.normalize("NFC", piece) or " "
-            )
-            if is_complete[index] or "\ufffd" in text[start:end]:
-                continues = (
-                    start > 0
-                    and text[start - 1 : start].isalnum()
-                    and text[start : start + 1].isalnum()
-                )
-                labels.append(CONTINUES + label if continues else label)
-            else:
-                part, parts = _place_in_run(index, spans, is_complete)
-                labels.append(f"{label} {part}/{parts}")
-        return labels
+        return self._labels.label(token)
 
 
-class WordPiece(Tokenizer):
-    """BERT's tokenizer (Devlin et al. 2019): pieces inside a word begin with ##, and a word that it
-    cannot spell is one unknown token."""
-
-    def __init__(self, pieces: tokenizers.Tokenizer, names: tuple[str, ...], unknown: str) -> None:
-        super().__init__(pieces, names)
-        self.unknown = pieces.token_to_id(unknown)
-
-    def text(self, ids: Iterable[int]) -> str:
-        return self._decoded(ids)
-
-    def label(self, token: int) -> str:
-        """One token as a person reads it away from any text."""
-        entry = self.bpe.id_to_token(token) or f"unused {token}"
-        return (
-            CONTINUES + readable(entry[2:])
-            if entry.startswith("##") and len(entry) > 2
-            else entry
-            if token in self.special
-            else readable(entry)
-        )
-
-    def _labels(self, text: str, ids: list[int], spans: list[tuple[int, int]]) -> list[str]:
-        labels = super()._labels(text, ids, spans)
-        return [
-            f"{label} = {self.bpe.id_to_token(token)}" if token == self.unknown else label
-            for token, label in zip(ids, labels)
-        ]
-
-
-class SentencePiece(Tokenizer):
-    """A BPE as Llama's and Gemma's first ones (Kudo, Richardson 2018): a space is spelled "▁", a
-    character that the vocabulary lacks is its bytes, "<0xE2>" each."""
-
-    starts = "\u2581"
-
-    def __init__(
-        self, bpe: tokenizers.Tokenizer, names: tuple[str, ...], extra_specials: Iterable[str] = ()
-    ) -> None:
-        super().__init__(bpe, names, extra_specials)
-        self._decode_one = lru_cache(maxsize=None)(self._spelled)
-
-    def _spelled(self, token: int) -> str:
-        entry = self.bpe.id_to_token(token) or ""
-        if entry.startswith("<0x") or token in self.special:
-            return decode(self.bpe, [token])
-        return entry.replace(self.starts, " ")
-
-    def _bytes(self, token: int) -> list[int]:
-        entry = self.bpe.id_to_token(token) or ""
-        return [int(entry[3:-1], 16)]
-
-
-# How byte-level BPE spells the space, and every other byte (Radford et al., 2019): printable ones
-# as themselves, the rest from U+0100 on.
-SPACE = Tokenizer.starts
-
-
-def _bytes_by_letter() -> dict[str, int]:
-    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    unprintable = [byte for byte in range(256) if byte not in printable]
-    return {chr(byte): byte for byte in printable} | {
-        chr(256 + index): byte for index, byte in enumerate(unprintable)
-    }
-
-
-_BYTE_OF_LETTER = _bytes_by_letter()
-
-# They choose how the character before them is drawn, and alone they are nothing to see.
-_SELECTORS = "".join(map(chr, range(0xFE00, 0xFE10)))
-_VISIBLE_FORMS = {" ": "␣", "\n": "⏎", "\r": "␍", "\t": "⇥", "\u00a0": "U+00A0"}
-
-
-def readable(text: str) -> str:
-    """The text with every character that would be invisible or would disturb its neighbours spelled
-    out."""
-    if text.isascii() and text.isalnum():
-        return text
-    if text and not text.strip(_SELECTORS):
-        return "".join(f"U+{ord(letter):04X}" for letter in text)
-    characters = []
-    for letter in text:
-        invisible = unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs")
-        characters.append(
-            _VISIBLE_FORMS.get(letter) or (f"U+{ord(letter):04X}" if invisible else letter)
-        )
-    return "".join(characters) or "∅"
-
-
-def _trim(text: str, start: int, end: int, blank: bool) -> tuple[int, int]:
-    """The span of what the token shows: without the spaces before its first visible character, with
-    the accents after its last.
-
-    A `blank` token (a space that BPE set apart, or put before the text) keeps only the white space
-    it covers.
-    """
-    piece = text[start:end]
-    if blank:
-        return start, start + len(piece) - len(piece.lstrip())
-    while end < len(text) and unicodedata.combining(text[end]):
-        end += 1
-    return (start + len(piece) - len(piece.lstrip()), end) if piece.strip() else (start, end)
-
-
-def _place_in_run(
-    index: int, spans: list[tuple[int, int]], is_complete: list[bool]
-) -> tuple[int, int]:
-    """A token's place, from 1, and the number of pieces of its split character. Several split
-    characters that share pieces count as one."""
-    first = last = index
-    while first > 0 and not is_complete[first - 1] and spans[first - 1][1] > spans[first][0]:
-        first -= 1
-    while (
-        last + 1 < len(spans) and not is_complete[last + 1] and spans[last + 1][0] < spans[last][1]
-    ):
-        last += 1
-    return index - first + 1, last - first + 1
+def id_set(*ids: int | None) -> frozenset[int]:
+    """The ids among these, without those of tokens that are not there."""
+    return frozenset(token for token in ids if token is not None)

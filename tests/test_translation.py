@@ -40,8 +40,9 @@ def test_views_are_heads_means_of_a_layer_and_the_mean_of_all() -> None:
 def test_a_word_is_what_stands_between_spaces_and_as_likely_as_its_pieces_together() -> None:
     recording = translated(SENTENCE, FRENCH)
     app_words = translation.produced_words(recording, True)
-    ids, labels = translation.produced_tokens(recording, models.end_token("translator"))
-    told = translation.decoded_steps(cache.all_logits(recording, "decoder"), ids)
+    logits = cache.all_logits(recording, "decoder")
+    ids, labels = translation.produced_tokens(recording, models.end_token("translator", logits[-1]))
+    told = translation.decoded_steps(logits, ids)
     table = translation.word_table(told, labels, app_words)
     assert table["word"] == [*FRENCH.split(), "[EOS]"]
     assert sum(table["log p"]) == pytest.approx(told.logprob.sum())

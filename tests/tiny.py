@@ -136,6 +136,15 @@ def framed_bytes() -> transformers.PreTrainedTokenizerFast:
     )
 
 
+def without_special_bytes(rules: Tokenizer) -> Tokenizer:
+    """The rules again, with the bytes that a trainer took as special tokens as pieces of text."""
+    written = json.loads(rules.to_str())
+    written["added_tokens"] = [
+        each for each in written["added_tokens"] if not each["content"].startswith("<0x")
+    ]
+    return Tokenizer.from_str(json.dumps(written))
+
+
 def sentencepiece(first: str = "", end: str = "</s>") -> transformers.PreTrainedTokenizerFast:
     """As T5's, text </s>, or Llama's, <s> text: pieces written "▁the", bytes where a character is
     unknown."""
@@ -151,6 +160,7 @@ def sentencepiece(first: str = "", end: str = "</s>") -> transformers.PreTrained
             show_progress=False,
         ),
     )
+    rules = without_special_bytes(rules)
     written = " ".join(
         part for part in (f"{first}:0" if first else "", "$A:0", f"{end}:0" if end else "") if part
     )
@@ -237,8 +247,17 @@ GPT2 = {**WIDE, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 40}
 
 
 def llama_pieces() -> transformers.PreTrainedTokenizerFast:
-    """As Llama's: <s> text."""
-    return sentencepiece("<s>", "")
+    """As Llama's: <s> text, a space put before it whatever it begins with."""
+    made = sentencepiece("<s>", "")
+    rules = made.backend_tokenizer
+    rules.normalizer = normalizers.Sequence(
+        [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
+    )
+    rules.pre_tokenizer = None
+    strip = decoders.Strip(content=" ", left=1)
+    fuse = [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), strip]
+    rules.decoder = decoders.Sequence(fuse)
+    return made
 
 
 def gemma_pieces() -> transformers.GemmaTokenizer:
@@ -261,7 +280,7 @@ def gemma_pieces() -> transformers.GemmaTokenizer:
             show_progress=False,
         ),
     )
-    vocab = rules.get_vocab()
+    vocab = without_special_bytes(rules).get_vocab()
     pieces = sorted(vocab, key=lambda piece: vocab[piece])
     merges = [
         (piece[:at], piece[at:])

@@ -28,6 +28,7 @@ from models.recording import CONTINUES, Stream
 from models.token_relations import CHUNK_SIZE
 
 APOSTROPHES = "'\u2019"
+SPACE = "␣"  # the label of a token that shows a space
 JOINER = "\u200d"
 # Scripts without spaces by the first word of their letters' names; of the first kind each character
 # is a word, of the last each with its marks.
@@ -79,9 +80,8 @@ def _words(
 ) -> Groups:
     n = len(tokens)
     word = word_numbers(text[: max((end for _, end in spans), default=0)])
-    starts = [
-        at for at in range(n) if at == 0 or not _continues_previous(text, word, special, spans, at)
-    ]
+    found = text, word, tokens, special, spans
+    starts = [at for at in range(n) if at == 0 or not _continues_previous(*found, at)]
     ends = [*starts[1:], n]
     labels = tuple(
         _label(text, tokens[first:end], spans[first:end]) for first, end in zip(starts, ends)
@@ -219,14 +219,21 @@ def _kind(letter: str) -> str:
 
 
 def _continues_previous(
-    text: str, word: list[int], special: tuple[bool, ...], spans: tuple[Span, ...], at: int
+    text: str,
+    word: list[int],
+    tokens: tuple[str, ...],
+    special: tuple[bool, ...],
+    spans: tuple[Span, ...],
+    at: int,
 ) -> bool:
     """True where a token goes on with the word of the token before it."""
     if special[at - 1] or special[at]:
         return False
     (start0, end0), (start, end) = spans[at - 1], spans[at]
-    if min(start0, start) < 0 or not start0 <= start <= end0 or end <= start:
+    if min(start0, start) < 0 or not start0 <= start <= end0:
         return False
+    if end <= start:  # a part of the character before it, as one of the letters of a syllable
+        return start == end0 > 0 and SPACE not in tokens[at - 1 : at + 1]
     if text[start0:end0] in ("", " ") and start == end0:
         return not text[start].isspace()
     return start < end0 or word[start] == word[end0 - 1] >= 0

@@ -4,6 +4,19 @@
 import style from "./file_upload.css.js";
 import { make, mount } from "./mount.js";
 
+/**
+ * The text of UTF-8 bytes without its byte order mark; null for bytes that are none.
+ * @param {ArrayBuffer} bytes
+ * @param {boolean} cut - whether the last character may be incomplete
+ */
+function decoded(bytes, cut) {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: cut });
+  } catch {
+    return null;
+  }
+}
+
 export default mount("load", style, (view) => {
   const { root, header } = view;
   if (root.firstChild) return;
@@ -15,9 +28,9 @@ export default mount("load", style, (view) => {
       const file = field.files?.[0];
       if (file) {
         const most = 4 * header.most; // bytes: no character takes more
-        const text = await file.slice(0, most).text();
-        const cut = file.size > most || text.length > header.most;
-        view.send("file", { name: file.name, text: text.slice(0, header.most), cut });
+        const text = decoded(await file.slice(0, most).arrayBuffer(), file.size > most);
+        const cut = file.size > most || (text ?? "").length > header.most;
+        view.send("file", { name: file.name, text: text?.slice(0, header.most) ?? null, cut });
       }
       field.value = "";
     },

@@ -73,7 +73,7 @@ def _output(run: Run, ended: bool) -> Output:
     if len(recording.streams) < 2:
         raise ValueError(REFUSALS("no_translation", model=models.title(recording.model.name)))
     logits = cache.all_logits(recording, "decoder")
-    end = None if recording.target_dropped or not ended else models.end_token(run.model)
+    end = None if recording.target_dropped or not ended else models.end_token(run.model, logits[-1])
     if end and run.target is None and int(logits[-1].argmax()) != end[0]:
         end = None
     ids, tokens = translation.produced_tokens(recording, end)

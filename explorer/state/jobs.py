@@ -87,8 +87,8 @@ class Draft:
 
     @property
     def ended(self) -> bool:
-        """True where the last token is the model's end-of-text token."""
-        return bool(self.tokens) and self.tokens[-1].id == handle(self.model).tokenizer.eos
+        """True where the last token is one that ends the model's texts."""
+        return bool(self.tokens) and self.tokens[-1].id in handle(self.model).tokenizer.eos_ids
 
     @property
     def full(self) -> bool:
@@ -99,11 +99,12 @@ class Draft:
         """Take one step towards the tokens `ids`: one token more, or one fewer. Returns the number
         of remaining steps, 0 at the end.
 
-        Tokens in `ids` after the model's end-of-text token, or beyond its longest text, are
+        Tokens in `ids` after one that ends the model's texts, or beyond its longest text, are
         ignored."""
         with self._step_lock:
-            eos = handle(self.model).tokenizer.eos
-            ids = ids[: ids.index(eos) + 1] if eos in ids else ids
+            eos_ids = handle(self.model).tokenizer.eos_ids
+            end = next((at for at, token in enumerate(ids, start=1) if token in eos_ids), len(ids))
+            ids = ids[:end]
             ids = ids[: self.writing.n_positions - self.n_prompt]
             current = tuple(word.id for word in self.tokens)
             common = next(

@@ -532,11 +532,20 @@ def decode(model: str, ids: Iterable[int]) -> str:
     return handle(model).tokenizer.text(ids)
 
 
-def end_token(model: str) -> tuple[int, str] | None:
-    """The token that ends a model's output, and its label; None where it has none."""
+def end_token(model: str, logits: np.ndarray) -> tuple[int, str] | None:
+    """The likeliest of the tokens that end a model's output, by the scores (id) after it, and its
+    label; None where it has none."""
     tokenizer = handle(model).tokenizer
-    token = getattr(tokenizer, "eos", None)
-    return None if token is None else (token, tokenizer.label(token))
+    ends = [token for token in sorted(tokenizer.eos_ids) if token < len(logits)]
+    if not ends:
+        return None
+    token = max(ends, key=lambda each: logits[each])
+    return token, tokenizer.label(token)
+
+
+def has_end(model: str) -> bool:
+    """True where some token ends a model's output."""
+    return bool(handle(model).tokenizer.eos_ids)
 
 
 def first_token(model: str, text: str) -> tuple[int, int] | None:

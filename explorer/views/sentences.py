@@ -21,6 +21,8 @@ WORDS = sentences("corpus", "tab")
 MOST_CHARACTERS = 150_000
 PAUSE = 0.4  # seconds between two looks at how many have been read
 FIELD, COLUMN, CUT = header.OWN_SENTENCES, "many column", "many cut"
+# The name of a file that is not in UTF-8, and what the field had when it was chosen.
+UNREADABLE, LONGEST_NAME = "many unreadable", 60
 WHOLE = ""  # the choice of no column
 TABLES = (".csv", ".tsv")
 
@@ -116,6 +118,9 @@ def _field() -> tuple[str, ...]:
     state.many_column = column if is_own else WHOLE
     if column:
         st.caption(WORDS("column_names"))
+    name, before = state.get(UNREADABLE) or ("", None)
+    if before == text:
+        st.caption(WORDS("not_utf8", file=literal(name)))
     if text and state.get(CUT) == text:
         st.caption(WORDS("cut", most=MOST_CHARACTERS))
     lines = corpus.lines_of(text, column)
@@ -146,6 +151,9 @@ def _take_file() -> None:
     """The text of a file that the reader chose; of a table the column that holds most text."""
     state = st.session_state
     file = state["many file"].get("file") or {}
+    if file and file.get("text") is None:
+        state[UNREADABLE] = str(file.get("name"))[:LONGEST_NAME], state.get(FIELD)
+        return  # what the field had stays
     text = str(file.get("text") or "").encode("utf-8", "replace").decode("utf-8")
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if file.get("cut"):

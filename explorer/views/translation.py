@@ -194,7 +194,7 @@ def translate_fragment(model: str, text: str) -> None:
     recording = run.recording()
     ended = beam.done if typed is None else not recording.target_dropped
     view, form = view_menu(bar, recording)
-    n = len(recording.streams[1].tokens) - 1 + (ended and models.end_token(model) is not None)
+    n = len(recording.streams[1].tokens) - 1 + (ended and models.has_end(model))
     # Of one's own words the last that was typed.
     newest = max(1, n - ended) if typed is not None else None
     step = url_state.whole_number("step", n + 1) or newest

@@ -23,7 +23,7 @@ from models import child_process
 from models.pretrained import model_files
 from models.pretrained.model_files import NotLoaded
 
-VERSION = 1  # of what a conversion writes; another one is made anew
+VERSION = 2  # of what a conversion writes; another one is made anew
 MANIFEST = "converted.json"
 SECONDS = 300.0  # for one conversion
 POLL_INTERVAL = 0.2  # seconds between two looks at how far it has come

@@ -20,10 +20,9 @@ from typing import Any
 
 import gguf
 import numpy as np
-from tokenizers import normalizers, pre_tokenizers
 
 from models import child_process
-from models.pretrained import model_files
+from models.pretrained import gguf_tokenizer, model_files
 from models.pretrained.gguf import MANIFEST
 from models.pretrained.hub import DISK_TO_SPARE, check_size
 from models.pretrained.model_files import NotLoaded
@@ -77,6 +76,10 @@ class GGUFHeader:
         """The value of a key as it is spelled in the file."""
         entry = self.fields.get(key)
         return otherwise if entry is None else entry.contents()
+
+    def all(self, beginning: str) -> dict[str, Any]:
+        """The values of all keys that begin so."""
+        return {key: self.field(key) for key in self.fields if key.startswith(beginning)}
 
     def own(self, key: str, otherwise: Any = None) -> Any:
         """The value of a key that the architecture's name stands before."""
@@ -277,8 +280,10 @@ def convert(source: Path, goal: Path, name: str) -> None:
         check_size(count, 0, name)
         model_files.check_numbers(config, name)
         _limit_files(4 * count, goal)
+        template = meta.field("tokenizer.chat_template", "")
+        metadata = meta.all("tokenizer.")
+        gguf_tokenizer.write(metadata, meta.architecture, goal, template)
         write_weights(tensors, config, goal / "model.safetensors")
-        template = write_tokenizer(source, goal, meta.field("tokenizer.ggml.pre", ""))
     except NotLoaded as error:
         problem = str(error)
         raise NotLoaded(
@@ -290,7 +295,9 @@ def convert(source: Path, goal: Path, name: str) -> None:
         raise NotLoaded(
             f"The parts of {name} do not fit together; choose another model."
         ) from error
-    (goal / "config.json").write_text(json.dumps(config, indent=2), "utf-8")
+    settings = {"eos_token_id": gguf_tokenizer.eos_ids(metadata)}
+    for file, content in (("config.json", config), ("generation_config.json", settings)):
+        (goal / file).write_text(json.dumps(content, indent=2), "utf-8")
     files = sorted(path for path in goal.iterdir() if path.is_file())
     manifest = {
         "weights": f"{stored_as(tensors)} (GGUF), dequantised",
@@ -325,41 +332,6 @@ def main(source: str, goal: str, name: str) -> None:
     except MemoryError:
         problem = f"Converting {name} took more memory than its weights explain; choose another."
     print(json.dumps({"problem": problem}), file=answers, flush=True)
-
-
-# Byte-level vocabularies that split a text as GPT-2 does.
-AS_GPT2 = ("", "default", "gpt-2", "phi-2", "jina-en", "jina-es", "jina-de", "olmo", "mpt")
-# Those that take each digit by itself first.
-DIGIT_BY_DIGIT = ("smollm", "starcoder", "refact", "command-r", "codeshell", "exaone")
-IN_NORMAL_FORM = ("qwen2", "deepseek-r1-qwen")  # whose models read a text in normal form C
-
-
-def write_tokenizer(source: Path, goal: Path, split: str) -> str:
-    """Write the tokenizer of a file into a folder; its chat template, "" where it has none.
-
-    split: what the file calls its pre-tokenizer. Raises NotLoaded for one that is not known.
-    """
-    import transformers
-    from transformers.integrations.gguf import gguf_tokenizer_mapping as known
-
-    tokenizer = transformers.PreTrainedTokenizerFast.from_pretrained(
-        str(source.parent), gguf_file=source.name
-    )
-    backend = tokenizer.backend_tokenizer
-    if isinstance(backend.pre_tokenizer, pre_tokenizers.ByteLevel):
-        if split in DIGIT_BY_DIGIT:
-            backend.pre_tokenizer = pre_tokenizers.Sequence(
-                [pre_tokenizers.Digits(individual_digits=True), backend.pre_tokenizer]
-            )
-        elif split not in (*AS_GPT2, *known.GGUF_PRE_TOKENIZER_SPLITS):
-            raise NotLoaded(
-                f"its tokenizer splits texts by {split[:30]!r}, which is not known here"
-            )
-    if split in IN_NORMAL_FORM:
-        backend.normalizer = normalizers.NFC()
-    template = tokenizer.chat_template or ""
-    tokenizer.save_pretrained(str(goal))
-    return template if isinstance(template, str) else ""
 
 
 if __name__ == "__main__":

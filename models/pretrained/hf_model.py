@@ -29,7 +29,7 @@ from models.pretrained.hooks import (
     register,
 )
 from models.pretrained.hub import Progress, first_line, model_of, quietly, tokenizer_of
-from models.pretrained.hub_tokenizer import NOWHERE, HubTokenizer
+from models.pretrained.hub_tokenizer import HubTokenizer
 from models.pretrained.model_files import NotLoaded, remedy
 from models.pretrained.probing import (
     N_SOURCE,
@@ -46,6 +46,7 @@ from models.pretrained.probing import (
 from models.readouts.logit_lens import Linearization, LinearMap, linearize
 from models.recording import Attention, Card, NotFinite, Stream
 from models.results import Beam, SeededSampling
+from models.token_labels import NO_SPAN
 from models.tokenizer import Tokens
 
 if TYPE_CHECKING:
@@ -573,7 +574,7 @@ def _target_tokens(handle: HFModel, text: str) -> tuple[Tokens, int]:
         if text
         else (handle.tokenizer.tokens_of(()), 0)
     )
-    has_end = bool(tokens.ids) and tokens.special[-1] and tokens.ids[-1] == handle.tokenizer.eos
+    has_end = bool(tokens.ids) and tokens.special[-1] and tokens.ids[-1] in handle.tokenizer.eos_ids
     ids, labels, spans, special = (
         each[:-1] if has_end else each
         for each in (tokens.ids, tokens.labels, tokens.spans, tokens.special)
@@ -584,7 +585,7 @@ def _target_tokens(handle: HFModel, text: str) -> tuple[Tokens, int]:
     )
     begin = _begin(handle)
     return Tokens(
-        (begin, *ids), (handle.tokenizer.label(begin), *labels), (NOWHERE, *spans), (True, *special)
+        (begin, *ids), (handle.tokenizer.label(begin), *labels), (NO_SPAN, *spans), (True, *special)
     ), dropped + excess
 
 
@@ -594,7 +595,7 @@ def _answer(handle: HFModel, source: Tokens, edits: tuple[Edit, ...]) -> list[in
     if not handle.model.can_generate():
         return []
     longest = min(LONGEST_ANSWER, handle.card.n_positions - 1, 2 * len(source.ids) + 10)
-    ids = torch.tensor([source.ids])
+    ids, eos_ids = torch.tensor([source.ids]), handle.tokenizer.eos_ids
     # With edits every step is computed anew: a head's mean over the tokens is over all of them.
     uses_cache = not edits and supports_cache(handle)
     with (
@@ -611,12 +612,13 @@ def _answer(handle: HFModel, source: Tokens, edits: tuple[Edit, ...]) -> list[in
                 do_sample=False,
                 num_beams=1,
                 max_new_tokens=longest,
+                eos_token_id=sorted(eos_ids) or None,
                 use_cache=uses_cache,
                 **({"past_key_values": empty_cache()} if uses_cache else {}),
             )[0, 1:]
             .tolist()
         )
-    return answer_ids[:-1] if answer_ids and answer_ids[-1] == handle.tokenizer.eos else answer_ids
+    return answer_ids[:-1] if answer_ids and answer_ids[-1] in eos_ids else answer_ids
 
 
 # Writing a text a token at a time by a model's own code, with its own stored keys and values, and
@@ -741,15 +743,8 @@ def beams(
         return logprobs.masked_fill(ruled_out, float("-inf"))
 
     longest = max_answer_length(len(source), handle.card.n_positions)
-    return search(step_logprobs, torch.tensor([[handle.start]]), end_token(handle), how, longest)
-
-
-def end_token(handle: HFModel) -> int:
-    """The token that ends a text, -1 where the model has none."""
-    eos = handle.tokenizer.eos
-    if eos is None:
-        eos = _setting(handle, "eos_token_id")
-    return -1 if not isinstance(eos, int) else eos
+    ids = torch.tensor([[handle.start]])
+    return search(step_logprobs, ids, handle.tokenizer.eos_ids, how, longest)
 
 
 def _setting(handle: HFModel, name: str) -> Any:
@@ -760,13 +755,13 @@ def _rules(handle: HFModel) -> LogitsProcessorList:
     """Logits processors from a model's own settings: tokens that it must not choose, and when."""
     import transformers as of
 
-    end = end_token(handle)
+    ends = sorted(handle.tokenizer.eos_ids)
     processors: dict[str, Callable[[Any], Any]] = {
-        "bad_words_ids": lambda ids: of.NoBadWordsLogitsProcessor(ids, end),
+        "bad_words_ids": lambda ids: of.NoBadWordsLogitsProcessor(ids, ends),
         "suppress_tokens": of.SuppressTokensLogitsProcessor,
         "forced_bos_token_id": of.ForcedBOSTokenLogitsProcessor,
         "no_repeat_ngram_size": of.NoRepeatNGramLogitsProcessor,
-        "min_length": lambda n: of.MinLengthLogitsProcessor(n, end),
+        "min_length": lambda n: of.MinLengthLogitsProcessor(n, ends),
     }
     settings = {name: _setting(handle, name) for name in processors}
     return of.LogitsProcessorList(

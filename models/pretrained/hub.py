@@ -40,7 +40,7 @@ def tokenizer_of(folder: Path, name: str) -> HubTokenizer:
             tokenizer = transformers.AutoTokenizer.from_pretrained(
                 folder, trust_remote_code=False, local_files_only=True
             )
-        return HubTokenizer(tokenizer)
+        return HubTokenizer(tokenizer, model_files.eos_ids(folder, name))
     except ImportError as error:
         requirement = first_line(error).partition(". ")[0]
         raise NotLoaded(

@@ -9,34 +9,32 @@ WordPiece ("##ing"), byte-level BPE ("Ġthe") and SentencePiece ("▁the").
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING
 
 from models import encoding
-from models.recording import CONTINUES
 from models.results import mask_pattern
-from models.tokenizer import SPACE, Tokens, readable
+from models.token_labels import NO_SPAN, Spelling, TokenLabels
+from models.tokenizer import Tokens, id_set
 from models.typed_mask import TypedMask
 
 if TYPE_CHECKING:
     import tokenizers
     from transformers import PreTrainedTokenizerBase
 
-SENTENCEPIECE_SPACE = "\u2581"
-NOWHERE = (-1, -1)
-
 
 class HubTokenizer:
     """`own` is the transformers tokenizer. `mask` and `eos` are the ids of those special tokens,
-    None where the model has none."""
+    None where the model has none. `eos_ids`: each of them ends a text that the model writes."""
 
-    def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, eos_ids: Iterable[int] = ()) -> None:
         self.own = tokenizer
         self.mask: int | None = tokenizer.mask_token_id
         self.eos: int | None = tokenizer.eos_token_id
-        self.special = frozenset(tokenizer.all_special_ids)
-        self._unknown: int | None = tokenizer.unk_token_id
+        self.eos_ids = frozenset(eos_ids) | id_set(self.eos)
+        added = tokenizer.added_tokens_decoder.items()
+        self.special = self.eos_ids.union(tokenizer.all_special_ids)
+        self.special |= {token for token, each in added if each.special}
         # A copy of the rules that nothing else sets: transformers writes on its own at every call,
         # which two threads cannot do at once.
         backend = getattr(tokenizer, "backend_tokenizer", None)
@@ -52,9 +50,13 @@ class HubTokenizer:
             if self._rules is None or self.mask is None
             else TypedMask(self._rules, str(tokenizer.mask_token))
         )
-        self._decode_one = lru_cache(maxsize=None)(self._decode)
-        self._bytes_in_letters, self._sentencepiece = (
-            self._piece_id(space) is not None for space in (SPACE, SENTENCEPIECE_SPACE)
+        self._labels = TokenLabels(
+            self._piece,
+            Spelling.guessed(tokenizer.get_vocab().__contains__)
+            if self._rules is None
+            else Spelling.of(self._rules),
+            self.special,
+            tokenizer.unk_token_id,
         )
 
     @property
@@ -87,11 +89,9 @@ class HubTokenizer:
         ids, special = [ids[at] for at in positions], [special[at] for at in positions]
         spans = [spans[at] for at in positions]
         if not ids:
-            ids, special, spans = [self._some_special()], [True], [NOWHERE]
-        spans = [NOWHERE if mark else _trim(text, *span) for mark, span in zip(special, spans)]
-        return Tokens(
-            tuple(ids), tuple(self._labels(text, ids, spans, special)), tuple(spans), tuple(special)
-        ), dropped
+            ids, special, spans = [self._some_special()], [True], [NO_SPAN]
+        labels, spans = self._labels.in_text(text, ids, spans, special)
+        return Tokens(tuple(ids), tuple(labels), tuple(spans), tuple(special)), dropped
 
     def tokens_of(self, ids: Sequence[int]) -> Tokens:
         """Tokens that no text was split into, such as a model's own answer: each labelled by
@@ -99,7 +99,7 @@ class HubTokenizer:
         return Tokens(
             tuple(ids),
             tuple(map(self.label, ids)),
-            (NOWHERE,) * len(ids),
+            (NO_SPAN,) * len(ids),
             tuple(token in self.special for token in ids),
         )
 
@@ -114,30 +114,7 @@ class HubTokenizer:
     def label(self, token: int) -> str:
         """One token of the vocabulary as a person reads it away from any text: "‧ing" goes on
         inside a word, a part of a character is its bytes."""
-        piece = self._piece(token)
-        if piece is None:  # a model may have room for a few tokens that no text has
-            return f"unused {token}"
-        if token in self.special or token == self._unknown:
-            return readable(piece)
-        if self._bytes_in_letters:
-            raw = self._decode_one(token)
-            if "\ufffd" in raw:
-                return " ".join(f"‹{byte:02X}›" for byte in _bytes(piece))
-            continues_word = not piece.startswith(SPACE) and raw[:1].isalnum()
-        elif piece.startswith("<0x") and piece.endswith(">"):
-            return f"‹{piece[3:-1]}›"
-        else:
-            raw = (
-                piece.removeprefix("##")
-                .replace(SENTENCEPIECE_SPACE, " ")
-                .removesuffix("</w>")
-                .removesuffix("@@")
-            )
-            continues_word = piece.startswith("##") or (
-                self._sentencepiece and not raw.startswith(" ") and raw[:1].isalnum()
-            )
-        word = readable(raw.strip() or raw)
-        return CONTINUES + word if continues_word else word
+        return self._labels.label(token)
 
     def _split(self, text: str, masks: bool) -> tuple[list[int], list[bool], list[tuple[int, int]]]:
         if masks and self._typed is not None and self._typed.pattern.search(text):
@@ -152,7 +129,7 @@ class HubTokenizer:
         with self._slow, encoding.guarded():
             ids = self._slowly(text, masks)
             special = self.own.get_special_tokens_mask(ids, already_has_special_tokens=True)
-        return ids, [bool(mark) for mark in special], [NOWHERE] * len(ids)
+        return ids, [bool(mark) for mark in special], [NO_SPAN] * len(ids)
 
     def _slowly(self, text: str, masks: bool) -> list[int]:
         """A slow tokenizer's ids, the text between typed masks read by itself."""
@@ -177,61 +154,7 @@ class HubTokenizer:
                 return token
         raise ValueError("this model reads nothing from an empty text; write a word")
 
-    def _labels(
-        self, text: str, ids: list[int], spans: list[tuple[int, int]], special: list[bool]
-    ) -> list[str]:
-        labels = []
-        for at, (token, (start, end)) in enumerate(zip(ids, spans)):
-            if special[at] or token == self.mask or start < 0 or start == end:
-                labels.append(self.label(token))
-                continue
-            label = readable(text[start:end])
-            if token == self._unknown:
-                labels.append(f"{label} = {self.label(token)}")
-            elif (
-                pieces := [
-                    other
-                    for other in range(len(ids))
-                    if not special[other] and spans[other] == (start, end)
-                ]
-            ) != [at]:
-                # One character, several tokens.
-                labels.append(f"{label} {pieces.index(at) + 1}/{len(pieces)}")
-            else:
-                continues_word = start > 0 and text[start - 1].isalnum() and text[start].isalnum()
-                labels.append(CONTINUES + label if continues_word else label)
-        return labels
-
     def _piece(self, token: int) -> str | None:
         if self._rules is not None:
             return self._rules.id_to_token(token)
         return str(self.own.convert_ids_to_tokens(token)) if token < len(self) else None
-
-    def _piece_id(self, piece: str) -> int | None:
-        return (
-            self._rules.token_to_id(piece)
-            if self._rules is not None
-            else self.own.get_vocab().get(piece)
-        )
-
-    def _decode(self, token: int) -> str:
-        if self._rules is not None:
-            return encoding.decode(self._rules, [token])
-        with self._slow, encoding.guarded():
-            return str(self.own.decode([token]))
-
-
-def _bytes(piece: str) -> list[int]:
-    """The bytes that a byte-level BPE's letters stand for (Radford et al., 2019): printable ones as
-    themselves, the rest from U+0100 on."""
-    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    rest = [byte for byte in range(256) if byte not in plain]
-    return [ord(letter) if ord(letter) in plain else rest[ord(letter) - 256] for letter in piece]
-
-
-def _trim(text: str, start: int, end: int) -> tuple[int, int]:
-    """The span without the white space around what it shows; one that shows nothing else stays."""
-    piece = text[start:end]
-    if not piece.strip():
-        return start, end
-    return start + len(piece) - len(piece.lstrip()), end - (len(piece) - len(piece.rstrip()))

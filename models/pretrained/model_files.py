@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterator
 from math import prod
 from pathlib import Path
+from typing import TypeGuard
 
 MEGABYTE = 1 << 20
 MOST_HEADER = 100_000_000  # bytes; the format's own limit
@@ -128,6 +129,23 @@ def read_rules(folder: Path, name: str) -> dict:
     where it cannot be read."""
     file = folder / "tokenizer.json"
     return _object(file, name, "no tokenizer") if file.is_file() else {}
+
+
+def eos_ids(folder: Path, name: str) -> frozenset[int]:
+    """The ids of the tokens that end a text, as config.json and generation_config.json name them:
+    one each, or several. Raises NotLoaded where one of the files cannot be read."""
+    files = [folder / file for file in ("config.json", "generation_config.json")]
+    ids: set[int] = set()
+    for file in files:
+        if file.is_file():
+            named = _object(file, name, "no configuration").get("eos_token_id")
+            ids |= {each for each in (named if isinstance(named, list) else [named]) if is_id(each)}
+    return frozenset(ids)
+
+
+def is_id(value: object) -> TypeGuard[int]:
+    """True for a whole number that a token may have."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def _object(file: Path, name: str, problem: str) -> dict:

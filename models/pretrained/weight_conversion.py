@@ -32,7 +32,7 @@ from models.pretrained.config_mapping import (
 from models.pretrained.mapped_weights import Unfilled, map_weights
 from models.pretrained.model_files import NotLoaded, remedy
 from models.recording import NotEncoded
-from models.tokenizer import SentencePiece, Tokenizer, WordPiece
+from models.tokenizer import Tokenizer
 from models.transformer import Decoder, Encoder, Transformer
 
 # The families of today, as plain configurations of our own classes: Llama, Mistral, Qwen2, Qwen3,
@@ -298,8 +298,6 @@ def tokenizer_of(folder: Path) -> tuple[Tokenizer, tuple[tuple[str, ...], tuple[
         raise NotLoaded("its tokenizer.json cannot be read") from error
     backend.no_truncation()
     backend.no_padding()
-    model = json.loads(file.read_text("utf-8"))["model"]
-    kind = model["type"]
     settings_file = folder / "tokenizer_config.json"
     settings = json.loads(settings_file.read_text("utf-8")) if settings_file.exists() else {}
 
@@ -330,12 +328,8 @@ def tokenizer_of(folder: Path) -> tuple[Tokenizer, tuple[tuple[str, ...], tuple[
         else ((), ())
     )
     names = (pad, cls, sep, mask, bos, eos)
-    if kind == "WordPiece":
-        return WordPiece(backend, names, name("unk", ("[UNK]",))), ends
-    if kind == "BPE":
-        tokenizer_class = SentencePiece if model.get("byte_fallback") else Tokenizer
-        return tokenizer_class(backend, names), ends
-    raise NotLoaded(f"tokenizers of the kind {kind} are not read by Headlight’s own classes")
+    eos_ids = model_files.eos_ids(folder, folder.name)
+    return Tokenizer(backend, names, name("unk", ("[UNK]", "<unk>")), eos_ids), ends
 
 
 # Families of Hugging Face models that are tried in the suite, with what each shows of itself.

@@ -268,14 +268,14 @@ def greedy(handle: OwnModel, sources: list[str]) -> list[str]:
 def beam(handle: OwnModel, sources: list[str], n_beams: int = 4) -> list[str]:
     """The best of a beam search, sentence by sentence."""
     tokenizer, translations = handle.tokenizer, []
-    bos, eos = tokenizer.ends
+    bos, _ = tokenizer.ends
     for text in tqdm(sources, desc="beam search", mininterval=5):
         tokens, _ = own_model.frame(handle, text)
         longest = generation.max_answer_length(len(tokens.ids), handle.card.n_positions)
         *_, last = generation.beams(
             handle.model,
             [bos],
-            eos,
+            tokenizer.eos_ids,
             n_beams,
             longest,
             own_model.memory_of(handle, tokens),

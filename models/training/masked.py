@@ -21,7 +21,8 @@ from torch import Tensor
 
 from models.config import Config
 from models.embedding import sinusoids
-from models.tokenizer import SPACE, Tokenizer
+from models.token_labels import BYTE_SPACE
+from models.tokenizer import Tokenizer
 from models.training import grammar
 from models.training.corpus import Corpus, Library, read, read_library
 from models.training.grammar import MEN, PLACES, WOMEN
@@ -184,7 +185,7 @@ class WordBoundaries:
     def of(tokenizer: Tokenizer) -> WordBoundaries:
         if tokenizer not in _WORDS:
             stored = [tokenizer.bpe.id_to_token(token) or "" for token in range(len(tokenizer))]
-            begins = [piece.startswith(SPACE) or not piece[:1].isalnum() for piece in stored]
+            begins = [piece.startswith(BYTE_SPACE) or not piece[:1].isalnum() for piece in stored]
             others = torch.full((len(tokenizer), 3), -1)
             for group in PRONOUNS:
                 ids = [ids[0] for ids in tokenizer.ids(list(group)) if len(ids) == 1]
