@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import tokenizers
@@ -58,11 +58,17 @@ class Spelling:
         )
 
     @classmethod
-    def guessed(cls, has_entry: Callable[[str], bool]) -> Spelling:
+    def guessed(cls, has_entry: Callable[[str], bool], literal: Iterable[int]) -> Spelling:
         """The spelling of a vocabulary without rules, by the entries that it has."""
         in_bytes = has_entry(BYTE_SPACE)
         space = METASPACE if has_entry(METASPACE) else ""
-        return cls(in_bytes, space, "" if in_bytes or space else "##", ("</w>", "@@"))
+        return cls(
+            in_bytes,
+            space,
+            "" if in_bytes or space else "##",
+            ("</w>", "@@"),
+            frozenset(literal),
+        )
 
     def bytes_of(self, entry: str, token: int) -> bytes:
         """The bytes of the text that an entry spells, with the space before it."""
@@ -85,8 +91,8 @@ class Spelling:
 
 class TokenLabels:
     """The labels of a vocabulary's tokens. entry: what a token's entry is, None beyond the
-    vocabulary. special: ids that are no text; unknown: the id that stands for any word that the
-    vocabulary lacks."""
+    vocabulary. special: ids that are no text, of which those of added tokens keep their names.
+    unknown: the id that stands for any word that the vocabulary lacks."""
 
     def __init__(
         self,
@@ -96,7 +102,7 @@ class TokenLabels:
         unknown: int | None = None,
     ) -> None:
         self._entry, self._spelling = entry, spelling
-        self._special, self._unknown = special, unknown
+        self._marks, self._unknown = special & spelling.literal, unknown
 
     def label(self, token: int) -> str:
         """One token as a person reads it away from any text: "‧ing" goes on inside a word, a part
@@ -104,7 +110,7 @@ class TokenLabels:
         entry = self._entry(token)
         if entry is None:  # a model may have room for a few tokens that no text has
             return f"unused {token}"
-        if token in self._special or token == self._unknown:
+        if token in self._marks or token == self._unknown:
             return readable(entry)
         spelled = self._spelled(token)
         goes_on = self._spelling.goes_on(entry) or (
@@ -154,7 +160,7 @@ class TokenLabels:
         none. continues: it stands after a letter, or within one."""
         if token == self._unknown and covered:
             return f"{_seen(covered)} = {self.label(token)}"
-        if token in self._special or token == self._unknown:
+        if token in self._marks or token == self._unknown:
             return self.label(token)
         by_entry = not covered or STRAY_BYTES.search(spelled)
         label, letter = (_shown(spelled), spelled[:1]) if by_entry else (_seen(covered), covered[0])
@@ -171,7 +177,7 @@ class TokenLabels:
         start, end = offset
         piece = text[start:end]
         visible = start + len(piece) - len(piece.lstrip())
-        if not spelled.strip() and token not in self._special and token != self._unknown:
+        if not spelled.strip() and token not in self._marks and token != self._unknown:
             return start, visible
         return (visible, end) if piece.strip() else offset
 

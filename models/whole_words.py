@@ -65,7 +65,8 @@ class _Word:
         """Add the likeliest next token where it is a piece of the word; True where it is."""
         best = int(logits.argmax())
         (label,) = model.labels([best])
-        if not (label.startswith(CONTINUES) and label[1:].isalpha()):
+        ends = best in model.tokenizer.eos_ids
+        if ends or not (label.startswith(CONTINUES) and label[1:].isalpha()):
             return False
         self.cut = len(self.pieces) == MOST_PIECES
         if not self.cut:

@@ -11,6 +11,7 @@ import gguf
 import numpy as np
 import torch
 from safetensors.torch import load_file
+from tokenizers import Tokenizer
 
 LAYER = {
     "self_attn.q_proj": "attn_q",
@@ -66,7 +67,7 @@ def write(
 ) -> dict:
     """Write the model in a Hugging Face folder as a GGUF file whose matrices are of a type; the
     numbers that it then holds, by Hugging Face's names. spare: tensors to add. more: metadata to
-    add."""
+    add or to change; None takes one away."""
     config = json.loads((folder / "config.json").read_text("utf-8"))
     family = config["model_type"]
     architecture = "llama" if family == "mistral" else family
@@ -83,9 +84,13 @@ def write(
     writer.add_rope_freq_base(10000.0)
     if family == "mistral":
         writer.add_sliding_window(config["sliding_window"])
-    for key, value in more.items():
-        writer.add_string(key.replace("__", "."), str(value))
     add_words(writer, folder, pre or ("qwen2" if family.startswith("qwen") else "gpt-2"))
+    for key, value in more.items():
+        key = key.replace("__", ".")
+        writer.kv_data[0].pop(key, None)
+        add = {bool: writer.add_bool, int: writer.add_uint32, list: writer.add_array}
+        if value is not None:
+            add.get(type(value), writer.add_string)(key, value)
     wanted, held = gguf.GGMLQuantizationType[kind], {}
     for at, (name, tensor) in enumerate(load_file(folder / "model.safetensors").items()):
         stored = tensor.float().numpy()
@@ -150,4 +155,7 @@ def add_words(writer: gguf.GGUFWriter, folder: Path, pre: str) -> None:
     ):
         if (token := named.get(f"{role}_token")) in rules["model"]["vocab"]:
             add(pieces.index(token))
-    writer.add_add_bos_token(bool(sentencepiece))
+    framed = Tokenizer.from_file(str(folder / "tokenizer.json")).encode("a")
+    writer.add_add_bos_token(bool(framed.special_tokens_mask[0]))
+    if sentencepiece:
+        writer.add_add_space_prefix(not is_gemma)

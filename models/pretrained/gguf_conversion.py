@@ -282,7 +282,7 @@ def convert(source: Path, goal: Path, name: str) -> None:
         _limit_files(4 * count, goal)
         template = meta.field("tokenizer.chat_template", "")
         metadata = meta.all("tokenizer.")
-        gguf_tokenizer.write(metadata, meta.architecture, goal, template)
+        eos_ids = gguf_tokenizer.write(metadata, meta.architecture, goal, template)
         write_weights(tensors, config, goal / "model.safetensors")
     except NotLoaded as error:
         problem = str(error)
@@ -295,7 +295,7 @@ def convert(source: Path, goal: Path, name: str) -> None:
         raise NotLoaded(
             f"The parts of {name} do not fit together; choose another model."
         ) from error
-    settings = {"eos_token_id": gguf_tokenizer.eos_ids(metadata)}
+    settings = {"eos_token_id": eos_ids}
     for file, content in (("config.json", config), ("generation_config.json", settings)):
         (goal / file).write_text(json.dumps(content, indent=2), "utf-8")
     files = sorted(path for path in goal.iterdir() if path.is_file())

@@ -82,9 +82,11 @@ NASTY = (
 )
 
 
-def write(metadata: Mapping[str, Any], architecture: str, goal: Path, template: str) -> None:
+def write(
+    metadata: Mapping[str, Any], architecture: str, goal: Path, template: str
+) -> tuple[int, ...]:
     """Write the tokenizer that a file's metadata describe into a folder, with its chat template.
-    Raises NotLoaded for what is not read here."""
+    Returns the ids of the tokens that end a text. Raises NotLoaded for what is not read here."""
     import transformers
 
     tokenizer = GGUFTokenizer(metadata, architecture)
@@ -98,13 +100,7 @@ def write(metadata: Mapping[str, Any], architecture: str, goal: Path, template: 
     transformers.PreTrainedTokenizerFast(
         tokenizer_object=rules, chat_template=template or None, **names
     ).save_pretrained(str(goal))
-
-
-def eos_ids(metadata: Mapping[str, Any]) -> list[int]:
-    """The ids of the tokens that end a text, as a file names them."""
-    values = [metadata.get(PREFIX + key) for key in ENDS]
-    several = [each if isinstance(each, list) else [each] for each in values]
-    return sorted({token for each in several for token in each if is_id(token)})
+    return tuple(sorted({token for key in ENDS for token in tokenizer.ids(key)}))
 
 
 class GGUFTokenizer:
@@ -146,14 +142,20 @@ class GGUFTokenizer:
         return tokens
 
     def id(self, key: str) -> int | None:
-        """The id of a token by its role, None where the file names none. Raises NotLoaded for one
-        beyond the vocabulary."""
-        token = self._setting(key)
-        if token is not None and not (is_id(token) and token < len(self.tokens)):
-            raise NotLoaded(
-                f"{PREFIX + key} is {token!s:.20}, and it has {len(self.tokens)} tokens"
-            )
-        return token
+        """The id of a token by its role, None where the file names none."""
+        return next(iter(self.ids(key)), None)
+
+    def ids(self, key: str) -> list[int]:
+        """The ids that a key names: one, several or none. Raises NotLoaded for one beyond the
+        vocabulary."""
+        named = self._setting(key, [])
+        ids = named if isinstance(named, list) else [named]
+        for token in ids:
+            if not (is_id(token) and token < len(self.tokens)):
+                raise NotLoaded(
+                    f"{PREFIX + key} is {token!s:.20}, and it has {len(self.tokens)} tokens"
+                )
+        return ids
 
     def rules(self) -> tokenizers.Tokenizer:
         """The rules as the tokenizers library follows them."""

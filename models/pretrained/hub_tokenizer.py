@@ -52,7 +52,7 @@ class HubTokenizer:
         )
         self._labels = TokenLabels(
             self._piece,
-            Spelling.guessed(tokenizer.get_vocab().__contains__)
+            Spelling.guessed(tokenizer.get_vocab().__contains__, tokenizer.added_tokens_decoder)
             if self._rules is None
             else Spelling.of(self._rules),
             self.special,

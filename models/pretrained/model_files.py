@@ -132,15 +132,14 @@ def read_rules(folder: Path, name: str) -> dict:
 
 
 def eos_ids(folder: Path, name: str) -> frozenset[int]:
-    """The ids of the tokens that end a text, as config.json and generation_config.json name them:
-    one each, or several. Raises NotLoaded where one of the files cannot be read."""
-    files = [folder / file for file in ("config.json", "generation_config.json")]
-    ids: set[int] = set()
-    for file in files:
-        if file.is_file():
-            named = _object(file, name, "no configuration").get("eos_token_id")
-            ids |= {each for each in (named if isinstance(named, list) else [named]) if is_id(each)}
-    return frozenset(ids)
+    """The ids of the tokens that end a text, one or several, as generation_config.json names them;
+    where it names none, as config.json does. Raises NotLoaded where one of them cannot be read."""
+    for file in (folder / "generation_config.json", folder / "config.json"):
+        named = _object(file, name, "no configuration").get("eos_token_id") if file.exists() else []
+        ids = [each for each in (named if isinstance(named, list) else [named]) if is_id(each)]
+        if ids:
+            return frozenset(ids)
+    return frozenset()
 
 
 def is_id(value: object) -> TypeGuard[int]:
