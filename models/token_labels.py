@@ -12,6 +12,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import tokenizers
 
@@ -30,7 +31,7 @@ STRAY_BYTES = re.compile("([\udc80-\udcff]+)")
 
 
 @dataclass(frozen=True)
-class Spelling:
+class VocabularySpelling:
     """How the entries of a vocabulary spell text. in_bytes: each letter is a byte. space: what
     stands for a space. inside: what stands before a piece inside a word. endings: what may stand
     after a piece. literal: ids of added tokens, which are spelled as they are."""
@@ -42,7 +43,7 @@ class Spelling:
     literal: frozenset[int] = frozenset()
 
     @classmethod
-    def of(cls, rules: tokenizers.Tokenizer) -> Spelling:
+    def of(cls, rules: tokenizers.Tokenizer) -> VocabularySpelling:
         """The spelling of a tokenizer's own entries, as its rules read and write them."""
         steps = (rules.normalizer, rules.pre_tokenizer, rules.decoder)
         written = "".join(step.__getstate__().decode() for step in steps if step is not None)
@@ -58,7 +59,9 @@ class Spelling:
         )
 
     @classmethod
-    def guessed(cls, has_entry: Callable[[str], bool], literal: Iterable[int]) -> Spelling:
+    def guessed(
+        cls, has_entry: Callable[[str], bool], literal: Iterable[int]
+    ) -> VocabularySpelling:
         """The spelling of a vocabulary without rules, by the entries that it has."""
         in_bytes = has_entry(BYTE_SPACE)
         space = METASPACE if has_entry(METASPACE) else ""
@@ -97,11 +100,12 @@ class TokenLabels:
     def __init__(
         self,
         entry: Callable[[int], str | None],
-        spelling: Spelling,
+        spelling: VocabularySpelling,
         special: frozenset[int],
         unknown: int | None = None,
     ) -> None:
         self._entry, self._spelling = entry, spelling
+        self._spelled = lru_cache(maxsize=None)(self._spell)
         self._marks, self._unknown = special & spelling.literal, unknown
 
     def label(self, token: int) -> str:
@@ -166,7 +170,7 @@ class TokenLabels:
         label, letter = (_shown(spelled), spelled[:1]) if by_entry else (_seen(covered), covered[0])
         return CONTINUES * (continues and is_in_word(letter)) + label
 
-    def _spelled(self, token: int) -> str:
+    def _spell(self, token: int) -> str:
         """The text that a token spells, stray bytes as `STRAY_BYTES` has them."""
         spelled = self._spelling.bytes_of(self._entry(token) or "", token)
         return spelled.decode("utf-8", "surrogateescape")

@@ -14,7 +14,7 @@ import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
 
 from models.encoding import decode, encode, encode_all, from_file
-from models.token_labels import NO_SPAN, Spelling, TokenLabels
+from models.token_labels import NO_SPAN, TokenLabels, VocabularySpelling
 from models.typed_mask import TypedMask
 
 PAD, CLS, SEP, MASK, BOS, EOS = "[PAD]", "[CLS]", "[SEP]", "[MASK]", "[BOS]", "[EOS]"
@@ -63,7 +63,7 @@ class Tokenizer:
         specials = (token for token, each in bpe.get_added_tokens_decoder().items() if each.special)
         self.special = id_set(*map(bpe.token_to_id, names), *specials) | self.eos_ids
         self._labels = TokenLabels(
-            bpe.id_to_token, Spelling.of(bpe), self.special, bpe.token_to_id(unknown)
+            bpe.id_to_token, VocabularySpelling.of(bpe), self.special, bpe.token_to_id(unknown)
         )
 
     @classmethod

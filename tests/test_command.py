@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import socket
 from dataclasses import replace
@@ -34,6 +35,30 @@ def test_a_recording_and_a_page_are_written(
     assert "layer=1&amp;head=5" in html.read_text("utf-8")
     said = capsys.readouterr()
     assert not said.out and "Loading encoder" in said.err and f"{html}: " in said.err
+
+
+@pytest.mark.parametrize(
+    ("sent", "read"),
+    [
+        ("\ufeffThe café.\r\nIt sat.".encode(), "The café.\nIt sat."),
+        ("The café.".encode("latin-1"), "is not in UTF-8 (byte 8)"),
+        ("The café.".encode("utf-16"), "is not in UTF-8 (byte 1)"),
+    ],
+)
+def test_standard_input_is_text_in_utf_8_with_or_without_a_mark(
+    sent: bytes,
+    read: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(sent), "utf-8"))
+    failed = cli.main(["record", "-", "--model", "decoder", "-o", str(tmp_path / "it.npz")])
+    said = capsys.readouterr().err
+    if failed:
+        assert read in said and said.count("\n") == 1 and not list(tmp_path.iterdir())
+    else:
+        assert from_npz((tmp_path / "it.npz").read_bytes()).text == read
 
 
 @pytest.mark.slow

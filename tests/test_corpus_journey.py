@@ -49,3 +49,14 @@ def test_a_file_is_loaded_and_its_sentences_are_read(visitor: Visitor, tmp_path:
     load("short.txt", ",", SAID[:2])
     page.wait_for_selector("text=Read 3 sentences")
     assert "Whole lines" in chosen(), "only a file that is called one is a table unasked"
+
+    field = page.get_by_label("Sentences, one per line")
+    (tmp_path / "old *one*.txt").write_bytes("Le café était noir.".encode("latin-1"))
+    page.locator("input[type=file]").set_input_files(tmp_path / "old *one*.txt")
+    page.wait_for_selector("text=old *one*.txt is not in UTF-8")
+    assert SAID[1] in field.input_value().replace('""', '"'), "what the field had stays"
+    (tmp_path / "marked.txt").write_text("Le café était noir.", "utf-8-sig")
+    page.locator("input[type=file]").set_input_files(tmp_path / "marked.txt")
+    page.wait_for_selector("text=Read 1 sentence")
+    assert field.input_value() == "Le café était noir."
+    assert not page.get_by_text("is not in UTF-8").count()

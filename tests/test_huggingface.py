@@ -163,29 +163,6 @@ def read(handle: HFModel, text: str) -> Recording:
     return hf_source.record(handle, text, target="" if handle.start is not None else None)
 
 
-def test_tokens_carry_what_a_person_reads_and_where_it_stands(handle: HFModel) -> None:
-    text = "the cat sat 😀 café"
-    stream = read(handle, text).streams[0]
-    for token, (begin, end), special in zip(stream.tokens, stream.spans, stream.special):
-        assert (begin == -1) == special
-        if not special and token != "␣":
-            assert token.removeprefix("‧").split(" ")[0] == text[begin:end]
-    assert {"the", "cat", "café"} <= set(stream.tokens)
-    parts = [token for token in stream.tokens if "/4" in token]
-    assert parts in ([], [f"😀 {part}/4" for part in (1, 2, 3, 4)])
-
-
-def test_special_tokens_typed_by_a_person_are_plain_text(handle: HFModel) -> None:
-    named = {"bert": "[MASK]", "roberta": "<mask>", "gpt2": "<|endoftext|>", "t5": "</s>"}
-    written = named.get(handle.card.name, "[MASK] </s> <mask>")
-    stream, plain = (read(handle, f"the {each} cat").streams[0] for each in (written, ""))
-    assert int(stream.special.sum()) == int(plain.special.sum())
-    # A masked model's own mask token is read as one (tests/test_typed_mask.py).
-    known = {handle.tokenizer.mask} if handle.card.kind == "encoder" else set()
-    never = handle.tokenizer.special - {handle.tokenizer._unknown} - known
-    assert not set(stream.ids[~stream.special]) & never
-
-
 @pytest.mark.parametrize("text", AWKWARD.values(), ids=AWKWARD)
 @pytest.mark.parametrize("kind", ["bert", "gpt2", "t5"])
 def test_any_text_is_recorded(kind: str, text: str, tiny_loaded: Callable) -> None:
@@ -217,5 +194,5 @@ def test_words_of_the_vocabulary_are_readable(
     kind: str, pieces: list[str], labels: list[str], tiny_loaded: Callable
 ) -> None:
     handle = tiny_loaded(kind)
-    assert handle.labels(map(handle.tokenizer._piece_id, pieces)) == labels
+    assert handle.labels(map(handle.tokenizer.own.convert_tokens_to_ids, pieces)) == labels
     assert all(label and label.isprintable() for label in handle.labels(range(handle.card.n_vocab)))

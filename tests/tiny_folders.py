@@ -191,6 +191,9 @@ ROWS: dict[str, Row] = {
     "mdeberta": Row(
         partial(roberta, mask="<mask>"), "DebertaV2ForMaskedLM", {**tiny.BERT, **tiny.DEBERTA}
     ),
+    "roberta, Unigram": Row(
+        partial(roberta, mask="<mask>"), "RobertaForMaskedLM", {**tiny.PADDED, "type_vocab_size": 1}
+    ),
     "mt5": Row(
         partial(unigram, "$A </s>", with_bytes=True, eos="</s>"),
         "MT5ForConditionalGeneration",
@@ -226,7 +229,7 @@ ROWS: dict[str, Row] = {
 
 def in_our_classes(row: Row) -> bool:
     """True for a row that runs in Headlight's own classes too."""
-    return row.kind.startswith(("BertFor", "GPT2", "Llama", "Qwen2", "Gemma"))
+    return row.kind.startswith(("BertFor", "Roberta", "GPT2", "Llama", "Qwen2", "Gemma"))
 
 
 def n_positions(settings: dict) -> dict:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from models import encoding
 from models.results import mask_pattern
-from models.token_labels import NO_SPAN, Spelling, TokenLabels
+from models.token_labels import NO_SPAN, TokenLabels, VocabularySpelling
 from models.tokenizer import Tokens, id_set
 from models.typed_mask import TypedMask
 
@@ -52,9 +52,11 @@ class HubTokenizer:
         )
         self._labels = TokenLabels(
             self._piece,
-            Spelling.guessed(tokenizer.get_vocab().__contains__, tokenizer.added_tokens_decoder)
+            VocabularySpelling.guessed(
+                tokenizer.get_vocab().__contains__, tokenizer.added_tokens_decoder
+            )
             if self._rules is None
-            else Spelling.of(self._rules),
+            else VocabularySpelling.of(self._rules),
             self.special,
             tokenizer.unk_token_id,
         )
