@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate
 
 import tokenizers
 
@@ -34,13 +35,15 @@ STRAY_BYTES = re.compile("([\udc80-\udcff]+)")
 class VocabularySpelling:
     """How the entries of a vocabulary spell text. in_bytes: each letter is a byte. space: what
     stands for a space. inside: what stands before a piece inside a word. endings: what may stand
-    after a piece. literal: ids of added tokens, which are spelled as they are."""
+    after a piece. literal: ids of added tokens, which are spelled as they are. as_numbers: each
+    entry is the character whose number is a byte (ByT5)."""
 
     in_bytes: bool = False
     space: str = ""
     inside: str = ""
     endings: tuple[str, ...] = ()
     literal: frozenset[int] = frozenset()
+    as_numbers: bool = False
 
     @classmethod
     def of(cls, rules: tokenizers.Tokenizer) -> VocabularySpelling:
@@ -59,19 +62,15 @@ class VocabularySpelling:
         )
 
     @classmethod
-    def guessed(
-        cls, has_entry: Callable[[str], bool], literal: Iterable[int]
-    ) -> VocabularySpelling:
+    def guessed(cls, vocabulary: Mapping[str, int], added: Iterable[int]) -> VocabularySpelling:
         """The spelling of a vocabulary without rules, by the entries that it has."""
-        in_bytes = has_entry(BYTE_SPACE)
-        space = METASPACE if has_entry(METASPACE) else ""
-        return cls(
-            in_bytes,
-            space,
-            "" if in_bytes or space else "##",
-            ("</w>", "@@"),
-            frozenset(literal),
-        )
+        literal = frozenset(added)
+        in_bytes = BYTE_SPACE in vocabulary
+        space = METASPACE if METASPACE in vocabulary else ""
+        letters = {entry for entry, token in vocabulary.items() if token not in literal}
+        as_numbers = letters == set(map(chr, range(256)))
+        inside = "" if in_bytes or space else "##"
+        return cls(in_bytes, space, inside, ("</w>", "@@"), literal, as_numbers)
 
     def bytes_of(self, entry: str, token: int) -> bytes:
         """The bytes of the text that an entry spells, with the space before it."""
@@ -79,6 +78,8 @@ class VocabularySpelling:
             return bytes([int(match[1], 16)])
         if token in self.literal:
             return entry.encode("utf-8", "surrogatepass")
+        if self.as_numbers:
+            return entry.encode("latin-1", "ignore")
         if self.in_bytes and all(letter in BYTE_OF_LETTER for letter in entry):
             return bytes(BYTE_OF_LETTER[letter] for letter in entry)
         if self.goes_on(entry):
@@ -158,6 +159,22 @@ class TokenLabels:
                 for part, at in enumerate(members, start=1):
                     labels[at] = f"{shown} {part}/{len(members)}"
         return [label or self.label(token) for label, token in zip(labels, ids)], spans
+
+    def places(self, text: str, ids: Sequence[int], special: Sequence[bool]) -> list[Span]:
+        """The places of tokens in a text where no rules give them: by their bytes where these are
+        the text's, else none."""
+        spelled = [
+            b"" if mark else self._spelled(token).encode("utf-8", "surrogateescape")
+            for token, mark in zip(ids, special)
+        ]
+        if b"".join(spelled) != text.encode():
+            return [NO_SPAN] * len(ids)
+        at_byte = [at for at, letter in enumerate(text) for _ in letter.encode()]
+        ends = list(accumulate(map(len, spelled)))
+        return [
+            (at_byte[end - len(piece)], at_byte[end - 1] + 1) if piece else NO_SPAN
+            for piece, end in zip(spelled, ends)
+        ]
 
     def _label_at(self, covered: str, token: int, spelled: str, continues: bool) -> str:
         """The label of a token by the characters that it alone covers, by its entry where there are

@@ -119,8 +119,10 @@ def add_words(writer: gguf.GGUFWriter, folder: Path, pre: str) -> None:
     written with spaces."""
     rules = json.loads((folder / "tokenizer.json").read_text("utf-8"))
     named = json.loads((folder / "tokenizer_config.json").read_text("utf-8"))
-    pieces = sorted(rules["model"]["vocab"], key=rules["model"]["vocab"].get)
-    special = {each["content"] for each in rules["added_tokens"]}
+    vocab = Tokenizer.from_file(str(folder / "tokenizer.json")).get_vocab()
+    pieces = sorted(vocab, key=vocab.get)
+    special = {each["content"] for each in rules["added_tokens"] if each["special"]}
+    added = {each["content"] for each in rules["added_tokens"]}
     types, merges = gguf.TokenType, rules["model"]["merges"]
     sentencepiece = rules["model"].get("byte_fallback")
     is_gemma = json.loads((folder / "config.json").read_text("utf-8"))["model_type"] == "gemma"
@@ -138,7 +140,7 @@ def add_words(writer: gguf.GGUFWriter, folder: Path, pre: str) -> None:
             else types.BYTE
             if sentencepiece and piece.startswith("<0x")
             else types.USER_DEFINED
-            if " " in piece
+            if " " in piece or piece in added
             else types.NORMAL
             for piece in spelled
         ]
@@ -153,7 +155,7 @@ def add_words(writer: gguf.GGUFWriter, folder: Path, pre: str) -> None:
         ("unk", writer.add_unk_token_id),
         ("pad", writer.add_pad_token_id),
     ):
-        if (token := named.get(f"{role}_token")) in rules["model"]["vocab"]:
+        if (token := named.get(f"{role}_token")) in vocab:
             add(pieces.index(token))
     framed = Tokenizer.from_file(str(folder / "tokenizer.json")).encode("a")
     writer.add_add_bos_token(bool(framed.special_tokens_mask[0]))

@@ -161,7 +161,7 @@ def test_a_beam_as_wide_as_the_vocabulary_finds_the_best_of_all_texts(
     def score(text: tuple[int, ...]) -> float:
         return logprobs_of(Few, memory, text, 1).sum() / ((5 + len(text)) / 6) ** 0.6
 
-    *_, last = generation.beams(Few, [1], end, 216, n, memory)
+    *_, last = generation.beams(Few, [1], frozenset({end}), 216, n, memory)
     ended = {
         text[: text.index(end) + 1] if end in text else text for text in product(ids, repeat=n)
     }

@@ -23,6 +23,7 @@ from models import child_process, own_model, registry, whole_words
 from models.model import Model
 from models.own_model import OwnModel
 from models.pretrained import gguf_conversion, hf_model, weight_conversion
+from models.pretrained.hub_tokenizer import HubTokenizer
 from models.pretrained.model_files import NotLoaded
 from models.tokenizer import Tokens
 
@@ -161,6 +162,12 @@ def test_labels_of_characters_that_tokens_share(
     words = [at for at, mark in enumerate(tokens.special) if not mark]
     assert "/".join(tokens.labels[at].replace("/", ":") for at in words) == labels
     assert [tokens.spans[at] for at in words][: len(spans)] == spans
+
+
+def test_a_tokenizer_in_code_that_reads_bytes_names_the_parts_of_characters() -> None:
+    tokens, _ = HubTokenizer(transformers.ByT5Tokenizer()).tokens("aé 世", 100)
+    assert tokens.labels == ("a", "é 1/2", "é 2/2", "␣", "世 1/3", "世 2/3", "世 3/3", "</s>")
+    assert tokens.spans[:-1] == ((0, 1), (1, 2), (1, 2), (2, 3), (3, 4), (3, 4), (3, 4))
 
 
 # ---- what each setting of a GGUF file does ---------------------------------------------------

@@ -25,7 +25,7 @@ TEXTS = {
     "spaces": "  two  spaces ",
     "lines": "a\tb\r\n\nc ",
     "digits": "7 24 1999, 3.14",
-    "special": "the [CLS] </s> <|endoftext|> <s> [PAD]x",
+    "special": "the [CLS] </s> <|endoftext|> <s> [PAD]x <think>",
     "invisible": "a\u200bb \u202ec",
     "accents apart": "cafe\u0301 au lait te\u0301",
     "accents": "café, naïve: Ünï",
@@ -118,10 +118,15 @@ def wordpiece() -> Tokenizer:
 
 
 def byte_level(
-    split: str, frame: str = "$A", whole: tuple[str, ...] = (), normal: bool = False, **named: str
+    split: str,
+    frame: str = "$A",
+    whole: tuple[str, ...] = (),
+    added: tuple[str, ...] = (),
+    normal: bool = False,
+    **named: str,
 ) -> Tokenizer:
     """Byte-level BPE that splits a text as `split` says, llama.cpp's name. whole: words that are
-    in the vocabulary and that no merges make."""
+    in the vocabulary and that no merges make. added: tokens that a text may hold."""
     rules = tokenizers.Tokenizer(models.BPE())
     as_gpt2 = pre_tokenizers.ByteLevel(add_prefix_space=False)
     if split == "gpt-2":
@@ -156,6 +161,7 @@ def byte_level(
             ((letters, _),) = as_gpt2.pre_tokenize_str(word)
             vocab.setdefault(letters, len(vocab))
         rules = tokenizers.Tokenizer.from_str(json.dumps(written))
+    rules.add_tokens([tokenizers.AddedToken(each, normalized=False) for each in added])
     return wrapped(rules, frame, **named)
 
 
@@ -212,13 +218,13 @@ ROWS: dict[str, Row] = {
     "llama 2": Row(tiny.llama_pieces, "LlamaForCausalLM", {**LLAMA, **tiny.SPECIALS}, "default"),
     "llama 3": Row(llama3, "LlamaForCausalLM", {**LLAMA, "pad_token_id": None}, "llama-bpe"),
     "smollm": Row(
-        partial(byte_level, "smollm", bos=END, eos=END),
+        partial(byte_level, "smollm", added=("<think>",), bos=END, eos=END),
         "LlamaForCausalLM",
         {**LLAMA, **tiny.ENDS},
         "smollm",
     ),
     "qwen2": Row(
-        partial(byte_level, "qwen2", normal=True, eos=END, pad=END),
+        partial(byte_level, "qwen2", normal=True, eos="<｜end▁of▁sentence｜>"),
         "Qwen2ForCausalLM",
         {**LLAMA, **tiny.ENDS},
         "qwen2",

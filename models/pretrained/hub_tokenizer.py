@@ -2,8 +2,7 @@
 person reads them, and where they stand in the text.
 
 A fast tokenizer (its rules are in `tokenizer.json`) says where in the text each token stands. A
-slow one, in Python code, does not: its spans are -1. Three spellings of a word's pieces are read:
-WordPiece ("##ing"), byte-level BPE ("Ġthe") and SentencePiece ("▁the").
+slow one, in Python code, does not: its spans are -1 where its tokens' bytes are not the text's.
 """
 
 from __future__ import annotations
@@ -52,9 +51,7 @@ class HubTokenizer:
         )
         self._labels = TokenLabels(
             self._piece,
-            VocabularySpelling.guessed(
-                tokenizer.get_vocab().__contains__, tokenizer.added_tokens_decoder
-            )
+            VocabularySpelling.guessed(tokenizer.get_vocab(), tokenizer.added_tokens_decoder)
             if self._rules is None
             else VocabularySpelling.of(self._rules),
             self.special,
@@ -131,7 +128,8 @@ class HubTokenizer:
         with self._slow, encoding.guarded():
             ids = self._slowly(text, masks)
             special = self.own.get_special_tokens_mask(ids, already_has_special_tokens=True)
-        return ids, [bool(mark) for mark in special], [NO_SPAN] * len(ids)
+        marks = [bool(mark) for mark in special]
+        return ids, marks, self._labels.places(text, ids, marks)
 
     def _slowly(self, text: str, masks: bool) -> list[int]:
         """A slow tokenizer's ids, the text between typed masks read by itself."""
