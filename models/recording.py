@@ -375,7 +375,8 @@ class Recording:
 def digest(recording: Recording) -> str:
     """A digest of all that a recording holds: equal for equal recordings, and for no others."""
     made = blake2b(digest_size=16)
-    for part in (recording, *recording.streams, *recording.attention):
+    parts: tuple[Any, ...] = (recording, *recording.streams, *recording.attention)
+    for part in parts:
         for member in fields(part):
             value = stored_array(getattr(part, member.name))
             if isinstance(value, np.ndarray):

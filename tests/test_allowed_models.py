@@ -93,13 +93,21 @@ def test_the_menu_says_what_each_model_does_and_whose_it_is(
 
 
 def test_a_public_server_opens_nothing_else_and_tells_nothing_of_its_folders(
-    folder: str, under: Callable[..., None]
+    folder: str, under: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     under(PUBLIC="1")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "here.gguf").touch()
+    of_system = (".", "..", "~", "~root", "~nobody-is-called-so", "here.gguf", "gone.gguf")
     said = set()
-    for name in (folder, f"{folder}/nothing", "someone/large"):
+    for name in (folder, f"{folder}/nothing", "someone/large", *of_system):
         for way in ("ours:", "hub:"):
             app = opened("heads", model=f"{way}{name}")
+            if name in of_system:
+                assert f"{way}{name}" in told(app, *NOTES), "as it was written"
+                for home in (tmp_path, Path.home(), Path("~root").expanduser()):
+                    assert str(home) not in told(app, *NOTES)
+                continue
             assert not app.exception and app.session_state["model"] == models.DEFAULT_MODEL
             said.add(told(app, *NOTES).replace(name, "NAME").replace(way, "WAY"))
             with pytest.raises(ValueError, match="not offered"):
@@ -114,7 +122,7 @@ def test_a_public_server_opens_nothing_else_and_tells_nothing_of_its_folders(
 
 
 def test_what_the_operator_lists_is_offered(folder: str, under: Callable[..., None]) -> None:
-    under(PUBLIC="1", MODELS=f"ours:{folder}, hub:someone/large")
+    under(PUBLIC="1", MODELS=f"ours:{folder}/, hub:someone/large")
     assert {*registry.names(), f"ours:{folder}", "hub:someone/large"} <= set(models.server_models())
     app = opened("claims", model=f"ours:{folder}")
     assert not app.exception and app.session_state["model"] == f"ours:{folder}"

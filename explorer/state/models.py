@@ -47,7 +47,13 @@ def server_models() -> tuple[str, ...]:
     lists."""
     shipped = registry.names()
     minilm = (f"{registry.HUB_PREFIX}{registry.MINILM}",) if registry.MINILM in shipped else ()
-    return tuple(dict.fromkeys((*shipped, *minilm, *settings().models)))
+    return tuple(dict.fromkeys((*shipped, *minilm, *map(registry.spelled, settings().models))))
+
+
+def asked(name: str) -> str:
+    """The name of the model that a link asks for, in the one way that `load` uses. On a public
+    server as it is written: to spell it out would tell a stranger of folders and accounts."""
+    return name.strip() if settings().public else registry.spelled(name)
 
 
 def is_allowed(name: str) -> bool:
