@@ -61,9 +61,7 @@ def _one_line_record(name: str, *arguments: Any, **keywords: Any) -> logging.Log
     if name.partition(".")[0] in OTHERS:
         error = record.exc_info[1] if record.exc_info else None
         message = record.getMessage() if error is None else f"exception {_facts(**_cause(error))}"
-        record.msg = "".join(letter if letter.isprintable() else "?" for letter in message)[
-            :LONGEST_LINE
-        ]
+        record.msg = _printable(message)
         record.args, record.exc_info, record.exc_text, record.stack_info = (), None, None, None
     return record
 
@@ -114,6 +112,11 @@ def log_refusal(why: str, **facts: object) -> None:
     log.info("refused %s", _facts(why=why, **facts))
 
 
+def log_problem(model: str, problem: str) -> None:
+    """Log why a model cannot be used, whole, where readers are told less."""
+    log.error("model=%s cannot be used: %s", _plain(model), _printable(problem))
+
+
 def log_exception(error: Exception) -> None:
     """Log an exception by its kind and its places in the code. One that repeats, which a stranger
     could cause at will, is logged once a minute, with the number of those left out."""
@@ -160,6 +163,11 @@ def _facts(**facts: object) -> str:
         f"{name}={value:.2f}" if isinstance(value, float) else f"{name}={_plain(str(value))}"
         for name, value in values.items()
     )
+
+
+def _printable(text: str) -> str:
+    """A text as one line."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)[:LONGEST_LINE]
 
 
 def _plain(value: str) -> str:
