@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ipaddress import IPv6Address, ip_address
+from collections.abc import Iterable
+from ipaddress import IPv6Address, ip_address, ip_network
 
 from starlette.types import Scope
 
@@ -22,3 +23,15 @@ def network(scope: Scope) -> str:
     if address.ipv4_mapped:
         return str(address.ipv4_mapped)
     return str(IPv6Address(int(address) >> PREFIX << PREFIX))
+
+
+def lies_in(scope: Scope, networks: Iterable[str]) -> bool:
+    """True for a client whose address is one of these, or lies in one of these networks."""
+    client = scope.get("client")
+    try:
+        address = ip_address(client[0] if client else "")
+    except ValueError:
+        return False
+    if isinstance(address, IPv6Address) and address.ipv4_mapped:
+        address = address.ipv4_mapped
+    return any(address in ip_network(each) for each in networks)

@@ -30,7 +30,8 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.runtime import Runtime
 
 from explorer.components import bundle
-from explorer.server import startup_bundle
+from explorer.server import open_files, startup_bundle
+from explorer.server.base_path import base_path
 from explorer.server.client_address import network
 from explorer.state import places
 from explorer.state.event_log import log_refusal
@@ -208,7 +209,7 @@ METHODS = ("GET", "HEAD", "OPTIONS")
 # session, downloads and pictures, our font.
 GET_PATHS = re.compile(
     rf"/(_stcore/(health|host-config|stream)|media/[^/]+|app/static/.+|{bundle.ROUTE}/[^/]+/[^/]+|"
-    rf"favicon\.png|manifest\.json|healthz|readyz|join(/[A-Za-z0-9-]{{1,16}})?|class/(news|picture|"
+    rf"favicon\.png|manifest\.json|healthz|readyz|metrics|join(/[A-Za-z0-9-]{{1,16}})?|class/(news|picture|"
     rf"code\.svg))"
 )
 # What is sent to a class, and a text that is drawn ahead of its page: the only addresses that take
@@ -248,11 +249,11 @@ def refusal(scope: Scope) -> Response | None:
     if method == "POST" and POST_PATHS.fullmatch(path):
         return None
     if method in ("GET", "HEAD") and (now := address_now(scope)):
-        return RedirectResponse(now, 307)
+        return RedirectResponse(base_path() + now, 307)
     if not is_open(path):
         if method == "GET" and not path.startswith(("/_stcore", "/static", "/media", "/component")):
             links = ", ".join(
-                link("/" if name == places.FIRST else f"/{name}", place.title)
+                link(f"{base_path()}/{'' if name == places.FIRST else name}", place.title)
                 for name, place in places.PLACES.items()
             )
             return page(404, (WORDS("no_page"), WORDS("these", links=links)))
@@ -402,7 +403,8 @@ class SlotCounter:
         self._demote(next(slot for slot in self._seated if slot.network == network))
 
 
-slots = SlotCounter(settings().max_sessions)
+open_files.raise_limit()
+slots = SlotCounter(open_files.readers(settings().max_sessions))
 
 
 class SessionLimit:
@@ -598,20 +600,20 @@ class WebSocketFilter:
         await self.app(scope, wanted, unless_ended)
 
 
-# Headers on every answer: nothing comes from another host, nobody frames the page, and no other
-# host learns its address.
+# Headers on every answer: nothing comes from another host, no site but those that are named frames
+# the page, and no other host learns its address.
 
+FRAMES = ("'self'", *settings().frames)
 # Streamlit's page has one inline script and styles itself from script; everything must come from
 # this server.
 POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; "
     "style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; "
     "connect-src 'self' data: blob:; worker-src 'self' blob:; object-src 'none'; "
-    "base-uri 'self'; form-action 'self'; frame-ancestors 'self'"
+    f"base-uri 'self'; form-action 'self'; frame-ancestors {' '.join(FRAMES)}"
 )
 HEADERS = {
     "Content-Security-Policy": POLICY,
-    "X-Frame-Options": "SAMEORIGIN",  # frame-ancestors, for browsers that do not know it
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",  # the reader's text stands in the address
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -620,6 +622,10 @@ HEADERS = {
         "accelerometer=(), gyroscope=(), magnetometer=(), display-capture=(), browsing-topics=()"
     ),
 }
+
+
+if len(FRAMES) == 1:  # the same for browsers that do not know it, and know no other site
+    HEADERS["X-Frame-Options"] = "SAMEORIGIN"
 
 
 class SafeHeaders:

@@ -20,7 +20,7 @@ import numpy as np
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from explorer.state import garbage_collection, places
+from explorer.state import event_log, garbage_collection, places
 from explorer.state.models import DEFAULT_MODEL, adopt_model, handle, is_loaded
 from explorer.state.scheduling import (
     LARGE_BYTES,
@@ -431,7 +431,7 @@ def record(
     target = truncate(target) if isinstance(target, str) else target
     key = ("recording", model, loaded.card.fingerprint, text, edits, target)
     if edits or target is not None or key in _cache.entries or not _is_batched(model, text):
-        return get(key, lambda: run_in_turn(lambda: loaded.record(text, edits, target)))
+        return get(key, lambda: _read_text(loaded, text, edits, target))
     read = partial(_read_texts, loaded)
     return get(("in a batch", *key), lambda: _batches.result(key[1:3], text, read))
 
@@ -461,13 +461,20 @@ def prefetching() -> Iterator[None]:
         _prefetches.reset(token)
 
 
+def _read_text(loaded: Any, text: str, edits: tuple[Edit, ...] = (), target: Any = None) -> Any:
+    event_log.count("text")
+    return run_in_turn(lambda: loaded.record(text, edits, target))
+
+
 def _read_texts(loaded: Any, texts: list[str]) -> Sequence[Recording]:
     """Recordings of the first of several texts; of the very first alone where one of them cannot be
     read, or where all take too long."""
     if len(texts) > 1:
         with suppress(ValueError), for_others(), turn():
-            return loaded.record_batch(texts)
-    return (run_in_turn(lambda: loaded.record(texts[0])),)
+            made = loaded.record_batch(texts)
+            event_log.count("text", n=len(made))
+            return made
+    return (_read_text(loaded, texts[0]),)
 
 
 @contextmanager
@@ -544,9 +551,7 @@ def measure_run(run: Run, key: Hashable, measure: Callable[[Recording], Any]) ->
         text = truncate(run.text)
         try:
             adopted = run.adopted()
-            return measure(
-                adopted or run_in_turn(lambda: loaded.record(text, run.edits, run.target))
-            )
+            return measure(adopted or _read_text(loaded, text, run.edits, run.target))
         except ValueError as error:
             return str(error)
 

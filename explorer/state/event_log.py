@@ -1,11 +1,13 @@
 """The server's log: one line for a slow run, a refusal or an exception, with page, model, tokens
-and seconds, and never the text."""
+and seconds, and never the text; and counts of what happened since the start."""
 
 from __future__ import annotations
 
 import logging
+import threading
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -33,6 +35,8 @@ _make_record = logging.getLogRecordFactory()
 _repeated: dict[
     str, tuple[float, int]
 ] = {}  # until when it is one line, and how many were left out
+_counts: Counter[tuple[str, str]] = Counter()
+_counts_lock = threading.Lock()
 _inside_run: ContextVar[bool] = ContextVar("within", default=False)  # a run that is timed already
 
 
@@ -107,8 +111,21 @@ def fragment(draw: Callable[..., Any], run_every: float | None = None) -> Callab
     return st.fragment(timed, run_every=run_every)
 
 
+def count(event: str, label: str = "", n: int = 1) -> None:
+    """Count an event, or n of them; `label` tells those of one name apart."""
+    with _counts_lock:
+        _counts[event, label] += n
+
+
+def counts(event: str) -> dict[str, int]:
+    """How often an event happened since the start, by its labels."""
+    with _counts_lock:
+        return {label: n for (name, label), n in _counts.items() if name == event}
+
+
 def log_refusal(why: str, **facts: object) -> None:
-    """Log a refused request."""
+    """Log and count a refused request."""
+    count("refusal", why)
     log.info("refused %s", _facts(why=why, **facts))
 
 
