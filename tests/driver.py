@@ -93,7 +93,8 @@ def running(command: list[str], port: int, folder: Path = ROOT, **settings: str)
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    address = f"http://127.0.0.1:{port}"
+    base = settings.get("STREAMLIT_SERVER_BASE_URL_PATH", "")
+    address = f"http://127.0.0.1:{port}{base}"
     if not answers(address):
         process.kill()
         pytest.fail("the app did not answer within 30 s")
@@ -190,7 +191,8 @@ class Visitor:
         self.page.mouse.move(-1, -1)
         self.page.goto(f"{self.server}/_stcore/health")
         self.page.evaluate("sessionStorage.clear()")
-        store = {"origin": self.server, "storageTypes": "cookies,indexeddb,local_storage"}
+        origin = "/".join(self.server.split("/")[:3])
+        store = {"origin": origin, "storageTypes": "cookies,indexeddb,local_storage"}
         tools = self.context.new_cdp_session(self.page)
         tools.send("Storage.clearDataForOrigin", store)
         tools.send("Page.resetNavigationHistory")

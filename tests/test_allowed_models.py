@@ -3,19 +3,21 @@ server, and never what another visitor opened."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import tiny
 from app_harness import open_menu, told
+from conftest import needs_smollm2
 from streamlit.testing.v1 import AppTest
 from test_header import NOTES, ask, opened
 
 from explorer.state import models
 from explorer.state.settings import settings
 from explorer.text import model_descriptions
-from models import registry
+from models import registry, smollm2
 
 pytestmark = pytest.mark.slow
 
@@ -93,13 +95,21 @@ def test_the_menu_says_what_each_model_does_and_whose_it_is(
 
 
 def test_a_public_server_opens_nothing_else_and_tells_nothing_of_its_folders(
-    folder: str, under: Callable[..., None]
+    folder: str, under: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     under(PUBLIC="1")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "here.gguf").touch()
+    of_system = (".", "..", "~", "~root", "~nobody-is-called-so", "here.gguf", "gone.gguf")
     said = set()
-    for name in (folder, f"{folder}/nothing", "someone/large"):
+    for name in (folder, f"{folder}/nothing", "someone/large", *of_system):
         for way in ("ours:", "hub:"):
             app = opened("heads", model=f"{way}{name}")
+            if name in of_system:
+                assert f"{way}{name}" in told(app, *NOTES), "as it was written"
+                for home in (tmp_path, Path.home(), Path("~root").expanduser()):
+                    assert str(home) not in told(app, *NOTES)
+                continue
             assert not app.exception and app.session_state["model"] == models.DEFAULT_MODEL
             said.add(told(app, *NOTES).replace(name, "NAME").replace(way, "WAY"))
             with pytest.raises(ValueError, match="not offered"):
@@ -114,7 +124,38 @@ def test_a_public_server_opens_nothing_else_and_tells_nothing_of_its_folders(
 
 
 def test_what_the_operator_lists_is_offered(folder: str, under: Callable[..., None]) -> None:
-    under(PUBLIC="1", MODELS=f"ours:{folder}, hub:someone/large")
+    under(PUBLIC="1", MODELS=f"ours:{folder}/, hub:someone/large")
     assert {*registry.names(), f"ours:{folder}", "hub:someone/large"} <= set(models.server_models())
     app = opened("claims", model=f"ours:{folder}")
     assert not app.exception and app.session_state["model"] == f"ours:{folder}"
+
+
+@needs_smollm2
+def test_a_public_sentence_names_no_place_of_this_server_and_the_log_does(
+    under: Callable[..., None],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file" / "cache"))
+    assert smollm2.NAME not in registry.names() and str(tmp_path) in registry.absent()
+    cache = tmp_path / "cache"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    assert smollm2.NAME in registry.names()
+    cache.touch()  # nobody can make it any more
+    monkeypatch.setattr(logging.getLogger("headlight"), "propagate", True)
+    for public in ("", "1"):
+        under(PUBLIC=public)
+        loading = models.Loading.of(smollm2.NAME)
+        loading.wait(None)
+        assert (str(cache) in loading.problem) == (not public)
+    assert loading.problem == "This server cannot read smollm2 now; choose another model."
+    assert str(cache) in caplog.text
+    # An operator's folder is told by the name that they gave it.
+    broken = tiny.build("bert", tmp_path / "broken")
+    tiny.change(broken, intermediate_size=60)
+    under(MODELS=f"ours:{broken}")
+    loading = models.Loading.of(f"ours:{broken}")
+    loading.wait(None)
+    assert "(60, 32) by the configuration" in loading.problem

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import weakref
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from conftest import read_once
 
+from explorer import export
 from explorer.analysis import verdicts
+from explorer.panels import spec
 from explorer.panels.claims import measure_context
 from explorer.state import cache
-from explorer.state.cache import Cache, weight_of
+from explorer.state.cache import Cache, Run, weight_of
 from explorer.text import claims
 from models import buffer_pool
+from models.edits import ZeroHead
 from models.model import Model
-from models.recording import Recording
+from models.recording import Recording, digest, from_npz, to_npz
 
 
 class Heavy:
@@ -66,6 +70,55 @@ def test_room_is_made_before_a_recording_comes(monkeypatch: pytest.MonkeyPatch) 
     assert weighed > 20 * 2**20
     lent = buffer_pool.acquire(3 * 2**20)
     assert here.weight() + lent.nbytes <= here.limit < weighed + lent.nbytes
+
+
+def test_a_changed_recording_is_shown_as_it_is_and_changes_no_other_run() -> None:
+    model, text = read_once("encoder"), "Ram pushed Hari"
+    recording = model.record(text)
+
+    def changed(share: float) -> Recording:
+        """The recording with an even share in each row of its attention."""
+        (attention,) = recording.attention
+        even = np.ones_like(attention.pattern) / attention.pattern.shape[-1]
+        pattern = (1 - share) * attention.pattern + share * even
+        return replace(recording, attention=(replace(attention, pattern=pattern),))
+
+    even, mixed = changed(1.0), changed(0.5)
+    panels = [("attention.head", {"layer": "1", "head": "5"}), ("summaries.aggregated", {})]
+    for order in ((recording, even, mixed), (mixed, recording, even)):
+        pages = [export.page(each, model=model) for each in order]
+        assert len({*pages}) == 3 and pages[0] == export.page(order[0], model=model)
+    for name, choices in panels:
+        made = [
+            spec.from_words(name, cache.adopt(each, model), choices) for each in (even, recording)
+        ]
+        assert made[0].csv() != made[1].csv()
+        assert made[1].csv() == spec.from_words(name, Run("encoder", text), choices).csv()
+        assert made[0].token != made[1].token, "a browser keeps pictures by it"
+    # Other edits or another text are the model's own, from a run of the changed one too.
+    run = cache.adopt(even, model)
+    assert run.recording() is even and cache.run_of(even) == run != Run("encoder", text)
+    assert run.under((ZeroHead(0, 1),)).recording() == model.record(text, ZeroHead(0, 1))
+    assert replace(run, text="Hari pushed Ram").recording() == model.record("Hari pushed Ram")
+    assert Run("encoder", text).recording() == recording != even
+    measured = [
+        cache.measure_run(each, "mean", lambda of: of.attention[0].pattern.std())
+        for each in (run, Run("encoder", text))
+    ]
+    assert measured[0] < 1e-6 < measured[1]
+
+
+def test_a_digest_tells_recordings_apart_by_any_part() -> None:
+    recording = read_once("decoder").record("the cat sat")
+    (stream,) = recording.streams
+    assert digest(recording) == digest(from_npz(to_npz(recording)))
+    for other in (
+        replace(recording, text="the cat sat."),
+        replace(recording, dropped=1),
+        replace(recording, streams=(replace(stream, tokens=("x", *stream.tokens[1:])),)),
+        replace(recording, streams=(replace(stream, resid=stream.resid * 1.000001),)),
+    ):
+        assert digest(other) != digest(recording)
 
 
 @pytest.mark.slow

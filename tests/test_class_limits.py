@@ -51,6 +51,35 @@ async def test_a_school_has_a_class_for_each_teacher_in_them(classes: ClassServi
         await line.close()
 
 
+@in_a_loop
+async def test_a_teachers_line_alone_keeps_no_place_from_other_schools(
+    classes: ClassService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Strangers of several addresses hold every place, each with a line."""
+    monkeypatch.setattr(store, "MOST_CLASSES", 12)
+    monkeypatch.setattr(store, "OF_ONE", 6)
+    monkeypatch.setattr(service, "PULSE", 0.05)
+    honest = await classes.start("school")
+    student, _ = await classes.join(honest.code, "s")
+    lines = [(await listening(classes, honest.code, each))[0] for each in (honest.watch, student)]
+    made = []
+    for at in range(store.MOST_CLASSES - 1):
+        made.append(await classes.start(f"stranger {at % 3}"))
+        lines.append((await listening(classes, made[-1].code, made[-1].watch))[0])
+    while not all([(await classes.store.room(each.code))[0] for each in (honest, *made)]):
+        await asyncio.sleep(0.01)
+    with pytest.raises(TooMany, match="server"):
+        await classes.start("another school")
+    await asyncio.sleep(0.3)
+    monkeypatch.setattr(store, "UNATTENDED", 0.2)
+    late = await classes.start("another school")
+    alive = await living(classes, *made)
+    assert alive == [False] + [True] * (len(made) - 1), "the one that has waited longest"
+    assert await living(classes, honest, late) == [True, True]
+    for line in lines:
+        await line.close()
+
+
 @pytest.mark.slow
 @in_a_loop
 async def test_a_class_without_a_line_lapses(

@@ -14,11 +14,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import fields
 from pathlib import Path
+from urllib.parse import urlencode
 
 import driver
 import httpx2
 import pytest
 import yaml
+from conftest import needs_smollm2
 from driver import free_port
 from packaging.requirements import Requirement
 from streamlit.proto.BackMsg_pb2 import BackMsg
@@ -27,6 +29,7 @@ from websockets.sync.client import connect
 
 from explorer.server.routes import CACHE_SECONDS
 from explorer.state.settings import PREFIX, Settings, from_environment
+from models import smollm2
 
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
 ROOT = Path(__file__).resolve().parent.parent
@@ -161,7 +164,7 @@ def test_the_unit_runs_what_is_here_with_settings_that_are_known() -> None:
     assert given.keys() <= known
     ours = {name for name in environment if name.startswith(PREFIX)}
     assert ours <= {f"{PREFIX}{each.name.upper()}" for each in fields(Settings)}
-    assert environment.keys() - ours == {"PYTHONDONTWRITEBYTECODE"}
+    assert environment.keys() - ours == {"PYTHONDONTWRITEBYTECODE", "XDG_CACHE_HOME"}
     settings = from_environment(environment)
     assert settings.public and settings.max_sessions < Settings().max_sessions
     # Its shelf and its readers' threads have room in what the unit allows.
@@ -172,6 +175,93 @@ def test_the_unit_runs_what_is_here_with_settings_that_are_known() -> None:
     said = unit()
     assert said["OOMPolicy"] == ["continue"] and said["Restart"] == ["always"]
     assert said["StartLimitIntervalSec"] == ["0"]
+
+
+# With "$1", the folder in which what a deployment writes to lies under its own path "$2": all else
+# is read-only for what follows, but a /tmp that is empty and in memory.
+READ_ONLY = """set -e
+mount --make-rprivate /
+mount --bind "$1" /mnt
+mount --bind "$1$2" "/mnt$2"
+mount -o remount,bind,ro /mnt
+mount -o remount,bind,ro /
+mount -t tmpfs tmpfs /tmp
+shift 2
+exec "$@"
+"""
+UNSHARE = shutil.which("unshare") or ""
+
+
+def read_only(folder: Path, path: str) -> list[str]:
+    """What is put before a command, so that it may write below `path` alone: to `folder`."""
+    (folder / path.lstrip("/")).mkdir(parents=True, exist_ok=True)
+    return [UNSHARE, "--mount", "sh", "-c", READ_ONLY, "sh", str(folder), path]
+
+
+def reads_smollm2(address: str) -> bool:
+    """True where a stranger who asks for smollm2 gets its pictures of a text."""
+    text, model = "The cat sat.", smollm2.NAME
+    with connect(
+        f"{address.replace('http', 'ws')}/_stcore/stream",
+        subprotocols=["streamlit", "xsrf"],
+        max_size=None,
+    ) as line:
+        query = urlencode({"text": text, "model": model})
+        line.send(BackMsg(rerun_script={"query_string": query}).SerializeToString())
+        for _ in range(600):
+            ahead = {"model": model, "text": text, "choices": {}}
+            if httpx2.post(f"{address}/ahead", json=ahead, timeout=60).status_code == 200:
+                return True
+            with suppress(TimeoutError):
+                while True:
+                    line.recv(timeout=0.2)
+    return False
+
+
+@needs_smollm2
+@pytest.mark.skipif(
+    not UNSHARE or os.geteuid() != 0 or ROOT.is_relative_to("/tmp"),
+    reason="a view of the file system of one's own takes rights that are not here",
+)
+def test_smollm2_runs_where_each_deployment_can_write_and_nowhere_else(tmp_path: Path) -> None:
+    """The unit converts it at its first use, and the image of the containers holds it."""
+    port, folder = free_port(), tmp_path / "unit"
+    command, settings = united(port)
+    (cache,) = unit()["CacheDirectory"]
+    path = f"/var/cache/{cache}"
+    settings["XDG_CACHE_HOME"] = f"/mnt{settings['XDG_CACHE_HOME']}"
+    settings["HOME"] = str(ROOT)  # of the user `headlight`, as README.md makes it
+    serving = driver.running([*read_only(folder, path), *command], port, **settings)
+    assert reads_smollm2(next(serving))
+    next(serving, None)
+    (made,) = (folder / path[1:] / "gguf").iterdir()
+
+    port, containers = free_port(), tmp_path / "containers"
+    command, settings = composed(port)
+    (volume,) = services()["headlight-8601"]["volumes"]
+    source, path = volume.split(":")
+    declared = yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))["volumes"]
+    assert source in declared, "by a name, so that it begins with what the image holds"
+    home = path.removesuffix("/.cache/headlight")
+    assert f"WORKDIR {home}\n" in (ROOT / "Dockerfile").read_text("utf-8")
+    before = read_only(containers, path)
+    shutil.move(made.parent, containers / path[1:] / "gguf")
+    settings |= {"HOME": f"/mnt{home}", "XDG_CACHE_HOME": ""}
+    serving = driver.running([*before, *command], port, **settings)
+    assert reads_smollm2(next(serving))
+    next(serving, None)
+
+    # Where it can be neither read nor made it is on no list, and no sentence names a folder.
+    port = free_port()
+    command, settings = united(port)
+    settings |= {"HOME": str(ROOT), "XDG_CACHE_HOME": "/var/cache"}
+    wrapped = [*read_only(tmp_path / "nothing", "/nothing"), sys.executable, "-c"]
+    asked = "from models import registry; print(registry.names(), registry.absent())"
+    said = subprocess.run(
+        [*wrapped, asked], cwd=ROOT, env=os.environ | settings, capture_output=True, text=True
+    )
+    assert said.returncode == 0 and f"'{smollm2.NAME}'" not in said.stdout, said.stderr
+    assert "to 540 MB in /var/cache/headlight/gguf" in said.stdout
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not here")

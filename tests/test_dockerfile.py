@@ -26,6 +26,7 @@ from driver import free_port
 from packaging.requirements import Requirement
 
 from explorer import cli
+from models import smollm2
 
 ROOT = Path(__file__).resolve().parent.parent
 pytestmark = pytest.mark.slow
@@ -172,6 +173,23 @@ def environment(source: Path, fresh: Path, others: Path) -> Path:
     return fresh / "bin" / "python"
 
 
+def prepare(python: Path, home: Path) -> None:
+    """Run what the Dockerfile runs of the project itself, with a home whose conversion of smollm2
+    is the one that this machine has: to make it anew takes a minute."""
+    calls = [shlex.split(each) for name, each in lines() if name == "RUN"]
+    ((_, *given),) = [call for call in calls if call[0] == "headlight"]
+    assert cli.parser().parse_args(given).model == smollm2.NAME
+    if smollm2.file() is not None:
+        made = smollm2.folder()
+        there = home / ".cache" / "headlight" / "gguf"
+        there.mkdir(parents=True)
+        (there / made.name).symlink_to(made)
+        run = [str(python), "-m", "headlight.explorer.cli", *given]
+        environ = {**os.environ, "PYTHONPATH": "", "HOME": str(home), "XDG_CACHE_HOME": ""}
+        subprocess.run(run, cwd=home, check=True, env=environ)
+        assert list(there.iterdir()) == [there / made.name], "where the app looks for it"
+
+
 def test_what_it_copies_and_installs_is_all_that_the_app_needs(tmp_path: Path) -> None:
     image, home = tmp_path / "image", tmp_path / "home"
     others = tmp_path / "others" / "site-packages"  # elsewhere Streamlit thinks it is developed
@@ -197,6 +215,7 @@ def test_what_it_copies_and_installs_is_all_that_the_app_needs(tmp_path: Path) -
     own = [each for each in clone.names() if each.startswith(folders) and each[-3:] != ".md"]
     assert own and all((site / "headlight" / each).is_file() for each in own)
     shutil.rmtree(image)
+    prepare(python, home)
     program, *given = [*json.loads(only("ENTRYPOINT")), *json.loads(only("CMD"))]
     assert program == "headlight"
     assert cli.parser().parse_args(given).port == int(only("EXPOSE"))

@@ -155,7 +155,8 @@ def test_what_is_no_message_ends_its_line_and_no_other(small_server: str, said: 
 def test_headers_keep_the_page_and_its_address_to_itself(ask: httpx2.Client) -> None:
     for path in ("/learn", "/nothing", "/healthz", "/_stcore/health", "/manifest.json"):
         said = ask.head(path).headers
-        assert "frame-ancestors 'self'" in said["content-security-policy"], path
+        assert said["content-security-policy"].endswith("frame-ancestors 'self'"), path
+        assert said["x-frame-options"] == "SAMEORIGIN", path
         assert said["x-content-type-options"] == "nosniff", path
         assert said["referrer-policy"] == "no-referrer", path
         assert "camera=()" in said["permissions-policy"], path

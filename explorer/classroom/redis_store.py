@@ -62,42 +62,57 @@ local function present(lines)
 end
 """
 # KEYS: the class, CLASSES, ENDED. ARGV: its address, OF_ONE, EMPTY_OF_ONE, MOST_CLASSES, its end,
-# LAPSE and STALE in ms, 1 for an occupied class, then its fields.
+# LAPSE, STALE and UNATTENDED in ms, 1 for an occupied class, then its fields.
 MAKE = """
 local address, of_one, empty_of_one, most = ARGV[1] .. ' ', ARGV[2], ARGV[3], ARGV[4]
 local left, lapse, stale = tonumber(ARGV[5]) - now, tonumber(ARGV[6]), tonumber(ARGV[7])
+local unattended = tonumber(ARGV[8])
 if redis.call('EXISTS', KEYS[1]) == 1 or redis.call('ZSCORE', KEYS[3], KEYS[1]) then return 0 end
 local all = redis.call('ZRANGE', KEYS[2], 0, -1, 'WITHSCORES')
-local number, mine, empty, my_empty = 0, 0, {}, {}
+-- Of all classes and of this address's: their number, those without a line, and those that are
+-- empty, each with the time since when.
+local number, mine, my_left, empty, my_empty = 0, 0, {}, {}, {}
 for i = 1, #all, 2 do
   local member, is_mine = all[i], all[i]:sub(1, #address) == address
-  if redis.call('EXISTS', member:match(' (.*)$')) == 0 then
+  local attended = redis.call('HGET', member:match(' (.*)$'), 'attended')
+  if not attended then
     redis.call('ZREM', KEYS[2], member)
   else
     number = number + 1
     if is_mine then mine = mine + 1 end
-    if tonumber(all[i + 1]) <= exact + lapse - stale then
-      empty[#empty + 1] = member
-      if is_mine then my_empty[#my_empty + 1] = member end
+    local lapses, since = tonumber(all[i + 1]), attended + unattended
+    local is_left = lapses <= exact + lapse - stale
+    if is_left then since = lapses - lapse end
+    local one = {since, member}
+    if is_left and is_mine then my_left[#my_left + 1] = one end
+    if is_left or since <= exact then
+      empty[#empty + 1] = one
+      if is_mine then my_empty[#my_empty + 1] = one end
     end
   end
 end
-local goes = nil
-if mine >= tonumber(of_one) or #my_empty >= tonumber(empty_of_one) then
-  goes = my_empty[1]
-  if not goes then return -2 end
+local among, full = nil, 0
+if #my_left >= tonumber(empty_of_one) then
+  among, full = my_left, -2
+elseif mine >= tonumber(of_one) then
+  among, full = my_empty, -2
 elseif number >= tonumber(most) then
-  goes = empty[1]
-  if not goes then return -1 end
+  among, full = empty, -1
+end
+local goes = nil
+if among then
+  table.sort(among, function(a, b) return a[1] < b[1] end)
+  if not among[1] then return full end
+  goes = among[1][2]
 end
 if goes then
   local key = goes:match(' (.*)$')
   redis.call('ZREM', KEYS[2], goes)
   redis.call('DEL', key, key .. ':stamps', key .. ':lines', key .. ':answers', key .. ':picture')
 end
-redis.call('HSET', KEYS[1], 'address', ARGV[1])
-for i = 9, #ARGV, 2 do redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
-if ARGV[8] ~= '1' then lapse = lapse - stale end
+redis.call('HSET', KEYS[1], 'address', ARGV[1], 'attended', exact)
+for i = 10, #ARGV, 2 do redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
+if ARGV[9] ~= '1' then lapse = lapse - stale end
 redis.call('PEXPIRE', KEYS[1], math.max(1, math.min(left, lapse)))
 redis.call('ZADD', KEYS[2], exact + lapse, address .. KEYS[1])
 return 1
@@ -137,6 +152,9 @@ LINES = """
 local ends, lapse = redis.call('HGET', KEYS[1], 'ends'), tonumber(ARGV[5])
 if not ends or not newer(KEYS[2], 'lines ' .. ARGV[1], ARGV[2]) then return 0 end
 redis.call('HSET', KEYS[3], ARGV[1], now + tonumber(ARGV[4]) .. ' ' .. ARGV[3])
+if ARGV[3] ~= '' and ARGV[3] ~= redis.call('HGET', KEYS[1], 'watch') then
+  redis.call('HSET', KEYS[1], 'attended', exact)
+end
 if ARGV[3] ~= '' then
   redis.call('PEXPIRE', KEYS[1], math.max(1, math.min(lapse, tonumber(ends) * 1000 - now)))
   local member = redis.call('HGET', KEYS[1], 'address') .. ' ' .. KEYS[1]
@@ -194,7 +212,7 @@ class RedisStore:
         self, code: str, fields: dict[str, str], address: str, ends: float, occupied: bool
     ) -> bool:
         limits = [store.OF_ONE, store.EMPTY_OF_ONE, store.MOST_CLASSES]
-        times = [_ms(ends), _ms(store.LAPSE), _ms(store.STALE)]
+        times = [_ms(each) for each in (ends, store.LAPSE, store.STALE, store.UNATTENDED)]
         values = [address, *limits, *times, int(occupied), *_flat(fields)]
         outcome = await self._run(MAKE, [_key(code), CLASSES, ENDED], values)
         if outcome < 0:

@@ -18,6 +18,9 @@ REFUSALS = sentences("classroom", "refusals")
 # in it: several teachers of a school behind one address have `OF_ONE` occupied ones, more than the
 # places for readers would serve.
 LAPSE = 900
+# Seconds without a student after which a class with a teacher's line makes room for a new one where
+# there are too many: a line alone costs a stranger nothing.
+UNATTENDED = 900
 MOST_CLASSES = 100  # at a time, on all processes together
 OF_ONE, EMPTY_OF_ONE = 20, 5  # classes of one address, and those of them that are not occupied
 MOST_ANSWERS = 2000  # to one question; beyond that those without an open line go
@@ -54,7 +57,7 @@ class Store(Protocol):
         self, code: str, fields: dict[str, str], address: str, ends: float, occupied: bool
     ) -> bool:
         """Keep a new class; False where the code is taken or its class was ended. Where there are
-        too many, the one longest without an open line goes; raises TooMany where none is."""
+        too many, the one that has been empty longest goes; raises TooMany where none is."""
 
     async def read(self, code: str) -> dict[str, str] | None:
         """The fields of a class, None where there is none."""
@@ -99,12 +102,14 @@ class Store(Protocol):
 @dataclass
 class ClassRecord:
     """A class: its fields, its starter's address, when it lapses without an open line and when it
-    ends; the lines of each process, the answers, and what its teacher's window shows."""
+    ends; when a student's line was open last, or it was made; the lines of each process, the
+    answers, and what its teacher's window shows."""
 
     fields: dict[str, str]
     address: str
     lapses: float
     ends: float
+    attended: float
     stamps: dict[str, int] = field(default_factory=dict)
     lines: dict[str, tuple[float, set[str]]] = field(default_factory=dict)
     answers: dict[str, str] = field(default_factory=dict)
@@ -141,18 +146,18 @@ class MemoryStore:
             return False
         now = self.clock()
         same_address = [code for code, record in self._classes.items() if record.address == address]
-        empty = self._empty(same_address)
-        if len(same_address) >= OF_ONE or len(empty) >= EMPTY_OF_ONE:
-            if not empty:
-                raise TooMany(FULL_OF_ONE)
-            del self._classes[empty[0]]
+        left = [code for code in same_address if self._is_left(self._classes[code])]
+        full = ""
+        if len(same_address) >= OF_ONE or len(left) >= EMPTY_OF_ONE:
+            full, among = FULL_OF_ONE, left if len(left) >= EMPTY_OF_ONE else same_address
         elif len(self._classes) >= MOST_CLASSES:
-            empty = self._empty(list(self._classes))
-            if not empty:
-                raise TooMany(FULL)
+            full, among = FULL, list(self._classes)
+        if full:
+            if not (empty := self._empty(among)):
+                raise TooMany(full)
             del self._classes[empty[0]]
         lapses = now + LAPSE - (0 if occupied else STALE)
-        self._classes[code] = ClassRecord(dict(fields), address, lapses, ends)
+        self._classes[code] = ClassRecord(dict(fields), address, lapses, ends, now)
         self.sweep()
         return True
 
@@ -198,6 +203,8 @@ class MemoryStore:
         record.lines[place] = now + STALE, set(words)
         if words:
             record.lapses = now + LAPSE
+        if {*words} - {record.fields["watch"]}:
+            record.attended = now
 
     async def room(self, code: str) -> tuple[set[str], dict[str, str]]:
         record, now = self._at(code), self.clock()
@@ -236,11 +243,20 @@ class MemoryStore:
             wait = max(0.0, next_end - self.clock()) + 0.01
             self._timer = asyncio.get_running_loop().call_later(wait, self.sweep)
 
+    def _is_left(self, record: ClassRecord) -> bool:
+        """True for a class without an open line."""
+        return record.lapses <= self.clock() + LAPSE - STALE
+
     def _empty(self, codes: list[str]) -> list[str]:
-        """Those of the classes without an open line, the one that was longest so first."""
-        occupied = self.clock() + LAPSE - STALE
-        empty = [code for code in codes if self._classes[code].lapses <= occupied]
-        return sorted(empty, key=lambda code: self._classes[code].lapses)
+        """Those of the classes without an open line, or without a student for long; the one that
+        was longest so first."""
+        since = {
+            code: record.lapses - LAPSE if self._is_left(record) else record.attended + UNATTENDED
+            for code in codes
+            if self._is_left(record := self._classes[code])
+            or record.attended + UNATTENDED <= self.clock()
+        }
+        return sorted(since, key=lambda code: since[code])
 
     def _at(self, code: str) -> ClassRecord | None:
         record = self._classes.get(code)

@@ -23,17 +23,20 @@ import streamlit
 from google.protobuf.message import DecodeError
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import Request
+from starlette.requests import Request, cookie_parser
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.runtime import Runtime
+from streamlit.web.server.starlette.starlette_app_utils import decode_xsrf_token_string
 
 from explorer.components import bundle
-from explorer.server import startup_bundle
-from explorer.server.client_address import network
+from explorer.server import open_files, startup_bundle
+from explorer.server.base_path import base_path
+from explorer.server.client_address import networks
 from explorer.state import places
 from explorer.state.event_log import log_refusal
+from explorer.state.models import COOKIE
 from explorer.state.settings import settings
 from explorer.text.templates import sentences
 
@@ -208,7 +211,7 @@ METHODS = ("GET", "HEAD", "OPTIONS")
 # session, downloads and pictures, our font.
 GET_PATHS = re.compile(
     rf"/(_stcore/(health|host-config|stream)|media/[^/]+|app/static/.+|{bundle.ROUTE}/[^/]+/[^/]+|"
-    rf"favicon\.png|manifest\.json|healthz|readyz|join(/[A-Za-z0-9-]{{1,16}})?|class/(news|picture|"
+    rf"favicon\.png|manifest\.json|healthz|readyz|metrics|join(/[A-Za-z0-9-]{{1,16}})?|class/(news|picture|"
     rf"code\.svg))"
 )
 # What is sent to a class, and a text that is drawn ahead of its page: the only addresses that take
@@ -248,11 +251,11 @@ def refusal(scope: Scope) -> Response | None:
     if method == "POST" and POST_PATHS.fullmatch(path):
         return None
     if method in ("GET", "HEAD") and (now := address_now(scope)):
-        return RedirectResponse(now, 307)
+        return RedirectResponse(base_path() + now, 307)
     if not is_open(path):
         if method == "GET" and not path.startswith(("/_stcore", "/static", "/media", "/component")):
             links = ", ".join(
-                link("/" if name == places.FIRST else f"/{name}", place.title)
+                link(f"{base_path()}/{'' if name == places.FIRST else name}", place.title)
                 for name, place in places.PLACES.items()
             )
             return page(404, (WORDS("no_page"), WORDS("these", links=links)))
@@ -284,18 +287,25 @@ RESERVATION_SECONDS = 10.0
 FIRST_REQUEST = 10.0  # seconds within which a new connection asks for a page
 SILENCE = 3600.0  # seconds without a message after which a connection has no place any more
 SHARE = 0.05  # of all places: a network with no more connections makes room for no other network
+BROWSER_SHARE = 4  # the same of one browser, for others of its network
+IDLE = 60.0  # seconds of silence after which a reader who only opened a page makes room for others
+Group = tuple[str, ...]  # the networks of a reader, the largest first, and their browser
 UNASKED, CROWDED_OUT = 1008, 1013  # why a connection is closed: policy violation, try again later
 
 
 @dataclass(eq=False)
 class Connection:
-    """One reader's websocket: its network, its last message, and whether it has asked for a
-    page."""
+    """One reader's websocket: its group, its last message, whether it has asked for a page, and
+    whether its reader then did something on it."""
 
-    network: str
+    group: Group
     latest: float
     requested: bool = False
+    acted: bool = False
     close: Callable[[], None] = lambda: None
+
+
+Slot = Connection | tuple[float, Group]  # a reader's, or one that is kept until then
 
 
 class SlotCounter:
@@ -304,8 +314,11 @@ class SlotCounter:
     A connection without a message for `silence` seconds, or without a first request for `first`,
     stays open but loses its slot until its next message. When all slots are in use and one network
     has more of them than another that requests one, its longest silent connection gives up its
-    slot. So one client alone cannot lock all others out, and a school behind one address may fill
-    the server while no one else is there. At most twice `limit` connections are open."""
+    slot. Networks are compared from the largest to the smallest, and then browsers within one: so
+    no client can lock others out, by however many addresses of its own or from within a school, and
+    a school behind one address may fill the server while no one else is there. Where no network has
+    too many, who opened a page and did nothing on it makes room, the longest silent first. At most
+    twice `limit` connections are open."""
 
     def __init__(
         self,
@@ -315,7 +328,7 @@ class SlotCounter:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.limit, self.first, self.silence, self.clock = limit, first, silence, clock
-        self._reserved: deque[tuple[float, str]] = deque()  # until when, and for which network
+        self._reserved: deque[tuple[float, Group]] = deque()  # until when, and for whom
         # Connections with a place and those without, the longest silent first.
         self._seated: OrderedDict[Connection, None] = OrderedDict()
         self._idle: OrderedDict[Connection, None] = OrderedDict()
@@ -326,32 +339,34 @@ class SlotCounter:
         self._settle()
         return len(self._seated)
 
-    def admits(self, network: str, reserved: bool = True) -> bool:
-        """True where there is a place for one more reader of this network. `reserved`: places of
+    def admits(self, group: Group, reserved: bool = True) -> bool:
+        """True where there is a place for one more reader of this group. `reserved`: places of
         pages that are on their way count as taken."""
         self._settle()
         occupied = len(self._seated) + (len(self._reserved) if reserved else 0)
-        return occupied < self.limit or self._largest(network) is not None
+        return occupied < self.limit or self._who_makes_room(group) is not None
 
-    def reserve(self, network: str) -> None:
+    def reserve(self, group: Group) -> None:
         """Keep a place for a reader whose page is on its way."""
-        self._make_room(network)
-        self._reserved.append((self.clock() + RESERVATION_SECONDS, network))
+        self._make_room(group)
+        self._reserved.append((self.clock() + RESERVATION_SECONDS, group))
 
-    def take(self, network: str) -> Connection:
-        """A reader is here; the place reserved longest for their network was for them."""
-        reservation = next((each for each in self._reserved if each[1] == network), None)
+    def take(self, group: Group) -> Connection:
+        """A reader is here; the place reserved longest for their network was for them. A browser
+        that is here for the first time asks for its page before it has a name."""
+        reservation = next((each for each in self._reserved if each[1][:-1] == group[:-1]), None)
         if reservation:
             self._reserved.remove(reservation)
-        self._make_room(network)
-        connection = Connection(network, self.clock())
+        self._make_room(group)
+        connection = Connection(group, self.clock())
         self._seated[connection] = None
         if len(self._seated) + len(self._idle) > 2 * self.limit and self._idle:
             self._idle.popitem(last=False)[0].close()
         return connection
 
-    def activate(self, connection: Connection) -> None:
+    def activate(self, connection: Connection, acted: bool = False) -> None:
         """Give a connection a slot: its reader requests a page, or is active on one."""
+        connection.acted |= acted and connection.requested
         connection.latest, connection.requested = self.clock(), True
         self._idle.pop(connection, None)
         self._seated[connection] = None
@@ -380,29 +395,58 @@ class SlotCounter:
         del self._seated[connection]
         self._idle[connection] = None
 
-    def _largest(self, newcomer: str) -> str | None:
-        """The network with the most places, where it has more than its share and more than the
-        newcomer's will have; None where no network has."""
-        slot_counts = Counter(each.network for each in self._seated)
-        slot_counts.update(each[1] for each in self._reserved)
-        network, most = max(slot_counts.items(), key=lambda each: each[1], default=("", 0))
-        share = max(1, int(SHARE * self.limit))
-        return network if most > share and most > slot_counts[newcomer] + 1 else None
+    def _who_makes_room(self, newcomer: Group) -> Slot | None:
+        """The connection or the reservation that makes room for a newcomer; None where there is
+        none."""
+        slots: list[Slot] = [*self._reserved, *self._seated]
+        for depth in range(len(newcomer)):
+            beside = [each for each in slots if _group(each)[:depth] == newcomer[:depth]]
+            counts = Counter(_group(each)[depth] for each in beside)
+            largest, most = max(counts.items(), key=lambda each: each[1], default=("", 0))
+            last = depth == len(newcomer) - 1
+            share = BROWSER_SHARE if last else max(1, int(SHARE * self.limit))
+            if most > share and most > counts[newcomer[depth]] + 1:
+                return _first_of_largest(
+                    [each for each in beside if _group(each)[depth] == largest], depth + 1
+                )
+        now = self.clock()
+        idle = (each for each in self._seated if not each.acted and now - each.latest >= IDLE)
+        return next(idle, None)
 
-    def _make_room(self, newcomer: str) -> None:
+    def _make_room(self, newcomer: Group) -> None:
         self._settle()
         if len(self._seated) + len(self._reserved) < self.limit:
             return
-        if (network := self._largest(newcomer)) is None:
-            return
-        for slot in self._reserved:
-            if slot[1] == network:
-                self._reserved.remove(slot)
-                return
-        self._demote(next(slot for slot in self._seated if slot.network == network))
+        slot = self._who_makes_room(newcomer)
+        if isinstance(slot, Connection):
+            self._demote(slot)
+        elif slot is not None:
+            self._reserved.remove(slot)
 
 
-slots = SlotCounter(settings().max_sessions)
+def _group(slot: Slot) -> Group:
+    return slot.group if isinstance(slot, Connection) else slot[1]
+
+
+def _first_of_largest(slots: list[Slot], depth: int) -> Slot:
+    """The first of the slots of the largest network in the largest network among these, and so on
+    down to its browser."""
+    for at in range(depth, len(_group(slots[0]))):
+        ((largest, _),) = Counter(_group(each)[at] for each in slots).most_common(1)
+        slots = [each for each in slots if _group(each)[at] == largest]
+    return slots[0]
+
+
+def reader_group(scope: Scope) -> Group:
+    """The networks that a reader comes from, and the browser, by the word that Streamlit gave
+    it."""
+    word = cookie_parser(Headers(scope=scope).get("cookie", "")).get(COOKIE, "")
+    token, _ = decode_xsrf_token_string(word)
+    return (*networks(scope), token.hex()[:64] if token else "")
+
+
+open_files.raise_limit()
+slots = SlotCounter(open_files.readers(settings().max_sessions))
 
 
 class SessionLimit:
@@ -420,18 +464,19 @@ class SessionLimit:
             await self.app(scope, receive, send)
 
     async def _page(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if not self.places.admits(network(scope)):
+        group = reader_group(scope)
+        if not self.places.admits(group):
             log_refusal("full", page=scope["path"].strip("/") or "attention")
             await full_page(self.places.limit)(scope, receive, send)
             return
-        self.places.reserve(network(scope))
+        self.places.reserve(group)
         await self.app(scope, receive, send)
 
     async def _reader(self, scope: Scope, receive: Receive, send: Send) -> None:
         # The reader's own page may be what is reserved; whoever was here a moment ago comes back to
         # their own session.
         session = named_session(scope)
-        if not self.places.admits(network(scope), reserved=False) and not is_known(session):
+        if not self.places.admits(reader_group(scope), reserved=False) and not is_known(session):
             log_refusal("full", page="stream")
             await receive()
             await send({"type": "websocket.close", "code": CROWDED_OUT})
@@ -454,7 +499,7 @@ class Reader:
 
         async def counted(message: Message) -> None:
             if message["type"] == "websocket.accept":
-                self.connection = self.places.take(network(scope))
+                self.connection = self.places.take(reader_group(scope))
                 self.connection.close = self.ended.set
             if not self.closed:
                 await send(message)
@@ -492,10 +537,10 @@ class Reader:
 
     def _count(self, connection: Connection, message: Message) -> Message:
         """Return the message, and activate the connection where it is a reader's."""
-        if message["type"] == "websocket.receive" and (
-            connection.requested or requests_page(message)
-        ):
-            self.places.activate(connection)
+        if message["type"] == "websocket.receive":
+            asks = requests_page(message)
+            if asks or connection.requested:
+                self.places.activate(connection, asks)
         return message
 
 
@@ -598,20 +643,20 @@ class WebSocketFilter:
         await self.app(scope, wanted, unless_ended)
 
 
-# Headers on every answer: nothing comes from another host, nobody frames the page, and no other
-# host learns its address.
+# Headers on every answer: nothing comes from another host, no site but those that are named frames
+# the page, and no other host learns its address.
 
+FRAMES = ("'self'", *settings().frames)
 # Streamlit's page has one inline script and styles itself from script; everything must come from
 # this server.
 POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; "
     "style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; "
     "connect-src 'self' data: blob:; worker-src 'self' blob:; object-src 'none'; "
-    "base-uri 'self'; form-action 'self'; frame-ancestors 'self'"
+    f"base-uri 'self'; form-action 'self'; frame-ancestors {' '.join(FRAMES)}"
 )
 HEADERS = {
     "Content-Security-Policy": POLICY,
-    "X-Frame-Options": "SAMEORIGIN",  # frame-ancestors, for browsers that do not know it
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",  # the reader's text stands in the address
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -620,6 +665,10 @@ HEADERS = {
         "accelerometer=(), gyroscope=(), magnetometer=(), display-capture=(), browsing-topics=()"
     ),
 }
+
+
+if len(FRAMES) == 1:  # the same for browsers that do not know it, and know no other site
+    HEADERS["X-Frame-Options"] = "SAMEORIGIN"
 
 
 class SafeHeaders:

@@ -4,20 +4,24 @@ Streamlit."""
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from explorer.classroom import routes
 from explorer.components import bundle
-from explorer.server import prefetch
+from explorer.server import open_files, prefetch
+from explorer.server.base_path import WithBasePath, WithoutBasePath
+from explorer.server.client_address import lies_in
 from explorer.server.middleware import (
     CompressedStatic,
     NoErrorDialogs,
@@ -29,6 +33,9 @@ from explorer.server.middleware import (
     component,
     slots,
 )
+from explorer.state import event_log
+from explorer.state.settings import settings
+from explorer.text.templates import sentences
 
 if TYPE_CHECKING:
     from models.model import Model
@@ -41,6 +48,8 @@ if TYPE_CHECKING:
 
 # How long an answer is given again, so that asking often costs nothing.
 CACHE_SECONDS = 2.0
+TEXT = "text/plain; version=0.0.4"  # of Prometheus
+WORDS = sentences("server", "pages")
 
 _lock = threading.Lock()
 _last: tuple[float, dict[str, object]] = (0.0, {})
@@ -95,6 +104,50 @@ def _measure_health() -> dict[str, object]:
     return health
 
 
+async def metrics(request: Request) -> Response:
+    """Figures in Prometheus's text format, for the addresses of `HEADLIGHT_METRICS`; to all others
+    there is nothing here."""
+    if not lies_in(request.scope, settings().metrics):
+        return PlainTextResponse(WORDS("nothing"), 404)
+    return PlainTextResponse(figures(), headers={"Cache-Control": "no-store"}, media_type=TEXT)
+
+
+def figures() -> str:
+    """The server's figures, a line each: what is now, and what was counted since its start."""
+    from explorer.state import cache, models
+    from explorer.state.scheduling import compute_queue, script_queue
+
+    now = {
+        "readers": slots.used,
+        "readers_max": slots.limit,
+        "queue_runs": script_queue.waiting(),
+        "queue_computations": compute_queue.waiting(),
+        "models": len(models._handles),
+        "cache_bytes": cache._cache.weight(),
+        "cache_bytes_max": cache._cache.limit,
+    }
+    lines = [f"headlight_{name} {value}" for name, value in now.items()]
+    lines += [f"headlight_texts_total {event_log.counts('text').get('', 0)}"]
+    refusals = event_log.counts("refusal")
+    lines += [f'headlight_refusals_total{{why="{why}"}} {n}' for why, n in refusals.items()]
+    lines += [f"process_resident_memory_bytes {rss()}"]
+    if (files := Path("/proc/self/fd")).exists():
+        lines += [f"process_open_fds {len(list(files.iterdir()))}"]
+        lines += [f"process_max_fds {open_files.limit()}"]
+    return "\n".join([*_types(lines), ""])
+
+
+def _types(lines: list[str]) -> Iterator[str]:
+    """The lines, each name's first one after the line that says what kind of figure it is."""
+    told = ""
+    for line in lines:
+        name = re.split(r"[{ ]", line)[0]
+        if name != told:
+            yield f"# TYPE {name} {'counter' if name.endswith('_total') else 'gauge'}"
+        told = name
+        yield line
+
+
 def _first_model() -> Model | None:
     """The first model, None as long as it is not in memory."""
     from explorer.state import models
@@ -108,10 +161,20 @@ def rss() -> int:
     return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if statm.exists() else 0
 
 
+ROUTES = [
+    Route(f"/{bundle.ROUTE}/{{name:path}}", component),
+    Route("/healthz", healthz),
+    Route("/readyz", readyz),
+    Route("/metrics", metrics),
+    *prefetch.ROUTES,
+    *routes.ROUTES,
+    *routes.JOIN_ROUTES,
+]
 # Headers on whatever is answered; then what is closed; then whether there is room; then what may be
 # said; then Streamlit's settings, words and files.
 STACK = (
     SafeHeaders,
+    WithoutBasePath,
     RouteFilter,
     SessionLimit,
     WebSocketFilter,
@@ -119,12 +182,4 @@ STACK = (
     Placeholder,
     CompressedStatic,
 )
-MIDDLEWARE = [Middleware(each) for each in STACK]
-ROUTES = [
-    Route(f"/{bundle.ROUTE}/{{name:path}}", component),
-    Route("/healthz", healthz),
-    Route("/readyz", readyz),
-    *prefetch.ROUTES,
-    *routes.ROUTES,
-    *routes.JOIN_ROUTES,
-]
+MIDDLEWARE = [*(Middleware(each) for each in STACK), Middleware(WithBasePath, routes=ROUTES)]

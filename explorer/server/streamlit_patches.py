@@ -1,4 +1,5 @@
-"""Changes to Streamlit's private parts: its end, its theme, callbacks, and batches of messages."""
+"""Changes to Streamlit's private parts: its end, its theme, callbacks, event loops, and batches of
+messages."""
 
 from __future__ import annotations
 
@@ -70,6 +71,38 @@ def cache_theme() -> None:
             msg.MergeFrom(cached[section])
 
     app_session._populate_theme_msg = fill
+
+
+def close_loops() -> None:
+    """Let a session have an event loop while a run of its script lasts. Streamlit gives each one
+    that takes three files, from its beginning until minutes after its end; this app's runs keep
+    nothing in it. Where Streamlit has another way, it keeps it."""
+    names = "_create_scriptrunner", "_handle_scriptrunner_event_on_event_loop"
+    if not all(hasattr(AppSession, name) for name in names) or not hasattr(
+        app_session, "_close_script_event_loop"
+    ):
+        return
+    begin, create, handle = (getattr(AppSession, name) for name in ("__init__", *names))
+
+    def close(session: Any) -> None:
+        app_session._close_script_event_loop(session._script_event_loop)
+
+    def initialized(session: Any, *arguments: Any, **keywords: Any) -> None:
+        begin(session, *arguments, **keywords)
+        close(session)
+
+    def create_runner(session: Any, *arguments: Any, **keywords: Any) -> None:
+        if session._script_event_loop.is_closed():
+            session._script_event_loop = asyncio.new_event_loop()
+        create(session, *arguments, **keywords)
+
+    def on_event(session: Any, sender: Any, event: Any, *arguments: Any, **keywords: Any) -> None:
+        handle(session, sender, event, *arguments, **keywords)
+        if event == ScriptRunnerEvent.SHUTDOWN and session._scriptrunner is None:
+            close(session)
+
+    for name, patched in zip(("__init__", *names), (initialized, create_runner, on_event)):
+        setattr(AppSession, name, patched)
 
 
 def finish_callbacks() -> None:

@@ -1,5 +1,5 @@
 """The shelf: whatever has been computed, by its cause (model, weights' fingerprint, text, edits),
-bounded by bytes."""
+and where a caller handed the recording in, by what it holds; bounded by bytes."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from types import ModuleType
 from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 import numpy as np
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from explorer.state import garbage_collection, places
+from explorer.state import event_log, garbage_collection, places
 from explorer.state.models import DEFAULT_MODEL, adopt_model, handle, is_loaded
 from explorer.state.scheduling import (
     LARGE_BYTES,
@@ -38,7 +39,7 @@ from explorer.state.settings import settings, truncate
 from models import buffer_pool, live_training, registry, whole_words
 from models.edits import Edit, OtherNorm
 from models.example_texts import DEFAULT_TEXT
-from models.recording import Attention, Recording
+from models.recording import Attention, Recording, digest
 from models.results import Attribution, Circuits, Lens, Neurons, WholeWord
 
 CACHE_BYTES = settings().shelf_bytes
@@ -376,7 +377,7 @@ def picture_name(recording: Recording, *key: Hashable) -> str:
     return hashlib.sha256(repr(cause).encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
-def cache_key(recording: Recording) -> tuple[Hashable, ...]:
+def cache_key(recording: Recording) -> tuple[Any, ...]:
     """The key of a recording: all that determines its numbers."""
     # The ids too: what a translator said may be split otherwise than the same text typed for it.
     return (
@@ -386,6 +387,7 @@ def cache_key(recording: Recording) -> tuple[Hashable, ...]:
         recording.target,
         recording.edits,
         recording.streams[-1].ids.tobytes(),
+        _contents.get(id(recording), ""),
     )
 
 
@@ -429,7 +431,7 @@ def record(
     target = truncate(target) if isinstance(target, str) else target
     key = ("recording", model, loaded.card.fingerprint, text, edits, target)
     if edits or target is not None or key in _cache.entries or not _is_batched(model, text):
-        return get(key, lambda: run_in_turn(lambda: loaded.record(text, edits, target)))
+        return get(key, lambda: _read_text(loaded, text, edits, target))
     read = partial(_read_texts, loaded)
     return get(("in a batch", *key), lambda: _batches.result(key[1:3], text, read))
 
@@ -459,13 +461,20 @@ def prefetching() -> Iterator[None]:
         _prefetches.reset(token)
 
 
+def _read_text(loaded: Any, text: str, edits: tuple[Edit, ...] = (), target: Any = None) -> Any:
+    event_log.count("text")
+    return run_in_turn(lambda: loaded.record(text, edits, target))
+
+
 def _read_texts(loaded: Any, texts: list[str]) -> Sequence[Recording]:
     """Recordings of the first of several texts; of the very first alone where one of them cannot be
     read, or where all take too long."""
     if len(texts) > 1:
         with suppress(ValueError), for_others(), turn():
-            return loaded.record_batch(texts)
-    return (run_in_turn(lambda: loaded.record(texts[0])),)
+            made = loaded.record_batch(texts)
+            event_log.count("text", n=len(made))
+            return made
+    return (_read_text(loaded, texts[0]),)
 
 
 @contextmanager
@@ -508,10 +517,21 @@ class Run:
     text: str
     edits: tuple[Edit, ...] = ()
     target: str | tuple[int, ...] | None = None
+    contents: str = field(default="", repr=False)  # digest of what `adopt` was given
 
     def recording(self) -> Recording:
-        """The recording, from the cache, or made anew where it is no longer there."""
-        return record(self.model, self.text, self.edits, self.target)
+        """The recording that was adopted, where it is of these arguments; else the model's own,
+        from the cache, or made anew where it is no longer there."""
+        return self.adopted() or record(self.model, self.text, self.edits, self.target)
+
+    def adopted(self) -> Recording | None:
+        """The recording that `adopt` was given, None where this run is not of its text, edits and
+        target. Raises ValueError where its owner has let it go."""
+        if not self.contents:
+            return None
+        if (recording := _adopted.get(self.contents)) is None:
+            raise ValueError("the recording of this run is no longer in memory; record it again")
+        return recording if replace(self, contents="") == _own_run(recording) else None
 
     def under(self, edits: tuple[Edit, ...]) -> Run:
         """The run under these edits. A translator's decoder goes on reading the text that it reads
@@ -530,26 +550,39 @@ def measure_run(run: Run, key: Hashable, measure: Callable[[Recording], Any]) ->
     def make() -> Any:
         text = truncate(run.text)
         try:
-            return measure(run_in_turn(lambda: loaded.record(text, run.edits, run.target)))
+            adopted = run.adopted()
+            return measure(adopted or _read_text(loaded, text, run.edits, run.target))
         except ValueError as error:
             return str(error)
 
-    return cached_for_recordings(run.model, (key, run.text, run.edits, run.target), make)
+    return cached_for_recordings(run.model, (key, run), make)
 
 
 def run_of(recording: Recording) -> Run:
     """The run of a recording, for callbacks and buttons that outlive a script run."""
+    return replace(_own_run(recording), contents=cache_key(recording)[-1])
+
+
+def _own_run(recording: Recording) -> Run:
+    """The run in which a recording's model makes it."""
     ids = tuple(map(int, recording.streams[-1].ids[1:])) if len(recording.streams) > 1 else None
     return Run(recording.model.name, recording.text, recording.edits, ids)
 
 
+# Recordings that callers handed in, by their digests, and the digest of each. They may be changed
+# or of an older file, so that model, text and edits do not say what is in them.
+_adopted: WeakValueDictionary[str, Recording] = WeakValueDictionary()
+_contents: dict[int, str] = {}  # by the identity of one that lives
+
+
 def adopt(recording: Recording, loaded: Any) -> Run:
-    """The run of a recording in hand and its loaded model, both kept in memory."""
+    """The run of a recording in hand and its loaded model. It shows this recording for as long as
+    the caller keeps it; what other runs show does not change."""
     adopt_model(loaded)
-    run = run_of(recording)
-    key = ("recording", run.model, loaded.card.fingerprint, run.text, run.edits, run.target)
-    get(key, lambda: recording)
-    return run
+    contents = digest(recording)
+    _adopted[contents], _contents[id(recording)] = recording, contents
+    weakref.finalize(recording, _contents.pop, id(recording), None)
+    return replace(_own_run(recording), contents=contents)
 
 
 def _model_output(recording: Recording, method: str, *arguments: Any) -> Any:

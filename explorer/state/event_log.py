@@ -1,11 +1,13 @@
 """The server's log: one line for a slow run, a refusal or an exception, with page, model, tokens
-and seconds, and never the text."""
+and seconds, and never the text; and counts of what happened since the start."""
 
 from __future__ import annotations
 
 import logging
+import threading
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -33,6 +35,8 @@ _make_record = logging.getLogRecordFactory()
 _repeated: dict[
     str, tuple[float, int]
 ] = {}  # until when it is one line, and how many were left out
+_counts: Counter[tuple[str, str]] = Counter()
+_counts_lock = threading.Lock()
 _inside_run: ContextVar[bool] = ContextVar("within", default=False)  # a run that is timed already
 
 
@@ -61,9 +65,7 @@ def _one_line_record(name: str, *arguments: Any, **keywords: Any) -> logging.Log
     if name.partition(".")[0] in OTHERS:
         error = record.exc_info[1] if record.exc_info else None
         message = record.getMessage() if error is None else f"exception {_facts(**_cause(error))}"
-        record.msg = "".join(letter if letter.isprintable() else "?" for letter in message)[
-            :LONGEST_LINE
-        ]
+        record.msg = _printable(message)
         record.args, record.exc_info, record.exc_text, record.stack_info = (), None, None, None
     return record
 
@@ -109,9 +111,27 @@ def fragment(draw: Callable[..., Any], run_every: float | None = None) -> Callab
     return st.fragment(timed, run_every=run_every)
 
 
+def count(event: str, label: str = "", n: int = 1) -> None:
+    """Count an event, or n of them; `label` tells those of one name apart."""
+    with _counts_lock:
+        _counts[event, label] += n
+
+
+def counts(event: str) -> dict[str, int]:
+    """How often an event happened since the start, by its labels."""
+    with _counts_lock:
+        return {label: n for (name, label), n in _counts.items() if name == event}
+
+
 def log_refusal(why: str, **facts: object) -> None:
-    """Log a refused request."""
+    """Log and count a refused request."""
+    count("refusal", why)
     log.info("refused %s", _facts(why=why, **facts))
+
+
+def log_problem(model: str, problem: str) -> None:
+    """Log why a model cannot be used, whole, where readers are told less."""
+    log.error("model=%s cannot be used: %s", _plain(model), _printable(problem))
 
 
 def log_exception(error: Exception) -> None:
@@ -160,6 +180,11 @@ def _facts(**facts: object) -> str:
         f"{name}={value:.2f}" if isinstance(value, float) else f"{name}={_plain(str(value))}"
         for name, value in values.items()
     )
+
+
+def _printable(text: str) -> str:
+    """A text as one line."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)[:LONGEST_LINE]
 
 
 def _plain(value: str) -> str:

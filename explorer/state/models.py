@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import threading
 import time
@@ -47,7 +48,13 @@ def server_models() -> tuple[str, ...]:
     lists."""
     shipped = registry.names()
     minilm = (f"{registry.HUB_PREFIX}{registry.MINILM}",) if registry.MINILM in shipped else ()
-    return tuple(dict.fromkeys((*shipped, *minilm, *settings().models)))
+    return tuple(dict.fromkeys((*shipped, *minilm, *map(registry.spelled, settings().models))))
+
+
+def asked(name: str) -> str:
+    """The name of the model that a link asks for, in the one way that `load` uses. On a public
+    server as it is written: to spell it out would tell a stranger of folders and accounts."""
+    return name.strip() if settings().public else registry.spelled(name)
 
 
 def is_allowed(name: str) -> bool:
@@ -150,6 +157,7 @@ DEFAULT_MODEL = "encoder"
 PREFERRED = ("encoder", "decoder", "translator")  # for a page that the chosen model does not fit
 
 COPY_BYTES = 2**27  # bytes of weights made of other models in a moment: earlier and permuted ones
+PATH = re.compile(r"(?<![\w:/])~?/\w")  # in a sentence: where a path begins
 WEIGHT_BYTES = 4  # bytes of a weight
 IN_USE_SECONDS = 300.0  # seconds for which a model that a reader has asked for is that reader's
 
@@ -313,7 +321,7 @@ class Loading:
                 self.result = self._begin(self)
                 self._done(self.result)
         except ValueError as error:
-            self.problem = str(error) or WORDS("unreadable")
+            self.problem = _told(name, str(error)) or WORDS("unreadable")
         # Files from anywhere, read by code of many families: they fail in any way.
         except Exception as error:
             self.problem = WORDS("unreadable")
@@ -321,6 +329,17 @@ class Loading:
         finally:
             with self._asking:
                 self._under_way.pop(self._key, None)
+
+
+def _told(name: str, problem: str) -> str:
+    """Why a model cannot be used, as readers are told. On a public server a sentence that names a
+    place on its disk goes to the log instead."""
+    if not settings().public or not PATH.search(
+        problem.replace(name.partition(":")[2] or name, "")
+    ):
+        return problem
+    event_log.log_problem(name, problem)
+    return WORDS("unusable", name=title(name))
 
 
 def _store(name: str, model: Any) -> None:

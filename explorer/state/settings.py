@@ -6,15 +6,34 @@ that a slip never leaves a limit out."""
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import lru_cache
+from ipaddress import ip_network
 from typing import Any
 
 PREFIX = "HEADLIGHT_"
 MAX_FIELD = 200_000  # characters that a text field takes; of them `max_chars` are read
 ADDRESSES = {"redis": ("redis://", "rediss://", "unix://"), "cluster": ("http://", "https://")}
 YES, NO = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
+
+
+def _is_network(part: str) -> bool:
+    try:
+        return bool(ip_network(part))
+    except ValueError:
+        return False
+
+
+# What each part of a setting with commas must be.
+PARTS: dict[str, tuple[Callable[[str], object], str]] = {
+    "frames": (
+        re.compile(r"https?://(\*\.)?[\w-]+(\.[\w-]+)*(:\d+)?", re.ASCII).fullmatch,
+        "a site is https:// and a host, without a path",
+    ),
+    "metrics": (_is_network, "an address or a network is written as 10.0.0.0/8"),
+}
 
 
 @dataclass(frozen=True)
@@ -29,6 +48,8 @@ class Settings:
     offered beside the shipped ones, with commas between them. `redis`: where classes are kept when
     several processes serve, as redis://host:port/number; "" for this process. `cluster`: where
     replicas answer for models too large for this machine, their HTTP address; "" for none.
+    `frames`: sites that may show the app in a frame of theirs, beside its own. `metrics`: who may
+    read `/metrics`, as addresses and networks.
     """
 
     max_chars: int = 20_000
@@ -39,6 +60,8 @@ class Settings:
     public: bool = False
     models: tuple[str, ...] = ()
     live: int = 1
+    frames: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ("127.0.0.1", "::1")
     redis: str = ""
     cluster: str = ""
 
@@ -77,7 +100,11 @@ def _parse(name: str, value: str, default: object) -> object:
             raise ValueError(f"{PREFIX}{name.upper()} is no address; one begins with {scheme}.")
         return value
     if isinstance(default, tuple):
-        return tuple(part.strip() for part in value.split(",") if part.strip())
+        parts = tuple(part.strip() for part in value.split(",") if part.strip())
+        check, form = PARTS.get(name, (lambda part: True, ""))
+        if wrong := next((part for part in parts if not check(part)), ""):
+            raise ValueError(f"{PREFIX}{name.upper()} has {wrong!r}; {form}.")
+        return parts
     least, most = BOUNDS[name]
     digits = value.replace("_", "")
     if not digits.isascii() or not digits.isdecimal() or not least <= int(digits) <= most:

@@ -532,7 +532,7 @@ def _take_wanted_model(page: str) -> None:
     state = st.session_state
     state.model, link = state.pop("wanted_model"), state.get("offered_link", {})
     forget_head()
-    if state.model == registry.spelled(link.get("model", "")) and _is_text_of(link, page):
+    if state.model == models.asked(link.get("model", "")) and _is_text_of(link, page):
         _take_choices(link)  # its model is here, of which its choices are
     state.pop("acted")
 
@@ -544,8 +544,7 @@ def _take_link(parameters: dict[str, str], page: str) -> None:
     bare = not parameters.keys() - {"tab"}
     text, model = opening(page) if bare else (first_text(page), DEFAULT_MODEL)
     state.text = parameters.get("text", text)[:MAX_FIELD]
-    state.model = parameters.get("model", model)
-    state.model = registry.spelled(state.model)
+    state.model = models.asked(parameters.get("model", model))
     if not models.is_allowed(state.model):
         state.unknown_model = state.model
         state.model = DEFAULT_MODEL

@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -54,6 +55,24 @@ def cache() -> Path:
     return Path(base) / "headlight" / "gguf"
 
 
+def can_have(digest: str) -> bool:
+    """True where a file of this SHA-256 has been converted, or can be: the reader of such files is
+    installed, and this user may write into the cache."""
+    return _can_have(_goal(digest))
+
+
+@lru_cache
+def _can_have(goal: Path) -> bool:
+    if manifest(goal):
+        return True
+    there = next(each for each in goal.parents if os.path.exists(each))
+    return find_spec("gguf") is not None and os.access(there, os.W_OK | os.X_OK)
+
+
+def _goal(digest: str) -> Path:
+    return cache() / f"{digest}-{VERSION}"
+
+
 def converted(
     source: Path, name: str, expected: str = "", progress: Progress | None = None
 ) -> Path:
@@ -70,7 +89,7 @@ def converted(
                 f"The file of {name} is not the one that was tested (sha256 {digest[:12]}…, not "
                 f"{expected[:12]}…); install its package again."
             )
-        goal = cache() / f"{digest}-{VERSION}"
+        goal = _goal(digest)
         if not is_complete(goal):
             _convert(source, goal, name, progress)
     except OSError as error:

@@ -1,0 +1,124 @@
+"""Many readers where few files may be open, and the figures that tell an operator of it."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import driver
+import httpx2
+import pytest
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from waiting import until
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
+
+from explorer.server.open_files import FILES_EACH
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform == "win32", reason="a process has no such limit there"),
+]
+SOFT, HARD, READERS, SCARCE = 128, 1024, 100, 320
+
+
+def limited(soft: int, hard: int, **settings: str) -> Iterator[str]:
+    """The app where so many files may be open: at first, and as far as a process may raise it."""
+    port = driver.free_port()
+    app = f"{sys.executable} -m streamlit run app.py --server.address 127.0.0.1"
+    shell = f"ulimit -Sn {soft}; ulimit -Hn {hard}; exec {app} --server.port {port}"
+    yield from driver.running(["bash", "-c", shell], port, **settings)
+
+
+def figures(address: str) -> dict[str, int]:
+    """What /metrics says, by name."""
+    said = httpx2.get(f"{address}/metrics", timeout=60)
+    assert said.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    lines = said.text.splitlines()
+    kinds = {line.split()[2]: line.split()[3] for line in lines if line.startswith("# TYPE ")}
+    values = dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+    assert {re.sub(r"\{.*", "", name) for name in values} == kinds.keys()
+    assert all(kinds[re.sub(r"\{.*", "", name)] in ("gauge", "counter") for name in values)
+    return {name: int(value) for name, value in values.items()}
+
+
+def enter(address: str, visits: ExitStack) -> connect:
+    """A reader's line that asks for a page."""
+    line = connect(
+        f"{address.replace('http', 'ws')}/_stcore/stream",
+        subprotocols=["streamlit", "xsrf"],
+        max_size=None,
+        open_timeout=60,
+        ping_interval=None,
+    )
+    visits.enter_context(line).send(BackMsg(app_heartbeat=True).SerializeToString())
+    return line
+
+
+def test_a_second_wave_of_readers_finds_files_enough() -> None:
+    serving = limited(SOFT, HARD)
+    address = next(serving)
+    before = figures(address)
+    assert (
+        before["process_max_fds"] == HARD and before["headlight_readers_max"] == HARD // FILES_EACH
+    )
+    for _ in range(2):
+        with ExitStack() as visits:
+            lines = [enter(address, visits) for _ in range(READERS)]
+            assert all(line.recv(timeout=60) for line in lines)
+            # A line is one file; that of the request for the figures is another.
+            assert figures(address)["process_open_fds"] <= before["process_open_fds"] + READERS + 5
+        # A visit that ended keeps none, though its session waits for its reader for minutes.
+        until(lambda: figures(address)["headlight_readers"] == 0)
+        assert figures(address)["process_open_fds"] <= before["process_open_fds"] + 5
+    # Nor does one that has had a run.
+    with ExitStack() as visits:
+        for _ in range(5):
+            enter(address, visits).send(BackMsg(rerun_script={}).SerializeToString())
+        until(lambda: figures(address)["headlight_texts_total"] >= 1)
+    until(lambda: figures(address)["process_open_fds"] <= before["process_open_fds"] + 5)
+    next(serving, None)
+
+
+def test_where_files_are_few_the_last_are_told_and_counted_and_nobody_breaks() -> None:
+    serving = limited(SCARCE, SCARCE)
+    address = next(serving)
+    seats = SCARCE // FILES_EACH
+    assert figures(address)["headlight_readers_max"] == seats
+    with ExitStack() as visits:
+        lines = [enter(address, visits) for _ in range(seats)]
+        for line in lines:
+            line.send(BackMsg(rerun_script={}).SerializeToString())
+        until(lambda: figures(address)["headlight_readers"] == seats)
+        with pytest.raises(InvalidStatus):
+            enter(address, visits)
+        assert httpx2.get(address).status_code == 503
+        assert figures(address)['headlight_refusals_total{why="full"}'] == 2
+        assert all(line.recv(timeout=60) for line in lines)
+    next(serving, None)
+
+
+@pytest.mark.parametrize(
+    ("allowed", "local", "other"),
+    [("", 200, 404), ("203.0.113.0/24", 404, 200), ("127.0.0.1, 203.0.113.7", 200, 200)],
+)
+def test_figures_are_for_those_that_the_operator_names(
+    allowed: str, local: int, other: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from starlette.applications import Starlette
+    from starlette.testclient import TestClient
+
+    from explorer.server.routes import ROUTES
+    from explorer.state.settings import settings
+
+    monkeypatch.setenv("HEADLIGHT_METRICS", allowed)
+    settings.cache_clear()
+    try:
+        app = Starlette(routes=ROUTES)
+        for host, status in (("127.0.0.1", local), ("203.0.113.7", other), ("nobody", 404)):
+            assert TestClient(app, client=(host, 1)).get("/metrics").status_code == status, host
+    finally:
+        monkeypatch.undo()
+        settings.cache_clear()
