@@ -9,6 +9,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from math import prod
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from models.encoding import guarded
-from models.pretrained import config_mapping, gguf, model_files
+from models.pretrained import config_mapping, gguf, gguf_header, model_files
 from models.pretrained.hub_tokenizer import HubTokenizer
 from models.pretrained.model_files import PICKLES, NotLoaded, remedy
 
@@ -186,8 +187,13 @@ def find(where: str, progress: Progress | None = None, name: str = "") -> Path:
     return folder
 
 
-def locate(where: str, progress: Progress | None = None) -> Path:
-    """As `find`, and of a folder nothing is looked at yet."""
+def locate(
+    where: str,
+    progress: Progress | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> Path:
+    """As `find`, and of a folder nothing is looked at yet. A GGUF file is converted until
+    `cancelled()`."""
     where = where.strip()
     if not where:
         raise NotLoaded(
@@ -198,7 +204,9 @@ def locate(where: str, progress: Progress | None = None) -> Path:
         return _from_hub(where, progress)
     folder = Path(where).expanduser()
     if (file := gguf.gguf_file(folder)) is not None:
-        return gguf.converted(file, file.name, progress=progress)
+        tensors = gguf_header.check(file, file.name)
+        check_size(sum(prod(each.shape) for each in tensors), 0, file.name)
+        return gguf.converted(file, file.name, progress=progress, cancelled=cancelled)
     if not folder.is_dir():
         raise NotLoaded(f"There is no folder {where}; check the path.")
     return folder
@@ -224,6 +232,11 @@ def check(folder: Path, name: str) -> None:
         model_files.check_types(tensors, name)
         check_size(model_files.parameters(folder, name), 0, name)
         model_files.check_rules(folder, name)
+    except NotLoaded:
+        if gguf.manifest(folder):
+            digest = model_files.digest(model_files.weights_of(folder, name))
+            gguf.check_digest(folder, digest, name)
+        raise
     except OSError as error:
         raise NotLoaded(
             f"The files of {name} cannot be read "

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import prod
 from pathlib import Path
 
@@ -374,11 +374,13 @@ def stamp(folder: Path) -> Stamp:
     return (str(folder), *stats)
 
 
-def digest(files: list[Path]) -> str:
-    """SHA-256 over files one after another, read in pieces, in hexadecimal."""
+def digest(files: list[Path], before_piece: Callable[[], None] = lambda: None) -> str:
+    """SHA-256 over files one after another, read in pieces, in hexadecimal. `before_piece` is
+    called before each piece, and may raise."""
     hasher = hashlib.sha256()
     for file in files:
         with file.open("rb") as stream:
             while chunk := stream.read(1 << 20):
+                before_piece()
                 hasher.update(chunk)
     return hasher.hexdigest()

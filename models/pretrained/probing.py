@@ -210,6 +210,9 @@ class StreamPlan:
     """The sites of one stream in order, each the sum of tensors at hook points, times a factor.
     `n_layer` layers, `d_model` wide.
 
+    attended: of a model that has attention in some of its layers alone, the numbers of these. Then
+    a layer here is one of them with those before it, and the last with those after it too.
+
     law: every sub-layer's `.wrote` and sum are among the sites. final_norm: the LayerNorm after the
     last layer. positions: the table that is added to the embeddings. norm: "post" or "pre"."""
 
@@ -221,6 +224,7 @@ class StreamPlan:
     norm: str
     final_norm: nn.Module | None
     positions: nn.Module | None
+    attended: tuple[int, ...] = ()
 
     def places(self) -> list[HookPoint]:
         """Every place that is heard."""
@@ -252,16 +256,20 @@ def stream_plan(
         )
         for at in range(len(states) - 1)
     ]
-    shows_sublayers = all(
+    attended = _attended(trace, state_indices)
+    shows_sublayers = len(attended) == len(layers) and all(
         layer is not None
         and [each.name for each in layer] in (["attn", "ffn"], ["attn", "cross", "ffn"])
         for layer in layers
     )
     sites = [*entrance]
-    for at, layer in enumerate(layers):
+    hybrid = 0 < len(attended) < len(layers)
+    ends = [*attended[:-1], len(layers) - 1] if hybrid else range(len(layers))
+    for number, at in enumerate(ends):
+        layer = layers[at]
         end = "normed" if ends_normed[at] else "sum"
         output_site: list[tuple[str, Source]] = [
-            (f"{at}.ffn.{end}", ((last_events[at].place, 1.0),))
+            (f"{number}.ffn.{end}", ((last_events[at].place, 1.0),))
         ]
         sites += _layer_sites(at, layer) if shows_sublayers and layer is not None else output_site
     norm = None
@@ -271,14 +279,24 @@ def stream_plan(
         norm = place.module
     return StreamPlan(
         name,
-        len(layers),
+        len(ends),
         states[0].shape[1],
         tuple(sites),
         shows_sublayers,
         "post" if post else "pre",
         norm,
         positions,
+        attended if hybrid else (),
     )
+
+
+def _attended(trace: TraceLog, state_indices: list[int]) -> tuple[int, ...]:
+    """The layers, between two states each, in which our attention function was called; all where it
+    never was."""
+    calls = [at for at, event in enumerate(trace.log) if isinstance(event, AttentionCall)]
+    spans = list(enumerate(zip(state_indices, state_indices[1:])))
+    found = [layer for layer, (begin, end) in spans if any(begin < at <= end for at in calls)]
+    return tuple(found or range(len(spans)))
 
 
 def _final_norm(trace: TraceLog, last: Tensor) -> int | None:
@@ -505,13 +523,14 @@ def probe_model(model: PreTrainedModel, start: int | None) -> ModuleMap:
         for each in layers
     ):
         raise UntraceableModel("its code returns no attention")
-    if not all(
+    attentions, scales, biased = _attention_map(model, inputs, patterns)
+    # Where our function makes the same patterns, what a row lacks is a learned sink's.
+    if not attentions and not all(
         nearly_equal(each.sum(-1), torch.ones(each.shape[:-1])) and (each >= 0).all()
         for layers in patterns.values()
         for each in layers
     ):
         raise UntraceableModel("its code returns attention whose rows do not sum to 1")
-    attentions, scales, biased = _attention_map(model, inputs, patterns)
     log = trace_modules(model, lambda: model(**inputs, use_cache=False))
     ids = {
         "encoder": inputs["input_ids"],

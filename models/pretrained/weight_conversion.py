@@ -97,8 +97,8 @@ def llama_config(hf_config: dict, tensors: Tensors, variant: LlamaVariant = LLAM
     """Llama's: RMSNorm before the sub-layers, rotary positions, shared keys, a gated FFN."""
     n_head, n_layer = hf_config["num_attention_heads"], hf_config["num_hidden_layers"]
     biased = bool(hf_config.get("attention_bias", False))
-    window_size, bounds = attention_window(hf_config, n_layer)
-    bounds.append(hf_config.get("max_position_embeddings", 2048))
+    window_size, full_layers = attention_window(hf_config, n_layer)
+    bounds = [hf_config.get("max_position_embeddings", 2048)]
     return Config(
         n_vocab=hf_config["vocab_size"],
         d_model=hf_config["hidden_size"],
@@ -117,6 +117,7 @@ def llama_config(hf_config: dict, tensors: Tensors, variant: LlamaVariant = LLAM
         key_norm=variant.key_norm,
         gated=True,
         window=window_size,
+        full_layers=full_layers,
         bias_qkv=biased if variant.bias_qkv is None else variant.bias_qkv,
         bias_o=biased if variant.bias_o is None else variant.bias_o,
         bias_ffn=bool(hf_config.get("mlp_bias", False)),
@@ -441,11 +442,13 @@ def load(folder: Path, name: str) -> OwnModel:
             f"{', '.join(CONVERSIONS)}"
         )
     try:
-        tensors, release_pages = map_weights(folder, name)
-        model = build(hf_config, tensors, release_pages)
         digest = model_files.digest(model_files.weights_of(folder, name))
         gguf.check_digest(folder, digest, name)
+        tensors, release_pages = map_weights(folder, name)
+        model = build(hf_config, tensors, release_pages)
         tokenizer, ends = tokenizer_of(folder)
+    except gguf.Damaged:
+        raise
     except NotLoaded as error:
         raise NotLoaded(
             f"{name} does not run in Headlight’s own classes: {str(error).rstrip('.')}."
