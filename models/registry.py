@@ -36,6 +36,7 @@ from models.model_names import checkpoints as checkpoints
 from models.model_names import knows as knows
 from models.model_names import names as names
 from models.model_names import spelled as spelled
+from models.model_names import unknown as unknown
 from models.shipped_models import without_earlier as without_earlier
 
 if TYPE_CHECKING:
@@ -84,6 +85,8 @@ def load(name: str, progress: Callable[[int, int], None] | None = None) -> Model
             return weight_conversion.load(hub.find(location, progress, name), name)
 
         return sandbox.verify(gguf.anew(load_ours), name)
+    if not knows(name):
+        raise ValueError(unknown(name))
     from models import own_model
 
     return live_training.load(name) if live_training.is_live(name) else own_model.load(name)

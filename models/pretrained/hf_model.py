@@ -18,7 +18,7 @@ from models.edits import Edit
 from models.generation import max_answer_length, search
 from models.model import Model
 from models.own_model import clean
-from models.pretrained import gguf, hub, model_files, weight_checks
+from models.pretrained import gguf, hub, lora, model_files, weight_checks
 from models.pretrained.config_mapping import LONGEST, max_text_length, saved_head
 from models.pretrained.hooks import (
     ForwardPass,
@@ -41,6 +41,7 @@ from models.pretrained.probing import (
     patterns_of,
     probe_model,
     trace_modules,
+    vectors_of_one,
 )
 from models.readouts.logit_lens import Linearization, LinearMap, linearize
 from models.recording import Attention, Card, NotFinite, Stream
@@ -95,8 +96,7 @@ def expect_finite(trace: ForwardPass, streams: tuple[Stream, ...]) -> None:
 
 
 def _rows(trace: ForwardPass, place: HookPoint) -> Tensor:
-    x = trace.places[place.key]
-    return x[0] if x.dim() == 3 else x
+    return vectors_of_one(trace.places[place.key])
 
 
 def attentions_of(
@@ -164,9 +164,9 @@ def load(where: str, progress: Progress | None = None, name: str = "") -> HFMode
     with quietly():
         tokenizer = tokenizer_of(folder, name)
         model = model_of(folder, name)
-        treatment = model_files.treatment(folder, name)
+        treatment = model_files.treatment(folder, name) + lora.note(folder)
         weight_checks.check(model, folder, name)
-        digest = model_files.digest(model_files.weights_of(folder, name))
+        digest = model_files.digest([*model_files.weights_of(folder, name), *lora.files(folder)])
         gguf.check_digest(folder, digest, name)
         return handle_of(model, tokenizer, name, digest[:12], treatment)
 
@@ -253,7 +253,7 @@ def _longest(model: PreTrainedModel, tokenizer: HubTokenizer, plan: ModuleMap) -
     bounds += [
         value
         for key in (lengths if plan.opens else (*lengths, "sliding_window"))
-        if isinstance(value := getattr(model.config, key, None), int)
+        if isinstance(value := getattr(model.config, key, None), int) and value > 0
     ]
     for stream in plan.streams:
         weight = getattr(stream.positions, "weight", None)

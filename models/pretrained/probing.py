@@ -70,7 +70,7 @@ class TraceLog:
     def _as_vectors(self, event: TensorEvent | AttentionCall) -> Tensor | None:
         if isinstance(event, AttentionCall) or not event.value.is_floating_point():
             return None
-        value = event.value[0] if event.value.dim() == 3 and len(event.value) == 1 else event.value
+        value = vectors_of_one(event.value)
         return value if value.shape == (self.n, self.d_model) else None
 
     def event(self, index: int) -> TensorEvent:
@@ -190,6 +190,14 @@ def is_norm(event: TensorEvent | AttentionCall) -> bool:
 def in_layer(event: TensorEvent) -> bool:
     """True where the module is one of a numbered layer's."""
     return any(part.isdigit() for part in event.name.split("."))
+
+
+def vectors_of_one(value: Tensor) -> Tensor:
+    """The vectors (token, d_model) of the one text in a tensor (1, token, d_model), or (token, 1,
+    d_model) as XLNet has them; any other as it is."""
+    if value.dim() != 3:
+        return value
+    return value[0] if len(value) == 1 else value[:, 0] if value.shape[1] == 1 else value
 
 
 def nearly_equal(a: Tensor, b: Tensor) -> bool:
@@ -315,7 +323,10 @@ def _state_indices(name: str, trace: TraceLog, states: list[Tensor]) -> list[int
     for at, state in enumerate(states):
         index = trace.first(state, indices[-1] + 1 if indices else 0, len(trace.log))
         if index is None:
-            raise UntraceableModel(f"state {at} of its {name} comes by nowhere")
+            raise UntraceableModel(
+                f"the vectors between its layers, of its {name} after {at} layers, pass through no "
+                "part of it as they are"
+            )
         indices.append(index)
     return indices
 
@@ -475,7 +486,7 @@ def _entrance_sites(
 
 
 def _rows(trace: TraceLog, event: TensorEvent) -> Tensor | None:
-    value = event.value[0] if event.value.dim() == 3 and len(event.value) == 1 else event.value
+    value = vectors_of_one(event.value)
     return value if value.shape in ((trace.n, trace.d_model), (1, trace.d_model)) else None
 
 

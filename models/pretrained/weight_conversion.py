@@ -21,7 +21,7 @@ from torch import Tensor
 from models import chat_template, encoding
 from models.config import Config
 from models.own_model import OwnModel, handle_of
-from models.pretrained import gguf, model_files, weight_checks
+from models.pretrained import gguf, lora, model_files, weight_checks
 from models.pretrained.config_mapping import (
     activation,
     attention_window,
@@ -442,7 +442,7 @@ def load(folder: Path, name: str) -> OwnModel:
             f"{', '.join(CONVERSIONS)}"
         )
     try:
-        digest = model_files.digest(model_files.weights_of(folder, name))
+        digest = model_files.digest([*model_files.weights_of(folder, name), *lora.files(folder)])
         gguf.check_digest(folder, digest, name)
         tensors, release_pages = map_weights(folder, name)
         model = build(hf_config, tensors, release_pages)
@@ -473,6 +473,7 @@ def load(folder: Path, name: str) -> OwnModel:
         name,
         digest[:12],
         f"{weights}, computed in fp32, in Headlight’s own classes"
+        + lora.note(folder)
         + model_files.without_dropout(folder, name),
         ends,
         chat_template.template_of(folder),
