@@ -64,6 +64,14 @@ def self_attention_mask(
     return apply_window(torch.ones(n, past + n, dtype=torch.bool), window)
 
 
+def self_attention_masks(
+    past: int, n: int, masked: bool, edits: tuple[Edit, ...], windows: Sequence[int | None]
+) -> list[Tensor]:
+    """The mask of each layer by its window, one tensor for layers that share it."""
+    masks = {size: self_attention_mask(past, n, masked, edits, size) for size in {*windows}}
+    return [masks[size] for size in windows]
+
+
 def encoder_mask(allowed: Tensor | None, n: int, edits: tuple[Edit, ...]) -> Tensor | None:
     """An encoder's mask under edits; `allowed` is the mask without them. None permits
     everything."""

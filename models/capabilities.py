@@ -28,9 +28,9 @@ class Capabilities:
     RMSNorm in LayerNorm's place. parallel: attention and FFN side by side. gate: the name of a
     gated FFN, "" for one without. ffn_biases: the FFN's matrices have some. key_heads: the number
     of heads with keys and values of their own, None where each has. window: the number of tokens
-    that a token attends to, None for all. untied: the readout has a matrix of its own.
-    readout_bias: a bias is added to the logits. Those from gate on are known of models in our own
-    classes alone.
+    that a token attends to, None for all; all in the layers `full_layers`. untied: the readout has
+    a matrix of its own. readout_bias: a bias is added to the logits. Those from gate on are known
+    of models in our own classes alone.
 
     no_parts: why no logit can be decomposed into a sum, as the end of a sentence, "" where it can.
     no_readout: why the model predicts no words, as the predicate of a sentence, "" where it does.
@@ -56,6 +56,7 @@ class Capabilities:
     ffn_biases: bool = True
     key_heads: int | None = None
     window: int | None = None
+    full_layers: tuple[int, ...] = ()
     untied: bool = False
     readout_bias: bool = True
     no_parts: str = ""

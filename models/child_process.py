@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,16 @@ def kill(process: subprocess.Popen) -> None:
     else:
         process.kill()
     process.wait()
+
+
+def end_with_parent() -> None:
+    """End this process when its parent is gone, which holds the other end of its standard input."""
+
+    def wait() -> None:
+        os.read(0, 1)  # Python's own reader would hold a lock when this process ends by itself
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 def prefer_oom_kill() -> None:

@@ -38,7 +38,8 @@ class Config:
     n) as Llama 3 has it. n_key_head: heads share so many heads' keys and values; None, each has its
     own. head_width: d_head where it is not d_model / n_head. key_norm: q and k pass a norm. gated:
     the FFN's units are multiplied by an activated gate. parallel: the FFN reads what attention
-    reads. window: a token sees so many tokens, itself the last. bias_qkv, bias_o, bias_ffn: False
+    reads. window: a token sees so many tokens, itself the last, but all in the layers
+    `full_layers`. bias_qkv, bias_o, bias_ffn: False
     where these matrices have none.
     """
 
@@ -68,6 +69,7 @@ class Config:
     gated: bool = False
     parallel: bool = False
     window: int | None = None
+    full_layers: tuple[int, ...] = ()
     bias_qkv: bool = True
     bias_o: bool = True
     bias_ffn: bool = True
@@ -93,6 +95,13 @@ class Config:
     @property
     def d_head(self) -> int:
         return self.head_width or self.d_model // self.n_head
+
+    @property
+    def windows(self) -> tuple[int | None, ...]:
+        """The window of each layer, None for all tokens before."""
+        return tuple(
+            None if layer in self.full_layers else self.window for layer in range(self.n_layer)
+        )
 
     @property
     def key_heads(self) -> int:

@@ -10,6 +10,7 @@ see `models.weight_shuffle`."""
 from __future__ import annotations
 
 import os
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from models import live_training, shipped_models, smollm2
@@ -64,6 +65,26 @@ def knows(name: str) -> bool:
     prefixes = HUB_PREFIX, OURS_PREFIX, CLUSTER_PREFIX
     is_external = name.startswith(prefixes) and name.partition(":")[2].strip()
     return live_training.knows(name) or base in names() or bool(is_external)
+
+
+def unknown(name: str) -> str:
+    """What to do about a name that `load` does not take, in one sentence."""
+    begin = f"no model is called {name!r}"
+    if is_path(name):
+        return (
+            f"{begin}; a folder or a GGUF file opens as 'ours:{name}', in Headlight’s own classes, "
+            f"or as 'hub:{name}', in its own code"
+        )
+    near = get_close_matches(name, names(), 1, 0.7)
+    here = f"the nearest one here is {near[0]!r}" if near else "headlight.names() lists those here"
+    return (
+        f"{begin}; {here}, and one of the Hugging Face hub opens as 'hub:{name}' or 'ours:{name}'"
+    )
+
+
+def is_path(name: str) -> bool:
+    """True for what is written as a folder or a GGUF file."""
+    return name.startswith(("/", ".", "~")) or "\\" in name or name.endswith(".gguf")
 
 
 def card(name: str) -> dict:

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 
 from models import copying, generation, quantization, shipped_models
 from models.activation_cache import ActivationStore, Recorder, TextRecord, recorded_shapes
-from models.attention import MultiHeadAttention, self_attention_mask
+from models.attention import MultiHeadAttention, self_attention_mask, self_attention_masks
 from models.chat_template import ChatTemplate
 from models.config import Config
 from models.copying import Copier
@@ -253,12 +253,14 @@ def _recording(
 ) -> Recording:
     """What a tape has recorded of a model with one stream. Raises NotFinite."""
     _finite(tape)
-    name, window = handle.card.kind, handle.model.config.window
+    name, windows = handle.card.kind, handle.model.config.windows
+    masks = self_attention_masks(0, len(tokens.ids), name == "decoder", edits, windows)
+    differ = len({*windows}) > 1
     attention = Attention(
         name="self",
         query=name,
         key=name,
-        allowed=self_attention_mask(0, len(tokens.ids), name == "decoder", edits, window).numpy(),
+        allowed=(torch.stack(masks) if differ else masks[0]).numpy(),
         scale=_scale(handle, "self", edits),
         **tape.heads["attn"],
     )

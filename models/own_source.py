@@ -52,6 +52,7 @@ def capabilities(handle: OwnModel) -> Capabilities:
         ffn_biases=config.bias_ffn,
         key_heads=config.n_key_head,
         window=config.window,
+        full_layers=config.full_layers,
         untied=config.readout == "untied",
         readout_bias=handle.has_readout_bias,
         no_parts=f"it {no_readout}" if no_readout else "",

@@ -117,7 +117,10 @@ def grouped(array: np.ndarray | GroupedArray, n_head: int) -> np.ndarray | Group
 
 
 def stored_array(value: Any) -> Any:
-    """The stored array of a GroupedArray; any other value as it is."""
+    """What is held of an array: of a GroupedArray what heads share, of one that is the same in
+    every layer one layer; any other value as it is."""
+    if isinstance(value, np.ndarray) and value.dtype == bool and value.ndim == 3 and len(value):
+        return value if value.strides[0] else value[0]
     return value.stored if isinstance(value, GroupedArray) else value
 
 
@@ -227,13 +230,17 @@ class Attention:
     """One attention of a model, all layers and heads.
 
     query, key: names of the streams its two axes belong to. scores (layer, head, query, key): q . k
-    after scaling, before the mask and the softmax. pattern, the same shape: after both; rows sum to
-    1. allowed (query, key): True where attending is permitted. q (layer, head, query, d_head); k
-    and v (layer, head, key, d_head). Where groups of heads share keys and values, both may be given
-    as (layer, key head, key, d_head): they are held so, once, and read as `Shared`, by every head.
-    scale (layer): what q . k was multiplied by, by the model or under an edit; where it is not
-    given, 1 / sqrt(d_head), or 1 where that makes the recorded scores. Raises ValueError where
-    shapes, sums or the mask disagree.
+    after scaling, before the mask and the softmax. pattern, the same shape: after both. allowed
+    (layer, query, key): True where attending is permitted; given as (query, key) where it is the
+    same in every layer, and then held once. sink (layer, head, query): what a learned sink, a score
+    that belongs to no key, takes of each row; of 0 layers where there is none. Rows of pattern and
+    sink sum to 1. q (layer, head, query, d_head); k and v (layer, head, key, d_head). Where groups
+    of heads share keys and values, both may be given as (layer, key head, key, d_head): they are
+    held so, once, and read as `Shared`, by every head. scale (layer): what q . k was multiplied by,
+    by the model or under an edit; where it is not given, 1 / sqrt(d_head), or 1 where that makes
+    the recorded scores. layers: the model's own numbers of these layers where it has others too,
+    without attention; none where it has not. Raises ValueError where shapes, sums or the mask
+    disagree.
 
     Where the model's code hands out its pattern and no more, scores, q, k and v have 0 layers and
     `opens` is False.
@@ -249,26 +256,35 @@ class Attention:
     k: np.ndarray | GroupedArray
     v: np.ndarray | GroupedArray
     scale: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    sink: np.ndarray = field(default_factory=lambda: np.zeros((0, 0, 0), np.float32))
+    layers: np.ndarray = field(default_factory=lambda: np.zeros(0, int))
 
     def __post_init__(self) -> None:
         _expect(f"pattern of {self.name}", self.pattern, (None, None, None, None))
         layers, heads, queries, keys = self.pattern.shape
+        if self.allowed.ndim == 2:
+            everywhere = np.broadcast_to(self.allowed, (layers, *self.allowed.shape))
+            object.__setattr__(self, "allowed", everywhere)
         qkv_layers = layers if self.opens else 0
         for name in ("k", "v"):
             object.__setattr__(self, name, grouped(getattr(self, name), heads))
         _expect(f"scores of {self.name}", self.scores, (qkv_layers, heads, queries, keys))
-        _expect(f"allowed of {self.name}", self.allowed, (queries, keys))
+        _expect(f"allowed of {self.name}", self.allowed, (layers, queries, keys))
+        if self.sink.size:
+            _expect(f"sink of {self.name}", self.sink, (layers, heads, queries))
         _expect(f"q of {self.name}", self.q, (qkv_layers, heads, queries, None))
         _expect(f"k of {self.name}", self.k, (qkv_layers, heads, keys, None))
         _expect(f"v of {self.name}", self.v, (qkv_layers, heads, keys, None))
         if self.opens and not self.scale.size:
             object.__setattr__(self, "scale", _likeliest_scale(self))
         _expect(f"scale of {self.name}", self.scale, (qkv_layers,))
-        error = np.abs(self.pattern @ np.ones(keys, self.pattern.dtype) - 1.0).max(initial=0.0)
+        sums = self.pattern @ np.ones(keys, self.pattern.dtype)
+        error = np.abs((sums + self.sink if self.sink.size else sums) - 1.0).max(initial=0.0)
         if not error <= ROW_SUM_TOLERANCE:
             raise ValueError(f"rows of {self.name} do not sum to 1: off by {error:.3g}")
-        if not self.allowed.all() and self.pattern[..., ~self.allowed].any():
-            raise ValueError(f"{self.name} attends where it is not allowed")
+        for at, allowed in self.masks:
+            if not allowed.all() and self.pattern[at][..., ~allowed].any():
+                raise ValueError(f"{self.name} attends where it is not allowed")
         _freeze(self)
 
     def __repr__(self) -> str:
@@ -281,12 +297,51 @@ class Attention:
         """The number of stored key/value heads."""
         return stored_array(self.k).shape[1]
 
+    def of_layers(self, at: slice | np.ndarray) -> Attention:
+        """The same of some of its layers alone, without its q, k, v and scores."""
+        if isinstance(at, slice):
+            return self
+        sink = self.sink[at] if self.sink.size else self.sink
+        pattern, allowed = self.pattern[at], self.allowed[at]
+        return Attention.closed(self.name, self.query, self.key, pattern, allowed, sink)
+
+    @property
+    def masks(self) -> list[tuple[slice | np.ndarray, np.ndarray]]:
+        """The different masks (query, key) of its layers, each behind the layers that have it."""
+        if not self.allowed.strides[0] or len(self.allowed) < 2:
+            return [(slice(None), mask) for mask in self.allowed[:1]]
+        different, at = np.unique(self.allowed, axis=0, return_inverse=True)
+        if len(different) == 1:
+            return [(slice(None), different[0])]
+        return [(np.flatnonzero(at.ravel() == i), mask) for i, mask in enumerate(different)]
+
+    @cached_property
+    def reachable(self) -> np.ndarray:
+        """The cells (query, key) that are allowed in some layer."""
+        return np.asarray(self.allowed.any(axis=0) if self.allowed.strides[0] else self.allowed[0])
+
     @cached_property
     def received(self) -> np.ndarray:
         """The sum of weights that each key receives from rows with a choice of keys, (layer, head,
         key)."""
-        choice = (self.allowed.sum(axis=1) > 1).astype(self.pattern.dtype)
-        return choice @ self.pattern
+        received = np.empty_like(self.pattern[:, :, 0])
+        for at, allowed in self.masks:
+            received[at] = (allowed.sum(axis=1) > 1).astype(received.dtype) @ self.pattern[at]
+        return received
+
+    @property
+    def sink_scores(self) -> np.ndarray:
+        """The score of the learned sink beside each row's, (layer, head, query), as it follows from
+        what it takes; minus infinity where there is none."""
+        if not self.sink.size or not self.opens:
+            return np.full(self.pattern.shape[:3], -np.inf)
+        best = self.pattern.argmax(axis=-1)[..., None]
+        weight, score = (
+            np.take_along_axis(each, best, -1)[..., 0].astype(np.float64)
+            for each in (self.pattern, self.scores)
+        )
+        with np.errstate(divide="ignore"):
+            return score + np.log(self.sink.astype(np.float64)) - np.log(weight)
 
     @property
     def opens(self) -> bool:
@@ -296,10 +351,16 @@ class Attention:
 
     @classmethod
     def closed(
-        cls, name: str, query: str, key: str, pattern: np.ndarray, allowed: np.ndarray
+        cls,
+        name: str,
+        query: str,
+        key: str,
+        pattern: np.ndarray,
+        allowed: np.ndarray,
+        sink: np.ndarray | None = None,
     ) -> Attention:
-        """An attention of which only the pattern (layer, head, query, key) and `allowed` (query,
-        key) are known."""
+        """An attention of which only the pattern (layer, head, query, key), `allowed` and the
+        learned sink's share, where it has one, are known."""
         _, heads, queries, keys = pattern.shape
         empty = {n: np.zeros((0, heads, n, 0), pattern.dtype) for n in (queries, keys)}
         return cls(
@@ -312,6 +373,7 @@ class Attention:
             empty[queries],
             empty[keys],
             empty[keys].copy(),
+            sink=np.zeros((0, 0, 0), pattern.dtype) if sink is None else sink,
         )
 
 

@@ -11,6 +11,7 @@ How models are named is told in `models.model_names`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -34,6 +35,7 @@ from models.model_names import checkpoints as checkpoints
 from models.model_names import knows as knows
 from models.model_names import names as names
 from models.model_names import spelled as spelled
+from models.model_names import unknown as unknown
 from models.shipped_models import without_earlier as without_earlier
 from models.smollm2 import absent as absent
 
@@ -67,20 +69,24 @@ def load(name: str, progress: Callable[[int, int], None] | None = None) -> Model
 
         return weight_conversion.load(packaged_folder(), MINILM)
     if name == SMOLLM2:
-        from models.pretrained import weight_conversion
+        from models.pretrained import gguf, weight_conversion
 
-        return weight_conversion.load(smollm2.folder(progress), SMOLLM2)
+        return gguf.anew(lambda: weight_conversion.load(smollm2.folder(progress), SMOLLM2))
     if name.startswith(HUB_PREFIX):
-        from models.pretrained import hf_model, sandbox
+        from models.pretrained import gguf, hf_model, sandbox
 
         location = str(packaged_folder()) if location == MINILM else location
-        return sandbox.verify(hf_model.load(location, progress, name), name)
+        load_own = partial(hf_model.load, location, progress, name)
+        return sandbox.verify(gguf.anew(load_own), name)
     if name.startswith(OURS_PREFIX):
-        from models.pretrained import hub, sandbox, weight_conversion
+        from models.pretrained import gguf, hub, sandbox, weight_conversion
 
-        return sandbox.verify(
-            weight_conversion.load(hub.find(location, progress, name), name), name
-        )
+        def load_ours() -> own_model.OwnModel:
+            return weight_conversion.load(hub.find(location, progress, name), name)
+
+        return sandbox.verify(gguf.anew(load_ours), name)
+    if not knows(name):
+        raise ValueError(unknown(name))
     from models import own_model
 
     return live_training.load(name) if live_training.is_live(name) else own_model.load(name)
@@ -104,9 +110,17 @@ def trial_load(
 
     prefix, location = split_prefix(location.strip())
     location = full_path(location) if location else location
-    folder = hub.locate(location, progress)
+    folder = hub.locate(location, progress, cancelled)
     files_stamp = model_files.stamp(folder)
-    return sandbox.tester.try_out(folder, location, prefix, cancelled) + location, files_stamp
+    try:
+        way = sandbox.tester.try_out(folder, location, prefix, cancelled)
+    except model_files.NotLoaded:
+        if folder.exists():
+            raise
+        folder = hub.locate(location, progress, cancelled)  # a damaged conversion, now removed
+        files_stamp = model_files.stamp(folder)
+        way = sandbox.tester.try_out(folder, location, prefix, cancelled)
+    return way + location, files_stamp
 
 
 def stamp(name: str) -> Stamp | None:

@@ -23,7 +23,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from models.attention import KVCache, MultiHeadAttention, encoder_mask, self_attention_mask
+from models.attention import (
+    KVCache,
+    MultiHeadAttention,
+    encoder_mask,
+    self_attention_mask,
+    self_attention_masks,
+)
 from models.cancellation import layer_checkpoint
 from models.capabilities import without_readout
 from models.config import ACTIVATIONS, Config
@@ -319,8 +325,8 @@ class Decoder(Transformer):
         """
         past = 0 if stored is None else stored.n
         x = self.embedding(ids, torch.tensor([past]) if past else start, tape, edits)
-        allowed = self_attention_mask(past, ids.shape[1], True, edits, self.config.window)
-        for layer in self.layers:
+        masks = self_attention_masks(past, ids.shape[1], True, edits, self.config.windows)
+        for layer, allowed in zip(self.layers, masks):
             layer_checkpoint()
             x = layer(x, allowed, tape, edits, stored=stored)  # (batch, token, d_model)
         return self.last_norm(x, tape, edits)

@@ -63,7 +63,7 @@ def row_holds(attention: Attention, opened: anatomy.WeightBreakdown) -> None:
     assert opened.dots[at] == pytest.approx(opened.products.sum(), abs=close)
     scores = opened.dots / opened.divisor + opened.added
     np.testing.assert_allclose(scores, opened.scores, rtol=CLOSE)
-    allowed = attention.allowed[opened.query]
+    allowed = attention.allowed[0][opened.query]
     powers = np.where(allowed, np.exp(opened.scores - opened.largest), 0)
     np.testing.assert_allclose(powers, opened.exponentials, rtol=CLOSE)
     assert opened.total == pytest.approx(powers.sum(), rel=CLOSE)
@@ -162,7 +162,7 @@ def test_an_edit_changes_its_step(small: str, edit: Edit, request: pytest.Fixtur
         assert opened.divisor == 1 and opened.divisor_edit == edit
     if isinstance(edit, ScaledBy):
         assert opened.divisor == 3.5
-        assert "3.5" in reasons(opened, attention.allowed)["scale"]
+        assert "3.5" in reasons(opened, attention.allowed[0])["scale"]
     if isinstance(edit, UniformHead):
         assert opened.uniform_edit == edit and len(set(opened.weights[opened.allowed])) == 1
     if isinstance(edit, OtherPositions) and edit.to == "distance":
@@ -175,7 +175,7 @@ def test_an_edit_changes_its_step(small: str, edit: Edit, request: pytest.Fixtur
 def test_unlike_lengths_of_source_and_target_stay_apart(small_translator) -> None:
     recording = small_translator.record("the cat sat on the mat and the dog ran", target="the mat")
     cross = recording.attention[2]
-    rows, keys = cross.allowed.shape
+    rows, keys = cross.allowed[0].shape
     assert rows != keys
     opened = anatomy.cell(recording, cross, 1, 2, rows - 1, keys - 1)
     assert len(opened.scores) == keys == len(opened.v)
@@ -195,8 +195,8 @@ def test_what_a_window_lets_a_token_see(small: str, request: pytest.FixtureReque
     for at in ((5, 1), (2, 6)):
         assert "attends only to tokens" in masks[at]
     assert not any("later" in mask or "ahead" in mask for mask in masks.values())
-    assert terminology.mask_reason(attention.allowed) == "not allowed: more than 2 places away"
-    assert "later" not in mask_rule(attention.allowed)
+    assert terminology.mask_reason(attention.allowed[0]) == "not allowed: more than 2 places away"
+    assert "later" not in mask_rule(attention.allowed[0])
 
 
 def mask_reasons(recording: Recording) -> dict[tuple[int, int], str]:
@@ -204,13 +204,13 @@ def mask_reasons(recording: Recording) -> dict[tuple[int, int], str]:
     attention, found = recording.attention[0], {}
     for at in ((4, 5), (4, 3), (5, 1), (2, 6)):
         opened = anatomy.cell(recording, attention, 0, 0, *at)
-        found[at] = reasons(opened, attention.allowed)["mask"]
+        found[at] = reasons(opened, attention.allowed[0])["mask"]
     return found
 
 
 def test_a_causal_window_ends_at_the_token_itself(small_decoder: OwnModel) -> None:
     recording = small_decoder.record("the cat sat on the mat and ran", (Window(3),))
-    masks, allowed = mask_reasons(recording), recording.attention[0].allowed
+    masks, allowed = mask_reasons(recording), recording.attention[0].allowed[0]
     assert "cannot attend to the later token 5" in masks[4, 5] and "later token 6" in masks[2, 6]
     assert "within the window" in masks[4, 3] and "before the window" in masks[5, 1]
     assert "a later token" in terminology.mask_reason(allowed)

@@ -43,7 +43,7 @@ def facts_of(panel: Panel, step: str) -> list[float]:
 def test_each_step_shows_the_numbers_of_the_recording(text: str) -> None:
     run = Run("encoder", text)
     attention = run.recording().attention[0]
-    query = min(2, len(attention.allowed) - 1)
+    query = min(2, len(attention.allowed[0]) - 1)
     panel = anatomy.weight(run, layer=1, head=5, token=query)
     opened = analysis.cell(
         run.recording(), attention, 1, 5, query, int(panel.figures[0].marks[0][1])

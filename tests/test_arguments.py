@@ -71,7 +71,9 @@ def test_vectors_of_another_width_are_refused(encoder, recording: Recording) -> 
 
 def test_a_name_stands_for_the_model(recording: Recording) -> None:
     assert headlight.record("encoder", TEXT) == recording
-    with pytest.raises(ValueError, match="no model is called 'encodr'; there are encoder, decoder"):
+    with pytest.raises(
+        ValueError, match="no model is called 'encodr'; the nearest one here is 'encoder'"
+    ):
         headlight.record("encodr", TEXT)
     with pytest.raises(TypeError, match="a model is a name or what headlight.load"):
         headlight.record(None, TEXT)

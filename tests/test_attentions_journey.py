@@ -37,7 +37,7 @@ def test_choose_cross_attention_and_a_source_token_and_find_them_again(visitor: 
     assert tuple(visitor.tokens()[: len(targets) - 1]) == targets[1:]
     thumb = page.locator(".cell .thumb").first.bounding_box()
     # A rectangle is drawn as one; a thumbnail of some 60 pixels a side has whole ones.
-    rows, columns = cross.allowed.shape
+    rows, columns = cross.allowed[0].shape
     assert thumb["width"] / thumb["height"] == pytest.approx(columns / rows, rel=0.05)
 
     token = page.locator(f"{HEAD} .token")
@@ -66,13 +66,13 @@ def test_choose_cross_attention_and_a_source_token_and_find_them_again(visitor: 
 def test_a_later_token_is_hatched_and_said_to_be_not_allowed(visitor: Visitor) -> None:
     page = visitor.open("?view=Matrix&model=decoder&layer=1&head=2").page
     attention = read_once("decoder").record(DEFAULT_TEXT).attention[0]
-    pattern, n = attention.pattern[1, 2], len(attention.allowed)
+    pattern, n = attention.pattern[1, 2], len(attention.allowed[0])
     visitor.point_at(2, 5, pattern.shape)
     assert visitor.weight() == "not allowed: a later token"
     visitor.point_at(5, 2, pattern.shape)
     assert float(visitor.weight()) == pytest.approx(float(pattern[5, 2]), abs=FOUR_DECIMALS)
     alpha = np.array(visitor.pixels(IMAGE)).reshape(n, n, 4)[..., 3]
-    np.testing.assert_array_equal(alpha > 0, attention.allowed)
+    np.testing.assert_array_equal(alpha > 0, attention.allowed[0])
     thumb = page.locator(".cell .thumb").nth(8)
     box = thumb.bounding_box()
     thumb.hover(position={"x": 5.5 * box["width"] / n, "y": 2.5 * box["height"] / n})

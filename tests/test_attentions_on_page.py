@@ -30,7 +30,7 @@ WORDS = "The cat saw a dog near the old house and the children were playing."
 def shown_truly(app: AppTest, recording: Recording, attention: Attention) -> None:
     """What grid and head were sent is this attention, cell by cell."""
     header, blocks = sent(app, "heads")
-    queries, keys = attention.allowed.shape
+    queries, keys = attention.allowed[0].shape
     assert (len(header["tokens"]), len(header["keys"])) == (queries, keys)
     rows, columns = header["shape"][2:]
     cells = blocks["cells"].reshape(header["shape"])
@@ -44,8 +44,8 @@ def shown_truly(app: AppTest, recording: Recording, attention: Attention) -> Non
     weights = attention.pattern[tuple(one["at"])]
     values, unknown = arrived(fine, weights.shape)
     assert (np.abs(values - weights) <= unknown + 1e-4).all()
-    np.testing.assert_array_equal(unfolded(fine, weights.shape), attention.allowed)
-    np.testing.assert_array_equal(unfolded(blocks, weights.shape), attention.allowed)
+    np.testing.assert_array_equal(unfolded(fine, weights.shape), attention.allowed[0])
+    np.testing.assert_array_equal(unfolded(blocks, weights.shape), attention.allowed[0])
     assert tuple(one["columns"]) == recording.stream(attention.key).tokens
     if attention.query == attention.key:
         tokens = recording.stream(attention.query).tokens

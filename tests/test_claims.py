@@ -57,7 +57,7 @@ def same_heads(a: Attention) -> dict:
 
 def even(a: Attention) -> dict:
     pattern = np.full_like(a.pattern, 1 / a.pattern.shape[-1])
-    return {"pattern": pattern, "allowed": np.ones_like(a.allowed)}
+    return {"pattern": pattern, "allowed": np.ones_like(a.allowed[0])}
 
 
 def overdrawn(a: Attention) -> dict:

@@ -22,7 +22,7 @@ from models.recording import Attention, Recording, Stream
 def closed(e: MeasureContext) -> MeasureContext:
     """The same from a model that hands out its weights alone."""
     attention = tuple(
-        Attention.closed(a.name, a.query, a.key, a.pattern, a.allowed)
+        Attention.closed(a.name, a.query, a.key, a.pattern, a.allowed[0])
         for a in e.recording.attention
     )
     return replace(e, recording=replace(e.recording, attention=attention))

@@ -78,7 +78,7 @@ def handle(request: pytest.FixtureRequest) -> OwnModel:
 
 def test_every_law_holds_on_what_a_model_did(handle: OwnModel) -> None:
     recording = handle.record(TEXT)
-    masked = not all(each.allowed.all() for each in recording.attention)
+    masked = not all(each.allowed[0].all() for each in recording.attention)
     for law, check in checked(handle, recording).items():
         assert check.holds and check.error < TOTAL, (law, check)
         assert check.checked == (law != "forbidden" or masked)
@@ -252,7 +252,7 @@ def test_what_came_from_another_text_is_not_checked_and_says_so(
 def test_a_model_that_shows_less_is_checked_for_what_it_shows(small_decoder: OwnModel) -> None:
     whole = small_decoder.record(TEXT)
     own = whole.attention[0]
-    closed = type(own).closed("self", "decoder", "decoder", own.pattern, own.allowed)
+    closed = type(own).closed("self", "decoder", "decoder", own.pattern, own.allowed[0])
     found = dict(zip(LAWS, consistency.checks(replace(whole, attention=(closed,)))))
     lacking = {law: check for law, check in found.items() if not check.checked}
     assert list(lacking) == ["scores", "softmax", "written", "norms"]

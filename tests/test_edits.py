@@ -61,7 +61,7 @@ def test_a_head_made_even_a_head_made_its_mean(handle: own_model.OwnModel) -> No
     one, before = (
         next(each for each in run.attention if each.name == label) for run in (even, plain)
     )
-    uniform = one.allowed / one.allowed.sum(-1, keepdims=True)
+    uniform = one.allowed[0] / one.allowed[0].sum(-1, keepdims=True)
     np.testing.assert_allclose(one.pattern[1, 2], uniform, atol=STORED)
     np.testing.assert_array_equal(
         np.delete(one.pattern[1], 2, 0), np.delete(before.pattern[1], 2, 0)
@@ -77,7 +77,9 @@ def test_a_mask_put_on_and_taken_off(
     small_handle: own_model.OwnModel, small_decoder: own_model.OwnModel
 ) -> None:
     one = recorded(small_handle, WithMask())
-    assert not one.attention[0].pattern[..., ~np.tril(np.ones_like(one.attention[0].allowed))].any()
+    assert (
+        not one.attention[0].pattern[..., ~np.tril(np.ones_like(one.attention[0].allowed[0]))].any()
+    )
     n = len(small_handle.tokenizer.ids([TEXT])[0])
     later = recorded(small_handle, WithMask(), text=TEXT + " and the dog").streams[0]
     np.testing.assert_allclose(
@@ -85,8 +87,8 @@ def test_a_mask_put_on_and_taken_off(
     )
     made, plain = recorded(small_decoder, WithoutMask()), recorded(small_decoder)
     free = made.attention[0]
-    assert free.allowed.all()
-    assert (free.pattern[..., np.triu(np.ones_like(free.allowed), 1)] > 0).all()
+    assert free.allowed[0].all()
+    assert (free.pattern[..., np.triu(np.ones_like(free.allowed[0]), 1)] > 0).all()
     assert np.abs(last(made)[0] - last(plain)[0]).max() > 1e-3
 
 
@@ -96,11 +98,11 @@ def test_in_a_window_tokens_see_those_near_them(handle: own_model.OwnModel, size
     plain, made = recorded(handle), recorded(handle, Window(size))
     wide = recorded(handle, Window(handle.card.n_positions))
     for near, full, whole in zip(made.attention, plain.attention, wide.attention):
-        rows, keys = np.indices(near.allowed.shape)
+        rows, keys = np.indices(near.allowed[0].shape)
         # Another text is seen whole.
         within = abs(rows - keys) < (size if near.query == near.key else np.inf)
-        assert (near.allowed == full.allowed & within).all()
-        assert (near.pattern[..., near.allowed] > 0).all()
+        assert (near.allowed[0] == full.allowed[0] & within).all()
+        assert (near.pattern[..., near.allowed[0]] > 0).all()
         np.testing.assert_allclose(whole.pattern, full.pattern, atol=SUMMED)
     longer = recorded(handle, Window(size), text=TEXT + " and the dog").streams[0].resid
     before = made.streams[0].resid

@@ -92,7 +92,7 @@ def of_noise(recording: Recording) -> Recording:
     drawn = np.random.default_rng(0)
 
     def rows(attention: Attention) -> Attention:
-        made = drawn.gamma(0.3, size=attention.pattern.shape) * attention.allowed
+        made = drawn.gamma(0.3, size=attention.pattern.shape) * attention.allowed[0]
         made /= made.sum(axis=-1, keepdims=True)
         return replace(attention, pattern=made.astype(np.float32))
 

@@ -140,7 +140,7 @@ def test_a_fit_is_the_exact_mean_and_deviation_over_all_pairings(encoder) -> Non
 def test_where_only_the_pattern_is_known_links_are_told_of_trained_heads(encoder) -> None:
     def closed(recording):
         one = recording.attention[0]
-        alone = Attention.closed(one.name, one.query, one.key, one.pattern, one.allowed)
+        alone = Attention.closed(one.name, one.query, one.key, one.pattern, one.allowed[0])
         return replace(recording, attention=(alone,))
 
     best = findings.findings(closed(encoder.record(DEFAULT_TEXT)))[0]
@@ -173,7 +173,7 @@ def test_links_are_what_the_pattern_says(name: str) -> None:
             given = {
                 each: cells(attention.pattern[one.at], each, key).sum(axis=1).mean()
                 for each in range(len(grouped.labels))
-                if cells(attention.allowed, each, key).any()
+                if cells(attention.allowed[0], each, key).any()
             }
             assert one.value == pytest.approx(given.pop(row), abs=SUMMED)
             assert not stream.special[one.query] and not stream.special[one.keys[0]]

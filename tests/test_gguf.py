@@ -3,9 +3,15 @@ once and made anew where it is damaged; what cannot be used is refused in a sent
 
 from __future__ import annotations
 
+import contextlib
+import os
+import re
 import shutil
+import signal as signals
+import struct
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,12 +25,24 @@ from safetensors.torch import load_file, save_file
 from tolerances import PARITY
 
 from models import child_process, registry
-from models.pretrained import gguf, gguf_conversion, model_files
+from models.pretrained import gguf, gguf_conversion, gguf_header, model_files
 from models.pretrained.model_files import NotLoaded
 
 pytestmark = [pytest.mark.slow]
 
-TYPES = "F32 F16 BF16 Q8_0 Q4_0 Q4_1 Q5_0 Q5_1 Q2_K Q3_K Q4_K Q5_K Q6_K".split()
+TYPES = [name for name, *_ in gguf_header.TYPES.values()]
+NASTY = (
+    "",
+    " ",
+    "The cat sat on the mat.",
+    "  two  spaces ",
+    "tabs\tand\nlines\r\n\n  end ",
+    "it's we'll DON'T",
+    "7 24 1999 3.14 a1b2",
+    "Ünïcödé naïve e\u0301 日本語 ไทย עברית 🙂👩‍👩‍👧",
+    "\x00\u200b\ufeff\u202e<s></s><|endoftext|>",
+    "(((!!!???)))---___",
+)
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +57,7 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         gguf,
         "_run_converter",
-        lambda source, goal, name, _: gguf_conversion.convert(source, goal, name),
+        lambda source, goal, name, *_: gguf_conversion.convert(source, goal, name),
     )
     monkeypatch.setattr(child_process, "limit_files", lambda size: None)
 
@@ -119,12 +137,17 @@ def test_a_conversion_is_made_once_and_anew_where_it_is_damaged(
     (folder / "tokenizer.json").write_text("{}", "utf-8")
     registry.load(f"ours:{file}")
     weights = folder / "model.safetensors"
-    whole = bytearray(weights.read_bytes())
-    whole[-4:] = np.float32(0.5).tobytes()
-    weights.write_bytes(whole)
-    with pytest.raises(NotLoaded, match="damaged"):
-        registry.load(f"ours:{file}")
-    registry.load(f"ours:{file}")
+    right = weights.read_bytes()
+    for at in (-1, 20, 5):  # in a number, in the head, in its length
+        whole = bytearray(right)
+        whole[at] ^= 1
+        weights.write_bytes(whole)
+        for way in ("ours:", "hub:"):
+            registry.load(f"{way}{file}")
+        assert weights.read_bytes() == right
+        weights.write_bytes(whole)
+        assert registry.trial_load(str(file))[0] == f"ours:{file}"
+        assert weights.read_bytes() == right
     assert [each.name for each in own_cache.iterdir()] == [folder.name]
 
 
@@ -144,6 +167,51 @@ def test_two_processes_convert_at_once(wide_llama: Path, tmp_path: Path, own_cac
     assert len(list(own_cache.iterdir())) == 1
 
 
+def converting(file: Path) -> tuple[subprocess.Popen, Path, int]:
+    """A process that converts a file, once its converter has begun: that one's folder and pid."""
+    code = "import sys; from pathlib import Path; from models.pretrained import gguf;"
+    code += "gguf.converted(Path(sys.argv[1]), 'a model')"
+    process = subprocess.Popen([sys.executable, "-c", code, str(file)])
+    while True:
+        for folder in gguf.cache().glob("making-*"):
+            for entry in Path("/proc").glob("[0-9]*"):
+                with contextlib.suppress(OSError):
+                    if str(folder).encode() in (entry / "cmdline").read_bytes().split(b"\0"):
+                        return process, folder, int(entry.name)
+        assert process.poll() is None
+        time.sleep(0.02)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+@pytest.mark.parametrize("signal", [signals.SIGKILL, signals.SIGTERM])
+def test_a_conversion_that_is_killed_leaves_nothing_that_stays(
+    signal: signals.Signals, wide_llama: Path, tmp_path: Path, own_cache: Path
+) -> None:
+    """Its converter ends with it, and the next look at any GGUF file removes what it had made."""
+    gguf_files.write(wide_llama, file := tmp_path / "model.gguf")
+    process, folder, converter = converting(file)
+    (folder / "model.safetensors").write_bytes(b"half of it")
+    process.send_signal(signal)
+    process.wait()
+    for _ in range(3000):
+        if not Path(f"/proc/{converter}").exists():
+            break
+        time.sleep(0.02)
+    assert not Path(f"/proc/{converter}").exists() and folder.exists()
+    made = gguf.converted(file, "a model")
+    assert [each.name for each in own_cache.iterdir()] == [made.name]
+
+
+def test_stop_ends_a_conversion_and_the_reading_of_a_file(
+    wide_llama: Path, tmp_path: Path, own_cache: Path
+) -> None:
+    gguf_files.write(wide_llama, file := tmp_path / "model.gguf")
+    for stopped in (lambda: True, lambda: any(own_cache.glob("making-*"))):
+        with pytest.raises(NotLoaded, match=r"^Stopped\.$"):
+            registry.trial_load(str(file), cancelled=stopped)
+        assert not own_cache.exists() or not list(own_cache.iterdir())
+
+
 # ---- refused ---------------------------------------------------------------------------------
 
 
@@ -156,16 +224,101 @@ def test_a_file_that_is_none_or_cut_short_is_refused(
     whole = file.read_bytes()
     for broken in (b"", b"GGUF", b"no model at all" * 50, whole[: len(whole) // 2], whole[:200]):
         file.write_bytes(broken)
-        with pytest.raises(NotLoaded, match=r"^model\.gguf .*GGUF file.*\.$"):
+        with pytest.raises(NotLoaded, match=r"model\.gguf (is no GGUF|lies beyond).*\.$"):
             registry.load(f"ours:{file}")
+    assert not own_cache.exists()
+
+
+def test_what_a_process_of_its_own_refuses_is_said_too(
+    wide_llama: Path, tmp_path: Path, own_cache: Path
+) -> None:
+    gguf_files.write(wide_llama, file := tmp_path / "model.gguf", pre="a-new-one")
+    with pytest.raises(NotLoaded, match=r"^model\.gguf cannot be opened: .*'a-new-one'.*\.$"):
+        registry.load(f"ours:{file}")
     assert not list(own_cache.iterdir())
 
 
-def test_what_a_process_of_its_own_refuses_is_said_too(tmp_path: Path, own_cache: Path) -> None:
-    (tmp_path / "model.gguf").write_bytes(b"GGUF")
-    with pytest.raises(NotLoaded, match=r"^model\.gguf .*GGUF file.*\.$"):
-        registry.load(f"ours:{tmp_path / 'model.gguf'}")
-    assert not list(own_cache.iterdir())
+GAIN, FIRST = "output_norm.weight", "token_embd.weight"
+
+
+def patched(data: bytes, key: str, skipped: int, kind: str, value: int) -> bytes:
+    """A file with a number put in so many bytes behind a name."""
+    at = data.index(key.encode()) + len(key) + skipped
+    number = struct.pack("<" + kind, value)
+    return data[:at] + number + data[at + len(number) :]
+
+
+# What is behind a tensor's name: its dimensions (4 + 8 each), its type (4), its offset (8).
+ATTACKS: dict[str, tuple[Callable[[bytes], bytes], str]] = {
+    "before the file": (
+        lambda data: patched(data, FIRST, 24, "q", -32),
+        "token_embd.weight of model.gguf lies beyond the end of the file",
+    ),
+    "behind the file": (
+        lambda data: patched(data, GAIN, 16, "q", 1 << 40),
+        "output_norm.weight of model.gguf lies beyond the end of the file",
+    ),
+    "one on another": (
+        lambda data: patched(data, GAIN, 16, "q", 0),
+        "weight of model.gguf lies on top of another",
+    ),
+    "a quantised gain": (
+        lambda data: patched(data, GAIN, 12, "I", 3),
+        "output_norm.weight, a gain or a bias, as Q4_1, and these are floats",
+    ),
+    "an unknown type": (
+        lambda data: patched(data, FIRST, 20, "I", 99),
+        "stores token_embd.weight in the type 99 of the format",
+    ),
+    "context 0": (
+        lambda data: patched(data, "llama.context_length", 4, "I", 0),
+        "llama.context_length is 0, and it is a whole number above 0",
+    ),
+    "no heads": (
+        lambda data: patched(data, "llama.attention.head_count", 4, "I", 0),
+        "llama.attention.head_count is 0, and it is a whole number above 0",
+    ),
+    "endless lists": (
+        lambda data: patched(data, "tokenizer.ggml.tokens", 8, "Q", 1 << 60),
+        "no GGUF file, or it is cut short or broken",
+    ),
+    "endless tensors": (
+        lambda data: data[:8] + struct.pack("<Q", 1 << 60) + data[16:],
+        "no GGUF file, or it is cut short or broken",
+    ),
+}
+
+
+@in_this_process
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_a_head_that_lies_is_refused_with_its_reason(
+    attack: str, wide_llama: Path, tmp_path: Path, own_cache: Path
+) -> None:
+    file, (change, why) = tmp_path / "model.gguf", ATTACKS[attack]
+    gguf_files.write(wide_llama, file)
+    file.write_bytes(change(file.read_bytes()))
+    with pytest.raises(NotLoaded, match=re.escape(why)) as refused:
+        registry.load(f"ours:{file}")
+    assert str(refused.value).endswith(".") and str(refused.value).count(". ") == 0
+    assert not own_cache.exists() or not list(own_cache.iterdir())
+
+
+@pytest.mark.parametrize("claimed", [False, True])
+def test_a_sparse_file_of_200_gb_is_refused_by_its_head_alone(
+    claimed: bool, wide_llama: Path, tmp_path: Path
+) -> None:
+    """To hash it would take minutes: it is refused before, also where a tensor claims all of it."""
+    gguf_files.write(wide_llama, file := tmp_path / "model.gguf")
+    data, size = file.read_bytes(), 200 << 30
+    if claimed:
+        last = max(gguf_header.check(file, "it"), key=lambda each: each.begin)
+        assert len(last.shape) == 1  # of 4 bytes each
+        n = last.shape[0] + ((size - len(data)) // 4 & -32)
+        file.write_bytes(patched(data, last.name, 4, "Q", n))
+        size = len(data) + 4 * (n - last.shape[0])
+    os.truncate(file, size)
+    with pytest.raises(NotLoaded, match="billion parameters" if claimed else "behind its last"):
+        registry.load(f"ours:{file}")
 
 
 @in_this_process

@@ -128,7 +128,15 @@ def test_shared_keys_are_held_once(small_decoder: own_model.OwnModel) -> None:
             assert one.key_heads == groups and one.k.shape == one.v.shape == one.q.shape
             k, v = (recording_models.stored_array(each) for each in (one.k, one.v))
             assert k.shape == v.shape == shape
-            held = (recording.streams[0].resid, one.scores, one.pattern, one.q, k, v, one.allowed)
+            held = (
+                recording.streams[0].resid,
+                one.scores,
+                one.pattern,
+                one.q,
+                k,
+                v,
+                one.allowed[0],
+            )
             assert anatomy.memory(recording, n) == sum(each.nbytes for each in held)
             with np.load(io.BytesIO(to_npz(recording, compressed=False))) as file:
                 assert file["attention.self.k"].shape == shape
@@ -197,7 +205,7 @@ def test_what_is_shared_reads_as_an_array() -> None:
 
 
 def test_layers_of_another_code_that_share_otherwise_are_held_by_head() -> None:
-    made, allowed = hooks.Heads(2, np.ones((3, 3), dtype=bool)), np.ones((3, 3), dtype=bool)
+    made, allowed = hooks.Heads(2), np.ones((3, 3), dtype=bool)
     given = [torch.randn(1, heads, 3, 5) for heads in (2, 1)]
     q = torch.zeros(1, HEADS, 3, 5)
     for layer, k in enumerate(given):

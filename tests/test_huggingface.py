@@ -100,7 +100,7 @@ def test_any_cell_recomputes_from_the_recording_and_what_is_offered_of_the_scale
             bias = attention.scores - scores
             np.testing.assert_allclose(bias[:, :, 2, 1], bias[:, :, 3, 2], atol=SUMMED)
             assert np.abs(bias).max() > 0.01
-        masked = np.where(attention.allowed, attention.scores, -np.inf)
+        masked = np.where(attention.allowed[0], attention.scores, -np.inf)
         weights = np.exp(masked - masked.max(axis=-1, keepdims=True))
         np.testing.assert_allclose(
             attention.pattern, weights / weights.sum(axis=-1, keepdims=True), atol=SUMMED
@@ -132,7 +132,7 @@ def test_a_recording_keeps_the_contract_and_survives_its_file(handle: HFModel) -
         n_query, n_key = attention.pattern.shape[2:]
         allowed = np.ones((n_query, n_key), dtype=bool)
         triangle = attention.name == "decoder self" or family.kind == "decoder"
-        assert np.array_equal(attention.allowed, np.tril(allowed) if triangle else allowed)
+        assert np.array_equal(attention.allowed[0], np.tril(allowed) if triangle else allowed)
         assert attention.opens == family.opens
         layers, d_head = (len(attention.pattern), handle.card.d_head) if family.opens else (0, 0)
         assert attention.q.shape == (layers, 4, n_query, d_head)

@@ -46,7 +46,7 @@ def test_a_zeroed_head_takes_away_what_it_wrote(
 def test_an_even_head_and_a_mean_head_do_what_they_say(tiny_loaded: Callable) -> None:
     handle = tiny_loaded("gpt2")
     even = recorded(handle, edits.UniformHead(1, 0)).attention[0]
-    uniform = even.allowed / even.allowed.sum(-1, keepdims=True)
+    uniform = even.allowed[0] / even.allowed[0].sum(-1, keepdims=True)
     np.testing.assert_allclose(even.pattern[1, 0], uniform, atol=STORED)
     assert np.abs(even.pattern[1, 1] - uniform).max() > 0.01
     means = (edits.MeanHead(0, head) for head in range(4))

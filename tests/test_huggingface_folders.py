@@ -20,6 +20,7 @@ from malformed_models import config as settings
 from safetensors.torch import load_file, save_file
 from tolerances import PASSED, SUMMED
 
+from models import registry
 from models.pretrained import hf_source, hub, model_files
 from models.pretrained.hf_model import load
 
@@ -98,34 +99,107 @@ def test_a_folder_that_cannot_be_used_is_refused_in_one_sentence(
     assert issubclass(model_files.NotLoaded, ValueError)
 
 
-JAMBA = {
-    "attn_layer_period": 2,
-    "attn_layer_offset": 1,
-    "num_experts": 1,
-    "num_experts_per_tok": 1,
-    "mamba_d_state": 4,
-    "mamba_d_conv": 2,
-    "mamba_dt_rank": 4,
-    "use_mamba_kernels": False,
+ADAPTER = '{"peft_type": "LORA", "base_model_name_or_path": "gpt2"}'
+# Files of a folder without a model, and what it is called and told.
+OTHER_FOLDERS: dict[str, tuple[dict[str, str], str]] = {
+    "empty": ({}, "it is empty; put a model’s config.json, safetensors and tokenizer there."),
+    "LoRA alone": (
+        {"adapter_config.json": ADAPTER, "adapter_model.safetensors": ""},
+        "it is a LoRA adapter without its model; put it into a folder with the files of the model "
+        "that it was trained on, gpt2.",
+    ),
+    "a training run": (
+        {f"checkpoint-{n}/config.json": "{}" for n in (90, 500, 1000)} | {"runs/log": ""},
+        "it is the output of a training run; open one of its checkpoints, such as "
+        "it/checkpoint-1000.",
+    ),
+    "parts": (
+        {"modules.json": "[]", "0_Transformer/config.json": "{}", "1_Pooling/x": ""},
+        "it is a sentence-transformers model whose parts have a folder each; open "
+        "it/0_Transformer.",
+    ),
+    "one level too high": (
+        {"model/config.json": "{}", "notes.txt": ""},
+        "There is no config.json in it, but in a folder of it; open it/model.",
+    ),
+    "something else": (
+        {"notes.txt": ""},
+        "There is no config.json in it, so it is not a model that transformers can read; fetch "
+        "the model again.",
+    ),
+    "ONNX": (
+        {"config.json": '{"model_type": "bert"}', "onnx/model.onnx": ""},
+        "it has its weights only as ONNX, which shows no attention; choose a version with "
+        "safetensors.",
+    ),
+    "pickle": (
+        {"config.json": '{"model_type": "bert"}', "pytorch_model.bin": ""},
+        "it has its weights only in a format that can carry code (pickle); choose a version with "
+        "safetensors.",
+    ),
 }
-GPT_OSS = {"head_dim": 8, "num_local_experts": 2, "num_experts_per_tok": 1}
+
+
+@pytest.mark.parametrize("kind", OTHER_FOLDERS)
+def test_a_folder_without_a_model_is_called_what_it_is(kind: str, tmp_path: Path) -> None:
+    files, says = OTHER_FOLDERS[kind]
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(content, "utf-8")
+    with pytest.raises(model_files.NotLoaded) as refused:
+        hub.check(tmp_path, "it")
+    assert str(refused.value) == says
+    if kind in ("ONNX", "pickle"):  # of one's own there is another way out
+        with pytest.raises(model_files.NotLoaded, match="or save yours anew with save_pretrained"):
+            hub.check(tmp_path, f"hub:{tmp_path}")
+
+
+XLNET = {"vocab_size": tiny.N_VOCAB, "d_model": 32, "n_layer": 2, "n_head": 4, "d_inner": 48}
+
+
+def test_xlnet_whose_tokens_come_first_is_followed_like_any_other(tmp_path: Path) -> None:
+    handle = load(str(tiny.save(tmp_path, "XLNetLMHeadModel", XLNET, tiny.framed_bytes)))
+    recording = recorded(handle)
+    _, true = oracle(tmp_path, recording)
+    (attention,) = recording.attention
+    np.testing.assert_allclose(attention.pattern, torch.cat(true.attentions).numpy(), atol=SUMMED)
+    stream = recording.streams[0]
+    np.testing.assert_allclose(stream.resid[-1], true.hidden_states[-1][0].numpy(), atol=PASSED)
+    assert recording.dropped == 0 and len(stream.writes()) == 4 and handle.capabilities.law
+
+
+def test_a_tokenizer_in_transformers_own_code_needs_no_file(tmp_path: Path) -> None:
+    """ByT5's, of bytes; one of another class, or of remote code, is refused."""
+    tiny.random_model("T5ForConditionalGeneration", tiny.T5 | {"eos_token_id": 1}).save_pretrained(
+        tmp_path
+    )
+    own = transformers.ByT5Tokenizer()
+    own.save_pretrained(tmp_path)
+    assert registry.trial_load(str(tmp_path))[0] == f"hub:{tmp_path}"
+    recording = load(str(tmp_path)).record("café")
+    assert recording.streams[0].ids.tolist() == own("café").input_ids
+    settings = tmp_path / "tokenizer_config.json"
+    for kind in ("T5Tokenizer", "Trainer", "../x", "NoSuchTokenizer", 5):
+        words = {"tokenizer_class": kind, "auto_map": {"AutoTokenizer": ["x.X", None]}}
+        settings.write_text(json.dumps(words), "utf-8")
+        with pytest.raises(model_files.NotLoaded, match="There is no tokenizer in"):
+            load(str(tmp_path))
 
 
 @pytest.mark.parametrize(
-    ("family", "more", "words"),
+    ("name", "words"),
     [
-        ("Jamba", {"num_hidden_layers": 4, **JAMBA}, "2 of its 4 layers have attention; choose a"),
-        ("GptOss", GPT_OSS, "rows do not sum to 1"),
+        ("gpt2", "one of the Hugging Face hub opens as 'hub:gpt2' or 'ours:gpt2'"),
+        ("smol", "headlight.names() lists those here"),
+        ("encodr", "the nearest one here is 'encoder'"),
+        ("/a/folder", "a folder or a GGUF file opens as 'ours:/a/folder', in Headlight’s own"),
+        ("model.gguf", "or as 'hub:model.gguf', in its own code"),
     ],
 )
-def test_a_model_whose_attention_is_not_shown_whole_is_refused(
-    family: str, more: dict, words: str, tmp_path: Path
-) -> None:
-    """One with attention in some layers only, and one whose rows do not sum to 1."""
-    settings = {**tiny.LLAMA, **tiny.ENDS, "pad_token_id": 0, **more}
-    tiny.save(tmp_path, f"{family}ForCausalLM", settings)
-    with pytest.raises(model_files.NotLoaded, match=words):
-        load(str(tmp_path))
+def test_a_name_without_a_way_is_told_the_ways(name: str, words: str) -> None:
+    with pytest.raises(ValueError, match=f"no model is called '{name}'; ") as refused:
+        registry.load(name)
+    assert words in str(refused.value) and "translator-small" not in str(refused.value)
 
 
 def test_a_tokenizer_that_needs_another_package_says_which(
@@ -142,7 +216,7 @@ def test_a_tokenizer_that_needs_another_package_says_which(
         (tmp_path / name).write_text("{}")
     with pytest.raises(
         model_files.NotLoaded,
-        match="needs a Python package that is not installed here .*sentencepiece|SentencePiece",
+        match="is not installed here: run python -m pip install sentencepiece and start Headlight",
     ):
         load(str(tmp_path))
 
@@ -183,7 +257,7 @@ def test_names_and_paths_that_lead_nowhere(tmp_path: Path) -> None:
     for where, words in (
         ("", "Give the name of a model"),
         ("/no/such/folder", "no folder /no/such/folder"),
-        (str(tmp_path), "no config.json"),
+        (str(tmp_path), "is empty"),
         ("not a name!", "not a name on the hub"),
     ):
         with pytest.raises(model_files.NotLoaded, match=words):

@@ -255,7 +255,7 @@ def test_a_head_is_shown_in_both_runs_of_one_target(model: str) -> None:
     one, two = (run.attention[-1] for run in (plain, loaded.record(TEXT, edits, target)))
     shown = [figure.values for figure in panel.figures]
     for values, of in zip(shown, (one, two)):
-        expected = np.where(of.allowed, of.pattern[1, 2], np.nan)
+        expected = np.where(of.allowed[0], of.pattern[1, 2], np.nan)
         np.testing.assert_allclose(values, expected, atol=STORED)
     change = shown[2]
     np.testing.assert_allclose(change, shown[1] - shown[0], atol=STORED)

@@ -148,7 +148,7 @@ def test_a_link_opens_the_same_run_and_names_its_edits_everywhere(model: str) ->
     header, blocks = next(one for one in drawn if one[0].get("title") == "Layer 1, head 3")
     for figure, run in zip(header["figures"], (plain, other)):
         attention = next(each for each in run.attention if each.name == name)
-        expected = np.where(attention.allowed, attention.pattern[1, 3], np.nan)
+        expected = np.where(attention.allowed[0], attention.pattern[1, 3], np.nan)
         values = blocks[figure["values"]["block"]].reshape(expected.shape)
         np.testing.assert_allclose(values, expected, atol=STORED)
     assert asked_of(app)["edits"] == edits.to_line(made)

@@ -211,7 +211,7 @@ def test_messages_add_up_and_edges_are_the_heads_weights() -> None:
     graph, received = panel.figures
     for edge in graph.edges:
         assert edge.weight == pytest.approx(attention.pattern[1, 2, edge.target, edge.source])
-        assert edge.weight >= 1 / attention.allowed[edge.target].sum()
+        assert edge.weight >= 1 / attention.allowed[0][edge.target].sum()
     assert sum(row.values[2] for row in received.rows) == pytest.approx(1, abs=SUMMED)
     whole = every()["soft_lookup.messages"](run, layer=1, token=3, mean=True)
     assert whole.figures[1].columns == ("weight",)
@@ -227,7 +227,7 @@ def test_scores_are_of_this_texts_vectors(quantity: str) -> None:
     of = recording.attention[0]
     x = soft_lookup.attention_input(recording, of, 1)
     for figure, variant in zip(panel.figures, soft_lookup.scoring_variants(x, of, 1, 2)):
-        weights = np.where(of.allowed, variant.weights, np.nan)
+        weights = np.where(of.allowed[0], variant.weights, np.nan)
         expected = variant.scores if quantity == "Scores" else weights
         np.testing.assert_allclose(figure.values, expected, rtol=SUMMED, atol=STORED)
         assert f"asymmetry {variant.asymmetry:.2f}" in figure.title
@@ -297,7 +297,7 @@ def test_an_aggregation_is_the_models() -> None:
         "Mean": of.pattern.mean((0, 1)),
         "Max": of.pattern.max((0, 1)),
         "Rollout": summaries.rollout(of),
-        "Flow": summaries.flow(of, range(len(of.allowed))),
+        "Flow": summaries.flow(of, range(len(of.allowed[0]))),
         "Values": summaries.norms(of, w_o),
     }
     for kind, values in expected.items():

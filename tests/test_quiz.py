@@ -169,7 +169,7 @@ def nearest_of(one: Question, every: list[float]) -> list[float]:
 def beside(one, recording, said):
     attention = attention_of(one, recording)
     step, text = -1 if one.kind == quiz.BACK else 1, ~recording.stream(attention.key).special
-    free = np.diagonal(attention.allowed & text & text[:, None], step)
+    free = np.diagonal(attention.allowed[0] & text & text[:, None], step)
     weights = np.diagonal(attention.pattern, step, axis1=-2, axis2=-1)[..., free]
     return [weights[c.layer, c.head].mean() for c in one.choices], []
 
@@ -196,7 +196,7 @@ def unscaled(one, recording):
     attention = attention_of(one, recording)
     q, k = attention.q[:, :, one.token].astype(np.float64), attention.k.astype(np.float64)
     products = np.einsum("lhd,lhkd->lhk", q, k)
-    products[..., ~attention.allowed[one.token]] = -np.inf
+    products[..., ~attention.allowed[0][one.token]] = -np.inf
     shares = np.exp(products - products.max(axis=-1, keepdims=True))
     return shares / shares.sum(axis=-1, keepdims=True), attention.pattern[:, :, one.token]
 

@@ -36,7 +36,7 @@ def test_the_laws_hold_in_every_stream_and_every_attention(
     for attention in recording.attention:
         scores = np.einsum("lhqd,lhkd->lhqk", attention.q, attention.k) / scale
         np.testing.assert_allclose(attention.scores, scores, atol=SUMMED)
-        masked = np.where(attention.allowed, scores, -np.inf)
+        masked = np.where(attention.allowed[0], scores, -np.inf)
         weights = np.exp(masked - masked.max(axis=-1, keepdims=True))
         weights /= weights.sum(axis=-1, keepdims=True)
         np.testing.assert_allclose(attention.pattern, weights, atol=SUMMED)
@@ -135,7 +135,7 @@ def test_a_recording_that_contradicts_itself_is_not_born(small_handle: own_model
     for part, values, words in (
         (attention, {"pattern": attention.pattern * 0.9}, "do not sum to 1"),
         (attention, {"scores": attention.scores[..., :-1]}, "scores of self should have shape"),
-        (attention, {"allowed": np.tril(attention.allowed)}, "attends where it is not allowed"),
+        (attention, {"allowed": np.tril(attention.allowed[0])}, "attends where it is not allowed"),
         (stream, {"ids": stream.ids[:-1]}, "ids of stream encoder"),
     ):
         with pytest.raises(ValueError, match=words):
@@ -156,8 +156,8 @@ def test_a_decoder_carries_its_stream_and_its_triangle(small_decoder: own_model.
     attention, (stream,) = recording.attention[0], recording.streams
     assert (stream.name, attention.name, stream.tokens[0]) == ("decoder", "self", "[BOS]")
     n = len(stream.tokens)
-    assert np.array_equal(attention.allowed, np.tril(np.ones((n, n), dtype=bool)))
-    assert (attention.pattern[..., ~attention.allowed] == 0).all()
+    assert np.array_equal(attention.allowed[0], np.tril(np.ones((n, n), dtype=bool)))
+    assert (attention.pattern[..., ~attention.allowed[0]] == 0).all()
     assert (attention.pattern[:, :, 0, 0] == 1).all()
 
 
@@ -175,7 +175,7 @@ def test_a_translator_carries_two_streams_and_three_attentions(
     ]
     cross = recording.attention[2]
     assert cross.pattern.shape[2:] == (4, len(source.tokens)) and len(source.tokens) != 4
-    assert cross.allowed.all() and not recording.attention[1].allowed.all()
+    assert cross.allowed[0].all() and not recording.attention[1].allowed[0].all()
 
 
 def test_a_target_may_be_the_very_tokens_that_were_said(
@@ -271,7 +271,9 @@ def test_texts_in_one_pass_are_recorded_as_each_by_itself(
         alone = handle.record(text)
         assert alone.streams[0].tokens == together.streams[0].tokens
         assert alone.streams[0].sites == together.streams[0].sites
-        np.testing.assert_array_equal(alone.attention[0].allowed, together.attention[0].allowed)
+        np.testing.assert_array_equal(
+            alone.attention[0].allowed[0], together.attention[0].allowed[0]
+        )
         np.testing.assert_allclose(alone.streams[0].resid, together.streams[0].resid, atol=PASSED)
         for name in ("q", "k", "v", "scores", "pattern"):
             one, other = (getattr(each.attention[0], name) for each in (alone, together))

@@ -23,12 +23,6 @@ DEEPSEEK = {"q_lora_rank": None, "qk_rope_head_dim": 8, "head_dim": 4, "first_k_
 CANINE = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 4}
 BEYOND = {"pad_token_id": 0, "eos_token_id": 2, "decoder_start_token_id": 500}
 REFUSED: dict[str, tuple[str, dict, str]] = {
-    "windows": (
-        "ModernBertForMaskedLM",
-        tiny.BERT | {"pad_token_id": 0, "local_attention": 4, "global_attn_every_n_layers": 2},
-        r"some of its layers see a window of fewer than 7 tokens, and others do not; choose a "
-        r"version with a wider window",
-    ),
     "no embeddings": (
         "CanineModel",
         CANINE | {"intermediate_size": 48},

@@ -62,7 +62,7 @@ def test_a_named_factor_is_recorded_and_printed(granite: Recording) -> None:
     assert check.law == "q · k × 0.0625 = score, with this model’s own scale"
     opened = anatomy.cell(granite, attention, 1, 0, 4, 2)
     assert opened.divisor == pytest.approx(16) and not opened.measured
-    assert "own scale" in reasons(opened, attention.allowed)["scale"]
+    assert "own scale" in reasons(opened, attention.allowed[0])["scale"]
     assert divisor_text(opened) == "16"
 
 

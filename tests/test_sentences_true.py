@@ -168,7 +168,7 @@ def kinds(of: MeasureContext, shown: Measure, slots: dict[str, str]) -> None:
     n = int(slots["n"])
     assert n == len(last.tokens), "of the mask that is shown"
     assert int(slots["cells"]) == n * (n - 1) // 2
-    masked = [each.allowed for each in of.recording.attention if each.key == "decoder"]
+    masked = [each.allowed[0] for each in of.recording.attention if each.key == "decoder"]
     assert all(int((~one.astype(bool)).sum()) == int(slots["cells"]) for one in masked)
     expected = {"encoder": "", "decoder": "decoder", "encoder-decoder": "both"}
     assert shown.variant == expected[of.recording.model.kind] and 0 < shown.value < 1

@@ -22,7 +22,7 @@ def test_temperature_1_gives_the_models_pattern_and_the_ends_one_key_or_all(
     handle: OwnModel,
 ) -> None:
     for attention in record(handle, TEXT).attention:
-        scores, allowed = attention.scores, attention.allowed
+        scores, allowed = attention.scores, attention.allowed[0]
         cold, own, hot = (soft_lookup.tempered_softmax(scores, allowed, t) for t in (0, 1, np.inf))
         np.testing.assert_allclose(own, attention.pattern, atol=STORED)
         best = np.where(allowed, scores, -np.inf).argmax(-1)
@@ -41,7 +41,7 @@ def test_cooling_leads_to_the_hard_lookup_and_heating_to_the_mean(handle: OwnMod
     found = soft_lookup.lookup(attention, 1, 2, query, 0)
     assert found.relative == 0 and way[0] < STORED and way[0] <= way[-1]
     np.testing.assert_array_equal(found.z_hard, attention.v[1, 2, found.key])
-    mean = attention.v[1, 2][attention.allowed[query]].mean(axis=0)
+    mean = attention.v[1, 2][attention.allowed[0][query]].mean(axis=0)
     heated = soft_lookup.lookup(attention, 1, 2, query, np.inf)
     np.testing.assert_allclose(heated.z_soft, mean, atol=STORED)
 
@@ -52,7 +52,7 @@ def test_everywhere_says_what_each_lookup_says(handle: OwnModel) -> None:
         for at in ((0, 0, 3), (2, 3, 4)):
             one = soft_lookup.lookup(attention, *at).relative
             assert found[at] == pytest.approx(one, abs=STORED)
-        assert np.isnan(found[:, :, attention.allowed.sum(-1) == 1]).all()
+        assert np.isnan(found[:, :, attention.allowed[0].sum(-1) == 1]).all()
         count, near, median = soft_lookup.lookup_counts(found)
         assert count == np.isfinite(found).sum() and median == pytest.approx(np.nanmedian(found))
         assert near == (found <= soft_lookup.LOOKUP_TOLERANCE).sum()
@@ -66,7 +66,7 @@ def test_what_is_opened_first_is_most_divided(handle: OwnModel, small_decoder: O
         given = (rows, columns, [False] * (keys - 1) + [True])
 
         def draw(at: tuple[int, int, int]) -> float:
-            weights = np.where(attention.allowed[at[2]], attention.pattern[at], -1)
+            weights = np.where(attention.allowed[0][at[2]], attention.pattern[at], -1)
             one, two = np.argsort(-weights)[:2]
             if not {one, two}.isdisjoint({0, keys - 1}) or weights[two] < 0:
                 return -1.0
@@ -99,14 +99,14 @@ def test_messages_sum_to_what_heads_and_attention_wrote(handle: OwnModel) -> Non
             table = soft_lookup.message_table(attention, *at, tokens)
             assert sum(table["share of z"]) == pytest.approx(1)
             assert sum(table["weight"]) == pytest.approx(1, abs=SUMMED)
-            assert len(table["from"]) == attention.allowed[at[2]].sum()
+            assert len(table["from"]) == attention.allowed[0][at[2]].sum()
             error = soft_lookup.output_error(recording, attention, *output, at[0], at[2])
             assert error < PASSED
 
 
 def test_edges_are_the_weights_that_the_rule_says(handle: OwnModel) -> None:
     for attention in record(handle, TEXT).attention:
-        weights, allowed = attention.pattern[1, 2], attention.allowed
+        weights, allowed = attention.pattern[1, 2], attention.allowed[0]
         n, keys = weights.shape
         found = soft_lookup.edges(weights, allowed, 1.5)
         through = (weights >= 1.5 / allowed.sum(-1)[:, None]) & allowed

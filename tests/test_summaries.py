@@ -37,7 +37,7 @@ def test_mean_and_largest_bound_heads_and_rollout_sums_to_1(handle: OwnModel) ->
         for upto in (0, 1, None):
             rolled = summaries.rollout(attention, upto)
             np.testing.assert_allclose(rolled.sum(-1), 1, atol=DOUBLE)
-            assert (rolled >= 0).all() and not rolled[~attention.allowed].any()
+            assert (rolled >= 0).all() and not rolled[~attention.allowed[0]].any()
 
 
 # ---- laws --------------------------------------------------------------------

@@ -39,7 +39,7 @@ def test_weights_and_distances_are_the_recordings_own(seen: dict[str, MeasureCon
     for each in seen.values():
         one = followed_pair(each)
         scores = one.attention.scores[one.layer, one.head, one.query].astype(np.float64)
-        e = np.exp(scores - scores.max()) * one.attention.allowed[one.query]
+        e = np.exp(scores - scores.max()) * one.attention.allowed[0][one.query]
         for step in (tour.qkv, tour.lookup):
             assert step(each).value == pytest.approx((e / e.sum())[one.key], abs=SUMMED / 2)
     one = followed_pair(seen["encoder"])

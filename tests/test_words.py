@@ -131,7 +131,7 @@ def test_a_cell_between_words_is_a_mean_of_sums(recording: Recording) -> None:
     for attention in recording.attention:
         axes, weights = axes_of(recording, attention), attention.pattern[0, 1]
         grouped = attention_analysis.groups(recording, attention, axes)
-        shown = attention_analysis.matrix_view(weights, attention.allowed, axes, grouped)
+        shown = attention_analysis.matrix_view(weights, attention.allowed[0], axes, grouped)
         by_hand = [
             [weights[top:bottom, left:right].sum(axis=1).mean() for left, right in shown.key_tokens]
             for top, bottom in shown.row_tokens
@@ -152,7 +152,7 @@ def test_shown_and_hidden_sum_to_1(recording: Recording, kept: str, grouped: boo
     for attention in recording.attention:
         axes, pattern = axes_of(recording, attention), attention.pattern[2, 0]
         groups = attention_analysis.groups(recording, attention, axes) if grouped else None
-        given = (pattern, attention.allowed, axes, groups, kept)
+        given = (pattern, attention.allowed[0], axes, groups, kept)
         plain = attention_analysis.matrix_view(*given)
         if kept == "No specials" and not grouped:
             assert not any(plain.axes.special)

@@ -32,11 +32,12 @@ class WeightBreakdown:
 
     q, k (d_head) of the query and the key. Over the keys: dots = q . k, added (a term of the
     model's own: 0, or a penalty on distance), scores = dots / divisor + added, allowed,
-    exponentials = e^(score - largest) and 0 where not allowed, total their sum, softmax =
-    exponentials / total, weights: the softmax, or uniform ones under an edit (`uniform_edit`). v
-    (key, d_head); z = sum of weights x v, (d_head). `divisor_edit` is the edit that changed the
-    divisor. `measured`: True where `added` is no known rule but read from the recorded scores.
-    score_error, weight_error: the largest difference to the recorded scores and weights."""
+    exponentials = e^(score - largest) and 0 where not allowed, total their sum with that of a
+    learned sink's score, softmax = exponentials / total, weights: the softmax, or uniform ones
+    under an edit (`uniform_edit`). v (key, d_head); z = sum of weights x v, (d_head).
+    `divisor_edit` is the edit that changed the divisor. `measured`: True where `added` is no known
+    rule but read from the recorded scores. score_error, weight_error: the largest difference to the
+    recorded scores and weights."""
 
     layer: int
     head: int
@@ -57,6 +58,7 @@ class WeightBreakdown:
     softmax: np.ndarray
     weights: np.ndarray
     uniform_edit: Edit | None
+    sink_score: float
     v: np.ndarray
     z: np.ndarray
     score_error: float
@@ -73,7 +75,7 @@ class WeightBreakdown:
         large for a number."""
         with np.errstate(over="ignore"):
             powers = np.where(self.allowed, np.exp(self.scores), 0)
-            total = float(powers.sum())
+            total = float(powers.sum() + np.exp(self.sink_score))
         return (float(powers[self.key]), total) if np.isfinite(total) and total > 0 else None
 
 
@@ -92,7 +94,7 @@ def cell(
         attention.v[layer, head].astype(np.float64),
     )
     recorded = attention.scores[layer, head, query].astype(np.float64)
-    allowed = attention.allowed[query]
+    allowed = attention.allowed[layer, query]
     dots = keys @ q
     tolerance = SCORE_TOLERANCE * max(
         float(np.linalg.norm(q)) * float(np.linalg.norm(keys, axis=1).max()), 1e-30
@@ -103,9 +105,10 @@ def cell(
     )
     scores = dots / divisor + added
     masked = np.where(allowed, scores, -np.inf)
-    largest = float(masked.max())
+    sink_score = float(attention.sink_scores[layer, head, query])
+    largest = max(float(masked.max()), sink_score)
     exponentials = np.exp(masked - largest)
-    total = float(exponentials.sum())
+    total = float(exponentials.sum() + np.exp(sink_score - largest))
     softmax = exponentials / total
     uniform_edit = consistency.head_edit(recording, UniformHead, attention.name, (layer, head))
     weights = softmax if uniform_edit is None else allowed / allowed.sum()
@@ -130,6 +133,7 @@ def cell(
         softmax,
         weights,
         uniform_edit,
+        sink_score,
         v,
         weights @ v,
         float(np.abs(scores - recorded).max()),

@@ -28,6 +28,7 @@ TONES = ("Linear", "Log")
 # the column with what of each row goes to tokens left out; keys have a number in front, so no key
 # is called so
 HIDDEN = "hidden"
+SINK = "sink"
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,8 @@ class MatrixView:
     attention on columns that are left out, None where none is. row_tokens and key_tokens: the
     tokens (first, past the last) of each row and column. left_out: the names of the columns left
     out. `all_hidden`: the filter would have left nothing, so all is shown. `renormalised`: rows sum
-    to 1 again."""
+    to 1 again. sink (row): what a learned sink takes of each row, None where there is none or the
+    rows sum to 1 without it."""
 
     matrix: np.ndarray
     allowed: np.ndarray
@@ -108,6 +110,7 @@ class MatrixView:
     left_out: tuple[str, ...] = ()
     all_hidden: bool = False
     renormalised: bool = False
+    sink: np.ndarray | None = None
 
     def row_of(self, token: int | None) -> int:
         """The row that a query token is a part of, -1 where there is none."""
@@ -152,6 +155,7 @@ def matrix_view(
     token_filter: str = TOKEN_FILTERS[0],
     renormalise: bool = False,
     quiet: np.ndarray | None = None,
+    sink: np.ndarray | None = None,
 ) -> MatrixView:
     """A head's matrix between tokens, or between the words that `word_groups` makes, without what
     `token_filter` leaves out.
@@ -159,7 +163,8 @@ def matrix_view(
     matrix and allowed (query, key); token_filter one of TOKEN_FILTERS: without what is `quiet`
     (key) bool, without special tokens, without the head's own sinks. Special tokens are left out
     as rows and as columns; sinks likewise, but between two texts as columns alone: there a sink is
-    a token of the source. A word is a sink where one of its tokens is. Raises ValueError for
+    a token of the source. A word is a sink where one of its tokens is. sink (query): what a learned
+    sink takes of a row. Raises ValueError for
     another `token_filter`."""
     if token_filter not in TOKEN_FILTERS:
         raise ValueError(
@@ -191,6 +196,8 @@ def matrix_view(
     if all_hidden:
         hidden_keys, hidden_rows = hidden_keys & False, hidden_rows & False
     visible_rows, visible_keys = np.flatnonzero(~hidden_rows), np.flatnonzero(~hidden_keys)
+    if sink is not None:
+        sink = np.add.reduceat(sink, rows.starts)[visible_rows] / rows.sizes[visible_rows]
     hidden_share, visible, left_out = None, matrix, tuple[str, ...]()
     if hidden_keys.any() or hidden_rows.any():
         hidden_share = (
@@ -212,6 +219,7 @@ def matrix_view(
         left_out,
         all_hidden,
         renormalise and hidden_share is not None,
+        None if renormalise and hidden_share is not None else sink,
     )
 
 
@@ -294,10 +302,16 @@ def numbered(tokens: Sequence[str], places: Sequence[int] | None = None) -> list
     ]
 
 
-def columns(matrix: np.ndarray, axes: Axes, hidden: np.ndarray | None = None) -> Columns:
-    """The matrix as named columns: the rows' names, what of each row is `hidden` (row) where
-    something is, then a column for each key."""
+def columns(
+    matrix: np.ndarray,
+    axes: Axes,
+    hidden: np.ndarray | None = None,
+    sink: np.ndarray | None = None,
+) -> Columns:
+    """The matrix as named columns: the rows' names, what of each row is `hidden` (row) and what a
+    learned `sink` (row) takes, where there is such a thing, then a column for each key."""
     hidden_column = {} if hidden is None else {HIDDEN: hidden}
+    hidden_column |= {} if sink is None else {SINK: sink}
     return {
         " \\ ".join(axes.sides): numbered(axes.rows, axes.row_places),
         **hidden_column,
@@ -380,7 +394,8 @@ class HeadView:
     @property
     def columns(self) -> Columns:
         """The matrix as named columns, for a table and a file."""
-        return columns(self.matrix_view.matrix, self.matrix_view.axes, self.matrix_view.hidden)
+        view = self.matrix_view
+        return columns(view.matrix, view.axes, view.hidden, view.sink)
 
 
 @dataclass(frozen=True)
@@ -409,7 +424,7 @@ def head_view(
     selected = _selected_cell(selection, pattern)
     opened_pair = selected or strongest_cell(
         pattern,
-        attention.allowed,
+        attention.allowed[head.layer],
         selection.tokens[0],
         selection.tokens[1] if selection.tokens[0] is None else None,
     )
@@ -423,7 +438,7 @@ def head_view(
         next(iter(view.cells([selected] if selected else [])), None),
         tuple(view.cells([(pair.query, pair.key) for pair in head.evidence])),
         f"Layer {head.layer}, head {head.head}: {head.name}",
-        caption(attention, view, choices, target),
+        caption(attention, head.layer, view, choices, target),
         file_name(recording, attention, head, view, choices),
     )
 
@@ -436,7 +451,7 @@ def _select_cell(
     pair: tuple[int, int],
 ) -> SelectedCell:
     query, key = pair
-    allowed = attention.allowed[query]
+    allowed = attention.allowed[head_index[0], query]
     steps = None
     if attention.opens:
         steps = softmax_steps(attention.scores[head_index][query], allowed, key)
@@ -469,12 +484,13 @@ def head_matrix(
     )
     return matrix_view(
         attention.pattern[head_index],
-        attention.allowed,
+        attention.allowed[head_index[0]],
         axes,
         word_groups,
         choices.token_filter,
         choices.row_sums == "Renormalised",
         shared_sinks,
+        attention.sink[head_index] if attention.sink.size else None,
     )
 
 
@@ -565,12 +581,13 @@ def notes(view: MatrixView, choices: DisplayOptions) -> tuple[str, ...]:
 
 def caption(
     attention: Attention,
+    layer: int,
     view: MatrixView,
     choices: DisplayOptions,
     target: str | tuple[int, ...] | None,
 ) -> tuple[str, ...]:
-    """Lines of a figure that stands alone: the attention, the scale of colours, and the rules of
-    rows, columns and mask."""
+    """Lines of a figure of one layer that stands alone: the attention, the scale of colours, and
+    the rules of rows, columns and mask."""
     lines = [
         f"{attention.name}-attention · colour: {choices.tone.lower()}, "
         f"{SCALE_LABELS[choices.scale].lower()}",
@@ -578,8 +595,8 @@ def caption(
     ]
     if view.axes.produced is not None:
         lines.append(row_rule(target))
-    if not attention.allowed.all():
-        lines.append(mask_rule(attention.allowed))
+    if not (allowed := attention.allowed[layer]).all():
+        lines.append(mask_rule(allowed))
     return tuple(lines)
 
 

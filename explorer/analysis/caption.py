@@ -3,8 +3,11 @@ read."""
 
 from __future__ import annotations
 
+from explorer.text.templates import sentences
 from models.edits import describe
 from models.recording import Recording
+
+NOTES = sentences("frame", "text")
 
 
 def model_line(recording: Recording, subject: str = "") -> str:
@@ -21,9 +24,23 @@ def caption(
     recording: Recording, *what: str, subject: str = "", target: str = "Target"
 ) -> tuple[str, ...]:
     """The lines below a figure: the model's, `what` is shown, and the texts that were read, the
-    second one called `target`."""
+    second one called `target`. Which layers these are, where not all have attention."""
     target_line = (f"{target}: {read_text(recording, target=True)}",) if recording.target else ()
+    what = (*what, *hybrid(recording))
     return (model_line(recording, subject), *what, f"Text: {read_text(recording)}", *target_line)
+
+
+def hybrid(recording: Recording) -> tuple[str, ...]:
+    """The line that says which layers of a model are shown, where some have no attention."""
+    return tuple(
+        NOTES(
+            "hybrid",
+            model=recording.model.name,
+            layers=", ".join(map(str, attention.layers.tolist())),
+        )
+        for attention in recording.attention
+        if attention.layers.size
+    )
 
 
 def read_text(recording: Recording, target: bool = False) -> str:

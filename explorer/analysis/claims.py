@@ -602,7 +602,7 @@ def both_sides(context: MeasureContext) -> Measure:
         for place, moved in _changes(stream, stream.sites[-1:], changed_streams)
     ]
     n_earlier, n_changed = (sum(each) for each in zip(*earlier))
-    later = np.triu(np.ones(attention.allowed.shape, dtype=np.float32), 1)
+    later = np.triu(np.ones(attention.pattern.shape[2:], dtype=np.float32), 1)
     share = float((attention.pattern * later).sum() / attention.pattern[..., 0].size)
     rows = tuple(
         (f"{_token(stream, place)}: earlier tokens that change", f"{n} of {place}")
@@ -624,7 +624,7 @@ def messages(context: MeasureContext) -> Measure:
         changed = with_other_vector(context, stream, place, input_site(stream))
         there = changed.stream(stream.name).at("0.attn.wrote")
         moved = np.abs(stream.at("0.attn.wrote") - there).max(axis=1) > 0
-        edges = attention.allowed[:, place]
+        edges = attention.allowed[0, :, place]
         weight = np.max(
             [
                 self_attention(each)[0].pattern[0, :, :, place].max(axis=0)
@@ -1050,11 +1050,16 @@ def convex(context: MeasureContext) -> Measure:
     a weight below 0, or a row sum off 1."""
     overshoot, smallest, sum_error = 0.0, np.inf, 0.0
     for attention in attention_with_qkv(context.recording):
-        # The allowed keys are always the first so many.
-        last = attention.allowed.sum(axis=1) - 1
-        for layer in zip(attention.pattern, attention.v):
+        sinks = attention.sink if attention.sink.size else np.zeros(attention.pattern.shape[:3])
+        for mask, sink, *layer in zip(attention.allowed, sinks, attention.pattern, attention.v):
             weights, v = (each.astype(np.float64) for each in layer)
+            if sink.any():  # as of a key whose value is 0
+                v = np.concatenate([np.zeros_like(v[:, :1]), v], axis=1)
+                weights = np.concatenate([sink[..., None], weights], axis=-1)
+                mask = np.concatenate([np.ones_like(mask[:, :1]), mask], axis=1)
             z = weights @ v
+            # Of the values of all keys up to the last that is allowed.
+            last = mask.shape[1] - 1 - mask[:, ::-1].argmax(axis=1)
             low, high = (ufunc.accumulate(v, axis=1)[:, last] for ufunc in (np.minimum, np.maximum))
             overshoot = max(overshoot, float(np.maximum(low - z, z - high).max()))
             smallest = min(smallest, float(weights.min()))
@@ -1071,8 +1076,9 @@ def soft_lookup(context: MeasureContext) -> Measure:
     peak = []
     for attention in attention_with_qkv(context.recording):
         rows = rows_with_choice(attention)
-        allowed = attention.allowed[rows]
-        for scores, v in zip(attention.scores[:, :, rows], attention.v.astype(np.float64)):
+        layers = zip(attention.allowed[:, rows], attention.scores[:, :, rows], attention.v)
+        for allowed, scores, values in layers:
+            v = values.astype(np.float64)
             best = np.where(allowed, scores, -np.inf).argmax(axis=-1)
             hard = np.take_along_axis(v, best[..., None], axis=1)
             size = np.linalg.norm(v, axis=-1).mean()
@@ -1170,10 +1176,10 @@ def scale_keeps_soft(context: MeasureContext) -> Measure:
     slopes: dict[str, list[float]] = {"scaled": [], "raw": []}
     for attention in attention_with_qkv(context.recording):
         rows = rows_with_choice(attention)
-        for q, k in zip(attention.q[:, :, rows], attention.k):
+        for allowed, q, k in zip(attention.allowed[:, rows], attention.q[:, :, rows], attention.k):
             products = q @ k.swapaxes(-1, -2)
             for name, divisor in (("scaled", np.sqrt(q.shape[-1])), ("raw", 1.0)):
-                weights = tempered_softmax(products / divisor, attention.allowed[rows])
+                weights = tempered_softmax(products / divisor, allowed)
                 slopes[name].append(1 - (weights**2).sum(axis=-1).mean())
     slots = {name: float(np.mean(values)) for name, values in slopes.items()}
     value = slots["scaled"] / slots["raw"] if slots["raw"] else np.inf

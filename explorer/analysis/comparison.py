@@ -140,7 +140,7 @@ def align_patterns(
         for (_, attention), side in ((a, "a"), (b, "b"))
     )
     return PatternPair(
-        rows, columns, pattern_a, pattern_b, free_rows(a[1].allowed, b[1].allowed, rows)
+        rows, columns, pattern_a, pattern_b, free_rows(a[1].reachable, b[1].reachable, rows)
     )
 
 

@@ -99,7 +99,7 @@ def score_divisor(
 def distance_penalty(recording: Recording, attention: Attention, head: int) -> np.ndarray:
     """The penalty on scores by distance (ALiBi), (query, key): 0 unless an edit puts it in the
     place of positions."""
-    rows, keys = attention.allowed.shape
+    rows, keys = attention.pattern.shape[2:]
     position_edits = edits_of_type(recording, OtherPositions)
     if (
         attention.query != attention.key
@@ -341,11 +341,11 @@ def masked_weights(recording: Recording) -> Check:
     """Check that the weight is exactly 0 where attending is not allowed."""
     check = Check(LAWS("masked_weights"), 0.0)
     for attention, layer, head in _heads(recording):
-        if not attention.allowed.all():
-            forbidden_weights = np.where(attention.allowed, 0, attention.pattern[layer, head])
+        if not (allowed := attention.allowed[layer]).all():
+            forbidden_weights = np.where(allowed, 0, attention.pattern[layer, head])
             n = check.numbers
             check.take(np.zeros(1), forbidden_weights, _in_head(recording, attention, layer, head))
-            check.numbers = n + int((~attention.allowed).sum())
+            check.numbers = n + int((~allowed).sum())
     if not check.checked:
         check.leave(NOT_CHECKED("no_mask"))
     return check
@@ -386,7 +386,7 @@ def softmax(recording: Recording) -> Check:
     uniform_edits = edits_of_type(recording, UniformHead)
     check = Check(f"softmax(scores) = weights{_edit_note(uniform_edits, 'uniform rows')}", ROUNDING)
     for attention, layer, head in _heads(recording):
-        allowed = attention.allowed
+        allowed = attention.allowed[layer]
         largest = None
         if (attention.name, layer, head) in {
             (edit.attention, edit.layer, edit.head) for edit in uniform_edits
@@ -399,6 +399,8 @@ def softmax(recording: Recording) -> Check:
             masked = np.where(allowed, attention.scores[layer, head].astype(np.float64), -np.inf)
             exponentials = np.exp(masked - masked.max(axis=1, keepdims=True))
             expected = exponentials / exponentials.sum(axis=1, keepdims=True)
+            if attention.sink.size:  # a learned sink takes its part of each row
+                expected *= 1 - attention.sink[layer, head, :, None].astype(np.float64)
             # A score of 1000 is itself known to 1/10000 in 32 bits, and its e^score as a share no
             # better.
             largest = float(np.abs(attention.scores[layer, head]).max()) / 10

@@ -99,7 +99,7 @@ def _score_sentence(
     labels = [label.casefold() for label in grouped.labels]
     noun, pronoun = (labels.index(one.casefold()) for one in (sentence.noun, sentence.pronoun))
     weights = words.weights_between(attention.pattern, grouped, grouped)
-    allowed = words.merge_allowed(attention.allowed, grouped, grouped)
+    allowed = words.merge_allowed(attention.reachable, grouped, grouped)
     word_mask = ~np.array(grouped.special) & np.array([is_word(label) for label in labels])
     candidates = np.where(word_mask & ~np.eye(len(labels), dtype=bool), weights, -1)
     attends_to_noun = candidates.argmax(axis=-1) == noun

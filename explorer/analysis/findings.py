@@ -217,6 +217,10 @@ class WordLevelAttention:
     keys: words.Groups
     only: tuple[int, int] | None = None
 
+    def allowed_in(self, layer: int) -> np.ndarray:
+        """The words (row, column) that are allowed in one layer; `allowed`, in any."""
+        return words.merge_allowed(self.attention.allowed[layer], self.rows, self.keys)
+
     @cached_property
     def text_masks(self) -> tuple[np.ndarray, np.ndarray]:
         """Masks of the rows and of the columns that are words of the text."""
@@ -263,7 +267,9 @@ def word_level_attention(
     summed over a word's tokens as a key, averaged over them as a query."""
     pattern = attention.pattern if only is None else attention.pattern[only][None, None]
     weights = words.weights_between(pattern, rows, keys)
-    allowed = words.merge_allowed(attention.allowed, rows, keys)
+    allowed = words.merge_allowed(
+        attention.reachable if only is None else attention.allowed[only[0]], rows, keys
+    )
     return WordLevelAttention(attention, weights, allowed, rows, keys, only)
 
 
@@ -717,9 +723,10 @@ def chat_findings(recording: Recording, attention: Attention) -> list[Finding]:
     for name in CHAT_PARTS:
         keys = np.flatnonzero(np.array(parts) == name)
         weights = row[..., keys].sum(axis=-1)
-        chance = len(keys) / int(attention.allowed[-1].sum())
         layer, head = map(int, np.unravel_index(weights.argmax(), weights.shape))
         value = float(weights[layer, head])
+        seen = attention.allowed[layer, -1]
+        chance = int(seen[keys].sum()) / int(seen.sum())
         if len(keys) and value >= LEAST_WEIGHT and value - chance >= LEAST_LIFT:
             result.append(
                 Finding(
@@ -755,17 +762,20 @@ def repetition_findings(word_attention: WordLevelAttention) -> list[Finding]:
         for one in word_attention.classes
     )
     for kind in (INDUCTION, SAME_WORD):
-        mask = masks[kind] & word_attention.allowed
+        relation = masks[kind]
+        mask = relation & word_attention.allowed
         rows = np.flatnonzero(mask.any(axis=1))
         if len(rows) < 2:
             continue
-        chance = float((mask[rows].sum(axis=1) / word_attention.allowed[rows].sum(axis=1)).mean())
         mass = token_relations.mass(word_attention.weights, mask)
         score = mass.mean(axis=-1)
         if kind == INDUCTION:
             score[0] = 0  # as head_naming has it, no head of layer 0 is an induction head
         layer, head = (int(one) for one in np.unravel_index(score.argmax(), score.shape))
         value = float(score[layer, head])
+        allowed = word_attention.allowed_in(layer)[rows]
+        shares = (relation[rows] & allowed).sum(axis=1) / allowed.sum(axis=1)
+        chance = float(shares.mean())
         lift = (value - chance) / max(1 - chance, 1e-9)
         # One lucky row would not do: more than half of them show it.
         if lift < MIN_LIFT or 2 * int((mass[layer, head] > MIN_LIFT).sum()) <= len(rows):

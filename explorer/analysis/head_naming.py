@@ -146,25 +146,32 @@ def resting_keys(recording: Recording, attention: Attention) -> np.ndarray:
     first token, on which models without special ones rest, and the head's own sinks."""
     resting = np.array(recording.stream(attention.key).special, dtype=bool)
     resting[:1] = True
-    return _sinks(attention.received, attention.allowed) | resting
+    return head_sinks(attention) | resting
+
+
+def head_sinks(attention: Attention) -> np.ndarray:
+    """Mask of the keys that are sinks of a head, (layer, head, key) bool."""
+    result = np.zeros(attention.received.shape, bool)
+    for layers, allowed in attention.masks:
+        result[layers] = _sinks(attention.received[layers], allowed)
+    return result
 
 
 def shared_sinks(recording: Recording, attention: Attention) -> np.ndarray:
     """The keys on which the heads rest together, (key) bool: special tokens, and those that are a
     sink of at least a quarter of the heads."""
     special = np.array(recording.stream(attention.key).special, dtype=bool)
-    head_sinks = _sinks(attention.received, attention.allowed)
-    return special | (head_sinks.mean(axis=(0, 1)) >= CROWD)
+    return special | (head_sinks(attention).mean(axis=(0, 1)) >= CROWD)
 
 
 def reach_cells(recording: Recording, attention: Attention) -> tuple[np.ndarray, np.ndarray]:
     """The cells from which a head's reach can be read, as rows (query) bool and keys (layer, head,
-    key) bool: rows of text that have at least two keys of text to choose from, and keys that are
-    not `resting_keys`."""
+    key) bool: rows of text that have at least two keys of text to choose from in every layer, and
+    keys that are not `resting_keys`."""
     keys = ~resting_keys(recording, attention)
     text = ~np.array(recording.stream(attention.key).special, dtype=bool)
     text[:1] = False
-    rows = (attention.allowed & text).sum(axis=1) > 1
+    rows = np.all([(mask & text).sum(axis=1) > 1 for _, mask in attention.masks], axis=0)
     return rows & ~np.array(recording.stream(attention.query).special, dtype=bool), keys
 
 
@@ -180,10 +187,11 @@ def reach(recording: Recording, attention: Attention) -> tuple[np.ndarray, np.nd
         return none, none.copy()
     places, pattern = np.arange(len(rows)), attention.pattern
     distance = (np.abs(places[:, None] - places) * rows[:, None]).astype(pattern.dtype)
-    others = (attention.allowed.sum(axis=1) > 1) & ~rows
     received = attention.received
-    if others.any():
-        received = received - pattern[:, :, others].sum(axis=2)
+    for layers, allowed in attention.masks:
+        if (others := (allowed.sum(axis=1) > 1) & ~rows).any():
+            received = received.copy() if received is attention.received else received
+            received[layers] -= pattern[layers][:, :, others].sum(axis=2)
     weight = (received * keys).sum(-1)
     weighted_distance = (np.einsum("lhqk,qk->lhk", pattern, distance) * keys).sum(-1)
     share = weight / rows.sum()
@@ -216,8 +224,8 @@ def resting_heads(recording: Recording, attention: Attention) -> RestingHeads:
 
     A head's lift on a key is the mean over rows of (weight - even) / (1 - even), where a uniform
     row gives `even`; the row of the key itself, and in one text a key with fewer rows than FEWEST,
-    are left out, so are rows with fewer keys."""
-    stream, allowed = recording.stream(attention.key), attention.allowed
+    are left out, so are rows with fewer keys. The layers have one mask."""
+    stream, allowed = recording.stream(attention.key), attention.allowed[0]
     even = 1 / np.maximum(allowed.sum(axis=1, keepdims=True), 1)
     counts = allowed & (allowed.sum(axis=1) >= FEWEST)[:, None]
     if attention.query == attention.key:
@@ -357,10 +365,24 @@ def lift(score: float, chance: float) -> float:
 
 def describe(recording: Recording, attention: Attention) -> tuple[Head, ...]:
     """Every head of an attention, named and measured, layer by layer."""
+    layers = np.arange(len(attention.pattern))
+    heads = [
+        head
+        for at, _ in attention.masks
+        for head in _describe_layers(recording, attention, attention.of_layers(at), layers[at])
+    ]
+    return tuple(sorted(heads, key=lambda head: head[:2]))
+
+
+def _describe_layers(
+    recording: Recording, whole: Attention, attention: Attention, layers: np.ndarray
+) -> tuple[Head, ...]:
+    """The heads of `layers` of an attention, which have one mask; `attention` is of these alone."""
     relation_masks = _relation_masks(recording, attention)
-    scores = _relation_scores(recording, attention, relation_masks)
+    scores = _relation_scores(recording, attention, relation_masks, 0 in layers)
     relations, n_head = scores.relations(), attention.pattern.shape[1]
-    entropy = token_relations.entropy(attention.pattern, attention.allowed).ravel().tolist()
+    entropy = token_relations.entropy(attention.pattern, attention.allowed[0]).ravel().tolist()
+    places = [(int(layers[at // n_head]), at % n_head) for at in range(len(relations))]
     distance = reach(recording, attention)[0].ravel().tolist()
     if min(attention.pattern.shape[2:]) < FEWEST_TOKENS:
         best, names = [-1] * len(relations), [TOO_SHORT] * len(relations)
@@ -374,9 +396,9 @@ def describe(recording: Recording, attention: Attention) -> tuple[Head, ...]:
         shares = sink_shares(recording, attention, relation_masks.masks[at])
         sink_scores = scores.score[at].tolist()
     evidence = evidence_cells(attention.pattern, relation_masks.masks, best)
-    coreference_heads = coreference.measured_heads(recording, attention)
+    coreference_heads = coreference.measured_heads(recording, whole)
     for at, name in enumerate(names):
-        if name == NO_PATTERN and (coreference_head := coreference_heads.get(divmod(at, n_head))):
+        if name == NO_PATTERN and (coreference_head := coreference_heads.get(places[at])):
             names[at], best[at] = PRONOUN, len(relations[at])
             relations[at] += (
                 Relation(
@@ -391,8 +413,8 @@ def describe(recording: Recording, attention: Attention) -> tuple[Head, ...]:
     n_queries = attention.pattern.shape[2]
     return tuple(
         Head(
-            at // n_head,
-            at % n_head,
+            places[at][0],
+            places[at][1],
             name,
             *_name_scores(
                 name, relations[at][best[at]] if best[at] >= 0 else None, entropy[at], n_queries
@@ -445,8 +467,8 @@ def _relation_masks(recording: Recording, attention: Attention) -> _RelationMask
         )
         names = NAMING_ACROSS
     masks = np.stack([masks_by_name[name] for name in names])
-    masks &= attention.allowed
-    counts, n_allowed = masks.sum(axis=2), attention.allowed.sum(axis=1)
+    masks &= attention.allowed[0]
+    counts, n_allowed = masks.sum(axis=2), attention.allowed[0].sum(axis=1)
     no_choice = counts == n_allowed
     if no_choice.any():
         masks &= ~no_choice[..., None]
@@ -460,10 +482,11 @@ def _relation_masks(recording: Recording, attention: Attention) -> _RelationMask
 @dataclass(frozen=True, eq=False)
 class _RelationScores:
     """Scores of the heads for the relations `names`, (relation, head): as in `Relation`, with
-    `against` an index into REJECTIONS. chance and n_queries (relation). n_heads: of a layer."""
+    `against` an index into REJECTIONS. chance and n_queries (relation). n_first: how many of the
+    heads are the model's first layer's."""
 
     names: list[str]
-    n_heads: int
+    n_first: int
     chance: np.ndarray
     n_queries: np.ndarray
     score: np.ndarray
@@ -487,7 +510,7 @@ class _RelationScores:
         reasons = luck * REJECTIONS.index(LUCK)
         few_tokens = self.n_token_types < FEWEST_ROWS
         first = np.zeros_like(weak)
-        first[[name == INDUCTION for name in self.names], : self.n_heads] = True
+        first[[name == INDUCTION for name in self.names], : self.n_first] = True
         for mask, reason in (
             (few_tokens, FEW_TOKENS),
             (few_rows, FEW_ROWS),
@@ -526,9 +549,10 @@ class _RelationScores:
 
 
 def _relation_scores(
-    recording: Recording, attention: Attention, relation_masks: _RelationMasks
+    recording: Recording, attention: Attention, relation_masks: _RelationMasks, from_first: bool
 ) -> _RelationScores:
-    """The scores of every head for the relations of `relation_masks`."""
+    """The scores of every head for the relations of `relation_masks`. from_first: its first layer
+    is the model's."""
     tokens = recording.stream(attention.query).tokens
     across = attention.query != attention.key
     token_types = _codes(range(len(tokens)) if across else [token.casefold() for token in tokens])
@@ -553,7 +577,7 @@ def _relation_scores(
     p_values = batched_tail_probabilities(chances)[np.arange(len(sink))[:, None], n_matches]
     return _RelationScores(
         relation_masks.names,
-        attention.pattern.shape[1],
+        attention.pattern.shape[1] if from_first else 0,
         np.array([each.mean() for each in chances]),
         np.array([len(each) for each in chances], dtype=int),
         score,

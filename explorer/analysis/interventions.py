@@ -326,8 +326,9 @@ MIN_PROBABILITY = 1e-4  # words less likely than this in both runs are not liste
 
 
 def rows_with_choice(before: Attention, after: Attention) -> np.ndarray:
-    """True for each row (query) that may look at more than one key in one of the runs."""
-    return (before.allowed | after.allowed).sum(axis=1) > 1
+    """True for each row (query) that may look at more than one key in one of the runs, in every
+    layer."""
+    return np.all((before.allowed | after.allowed).sum(axis=2) > 1, axis=0)
 
 
 def entropies(pattern: np.ndarray) -> np.ndarray:
@@ -494,7 +495,7 @@ def _attention_changes(
     rows = rows_with_choice(before, after)
     if not rows.any():
         return
-    uniform_entropy = float(np.log((before.allowed | after.allowed).sum(axis=1)[rows]).mean())
+    uniform_entropy = np.log((before.allowed | after.allowed).sum(axis=2)[:, rows]).mean(axis=1)
     layer_distances = head_distances(before, after).mean(axis=1)
     for layer, patterns in enumerate(zip(before.pattern, after.pattern)):  # all at once are large
         pattern_before, pattern_after = (pattern[:, rows] for pattern in patterns)
@@ -512,7 +513,7 @@ def _attention_changes(
             "attention",
             entropy_before,
             entropy_after,
-            min(1.0, abs(entropy_after - entropy_before) / uniform_entropy),
+            min(1.0, abs(entropy_after - entropy_before) / float(uniform_entropy[layer])),
             CHANGES(
                 "entropy",
                 place=place,

@@ -205,9 +205,10 @@ def subsample(places: np.ndarray, most: int = MOST_ROWS) -> np.ndarray:
 
 
 def rows_with_choice(attention: Attention) -> np.ndarray:
-    """The queries that have more than one key to choose from, at most MOST_ROWS of them. Raises
-    TooShort for fewer than FEWEST."""
-    places = np.flatnonzero(attention.allowed.sum(axis=1) > 1)
+    """The queries that have more than one key to choose from in every layer, at most MOST_ROWS of
+    them. Raises TooShort for fewer than FEWEST."""
+    choice = np.all([mask.sum(axis=1) > 1 for _, mask in attention.masks], axis=0)
+    places = np.flatnonzero(choice)
     require_count(len(places), "tokens that have more than one token to attend to")
     return subsample(places)
 

@@ -370,7 +370,7 @@ def by_offset(plain: Recording, bare: Recording, stream: str, layer: int, head: 
     special tokens."""
     text = ~plain.stream(stream).special
     plain_attention, bare_attention = self_attention(plain, stream), self_attention(bare, stream)
-    query, key = np.nonzero(plain_attention.allowed & text[:, None] & text)
+    query, key = np.nonzero(plain_attention.allowed[layer] & text[:, None] & text)
     split = layer == 0 and has_separable_positions(plain.stream(stream))
     offset, group, pairs = np.unique(key - query, return_inverse=True, return_counts=True)
 
@@ -652,8 +652,8 @@ def largest_gap(attention: Attention, other_attention: Attention, pairs: TokenMa
     gaps = (
         matched_weights(a, b, pairs)[2]
         for a, b in zip(
-            attention.pattern.reshape(-1, *attention.allowed.shape),
-            other_attention.pattern.reshape(-1, *other_attention.allowed.shape),
+            attention.pattern.reshape(-1, *attention.pattern.shape[2:]),
+            other_attention.pattern.reshape(-1, *other_attention.pattern.shape[2:]),
         )
     )
     return max(gaps, default=0.0)

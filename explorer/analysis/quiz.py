@@ -325,11 +325,12 @@ class AttentionQuestions:
             np.split(np.arange(n), self.seen.keys.starts[1:]), self.seen.keys.special
         ):
             special[group] = is_special
+        reachable = attention.reachable
         for kind, step in ((BACK, -1), (AHEAD, 1)):
             rows = [
                 at
                 for at in range(max(0, -step), n - max(0, step))
-                if not special[at] and not special[at + step] and attention.allowed[at, at + step]
+                if not special[at] and not special[at + step] and reachable[at, at + step]
             ]
             if len(rows) < FEWEST_KEYS:
                 continue
@@ -368,7 +369,7 @@ class AttentionQuestions:
             token = int(self.seen.rows.starts[row])
             scaled = attention.pattern[:, :, token].astype(np.float64)
             unscaled = unscaled_softmax(
-                attention.scores[:, :, token], attention.scale, attention.allowed[token]
+                attention.scores[:, :, token], attention.scale, attention.allowed[:, token]
             )
             largest, change = unscaled.max(axis=2), np.abs(unscaled - scaled).sum(axis=2) / 2
             for layer in range(self.layers):
@@ -411,8 +412,8 @@ def _pseudo_random(*numbers: int) -> int:
 
 def unscaled_softmax(scores: np.ndarray, scale: np.ndarray, allowed: np.ndarray) -> np.ndarray:
     """The softmax of a row's q . k as they are. scores (layer, head, key), scale (layer), allowed
-    (key)."""
-    z = np.where(allowed, scores.astype(np.float64) / scale[:, None, None], -np.inf)
+    (layer, key)."""
+    z = np.where(allowed[:, None], scores.astype(np.float64) / scale[:, None, None], -np.inf)
     z = np.exp(z - z.max(axis=-1, keepdims=True))
     return z / z.sum(axis=-1, keepdims=True)
 

@@ -87,12 +87,19 @@ MAX_EDGES = 1500  # that are drawn
 
 
 def tempered_softmax(
-    scores: np.ndarray, allowed: np.ndarray, temperature: float = 1.0
+    scores: np.ndarray,
+    allowed: np.ndarray,
+    temperature: float = 1.0,
+    sink: np.ndarray | None = None,
 ) -> np.ndarray:
     """softmax(scores / temperature) over the allowed keys, (..., key). At 0 all weight on the
     largest score (equal ones share it), at infinity the even row. scores (..., key) before the
-    mask, allowed of a shape that fits."""
+    mask, allowed of a shape that fits; sink (...): the score of a learned sink, which takes its
+    part of a row."""
     masked = np.where(allowed, scores.astype(np.float64), -np.inf)
+    if sink is not None and np.isfinite(sink).any():
+        beside = np.concatenate([masked, sink[..., None]], axis=-1)
+        return tempered_softmax(beside, np.isfinite(beside), temperature)[..., :-1]
     shifted = masked - masked.max(axis=-1, keepdims=True)
     if temperature == 0:
         exponentials = (shifted == 0).astype(np.float64)
@@ -122,11 +129,12 @@ def lookup(
     """The soft lookup at a temperature beside the hard one."""
     scores, allowed, values = (
         attention.scores[layer, head, query],
-        attention.allowed[query],
+        attention.allowed[layer, query],
         attention.v[layer, head].astype(np.float64),
     )
     key = int(np.where(allowed, scores, -np.inf).argmax())
-    soft, hard = tempered_softmax(scores, allowed, temperature) @ values, values[key]
+    sink = attention.sink_scores[layer, head, query]
+    soft, hard = tempered_softmax(scores, allowed, temperature, sink) @ values, values[key]
     return Lookup(key, soft, hard, float(_relative_distance(soft, hard)))
 
 
@@ -141,11 +149,11 @@ def relative_distances(attention: Attention) -> np.ndarray:
     """The relative distance of soft and hard at every (layer, head, query). NaN where only one key
     is allowed, which leaves no choice."""
     distances = np.full(attention.pattern.shape[:3], np.nan)
-    choosing = attention.allowed.sum(axis=1) > 1
-    for layer in range(len(distances)):
+    for layer, allowed in zip(range(len(distances)), attention.allowed):
+        choosing = allowed.sum(axis=1) > 1
         values = attention.v[layer].astype(np.float64)
         # (head, query)
-        keys = np.where(attention.allowed, attention.scores[layer], -np.inf).argmax(axis=-1)
+        keys = np.where(allowed, attention.scores[layer], -np.inf).argmax(axis=-1)
         hard = np.take_along_axis(values, keys[..., None], axis=1)
         distances[layer] = np.where(
             choosing,
@@ -219,13 +227,12 @@ def most_divided_row(
     word_rows = _is_word(rows, special if tuple(rows) == tuple(keys) else [False] * queries)[
         at_rows
     ]
-    choosing = attention.allowed.sum(axis=1)[at_rows] > 1
     best, best_place = -np.inf, (at_layers[0], at_heads[0], at_rows[0])
     for at_layer in at_layers:
+        allowed = attention.allowed[at_layer][at_rows]
+        choosing = allowed.sum(axis=1) > 1
         for at_head in at_heads:
-            weights = np.where(
-                attention.allowed[at_rows], attention.pattern[at_layer, at_head][at_rows], -1.0
-            )
+            weights = np.where(allowed, attention.pattern[at_layer, at_head][at_rows], -1.0)
             top_two = np.argpartition(-weights, 1, axis=1)[:, :2]
             draw = np.maximum(np.take_along_axis(weights, top_two, axis=1).min(axis=1), 0).astype(
                 np.float64
@@ -269,7 +276,7 @@ def message_table(
     z = parts.sum(axis=0)
     weight = attention.pattern[layer, head, query].astype(np.float64)
     order = np.argsort(-weight, kind="stable")
-    order = order[attention.allowed[query][order]]
+    order = order[attention.allowed[layer, query][order]]
     square = float((z**2).sum()) or 1.0
     return {
         "from": [f"{key} {labels[key]}" for key in order],
@@ -412,13 +419,14 @@ def row_table(
 ) -> Columns:
     """One row as named columns: score, weight, weight at the temperature, and the hard lookup's,
     for every key."""
-    scores, allowed = attention.scores[layer, head, query], attention.allowed[query]
+    scores, allowed = attention.scores[layer, head, query], attention.allowed[layer, query]
+    sink = attention.sink_scores[layer, head, query]
     return {
         "key": [f"{at} {label}" for at, label in enumerate(labels)],
         "score": np.where(allowed, scores.astype(np.float64), np.nan),
         "weight": attention.pattern[layer, head, query].astype(np.float64),
-        f"weight at T = {temperature:g}": tempered_softmax(scores, allowed, temperature),
-        "hard": tempered_softmax(scores, allowed, 0),
+        f"weight at T = {temperature:g}": tempered_softmax(scores, allowed, temperature, sink),
+        "hard": tempered_softmax(scores, allowed, 0, sink),
     }
 
 
@@ -484,7 +492,9 @@ def scoring_variants(
         ("Ux · Ux", q @ q.T / np.sqrt(q.shape[-1])),
         ("q · k", attention.scores[layer, head].astype(np.float64)),
     )
-    return tuple(_scoring_variant(name, scores, attention.allowed) for name, scores in variants)
+    return tuple(
+        _scoring_variant(name, scores, attention.allowed[layer]) for name, scores in variants
+    )
 
 
 def _scoring_variant(name: str, scores: np.ndarray, allowed: np.ndarray) -> ScoringVariant:
@@ -578,15 +588,15 @@ def model_variance(attention: Attention) -> ScoreVariance:
     q, k = (_side_by_side(each.astype(np.float64)) for each in (attention.q, attention.k))
     widest = q.shape[-1]
     widths = (*(width for width in WIDTHS if width < widest), widest)
-    choosing = attention.allowed.sum(axis=1) > 1
+    choosing = np.all([mask.sum(axis=1) > 1 for _, mask in attention.masks], axis=0)
     choosing = choosing if choosing.any() else ~choosing
-    allowed, results = attention.allowed[choosing], []
+    allowed, results = attention.allowed[:, choosing], []
     for width in widths:
         products = q[..., :width] @ k[..., :width].swapaxes(-1, -2)  # (layer, query, key)
-        largest = [_largest(each[choosing], allowed, width) for each in products]
+        largest = [_largest(*each, width) for each in zip(products[:, choosing], allowed)]
         results.append((products.var(axis=(1, 2)).mean(), *np.mean(largest, axis=0)))
     variance, scaled, raw = np.array(results).T
-    return ScoreVariance(widths, variance, scaled, raw, float(allowed.sum(axis=1).mean()))
+    return ScoreVariance(widths, variance, scaled, raw, float(allowed.sum(axis=2).mean()))
 
 
 def _largest(scores: np.ndarray, allowed: np.ndarray, width: int) -> tuple[float, float]:

@@ -54,6 +54,18 @@ def rollout(attention: Attention, upto: int | None = None) -> np.ndarray:
     return product
 
 
+def allowed_cells(attention: Attention, through: bool, layer: int | None) -> np.ndarray:
+    """The cells (query, key) that an aggregate can reach: of one layer, of any, or through all
+    layers up to one, along which every token also keeps itself."""
+    if not through:
+        return attention.reachable if layer is None else attention.allowed[layer]
+    upto = attention.allowed[: None if layer is None else layer + 1]
+    reached = np.eye(upto.shape[-1], dtype=np.float32)
+    for mask in upto:
+        reached = np.minimum((mask | np.eye(len(mask), dtype=bool)).astype(np.float32) @ reached, 1)
+    return reached > 0
+
+
 def flow_work(attention: Attention, upto: int | None = None) -> tuple[int, int]:
     """Cells of the graphs behind one row of `flow` and behind all rows."""
     n = attention.pattern.shape[-1]
@@ -255,8 +267,8 @@ def disagreements(attention: Attention, w_o: np.ndarray) -> Disagreements:
     """Disagreements between weights and lengths of weighted values, over all heads. Rows with one
     allowed key are left out."""
     cells, in_all = [], 0
-    choosing = np.flatnonzero(attention.allowed.sum(axis=1) > 1)
     for layer in range(len(attention.pattern)):
+        choosing = np.flatnonzero(attention.allowed[layer].sum(axis=1) > 1)
         weights = attention.pattern[layer][:, choosing].astype(np.float64)
         keys = weights.argmax(axis=-1)
         most = np.take_along_axis(weights, keys[..., None], -1)[..., 0]

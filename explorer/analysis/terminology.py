@@ -202,8 +202,9 @@ def with_article(name: str) -> str:
 
 
 def windowed(allowed: np.ndarray) -> bool:
-    """True where a mask (query, key) also hides tokens that stand before the query: a window."""
-    square = len(allowed) == allowed.shape[1]
+    """True where a mask (..., query, key) also hides tokens that stand before the query: a
+    window."""
+    square = allowed.shape[-2] == allowed.shape[-1]
     return square and bool((np.tril(np.ones_like(allowed)) & ~allowed).any())
 
 

@@ -152,10 +152,10 @@ def followed_pair(context: MeasureContext, attention_name: str = "") -> Followed
     rows, keys = (word_mask(recording.stream(each)) for each in (attention.query, attention.key))
     allowed_pairs = attention.allowed & rows[:, None] & keys[None, :]
     if attention.query == attention.key:
-        np.fill_diagonal(allowed_pairs, False)
+        allowed_pairs &= ~np.eye(len(rows), dtype=bool)
     if not allowed_pairs.any():
         raise Untestable(NO_WORD)
-    weights = np.where(allowed_pairs, attention.pattern, -1.0)
+    weights = np.where(allowed_pairs[:, None], attention.pattern, -1.0)
     layer, head, query, key = map(int, np.unravel_index(weights.argmax(), weights.shape))
     return _make_pair(recording, attention, layer, head, query, key)
 
@@ -406,7 +406,7 @@ def qkv(context: MeasureContext) -> Measure:
     if not pair.attention.opens:
         raise Untestable(NO_QKV)
     at = pair.layer, pair.head, pair.query
-    allowed = pair.attention.allowed[pair.query]
+    allowed = pair.attention.allowed[pair.layer, pair.query]
     scores = pair.attention.scores[at].astype(np.float64)
     products = pair.attention.k[at[:2]].astype(np.float64) @ pair.attention.q[at]
     weights = pair.attention.pattern[at].astype(np.float64)
@@ -450,7 +450,9 @@ def lookup(context: MeasureContext) -> Measure:
     same = pair.attention.query == pair.attention.key
     keys = rows if same else window(len(pair.keys.tokens), (pair.key,))
     pattern = pair.attention.pattern[pair.layer, pair.head].astype(np.float64)
-    weights = matrix(pattern[np.ix_(rows, keys)], pair.attention.allowed[np.ix_(rows, keys)])
+    weights = matrix(
+        pattern[np.ix_(rows, keys)], pair.attention.allowed[pair.layer][np.ix_(rows, keys)]
+    )
     number = fixed(pair.weight)
     lines = Links(
         title=f"Layer {pair.layer}, head {pair.head}",
@@ -648,7 +650,8 @@ def kinds(context: MeasureContext) -> Measure:
     recording = context.recording
     attention = attention_with_qkv(recording)[0]
     pair = followed_pair(context, attention.name)
-    allowed = np.ones_like(attention.allowed)
+    own = attention.allowed[pair.layer]
+    allowed = np.ones_like(own)
     unmasked = tempered_softmax(attention.scores, allowed)
     rows = word_mask(pair.rows)
     later = np.triu(allowed, 1)
@@ -656,12 +659,12 @@ def kinds(context: MeasureContext) -> Measure:
     visible = window(len(pair.rows.tokens), (pair.query, pair.key), 8)
     labels = tuple(pair.rows.tokens[each] for each in visible)
     number = percent(ahead_share)
-    causal = np.tril(allowed) if attention.allowed.all() else attention.allowed
-    variant = "" if attention.allowed.all() else "decoder"
+    causal = np.tril(allowed) if own.all() else own
+    variant = "" if own.all() else "decoder"
     masked_pattern = tempered_softmax(attention.scores[pair.layer, pair.head], causal)
     if len(recording.attention) > 1:
         causal, variant = next(
-            (each.allowed, "both") for each in recording.attention if each.key == "decoder"
+            (each.allowed[0], "both") for each in recording.attention if each.key == "decoder"
         )
         panels = _three_attentions(recording, number)
     else:
@@ -704,7 +707,7 @@ def _three_attentions(recording: Recording, number: str) -> tuple[Matrix, ...]:
                 truncation_note(len(i), len(rows)),
                 tuple(rows[at] for at in i),
                 tuple(keys[at] for at in j),
-                matrix(mean, attention.allowed[np.ix_(i, j)]),
+                matrix(mean, attention.reachable[np.ix_(i, j)]),
                 high=float(mean.max()),
             )
         )

@@ -71,9 +71,10 @@ export function permitted(runs, size) {
  * Whether a later token may be looked at.
  * @param {Uint8Array | null} cells what may, of rows of `n`; null where all may
  * @param {number} n
+ * @param {number} [size] cells of a layer, where there are several
  */
-export const looksAhead = (cells, n) =>
-  !cells || cells.some((may, at) => may === 1 && at % n > Math.floor(at / n));
+export const looksAhead = (cells, n, size = cells?.length ?? 0) =>
+  !cells || cells.some((may, at) => may === 1 && at % n > Math.floor((at % size) / n));
 
 /**
  * A head's weights as `wire.fine` packed them, and the half-width of what is unknown of each.

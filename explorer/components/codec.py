@@ -117,9 +117,9 @@ def fine(matrix: np.ndarray, spare: int = SPARE) -> dict[str, np.ndarray]:
 
 
 def runs(allowed: np.ndarray) -> dict[str, np.ndarray]:
-    """Run-length encode the allowed cells, (query, key) bool, as a block: under `runs` the lengths
-    of the stretches of equal cells in reading order, the first of them allowed (0 where the first
-    cell is not). No block where every cell is allowed."""
+    """Run-length encode the allowed cells, (query, key) or (layer, query, key) bool, as a block:
+    under `runs` the lengths of the stretches of equal cells in reading order, the first of them
+    allowed (0 where the first cell is not). No block where every cell is allowed."""
     if allowed.all():
         return {}
     cells = np.concatenate(([True], allowed.ravel(), [not allowed.flat[-1]]))

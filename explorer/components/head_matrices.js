@@ -24,8 +24,10 @@ function unpack(figure) {
   const { tokens, keys, weights } = figure;
   const size = tokens.length ? tokens.length * keys.length : rows * columns;
   figure.images = {};
-  figure.may = permitted(weights.runs, size);
-  figure.ahead = looksAhead(figure.may, keys.length || columns);
+  const listed = weights.runs?.reduce((/** @type {number} */ sum, /** @type {number} */ run) => sum + run, 0) ?? size; // prettier-ignore
+  figure.may = permitted(weights.runs, listed);
+  figure.deep = listed > size ? size : 0; // cells of a layer, where layers differ
+  figure.ahead = looksAhead(figure.may, keys.length || columns, size);
   return figure;
 }
 
@@ -94,13 +96,14 @@ export function spoken(figure, at) {
 export function pointed(figure, at, [down, right]) {
   unpack(figure);
   const [, heads, rows, columns] = figure.shape;
-  const { fold, says, tokens, keys, quiet, may, ahead } = figure;
+  const { fold, says, tokens, keys, quiet, may, ahead, deep } = figure;
+  const from = deep * Math.floor(at / heads);
   const word = strip(figure);
   const place = (/** @type {number} */ share, /** @type {number} */ n) => Math.min(n - 1, Math.floor(share * n)); // prettier-ignore
   const position = word ? Math.floor(word[1] / fold) : -1;
   const cell = !word ? [place(down, rows), place(right, columns)] : word[0] ? [place(right, rows), position] : [position, place(right, columns)]; // prettier-ignore
   const [r, c] = cell;
-  const free = !may || Array.from({ length: fold * fold }, (_, i) => [r * fold + Math.floor(i / fold), c * fold + (i % fold)]).some(([q, k]) => k < keys.length && may[q * keys.length + k]); // prettier-ignore
+  const free = !may || Array.from({ length: fold * fold }, (_, i) => [r * fold + Math.floor(i / fold), c * fold + (i % fold)]).some(([q, k]) => k < keys.length && may[from + q * keys.length + k]); // prettier-ignore
   const most = fold > 1 ? "largest about " : "";
   const weight = quiet.includes(c) && fold === 1 ? "hidden" : free ? most + weightAt(figure, at, r * columns + c).toFixed(3) : notAllowed(r, c, ahead); // prettier-ignore
   const slots = { layer: Math.floor(at / heads), head: at % heads, weight };

@@ -27,7 +27,12 @@ export function unpack(figure) {
   if (figure.weight) return figure;
   const { weights, rows, columns, selected } = figure;
   const n = columns.length;
-  Object.assign(figure, unfold(weights), { n, over: null, hidden: weights.hidden || null });
+  Object.assign(figure, unfold(weights), {
+    n,
+    over: null,
+    hidden: weights.hidden || null,
+    sink: weights.sink || null,
+  });
   figure.may = permitted(weights.runs, rows.length * n);
   figure.ahead = looksAhead(figure.may, n);
   const set = (/** @type {number} */ at, /** @type {number} */ weight) => {
@@ -50,6 +55,9 @@ export function measured(figure) {
 
 /** @param {any} figure */
 export const isAcross = (figure) => Boolean(figure.texts);
+
+/** What of a row is on no column, as it is written beside it. @param {any} figure @param {number} q */
+const aside = ({ hidden, sink }, q) => [hidden && `${share(hidden[q])} hidden`, sink && `${share(sink[q])} sink`].filter(Boolean).join(", "); // prettier-ignore
 
 const free = ({ may, n }, q, k) => !may || may[q * n + k] === 1;
 
@@ -118,7 +126,7 @@ export function value(figure, q, k) {
 
 /** The sentence on what is pointed at or selected, as nodes and texts. @param {any} figure @returns {any[]} */
 export function said(figure) {
-  const { says, rows, columns, weight, n, at, coarse, over, hidden } = figure;
+  const { says, rows, columns, weight, n, at, coarse, over, hidden, sink } = figure;
   const [row, column] = shownAt(figure);
   const list = (/** @type {string[]} */ names, /** @type {number[]} */ weights, selected = -1) => {
     const best = strongest(weights, NAMED);
@@ -128,7 +136,10 @@ export function said(figure) {
       ...filled(says.one, { word: named(names[each]), weight: weights[each].toFixed(2) }),
     ]);
   };
-  const rest = (/** @type {number} */ q) => (hidden ? filled(says.hidden, { share: share(hidden[q]) }) : []); // prettier-ignore
+  const rest = (/** @type {number} */ q) => [
+    ...(hidden ? filled(says.hidden, { share: share(hidden[q]) }) : []),
+    ...(sink ? filled(says.sink, { share: share(sink[q]) }) : []),
+  ];
   let sentence = [says.every];
   if (over?.[ROW] >= 0 && over?.[COLUMN] >= 0) {
     const words = { row: named(rows[over[ROW]]), column: named(columns[over[COLUMN]]) };
@@ -185,7 +196,7 @@ function placesOf(figure) {
 
 /** @param {any} figure */
 function links(figure) {
-  const { weight, n, rows, columns, sides, hidden } = figure;
+  const { weight, n, rows, columns, sides, hidden, sink } = figure;
   const [row, column] = shownAt(figure);
   const [from, to] = placesOf(figure);
   const sorted = Float32Array.from(weight).sort();
@@ -200,7 +211,7 @@ function links(figure) {
   return {
     ...{ ...plain, kind: "links", note, own: true, faintest: one ? FAINTEST : faintest },
     sides: [`${sides[0]} (attends)`, `${sides[1]} (attended to)`],
-    left: from.map((q) => (hidden ? `${share(hidden[q])} hidden  ${rows[q]}` : rows[q])),
+    left: from.map((q) => (hidden || sink ? `${aside(figure, q)}  ${rows[q]}` : rows[q])),
     right: to.map((k) => columns[k]),
     weights: Float32Array.from(from.flatMap((q) => to.map((k) => weight[q * n + k]))),
     ...{ selected: from.indexOf(row), column: to.indexOf(column), mark: null },
@@ -210,13 +221,14 @@ function links(figure) {
 
 /** @param {any} figure */
 function matrix(figure) {
-  const { rows, columns, weight, selected, cell, hidden, sides, scale, log, peak, may } = figure;
+  const { rows, columns, weight, selected, cell, hidden, sink, sides, scale, log, peak, may } =
+    figure;
   const values = Float32Array.from(weight, (each, at) => (!may || may[at] ? each : NaN));
   const top = scale === "head" ? peak : 1;
   const low = log ? top / 1000 : 0;
   const ends = scale === "row" ? endsOf("row", log) : undefined;
   return {
-    ...{ ...plain, kind: "matrix", longest: hidden ? 15 : 8, rows: rows.map((/** @type {string} */ row, /** @type {number} */ q) => (hidden ? `${row}  ${share(hidden[q])} hidden` : row)) }, // prettier-ignore
+    ...{ ...plain, kind: "matrix", longest: hidden || sink ? 15 : 8, rows: rows.map((/** @type {string} */ row, /** @type {number} */ q) => (hidden || sink ? `${row}  ${aside(figure, q)}` : row)) }, // prettier-ignore
     ...{ columns, values, tints: tints(figure), low, high: top, log, signed: false, ends, sides },
     ...{
       scrolls: true,

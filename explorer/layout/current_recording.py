@@ -11,6 +11,7 @@ from itertools import takewhile
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from explorer.analysis.caption import hybrid
 from explorer.analysis.caption import read_text as read_text
 from explorer.analysis.formatting import plural
 from explorer.analysis.word_classes import is_foreign
@@ -137,6 +138,8 @@ def current_run(model: str | None = None, target: str | tuple[int, ...] | None =
         notes.info(NOTES("no_text"))
     elif not recording.text.strip():
         notes.info(NOTES("white_space"))
+    for line in hybrid(recording):
+        notes.caption(literal(line))
     if n_messages := chat.n_messages(recording):
         n_template = int(recording.streams[0].special.sum())
         notes.caption(

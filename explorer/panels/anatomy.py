@@ -88,7 +88,7 @@ class Cell:
     def steps(self) -> tuple[str, ...]:
         """The names of the steps that there are here: without the mask where all is allowed, and to
         z where the output is not known."""
-        masked = not self.selection.attention.allowed.all()
+        masked = not self.selection.attention.allowed[self.selection.layer].all()
         known = STEPS if self.outputs is not None else STEPS[:-2]
         return tuple(each for each in known if each != "mask" or masked)
 
@@ -176,15 +176,16 @@ def _matrix(cell: Cell) -> Matrix:
     selection = cell.selection
     attention, axes = selection.attention, selection.axes
     pattern = attention.pattern[selection.layer, selection.head]
+    allowed = attention.allowed[selection.layer]
     return Matrix(
         title=sentences(CONCEPT, "weight")("matrix", **cell.slots),
         select=("token", "key"),
         rows=axes.rows,
         columns=axes.keys,
-        values=matrix_values(pattern, attention.allowed),
+        values=matrix_values(pattern, allowed),
         marks=((selection.query, cell.key, ""),),
         sides=("query", "key"),
-        missing=mask_reason(attention.allowed),
+        missing=mask_reason(allowed),
     )
 
 
@@ -225,7 +226,7 @@ def _dot(cell: Cell) -> list:
 
 def _score(cell: Cell) -> list:
     words, opened = sentences(CONCEPT, "weight"), cell.opened
-    why = reasons(opened, cell.selection.attention.allowed)
+    why = reasons(opened, cell.selection.attention.allowed[opened.layer])
     facts = [
         (number(opened.dots[cell.key]), words("dot_result")),
         (f"/ {number(opened.divisor)}", divisor_text(opened)),
@@ -246,7 +247,7 @@ def _mask(cell: Cell) -> list:
     allowed = opened.allowed[cell.key]
     fact = number(opened.scores[cell.key]) if allowed else f"{MINUS}∞"
     return [
-        reasons(opened, cell.selection.attention.allowed)["mask"],
+        reasons(opened, cell.selection.attention.allowed[opened.layer])["mask"],
         [(fact, words("allowed" if allowed else "not_allowed"))],
         _bars(cell, opened.allowed, (words("score_result"), opened.scores)),
     ]
@@ -523,7 +524,7 @@ def split(run: Run, layer: int = 0, head: int = 0, token: int = 0, attention: st
     words, of = sentences(CONCEPT, "split"), selection.attention
     if not of.opens:
         raise ValueError(sentences(CONCEPT, "weight")("not_given", model=selection.model))
-    (n, m), (heads, d), d_v = of.allowed.shape, of.q.shape[1::2], of.v.shape[-1]
+    (n, m), (heads, d), d_v = of.pattern.shape[2:], of.q.shape[1::2], of.v.shape[-1]
     d_model = selection.recording.model.d_model
     slots = {
         **{"n": n, "m": m, "heads": heads, "d": d, "d_v": d_v, "d_model": d_model},
@@ -590,7 +591,7 @@ def formulas(run: Run, layer: int = 0, token: int = 0, attention: str = "") -> P
         raise ValueError(sentences(CONCEPT, "weight")("no_output"))
     forms = anatomy.output_forms(selection.recording, of, layer, token, projection)
     largest = anatomy.largest_component(forms)
-    (n, m), heads, d_v = of.allowed.shape, of.v.shape[1], of.v.shape[-1]
+    (n, m), heads, d_v = of.pattern.shape[2:], of.v.shape[1], of.v.shape[-1]
     slots = {"layer": layer, "token": token, "query": selection.word}
     shape = {"n": n, "m": m, "d_v": d_v, "wide": heads * d_v, "vectors": heads * m}
     vectors = {

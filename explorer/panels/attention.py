@@ -325,7 +325,8 @@ def _grid(
         back = pattern[..., quiet].sum(-1).mean(-1).ravel() > RESTS
         pattern = np.where(quiet, 0, pattern)
     cells, peak, fold = codec.thumbnails(pattern)
-    weights = {"cells": cells, "peak": peak} | codec.runs(of.allowed)
+    allowed = of.allowed if len(of.masks) > 1 else of.allowed[0]
+    weights = {"cells": cells, "peak": peak} | codec.runs(allowed)
     if fold == 1:  # the largest weight of a word is written out, to the digits of the large picture
         weights["most"] = pattern.max(axis=-1).astype(np.float32)
         if selection.is_across:
@@ -618,7 +619,7 @@ def _linked(
         texts=texts,
         special=(tuple(special), axes.special),
         places=(axes.row_places, axes.key_places),
-        sizes=of.allowed.shape if display.unit == "Tokens" else None,
+        sizes=of.pattern.shape[2:] if display.unit == "Tokens" else None,
         scale=display.scale.lower(),
         log=display.log,
         incoming=incoming,
@@ -636,6 +637,8 @@ def _weights(view: MatrixView, row: int, column: int) -> Mapping[str, np.ndarray
         blocks["column"] = view.matrix[:, column].astype(np.float32)
     if view.hidden is not None:
         blocks["hidden"] = view.hidden.astype(np.float32)
+    if view.sink is not None:
+        blocks["sink"] = view.sink.astype(np.float32)
     return blocks | codec.runs(view.allowed)
 
 
@@ -657,6 +660,8 @@ def _says(picture: HeadView) -> str:
     sentence = words(name, word=word, others=others)
     if row >= 0 and view.hidden is not None:
         sentence += words("hidden", share=f"{view.hidden[row]:.2f}")
+    if row >= 0 and view.sink is not None:
+        sentence += words("sink", share=f"{view.sink[row]:.2f}")
     return sentence
 
 

@@ -551,7 +551,8 @@ def head_attention(
     after = _attention_of(_edited(run, before.recording), before.attention.name)
     one, other = before.attention.pattern[at], after.pattern[at]
     difference = other.astype(np.float64) - one
-    allowed = before.attention.allowed | after.allowed
+    may_before, may_after = before.attention.allowed[at[0]], after.allowed[at[0]]
+    allowed = may_before | may_after
     row, key = divmod(int(np.abs(difference).argmax()), difference.shape[1])
     rows, keys = before.axes.rows, before.axes.keys
     slots = {"query": rows[row], "key": keys[key]}
@@ -559,9 +560,9 @@ def head_attention(
     changed = abs(difference[row, key]) > interventions.MIN_CHANGE
     marks = ((row, key, ""),) if changed else ()
     titles = words.lines("titles")
-    matrices = [(titles[0], one, before.attention.allowed)]
+    matrices = [(titles[0], one, may_before)]
     if run.edits:
-        matrices.append((titles[1], other, after.allowed))
+        matrices.append((titles[1], other, may_after))
     figures = [
         Matrix(
             title=title,

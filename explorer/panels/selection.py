@@ -45,7 +45,7 @@ class Selection:
     def weights(self) -> np.ndarray:
         """The query's weights (key), NaN where it is not allowed."""
         row = self.attention.pattern[self.at].astype(np.float64)
-        return np.where(self.attention.allowed[self.query], row, np.nan)
+        return np.where(self.attention.allowed[self.layer, self.query], row, np.nan)
 
     @property
     def word(self) -> str:

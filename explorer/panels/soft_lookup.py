@@ -99,7 +99,7 @@ def expect_values(selection: Selection) -> None:
 
 def _strongest_keys(selection: Selection) -> list[int]:
     """The keys that are listed, by weight, in the order of the text."""
-    allowed = np.flatnonzero(selection.attention.allowed[selection.query])
+    allowed = np.flatnonzero(selection.attention.allowed[selection.layer, selection.query])
     weights = selection.attention.pattern[selection.at][allowed]
     return sorted(allowed[np.argsort(-weights, kind="stable")[:N_ROWS]].tolist())
 
@@ -109,8 +109,9 @@ def _temperature_frame(
 ) -> Frame:
     words = sentences(CONCEPT, "temperature")
     scores = selection.attention.scores[selection.at]
-    allowed = selection.attention.allowed[selection.query]
-    weights = soft_lookup.tempered_softmax(scores, allowed, t)
+    allowed = selection.attention.allowed[selection.layer, selection.query]
+    sink = selection.attention.sink_scores[(*selection.at,)]
+    weights = soft_lookup.tempered_softmax(scores, allowed, t, sink)
     rows = [
         BarRow(
             selection.axes.keys[key],
@@ -245,9 +246,10 @@ def messages(
     weights = of.pattern[layer, head].astype(np.float64)
     if mean:
         weights = soft_lookup.mean_of_heads(of, layer)
-    edges = soft_lookup.edges(weights, of.allowed, times)
+    allowed = of.allowed[layer]
+    edges = soft_lookup.edges(weights, allowed, times)
     loud, loud_sum, mean_sum = soft_lookup.most_attended_key(weights)
-    key = int(np.where(of.allowed[token], weights[token], -1.0).argmax())
+    key = int(np.where(allowed[token], weights[token], -1.0).argmax())
     slots = {
         "query": selection.word,
         "key": axes.keys[key],
@@ -271,7 +273,7 @@ def messages(
         title=words("title"),
         finding=finding,
         figures=figures,
-        table=soft_lookup.nodes(weights, of.allowed, times, axes.rows, axes.keys),
+        table=soft_lookup.nodes(weights, allowed, times, axes.rows, axes.keys),
         details=details,
         caption=(words("caption", layer=layer, head="mean" if mean else head, times=f"{times:g}"),),
         file=f"L{layer}{'' if mean else f'H{head}'}-messages",
@@ -432,7 +434,7 @@ def _scores(
     marks: tuple[tuple[int, int, str], ...],
 ) -> Matrix:
     is_scores = quantity == "Scores"
-    allowed = selection.attention.allowed
+    allowed = selection.attention.allowed[selection.layer]
     values = variant.scores if is_scores else np.where(allowed, variant.weights, np.nan)
     return Matrix(
         title=title,

@@ -86,7 +86,7 @@ def aggregated(
         raise ValueError(words("closed", model=selection.model))
     of = selection.attention
     if kind == "Flow" and summaries.flow_work(of, layer)[1] > summaries.MAX_TOTAL_WORK:
-        raise ValueError(words("too_long", n=len(of.allowed)))
+        raise ValueError(words("too_long", n=of.pattern.shape[2]))
     head = head if kind == "Values" and layer is not None else None
     made = _aggregate(selection, kind, layer, head, tokens)
     figures: tuple[Figure, ...] = (_matrix(made), _comparison(made))
@@ -121,7 +121,8 @@ def _aggregate(
     sinks = cache.cached_for(
         recording, (of.name, "shared sinks"), lambda: head_naming.shared_sinks(recording, of)
     )
-    view = attention.matrix_view(values, of.allowed, selection.axes, None, tokens, False, sinks)
+    allowed = summaries.allowed_cells(of, kind in THROUGH_LAYERS, layer)
+    view = attention.matrix_view(values, allowed, selection.axes, None, tokens, False, sinks)
     return Aggregation(selection, kind, layer, head, values, view)
 
 
@@ -131,7 +132,7 @@ def _values(selection: Selection, kind: str, layer: int | None, head: int | None
         w_o, _ = cache.outputs(selection.recording)[of.name]
         return summaries.norms(of, w_o, layer, head)
     if kind == "Flow":
-        return summaries.flow(of, range(len(of.allowed)), layer)
+        return summaries.flow(of, range(of.pattern.shape[2]), layer)
     return {"Mean": summaries.mean, "Max": summaries.largest, "Rollout": summaries.rollout}[kind](
         of, layer
     )

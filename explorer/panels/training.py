@@ -85,7 +85,7 @@ def measure(recording: Recording, name: str, step: int) -> Measured:
 
 def _thumbnails(attention: Attention) -> np.ndarray:
     """An attention's weights with at most MOST_CELLS rows and columns a head."""
-    weights = np.where(attention.allowed, attention.pattern.astype(np.float32), np.nan)
+    weights = np.where(attention.allowed[:, None], attention.pattern.astype(np.float32), np.nan)
     for axis in (2, 3):
         size = weights.shape[axis]
         fold = -(-size // MOST_CELLS)

@@ -468,7 +468,9 @@ def _parts(features: Capabilities, n_head: int) -> Iterator[str]:
     if features.key_heads and features.key_heads < n_head:
         yield f"keys and values: {features.key_heads}, shared by {n_head} heads"
     if features.window:
-        yield f"window: each token sees the last {features.window} tokens"
+        full = f", in layers {', '.join(map(str, features.full_layers))} all"
+        some = full if features.full_layers else ""
+        yield f"window: each token sees the last {features.window} tokens{some}"
     if features.parallel:
         yield "attention and feed-forward network: side by side"
 

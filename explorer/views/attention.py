@@ -134,7 +134,9 @@ def head_grid(on: Selection) -> Panel:
             )
     if len(on.recording.attention) > 1 or not attention.allowed.all():
         who = templates.sentences("heads", "who")
-        lines = [who(attention.name), *([who("window")] if windowed(attention.allowed) else [])]
+        local = [windowed(mask) for _, mask in attention.masks]
+        window = ["window" if all(local) else "window_of_some"] if any(local) else []
+        lines = [who(attention.name), *map(who, window)]
         output.caption(" ".join(lines), *WHO_TERMS[attention.name])
     return made
 
@@ -659,7 +661,7 @@ def _cell(on: Selection, at: tuple[int, int], first: Finding | None) -> tuple[in
     if is_cell and int(key) < len(on.axes.keys):
         return int(query), int(key)
     st.session_state.anatomy_cell = ""  # of another row, or of no cell
-    return strongest_cell(on.attention.pattern[at], on.attention.allowed, row, column)
+    return strongest_cell(on.attention.pattern[at], on.attention.allowed[at[0]], row, column)
 
 
 def _take_cell(query: int) -> None:
@@ -769,7 +771,7 @@ def qk_and_ov(source: Run) -> None:
         controls.attention_on_screen(source), partial(circuit_options, source.model)
     )
     state, recording = st.session_state, on.recording
-    key = url_state.whole_number("look_key", len(recording.attention[0].allowed[0]))
+    key = url_state.whole_number("look_key", recording.attention[0].pattern.shape[3])
     word = url_state.whole_number("look_word", recording.model.n_vocab)
     scope = "context " * (state.look_as == "Here") + "vocabulary" * (state.look_keys == "All")
     make = partial(circuits.circuits, source, *on.at, key, word, scope.strip(), on.attention.name)

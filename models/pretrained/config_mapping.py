@@ -110,17 +110,16 @@ def _rotary_numbers(hf_config: dict) -> Iterator[tuple[str, object]]:
                     yield from _rotary_numbers(layer_rope)
 
 
-def attention_window(hf_config: dict, n_layer: int) -> tuple[int | None, list[int]]:
-    """The attention window of all layers in tokens, None for all, and bounds of a text's length.
-    Where some layers have a window and others not, a text within the bounds is the same to both."""
+def attention_window(hf_config: dict, n_layer: int) -> tuple[int | None, tuple[int, ...]]:
+    """The attention window in tokens, None for all, and the layers that have none."""
     size = hf_config.get("sliding_window")
     if not size or not hf_config.get("use_sliding_window", hf_config["model_type"] == "mistral"):
-        return None, []
+        return None, ()
+    first = 0 if hf_config["model_type"] == "mistral" else hf_config.get("max_window_layers", 0)
     kinds = hf_config.get("layer_types") or []
-    sliding = sum(kind == "sliding_attention" for kind in kinds)
-    if not kinds:
-        first = 0 if hf_config["model_type"] == "mistral" else hf_config.get("max_window_layers", 0)
-        sliding = max(0, n_layer - first)
-    if not sliding:
-        return None, []
-    return (size, []) if sliding == n_layer else (None, [size])
+    full = tuple(
+        layer
+        for layer in range(n_layer)
+        if (kinds[layer] != "sliding_attention" if kinds else layer < first)
+    )
+    return (None, ()) if len(full) == n_layer else (size, full)

@@ -14,22 +14,34 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TypeVar
 
 from models import child_process
 from models.pretrained import model_files
 from models.pretrained.model_files import NotLoaded
 
+try:
+    import fcntl
+except ImportError:  # Windows, where nothing says which folders are still in use
+    fcntl = None  # type: ignore[assignment]
+
 VERSION = 2  # of what a conversion writes; another one is made anew
 MANIFEST = "converted.json"
 SECONDS = 300.0  # for one conversion
 POLL_INTERVAL = 0.2  # seconds between two looks at how far it has come
+PREFIX = "making-"  # of the folder of a conversion that goes on
 Progress = Callable[[int, int], None]
+Loaded = TypeVar("Loaded")
 INSTALL = "python -m pip install --no-deps gguf==0.19.0"
+
+
+class Damaged(NotLoaded):
+    """The files of a conversion are no longer those that were written."""
 
 
 def gguf_file(path: Path) -> Path | None:
@@ -74,16 +86,21 @@ def _goal(digest: str) -> Path:
 
 
 def converted(
-    source: Path, name: str, expected: str = "", progress: Progress | None = None
+    source: Path,
+    name: str,
+    expected: str = "",
+    progress: Progress | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
 ) -> Path:
     """The folder that a GGUF file was converted into, made where it is missing or damaged.
 
     expected: the SHA-256 that the file must have, "" for any. `progress(done_bytes, total_bytes)`
-    is called while it is made. Raises NotLoaded, which calls the
-    model `name`, where the file cannot be read or converted.
+    is called while it is made. Raises NotLoaded, which calls the model `name`, where the file
+    cannot be read or converted, and where `cancelled()` became true.
     """
     try:
-        digest = model_files.digest([source])
+        remove_unfinished()
+        digest = model_files.digest([source], lambda: _expect_wanted(cancelled))
         if expected and digest != expected:
             raise NotLoaded(
                 f"The file of {name} is not the one that was tested (sha256 {digest[:12]}…, not "
@@ -91,7 +108,7 @@ def converted(
             )
         goal = _goal(digest)
         if not is_complete(goal):
-            _convert(source, goal, name, progress)
+            _convert(source, goal, name, progress, cancelled)
     except OSError as error:
         raise NotLoaded(
             f"{name} could not be converted ({error.strerror or 'an error of the disk'}); check "
@@ -126,25 +143,83 @@ def is_complete(folder: Path) -> bool:
 
 
 def check_digest(folder: Path, digest: str, name: str) -> None:
-    """Raises NotLoaded where the weights of a conversion, whose digest is `found`, are not those
-    that were written; the conversion is removed, so that the next load makes it anew."""
+    """Raises Damaged where the weights of a conversion have another digest than those that were
+    written; the conversion is removed, where it can be, so that the next load makes it anew."""
     manifest_data = manifest(folder)
     if manifest_data and manifest_data["digests"]["model.safetensors"][0] != digest:
         shutil.rmtree(folder, ignore_errors=True)
-        raise NotLoaded(
-            f"The converted weights of {name} were damaged on this disk and have been removed; "
-            "open the model again."
+        raise Damaged(
+            f"The converted weights of {name} are damaged on this disk; remove the folder "
+            f"{folder.name} from Headlight’s cache of GGUF files and open the model again."
         )
 
 
-def _convert(source: Path, goal: Path, name: str, progress: Progress | None) -> None:
+def anew(load: Callable[[], Loaded]) -> Loaded:
+    """What `load` gives, which converts and reads a file, tried once more where it found a damaged
+    conversion and could remove it."""
+    try:
+        return load()
+    except Damaged:
+        return load()
+
+
+def remove_unfinished() -> None:
+    """Remove what a conversion has left that was killed, its own process being gone."""
+    if fcntl is None or not cache().is_dir():
+        return
+    with _locked(cache()):
+        for folder in cache().glob(f"{PREFIX}*"):
+            with suppress(OSError), _locked(folder, fcntl.LOCK_NB):
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _locked(folder: Path, how: int = 0) -> Iterator[None]:
+    """The folder is this process's until the end. `how`: LOCK_NB raises OSError where it is
+    another's."""
+    if fcntl is None:
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | how)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _workspace(parent: Path) -> Iterator[Path]:
+    """A new folder in `parent` that is this process's own, and is removed at the end."""
+    parent.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as held:
+        with _locked(parent):
+            folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
+            held.enter_context(_locked(folder))
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _expect_wanted(cancelled: Callable[[], bool]) -> None:
+    if cancelled():
+        raise NotLoaded("Stopped.")
+
+
+def _convert(
+    source: Path,
+    goal: Path,
+    name: str,
+    progress: Progress | None,
+    cancelled: Callable[[], bool],
+) -> None:
     """Convert in another process into a folder beside the goal, and move it there at once: another
     process that does the same finds a whole folder or none."""
     if find_spec("gguf") is None:
         raise NotLoaded(f"{name} is a GGUF file, which needs the package gguf: run {INSTALL}.")
-    goal.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="making-", dir=goal.parent) as workspace:
-        _run_converter(source.resolve(), Path(workspace), name, progress)
+    with _workspace(goal.parent) as workspace:
+        _run_converter(source.resolve(), workspace, name, progress, cancelled)
         if goal.exists() and not is_complete(goal):
             shutil.rmtree(goal, ignore_errors=True)
         try:
@@ -152,24 +227,32 @@ def _convert(source: Path, goal: Path, name: str, progress: Progress | None) -> 
         except OSError:
             if not is_complete(goal):  # else another process was first
                 raise
-        else:
-            Path(workspace).mkdir()  # for TemporaryDirectory to remove
 
 
-def _run_converter(source: Path, workspace: Path, name: str, progress: Progress | None) -> None:
-    """Raises NotLoaded with what the converting process answers where it fails."""
+def _run_converter(
+    source: Path,
+    workspace: Path,
+    name: str,
+    progress: Progress | None,
+    cancelled: Callable[[], bool],
+) -> None:
+    """Raises NotLoaded with what the converting process answers where it fails. That process ends
+    with this one."""
+    ours, theirs = os.pipe()
     process = child_process.start(
         f"{__package__}.gguf_conversion",
         str(source),
         str(workspace),
         name,
         env={"HF_HUB_OFFLINE": "1"},
-        stdin=subprocess.DEVNULL,
+        stdin=ours,
         text=True,
     )
+    os.close(ours)
     end, answer = time.monotonic() + SECONDS, None
     try:
         while answer is None:
+            _expect_wanted(cancelled)
             if time.monotonic() > end:
                 raise NotLoaded(
                     f"Converting {name} did not end within {SECONDS:.0f} seconds; choose another "
@@ -182,6 +265,7 @@ def _run_converter(source: Path, workspace: Path, name: str, progress: Progress 
     finally:
         if process.poll() is None:
             child_process.kill(process)
+        os.close(theirs)
     if process.returncode or not answer.strip():
         raise NotLoaded(
             f"Converting {name} took more memory than its weights explain, or crashed; choose "

@@ -14,7 +14,7 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator
-from math import prod
+from math import inf, prod
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ import gguf
 import numpy as np
 
 from models import child_process
-from models.pretrained import gguf_tokenizer, model_files
+from models.pretrained import gguf_header, gguf_tokenizer, model_files
 from models.pretrained.gguf import MANIFEST
 from models.pretrained.hub import DISK_TO_SPARE, check_size
 from models.pretrained.model_files import NotLoaded
@@ -31,7 +31,6 @@ SPARE = 2 << 30  # bytes beside the file: the vocabulary's many small pieces, an
 SECONDS = 290
 AT_ONCE = 1 << 22  # numbers that are dequantised at a time
 ALIGNED = 64  # bytes
-TYPES = "F32 F16 BF16 Q8_0 Q4_0 Q4_1 Q5_0 Q5_1 Q2_K Q3_K Q4_K Q5_K Q6_K".split()
 AS_STORED = {"F16": "F16", "BF16": "BF16"}
 
 # By architecture: Hugging Face's model_type and class, and its activation.
@@ -85,11 +84,21 @@ class GGUFHeader:
         """The value of a key that the architecture's name stands before."""
         return self.field(f"{self.architecture}.{key}", otherwise)
 
-    def required(self, key: str) -> Any:
-        """As `own`. Raises NotLoaded where there is none."""
-        value = self.own(key)
+    def size(self, key: str, otherwise: int | None = None) -> int:
+        """As `own`, a whole number above 0. Raises NotLoaded where it is none."""
+        return int(self._above_0(key, int, "a whole number above 0", otherwise))
+
+    def positive(self, key: str, otherwise: float | None = None) -> float:
+        """As `own`, a number above 0. Raises NotLoaded where it is none."""
+        return float(self._above_0(key, (int, float), "a number above 0", otherwise))
+
+    def _above_0(self, key: str, kind: Any, what: str, otherwise: float | None) -> Any:
+        value = self.own(key, otherwise)
         if value is None:
             raise NotLoaded(f"the file does not say {self.architecture}.{key}")
+        if isinstance(value, bool) or not isinstance(value, kind) or not 0 < value < inf:
+            said = f"{self.architecture}.{key} is {str(value)[:20]}"
+            raise NotLoaded(f"the file says {said}, and it is {what}")
         return value
 
 
@@ -108,26 +117,26 @@ def config_of(meta: GGUFHeader, tensors: dict[str, Any]) -> dict[str, Any]:
     window = meta.own("attention.sliding_window", 0)
     family = "mistral" if meta.architecture == "llama" and window else meta.architecture
     model_type, kind, activation = FAMILIES[family]
-    d_model, n_head = meta.required("embedding_length"), meta.required("attention.head_count")
-    width = meta.own("attention.key_length", d_model // max(1, n_head))
-    if meta.own("attention.value_length", width) != width:
+    d_model, n_head = meta.size("embedding_length"), meta.size("attention.head_count")
+    width = meta.size("attention.key_length", d_model // n_head)
+    if meta.size("attention.value_length", width) != width:
         raise NotLoaded("its values are not as wide as its keys, which does not run here")
-    if meta.own("rope.dimension_count", width) != width:
+    if meta.size("rope.dimension_count", width) != width:
         raise NotLoaded("it turns a part of each head alone, which does not run here")
     config = {
         "architectures": [kind],
         "model_type": model_type,
         "vocab_size": tensors["token_embd.weight"].shape.tolist()[-1],
         "hidden_size": d_model,
-        "intermediate_size": meta.required("feed_forward_length"),
-        "num_hidden_layers": meta.required("block_count"),
+        "intermediate_size": meta.size("feed_forward_length"),
+        "num_hidden_layers": meta.size("block_count"),
         "num_attention_heads": n_head,
-        "num_key_value_heads": meta.own("attention.head_count_kv", n_head),
+        "num_key_value_heads": meta.size("attention.head_count_kv", n_head),
         "head_dim": width,
         "hidden_act": activation,
-        "max_position_embeddings": meta.required("context_length"),
-        "rms_norm_eps": meta.required("attention.layer_norm_rms_epsilon"),
-        "rope_theta": meta.own("rope.freq_base", 10000.0),
+        "max_position_embeddings": meta.size("context_length"),
+        "rms_norm_eps": meta.positive("attention.layer_norm_rms_epsilon"),
+        "rope_theta": meta.positive("rope.freq_base", 10000.0),
         "attention_bias": "blk.0.attn_output.bias" in tensors,
         "tie_word_embeddings": "output.weight" not in tensors,
         "bos_token_id": meta.field("tokenizer.ggml.bos_token_id"),
@@ -147,7 +156,7 @@ def _scaling(meta: GGUFHeader, tensors: dict[str, Any], width: int) -> dict[str,
     if STRETCH in tensors:
         factors = _numbers(tensors[STRETCH]).ravel()
         scaling = {"rope_type": "llama3", "factor": float(factors.max()), **LLAMA3}
-        base = meta.own("rope.freq_base", 10000.0)
+        base = meta.positive("rope.freq_base", 10000.0)
         if not np.allclose(_llama3(scaling, base, width), factors, rtol=1e-3):
             raise NotLoaded("its rotary positions are stretched in a way that does not run here")
         return scaling
@@ -258,6 +267,7 @@ def stored_as(tensors: dict[str, Any]) -> str:
 
 def convert(source: Path, goal: Path, name: str) -> None:
     """Write a GGUF file into a folder as Hugging Face files. Raises NotLoaded."""
+    gguf_header.check(source, name)
     try:
         reader = gguf.GGUFReader(source)
     except MemoryError:
@@ -269,9 +279,6 @@ def convert(source: Path, goal: Path, name: str) -> None:
     tensors = {each.name: each for each in reader.tensors}
     meta = GGUFHeader(reader)
     try:
-        unsupported = {each.tensor_type.name for each in tensors.values()} - {*TYPES}
-        if unsupported:
-            raise NotLoaded(f"its weights are stored as {min(unsupported)}")
         config = config_of(meta, tensors)
         for tensor in tensors.values():
             if hf_name(tensor.name) is None and not np.isfinite(_numbers(tensor)).all():
@@ -322,6 +329,7 @@ def main(source: str, goal: str, name: str) -> None:
     """Convert and answer in one line: {"problem": ""}, or a sentence there."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever a library prints is no answer
+    child_process.end_with_parent()
     child_process.prefer_oom_kill()
     child_process.limit(Path(source).stat().st_size + SPARE, SECONDS)
     try:

@@ -18,12 +18,11 @@ from models.edits import Edit
 from models.generation import max_answer_length, search
 from models.model import Model
 from models.own_model import clean
-from models.pretrained import hub, model_files, weight_checks
+from models.pretrained import gguf, hub, lora, model_files, weight_checks
 from models.pretrained.config_mapping import LONGEST, max_text_length, saved_head
 from models.pretrained.hooks import (
     ForwardPass,
     HookPoint,
-    LayersDiffer,
     active_pass,
     put_hooks,
     register,
@@ -42,6 +41,7 @@ from models.pretrained.probing import (
     patterns_of,
     probe_model,
     trace_modules,
+    vectors_of_one,
 )
 from models.readouts.logit_lens import Linearization, LinearMap, linearize
 from models.recording import Attention, Card, NotFinite, Stream
@@ -97,8 +97,7 @@ def expect_finite(trace: ForwardPass, streams: tuple[Stream, ...]) -> None:
 
 
 def _rows(trace: ForwardPass, place: HookPoint) -> Tensor:
-    x = trace.places[place.key]
-    return x[0] if x.dim() == 3 else x
+    return vectors_of_one(trace.places[place.key])
 
 
 def attentions_of(
@@ -118,7 +117,10 @@ def attentions_of(
         query, key = ends[name]
         if plan.opens:
             heads = trace.heads[name]
-            attentions.append(Attention(name, query, key, allowed=heads.allowed, **heads.arrays))
+            layers = next(each.attended for each in plan.streams if each.name == query)
+            attentions.append(
+                Attention(name, query, key, layers=np.array(layers, int), **heads.arrays)
+            )
         else:
             pattern = torch.cat(list(patterns_of(output)[name])).numpy()
             allowed = np.ones(pattern.shape[2:], dtype=bool)
@@ -163,10 +165,11 @@ def load(where: str, progress: Progress | None = None, name: str = "") -> HFMode
     with quietly():
         tokenizer = tokenizer_of(folder, name)
         model = model_of(folder, name)
-        treatment = model_files.treatment(folder, name)
+        treatment = model_files.treatment(folder, name) + lora.note(folder)
         weight_checks.check(model, folder, name)
-        digest = model_files.digest(model_files.weights_of(folder, name))[:12]
-        return handle_of(model, tokenizer, name, digest, treatment)
+        digest = model_files.digest([*model_files.weights_of(folder, name), *lora.files(folder)])
+        gguf.check_digest(folder, digest, name)
+        return handle_of(model, tokenizer, name, digest[:12], treatment)
 
 
 def handle_of(
@@ -211,11 +214,6 @@ def handle_of(
 def _why_it_breaks_off(error: Exception, name: str) -> str:
     """Error message for a model whose code fails on the trial's text, with advice by kind of
     error."""
-    if isinstance(error, LayersDiffer):
-        return (
-            f"Headlight cannot show {name}: some of its layers see a window of fewer than "
-            f"{N_SOURCE} tokens, and others do not; choose a version with a wider window."
-        )
     if isinstance(error, IndexError):
         return (
             f"A token or position that the config.json of {name} names lies beyond the end of its "
@@ -249,13 +247,14 @@ def _decoder_start(model: PreTrainedModel) -> int:
 
 
 def _longest(model: PreTrainedModel, tokenizer: HubTokenizer, plan: ModuleMap) -> int:
-    """The longest text a model is given: what it was made for, the window within which all its
-    layers see the same, and what memory holds."""
+    """The longest text a model is given: what it was made for, and what memory holds; where the
+    masks of its layers are not known, the window within which all see the same."""
     bounds = [LONGEST, getattr(tokenizer.own, "model_max_length", LONGEST)]
+    lengths = ("max_position_embeddings", "n_positions", "max_seq_len")
     bounds += [
         value
-        for key in ("max_position_embeddings", "n_positions", "max_seq_len", "sliding_window")
-        if isinstance(value := getattr(model.config, key, None), int)
+        for key in (lengths if plan.opens else (*lengths, "sliding_window"))
+        if isinstance(value := getattr(model.config, key, None), int) and value > 0
     ]
     for stream in plan.streams:
         weight = getattr(stream.positions, "weight", None)
@@ -468,6 +467,8 @@ class IncrementalDecoder:
         return output
 
     def _inputs(self, new_ids: Tensor) -> dict[str, Any]:
+        if self.cache is None and self.keeps:
+            self.cache = empty_cache(self.handle)
         if self._source is None:
             return {"input_ids": new_ids}
         if not self.keeps:
@@ -479,18 +480,19 @@ class IncrementalDecoder:
 
         if self._memory is None:
             self._memory = self.handle.model.get_encoder()(input_ids=self._source)[0]
-        if self.cache is None:
-            self.cache = empty_cache()
         memory = BaseModelOutput(last_hidden_state=self._memory.expand(len(new_ids), -1, -1))
         return {"encoder_outputs": memory, "decoder_input_ids": new_ids}
 
 
-def empty_cache() -> Any:
-    """An empty cache for a decoder that looks at a source. It grows a layer when one is written:
-    the one that T5 makes itself has as many layers as its encoder."""
+def empty_cache(handle: HFModel) -> Any:
+    """An empty cache that grows a layer when one is written and holds every key: the one that T5
+    makes itself has as many layers as its encoder, and one with windows forgets what is before
+    them. None, for the model's own, where some layers keep something else than keys."""
     from transformers import DynamicCache, EncoderDecoderCache
 
-    return EncoderDecoderCache(DynamicCache(), DynamicCache())
+    if handle.start is not None:
+        return EncoderDecoderCache(DynamicCache(), DynamicCache())
+    return None if handle.plan.streams[-1].attended else DynamicCache()
 
 
 def cached_layers(cache: object) -> list[Any]:
@@ -614,7 +616,7 @@ def _answer(handle: HFModel, source: Tokens, edits: tuple[Edit, ...]) -> list[in
                 max_new_tokens=longest,
                 eos_token_id=sorted(eos_ids) or None,
                 use_cache=uses_cache,
-                **({"past_key_values": empty_cache()} if uses_cache else {}),
+                **({"past_key_values": empty_cache(handle)} if uses_cache else {}),
             )[0, 1:]
             .tolist()
         )

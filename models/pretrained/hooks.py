@@ -46,27 +46,22 @@ class HookPoint:
         return id(self.module), self.side, self.call
 
 
-class LayersDiffer(ValueError):
-    """The layers of a model allow different keys on this text, such as within windows."""
-
-
 @dataclass
 class Heads:
-    """Tensors of an attention's calls, copied layer by layer into arrays (layer, head, ...).
-    `allowed` is (query, key), as in the first call."""
+    """Tensors of an attention's calls, copied layer by layer into arrays (layer, head, ...), and
+    under "allowed" the mask (query, key), by layer where layers differ."""
 
     n_layer: int
-    allowed: np.ndarray
     arrays: dict[str, np.ndarray] = field(default_factory=dict)
 
     def keep(self, layer: int, allowed: np.ndarray, scale: float, **tensors: Tensor) -> None:
         """One layer's tensors, (1, head, ...) each, keys and values that heads share once if all
-        layers share them alike, and what it multiplies q . k by. Raises LayersDiffer where layers
-        differ in what they allow."""
-        if not np.array_equal(self.allowed, allowed):
-            raise LayersDiffer(
-                "this model's layers see different parts of a text of this length; shorten the text"
-            )
+        layers share them alike, and what it multiplies q . k by."""
+        held = self.arrays.setdefault("allowed", allowed)
+        if held.ndim == 2 and not np.array_equal(held, allowed):
+            held = self.arrays["allowed"] = np.stack([held] * self.n_layer)
+        if held.ndim == 3:
+            held[layer:] = allowed
         self.arrays.setdefault("scale", np.zeros(self.n_layer))[layer] = scale
         for name, tensor in tensors.items():
             if name not in self.arrays:
@@ -146,6 +141,7 @@ def attend(
     value: Tensor,
     attention_mask: Tensor | None,
     scaling: float | None = None,
+    s_aux: Tensor | None = None,
     **others: Any,
 ) -> tuple[Tensor, Tensor]:
     """softmax(q k^T * scaling + bias + mask) v as transformers' eager functions compute it, and the
@@ -154,7 +150,8 @@ def attend(
     query (1, head, query, d_head); key and value (1, group, key, d_head), one group for n_head /
     n_group heads each; the mask adds 0 or about
     -3e38, or a bias by distance. Returns z (1, query, head, d_head) and the pattern (1, head,
-    query, key). Of `others`, `position_bias` is added to the scores and `softcap` bounds them; the
+    query, key). s_aux (head): the scores of learned sinks, which take a part of each row and give
+    no value. Of `others`, `position_bias` is added to the scores and `softcap` bounds them; the
     rest (dropout's and what only fused kernels read) change nothing here; whether that is so for a
     model is tried when it is loaded.
     """
@@ -178,7 +175,10 @@ def attend(
     scores, permitted, biased = _biased_scores(scores, attention_mask, **others)
     masked = scores if permitted is None else scores.masked_fill(~permitted, float("-inf"))
     address = AttentionAddress(name or "", layer)
-    pattern = uniform_patterns(masked.softmax(dim=-1), permitted, edits, address)
+    pattern, taken = _with_sink(masked, s_aux)
+    pattern = uniform_patterns(pattern, permitted, edits, address)
+    if taken and edits:  # an even row leaves nothing
+        taken = {"sink": (1 - pattern.sum(dim=-1)).clamp(min=0)}
     z = ablate_heads(torch.matmul(pattern, value), edits, address)
     if current is not None and current.on_attention is not None:
         sizes = query.shape[2], key.shape[2]
@@ -186,11 +186,20 @@ def attend(
     if current is not None and name is not None and current.keeps:
         all_allowed = torch.ones(scores.shape[-2:], dtype=torch.bool)
         allowed = (all_allowed if permitted is None else permitted[0].any(dim=0)).numpy()
-        heads = current.heads.setdefault(name, Heads(current.n_layer[name], allowed))
-        heads.keep(
-            layer, allowed, 1 / scale_divisor, q=query, **shared_kv, scores=scores, pattern=pattern
-        )
+        heads = current.heads.setdefault(name, Heads(current.n_layer[name]))
+        tensors = {"q": query, **shared_kv, "scores": scores, "pattern": pattern}
+        heads.keep(layer, allowed, 1 / scale_divisor, **tensors, **taken)
     return z.transpose(1, 2).contiguous(), pattern
+
+
+def _with_sink(masked: Tensor, sink: Tensor | None) -> tuple[Tensor, dict[str, Tensor]]:
+    """The softmax of scores (1, head, query, key), and under "sink" what the learned sinks of the
+    heads take of each row, (1, head, query); nothing where there are none."""
+    if sink is None:
+        return masked.softmax(dim=-1), {}
+    column = sink.reshape(1, -1, 1, 1).expand(*masked.shape[:-1], 1).to(masked.dtype)
+    shares = torch.cat([masked, column], dim=-1).softmax(dim=-1)
+    return shares[..., :-1], {"sink": shares[..., -1]}
 
 
 def _biased_scores(

@@ -6,9 +6,11 @@ numbers and no code, and no code of a model's own is ever run."""
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from math import prod
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -16,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from models.encoding import guarded
-from models.pretrained import config_mapping, gguf, model_files
+from models.pretrained import config_mapping, gguf, gguf_header, lora, model_files
 from models.pretrained.hub_tokenizer import HubTokenizer
-from models.pretrained.model_files import PICKLES, NotLoaded, remedy
+from models.pretrained.model_files import NotLoaded, remedy
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel
@@ -42,16 +44,22 @@ def tokenizer_of(folder: Path, name: str) -> HubTokenizer:
             )
         return HubTokenizer(tokenizer, model_files.eos_ids(folder, name))
     except ImportError as error:
-        requirement = first_line(error).partition(". ")[0]
         raise NotLoaded(
-            f"The tokenizer of {name} needs a Python package that is not installed here "
-            f"({requirement}); install it or choose a model with a tokenizer.json."
+            f"The tokenizer of {name} needs a Python package that is not installed here: run "
+            f"python -m pip install {_package(error)} and start Headlight again, or choose a model "
+            "with a tokenizer.json."
         ) from error
     # Files from anywhere, read by code of many families: they fail in any way.
     except Exception as error:
         raise NotLoaded(
             f"The tokenizer of {name} cannot be read; {remedy(name)} or choose another."
         ) from error
+
+
+def _package(error: ImportError) -> str:
+    """The package that is missing, by what Python or transformers says of it."""
+    said = re.search(r"requires the (\w+) library", str(error))
+    return (said[1].lower() if said else error.name) or first_line(error)
 
 
 def model_of(folder: Path, name: str) -> PreTrainedModel:
@@ -78,6 +86,7 @@ def model_of(folder: Path, name: str) -> PreTrainedModel:
             )
             missing = [key for key in loading_info["missing_keys"] if "pooler" not in key]
             if not missing:
+                _merge_adapter(model, folder, name)
                 return model
     except NotLoaded:
         raise
@@ -89,6 +98,23 @@ def model_of(folder: Path, name: str) -> PreTrainedModel:
         f"{name} lacks {len(missing)} of its weights, {missing[0]} among them; {remedy(name)} "
         "or choose another."
     )
+
+
+@torch.no_grad()
+def _merge_adapter(model: PreTrainedModel, folder: Path, name: str) -> None:
+    """Add what a folder's LoRA adapter adds. Raises NotLoaded where the model has no such
+    matrix."""
+    from transformers.pytorch_utils import Conv1D
+
+    parameters = dict(model.named_parameters())
+    for update in lora.updates(folder, name):
+        if (key := lora.find(update.target, {*parameters})) is None:
+            raise NotLoaded(
+                f"The LoRA adapter of {name} is for {update.target[:80]}, which the model does not "
+                "have in its own code; choose another."
+            )
+        turned = isinstance(model.get_submodule(key.rpartition(".")[0]), Conv1D)
+        parameters[key].copy_(update.merged(parameters[key], name, turned))
 
 
 def _expect_size(kind: AutoClass, config: PreTrainedConfig, folder: Path, name: str) -> None:
@@ -186,8 +212,13 @@ def find(where: str, progress: Progress | None = None, name: str = "") -> Path:
     return folder
 
 
-def locate(where: str, progress: Progress | None = None) -> Path:
-    """As `find`, and of a folder nothing is looked at yet."""
+def locate(
+    where: str,
+    progress: Progress | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> Path:
+    """As `find`, and of a folder nothing is looked at yet. A GGUF file is converted until
+    `cancelled()`."""
     where = where.strip()
     if not where:
         raise NotLoaded(
@@ -198,7 +229,9 @@ def locate(where: str, progress: Progress | None = None) -> Path:
         return _from_hub(where, progress)
     folder = Path(where).expanduser()
     if (file := gguf.gguf_file(folder)) is not None:
-        return gguf.converted(file, file.name, progress=progress)
+        tensors = gguf_header.check(file, file.name)
+        check_size(sum(prod(each.shape) for each in tensors), 0, file.name)
+        return gguf.converted(file, file.name, progress=progress, cancelled=cancelled)
     if not folder.is_dir():
         raise NotLoaded(f"There is no folder {where}; check the path.")
     return folder
@@ -223,7 +256,13 @@ def check(folder: Path, name: str) -> None:
         model_files.check_layers(config, len(tensors), name)
         model_files.check_types(tensors, name)
         check_size(model_files.parameters(folder, name), 0, name)
+        lora.check(folder, name)
         model_files.check_rules(folder, name)
+    except NotLoaded:
+        if gguf.manifest(folder):
+            digest = model_files.digest(model_files.weights_of(folder, name))
+            gguf.check_digest(folder, digest, name)
+        raise
     except OSError as error:
         raise NotLoaded(
             f"The files of {name} cannot be read "
@@ -415,6 +454,11 @@ def _from_cache(name: str, error: Exception) -> Path:
 def _required_files(sizes: dict[str, int], name: str) -> list[str]:
     """The files that are needed, small ones first. Raises NotLoaded where there is no configuration
     or there are no safetensors."""
+    if "config.json" not in sizes and model_files.ADAPTER in sizes:
+        raise NotLoaded(
+            f"{name} is a LoRA adapter without its model; put its files into a folder with those "
+            "of the model that it was trained on, and open that folder."
+        )
     if "config.json" not in sizes:
         raise NotLoaded(
             f"There is no config.json in {name}, so it is not a model that transformers can "
@@ -425,19 +469,15 @@ def _required_files(sizes: dict[str, int], name: str) -> list[str]:
         file for file in weights if file.startswith("model-")
     ]
     if not weight_files:
-        if any(file.endswith(PICKLES) for file in sizes):
-            raise NotLoaded(
-                f"{name} has its weights only in a format that can carry code (pickle); "
-                "choose a version with safetensors."
-            )
-        raise NotLoaded(f"{name} has no weights (model.safetensors); choose another.")
+        raise model_files.without_safetensors(sizes, name)
     small_files = sorted(file for file in sizes if file.endswith(SMALL_FILES))
     if large := [file for file in small_files if sizes[file] > model_files.MOST_VOCABULARY]:
         raise NotLoaded(
             f"{large[0]} of {name} is a download of {_size(sizes[large[0]])}, more than any "
             "vocabulary; choose another."
         )
-    return small_files + sorted(weight_files)
+    adapter = [lora.WEIGHTS] if {lora.WEIGHTS, model_files.ADAPTER} <= sizes.keys() else []
+    return small_files + sorted(weight_files) + adapter
 
 
 def _count_on_hub(info: object, sizes: dict[str, int], files: list[str]) -> int:

@@ -14,7 +14,7 @@ from safetensors.torch import _TYPES
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from models.pretrained import model_files
+from models.pretrained import lora, model_files
 
 TYPES: dict[str, torch.dtype] = {name: kind for name, kind in _TYPES.items() if kind is not None}
 Tensors = dict[str, Tensor]
@@ -22,7 +22,8 @@ Tensors = dict[str, Tensor]
 
 def map_weights(folder: Path, name: str) -> tuple[Tensors, Callable[[], None]]:
     """The weights in a folder as views of its files, and what gives the memory of those that were
-    read back to the system, so that a model and its files are never both held whole."""
+    read back to the system, so that a model and its files are never both held whole. Those that an
+    adapter changes are tensors of their own."""
     tensors: Tensors = {}
     maps: list[mmap.mmap] = []
     for file in model_files.weights_of(folder, name):
@@ -30,6 +31,11 @@ def map_weights(folder: Path, name: str) -> tuple[Tensors, Callable[[], None]]:
             file_map = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_COPY)
         maps.append(file_map)
         tensors |= views(file_map)
+    for update in lora.updates(folder, name):
+        if (key := lora.find(update.target, {*tensors})) is not None:
+            family = model_files.read_config(folder, name).get("model_type")
+            turned = family in lora.STORED_IN_OUT and "lm_head" not in key
+            tensors[key] = update.merged(tensors[key], name, turned)
 
     def release_pages() -> None:
         for each in maps if hasattr(mmap, "MADV_DONTNEED") else ():

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from math import prod
 from pathlib import Path
 from typing import TypeGuard
@@ -44,6 +44,8 @@ FLOATS = ("F64", "F32", "F16", "BF16")
 WORDS = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
 VOCABULARIES = ("tokenizer.json", "vocab.json", "vocab.txt", "*.model", "*.spm")
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".h5", ".msgpack", ".pkl")
+ADAPTER = "adapter_config.json"  # of LoRA weights, by peft
+OF_A_MODEL = ("config.json", ADAPTER)
 # What config.json calls the number of layers, by family.
 LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "encoder_layers")
 
@@ -85,8 +87,12 @@ def local_folder(where: str) -> Path | None:
 def remedy(name: str) -> str:
     """Advice for a model whose files are wrong: look at its folder, or fetch it anew from the
     hub."""
-    where = name.partition(":")[2] if name.startswith(("hub:", "ours:")) else name
-    return "check the folder" if is_folder(where) else "fetch the model again"
+    return "check the folder" if is_folder(bare(name)) else "fetch the model again"
+
+
+def bare(name: str) -> str:
+    """A model's name on the hub or its folder, without the way in which it is opened."""
+    return name.partition(":")[2] if name.startswith(("hub:", "ours:")) else name
 
 
 def not_finite(name: str, key: str) -> str:
@@ -121,21 +127,83 @@ def check_sizes(folder: Path, name: str) -> None:
 
 def read_config(folder: Path, name: str) -> dict:
     """The folder's config.json. Raises NotLoaded where there is none, or it is no configuration."""
-    return _object(folder / "config.json", name, "no configuration")
+    if not (folder / "config.json").is_file():
+        raise NotLoaded(_without_config(folder, name))
+    return read_object(folder / "config.json", name, "no configuration")
+
+
+def _without_config(folder: Path, name: str) -> str:
+    """What a folder without a config.json is, and what to do with it."""
+    inside = sorted(folder.iterdir())
+    if not inside:
+        return f"{name} is empty; put a model’s config.json, safetensors and tokenizer there."
+    if (folder / ADAPTER).is_file():
+        base = str(
+            read_object(folder / ADAPTER, name, "no adapter").get("base_model_name_or_path", "")
+        )
+        return (
+            f"{name} is a LoRA adapter without its model; put it into a folder with the files of "
+            f"the model that it was trained on{base and f', {base[:60]}'}."
+        )
+    models = [each for each in inside if any((each / file).is_file() for file in OF_A_MODEL)]
+    steps = {
+        int(number): each
+        for each in models
+        if (number := each.name.rpartition("-")[2]).isdecimal()
+        and each.name.startswith("checkpoint-")
+    }
+    if steps:
+        return (
+            f"{name} is the output of a training run; open one of its checkpoints, such as "
+            f"{name}/{steps[max(steps)].name}."
+        )
+    if models and (folder / "modules.json").is_file():
+        return (
+            f"{name} is a sentence-transformers model whose parts have a folder each; open "
+            f"{name}/{models[0].name}."
+        )
+    if models:
+        return (
+            f"There is no config.json in {name}, but in a folder of it; open "
+            f"{name}/{models[0].name}."
+        )
+    return (
+        f"There is no config.json in {name}, so it is not a model that transformers can read; "
+        f"{remedy(name)}."
+    )
+
+
+def without_safetensors(files: Iterable[str], name: str) -> NotLoaded:
+    """The reason why files of these names hold no weights that are read."""
+    endings = {Path(file).suffix for file in files}
+    anew = ", or save yours anew with save_pretrained" if is_folder(bare(name)) else ""
+    if endings & {*PICKLES}:
+        return NotLoaded(
+            f"{name} has its weights only in a format that can carry code (pickle); choose a "
+            f"version with safetensors{anew}."
+        )
+    if ".onnx" in endings:
+        return NotLoaded(
+            f"{name} has its weights only as ONNX, which shows no attention; choose a version with "
+            f"safetensors{anew}."
+        )
+    return NotLoaded(f"{name} has no weights (model.safetensors); {remedy(name)}.")
 
 
 def read_rules(folder: Path, name: str) -> dict:
     """The folder's tokenizer.json, {} where it has another kind of vocabulary. Raises NotLoaded
     where it cannot be read."""
     file = folder / "tokenizer.json"
-    return _object(file, name, "no tokenizer") if file.is_file() else {}
+    return read_object(file, name, "no tokenizer") if file.is_file() else {}
 
 
 def eos_ids(folder: Path, name: str) -> frozenset[int]:
     """The ids of the tokens that end a text, one or several, as generation_config.json names them;
     where it names none, as config.json does. Raises NotLoaded where one of them cannot be read."""
     for file in (folder / "generation_config.json", folder / "config.json"):
-        named = _object(file, name, "no configuration").get("eos_token_id") if file.exists() else []
+        named = (
+            read_object(file, name, "no configuration").get("eos_token_id") if file.exists() else []
+        )
         ids = [each for each in (named if isinstance(named, list) else [named]) if is_id(each)]
         if ids:
             return frozenset(ids)
@@ -147,12 +215,8 @@ def is_id(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def _object(file: Path, name: str, problem: str) -> dict:
-    if not file.is_file():
-        raise NotLoaded(
-            f"There is no {file.name} in {name}, so it is not a model that transformers can "
-            "read; check the name."
-        )
+def read_object(file: Path, name: str, problem: str) -> dict:
+    """The object in a JSON file. Raises NotLoaded where it holds none and so is `problem`."""
     try:
         content = json.loads(file.read_text("utf-8"))
     except (ValueError, RecursionError, OSError) as error:
@@ -191,7 +255,8 @@ def check_rules(folder: Path, name: str) -> None:
     """Raises NotLoaded where the tokenizer's rules would make a text many times longer, or put much
     around it."""
     # Without one transformers would make up an empty one.
-    if not any(path.is_file() for pattern in VOCABULARIES for path in folder.glob(pattern)):
+    has_words = any(path.is_file() for pattern in VOCABULARIES for path in folder.glob(pattern))
+    if not has_words and not _needs_no_words(folder, name):
         raise NotLoaded(
             f"There is no tokenizer in {name}; put its tokenizer.json beside the weights."
         )
@@ -211,6 +276,23 @@ def check_rules(folder: Path, name: str) -> None:
             f"The tokenizer of {name} puts {around:,} tokens around every text, and Headlight "
             f"takes {MOST_AROUND}; choose another model."
         )
+
+
+def _needs_no_words(folder: Path, name: str) -> bool:
+    """True for a tokenizer of transformers' own that is code alone, such as ByT5's of bytes."""
+    import transformers
+
+    file = folder / "tokenizer_config.json"
+    kind = (
+        read_object(file, name, "no tokenizer").get("tokenizer_class") if file.is_file() else None
+    )
+    known = getattr(transformers, kind, None) if isinstance(kind, str) else None
+    return (
+        isinstance(known, type)
+        and issubclass(known, transformers.PreTrainedTokenizerBase)
+        and known.__module__.startswith("transformers.models.")
+        and not known.vocab_files_names
+    )
 
 
 def _growth(rule: dict | None) -> int:
@@ -279,12 +361,8 @@ def weights_of(folder: Path, name: str) -> list[Path]:
     else:
         files = []
     if not files:
-        if any(path.suffix in PICKLES for path in folder.iterdir()):
-            raise NotLoaded(
-                f"{name} has its weights only in a format that can carry code (pickle); "
-                "choose a version with safetensors."
-            )
-        raise NotLoaded(f"There are no weights (model.safetensors) in {name}; {remedy(name)}.")
+        inside = (*folder.iterdir(), *folder.glob("onnx/*"))
+        raise without_safetensors((path.name for path in inside), name)
     if missing := [file.name for file in files if not file.is_file()]:
         raise NotLoaded(f"{name} is not whole: {missing[0]} is missing; {remedy(name)}.")
     return files
@@ -294,46 +372,50 @@ def headers(folder: Path, name: str) -> Iterator[tuple[str, str, tuple[int, ...]
     """Name, type and shape of every tensor of a folder's weights, read from the files' heads alone.
     Raises NotLoaded for a broken file."""
     for file in weights_of(folder, name):
-        size = file.stat().st_size
-        try:
-            with file.open("rb") as stream:
-                length = int.from_bytes(stream.read(8), "little")
-                if 0 < length < size and length > MOST_HEADER:
-                    raise NotLoaded(
-                        f"The header of {file.name} of {name} takes {length / 1e6:,.0f} MB, and "
-                        "the format allows 100; choose another model."
-                    )
-                header = json.loads(stream.read(length) if 0 < length < size else b"")
-            header.pop("__metadata__", None)
-            tensors = list(header.values())
-            specs = [(key, entry["dtype"], tuple(entry["shape"])) for key, entry in header.items()]
-            offsets = sorted(tuple(entry["data_offsets"]) for entry in tensors)
-            fits = all(
-                isinstance(edge, int) and edge >= 0 for _, _, shape in specs for edge in shape
-            ) and all(
-                entry["data_offsets"][1] - entry["data_offsets"][0] == BYTES[dtype] * prod(shape)
-                for entry, (_, dtype, shape) in zip(tensors, specs)
-                if dtype in BYTES
-            )
-            ends = [0, *(end for _, end in offsets)]
-            is_complete = 8 + length + ends[-1] == size
-            fits = fits and [begin for begin, _ in offsets] == ends[:-1]
-        except NotLoaded:
-            raise
-        except (
-            ValueError,
-            KeyError,
-            TypeError,
-            AttributeError,
-            IndexError,
-            RecursionError,
-        ) as error:
-            raise NotLoaded(
-                f"{file.name} of {name} is no safetensors file; {remedy(name)}."
-            ) from error
-        if not is_complete or not fits:
-            raise NotLoaded(f"{file.name} of {name} is cut short or broken; {remedy(name)}.")
-        yield from specs
+        yield from header_of(file, name)
+
+
+def header_of(file: Path, name: str) -> Iterator[tuple[str, str, tuple[int, ...]]]:
+    """Name, type and shape of every tensor of a safetensors file. Raises NotLoaded for a broken
+    one."""
+    size = file.stat().st_size
+    try:
+        with file.open("rb") as stream:
+            length = int.from_bytes(stream.read(8), "little")
+            if 0 < length < size and length > MOST_HEADER:
+                raise NotLoaded(
+                    f"The header of {file.name} of {name} takes {length / 1e6:,.0f} MB, and "
+                    "the format allows 100; choose another model."
+                )
+            header = json.loads(stream.read(length) if 0 < length < size else b"")
+        header.pop("__metadata__", None)
+        tensors = list(header.values())
+        specs = [(key, entry["dtype"], tuple(entry["shape"])) for key, entry in header.items()]
+        offsets = sorted(tuple(entry["data_offsets"]) for entry in tensors)
+        fits = all(
+            isinstance(edge, int) and edge >= 0 for _, _, shape in specs for edge in shape
+        ) and all(
+            entry["data_offsets"][1] - entry["data_offsets"][0] == BYTES[dtype] * prod(shape)
+            for entry, (_, dtype, shape) in zip(tensors, specs)
+            if dtype in BYTES
+        )
+        ends = [0, *(end for _, end in offsets)]
+        is_complete = 8 + length + ends[-1] == size
+        fits = fits and [begin for begin, _ in offsets] == ends[:-1]
+    except NotLoaded:
+        raise
+    except (
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        IndexError,
+        RecursionError,
+    ) as error:
+        raise NotLoaded(f"{file.name} of {name} is no safetensors file; {remedy(name)}.") from error
+    if not is_complete or not fits:
+        raise NotLoaded(f"{file.name} of {name} is cut short or broken; {remedy(name)}.")
+    yield from specs
 
 
 def parameters(folder: Path, name: str) -> int:
@@ -391,11 +473,13 @@ def stamp(folder: Path) -> Stamp:
     return (str(folder), *stats)
 
 
-def digest(files: list[Path]) -> str:
-    """SHA-256 over files one after another, read in pieces, in hexadecimal."""
+def digest(files: list[Path], before_piece: Callable[[], None] = lambda: None) -> str:
+    """SHA-256 over files one after another, read in pieces, in hexadecimal. `before_piece` is
+    called before each piece, and may raise."""
     hasher = hashlib.sha256()
     for file in files:
         with file.open("rb") as stream:
             while chunk := stream.read(1 << 20):
+                before_piece()
                 hasher.update(chunk)
     return hasher.hexdigest()

@@ -70,7 +70,7 @@ class TraceLog:
     def _as_vectors(self, event: TensorEvent | AttentionCall) -> Tensor | None:
         if isinstance(event, AttentionCall) or not event.value.is_floating_point():
             return None
-        value = event.value[0] if event.value.dim() == 3 and len(event.value) == 1 else event.value
+        value = vectors_of_one(event.value)
         return value if value.shape == (self.n, self.d_model) else None
 
     def event(self, index: int) -> TensorEvent:
@@ -192,6 +192,14 @@ def in_layer(event: TensorEvent) -> bool:
     return any(part.isdigit() for part in event.name.split("."))
 
 
+def vectors_of_one(value: Tensor) -> Tensor:
+    """The vectors (token, d_model) of the one text in a tensor (1, token, d_model), or (token, 1,
+    d_model) as XLNet has them; any other as it is."""
+    if value.dim() != 3:
+        return value
+    return value[0] if len(value) == 1 else value[:, 0] if value.shape[1] == 1 else value
+
+
 def nearly_equal(a: Tensor, b: Tensor) -> bool:
     """True where two computations of a number agree to `SAME` of the largest."""
     return a.shape == b.shape and bool(
@@ -210,6 +218,9 @@ class StreamPlan:
     """The sites of one stream in order, each the sum of tensors at hook points, times a factor.
     `n_layer` layers, `d_model` wide.
 
+    attended: of a model that has attention in some of its layers alone, the numbers of these. Then
+    a layer here is one of them with those before it, and the last with those after it too.
+
     law: every sub-layer's `.wrote` and sum are among the sites. final_norm: the LayerNorm after the
     last layer. positions: the table that is added to the embeddings. norm: "post" or "pre"."""
 
@@ -221,6 +232,7 @@ class StreamPlan:
     norm: str
     final_norm: nn.Module | None
     positions: nn.Module | None
+    attended: tuple[int, ...] = ()
 
     def places(self) -> list[HookPoint]:
         """Every place that is heard."""
@@ -252,16 +264,20 @@ def stream_plan(
         )
         for at in range(len(states) - 1)
     ]
-    shows_sublayers = all(
+    attended = _attended(trace, state_indices)
+    shows_sublayers = len(attended) == len(layers) and all(
         layer is not None
         and [each.name for each in layer] in (["attn", "ffn"], ["attn", "cross", "ffn"])
         for layer in layers
     )
     sites = [*entrance]
-    for at, layer in enumerate(layers):
+    hybrid = 0 < len(attended) < len(layers)
+    ends = [*attended[:-1], len(layers) - 1] if hybrid else range(len(layers))
+    for number, at in enumerate(ends):
+        layer = layers[at]
         end = "normed" if ends_normed[at] else "sum"
         output_site: list[tuple[str, Source]] = [
-            (f"{at}.ffn.{end}", ((last_events[at].place, 1.0),))
+            (f"{number}.ffn.{end}", ((last_events[at].place, 1.0),))
         ]
         sites += _layer_sites(at, layer) if shows_sublayers and layer is not None else output_site
     norm = None
@@ -271,14 +287,24 @@ def stream_plan(
         norm = place.module
     return StreamPlan(
         name,
-        len(layers),
+        len(ends),
         states[0].shape[1],
         tuple(sites),
         shows_sublayers,
         "post" if post else "pre",
         norm,
         positions,
+        attended if hybrid else (),
     )
+
+
+def _attended(trace: TraceLog, state_indices: list[int]) -> tuple[int, ...]:
+    """The layers, between two states each, in which our attention function was called; all where it
+    never was."""
+    calls = [at for at, event in enumerate(trace.log) if isinstance(event, AttentionCall)]
+    spans = list(enumerate(zip(state_indices, state_indices[1:])))
+    found = [layer for layer, (begin, end) in spans if any(begin < at <= end for at in calls)]
+    return tuple(found or range(len(spans)))
 
 
 def _final_norm(trace: TraceLog, last: Tensor) -> int | None:
@@ -297,7 +323,10 @@ def _state_indices(name: str, trace: TraceLog, states: list[Tensor]) -> list[int
     for at, state in enumerate(states):
         index = trace.first(state, indices[-1] + 1 if indices else 0, len(trace.log))
         if index is None:
-            raise UntraceableModel(f"state {at} of its {name} comes by nowhere")
+            raise UntraceableModel(
+                f"the vectors between its layers, of its {name} after {at} layers, pass through no "
+                "part of it as they are"
+            )
         indices.append(index)
     return indices
 
@@ -457,7 +486,7 @@ def _entrance_sites(
 
 
 def _rows(trace: TraceLog, event: TensorEvent) -> Tensor | None:
-    value = event.value[0] if event.value.dim() == 3 and len(event.value) == 1 else event.value
+    value = vectors_of_one(event.value)
     return value if value.shape in ((trace.n, trace.d_model), (1, trace.d_model)) else None
 
 
@@ -505,13 +534,14 @@ def probe_model(model: PreTrainedModel, start: int | None) -> ModuleMap:
         for each in layers
     ):
         raise UntraceableModel("its code returns no attention")
-    if not all(
+    attentions, scales, biased = _attention_map(model, inputs, patterns)
+    # Where our function makes the same patterns, what a row lacks is a learned sink's.
+    if not attentions and not all(
         nearly_equal(each.sum(-1), torch.ones(each.shape[:-1])) and (each >= 0).all()
         for layers in patterns.values()
         for each in layers
     ):
         raise UntraceableModel("its code returns attention whose rows do not sum to 1")
-    attentions, scales, biased = _attention_map(model, inputs, patterns)
     log = trace_modules(model, lambda: model(**inputs, use_cache=False))
     ids = {
         "encoder": inputs["input_ids"],

@@ -21,7 +21,7 @@ from torch import Tensor
 from models import chat_template, encoding
 from models.config import Config
 from models.own_model import OwnModel, handle_of
-from models.pretrained import gguf, model_files, weight_checks
+from models.pretrained import gguf, lora, model_files, weight_checks
 from models.pretrained.config_mapping import (
     activation,
     attention_window,
@@ -97,8 +97,8 @@ def llama_config(hf_config: dict, tensors: Tensors, variant: LlamaVariant = LLAM
     """Llama's: RMSNorm before the sub-layers, rotary positions, shared keys, a gated FFN."""
     n_head, n_layer = hf_config["num_attention_heads"], hf_config["num_hidden_layers"]
     biased = bool(hf_config.get("attention_bias", False))
-    window_size, bounds = attention_window(hf_config, n_layer)
-    bounds.append(hf_config.get("max_position_embeddings", 2048))
+    window_size, full_layers = attention_window(hf_config, n_layer)
+    bounds = [hf_config.get("max_position_embeddings", 2048)]
     return Config(
         n_vocab=hf_config["vocab_size"],
         d_model=hf_config["hidden_size"],
@@ -117,6 +117,7 @@ def llama_config(hf_config: dict, tensors: Tensors, variant: LlamaVariant = LLAM
         key_norm=variant.key_norm,
         gated=True,
         window=window_size,
+        full_layers=full_layers,
         bias_qkv=biased if variant.bias_qkv is None else variant.bias_qkv,
         bias_o=biased if variant.bias_o is None else variant.bias_o,
         bias_ffn=bool(hf_config.get("mlp_bias", False)),
@@ -435,11 +436,13 @@ def load(folder: Path, name: str) -> OwnModel:
             f"{', '.join(CONVERSIONS)}"
         )
     try:
+        digest = model_files.digest([*model_files.weights_of(folder, name), *lora.files(folder)])
+        gguf.check_digest(folder, digest, name)
         tensors, release_pages = map_weights(folder, name)
         model = build(hf_config, tensors, release_pages)
-        digest = model_files.digest(model_files.weights_of(folder, name))
-        gguf.check_digest(folder, digest, name)
         tokenizer, ends = tokenizer_of(folder)
+    except gguf.Damaged:
+        raise
     except NotLoaded as error:
         raise NotLoaded(
             f"{name} does not run in Headlight’s own classes: {str(error).rstrip('.')}."
@@ -464,6 +467,7 @@ def load(folder: Path, name: str) -> OwnModel:
         name,
         digest[:12],
         f"{weights}, computed in fp32, in Headlight’s own classes"
+        + lora.note(folder)
         + model_files.without_dropout(folder, name),
         ends,
         chat_template.template_of(folder),

@@ -441,7 +441,7 @@ def _sublayer(
         memory = torch.tensor(recording.streams[0].resid[-1])[None]
         return lambda v: layer.cross(input_norm(v)[None, None], memory)[0, 0]
     attention = next(each for each in recording.attention if each.name == layer.attention.label)
-    allowed = torch.tensor(attention.allowed[token : token + 1])
+    allowed = torch.tensor(attention.allowed[layer.layer, token : token + 1])
     # What the others offer is held: to differentiate it for 512 tokens took 16 times as long.
     with torch.no_grad():
         inputs = input_norm(x)[None]

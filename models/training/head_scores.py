@@ -22,7 +22,9 @@ def mean_scores(handle: OwnModel, texts: list[str]) -> dict[str, np.ndarray]:
         stream = recording.stream(attention.query)
         for name, mask in token_relations.text_relations(stream.tokens, stream.special).items():
             by_relation[name].append(token_relations.score(attention.pattern, mask))
-        by_relation["broad"].append(token_relations.entropy(attention.pattern, attention.allowed))
+        by_relation["broad"].append(
+            token_relations.entropy(attention.pattern, attention.allowed[0])
+        )
     return {name: np.nanmean(scores, axis=0) for name, scores in by_relation.items()}
 
 
