@@ -35,7 +35,9 @@ class Capabilities:
     no_parts: why no logit can be decomposed into a sum, as the end of a sentence, "" where it can.
     no_readout: why the model predicts no words, as the predicate of a sentence, "" where it does.
     mask: the name of the token that a typed "[MASK]" stands for, "" where that is plain text.
-    writes: `Model.generate` writes a text with it, a token at a time."""
+    writes: `Model.generate` writes a text with it, a token at a time. languages: the codes of the
+    languages that a multilingual translator knows; source and target: those that it translates
+    from and into, "" where it has none or chooses itself."""
 
     kind: str
     attention: tuple[str, ...]
@@ -63,6 +65,9 @@ class Capabilities:
     no_readout: str = ""
     mask: str = ""
     writes: bool = True
+    languages: tuple[str, ...] = ()
+    source: str = ""
+    target: str = ""
     sites: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 

@@ -5,11 +5,13 @@ folder, in its own code; `ours:WHERE`, its weights in Headlight's own classes, f
 they cover. `hub:minilm` and `minilm` are the same weights in both ways. `cluster:NAME`: one that
 replicas on a cluster serve, see `models.cluster`. `live:NAME`: one in `models.live_training`. Any
 that is in this process with `@permuted` behind it is that model with its weights in random order,
-see `models.weight_shuffle`."""
+see `models.weight_shuffle`. A multilingual translator with `@eng_Latn-fra_Latn` behind it
+translates from the one language into the other, by the codes of its tokenizer."""
 
 from __future__ import annotations
 
 import os
+import re
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
@@ -22,6 +24,7 @@ MINILM, SMOLLM2 = "minilm", smollm2.NAME
 PACKAGED = MINILM, SMOLLM2  # pretrained models that come as Python packages
 HUB_PREFIX, OURS_PREFIX, CLUSTER_PREFIX = "hub:", "ours:", "cluster:"
 PERMUTED_SUFFIX = "@permuted"
+IN_LANGUAGES = re.compile(r"(.+)@(\w+)-(\w*)")
 MINILM_CARD = {
     "name": MINILM,
     "kind": "encoder",
@@ -85,6 +88,18 @@ def unknown(name: str) -> str:
 def is_path(name: str) -> bool:
     """True for what is written as a folder or a GGUF file."""
     return name.startswith(("/", ".", "~")) or "\\" in name or name.endswith(".gguf")
+
+
+def split_languages(name: str) -> tuple[str, tuple[str, str] | None]:
+    """A model's name without the languages behind it, and these, (source, target), "" for a target
+    that the model chooses; None where there are none."""
+    match = IN_LANGUAGES.fullmatch(name) if name.startswith(HUB_PREFIX) else None
+    return (match[1], (match[2], match[3])) if match else (name, None)
+
+
+def in_languages(name: str, languages: tuple[str, str]) -> str:
+    """The name of a multilingual translator between other languages."""
+    return f"{split_languages(name)[0]}@{'-'.join(languages)}"
 
 
 def card(name: str) -> dict:

@@ -32,9 +32,11 @@ from models.model_names import (
 from models.model_names import PACKAGED as PACKAGED
 from models.model_names import card as card
 from models.model_names import checkpoints as checkpoints
+from models.model_names import in_languages as in_languages
 from models.model_names import knows as knows
 from models.model_names import names as names
 from models.model_names import spelled as spelled
+from models.model_names import split_languages as split_languages
 from models.model_names import unknown as unknown
 from models.shipped_models import without_earlier as without_earlier
 from models.smollm2 import absent as absent
@@ -58,6 +60,9 @@ def load(name: str, progress: Callable[[int, int], None] | None = None) -> Model
         from models import cluster
 
         return cluster.load(name)
+    base, languages = split_languages(name)
+    if languages is not None:
+        return between(load(base, progress), languages)
     if name.endswith(PERMUTED_SUFFIX):
         from models.weight_shuffle import permuted
 
@@ -92,6 +97,16 @@ def load(name: str, progress: Callable[[int, int], None] | None = None) -> Model
     return live_training.load(name) if live_training.is_live(name) else own_model.load(name)
 
 
+def between(model: Model, languages: tuple[str, str]) -> Model:
+    """A multilingual translator between two of its languages, (source, target). Raises ValueError
+    for another model, and for a language that it does not have."""
+    if not model.capabilities.languages:
+        raise ValueError(f"{model.name} has no languages to choose from")
+    from models.pretrained import hf_model
+
+    return hf_model.between(cast(hf_model.HFModel, model), languages)
+
+
 def trial_load(
     location: str,
     progress: Callable[[int, int], None] | None = None,
@@ -108,7 +123,7 @@ def trial_load(
         return location, None
     from models.pretrained import hub, model_files, sandbox
 
-    prefix, location = split_prefix(location.strip())
+    prefix, location = split_prefix(split_languages(location.strip())[0])
     location = full_path(location) if location else location
     folder = hub.locate(location, progress, cancelled)
     files_stamp = model_files.stamp(folder)
@@ -128,7 +143,7 @@ def stamp(name: str) -> Stamp | None:
     file is written. None for a model without files here."""
     from models.pretrained import model_files
 
-    prefix, location = split_prefix(name)
+    prefix, location = split_prefix(split_languages(name)[0])
     folder = model_files.local_folder(location) if prefix else None
     return None if folder is None else model_files.stamp(folder)
 

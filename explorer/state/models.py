@@ -64,10 +64,20 @@ def is_allowed(name: str) -> bool:
     if live_training.is_live(name):
         return base in opened_models()  # of this visit alone
     return (
-        name in server_models()
+        files_of(name) in server_models()
         or base in registry.names()
         or (not settings().public and registry.knows(name))
     )
+
+
+def files_of(name: str) -> str:
+    """The name of the model whose files one is of: of a translator between two languages itself."""
+    return registry.split_languages(name)[0]
+
+
+def in_languages(name: str, languages: tuple[str, str]) -> str:
+    """The name of a multilingual translator between two of its languages, (source, target)."""
+    return registry.in_languages(name, languages)
 
 
 def opened_models() -> tuple[str, ...]:
@@ -79,6 +89,7 @@ def opened_models() -> tuple[str, ...]:
 
 def remember_opened(name: str) -> None:
     """This visitor has opened a model."""
+    name = files_of(name)
     if live_training.is_live(name):
         name = name.partition("@")[0]
     if name not in server_models() and name.partition("@")[0] not in registry.names():
@@ -93,7 +104,7 @@ def remember_opened(name: str) -> None:
 def is_of_this_browser(name: str) -> bool:
     """True for a model that this browser has opened in this process, in whatever visit, and still
     may."""
-    return is_allowed(name) and name in _browser_models.get(_browser(), ())
+    return is_allowed(name) and files_of(name) in _browser_models.get(_browser(), ())
 
 
 def _browser() -> str:
@@ -110,6 +121,7 @@ def forget_opened(names: tuple[str, ...]) -> None:
 def needs_asking(name: str) -> bool:
     """True for a model that a link alone does not open: it does not come with this server, and this
     visitor has not opened it."""
+    name = files_of(name)
     base = name.partition("@")[0]
     is_open = name in opened_models() or (live_training.is_live(name) and base in opened_models())
     return name not in server_models() and base not in registry.names() and not is_open
@@ -170,6 +182,9 @@ _last_requests: dict[tuple[str, str], float] = {}  # by session and pretrained m
 def handle(name: str) -> Any:
     """The loaded model of that name, loaded once for everyone. Raises ValueError, saying why, for
     one that cannot be used."""
+    base, languages = registry.split_languages(name)
+    if languages is not None:  # of the same weights
+        return registry.between(handle(base), languages)
     with _handles_lock:
         _note_request(name)
         if name in _handles:
@@ -194,7 +209,7 @@ def adopt_model(loaded: Any) -> None:
 
 def is_loaded(name: str) -> bool:
     """True for a model in memory."""
-    return name in _handles
+    return files_of(name) in _handles
 
 
 def is_borrowed(name: str) -> bool:
@@ -422,7 +437,9 @@ def title(model: str) -> str:
     if live_training.is_live(model):
         return live_training.title(model)
     if model.startswith(registry.HUB_PREFIX):
-        return f"{model.removeprefix(registry.HUB_PREFIX)}, in its own code"
+        base, languages = registry.split_languages(model)
+        between = f" from {languages[0]} to {languages[1]}" if languages else ""
+        return f"{base.removeprefix(registry.HUB_PREFIX)}{between}, in its own code"
     if model.startswith(registry.CLUSTER_PREFIX):
         return f"{model.removeprefix(registry.CLUSTER_PREFIX)}, on the cluster"
     return model.removeprefix(registry.OURS_PREFIX)

@@ -71,6 +71,36 @@ def search_controls(bar: DeltaGenerator, model: str, text: str) -> str | None:
     return None
 
 
+def language_controls(model: str) -> None:
+    """Show the languages of a multilingual translator; a choice is a part of its name."""
+    offered = models.capabilities(model)
+    if not offered.languages:
+        return
+    bar = st.container(horizontal=True)
+    for label, now in (("From", offered.source), ("To", offered.target)):
+        codes = offered.languages if now else (WORDS("any_language"), *offered.languages)
+        bar.selectbox(
+            label,
+            codes,
+            index=codes.index(now) if now else 0,
+            key=f"{label} {model}",
+            on_change=take_language,
+            args=(model, label, (offered.source, offered.target)),
+            width=170,
+            help=WORDS("languages"),
+        )
+
+
+def take_language(model: str, label: str, languages: tuple[str, str]) -> None:
+    """Translate from or into the language that was just chosen."""
+    chosen = st.session_state[f"{label} {model}"]
+    source, target = languages
+    pair = (chosen, target) if label == "From" else (source, chosen)
+    st.session_state.model = models.in_languages(model, pair)
+    forget_beam()
+    url_state.forget_head()
+
+
 def draw_another() -> None:
     """The next seed."""
     _, seed = sampling_settings()
@@ -175,6 +205,7 @@ def translate() -> None:
     """The tab Translate: a model that translates, and the search for its output."""
     current_recording.show_fallback()
     model, text = st.session_state.model, st.session_state.text
+    language_controls(model)
     seek(model, text)
     translate_fragment(model, text)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 from weakref import WeakKeyDictionary
@@ -17,8 +17,9 @@ from models.config import ACTIVATIONS
 from models.edits import Edit
 from models.generation import max_answer_length, search
 from models.model import Model
+from models.model_names import in_languages
 from models.own_model import clean
-from models.pretrained import gguf, hub, lora, model_files, weight_checks
+from models.pretrained import gguf, hub, languages, lora, model_files, weight_checks
 from models.pretrained.config_mapping import LONGEST, max_text_length, saved_head
 from models.pretrained.hooks import (
     ForwardPass,
@@ -29,6 +30,7 @@ from models.pretrained.hooks import (
 )
 from models.pretrained.hub import Progress, first_line, model_of, quietly, tokenizer_of
 from models.pretrained.hub_tokenizer import HubTokenizer
+from models.pretrained.languages import Languages
 from models.pretrained.model_files import NotLoaded, remedy
 from models.pretrained.probing import (
     N_SOURCE,
@@ -141,6 +143,7 @@ class HFModel(Model):
     """A loaded model, ready to record. It is shared by everyone and never changes.
 
     `lock`: one pass at a time, because some families' code writes on its modules while it runs.
+    `languages`: of a multilingual translator those between which it translates.
     """
 
     card: Card
@@ -150,6 +153,7 @@ class HFModel(Model):
     start: int | None
     source: ClassVar[str] = f"{__package__}.hf_source"
     lock: Lock = field(default_factory=Lock)
+    languages: Languages | None = None
 
 
 def load(where: str, progress: Progress | None = None, name: str = "") -> HFModel:
@@ -208,7 +212,29 @@ def handle_of(
         fingerprint=fingerprint,
         weights=weights,
     )
-    return HFModel(card, tokenizer, model, plan, start)
+    handle = HFModel(card, tokenizer, model, plan, start)
+    forced = _setting(handle, "forced_bos_token_id")
+    pair = None if start is None else languages.default(tokenizer.own, start, forced)
+    return handle if pair is None else _between(handle, pair)
+
+
+def between(handle: HFModel, pair: tuple[str, str]) -> HFModel:
+    """A multilingual translator between two of its languages, (source, target), under a name that
+    says them, sharing its weights. Raises ValueError for a language that it does not have."""
+    made = _translators.setdefault(handle, {})
+    if pair not in made:
+        made[pair] = _between(
+            replace(handle, card=replace(handle.card, name=in_languages(handle.name, pair))), pair
+        )
+    return made[pair]
+
+
+_translators: WeakKeyDictionary[HFModel, dict[tuple[str, str], HFModel]] = WeakKeyDictionary()
+
+
+def _between(handle: HFModel, pair: tuple[str, str]) -> HFModel:
+    own, chosen = languages.between(handle.tokenizer.own, _begin(handle), pair)
+    return replace(handle, tokenizer=HubTokenizer(own), start=chosen.start, languages=chosen)
 
 
 def _why_it_breaks_off(error: Exception, name: str) -> str:
@@ -569,26 +595,35 @@ def _begin(handle: HFModel) -> int:
 
 
 def _target_tokens(handle: HFModel, text: str) -> tuple[Tokens, int]:
-    """A target as the decoder reads it: the token it begins with, then the text as the model was
-    trained to say it, without the token that ends it."""
+    """A target as the decoder reads it: the tokens it begins with, then the text as the model was
+    trained to say it, without the token that ends it. Of a multilingual translator the tokens
+    around a text are those of a source, and left out."""
     tokens, dropped = (
         handle.tokenizer.tokens(text, handle.card.n_positions)
         if text
         else (handle.tokenizer.tokens_of(()), 0)
     )
     has_end = bool(tokens.ids) and tokens.special[-1] and tokens.ids[-1] in handle.tokenizer.eos_ids
-    ids, labels, spans, special = (
-        each[:-1] if has_end else each
-        for each in (tokens.ids, tokens.labels, tokens.spans, tokens.special)
-    )
-    excess = max(0, len(ids) + 1 - handle.card.n_positions)
-    ids, labels, spans, special = (
-        each[: len(each) - excess] for each in (ids, labels, spans, special)
-    )
-    begin = _begin(handle)
+    kept = [
+        at
+        for at in range(len(tokens.ids) - has_end)
+        if handle.languages is None or not tokens.special[at]
+    ]
+    begin = begin_ids(handle)
+    excess = max(0, len(kept) + len(begin) - handle.card.n_positions)
+    kept = kept[: len(kept) - excess]
     return Tokens(
-        (begin, *ids), (handle.tokenizer.label(begin), *labels), (NO_SPAN, *spans), (True, *special)
+        (*begin, *(tokens.ids[at] for at in kept)),
+        (*map(handle.tokenizer.label, begin), *(tokens.labels[at] for at in kept)),
+        (*[NO_SPAN] * len(begin), *(tokens.spans[at] for at in kept)),
+        (*[True] * len(begin), *(tokens.special[at] for at in kept)),
     ), dropped + excess
+
+
+def begin_ids(handle: HFModel) -> tuple[int, ...]:
+    """The tokens that whatever a decoder reads begins with: its own, and that of a language."""
+    forced = None if handle.languages is None else handle.languages.forced
+    return (_begin(handle), *(() if forced is None else (forced,)))
 
 
 def _answer(handle: HFModel, source: Tokens, edits: tuple[Edit, ...]) -> list[int]:
@@ -611,6 +646,7 @@ def _answer(handle: HFModel, source: Tokens, edits: tuple[Edit, ...]) -> list[in
                 ids,
                 attention_mask=torch.ones_like(ids),
                 decoder_start_token_id=handle.start,
+                forced_bos_token_id=_forced(handle),
                 do_sample=False,
                 num_beams=1,
                 max_new_tokens=longest,
@@ -753,6 +789,13 @@ def _setting(handle: HFModel, name: str) -> Any:
     return getattr(getattr(handle.model, "generation_config", None), name, None)
 
 
+def _forced(handle: HFModel) -> int | None:
+    """The token that a model's output must begin with, None for none."""
+    if handle.languages is not None:
+        return handle.languages.forced
+    return _setting(handle, "forced_bos_token_id")
+
+
 def _rules(handle: HFModel) -> LogitsProcessorList:
     """Logits processors from a model's own settings: tokens that it must not choose, and when."""
     import transformers as of
@@ -766,6 +809,7 @@ def _rules(handle: HFModel) -> LogitsProcessorList:
         "min_length": lambda n: of.MinLengthLogitsProcessor(n, ends),
     }
     settings = {name: _setting(handle, name) for name in processors}
+    settings["forced_bos_token_id"] = _forced(handle)
     return of.LogitsProcessorList(
         make(settings[name])
         for name, make in processors.items()

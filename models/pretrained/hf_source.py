@@ -28,6 +28,7 @@ from models.pretrained.hf_model import (
     HFGeneration,
     HFModel,
     attentions_of,
+    begin_ids,
     expect_finite,
     expect_readout,
     no_readout,
@@ -173,6 +174,9 @@ def capabilities(handle: HFModel) -> Capabilities:
         no_readout=hf_model.no_readout(handle),
         mask=handle.tokenizer.mask_name if handle.card.kind == "encoder" else "",
         writes=plan.lm_head_input is not None and handle.card.kind != "encoder",
+        languages=() if handle.languages is None else tuple(handle.languages.ids),
+        source="" if handle.languages is None else handle.languages.source,
+        target="" if handle.languages is None else handle.languages.target,
         rms=not centres(plan.streams[-1].final_norm),
     )
 
@@ -190,7 +194,8 @@ def generate(handle: HFModel, text: str, then: tuple[int, ...] = ()) -> HFGenera
     expect_readout(handle, handle.plan.streams[-1].name)
     tokens, dropped = handle.tokenizer.tokens(clean(text), card.n_positions)
     if handle.start is not None:
-        return HFGeneration(handle, [handle.start, *then], list(tokens.ids))
+        ids = [handle.start, *then] if then else list(begin_ids(handle))
+        return HFGeneration(handle, ids, list(tokens.ids))
     expect_room(card, len(tokens.ids) + len(then), dropped)
     return HFGeneration(handle, [*tokens.ids, *then])
 
