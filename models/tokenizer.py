@@ -29,15 +29,20 @@ MASKED_LM_SPECIALS, CAUSAL_LM_SPECIALS = (PAD, CLS, SEP, MASK), (PAD, BOS, EOS)
 ELISION = r"(?<=\p{L})'(?!(?:s|t|re|ve|m|ll|d)(?!\p{L}))(?=\p{L})"
 
 
+NO_SPAN = (-1, -1)  # of a token that stands nowhere in the text
+
+
 @dataclass(frozen=True)
 class Tokens:
-    """A tokenised text. All four are aligned; `spans` are (start, end) in characters of the text,
-    (-1, -1) for a special token."""
+    """A tokenised text. All are aligned; `spans` are (start, end) in characters of the text,
+    NO_SPAN for a special token. roles: of a chat, whose message each token is in, "" for the
+    template's own; () for a text that is no chat."""
 
     ids: tuple[int, ...]
     labels: tuple[str, ...]
     spans: tuple[tuple[int, int], ...]
     special: tuple[bool, ...]
+    roles: tuple[str, ...] = ()
 
 
 class Tokenizer:
@@ -103,6 +108,11 @@ class Tokenizer:
     # How a piece that begins a word is spelled.
     starts = "\u0120"
 
+    @property
+    def rules(self) -> tokenizers.Tokenizer:
+        """The rules, as of any tokenizer."""
+        return self.bpe
+
     def __len__(self) -> int:
         return self.bpe.get_vocab_size()
 
@@ -123,16 +133,23 @@ class Tokenizer:
         all_ids, offsets = self._split(text, typed_masks)
         max_ids = limit - len(before) - len(after)
         ids = all_ids[:max_ids]
-        blank = [not self._decode_one(token).strip() for token in ids]
-        spans = [_trim(text, *span, blank[index]) for index, span in enumerate(offsets[:max_ids])]
-        no_span = (-1, -1)
+        labels, spans = self.written(text, ids, offsets[:max_ids])
         tokens = Tokens(
             ids=(*map(self._id, before), *ids, *map(self._id, after)),
-            labels=(*before, *self._labels(text, ids, spans), *after),
-            spans=(*[no_span] * len(before), *spans, *[no_span] * len(after)),
+            labels=(*before, *labels, *after),
+            spans=(*[NO_SPAN] * len(before), *spans, *[NO_SPAN] * len(after)),
             special=(*[True] * len(before), *[False] * len(ids), *[True] * len(after)),
         )
         return tokens, len(all_ids) - len(ids)
+
+    def written(
+        self, text: str, ids: list[int], offsets: list[tuple[int, int]]
+    ) -> tuple[list[str], list[tuple[int, int]]]:
+        """What tokens that stand at these places of a text are called there, and where each shows
+        something."""
+        blank = [not self._decode_one(token).strip() for token in ids]
+        spans = [_trim(text, *span, empty) for span, empty in zip(offsets, blank)]
+        return self._labels(text, ids, spans), spans
 
     def _split(self, text: str, typed_masks: bool) -> tuple[list[int], list[tuple[int, int]]]:
         if typed_masks and self._typed is not None and self._typed.pattern.search(text):

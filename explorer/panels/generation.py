@@ -61,6 +61,12 @@ class Continuation:
         return special & ~special.all()
 
     @property
+    def roles(self) -> tuple[str, ...]:
+        """The role whose message each token of a chat is in, () for a text that is no chat."""
+        roles = self.recording.streams[0].roles
+        return (*roles, *["assistant"] * len(self.labels)) if roles else ()
+
+    @property
     def is_over(self) -> bool:
         """True where no further token can be generated."""
         return self.text.ended or self.text.full
@@ -215,7 +221,7 @@ def _text(on: Continuation) -> TokenRow:
         selected=len(on.tokens) - 1,
         texts=("",) * n + tuple(map(_with_rank, on.text.tokens)),
         marked=tuple(range(n, len(on.tokens))),
-        breaks=message_starts(on.tokens, on.special.tolist()),
+        breaks=message_starts(on.tokens, on.roles),
         special=tuple(on.special.tolist()),
     )
 

@@ -115,7 +115,7 @@ def _sentence(on: Prediction) -> TokenRow:
         texts=tuple(word if gone else "" for word, gone in zip(on.plain.tokens, is_masked)),
         marked=(*np.flatnonzero(is_masked).tolist(), *typed),
         keys=tuple("" if fills and end else f"{at}" for at, end in enumerate(stream.special)),
-        breaks=message_starts(stream.tokens, stream.special.tolist()),
+        breaks=message_starts(stream.tokens, stream.roles),
         special=tuple(stream.special.tolist()),
     )
 

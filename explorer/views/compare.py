@@ -494,7 +494,7 @@ def _selection(on: ComparedRuns, one: Recording) -> None:
         stream.tokens,
         selection_bar.EVERY_WORD if on.token is None else on.token,
         every="every word",
-        roles=selection_bar.roles(stream),
+        roles=stream.roles,
     )
     layers, heads = two.of_a.pattern.shape[:2]
     selection_bar.show(words, (layers, heads), at)

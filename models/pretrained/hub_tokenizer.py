@@ -93,6 +93,14 @@ class HubTokenizer:
             tuple(ids), tuple(self._labels(text, ids, spans, special)), tuple(spans), tuple(special)
         ), dropped
 
+    def written(
+        self, text: str, ids: list[int], offsets: list[tuple[int, int]]
+    ) -> tuple[list[str], list[tuple[int, int]]]:
+        """What tokens that stand at these places of a text are called there, and where each shows
+        something."""
+        spans = [_trim(text, *span) for span in offsets]
+        return self._labels(text, ids, spans, [False] * len(ids)), spans
+
     def tokens_of(self, ids: Sequence[int]) -> Tokens:
         """Tokens that no text was split into, such as a model's own answer: each labelled by
         itself, none with a place in a text."""

@@ -472,7 +472,7 @@ def load(folder: Path, name: str) -> OwnModel:
         f"{weights}, computed in fp32, in Headlight’s own classes"
         + model_files.without_dropout(folder, name),
         ends,
-        chat_template.template_of(folder),
+        chat_template.of_folder(folder, tokenizer),
     )
 
 
