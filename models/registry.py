@@ -11,12 +11,14 @@ How models are named is told in `models.model_names`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from models import live_training, smollm2
 from models.model import Model
+from models.model_names import BARE_SUFFIX as BARE_SUFFIX
 from models.model_names import (
     CLUSTER_PREFIX,
     HUB_PREFIX,
@@ -32,6 +34,7 @@ from models.model_names import PACKAGED as PACKAGED
 from models.model_names import absent as absent
 from models.model_names import card as card
 from models.model_names import checkpoints as checkpoints
+from models.model_names import document_mark as document_mark
 from models.model_names import knows as knows
 from models.model_names import names as names
 from models.model_names import spelled as spelled
@@ -61,6 +64,8 @@ def load(name: str, progress: Callable[[int, int], None] | None = None) -> Model
 
         base_model = load(name.removesuffix(PERMUTED_SUFFIX), progress)
         return permuted(cast("own_model.OwnModel | hf_model.HFModel", base_model), name)
+    if name.endswith(BARE_SUFFIX):
+        return bare(load(name.removesuffix(BARE_SUFFIX), progress), name)
     location = name.partition(":")[2]
     if name == MINILM:
         from models.pretrained import weight_conversion
@@ -69,7 +74,8 @@ def load(name: str, progress: Callable[[int, int], None] | None = None) -> Model
     if name == SMOLLM2:
         from models.pretrained import weight_conversion
 
-        return weight_conversion.load(smollm2.folder(progress), SMOLLM2)
+        folder, mark = smollm2.folder(progress), document_mark(SMOLLM2)
+        return weight_conversion.load(folder, SMOLLM2, mark)
     if name.startswith(HUB_PREFIX):
         from models.pretrained import hf_model, sandbox
 
@@ -84,6 +90,17 @@ def load(name: str, progress: Callable[[int, int], None] | None = None) -> Model
     from models import own_model
 
     return live_training.load(name) if live_training.is_live(name) else own_model.load(name)
+
+
+def bare(model: Model, name: str) -> Model:
+    """The same model, under another name, that reads a text without its document mark before it.
+    Raises ValueError for a model that has none."""
+    if not (mark := document_mark(model.name)):
+        raise ValueError(f"{model.name} puts no document mark before a text")
+    own = cast("own_model.OwnModel", model)
+    before, after = own.ends
+    ends = tuple(each for each in before if each != mark), after
+    return replace(own, card=replace(own.card, name=name), ends=ends)
 
 
 def trial_load(

@@ -1,5 +1,5 @@
-"""Chats in the templates of many families against transformers' `apply_chat_template`, and templates
-that come with malice."""
+"""Chats in the templates of many families against transformers' `apply_chat_template`, and
+templates that come with malice."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ GEMMA = (
 )
 MISTRAL = (
     "{{ bos_token }}{% for message in messages %}{% if message['role'] == 'assistant' %}"
-    "{{ message['content'] + eos_token }}{% else %}{{ '[INST] ' + message['content'] + ' [/INST]' }}"
-    "{% endif %}{% endfor %}"
+    "{{ message['content'] + eos_token }}{% else %}"
+    "{{ '[INST] ' + message['content'] + ' [/INST]' }}{% endif %}{% endfor %}"
 )
 ZEPHYR = (
     "{% for message in messages %}\n{{ '<|' + message['role'] + '|>\n' + message['content'] + "
@@ -129,7 +129,7 @@ FAMILIES: dict[str, tuple[Maker, str | list[dict[str, str]]]] = {
 CHATS = (
     "user: the cat sat on the mat?",
     "user: the dog\nassistant: a cat and a dog\nuser:   the old house  \n\n in the house",
-    "system: café au lait.\nuser: naïve 👩‍👩‍👧 rôle\nassistant: she unlocked the doors.\nuser: user",
+    "system: café au lait.\nuser: naïve 👩‍👩‍👧 rôle\nassistant: she unlocked doors.\nuser: user",
     "user: the dog\nassistant: the old",
     "user: the <|im_end|></s> [INST] cat [/INST]<end_of_turn><|eot_id|> a dog",
     "user: the dog\nassistant: <think>a cat</think>\n\nthe mat\nuser: a",
@@ -229,7 +229,7 @@ DOUBLED = (
 )
 # Templates that take time or memory without end, by what is said of them.
 ATTACKS = {
-    "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}": "does not end",
+    "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}": "not end",
     "{{ lipsum(n=100000) }}": "does not end|writes|memory",
     "{{ 'a' * 5000000000 }}": "memory",
     "{{ '%2000000000d' % 1 }}": "memory|fails",

@@ -128,6 +128,16 @@ def _model_menu(names: list[str]) -> None:
                 on_click=_take_model,
                 args=(name,),
             )
+    if mark := registry.document_mark(st.session_state.model):
+        base, _, is_bare = st.session_state.model.partition(registry.BARE_SUFFIX[0])
+        st.toggle(
+            f"{literal(mark)} before a text",
+            value=not is_bare,
+            key="document mark",
+            help=WORDS("document_mark", model=base),
+            on_change=_take_model,
+            args=(base if is_bare else f"{base}{registry.BARE_SUFFIX}",),
+        )
     st.button("Add a model …", key="add model", icon=":material/add:", on_click=_add_model)
 
 

@@ -192,7 +192,8 @@ def _finding(run: Run, prediction: NextToken) -> str:
     if on.text.full:
         return " ".join((*lines, words("finding_full", n=plural(len(on.tokens), "token"))))
     first = prediction.listed[0]
-    lines.append(words("finding_next", answer=prediction.label(first.id), p=tenths(first.own)))
+    name = "finding_ends" if models.ends(run.model, first.id) else "finding_next"
+    lines.append(words(name, answer=prediction.label(first.id), p=tenths(first.own)))
     if on.tokens[-1] == "␣" and not on.labels:
         lines.append(words("space"))
     return " ".join(lines)

@@ -187,7 +187,8 @@ def _finding(on: Prediction) -> str:
     """Sentences on the predicted word, and the probability of the actual word."""
     words = sentences(CONCEPT, "word")
     p, slots = tenths(on.words[0].own), {"word": on.at.word, "token": on.at.token}
-    lines = [words(f"finding_{on.kind}", answer=on.answer, p=p, **slots)]
+    kind = "ends" if models.ends(on.at.recording.model.name, on.words[0].id) else on.kind
+    lines = [words(f"finding_{kind}", answer=on.answer, p=p, **slots)]
     for each in on.words:
         if each.id == on.actual:
             slots = {

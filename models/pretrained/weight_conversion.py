@@ -427,8 +427,9 @@ class WeightMapping:
     tied: bool = True
 
 
-def load(folder: Path, name: str) -> OwnModel:
-    """The model in a folder of Hugging Face files, in fp32, in our own classes.
+def load(folder: Path, name: str, document_mark: str = "") -> OwnModel:
+    """The model in a folder of Hugging Face files, in fp32, in our own classes. document_mark: the
+    special token that it reads before a text where its tokenizer puts none there.
 
     Raises ValueError, saying what is missing, for a family or a variant that our classes do not
     cover, and for a broken folder.
@@ -445,7 +446,8 @@ def load(folder: Path, name: str) -> OwnModel:
         model = build(hf_config, tensors, release_pages)
         digest = model_files.digest(model_files.weights_of(folder, name))
         gguf.check_digest(folder, digest, name)
-        tokenizer, ends = tokenizer_of(folder)
+        tokenizer, (before, after) = tokenizer_of(folder)
+        before = before or ((document_mark,) if document_mark else ())
     except NotLoaded as error:
         raise NotLoaded(
             f"{name} does not run in Headlight’s own classes: {str(error).rstrip('.')}."
@@ -471,7 +473,7 @@ def load(folder: Path, name: str) -> OwnModel:
         digest[:12],
         f"{weights}, computed in fp32, in Headlight’s own classes"
         + model_files.without_dropout(folder, name),
-        ends,
+        (before, after),
         chat_template.of_folder(folder, tokenizer),
     )
 
