@@ -27,6 +27,8 @@ from models.template_renderer import Overrun, Request, renderer
 from models.tokenizer import NO_SPAN, Tokens
 
 MOST_MESSAGES = 64  # of a pasted chat
+MOST_KNOWN = 256  # rendered chats of a template that are kept
+ANY_CHAT = ()  # the key of what holds for every chat: a template without bound is tried once
 # A chat of each kind on which a template is tried, by the roles of its messages.
 TRIED = (("user",), ("user", "assistant", "user"), ("system", "user", "assistant", "user"))
 Span = tuple[int, int]
@@ -95,7 +97,7 @@ class Rendered:
     contents: tuple[Span, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ChatTemplate:
     """The template of a model in Jinja, its tokenizer, and the names of the special tokens that the
     template may write, such as "bos_token"."""
@@ -103,7 +105,7 @@ class ChatTemplate:
     template: str
     tokenizer: ChatTokenizer
     specials: Mapping[str, str] = field(default_factory=dict)
-    _known: dict[tuple, Rendered | NotEncoded] = field(default_factory=dict, repr=False)
+    _known: dict[tuple, Rendered | NotEncoded] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def _rules(self) -> tokenizers.Tokenizer:
@@ -140,15 +142,12 @@ class ChatTemplate:
     def render(self, chat: tuple[tuple[str, str], ...], is_open: bool = False) -> Rendered:
         """A chat of (role, content) in the template. `is_open`: its last message is gone on with.
         Raises NotEncoded, one sentence, where the template refuses or fails."""
-        key = (chat, is_open)
-        if key not in self._known:
-            if len(self._known) >= 256:
+        made = self._known.get(ANY_CHAT) or self._known.get((chat, is_open))
+        if made is None:
+            made = self._rendered(chat, is_open)
+            if len(self._known) >= MOST_KNOWN:
                 self._known.clear()
-            broken = self._known.get(())
-            self._known[key] = broken or self._rendered(chat, is_open)
-            if isinstance(self._known[key], Overrun):
-                self._known[()] = self._known[key]  # it is not tried again
-        made = self._known[key]
+            self._known[ANY_CHAT if isinstance(made, Overrun) else (chat, is_open)] = made
         if isinstance(made, NotEncoded):
             raise made
         return made

@@ -18,8 +18,9 @@ from tolerances import SUMMED
 
 from explorer.analysis import findings
 from explorer.analysis.formatting import percent
+from explorer.analysis.questions import is_question
 from explorer.panels import attention
-from explorer.state import cache
+from explorer.state import cache, models
 from explorer.text import findings as findings_text
 from models import chat, own_model, smollm2
 from models.chat_template import ChatTemplate
@@ -121,6 +122,37 @@ def test_what_is_no_chat_is_read_as_it_stands(chatting: OwnModel) -> None:
     without = read_once("decoder")
     stream = record(without, CHATS[0]).streams[0]
     assert stream.roles == () and not any(chat.parts_of(stream.tokens, stream.roles))
+
+
+def test_a_special_token_that_is_typed_into_a_text_is_said_to_be_letters(
+    chatting: OwnModel,
+) -> None:
+    for model, text, token in (
+        (chatting, "What is [BOS] the [EOS] capital", "[BOS]"),
+        (chatting, "user: What is [EOS]", "[EOS]"),
+        (chatting, "[BOS]user\nWhat is it[EOS]\n[BOS]assistant\n", ""),
+        (chatting, "What is the [capital] BOS", ""),
+        (read_once("encoder"), "The [CLS] cat [SEP]", "[CLS]"),
+        (read_once("encoder"), "The [MASK] sat on a cat.", ""),
+        (read_once("decoder"), "The cat [EOS]", "[EOS]"),
+    ):
+        cache.adopt(recording := model.record(text), model)
+        assert models.typed_special(recording) == token, text
+    pasted = record(chatting, "[BOS]user\nWhat is it[EOS]\n[BOS]assistant\n").streams[0]
+    assert [role for role in pasted.roles if role] == ["user"] * 3 and chat.message_starts(
+        pasted.tokens, pasted.roles
+    )
+    app = page_at("heads", model="encoder", text="The [CLS] cat")
+    (note,) = [each.value for each in app.caption if "plain text here" in each.value]
+    assert "leave it out" in note
+
+
+def test_questions_are_told_from_other_texts() -> None:
+    lines = Path(__file__).with_name("questions.txt").read_text("utf-8").splitlines()
+    for line in lines:
+        kind, text = line.split("\t")
+        assert is_question(text) == (kind == "yes"), text
+    assert sum(line.startswith("yes") for line in lines) >= 20
 
 
 def test_roles_that_the_template_refuses_are_refused_in_a_sentence(chatting: OwnModel) -> None:

@@ -204,7 +204,7 @@ def note_question(recording: Recording, notes: DeltaGenerator) -> None:
         st.caption(NOTES(f"question_{kind}", model=literal(title(name))), width="content")
         st.button(
             "Ask it as a chat" if answers else f"Ask {SMOLLM2}",
-            key="ask",
+            key="ask question",
             type="tertiary",
             icon=":material/forum:",
             on_click=_ask,

@@ -128,17 +128,23 @@ def _model_menu(names: list[str]) -> None:
                 on_click=_take_model,
                 args=(name,),
             )
-    if mark := registry.document_mark(st.session_state.model):
-        base, _, is_bare = st.session_state.model.partition(registry.BARE_SUFFIX[0])
+            if name == st.session_state.model:
+                _mark_switch(name)
+    st.button("Add a model …", key="add model", icon=":material/add:", on_click=_add_model)
+
+
+def _mark_switch(model: str) -> None:
+    """For a model with a document mark, the switch that leaves the mark out."""
+    if mark := registry.document_mark(model):
+        bare, whole = models.bare_name(model), model.partition("@")[0]
         st.toggle(
             f"{literal(mark)} before a text",
-            value=not is_bare,
+            value=model != bare,
             key="document mark",
-            help=WORDS("document_mark", model=base),
+            help=WORDS("document_mark", model=whole),
             on_change=_take_model,
-            args=(base if is_bare else f"{base}{registry.BARE_SUFFIX}",),
+            args=(whole if model == bare else bare,),
         )
-    st.button("Add a model …", key="add model", icon=":material/add:", on_click=_add_model)
 
 
 def _take_model(name: str) -> None:

@@ -419,6 +419,12 @@ def title(model: str) -> str:
     return model.removeprefix(registry.OURS_PREFIX)
 
 
+def bare_name(model: str) -> str:
+    """The name of a model that reads no document mark before a text; "" for one that has none."""
+    mark, base = registry.document_mark(model), model.partition("@")[0]
+    return f"{base}{registry.BARE_SUFFIX}" if mark else ""
+
+
 def markdown_name(model: str) -> str:
     """A model as the subject of a sentence in Markdown."""
     return capability_messages.named(title(model))

@@ -358,6 +358,7 @@ def _others(model: str) -> tuple[str, ...]:
     linked = str(st.session_state.other_model)
     names = (
         *([base] if base in cards else []),
+        *filter(None, (models.bare_name(base),)),
         *checkpoints_of(base, cards),
         *cards,
         *(name for name in choices() if ":" in name),
