@@ -295,19 +295,17 @@ def _places(
     """Where the contents stand in a rendered chat, found by the marks around them in `marked`,
     NO_SPAN for one that stands nowhere as it was written."""
     begin, end = marks
-    begins, ends = [], []
-    for at, letter in enumerate(marked):
-        if letter in marks:
-            (begins if letter == begin else ends).append(at - len(begins) - len(ends))
+    places = [at for at, letter in enumerate(marked) if letter in marks]
+    ends = [at - n for n, at in enumerate(places) if marked[at] == end]
     if marked.replace(begin, "").replace(end, "") != plain or len(ends) != len(contents):
         return _found(plain, contents)
     spans = []
     for content, stop in zip(contents, ends):
-        start = stop
-        while start and plain[start - 1 : stop] == content[len(content) - stop + start - 1 :]:
-            start -= 1  # all of it, or what a template left of it
-        start += len(plain[start:stop]) - len(plain[start:stop].lstrip())
-        spans.append((start, stop))
+        n = 0  # characters before the end: all of it, or what a template left of it
+        while n < min(len(content), stop) and plain[stop - 1 - n] == content[-1 - n]:
+            n += 1
+        written = plain[stop - n : stop]
+        spans.append((stop - len(written.lstrip()), stop))
     return tuple(spans)
 
 

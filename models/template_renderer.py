@@ -19,7 +19,7 @@ import sys
 import threading
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from typing import IO
+from typing import IO, Any
 
 from models import child_process
 from models.recording import NotEncoded
@@ -179,14 +179,15 @@ def _render(request: Request, around: tuple[str, str]) -> str:
 
     begin, end = around
     messages = [{"role": role, "content": begin + each + end} for role, each in request.chat]
-    texts, _ = render_jinja_template(
+    specials: dict[str, Any] = dict(request.specials)
+    made = render_jinja_template(
         conversations=[messages],
         chat_template=request.template,
         continue_final_message=request.is_open,
         add_generation_prompt=not request.is_open,
-        **dict(request.specials),
+        **specials,
     )
-    return texts[0]
+    return made[0][0]
 
 
 def main() -> None:

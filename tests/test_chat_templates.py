@@ -10,13 +10,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import gguf_files
 import pytest
 import tiny
 import transformers
 
-from models import chat, chat_template
+from models import chat, chat_template, registry
 from models.chat_template import ChatTemplate
-from models.pretrained import model_files, sandbox, weight_conversion
+from models.pretrained import hub, model_files, sandbox, weight_conversion
 from models.pretrained.model_files import NotLoaded
 from models.recording import NotEncoded
 from models.template_renderer import Overrun
@@ -279,12 +280,21 @@ def test_a_template_without_bound_is_refused_in_the_trial(template: str, folder:
 
 
 @pytest.mark.slow
-def test_the_trial_itself_renders_chats(folder: Path) -> None:
+def test_the_trial_itself_renders_chats(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    bytes_alone, file = tiny.build("qwen2", tmp_path / "qwen2"), tmp_path / "gguf" / "it.gguf"
+    file.parent.mkdir()
+    endless = "{{ 'a' * 900000 }}"
+    gguf_files.write(bytes_alone, file, tokenizer__chat_template=endless)
     tester = sandbox.Tester()
     try:
         assert tester.try_out(put(folder, CHATML), "it") == "ours:"
         with pytest.raises(NotLoaded, match="The chat template of it writes 900,000 characters"):
-            tester.try_out(put(folder, "{{ 'a' * 900000 }}"), "it")
+            tester.try_out(put(folder, endless), "it")
+        with pytest.raises(NotLoaded, match="The chat template of it writes 900,000 characters"):
+            tester.try_out(hub.locate(str(file)), "it")
     finally:
         tester.close()
 
@@ -305,6 +315,17 @@ def test_a_template_that_fails_is_one_sentence_and_texts_are_read(
     said = str(refused.value)
     assert said.endswith(".") and "\n" not in said and len(said) < 260
     assert ("roles in this order" in said) == ("raise_exception" in template)
+
+
+def test_a_model_in_its_own_code_reads_the_same_chat(folder: Path) -> None:
+    put(folder, LLAMA_2)
+    ours, theirs = (registry.load(f"{way}{folder}") for way in ("ours:", "hub:"))
+    for text in ("user: a cat", "user: a\nassistant: the", "a cat and a dog"):
+        one, two = (model.record(text).streams[0] for model in (ours, theirs))
+        assert one.ids.tolist() == two.ids.tolist() and one.roles == two.roles
+        assert one.spans.tolist() == two.spans.tolist()
+        assert bool(one.roles) == text.startswith("user")
+        assert list(theirs.generate(text).ids) == one.ids.tolist()
 
 
 def test_a_template_that_is_a_pipe_or_far_too_long_is_refused(folder: Path) -> None:

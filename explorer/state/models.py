@@ -557,8 +557,8 @@ def end_token(model: str) -> tuple[int, str] | None:
 
 def ends(model: str, token: int) -> bool:
     """True for the token that ends what a model writes."""
-    end = end_token(model) if capabilities(model).writes else None
-    return end is not None and token == end[0]
+    eos = getattr(handle(model).tokenizer, "eos", None)
+    return eos is not None and token == eos and capabilities(model).writes
 
 
 def first_token(model: str, text: str) -> tuple[int, int] | None:
