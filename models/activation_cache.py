@@ -195,6 +195,7 @@ class TextRecord:
             spans=np.array(tokens.spans).reshape(-1, 2),
             sites=self.sites,
             resid=self.resid,
+            roles=tokens.roles,
         )
 
 

@@ -7,8 +7,9 @@ has a template (models/chat_template.py); each line that begins so begins a mess
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 
@@ -33,18 +34,24 @@ def messages(text: str) -> tuple[Message, ...]:
     if not starts or text[: starts[0].start()].strip():
         return ()
     ends = [each.start() for each in starts[1:]] + [len(text)]
-    contents = [
-        (match[1].lower(), match.end(), max(match.end(), len(text[:end].rstrip())))
-        for match, end in zip(starts, ends)
-    ]
-    return tuple(Message(*each) for each in contents)
+    found = []
+    for match, end in zip(starts, ends):
+        content = text[match.end() : end]
+        begin = match.end() + len(content) - len(content.lstrip())
+        found.append(Message(match[1].lower(), begin, begin + len(content.strip())))
+    return tuple(found)
 
 
 def with_answer(text: str, answer: str) -> str:
-    """A chat with what its model wrote: a new message of the assistant, or more of its last one."""
-    if messages(text)[-1].role == "assistant":
+    """A chat with what its model wrote: a new message of the assistant, or more of its last one,
+    as of a pasted template."""
+    chat = messages(text)
+    if not chat or chat[-1].role == "assistant":
         return text + answer
     return f"{text.rstrip()}\nassistant: {answer.strip()}"
+
+
+BRACKETS = "‹›"
 
 
 def template_label(label: str) -> str:
@@ -52,82 +59,74 @@ def template_label(label: str) -> str:
     return f"‹{label}›"
 
 
-def _spelling(label: str) -> str:
-    """The word of a template's label, in small letters, without its brackets."""
-    return label.lower().strip("‹›")
-
-
-def roles_of(labels: Sequence[str], special: Sequence[bool]) -> tuple[str, ...]:
-    """The role whose message each token of a recording belongs to, "" for the template's own,
-    (token). A message belongs to the role that the template names last before it."""
-    roles: list[str] = []
-    before, role = "", ""
-    for label, mark in zip(labels, special):
-        if mark:
-            before += _spelling(label)
-        elif before:
-            role = max(ROLES, key=before.rfind) if any(each in before for each in ROLES) else ""
-            before = ""
-        roles.append("" if mark else role)
-    return tuple(roles)
-
-
-def parts_of(labels: Sequence[str], special: Sequence[bool]) -> tuple[str, ...]:
+def parts_of(labels: Sequence[str], roles: Sequence[str]) -> tuple[str, ...]:
     """The part of a chat that each token of a recording is, (token): "the question" (the last
     message of the user), "the role names" and "the chat template"; "" for other messages, and for
-    every token of a text that is no chat."""
-    roles = roles_of(labels, special)
+    every token of a text that is no chat (no `roles`)."""
     if not any(roles):
         return ("",) * len(labels)
     last = max((at for at, role in enumerate(roles) if role == "user"), default=-1)
     first = last
     while first > 0 and roles[first - 1] == "user":
         first -= 1
-    names = _role_names(labels, special)
+    names = _role_names(labels, roles)
     return tuple(
         "the role names"
         if at in names
         else "the chat template"
-        if mark
+        if not role
         else "the question"
-        if first <= at <= last and last >= 0
+        if first <= at <= last
         else ""
-        for at, mark in enumerate(special)
+        for at, role in enumerate(roles)
     )
 
 
-def _role_names(labels: Sequence[str], special: Sequence[bool]) -> set[int]:
+def _between(roles: Sequence[str]) -> Iterator[range]:
+    """The runs of a template's own tokens: before the first message, between two, and at the
+    end."""
+    for is_template, places in groupby(range(len(roles)), lambda at: not roles[at]):
+        if is_template:
+            run = list(places)
+            yield range(run[0], run[-1] + 1)
+
+
+def _role_names(labels: Sequence[str], roles: Sequence[str]) -> set[int]:
     """The tokens of the template that name the role of a message: the last such name before each
     message and at the end."""
     places: set[int] = set()
-    start = 0
-    for at in range(len(labels) + 1):
-        if at < len(labels) and special[at]:
-            continue
-        before = [_spelling(label) for label in labels[start:at]]
+    for run in _between(roles):
+        before = [labels[at].lower().strip(BRACKETS) for at in run]
         spelled = "".join(before)
         place, name = max((spelled.rfind(each), each) for each in ROLES)
         if place >= 0:
             ends = np.cumsum([len(each) for each in before])
             starts = ends - [len(each) for each in before]
             inside = (starts < place + len(name)) & (ends > place)
-            places |= {start + int(each) for each in np.flatnonzero(inside)}
-        start = at + 1
+            places |= {run[0] + int(each) for each in np.flatnonzero(inside)}
     return places
 
 
-def message_starts(labels: Sequence[str], special: Sequence[bool]) -> tuple[int, ...]:
-    """The tokens at which the messages of a chat begin, the first one aside, in order: the token of
-    the template before the name of each role. () for a text that is no chat."""
-    if not any(roles_of(labels, special)):
-        return ()
-    names = _role_names(labels, special)
-    firsts = sorted(at for at in names if at - 1 not in names)
-    return tuple(at - 1 if special[at - 1] else at for at in firsts if at > 1)
+def message_starts(labels: Sequence[str], roles: Sequence[str]) -> tuple[int, ...]:
+    """The tokens at which the messages of a chat begin, the first one aside, in order: the special
+    token after the one that ends a message, the template's first token where no special token ends
+    one. () for a text that is no chat."""
+    runs = list(_between(roles)) if any(roles) else []
+    closing = {labels[run[0]] for run in runs if run[0] and labels[run[0]][:1] not in BRACKETS}
+    starts = []
+    for run in runs:
+        special = [at for at in run if labels[at][:1] not in BRACKETS]
+        ended = [at for at in special if labels[at] in closing]
+        after = [at for at in special if ended and at > ended[-1]]
+        if after:
+            starts.append(after[0])
+        elif run[0]:
+            starts.append(run[0])
+    return tuple(starts)
 
 
 def n_messages(recording: Recording) -> int:
     """The number of chat messages in a recording, 0 where its text is no chat for its model."""
-    stream = recording.streams[0]
-    is_chat = any(roles_of(stream.tokens, stream.special.tolist()))
-    return len(messages(recording.text)) if is_chat else 0
+    roles = recording.streams[0].roles
+    typed = len(messages(recording.text))
+    return (typed or sum(bool(role) for role, _ in groupby(roles))) if roles else 0

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -67,11 +68,26 @@ def prefer_oom_kill() -> None:
 def limit(memory: int, seconds: int) -> None:
     """Bound this process's memory to so many bytes beyond what it holds now, and its processor
     time to so many seconds. What the system cannot bound stays as it is."""
+    limit_memory(memory)
+    _set_limit("RLIMIT_CPU", seconds)
+
+
+def limit_memory(memory: int) -> None:
+    """Bound this process's memory to so many bytes beyond what it holds now."""
     if MEMORY.exists():
         used = int(MEMORY.read_text("ascii").split()[0]) * os.sysconf("SC_PAGE_SIZE")
         _set_limit("RLIMIT_AS", max(1 << 20, used + memory))
-    _set_limit("RLIMIT_CPU", seconds)
     _set_limit("RLIMIT_CORE", 0)
+
+
+def limit_seconds_from_now(seconds: int) -> None:
+    """Let the system end this process once it has taken so many more seconds of the processor, to
+    the next whole one. A later call counts anew."""
+    if resource is not None:
+        _, most = resource.getrlimit(resource.RLIMIT_CPU)
+        soft = int(time.process_time()) + 1 + seconds
+        if most == resource.RLIM_INFINITY or soft < most:
+            resource.setrlimit(resource.RLIMIT_CPU, (soft, most))
 
 
 def limit_files(size: int) -> None:

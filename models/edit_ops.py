@@ -5,7 +5,7 @@ Shapes: pattern (batch, head, query, key); z (batch, head, query, d_head)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -40,6 +40,7 @@ def shuffle_tokens(tokens: Tokens, edits: tuple[Edit, ...]) -> Tokens:
                 tuple(tokens.labels[index] for index in order),
                 tuple(tokens.spans[index] for index in order),
                 tuple(tokens.special[index] for index in order),
+                tokens.roles,  # a message has its place in the template, whatever is read there
             )
     return tokens
 
@@ -66,7 +67,7 @@ def mask_tokens(tokens: Tokens, edits: tuple[Edit, ...], mask: int | None, label
             if mask is None or not 0 <= edit.token < len(ids) or tokens.special[edit.token]:
                 raise ValueError(f"“{edit}” names no token of the text")
             ids[edit.token], labels[edit.token] = mask, label
-    return Tokens(tuple(ids), tuple(labels), tokens.spans, tokens.special)
+    return replace(tokens, ids=tuple(ids), labels=tuple(labels))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,9 @@ they cover. `hub:minilm` and `minilm` are the same weights in both ways. `cluste
 replicas on a cluster serve, see `models.cluster`. `live:NAME`: one in `models.live_training`. Any
 that is in this process with `@permuted` behind it is that model with its weights in random order,
 see `models.weight_shuffle`. A multilingual translator with `@eng_Latn-fra_Latn` behind it
-translates from the one language into the other, by the codes of its tokenizer."""
+translates from the one language into the other, by the codes of its tokenizer. `@bare` behind the
+name of a model whose training documents were separated by a mark: the model reads a text without
+that mark before it."""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 MINILM, SMOLLM2 = "minilm", smollm2.NAME
 PACKAGED = MINILM, SMOLLM2  # pretrained models that come as Python packages
 HUB_PREFIX, OURS_PREFIX, CLUSTER_PREFIX = "hub:", "ours:", "cluster:"
-PERMUTED_SUFFIX = "@permuted"
+PERMUTED_SUFFIX, BARE_SUFFIX = "@permuted", "@bare"
 IN_LANGUAGES = re.compile(r"(.+)@(\w+)-(\w*)")
 MINILM_CARD = {
     "name": MINILM,
@@ -107,6 +109,13 @@ def card(name: str) -> dict:
     read_card = live_training.card if live_training.is_live(name) else shipped_models.card
     packaged = {MINILM: MINILM_CARD, SMOLLM2: smollm2.CARD}
     return packaged[name] if name in packaged else read_card(name)
+
+
+def document_mark(name: str) -> str:
+    """The special token that separated the documents of a model's training, and that it reads
+    before a text unless its name says `@bare`; "" for a model without one."""
+    base = name.partition("@")[0]
+    return str(card(base).get("document_mark", "")) if base in names() else ""
 
 
 def checkpoints(name: str) -> tuple[str, ...]:

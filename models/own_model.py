@@ -146,10 +146,10 @@ def handle_of(
     fingerprint: str,
     weights: str = "fp16, computed in fp32",
     ends: tuple[tuple[str, ...], tuple[str, ...]] | None = None,
-    chat_template: str = "",
+    chat: ChatTemplate | None = None,
 ) -> OwnModel:
     """A handle around a model in memory, as training and tests have it. `ends`: the special tokens
-    around a text, None for those of our own models; `chat_template`: in Jinja, "" for none."""
+    around a text, None for those of our own models; `chat`: as of `OwnModel`."""
     config = model.config
     optimise_layout(model)
     card = Card(
@@ -165,7 +165,6 @@ def handle_of(
         fingerprint=fingerprint,
         weights=weights,
     )
-    chat = ChatTemplate(chat_template, tokenizer) if chat_template else None
     return OwnModel(card, tokenizer, model, ENDS[card.kind] if ends is None else ends, chat)
 
 

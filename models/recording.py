@@ -179,7 +179,9 @@ class Stream:
 
     tokens (n) as a person reads them; ids (n); special (n), True for a token that is not text;
     spans (n, 2), start and end in characters of the text, -1 where there is none; sites (s) names;
-    resid (site, token, d_model). Raises ValueError where the shapes disagree.
+    resid (site, token, d_model). roles (n): of a chat, whose message each token is in, "" for the
+    template's own tokens; () for a text that is no chat. Raises ValueError where the shapes
+    disagree.
     """
 
     name: str
@@ -189,9 +191,12 @@ class Stream:
     spans: np.ndarray
     sites: tuple[str, ...]
     resid: np.ndarray
+    roles: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         n = len(self.tokens)
+        if len(self.roles) not in (0, n):
+            raise ValueError(f"stream {self.name} has {n} tokens and {len(self.roles)} roles")
         _expect(f"ids of stream {self.name}", self.ids, (n,))
         _expect(f"special of stream {self.name}", self.special, (n,))
         _expect(f"spans of stream {self.name}", self.spans, (n, 2))

@@ -11,6 +11,7 @@ How models are named is told in `models.model_names`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
@@ -18,6 +19,7 @@ import numpy as np
 
 from models import live_training, smollm2
 from models.model import Model
+from models.model_names import BARE_SUFFIX as BARE_SUFFIX
 from models.model_names import (
     CLUSTER_PREFIX,
     HUB_PREFIX,
@@ -32,6 +34,7 @@ from models.model_names import (
 from models.model_names import PACKAGED as PACKAGED
 from models.model_names import card as card
 from models.model_names import checkpoints as checkpoints
+from models.model_names import document_mark as document_mark
 from models.model_names import in_languages as in_languages
 from models.model_names import knows as knows
 from models.model_names import names as names
@@ -60,14 +63,8 @@ def load(name: str, progress: Callable[[int, int], None] | None = None) -> Model
         from models import cluster
 
         return cluster.load(name)
-    base, languages = split_languages(name)
-    if languages is not None:
-        return between(load(base, progress), languages)
-    if name.endswith(PERMUTED_SUFFIX):
-        from models.weight_shuffle import permuted
-
-        base_model = load(name.removesuffix(PERMUTED_SUFFIX), progress)
-        return permuted(cast("own_model.OwnModel | hf_model.HFModel", base_model), name)
+    if (variant := _variant(name, progress)) is not None:
+        return variant
     location = name.partition(":")[2]
     if name == MINILM:
         from models.pretrained import weight_conversion
@@ -76,7 +73,8 @@ def load(name: str, progress: Callable[[int, int], None] | None = None) -> Model
     if name == SMOLLM2:
         from models.pretrained import gguf, weight_conversion
 
-        return gguf.anew(lambda: weight_conversion.load(smollm2.folder(progress), SMOLLM2))
+        mark = document_mark(SMOLLM2)
+        return gguf.anew(lambda: weight_conversion.load(smollm2.folder(progress), SMOLLM2, mark))
     if name.startswith(HUB_PREFIX):
         from models.pretrained import gguf, hf_model, sandbox
 
@@ -97,6 +95,21 @@ def load(name: str, progress: Callable[[int, int], None] | None = None) -> Model
     return live_training.load(name) if live_training.is_live(name) else own_model.load(name)
 
 
+def _variant(name: str, progress: Callable[[int, int], None] | None) -> Model | None:
+    """The model of a name that ends in what is changed of another one; None for any other name."""
+    base, languages = split_languages(name)
+    if languages is not None:
+        return between(load(base, progress), languages)
+    if name.endswith(PERMUTED_SUFFIX):
+        from models.weight_shuffle import permuted
+
+        base_model = load(name.removesuffix(PERMUTED_SUFFIX), progress)
+        return permuted(cast("own_model.OwnModel | hf_model.HFModel", base_model), name)
+    if name.endswith(BARE_SUFFIX):
+        return bare(load(name.removesuffix(BARE_SUFFIX), progress), name)
+    return None
+
+
 def between(model: Model, languages: tuple[str, str]) -> Model:
     """A multilingual translator between two of its languages, (source, target). Raises ValueError
     for another model, and for a language that it does not have."""
@@ -105,6 +118,17 @@ def between(model: Model, languages: tuple[str, str]) -> Model:
     from models.pretrained import hf_model
 
     return hf_model.between(cast(hf_model.HFModel, model), languages)
+
+
+def bare(model: Model, name: str) -> Model:
+    """The same model, under another name, that reads a text without its document mark before it.
+    Raises ValueError for a model that has none."""
+    if not (mark := document_mark(model.name)):
+        raise ValueError(f"{model.name} puts no document mark before a text")
+    own = cast("own_model.OwnModel", model)
+    before, after = own.ends
+    ends = tuple(each for each in before if each != mark), after
+    return replace(own, card=replace(own.card, name=name), ends=ends)
 
 
 def trial_load(

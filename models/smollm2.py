@@ -32,6 +32,7 @@ CARD = {
         "n_positions": 394,
     },
     "readout": True,
+    "document_mark": "<|endoftext|>",  # between the documents of its training, token 0
     "data": ["see the model’s own card: 2 trillion English tokens, then chats"],
     "recipe": [
         "trained by HuggingFaceTB (Apache 2.0)",

@@ -28,13 +28,15 @@ ELISION = r"(?<=\p{L})'(?!(?:s|t|re|ve|m|ll|d)(?!\p{L}))(?=\p{L})"
 
 @dataclass(frozen=True)
 class Tokens:
-    """A tokenised text. All four are aligned; `spans` are (start, end) in characters of the text,
-    (-1, -1) for a special token."""
+    """A tokenised text. All are aligned; `spans` are (start, end) in characters of the text,
+    NO_SPAN for a special token. roles: of a chat, whose message each token is in, "" for the
+    template's own; () for a text that is no chat."""
 
     ids: tuple[int, ...]
     labels: tuple[str, ...]
     spans: tuple[tuple[int, int], ...]
     special: tuple[bool, ...]
+    roles: tuple[str, ...] = ()
 
 
 class Tokenizer:
@@ -102,6 +104,11 @@ class Tokenizer:
         bpe.train_from_iterator(texts, trainer)
         return cls(bpe)
 
+    @property
+    def rules(self) -> tokenizers.Tokenizer:
+        """The rules, as of any tokenizer."""
+        return self.bpe
+
     def __len__(self) -> int:
         return self.bpe.get_vocab_size()
 
@@ -122,7 +129,7 @@ class Tokenizer:
         all_ids, offsets = self._split(text, typed_masks)
         max_ids = limit - len(before) - len(after)
         ids = all_ids[:max_ids]
-        labels, spans = self._labels.in_text(text, ids, offsets[:max_ids])
+        labels, spans = self.written(text, ids, offsets[:max_ids])
         tokens = Tokens(
             ids=(*map(self._id, before), *ids, *map(self._id, after)),
             labels=(*before, *labels, *after),
@@ -130,6 +137,13 @@ class Tokenizer:
             special=(*[True] * len(before), *[False] * len(ids), *[True] * len(after)),
         )
         return tokens, len(all_ids) - len(ids)
+
+    def written(
+        self, text: str, ids: list[int], offsets: list[tuple[int, int]]
+    ) -> tuple[list[str], list[tuple[int, int]]]:
+        """What tokens that stand at these places of a text are called there, and where each shows
+        something."""
+        return self._labels.in_text(text, ids, offsets)
 
     def _split(self, text: str, typed_masks: bool) -> tuple[list[int], list[tuple[int, int]]]:
         if typed_masks and self._typed is not None and self._typed.pattern.search(text):

@@ -18,9 +18,9 @@ from tolerances import SUMMED
 
 from explorer.analysis import findings
 from explorer.analysis.formatting import percent
-from explorer.layout import selection_bar
+from explorer.analysis.questions import is_question
 from explorer.panels import attention
-from explorer.state import cache
+from explorer.state import cache, models
 from explorer.text import findings as findings_text
 from models import chat, own_model, smollm2
 from models.chat_template import ChatTemplate
@@ -54,7 +54,9 @@ def chatting() -> OwnModel:
     tokenizer = Tokenizer.train(words, 300, CAUSAL_LM_SPECIALS)
     model = Decoder(Config(len(tokenizer), 32, 2, 2, 64, 128)).eval()
     return own_model.handle_of(
-        model, tokenizer, "chatting", "", ends=(("[BOS]",), ()), chat_template=TEMPLATE
+        *(model, tokenizer, "chatting", ""),
+        ends=(("[BOS]",), ()),
+        chat=ChatTemplate(TEMPLATE, tokenizer),
     )
 
 
@@ -119,15 +121,43 @@ def test_what_is_no_chat_is_read_as_it_stands(chatting: OwnModel) -> None:
         assert own_model.frame(chatting, text) == plain
     without = read_once("decoder")
     stream = record(without, CHATS[0]).streams[0]
-    assert not any(chat.parts_of(stream.tokens, stream.special.tolist()))
+    assert stream.roles == () and not any(chat.parts_of(stream.tokens, stream.roles))
+
+
+def test_a_special_token_that_is_typed_into_a_text_is_said_to_be_letters(
+    chatting: OwnModel,
+) -> None:
+    for model, text, token in (
+        (chatting, "What is [BOS] the [EOS] capital", "[BOS]"),
+        (chatting, "user: What is [EOS]", "[EOS]"),
+        (chatting, "[BOS]user\nWhat is it[EOS]\n[BOS]assistant\n", ""),
+        (chatting, "What is the [capital] BOS", ""),
+        (read_once("encoder"), "The [CLS] cat [SEP]", "[CLS]"),
+        (read_once("encoder"), "The [MASK] sat on a cat.", ""),
+        (read_once("decoder"), "The cat [EOS]", "[EOS]"),
+    ):
+        cache.adopt(recording := model.record(text), model)
+        assert models.typed_special(recording) == token, text
+    pasted = record(chatting, "[BOS]user\nWhat is it[EOS]\n[BOS]assistant\n").streams[0]
+    assert [role for role in pasted.roles if role] == ["user"] * 3 and chat.message_starts(
+        pasted.tokens, pasted.roles
+    )
+    app = page_at("heads", model="encoder", text="The [CLS] cat")
+    (note,) = [each.value for each in app.caption if "plain text here" in each.value]
+    assert "leave it out" in note
+
+
+def test_questions_are_told_from_other_texts() -> None:
+    lines = Path(__file__).with_name("questions.txt").read_text("utf-8").splitlines()
+    for line in lines:
+        kind, text = line.split("\t")
+        assert is_question(text) == (kind == "yes"), text
+    assert sum(line.startswith("yes") for line in lines) >= 20
 
 
 def test_roles_that_the_template_refuses_are_refused_in_a_sentence(chatting: OwnModel) -> None:
-    with pytest.raises(NotEncoded, match="does not take these roles in this order"):
+    with pytest.raises(NotEncoded, match="refuses these roles in this order"):
         record(chatting, "user: Hi\nsystem: You answer.")
-    for broken in ("{% for %}", "{{ messages.__class__.__mro__ }}"):
-        with pytest.raises(NotEncoded, match="roles"):
-            ChatTemplate(broken, chatting.tokenizer).tokens("user: Hi", 100)
 
 
 def test_parts_of_a_chat_are_its_question_its_role_names_and_its_template(
@@ -135,13 +165,13 @@ def test_parts_of_a_chat_are_its_question_its_role_names_and_its_template(
 ) -> None:
     text = "user: What is France\nassistant: one word\nuser: the capital of Nepal"
     tokens, _ = own_model.frame(chatting, text)
-    parts = chat.parts_of(tokens.labels, tokens.special)
+    parts = chat.parts_of(tokens.labels, tokens.roles)
     question = [span for span, part in zip(tokens.spans, parts) if part == "the question"]
     last = chat.messages(text)[-1]
     assert (question[0][0], question[-1][1]) == (last.start, last.end)
     names = "".join(label for label, part in zip(tokens.labels, parts) if part == "the role names")
     assert re.sub("[‹›]", "", names) == "userassistantuserassistant"
-    roles = chat.roles_of(tokens.labels, tokens.special)
+    roles = tokens.roles
     begun = [role for at, role in enumerate(roles) if role and role != roles[at - 1]]
     assert begun == ["user", "assistant", "user"]
 
@@ -185,14 +215,13 @@ def test_messages_stand_apart_in_sentences_and_menus(chatting: OwnModel) -> None
     (linked,) = attention.head(run, layer=0, head=0).figures
     stream = recording.streams[0]
     assert [stream.tokens[at] for at in linked.breaks] == ["[BOS]"] * 3, "two more, and the answer"
-    roles = selection_bar.roles(stream)
+    roles = stream.roles
     firsts = [at for at, role in enumerate(roles) if role and not roles[at - 1]]
     assert [roles[at] for at in firsts] == ["user", "assistant", "user"]
     for start, first in zip(linked.breaks, firsts[1:]):
         assert not any(roles[start:first])
     bare = attention.head(run, layer=0, head=0, options="No specials").figures[0]
     assert [bare.columns[at] for at in bare.breaks[:2]] == [stream.tokens[at] for at in firsts[1:]]
-    assert selection_bar.roles(record(read_once("decoder"), CHATS[0]).streams[0]) == ()
 
 
 @pytest.mark.slow
@@ -201,7 +230,7 @@ def test_messages_stand_apart_in_sentences_and_menus(chatting: OwnModel) -> None
 def test_findings_of_a_chat_are_the_weights_where_the_answer_begins(text: str) -> None:
     recording = read_once(smollm2.NAME).record(text)
     stream, attention = recording.streams[0], recording.attention[0]
-    parts = np.array(chat.parts_of(stream.tokens, stream.special.tolist()))
+    parts = np.array(chat.parts_of(stream.tokens, stream.roles))
     told = [one for one in findings.findings(recording) if one.kind == findings.CHAT]
     assert {one.words[0] for one in told} >= {"the question", "the role names"}
     for one in told:

@@ -52,8 +52,13 @@ FLOORS = [
     ),
     (
         r"models/chat_template\.py",
-        {"tokenizers", "jinja2"},
-        r"models\.(chat|encoding|recording|tokenizer)",
+        {"tokenizers"},
+        r"models\.(chat|encoding|recording|template_renderer|tokenizer)",
+    ),
+    (
+        r"models/template_renderer\.py",
+        {"jinja2", "transformers"},
+        r"models\.(child_process|recording)",
     ),
     (
         r"models/.*",

@@ -14,15 +14,16 @@ from app_harness import page_at
 from conftest import needs_smollm2, read_once
 from tiny_folders import TEXTS
 
-from explorer.panels import generation
+from explorer.panels import generation, predictions
 from explorer.state import cache, models
 from explorer.state.settings import Settings
-from models import registry, smollm2
+from models import own_model, registry, smollm2
 from models.model import Model
 from models.pretrained.hub import quietly
 from models.recording import Recording
 from models.training import evaluate
 
+BARE = f"{smollm2.NAME}@bare"
 TEXT = "The capital of France is Paris, and in 2024 it's 2  11 million — 🙂 naïve."
 
 
@@ -76,7 +77,7 @@ def test_the_first_load_says_how_far_it_has_come(
 @pytest.mark.slow
 def test_a_long_text_is_recorded_once_for_its_reader(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "_cache", cache.Cache(Settings.shelf_bytes))
-    text, record, passes = " ".join(["the"] * 253), Model.record, []
+    text, record, passes = " ".join(["the"] * 252), Model.record, []
 
     def counted(handle: Model, text: str, *more: object) -> Recording:
         passes.append((handle.name, text))
@@ -163,8 +164,8 @@ def test_its_logits_are_those_of_transformers_on_the_same_file() -> None:
         # tokenizer does: spaces before them differ, nothing else.
         if "2  11" not in text:
             wanted = words(text, split_special_tokens=True)["input_ids"]
-            found = handle.tokenizer.tokens(text, 394, *handle.ends)[0].ids
-            assert list(found) == wanted, text
+            mark, *found = handle.tokenizer.tokens(text, 394, *handle.ends)[0].ids
+            assert mark == 0 and found == wanted, text
     ids = torch.tensor([handle.record(TEXT).streams[0].ids.tolist()])
     with torch.inference_mode():
         ours = handle.model.logits(handle.model(ids))
@@ -174,8 +175,68 @@ def test_its_logits_are_those_of_transformers_on_the_same_file() -> None:
 
 @needs_smollm2
 @pytest.mark.slow
+def test_its_document_mark_stands_before_a_text_unless_it_is_left_out() -> None:
+    text, chat = "Paris is in France. Rome is the capital of", "user: Hi"
+    marked, bare = (models.handle(name) for name in (smollm2.NAME, BARE))
+    assert bare.model is marked.model and bare.name == BARE
+    one, two = (handle.record(text).streams[0] for handle in (marked, bare))
+    assert one.tokens[0] == "<|endoftext|>" and one.special.tolist() == [True] + [False] * len(
+        two.ids
+    )
+    assert one.tokens[1:] == two.tokens and one.ids.tolist() == [0, *two.ids]
+    assert list(marked.generate(text).ids) == one.ids.tolist()
+    assert list(bare.generate(text).ids) == two.ids.tolist()
+    assert own_model.frame(marked, chat) == own_model.frame(bare, chat)
+    (italy,) = marked.tokenizer.ids([" Italy"])[0]
+    ranks = [
+        int((logits > logits[italy]).sum())
+        for handle in (marked, bare)
+        for logits in [handle.logits(handle.record("Rome is the capital of"), "decoder", -1)]
+    ]
+    assert ranks[0] <= 1 < ranks[1], "with the mark the text is the document it was meant as"
+    app = page_at("heads", model=BARE, text=text)
+    assert app.session_state.model == BARE and not app.exception and not app.warning
+    assert models.title(BARE) == "smollm2 without <|endoftext|>"
+    with pytest.raises(ValueError, match="encoder puts no document mark before a text"):
+        registry.load("encoder@bare")
+
+
+@needs_smollm2
+@pytest.mark.slow
+@pytest.mark.parametrize("model", [smollm2.NAME, "encoder"])
+def test_a_question_is_answered_after_one_press(model: str) -> None:
+    app = page_at("heads", model=model, text="What is the capital of\nFrance?")
+    says = "answers questions in a chat" if model == smollm2.NAME else "encoder fills gaps"
+    assert any(says in each.value for each in app.caption)
+    app.button(key="ask question").click().run()
+    assert not app.exception and app.session_state.page == "generate"
+    assert (app.session_state.model, app.session_state.text) == (
+        smollm2.NAME,
+        "user: What is the capital of France?",
+    )
+    assert "ask question" not in [each.key for each in app.button]
+    run = cache.Run(smollm2.NAME, app.session_state.text)
+    assert (
+        "continues: “The capital of France is Paris" in generation.next_token(run, "", 0.0).finding
+    )
+
+
+@needs_smollm2
+@pytest.mark.slow
+def test_the_token_that_ends_a_text_is_called_what_it_does() -> None:
+    end = models.handle(smollm2.NAME).tokenizer.eos
+    assert models.labels(smollm2.NAME, [0, end]) == ["<|endoftext|>", "ends here"]
+    run = cache.Run(smollm2.NAME, "user: Say hello.\nassistant: Hello!")
+    panel = predictions.word(run, len(run.recording().streams[0].tokens) - 1)
+    (row,) = [each for each in panel.figures[1].rows if each.label == "ends here"]
+    assert "the model ends its text" in panel.finding and row == panel.figures[1].rows[0]
+    assert "<|im_end|>" not in panel.finding
+
+
+@needs_smollm2
+@pytest.mark.slow
 def test_generation_says_how_many_heads_attend_to_the_first_token() -> None:
-    run = cache.Run(smollm2.NAME, "Rome is the capital of")
+    run = cache.Run(BARE, "Rome is the capital of")
     panel = generation.attention(run)
     recording = run.recording()
     rows = recording.attention[0].pattern[:, :, -1]

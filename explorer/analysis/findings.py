@@ -715,7 +715,7 @@ def chat_findings(recording: Recording, attention: Attention) -> list[Finding]:
     its weight on all tokens of that part; chance: of an even row; also: how many other heads give
     the part at least half. [] for a recording that is no chat."""
     stream = recording.stream(attention.key)
-    parts = chat.parts_of(stream.tokens, stream.special.tolist())
+    parts = chat.parts_of(stream.tokens, stream.roles)
     if not any(parts):
         return []
     row = attention.pattern[:, :, -1].astype(np.float64)  # (layer, head, key)

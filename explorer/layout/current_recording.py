@@ -14,11 +14,21 @@ from streamlit.delta_generator import DeltaGenerator
 from explorer.analysis.caption import hybrid
 from explorer.analysis.caption import read_text as read_text
 from explorer.analysis.formatting import plural
+from explorer.analysis.questions import is_question
 from explorer.analysis.word_classes import is_foreign
 from explorer.panels.attention import measure_pronoun_heads
 from explorer.state import event_log, url_state
 from explorer.state.cache import Run, record
-from explorer.state.models import facts, handle, title
+from explorer.state.models import (
+    SMOLLM2,
+    capabilities,
+    facts,
+    handle,
+    is_chat_model,
+    server_models,
+    title,
+    typed_special,
+)
 from explorer.state.settings import well_formed
 from explorer.state.url_state import fits_address, forget_token
 from explorer.text.markdown_escape import literal
@@ -103,7 +113,7 @@ def current_run(model: str | None = None, target: str | tuple[int, ...] | None =
     try:
         recording = record(model or st.session_state.model, st.session_state.text, target=target)
     except NotEncoded as error:
-        st.warning(str(error))
+        st.warning(literal(str(error)))
         st.stop()
     st.session_state.n_tokens = len(recording.streams[0].tokens)  # for the log
     measure_pronoun_heads(recording)
@@ -150,6 +160,8 @@ def current_run(model: str | None = None, target: str | tuple[int, ...] | None =
                 tokens=plural(len(recording.streams[0].tokens), "token"),
             )
         )
+    note_special(recording, notes)
+    note_question(recording, notes)
     note_pieces(recording.streams[0].tokens, notes)
     note_language(recording, notes)
     if not fits_address(recording.text):
@@ -168,6 +180,49 @@ def note_pieces(tokens: Sequence[str], notes: DeltaGenerator) -> None:
         rest = takewhile(lambda token: token.startswith(CONTINUES), tokens[continued:])
         word = [tokens[continued - 1], *rest]
         notes.caption(NOTES("continued", word=literal(" ".join(word)), n=len(word), mark=CONTINUES))
+
+
+def note_special(recording: Recording, notes: DeltaGenerator) -> None:
+    """Show a caption where a text spells a special token of its model, which is read as letters."""
+    name = recording.model.name
+    if token := typed_special(recording):
+        of_chat = is_chat_model(name) and not recording.streams[0].roles
+        slots = {"token": literal(token), "model": literal(title(name))}
+        notes.caption(NOTES("special_chat" if of_chat else "special", **slots))
+
+
+def note_question(recording: Recording, notes: DeltaGenerator) -> None:
+    """Under a bare question, what its model does with it, and a button that asks a model that
+    answers, in the form of a chat."""
+    name = recording.model.name
+    answers = is_chat_model(name)
+    if recording.streams[0].roles or not is_question(recording.text):
+        return
+    if not answers and SMOLLM2 not in server_models():
+        return
+    kind = (
+        "chat" if answers else recording.model.kind if capabilities(name).logits else "no_readout"
+    )
+    with notes.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.caption(NOTES(f"question_{kind}", model=literal(title(name))), width="content")
+        st.button(
+            "Ask it as a chat" if answers else f"Ask {SMOLLM2}",
+            key="ask question",
+            type="tertiary",
+            icon=":material/forum:",
+            on_click=_ask,
+            args=(name if answers else SMOLLM2, recording.text),
+        )
+
+
+def _ask(model: str, question: str) -> None:
+    """Ask a chat model this question, on the tab where it writes."""
+    state = st.session_state
+    if state.model != model:
+        state.model = model
+        url_state.forget_head()
+    take_text(f"user: {' '.join(question.split())}")
+    state.wanted_page = "generate"
 
 
 def note_language(recording: Recording, notes: DeltaGenerator) -> None:

@@ -128,7 +128,23 @@ def _model_menu(names: list[str]) -> None:
                 on_click=_take_model,
                 args=(name,),
             )
+            if name == st.session_state.model:
+                _mark_switch(name)
     st.button("Add a model …", key="add model", icon=":material/add:", on_click=_add_model)
+
+
+def _mark_switch(model: str) -> None:
+    """For a model with a document mark, the switch that leaves the mark out."""
+    if mark := registry.document_mark(model):
+        bare, whole = models.bare_name(model), model.partition("@")[0]
+        st.toggle(
+            f"{literal(mark)} before a text",
+            value=model != bare,
+            key="document mark",
+            help=WORDS("document_mark", model=whole),
+            on_change=_take_model,
+            args=(whole if model == bare else bare,),
+        )
 
 
 def _take_model(name: str) -> None:

@@ -16,7 +16,6 @@ from explorer.layout import controls
 from explorer.panels import attention as attention_panels
 from explorer.panels.selection import Selection
 from explorer.state import cache, url_state
-from models.chat import roles_of
 from models.recording import Stream
 
 EVERY_WORD = -1  # as a query: no word is selected
@@ -116,7 +115,7 @@ def show_word(stream: Stream, query: int, every: str = "", places: Sequence[int]
     with st.container(
         horizontal=True, vertical_alignment="center", width="content", key="selection-bar"
     ):
-        _word_menu(Words(stream.tokens, query, every=every, roles=roles(stream), places=places))
+        _word_menu(Words(stream.tokens, query, every=every, roles=stream.roles, places=places))
         _note(selected_query=query)
 
 
@@ -133,7 +132,7 @@ def word_and_layer(
     with st.container(
         horizontal=True, vertical_alignment="center", width="content", key="selection-bar"
     ):
-        _word_menu(Words(stream.tokens, query, roles=roles(stream)))
+        _word_menu(Words(stream.tokens, query, roles=stream.roles))
         _menu("Layer", n_layers, layer)
         _note(selected_query=query, selected_layer=layer)
     return query, layer
@@ -174,12 +173,6 @@ def _word_menu(words: Words) -> bool:
         width=160,
     )
     return True
-
-
-def roles(stream: Stream) -> tuple[str, ...]:
-    """The role whose message each token of a chat is in, () for a text that is no chat."""
-    each = roles_of(stream.tokens, stream.special.tolist())
-    return each if any(each) else ()
 
 
 def _with_roles(tokens: Sequence[str], roles: Sequence[str]) -> list[str]:
@@ -229,6 +222,6 @@ def choose(on: Selection, view: Callable[[], None] | None = None) -> Selection:
                 on.attention, axes.rows, axes.keys, axes.special, *named
             ),
         )
-    words = Words(on.axes.rows, query, roles=roles(on.recording.stream(on.attention.query)))
+    words = Words(on.axes.rows, query, roles=on.recording.stream(on.attention.query).roles)
     show(words, (size[0], size[1]), (layer, head), view)
     return replace(on, layer=layer, head=head, query=query)

@@ -590,7 +590,7 @@ def view_of(on: Selection, chosen: HeadSelection, display: DisplayOptions) -> He
 def _breaks(recording: Recording, of: Attention, picture: HeadView) -> tuple[int, ...]:
     """The columns at which the messages of a chat begin, the first one aside."""
     keys, ends = recording.stream(of.key), [end for _, end in picture.matrix_view.key_tokens]
-    starts = message_starts(keys.tokens, keys.special.tolist())
+    starts = message_starts(keys.tokens, keys.roles)
     return tuple(sum(end <= start for end in ends) for start in starts)
 
 

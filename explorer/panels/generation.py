@@ -61,6 +61,12 @@ class Continuation:
         return special & ~special.all()
 
     @property
+    def roles(self) -> tuple[str, ...]:
+        """The role whose message each token of a chat is in, () for a text that is no chat."""
+        roles = self.recording.streams[0].roles
+        return (*roles, *["assistant"] * len(self.labels)) if roles else ()
+
+    @property
     def is_over(self) -> bool:
         """True where no further token can be generated."""
         return self.text.ended or self.text.full
@@ -186,7 +192,8 @@ def _finding(run: Run, prediction: NextToken) -> str:
     if on.text.full:
         return " ".join((*lines, words("finding_full", n=plural(len(on.tokens), "token"))))
     first = prediction.listed[0]
-    lines.append(words("finding_next", answer=prediction.label(first.id), p=tenths(first.own)))
+    name = "finding_ends" if models.ends(run.model, first.id) else "finding_next"
+    lines.append(words(name, answer=prediction.label(first.id), p=tenths(first.own)))
     if on.tokens[-1] == "␣" and not on.labels:
         lines.append(words("space"))
     return " ".join(lines)
@@ -215,7 +222,7 @@ def _text(on: Continuation) -> TokenRow:
         selected=len(on.tokens) - 1,
         texts=("",) * n + tuple(map(_with_rank, on.text.tokens)),
         marked=tuple(range(n, len(on.tokens))),
-        breaks=message_starts(on.tokens, on.special.tolist()),
+        breaks=message_starts(on.tokens, on.roles),
         special=tuple(on.special.tolist()),
     )
 

@@ -115,7 +115,7 @@ def _sentence(on: Prediction) -> TokenRow:
         texts=tuple(word if gone else "" for word, gone in zip(on.plain.tokens, is_masked)),
         marked=(*np.flatnonzero(is_masked).tolist(), *typed),
         keys=tuple("" if fills and end else f"{at}" for at, end in enumerate(stream.special)),
-        breaks=message_starts(stream.tokens, stream.special.tolist()),
+        breaks=message_starts(stream.tokens, stream.roles),
         special=tuple(stream.special.tolist()),
     )
 
@@ -187,7 +187,8 @@ def _finding(on: Prediction) -> str:
     """Sentences on the predicted word, and the probability of the actual word."""
     words = sentences(CONCEPT, "word")
     p, slots = tenths(on.words[0].own), {"word": on.at.word, "token": on.at.token}
-    lines = [words(f"finding_{on.kind}", answer=on.answer, p=p, **slots)]
+    kind = "ends" if models.ends(on.at.recording.model.name, on.words[0].id) else on.kind
+    lines = [words(f"finding_{kind}", answer=on.answer, p=p, **slots)]
     for each in on.words:
         if each.id == on.actual:
             slots = {

@@ -166,6 +166,7 @@ def load(
 
 
 DEFAULT_MODEL = "encoder"
+SMOLLM2 = registry.SMOLLM2  # the model here that answers
 PREFERRED = ("encoder", "decoder", "translator")  # for a page that the chosen model does not fit
 
 COPY_BYTES = 2**27  # bytes of weights made of other models in a moment: earlier and permuted ones
@@ -278,6 +279,9 @@ class Loading:
 
         def begin(self: Loading) -> Any:
             base = name.removesuffix(registry.PERMUTED_SUFFIX)
+            if name.endswith(registry.BARE_SUFFIX):
+                whole = handle(name.removesuffix(registry.BARE_SUFFIX))
+                return registry.bare(whole, name)  # of the same weights
             if name != base and is_loaded(base):
                 buffer_pool.make_room(2 * _size(base))  # the copy, and what its making takes
             if not is_borrowed(base):
@@ -384,11 +388,14 @@ def _store(name: str, model: Any) -> None:
 def _is_copy(name: str) -> bool:
     """True for permuted weights, and those of one of our own models after so many steps."""
     step = name.rpartition("@")[2] if "@" in name else ""
-    return name.endswith(registry.PERMUTED_SUFFIX) or (is_light(name) and step.isdecimal())
+    made = name.endswith((registry.PERMUTED_SUFFIX, registry.BARE_SUFFIX))
+    return made or (is_light(name) and step.isdecimal())
 
 
 def _size(name: str) -> int:
-    """Bytes that a model in memory takes."""
+    """Bytes that a model in memory takes, 0 for one of another's weights."""
+    if name.endswith(registry.BARE_SUFFIX):
+        return 0
     return _handles[name].card.n_parameters * WEIGHT_BYTES
 
 
@@ -442,7 +449,16 @@ def title(model: str) -> str:
         return f"{base.removeprefix(registry.HUB_PREFIX)}{between}, in its own code"
     if model.startswith(registry.CLUSTER_PREFIX):
         return f"{model.removeprefix(registry.CLUSTER_PREFIX)}, on the cluster"
+    if model.endswith(registry.BARE_SUFFIX):
+        base = model.removesuffix(registry.BARE_SUFFIX)
+        return f"{base} without {registry.document_mark(model)}"
     return model.removeprefix(registry.OURS_PREFIX)
+
+
+def bare_name(model: str) -> str:
+    """The name of a model that reads no document mark before a text; "" for one that has none."""
+    mark, base = registry.document_mark(model), model.partition("@")[0]
+    return f"{base}{registry.BARE_SUFFIX}" if mark else ""
 
 
 def markdown_name(model: str) -> str:
@@ -586,6 +602,12 @@ def has_end(model: str) -> bool:
     return bool(handle(model).tokenizer.eos_ids)
 
 
+def ends(model: str, token: int) -> bool:
+    """True for the token that ends what a model writes."""
+    eos = getattr(handle(model).tokenizer, "eos", None)
+    return eos is not None and token == eos and capabilities(model).writes
+
+
 def first_token(model: str, text: str) -> tuple[int, int] | None:
     """The first token id of a text alone, and the number of its tokens. None for an empty text."""
     ids = handle(model).tokenizer.ids([text.encode("utf-8", "replace").decode("utf-8")])[0]
@@ -593,8 +615,42 @@ def first_token(model: str, text: str) -> tuple[int, int] | None:
 
 
 def labels(model: str, ids: Iterable[int]) -> list[str]:
-    """Tokens of a model's vocabulary as a person reads them."""
-    return handle(model).labels(ids)
+    """Tokens of a model's vocabulary as a person reads them, one that ends a text as what it
+    does."""
+    listed = list(ids)
+    return [
+        WORDS("ends") if ends(model, token) else label
+        for token, label in zip(listed, handle(model).labels(listed))
+    ]
+
+
+def is_chat_model(model: str) -> bool:
+    """True for a model that has a template for chats."""
+    return getattr(handle(model), "chat", None) is not None
+
+
+def typed_special(recording: Recording) -> str:
+    """The first special token of its model that a text spells and that is read as letters, "" where
+    there is none."""
+    tokenizer = handle(recording.model.name).tokenizer
+    rules = getattr(tokenizer, "rules", None)
+    if rules is None:
+        return ""
+    added = rules.get_added_tokens_decoder().values()
+    names = {each.content for each in added if each.special and each.content in recording.text}
+    names |= {
+        name
+        for name in map(tokenizer.label, tokenizer.special)
+        if len(name) > 2 and name in recording.text
+    }
+    mask = capabilities(recording.model.name).mask
+    read = {at for start, end in recording.streams[0].spans.tolist() for at in range(start, end)}
+    places = [
+        (recording.text.find(name), -len(name), name)
+        for name in names
+        if name != mask and recording.text.find(name) in read
+    ]
+    return min(places)[2] if places else ""
 
 
 # A model's checkpoints, from its first step to the model itself.

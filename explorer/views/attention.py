@@ -599,7 +599,7 @@ def head_selection(on: Selection, view: HeadView) -> None:
         on.axes.keys,
         view.opened.key,
         every="every word",
-        roles=selection_bar.roles(on.recording.stream(on.attention.query)),
+        roles=on.recording.stream(on.attention.query).roles,
     )
     layers, heads = on.attention.pattern.shape[:2]
     selection_bar.show(words, (layers, heads), (on.layer, on.head), view_options)
@@ -642,7 +642,7 @@ def _head_and_cell(on: Selection) -> tuple[tuple[int, int], tuple[int, int]]:
         first = attention_panels.opening_finding(on.recording, attention)
         at = attention_panels.opening_head(on.recording, attention)
     cell = _cell(on, at, first)
-    roles = selection_bar.roles(on.recording.stream(attention.query))
+    roles = on.recording.stream(attention.query).roles
     words = selection_bar.Words(on.axes.rows, cell[0], on.axes.keys, cell[1], roles=roles)
     selection_bar.show(words, (layers, heads), at)
     return at, cell

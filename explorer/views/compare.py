@@ -358,6 +358,7 @@ def _others(model: str) -> tuple[str, ...]:
     linked = str(st.session_state.other_model)
     names = (
         *([base] if base in cards else []),
+        *filter(None, (models.bare_name(base),)),
         *checkpoints_of(base, cards),
         *cards,
         *(name for name in choices() if ":" in name),
@@ -494,7 +495,7 @@ def _selection(on: ComparedRuns, one: Recording) -> None:
         stream.tokens,
         selection_bar.EVERY_WORD if on.token is None else on.token,
         every="every word",
-        roles=selection_bar.roles(stream),
+        roles=stream.roles,
     )
     layers, heads = two.of_a.pattern.shape[:2]
     selection_bar.show(words, (layers, heads), at)

@@ -607,7 +607,7 @@ def edit_model(source: Run) -> None:
     edit_controls(on)
     size = attention.pattern.shape
     output_side = plain.streams[-1]
-    roles = selection_bar.roles(output_side)
+    roles = output_side.roles
     words = selection_bar.Words(output_side.tokens, on.token, roles=roles)
     selection_bar.show(words, (size[0], size[1]), at, partial(_view_menu, on))
     _show_effect(on)

@@ -75,7 +75,7 @@ def sentence(runs: PositionRuns) -> None:
     if token is None:
         token = attention_panels.first_word(runs.plain, stream)
     if at := head_of(runs):
-        words = selection_bar.Words(stream.tokens, token, roles=selection_bar.roles(stream))
+        words = selection_bar.Words(stream.tokens, token, roles=stream.roles)
         selection_bar.show(words, size(runs), at)
     else:
         selection_bar.word(stream, token)

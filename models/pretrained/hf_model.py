@@ -12,7 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from models import chat_template
 from models.capabilities import without_readout
+from models.chat_template import ChatTemplate
 from models.config import ACTIVATIONS
 from models.edits import Edit
 from models.generation import max_answer_length, search
@@ -76,6 +78,7 @@ def stream_of(plan: StreamPlan, trace: ForwardPass, tokens: Tokens) -> Stream:
         spans=np.array(tokens.spans).reshape(-1, 2),
         sites=tuple(site for site, _ in plan.sites),
         resid=resid,
+        roles=tokens.roles,
     )
 
 
@@ -144,6 +147,7 @@ class HFModel(Model):
 
     `lock`: one pass at a time, because some families' code writes on its modules while it runs.
     `languages`: of a multilingual translator those between which it translates.
+    `chat`: the template in which chats are read, None for a model without one.
     """
 
     card: Card
@@ -154,6 +158,14 @@ class HFModel(Model):
     source: ClassVar[str] = f"{__package__}.hf_source"
     lock: Lock = field(default_factory=Lock)
     languages: Languages | None = None
+    chat: ChatTemplate | None = field(default=None, repr=False)
+
+    def tokens(self, text: str, masks: bool = False) -> tuple[Tokens, int]:
+        """The text as the model reads it, a chat in the model's template, and how many tokens were
+        dropped. `masks`: a typed mask token is one."""
+        if self.chat is not None and (read := self.chat.tokens(text, self.card.n_positions)):
+            return read
+        return self.tokenizer.tokens(text, self.card.n_positions, masks)
 
 
 def load(where: str, progress: Progress | None = None, name: str = "") -> HFModel:
@@ -173,7 +185,8 @@ def load(where: str, progress: Progress | None = None, name: str = "") -> HFMode
         weight_checks.check(model, folder, name)
         digest = model_files.digest([*model_files.weights_of(folder, name), *lora.files(folder)])
         gguf.check_digest(folder, digest, name)
-        return handle_of(model, tokenizer, name, digest[:12], treatment)
+        handle = handle_of(model, tokenizer, name, digest[:12], treatment)
+    return replace(handle, chat=chat_template.of_folder(folder, tokenizer))
 
 
 def handle_of(

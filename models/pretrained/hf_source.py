@@ -82,7 +82,7 @@ def record(
             f"{handle.card.name} reads one text alone, so there is no target to give it"
         )
     masks = handle.card.kind == "encoder"
-    tokens, dropped = handle.tokenizer.tokens(text, handle.card.n_positions, masks)
+    tokens, dropped = handle.tokens(text, masks)
     tokens = shuffle_tokens(tokens, edits)
     if handle.tokenizer.mask is not None:
         tokens = mask_tokens(
@@ -192,7 +192,7 @@ def generate(handle: HFModel, text: str, then: tuple[int, ...] = ()) -> HFGenera
     if card.kind == "encoder":
         raise ValueError(f"{card.name} fills masked words and does not write")
     expect_readout(handle, handle.plan.streams[-1].name)
-    tokens, dropped = handle.tokenizer.tokens(clean(text), card.n_positions)
+    tokens, dropped = handle.tokens(clean(text))
     if handle.start is not None:
         ids = [handle.start, *then] if then else list(begin_ids(handle))
         return HFGeneration(handle, ids, list(tokens.ids))
@@ -205,7 +205,7 @@ def beams(handle: HFModel, text: str, how: int | SeededSampling) -> Iterator[tup
     if handle.start is None:
         raise ValueError(f"{handle.card.name} writes no translation")
     expect_readout(handle, handle.plan.streams[-1].name)
-    tokens, _ = handle.tokenizer.tokens(clean(text), handle.card.n_positions)
+    tokens, _ = handle.tokens(clean(text))
     return search_of(handle, list(tokens.ids), how)
 
 

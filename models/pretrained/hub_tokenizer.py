@@ -92,6 +92,13 @@ class HubTokenizer:
         labels, spans = self._labels.in_text(text, ids, spans, special)
         return Tokens(tuple(ids), tuple(labels), tuple(spans), tuple(special)), dropped
 
+    def written(
+        self, text: str, ids: list[int], offsets: list[tuple[int, int]]
+    ) -> tuple[list[str], list[tuple[int, int]]]:
+        """What tokens that stand at these places of a text are called there, and where each shows
+        something."""
+        return self._labels.in_text(text, ids, offsets)
+
     def tokens_of(self, ids: Sequence[int]) -> Tokens:
         """Tokens that no text was split into, such as a model's own answer: each labelled by
         itself, none with a place in a text."""

@@ -106,8 +106,8 @@ def not_finite(name: str, key: str) -> str:
 def check_sizes(folder: Path, name: str) -> None:
     """Raises NotLoaded where a file of configuration or vocabulary is larger than any real one, or
     is no file at all."""
-    for path in folder.iterdir():
-        if path.suffix not in (".json", ".txt", ".model", ".spm"):
+    for path in (*folder.iterdir(), *folder.glob("additional_chat_templates/*")):
+        if path.suffix not in (".json", ".txt", ".model", ".spm", ".jinja"):
             continue
         if path.exists() and not path.is_file():
             raise NotLoaded(f"{path.name} of {name} is no file; {remedy(name)}.")

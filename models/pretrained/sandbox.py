@@ -31,7 +31,8 @@ from models import child_process, own_model
 from models.pretrained import hf_model, model_files
 from models.pretrained.model_files import NotLoaded, remedy
 from models.recording import NotEncoded, NotFinite, Recording
-from models.tokenizer import Tokenizer, Tokens
+from models.template_renderer import Overrun
+from models.tokenizer import Tokens
 
 # Whether a model that was just loaded works: its vocabulary is its tokenizer's, and a text goes
 # through it.
@@ -69,6 +70,7 @@ def stress_test(handle: Handle, name: str) -> None:
                 "choose another model."
             )
     _expect_one_cut(handle, name)
+    _expect_chats(handle, name)
     recording = _run(handle, "the cat sat on the mat and " * handle.card.n_positions, name)
     _run(handle, SIGNS, name)
     if len(recording.streams[0].tokens) > handle.card.n_positions:
@@ -88,6 +90,15 @@ def _expect_one_cut(handle: Handle, name: str) -> None:
         )
 
 
+def _expect_chats(handle: Handle, name: str) -> None:
+    """Raises NotLoaded where a model's chat template does not keep to its limits."""
+    if handle.chat is not None:
+        try:
+            handle.chat.expect_sound()
+        except Overrun as error:
+            raise NotLoaded(str(error).replace("this model", name)) from error
+
+
 def _tokenize(handle: Handle, text: str) -> tuple[Tokens, int]:
     if isinstance(handle, own_model.OwnModel):
         return own_model.frame(handle, text)
@@ -97,8 +108,7 @@ def _tokenize(handle: Handle, text: str) -> tuple[Tokens, int]:
 def near_matches(handle: Handle) -> list[str]:
     """Texts that make a regular expression of a tokenizer's rules try many ways in vain: the
     letters that it names, over and over, all of them, each two and each one."""
-    tokenizer = handle.tokenizer
-    rules = tokenizer.bpe if isinstance(tokenizer, Tokenizer) else tokenizer.rules
+    rules = handle.tokenizer.rules
     if rules is None:
         return []
     rules_json = json.loads(rules.to_str())

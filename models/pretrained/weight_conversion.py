@@ -422,8 +422,9 @@ class WeightMapping:
     tied: bool = True
 
 
-def load(folder: Path, name: str) -> OwnModel:
-    """The model in a folder of Hugging Face files, in fp32, in our own classes.
+def load(folder: Path, name: str, document_mark: str = "") -> OwnModel:
+    """The model in a folder of Hugging Face files, in fp32, in our own classes. document_mark: the
+    special token that it reads before a text where its tokenizer puts none there.
 
     Raises ValueError, saying what is missing, for a family or a variant that our classes do not
     cover, and for a broken folder.
@@ -440,7 +441,8 @@ def load(folder: Path, name: str) -> OwnModel:
         gguf.check_digest(folder, digest, name)
         tensors, release_pages = map_weights(folder, name)
         model = build(hf_config, tensors, release_pages)
-        tokenizer, ends = tokenizer_of(folder)
+        tokenizer, (before, after) = tokenizer_of(folder)
+        before = before or ((document_mark,) if document_mark else ())
     except gguf.Damaged:
         raise
     except NotLoaded as error:
@@ -469,8 +471,8 @@ def load(folder: Path, name: str) -> OwnModel:
         f"{weights}, computed in fp32, in Headlight’s own classes"
         + lora.note(folder)
         + model_files.without_dropout(folder, name),
-        ends,
-        chat_template.template_of(folder),
+        (before, after),
+        chat_template.of_folder(folder, tokenizer),
     )
 
 

@@ -1,0 +1,210 @@
+"""Renders chat templates by transformers' own rules in a process of its own, under limits.
+
+A template is a program that came with a model. Jinja's sandbox keeps it from files and from
+Python's own objects, and not from endless loops or gigabytes, so each chat is rendered in
+
+    python -m models.template_renderer
+
+one a line, within seconds of the processor and megabytes. Whatever ends that process is told as one
+sentence; the next chat starts another.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from typing import IO, Any
+
+from models import child_process
+from models.recording import NotEncoded
+
+SECONDS = 2  # of the processor, for one chat
+WAIT = 60.0  # seconds for one chat on a busy machine, and for the start of the process
+MEMORY = 256 << 20  # bytes beyond what the process holds at its start
+MOST_AROUND = 50_000  # characters that a template may write around the messages
+IDLE = 600.0  # seconds after which a process without work is ended
+DETAIL = 120  # characters of a template's own words in a message
+
+
+class Overrun(NotEncoded):
+    """A template that does not keep to the limits, on any chat."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """A chat to render: (role, content) each, `specials` the names of special tokens that the
+    template may write, by role. `is_open`: the last message is to be gone on with, else an answer
+    begins. marks: two characters that neither template nor chat have."""
+
+    template: str
+    chat: tuple[tuple[str, str], ...]
+    specials: tuple[tuple[str, str], ...]
+    is_open: bool
+    marks: tuple[str, str]
+
+
+class Renderer:
+    """The process that renders, started when it is first needed. One chat at a time."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[str] | None = None
+        self._turn = threading.Lock()
+        self._idle = threading.Timer(IDLE, self.close)
+
+    def render(self, request: Request) -> tuple[str, str]:
+        """A chat in its template, and the same with each content between `marks`.
+
+        Raises NotEncoded, one sentence, where the template refuses the roles or fails, and Overrun
+        where it takes too long, too much memory, or writes too much."""
+        with self._turn:
+            self._idle.cancel()
+            answer = self._answer(json.dumps(asdict(request)))
+            self._idle = threading.Timer(IDLE, self.close)
+            self._idle.daemon = True
+            self._idle.start()
+        if problem := answer.get("problem"):
+            raise (Overrun if answer.get("overrun") else NotEncoded)(problem)
+        return answer["plain"], answer["marked"]
+
+    def close(self) -> None:
+        """End the process."""
+        with self._turn:
+            self._end()
+
+    def _answer(self, line: str) -> dict:
+        process = self._running()
+        assert process.stdin is not None and process.stdout is not None
+        with suppress(BrokenPipeError):  # it has just ended, and so has its answer
+            process.stdin.write(line + "\n")
+            process.stdin.flush()
+        if not (answer := _line(process.stdout)):
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(1.0)
+            self._end()
+            died = process.returncode == -signal.SIGXCPU if hasattr(signal, "SIGXCPU") else False
+            timed_out = died or answer is None
+            return _overrun(
+                f"does not end within {SECONDS} seconds"
+                if timed_out
+                else "takes far more memory than a chat needs, or crashes"
+            )
+        made = json.loads(answer)
+        if made.get("overrun"):
+            self._end()  # its memory is in pieces
+        return made
+
+    def _running(self) -> subprocess.Popen[str]:
+        if self._process is None or self._process.poll() is not None:
+            self._process = child_process.start(
+                f"{__package__}.template_renderer",
+                env={"HF_HUB_OFFLINE": "1"},
+                stdin=subprocess.PIPE,
+                text=True,
+            )
+            assert self._process.stdout is not None
+            _line(self._process.stdout)  # it has its libraries now
+        return self._process
+
+    def _end(self) -> None:
+        if self._process is not None:
+            if self._process.poll() is None:
+                child_process.kill(self._process)
+            for pipe in (self._process.stdin, self._process.stdout):
+                if pipe is not None:
+                    pipe.close()
+        self._process = None
+
+
+def _line(pipe: IO[str]) -> str | None:
+    """The next line, "" at the end, None where none comes in time."""
+    lines: list[str] = []
+    reader = threading.Thread(target=lambda: lines.append(pipe.readline()), daemon=True)
+    reader.start()
+    reader.join(WAIT)
+    return lines[0] if lines else None
+
+
+def _overrun(what: str) -> dict:
+    return {
+        "problem": f"The chat template of this model {what}; choose another model.",
+        "overrun": True,
+    }
+
+
+# ---- in the other process ----------------------------------------------------
+
+
+def rendered(request: Request) -> dict:
+    """A chat in its template, plain and with marks; or the `problem`, a sentence."""
+    from jinja2 import TemplateError
+
+    begin, end = request.marks
+    try:
+        plain = _render(request, ("", ""))
+        size = sum(len(content) for _, content in request.chat)
+        if len(plain) > MOST_AROUND + size:
+            return _overrun(f"writes {len(plain):,} characters for a chat of {size:,}")
+        try:
+            marked = _render(request, (begin, end))
+        except Exception:  # a template that looks into the contents
+            marked = plain
+    except MemoryError:
+        return _overrun("takes far more memory than a chat needs")
+    except RecursionError:
+        return _overrun("calls itself without end")
+    except Exception as error:  # a program from anywhere fails in any way
+        said = " ".join(str(error).split())
+        said = said if len(said) <= DETAIL else f"{said[:DETAIL]}…"
+        if type(error) is TemplateError:  # what `raise_exception` raises, and nothing else
+            return {
+                "problem": "The chat template of this model refuses these roles in this order "
+                f"(“{said}”); change the roles at the beginnings of the lines."
+            }
+        return {
+            "problem": f"The chat template of this model fails on this chat (“{said}”); write the "
+            "text without roles, or choose another model."
+        }
+    return {"plain": plain, "marked": marked if len(marked) < 2 * len(plain) + 1000 else plain}
+
+
+def _render(request: Request, around: tuple[str, str]) -> str:
+    """The chat as transformers renders it, each content with two characters around it."""
+    from transformers.utils.chat_template_utils import render_jinja_template
+
+    begin, end = around
+    messages = [{"role": role, "content": begin + each + end} for role, each in request.chat]
+    specials: dict[str, Any] = dict(request.specials)
+    made = render_jinja_template(
+        conversations=[messages],
+        chat_template=request.template,
+        continue_final_message=request.is_open,
+        add_generation_prompt=not request.is_open,
+        **specials,
+    )
+    return made[0][0]
+
+
+def main() -> None:
+    """Answer requests until there are no more."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # whatever a library prints is no answer
+    child_process.prefer_oom_kill()
+    _render(Request("{{ messages[0].content }}", (("user", "a"),), (), False, ("", "")), ("", ""))
+    child_process.limit_memory(MEMORY)
+    print("ready", file=answers, flush=True)
+    for line in sys.stdin:
+        child_process.limit_seconds_from_now(SECONDS)
+        request = Request(**json.loads(line))
+        print(json.dumps(rendered(request)), file=answers, flush=True)
+
+
+renderer = Renderer()
+
+if __name__ == "__main__":
+    main()
