@@ -26,6 +26,7 @@ from explorer.analysis.figures import (
 from explorer.analysis.figures import matrix as matrix_values
 from explorer.analysis.formatting import (
     MINUS,
+    MOST_DIGITS,
     NONE,
     enough_digits,
     enough_digits_for_all,
@@ -53,8 +54,9 @@ def number(value: float) -> str:
 
 
 def weight_text(value: float) -> str:
-    """A weight in four figures; in six where four would make all of it out of almost all."""
-    return power(float(value), 6 if 0.99995 <= value < 1 else 4)
+    """A weight in four figures; in more where these would make all of it out of almost all."""
+    texts = (power(float(value), digits) for digits in range(4, MOST_DIGITS))
+    return next((text for text in texts if value >= 1 or text != "1"), "1")
 
 
 def divisor_text(opened: anatomy.WeightBreakdown) -> str:
@@ -409,10 +411,10 @@ def _steps_in_words(cell: Cell, run: Run) -> tuple[str, ...]:
     words, opened, outputs = sentences(CONCEPT, "weight"), cell.opened, cell.outputs
     lines = [*_equations(cell)]
     if outputs is not None and outputs.length > 0:
-        norm = float(outputs.lengths[opened.head])
-        result = number(norm / outputs.length)
-        parts = enough_digits(result, truediv, norm, outputs.length, least=4, write=power)
-        lines.append(words("exact_share", parts=" / ".join(parts), result=result))
+        along = float(outputs.by_head[opened.head] @ outputs.total)
+        share = percent(float(outputs.shares[opened.head]))
+        parts = enough_digits(share, truediv, along, outputs.length**2, least=4, write=power)
+        lines.append(words("exact_share", parts=" / ".join(parts), share=share))
     lines.append(
         words(
             "check",

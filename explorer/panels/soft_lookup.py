@@ -22,7 +22,14 @@ from explorer.analysis.figures import (
     Strip,
     Strips,
 )
-from explorer.analysis.formatting import fixed, hundredths, percent, power, signed
+from explorer.analysis.formatting import (
+    enough_digits,
+    fixed,
+    hundredths,
+    percent,
+    power,
+    signed,
+)
 from explorer.analysis.measure import gaussian
 from explorer.panels import spec
 from explorer.panels.selection import Selection, select
@@ -462,16 +469,23 @@ def scale(run: Run, attention: str = "") -> Panel:
         ("scale, own", selection.attention.name),
         lambda: soft_lookup.model_variance(selection.attention),
     )
-    d_head = selection.recording.model.d_head
-    at = min(range(len(random.widths)), key=lambda each: abs(random.widths[each] - d_head))
+    at = min(range(len(random.widths)), key=lambda at: abs(random.widths[at] - own.widths[0]))
     width = random.widths[at]
+    divided = power(float(random.divided[at]))
+    (variance,) = enough_digits(
+        divided,
+        lambda variance: variance / width,
+        float(random.variance[at]),
+        least=3,
+        write=power,
+    )
     return Panel(
         title=words("title"),
         finding=words(
             "finding",
             width=width,
-            variance=power(float(random.variance[at])),
-            scaled=power(float(random.variance[at] / width)),
+            variance=variance,
+            scaled=divided,
         ),
         figures=(
             _by_width(words("variance"), soft_lookup.variance_lines(random, own), log_y=True),
@@ -483,8 +497,11 @@ def scale(run: Run, attention: str = "") -> Panel:
             keys=f"{random.keys:.0f}",
             raw=fixed(float(random.raw[at])),
             divided=fixed(float(random.scaled[at])),
-            own_variance=power(float(own.variance[-1])),
-            own_width=own.widths[-1],
+            own_variance=power(float(own.variance[0])),
+            own_divided=power(float(own.divided[0])),
+            own_width=own.widths[0],
+            own_largest=fixed(float(own.scaled[0])),
+            own_raw=fixed(float(own.raw[0])),
         ),
         caption=(words("caption"),),
         file="scale",
@@ -498,7 +515,13 @@ def _by_width(
     return Chart(
         title=title,
         series=tuple(
-            Series(name, np.array(widths, float), np.asarray(values, float), main=at == 0)
+            Series(
+                name,
+                np.array(widths, float),
+                np.asarray(values, float),
+                main=at == 0,
+                shape="line" if len(widths) > 1 else "points",
+            )
             for at, (name, widths, values) in enumerate(lines)
         ),
         x_title="width d",
