@@ -254,7 +254,10 @@ def messages(
         weights = soft_lookup.mean_of_heads(of, layer)
     edges = soft_lookup.edges(weights, of.allowed, times)
     loud, loud_sum, mean_sum = soft_lookup.most_attended_key(weights)
-    key = int(np.where(of.allowed[token], weights[token], -1.0).argmax())
+    sizes = np.where(of.allowed[token], weights[token], -1.0)
+    if of.opens and not mean:
+        sizes = np.linalg.norm(soft_lookup.messages(of, layer, head, token), axis=-1)
+    key = int(sizes.argmax())
     slots = {
         "query": selection.word,
         "key": axes.keys[key],
@@ -263,12 +266,13 @@ def messages(
     figures: tuple[Figure, ...]
     if of.opens and not mean:
         received = soft_lookup.message_table(of, layer, head, token, axes.keys)
-        finding = words("finding", **slots, share=percent(float(received["share of z"][0])))
+        largest = int(np.argmax(received["|message|"]))
+        finding = words("finding", **slots, share=percent(float(received["share of z"][largest])))
         details = (
             *words.lines("details", **_graph_slots(edges, axes.keys[loud], loud_sum, mean_sum)),
             *_message_checks(selection),
         )
-        row = _received(selection, received)
+        row = _received(selection, received, largest)
     else:
         finding = words("weights_only", **slots)
         details = words.lines("details", **_graph_slots(edges, axes.keys[loud], loud_sum, mean_sum))
@@ -315,7 +319,7 @@ def _graph(selection: Selection, edges: soft_lookup.Edges, times: float, layout:
     )
 
 
-def _received(selection: Selection, received: Columns) -> Bars:
+def _received(selection: Selection, received: Columns, largest: int) -> Bars:
     words = sentences(CONCEPT, "messages")
     rows = [
         BarRow(
@@ -323,7 +327,7 @@ def _received(selection: Selection, received: Columns) -> Bars:
             (float(weight), float(length), float(share)),
             (hundredths(float(weight)), fixed(float(length)), f"{signed(100 * float(share), 1)}%"),
             key=str(label).partition(" ")[0],
-            selected=at == 0,
+            selected=at == largest,
         )
         for at, (label, weight, length, share) in enumerate(
             list(zip(*(received[name] for name in ("from", "weight", "|message|", "share of z"))))[
