@@ -77,8 +77,9 @@ def _make(recording: Recording) -> tuple[Question, ...]:
 
 
 def likeliest(recording: Recording, stream: str) -> list[tuple[str, float]]:
-    """Most likely next words of a decoder, with probabilities; of a word of several pieces the
-    word, with the probability of its first piece. Nothing for other models."""
+    """Most likely next words of a decoder, with probabilities; of a word of several tokens the
+    word with its own. Nothing for other models, and where a word is too long to be followed to its
+    end."""
     writes = recording.model.kind == "decoder" and len(recording.streams[-1].tokens) > 1
     if not writes or models.capabilities(recording.model.name).logits != stream:
         return []
@@ -86,10 +87,14 @@ def likeliest(recording: Recording, stream: str) -> list[tuple[str, float]]:
     words = predictions.top_words(predictions.distribution(scores), most=N_LIKELIEST)
     labels = models.labels(recording.model.name, [word.id for word in words])
     whole = cache.predicted_words(recording, [(word.id, word.own) for word in words])
-    return [
-        (whole[word.id].word if word.id in whole else label, word.own)
+    if any(each.cut for each in whole.values()):
+        return []
+    named = [
+        (whole[word.id].word, whole[word.id].own) if word.id in whole else (label, word.own)
         for label, word in zip(labels, words)
     ]
+    # Whatever is not listed is less likely than the last of the list.
+    return sorted((each for each in named if each[1] >= words[-1].own), key=lambda each: -each[1])
 
 
 def item(one: Question, recording: Recording) -> QuizItem:

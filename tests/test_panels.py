@@ -343,7 +343,7 @@ def test_a_disagreement_leads_to_its_head_and_row() -> None:
 def test_outputs_of_heads_are_the_models() -> None:
     run = Run("encoder", TEXT)
     outputs = read_once("encoder").outputs()["self"]
-    found = summaries.contributions(run.recording().attention[0], *outputs, 2)
+    found = summaries.contributions(run.recording(), run.recording().attention[0], outputs, 2)
     (norms,) = every()["summaries.output_norms"](run, token=2).figures
     np.testing.assert_allclose(norms.values, found.length, rtol=SUMMED)
     (shares,) = every()["summaries.output_norms"](run, token=2, measure="Share").figures

@@ -120,7 +120,8 @@ def test_one_head_s_length_by_hand(small_handle: OwnModel) -> None:
     at = [column.name for column in grid.columns].index("layer 1, head 3")
     assert grid.values[2, at] == pytest.approx(np.linalg.norm(w_o @ z), rel=SUMMED)
     shares = consistency.head_grid(recording, stream, "Share of heads", outputs).values
-    np.testing.assert_allclose(shares.reshape(len(stream.tokens), 3, 4).sum(-1), 1)
+    total = stream.at("1.attn.wrote")[2].astype(float)
+    assert shares[2, at] == pytest.approx(w_o @ z @ total / (total @ total), rel=SUMMED)
 
 
 def test_layernorm_keeps_the_others_and_batchnorm_does_not(small_handle: OwnModel) -> None:

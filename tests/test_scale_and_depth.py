@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from conftest import read_once
-from tolerances import SUMMED
+from tolerances import STORED, SUMMED
 
 from explorer.analysis import measure, soft_lookup
 from models import registry
@@ -37,23 +37,24 @@ def test_the_variance_of_products_is_the_width_and_one_with_the_scale() -> None:
     assert found.raw[0] > found.scaled[0] > 1 / found.keys
 
 
-def test_a_models_own_widths_are_its_heads_side_by_side() -> None:
-    attention = read_once("encoder").record(TEXT).attention[0]
-    found = soft_lookup.model_variance(attention)
-    q, k = (
-        (each / np.sqrt((each.astype(float) ** 2).mean(axis=(2, 3), keepdims=True)))
-        for each in (attention.q, attention.k)
+@pytest.mark.parametrize("model", ["encoder", "decoder"])
+def test_a_models_own_scale_is_that_of_its_scores_and_weights(model: str) -> None:
+    attention = read_once(model).record(TEXT).attention[0]
+    found, d = soft_lookup.model_variance(attention), attention.q.shape[-1]
+    rows = attention.allowed.sum(axis=1) > 1
+    q, k = attention.q.astype(float), np.asarray(attention.k).astype(float)
+    products = (q @ k.swapaxes(2, 3))[:, :, rows]
+    variance = np.median(products[..., attention.allowed[rows]].var(axis=-1))
+    assert found.widths == (d,) and found.variance[0] == pytest.approx(variance)
+    assert found.divided[0] == pytest.approx(variance / d)
+    assert found.scaled[0] == pytest.approx(
+        attention.pattern[:, :, rows].max(-1).mean(), abs=STORED
     )
-    whole = np.einsum("lhqd,lhkd->lqk", q, k)
-    assert found.widths[-1] == q.shape[1] * q.shape[3]
-    assert found.variance[-1] == pytest.approx(whole.var(axis=(1, 2)).mean())
-    first = np.einsum("lqd,lkd->lqk", q[:, 0, :, :2], k[:, 0, :, :2])
-    assert found.widths[0] == 2
-    assert found.variance[0] == pytest.approx(first.var(axis=(1, 2)).mean())
+    e = np.where(attention.allowed[rows], np.exp(products - products.max(-1, keepdims=True)), 0)
+    largest = (e / e.sum(-1, keepdims=True)).max(-1)
+    assert found.raw[0] == pytest.approx(largest.mean(), abs=STORED) and found.raw > found.scaled
     table = soft_lookup.variance_table(soft_lookup.random_variance(measure.gaussian), found)
-    variance, width = (np.array(table[name]) for name in ("Var(q·k)", "width"))
-    assert len(width) == 17 and {"random", "this model"} == set(table["vectors"])
-    assert table["Var(q·k / √width)"] == pytest.approx(variance / width)
+    assert table["Var(q·k) with the scale"][-1] == pytest.approx(table["Var(q·k)"][-1] / d)
 
 
 # ---- a deep stack ------------------------------------------------------------

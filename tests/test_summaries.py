@@ -117,7 +117,7 @@ def test_shares_of_a_layers_heads_and_bias_sum_to_1(handle: OwnModel) -> None:
     for attention in recording.attention:
         output = outputs[attention.name]
         for query in (None, 0, 2):
-            found = summaries.contributions(attention, *output, query)
+            found = summaries.contributions(recording, attention, output, query)
             np.testing.assert_allclose(found.share.sum(axis=1) + found.bias, 1, atol=DOUBLE_LONG)
             assert (found.length >= 0).all()
         z = attention.pattern[1, 2, 2].astype(float) @ attention.v[1, 2] @ output[0][1, 2]

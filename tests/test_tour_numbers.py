@@ -7,6 +7,7 @@ import pytest
 from tolerances import PASSED, STORED, SUMMED, TOTAL
 
 from explorer.analysis import tour
+from explorer.analysis.head_naming import describe
 from explorer.analysis.measure import MeasureContext
 from explorer.analysis.tour import followed_pair, followed_word
 from explorer.panels.claims import measure_context
@@ -43,10 +44,8 @@ def test_weights_and_distances_are_the_recordings_own(seen: dict[str, MeasureCon
         for step in (tour.qkv, tour.lookup):
             assert step(each).value == pytest.approx((e / e.sum())[one.key], abs=SUMMED / 2)
     one = followed_pair(seen["encoder"])
-    rows = of_words(one.rows.tokens)
-    patterns = one.attention.pattern[one.layer][:, rows][:, :, rows].astype(np.float64)
-    apart = np.abs(np.subtract.outer(rows, rows))
-    far = ((patterns * apart).sum((1, 2)) / patterns.sum((1, 2))).max()
+    heads = [each for each in describe(seen["encoder"].recording, one.attention)]
+    far = max(each.distance for each in heads if each.layer == one.layer)
     assert tour.heads(seen["encoder"]).value == pytest.approx(far, abs=PASSED / 2)
 
 
@@ -65,10 +64,9 @@ def test_a_masked_share_an_asymmetry_and_a_variance(seen: dict[str, MeasureConte
     s = one.attention.scores[one.layer, one.head].astype(np.float64)
     skew, even = np.linalg.norm((s - s.T) / 2), np.linalg.norm((s + s.T) / 2)
     assert tour.match(encoder).value == pytest.approx(skew / np.hypot(skew, even))
-    # Of the first head, with queries and keys of mean square one.
-    q, k = (each[:, 0].astype(np.float64) for each in (own.q, np.asarray(own.k)))
-    q, k = (each / np.sqrt((each**2).mean((1, 2), keepdims=True)) for each in (q, k))
-    variance = (q @ k.swapaxes(1, 2)).var((1, 2)).mean()
+    # Of the scores, which are divided by the root of the width.
+    scores = own.scores.astype(np.float64)[:, :, 1:][..., own.allowed[1:]]
+    variance = np.median(scores.var(axis=-1)) * own.q.shape[-1]
     assert tour.scale(decoder).value == pytest.approx(variance, rel=STORED)
 
 

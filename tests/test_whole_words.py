@@ -137,15 +137,21 @@ def test_a_model_in_its_own_code_goes_on_from_what_was_written(tiny_loaded: Call
         np.testing.assert_allclose(once.logits, step.logits, atol=PASSED)
 
 
-def test_predict_lists_the_whole_word_and_says_whose_the_number_is() -> None:
-    panel = predictions.word(Run("decoder", NEPAL))
+def test_a_word_has_its_own_probability_and_its_first_piece_another() -> None:
     firsts, _ = after("decoder", NEPAL)
-    row = panel.figures[1].rows[0]
-    assert row.label == "Nepali" and row.key == str(firsts[0][0])
-    assert row.values[0] == pytest.approx(firsts[0][1], abs=PASSED)
-    made = cache.next_words("decoder", NEPAL, firsts)[firsts[0][0]]
-    (said,) = [line for line in panel.details if "“Nepali”" in line]
-    assert "“N”" in said and said.endswith(f"{tenths(made.own)}.")
+    (id, own), made = firsts[0], cache.next_words("decoder", NEPAL, firsts)[firsts[0][0]]
+    later = NEPAL + " Nep"  # the same place in a longer text
+    for text, token in ((NEPAL, None), (later, len(cache.record("decoder", NEPAL).streams[0].ids))):
+        panel = predictions.word(Run("decoder", text), token=token and token - 1)
+        row = panel.figures[1].rows[0]
+        assert row.label.startswith("N… (Nepali)") and row.key == str(id)
+        assert row.values[0] == pytest.approx(own, abs=PASSED)
+        assert f"“Nepali” ({tenths(made.own)})" in panel.finding
+        facts = {about: number for number, about in panel.figures[2].facts}
+        assert facts["probability of “Nepali”"] == tenths(made.own) != tenths(own)
+        assert facts["probability of its first token, “N”"] == tenths(own)
+        (said,) = [line for line in panel.details if "“Nepali”" in line]
+        assert f"“N” has {tenths(own)}" in said and said.endswith(f"{tenths(made.own)}.")
 
 
 BEGUN = [
@@ -173,10 +179,12 @@ def test_tour_findings_presenter_and_files_say_the_whole_word(model: str, text: 
     (told,) = [each for each in tour_text.STEPS if each.id == "words"]
     before, number, _ = tour_text.sentence(told, step)
     assert f"“{word}”" in before and f"“{piece}”" in before
-    top = step.figures[0].rungs[-1].words[0]
-    assert (top[0], number) == (word, top[2]) and top[1] == pytest.approx(own, abs=PASSED)
-    matrix, bars = logit_lens.lens(Run(model, text)).figures
-    assert bars.rows[0].label == word and piece in matrix.words
+    label, top = f"{piece}… ({word})", step.figures[0].rungs[-1].words[0]
+    assert (top[0], number) == (label, top[2]) and top[1] == pytest.approx(own, abs=PASSED)
+    panel = logit_lens.lens(Run(model, text))
+    matrix, bars = panel.figures
+    assert bars.rows[0].label == label and piece in matrix.words
+    assert f"“{label}” ({tenths(own)})" in panel.finding
 
 
 def test_an_edited_run_keeps_the_piece() -> None:

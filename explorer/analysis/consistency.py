@@ -159,7 +159,7 @@ HEADS = (
         2,
         spread=True,
     ),
-    StreamQuantity("Share of heads", LAWS("head_share"), "", 3),
+    StreamQuantity("Share of heads", LAWS("head_share"), "", 3, None, None, True),
 )
 
 
@@ -174,17 +174,15 @@ def head_grid(
     quantity = next(each for each in HEADS if each.name == measure)
     columns, values = [], []
     attentions = [each for each in recording.attention if each.query == stream.name]
-    norms = {each.name: _head_norms(recording, each, outputs[each.name][0]) for each in attentions}
+    of_heads = head_shares if measure == "Share of heads" else head_norms
+    by_name = {each.name: of_heads(recording, each, outputs[each.name]) for each in attentions}
     for layer in range(recording.model.n_layer):
         for attention in attentions:
-            layer_norms = norms[attention.name][layer]  # (head, token)
-            if measure == "Share of heads":
-                total = layer_norms.sum(axis=0)
-                layer_norms = layer_norms / np.where(total > 0, total, 1)
             cross_stream = attention.query != attention.key
             kind = "" if attention.name == "self" else " cross" if cross_stream else " self"
             group = f"Layer {layer}{kind}"
-            for head, row in enumerate(layer_norms):
+            for head in range(attention.pattern.shape[1]):
+                row = by_name[attention.name][layer, head]  # (token)
                 columns.append(HeatmapColumn(group, f"{head}", f"layer {layer}{kind}, head {head}"))
                 values.append(row)
     return TokenGrid(quantity, tuple(columns), np.stack(values, axis=1))
@@ -208,24 +206,41 @@ def heads_error(recording: Recording, stream: Stream, outputs: OutputWeights) ->
     return worst
 
 
-def _head_norms(recording: Recording, attention: Attention, w_o: np.ndarray) -> np.ndarray:
-    """|z W_O slice| of every head: (layer, head, query). w_o (layer, head, d_head, d_model)."""
-    z, w_o = _heads_z(recording, attention), w_o.astype(np.float64)
+def head_shares(
+    recording: Recording, attention: Attention, outputs: tuple[np.ndarray, np.ndarray]
+) -> np.ndarray:
+    """The share of every head in what its layer's attention writes, w_h . w / |w|^2, b_O's last:
+    (layer, head + 1, query), NaN where nothing is written. A layer's shares sum to 1."""
+    z, (w_o, bias) = _heads_z(recording, attention), (each.astype(np.float64) for each in outputs)
+    shares = np.empty((len(z), z.shape[1] + 1, z.shape[2]))
+    for layer, of_layer in enumerate(z):
+        total = np.einsum("hqd,hdm->qm", of_layer, w_o[layer], optimize=True) + bias[layer]
+        square = (total**2).sum(axis=-1)
+        shares[layer, :-1] = np.einsum("hqd,hdm,qm->hq", of_layer, w_o[layer], total, optimize=True)
+        shares[layer, -1] = total @ bias[layer]
+        shares[layer] /= np.where(square > 0, square, np.nan)
+    return shares
+
+
+def head_norms(
+    recording: Recording, attention: Attention, outputs: tuple[np.ndarray, np.ndarray]
+) -> np.ndarray:
+    """|z W_O slice| of every head: (layer, head, query). outputs: W_O (layer, head, d_head,
+    d_model) and b_O."""
+    z, w_o = _heads_z(recording, attention), outputs[0].astype(np.float64)
     gram = w_o @ w_o.swapaxes(-1, -2)  # (layer, head, d_head, d_head)
     return np.sqrt(np.maximum(((z @ gram) * z).sum(-1), 0))
 
 
 def _heads_z(recording: Recording, attention: Attention) -> np.ndarray:
     """The weighted sums of all heads' values, (layer, head, query, d_head)."""
-    z = np.stack(
+    layers, heads = attention.pattern.shape[:2]
+    return np.stack(
         [
-            pattern.astype(np.float64) @ v.astype(np.float64)
-            for pattern, v in zip(attention.pattern, attention.v)
+            [head_z(recording, attention, layer, head) for head in range(heads)]
+            for layer in range(layers)
         ]
     )
-    for at_head in zeroed_heads(recording, attention.name):
-        z[at_head] = 0
-    return z
 
 
 OutputProjection = Mapping[str, tuple[np.ndarray, np.ndarray]]

@@ -312,7 +312,7 @@ class TextTable(Figure):
 @dataclass(frozen=True, eq=False)
 class Rotation:
     """A rotation of a vector: before the addition (length), the sum (length, degrees) and at the
-    end (length, degrees), in units of the dials' `full`."""
+    end (length, degrees); an arrow of length 1 reaches the circle."""
 
     label: str
     before: float
@@ -324,10 +324,9 @@ class Rotation:
 
 @dataclass(frozen=True, eq=False)
 class Dials(Figure):
-    """Rotations one after another. full: the length of an arrow that reaches the circle."""
+    """Rotations one after another."""
 
     dials: tuple[Rotation, ...] = ()
-    full: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -172,12 +172,6 @@ def is_cheap(recording: Recording, stream: Stream) -> bool:
     return stream.resid.size * recording.model.n_vocab <= MAX_CHEAP_PRODUCTS
 
 
-def predicted_tokens(lens: Lens, limit: int = 3) -> list[tuple[int, float]]:
-    """The likeliest tokens after a text's last token, with their probabilities."""
-    ids, p = lens.top_ids[-1, -1, :limit], np.exp(lens.top_logprobs[-1, -1, :limit])
-    return list(zip(map(int, ids), map(float, p)))
-
-
 def layer_ends(lens: Lens) -> dict[int, int]:
     """The last site of each layer but the last one, whose state is the final site's, by layer."""
     numbers = [site.partition(".")[0] for site in lens.sites]

@@ -88,8 +88,8 @@ class MeasureContext:
     first(): the recording's strongest finding that is seen in a head, None where there is none.
     labels(ids): tokens of the vocabulary as a person reads them. ffn(stream, layer, token): the
     hidden units. nearest(vectors, top): the words that vectors come nearest to, ids and cosines.
-    predicted_words(recording, next_tokens): the words of several pieces that next tokens begin, by
-    the token. scale: by what embeddings are multiplied, None where that is not known. norm: what
+    predicted_words(token): the words of several pieces that the likeliest tokens after one begin,
+    by the token. scale: by what embeddings are multiplied, None where that is not known. norm: what
     the model's norms are called. offers: its capabilities."""
 
     recording: Recording
@@ -107,7 +107,7 @@ class MeasureContext:
     labels: Callable[[Iterable[int]], list[str]]
     ffn: Callable[[str, int, int], Any]
     nearest: Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray]]
-    predicted_words: Callable[[Recording, Sequence[tuple[int, float]]], Mapping[int, WholeWord]]
+    predicted_words: Callable[[int], Mapping[int, WholeWord]]
     offers: Capabilities
     scale: float | None
     norm: str

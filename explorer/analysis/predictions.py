@@ -13,10 +13,16 @@ from math import log
 import numpy as np
 
 from explorer.analysis.csv import Columns
+from explorer.text.templates import sentences
 from models.recording import CONTINUES, Stream
-from models.results import Sampling, mask_pattern, probabilities, softmax
+from models.results import Sampling, WholeWord, mask_pattern, probabilities, softmax
 
 MOST_ROWS = 10
+
+
+def first_piece(word: WholeWord) -> str:
+    """A token that begins a word of several, and the word: "N… (Nepali)"."""
+    return sentences("predictions", "word")("begins", first=word.pieces[0], word=word.word)
 
 
 # ---- one distribution ----

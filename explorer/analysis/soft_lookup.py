@@ -555,12 +555,13 @@ KEYS = 12  # that a random query chooses among
 
 @dataclass(frozen=True, eq=False)
 class ScoreVariance:
-    """By width: widths (w), variance (w) of q . k, and the mean of the largest weight of a row with
-    the scale and without, scaled and raw (w); keys: how many keys a row chooses among, in the
-    mean."""
+    """By width: widths (w), variance (w) of q . k, and `divided` (w) of q . k with the scale; the
+    mean of the largest weight of a row with the scale and without, scaled and raw (w); keys: how
+    many keys a row chooses among, in the mean."""
 
     widths: tuple[int, ...]
     variance: np.ndarray
+    divided: np.ndarray
     scaled: np.ndarray
     raw: np.ndarray
     keys: float
@@ -578,25 +579,31 @@ def random_variance(draw: Callable[[int, int], np.ndarray]) -> ScoreVariance:
         allowed = np.ones_like(scores, dtype=bool)
         results.append(((q * k).sum(axis=-1).var(), *_largest(scores, allowed, width)))
     variance, scaled, raw = np.array(results).T
-    return ScoreVariance(WIDTHS, variance, scaled, raw, float(KEYS))
+    return ScoreVariance(WIDTHS, variance, variance / np.array(WIDTHS), scaled, raw, float(KEYS))
 
 
 def model_variance(attention: Attention) -> ScoreVariance:
-    """Of a model's own queries and keys, each head's brought to a mean square of 1 a component so
-    that sizes do not count. A width is the first so many components of a layer's heads side by
-    side; the variance is over all pairs, and everything is the mean over layers."""
-    q, k = (_side_by_side(each.astype(np.float64)) for each in (attention.q, attention.k))
-    widest = q.shape[-1]
-    widths = (*(width for width in WIDTHS if width < widest), widest)
+    """Of a model's own queries and keys, at the width of its heads and with its own scale: the
+    median variance of its heads, over the pairs that are allowed in rows with a choice, and the
+    mean largest weight of these rows. Without the scale a row keeps what the model adds to
+    q . k."""
     choosing = np.all([mask.sum(axis=1) > 1 for _, mask in attention.masks], axis=0)
     choosing = choosing if choosing.any() else ~choosing
-    allowed, results = attention.allowed[:, choosing], []
-    for width in widths:
-        products = q[..., :width] @ k[..., :width].swapaxes(-1, -2)  # (layer, query, key)
-        largest = [_largest(*each, width) for each in zip(products[:, choosing], allowed)]
-        results.append((products.var(axis=(1, 2)).mean(), *np.mean(largest, axis=0)))
-    variance, scaled, raw = np.array(results).T
-    return ScoreVariance(widths, variance, scaled, raw, float(allowed.sum(axis=2).mean()))
+    masks, results = attention.allowed[:, choosing], []
+    for layer, scale in enumerate(attention.scale.astype(np.float64)):
+        allowed = masks[layer]
+        q, k = (each[layer].astype(np.float64) for each in (attention.q, attention.k))
+        products = (q @ k.swapaxes(-1, -2))[:, choosing]  # (head, query, key)
+        variance = products[:, allowed].var(axis=-1)
+        unscaled = attention.scores[layer][:, choosing] + (1 - scale) * products
+        scaled, raw = attention.pattern[layer][:, choosing], tempered_softmax(unscaled, allowed)
+        largest = (each.max(axis=-1).mean(axis=-1, dtype=np.float64) for each in (scaled, raw))
+        results.append((variance, variance * scale**2, *largest))
+    of_heads = np.array(results).swapaxes(0, 1)  # (quantity, layer, head)
+    variances, weights = np.median(of_heads[:2], axis=(1, 2)), of_heads[2:].mean(axis=(1, 2))
+    variance, divided, scaled, raw = (each[None] for each in (*variances, *weights))
+    width, keys = attention.q.shape[-1], float(masks.sum(axis=2).mean())
+    return ScoreVariance((width,), variance, divided, scaled, raw, keys)
 
 
 def _largest(scores: np.ndarray, allowed: np.ndarray, width: int) -> tuple[float, float]:
@@ -609,14 +616,6 @@ def _largest(scores: np.ndarray, allowed: np.ndarray, width: int) -> tuple[float
     return scaled, raw
 
 
-def _side_by_side(vectors: np.ndarray) -> np.ndarray:
-    """(layer, head, token, d_head) -> (layer, token, head x d_head), each head's of mean square
-    1."""
-    size = np.sqrt((vectors**2).mean(axis=(2, 3), keepdims=True))
-    vectors = vectors / np.where(size > 0, size, 1)
-    return vectors.transpose(0, 2, 1, 3).reshape(vectors.shape[0], vectors.shape[2], -1)
-
-
 def variance_lines(
     random: ScoreVariance, model: ScoreVariance | None
 ) -> list[tuple[str, tuple[int, ...], np.ndarray]]:
@@ -624,7 +623,7 @@ def variance_lines(
     lines = []
     for source, series in _named_variances(random, model):
         lines.append((f"{source}, no scale", series.widths, series.variance))
-        lines.append((f"{source}, with the scale", series.widths, series.variance / series.widths))
+        lines.append((f"{source}, with the scale", series.widths, series.divided))
     return lines
 
 
@@ -652,7 +651,7 @@ def variance_table(random: ScoreVariance, model: ScoreVariance | None) -> dict[s
             source,
             width,
             series.variance[at],
-            series.variance[at] / width,
+            series.divided[at],
             series.scaled[at],
             series.raw[at],
         )
@@ -663,7 +662,7 @@ def variance_table(random: ScoreVariance, model: ScoreVariance | None) -> dict[s
         "vectors",
         "width",
         "Var(q·k)",
-        "Var(q·k / √width)",
+        "Var(q·k) with the scale",
         "largest weight with the scale",
         "largest weight without",
     )

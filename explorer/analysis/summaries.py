@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from explorer.analysis import consistency
 from explorer.analysis.csv import Columns
 from models.recording import Attention, Recording
 
@@ -310,21 +311,18 @@ class Contributions:
 
 
 def contributions(
-    attention: Attention, w_o: np.ndarray, b_o: np.ndarray, query: int | None = None
+    recording: Recording,
+    attention: Attention,
+    outputs: tuple[np.ndarray, np.ndarray],
+    query: int | None = None,
 ) -> Contributions:
-    """The contributions of the heads at one query, or their mean over all queries."""
-    length, share, bias = [], [], []
+    """The contributions of the heads at one query, or their mean over all queries. outputs: W_O cut
+    by head, (layer, head, d_head, d_model), and b_O (layer, d_model)."""
     queries = slice(None) if query is None else slice(query, query + 1)
-    for layer, pattern in enumerate(attention.pattern[:, :, queries]):
-        # (head, query, d_model)
-        by_head = pattern.astype(np.float64) @ _projected_values(attention, w_o, layer)
-        total = by_head.sum(axis=0) + b_o[layer]
-        square = (total**2).sum(-1)
-        square = np.where(square > 0, square, 1)
-        length.append(np.linalg.norm(by_head, axis=-1).mean(-1))
-        share.append(((by_head * total).sum(-1) / square).mean(-1))
-        bias.append(((b_o[layer] * total).sum(-1) / square).mean())
-    return Contributions(np.array(length), np.array(share), np.array(bias))
+    length = consistency.head_norms(recording, attention, outputs)[..., queries]
+    shares = consistency.head_shares(recording, attention, outputs)[..., queries]
+    share = np.nan_to_num(shares).mean(-1)
+    return Contributions(length.mean(-1), share[:, :-1], share[:, -1])
 
 
 def output_share(recording: Recording, attention: Attention) -> float | None:

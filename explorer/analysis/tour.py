@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from explorer.analysis import logit_lens, positions, residual
+from explorer.analysis import anatomy, positions, residual
 from explorer.analysis.figures import (
     BarRow,
     Bars,
@@ -31,9 +31,17 @@ from explorer.analysis.figures import (
     truncation_note,
     window,
 )
-from explorer.analysis.formatting import fixed, hundredths, percent, plural, power, power_of_e
+from explorer.analysis.formatting import (
+    enough_digits,
+    fixed,
+    hundredths,
+    percent,
+    plural,
+    power,
+    power_of_e,
+)
 from explorer.analysis.gradients import N_NETWORKS, NETWORK_WIDTH, recurrent_gradient
-from explorer.analysis.head_naming import MIN_REACH_SHARE
+from explorer.analysis.head_naming import reach
 from explorer.analysis.measure import (
     LACKS,
     NO_QKV,
@@ -50,6 +58,7 @@ from explorer.analysis.measure import (
     with_other_vector,
 )
 from explorer.analysis.positions import match_tokens
+from explorer.analysis.predictions import first_piece
 from explorer.analysis.soft_lookup import (
     attention_input,
     model_variance,
@@ -130,9 +139,10 @@ class FollowedPair:
 
 
 def followed_pair(context: MeasureContext, attention_name: str = "") -> FollowedPair:
-    """The strongest finding's pair, in the attention `attention_name` where that is named; without
-    a finding the pair of words with the largest weight between two different words. Raises
-    Untestable for a text without two words."""
+    """The strongest finding's pair where its key gets most of the query's attention, in the
+    attention `attention_name` where that is named. Else of all words that attend to another word
+    most the one that does so most; without any the largest weight between two different words.
+    Raises Untestable for a text without two words."""
     recording, finding = context.recording, context.first()
     if not recording.attention:
         raise Untestable(REASONS("no_attention"))
@@ -143,9 +153,9 @@ def followed_pair(context: MeasureContext, attention_name: str = "") -> Followed
         and attention_name in ("", finding.attention)
     ):
         attention = next(each for each in recording.attention if each.name == finding.attention)
-        return _make_pair(
-            recording, attention, finding.layer, finding.head, finding.query, int(finding.keys[0])
-        )
+        key = int(finding.keys[0])
+        if attention.pattern[finding.layer, finding.head, finding.query].argmax() == key:
+            return _make_pair(recording, attention, finding.layer, finding.head, finding.query, key)
     attention = next(
         (one for one in recording.attention if one.name == attention_name), recording.attention[0]
     )
@@ -156,6 +166,9 @@ def followed_pair(context: MeasureContext, attention_name: str = "") -> Followed
     if not allowed_pairs.any():
         raise Untestable(NO_WORD)
     weights = np.where(allowed_pairs[:, None], attention.pattern, -1.0)
+    leading = weights == attention.pattern.max(axis=-1, keepdims=True)
+    if leading.any():
+        weights = np.where(leading, weights, -1.0)
     layer, head, query, key = map(int, np.unravel_index(weights.argmax(), weights.shape))
     return _make_pair(recording, attention, layer, head, query, key)
 
@@ -206,7 +219,7 @@ def words(context: MeasureContext) -> Measure:
     its last output, of an encoder at the followed word, which is masked. The number is the last
     layer's probability of its likeliest word."""
     stream = context.recording.streams[-1]
-    token, is_hidden = readout_place(context), stream.name != "decoder"
+    token, is_hidden = predicted_place(context), stream.name != "decoder"
     word = stream.tokens[token]
     recording = context.recording
     if is_hidden:
@@ -215,7 +228,7 @@ def words(context: MeasureContext) -> Measure:
     lens = context.lens(recording, stream.name)
     sites = [at for at, site in enumerate(lens.sites) if _ends_a_layer(lens.sites, at)]
     sites = sites[:1] + sites[-(MOST_RUNGS - 1) :] if len(sites) > MOST_RUNGS else sites
-    words = {} if is_hidden else _predicted_words(context, lens, token)
+    words = {} if is_hidden else context.predicted_words(token)
     rungs = [_rung(context, lens, (at, token), words) for at in sites]
     final = int(lens.final_id[token])
     first_sites = [at for at in sites if lens.top_ids[at, token, 0] == final]
@@ -224,11 +237,10 @@ def words(context: MeasureContext) -> Measure:
     )
     mask = stream.tokens[token]
     title = f"at {mask}, in place of “{word}”" if is_hidden else f"after “{word}”"
-    note = "; of each word the probability of its first piece" * bool(words)
-    ladder = Ladder(title=title + note, rungs=(*rungs[:-1], replace(rungs[-1], selected=True)))
+    ladder = Ladder(title=title, rungs=(*rungs[:-1], replace(rungs[-1], selected=True)))
     answer, value, number = rungs[-1].words[0]
     slots = {
-        "answer": answer,
+        "answer": words[final].word if final in words else answer,
         "piece": words[final].pieces[0] if final in words else "",
         "settled": _site_label(lens.sites[settled]),
         "word": word,
@@ -240,26 +252,34 @@ def words(context: MeasureContext) -> Measure:
     )
 
 
-def _predicted_words(context: MeasureContext, lens: Lens, token: int) -> Mapping[int, WholeWord]:
-    """The words of several pieces that the likeliest tokens after a text begin, by the token."""
-    if token != len(context.recording.streams[-1].tokens) - 1:
-        return {}
-    return context.predicted_words(context.recording, logit_lens.predicted_tokens(lens))
-
-
 def _rung(
     context: MeasureContext, lens: Lens, cell: tuple[int, int], words: Mapping[int, WholeWord]
 ) -> Rung:
-    """The likeliest words of a (site, token), those in `words` written out."""
+    """The likeliest words of a (site, token); of those in `words` the first piece and the word."""
     ids = list(map(int, lens.top_ids[cell][:3]))
     labels = [
-        words[id].word if id in words else label for id, label in zip(ids, context.labels(ids))
+        first_piece(words[id]) if id in words else label
+        for id, label in zip(ids, context.labels(ids))
     ]
     p = map(float, np.exp(lens.top_logprobs[cell][:3]))
     return Rung(
         _site_label(lens.sites[cell[0]]),
         tuple((label, each, percent(each)) for label, each in zip(labels, p)),
     )
+
+
+def predicted_place(context: MeasureContext) -> int:
+    """The place that the step on the readout shows: of a decoder the last one of the text where it
+    predicts a word, else before a word of the text, the last such place."""
+    stream, place = context.recording.streams[-1], readout_place(context)
+    if len(context.recording.streams) > 1 or stream.name != "decoder":
+        return place
+    before_words = np.flatnonzero(word_mask(stream))[::-1] - 1
+    for at in (place, *map(int, before_words[before_words >= 0])):
+        (answer,) = context.labels([int(context.logits(stream.name, at).argmax())])
+        if is_word(answer):
+            return at
+    return place
 
 
 def readout_place(context: MeasureContext) -> int:
@@ -304,15 +324,14 @@ def chain(context: MeasureContext) -> Measure:
     logprobs = _token_logprobs(context, stream)
     total = float(logprobs.sum())
     number = power_of_e(total, 2)
+    shown = tuple(float(p) for p in np.exp(logprobs[:MOST_ROWS]))
+    texts = tuple(power(p, 2) for p in shown)
+    if len(shown) == n - 1:  # all factors are there, and make the product that is written
+        texts = enough_digits(number, lambda *all: float(np.prod(all)), *shown, write=power)
     rows = [
-        BarRow(
-            stream.tokens[at + 1],
-            (float(np.exp(logprobs[at])),),
-            (percent(float(np.exp(logprobs[at]))),),
-        )
-        for at in range(min(n - 1, MOST_ROWS))
+        BarRow(stream.tokens[at + 1], (p,), (text,))
+        for at, (p, text) in enumerate(zip(shown, texts))
     ]
-    likeliest = int(logprobs[: len(rows)].argmax())
     rows.append(BarRow("product of all", (0.0,), (number,), selected=True))
     bars = Bars(
         title="p(next | previous tokens)",
@@ -325,7 +344,6 @@ def chain(context: MeasureContext) -> Measure:
         "n": str(n - 1),
         "first": stream.tokens[0],
         "second": stream.tokens[1],
-        "likeliest": stream.tokens[likeliest + 1],
     }
     return Measure(total, number, slots, figures=(bars,))
 
@@ -355,15 +373,22 @@ def loops(context: MeasureContext) -> Measure:
     model, stream = context.recording.model, context.recording.streams[-1]
     attention = causal_attention(context.recording)[0]
     n, layers, heads = len(stream.tokens), attention.pattern.shape[0], attention.pattern.shape[1]
-    stored = 2 * n * layers * (context.offers.key_heads or heads) * model.d_head
+    key_heads = context.offers.key_heads or heads
+    stored = 2 * n * layers * key_heads * model.d_head
     number = f"{stored:,}"
+    pairs = int(attention.allowed.sum())
     cross = any(one.query != one.key for one in context.recording.attention)
     steps = [
-        Box(WORDS("step_compute"), f"{heads} heads"),
-        Box(WORDS("step_store"), f"{number} numbers so far", selected=True),
+        Box(WORDS("step_query"), plural(heads, "query", "queries")),
+        Box(WORDS("step_key"), WORDS("keys_and_values", n=key_heads, d=model.d_head)),
+        Box(
+            WORDS("step_store"),
+            WORDS("stored", n=n, layers=layers, heads=key_heads, d=model.d_head, total=number),
+            selected=True,
+        ),
         Box(
             WORDS("step_compare"),
-            f"{n * (n + 1) // 2 * layers * heads:,} scores in all",
+            WORDS("scores", pairs=pairs, layers=layers, heads=heads, n=pairs * layers * heads),
         ),
         *(
             [
@@ -471,55 +496,52 @@ def lookup(context: MeasureContext) -> Measure:
 
 
 def scale(context: MeasureContext) -> Measure:
-    """Var(q . k) against the width, with the scale and without; the number is this model's own at
-    the width of its heads."""
-    attention_with_qkv(context.recording)
+    """Var(q . k) with the scale and without, of random vectors by their width and of this model's
+    heads at theirs. The number is the latter without the scale."""
+    attention = attention_with_qkv(context.recording)[0]
     text_tokens(context.recording.streams[0])
-    random, model_products = (
-        random_variance(context.draw),
-        model_variance(context.recording.attention[0]),
-    )
-    d_head = context.recording.model.d_head
-    width_index = max(
-        at for at, width in enumerate(model_products.widths) if width <= d_head or at == 0
-    )
-    wide = numbers(random.widths)
-    variance = float(model_products.variance[width_index])
-    end_labels = (fixed(variance, 1), fixed(variance / model_products.widths[width_index], 2))
-    widths = numbers(model_products.widths[: width_index + 1])
-    variances = model_products.variance[: width_index + 1]
-    series = (
-        Series("random", wide, numbers(random.variance), fixed(random.variance[-1], 0)),
-        Series(
-            "random, ÷ √dₖ",
-            wide,
-            numbers(random.variance / np.array(wide)),
-            fixed(random.variance[-1] / wide[-1], 2),
-        ),
-        Series("this sentence", widths, numbers(variances), end_labels[0], main=True),
-        Series(
-            "this sentence, ÷ √dₖ",
-            widths,
-            numbers(variances / np.array(widths)),
-            end_labels[1],
-        ),
+    random, own = random_variance(context.draw), model_variance(attention)
+    (width,), root = own.widths, float(1 / attention.scale[0])
+    if not np.allclose(attention.scale, attention.scale[0]):
+        raise Untestable(REASONS("many_scales"))
+    after = fixed(own.divided[0])
+    (number,) = enough_digits(after, lambda variance: variance / root**2, own.variance[0], least=1)
+    wide, at_width = numbers(random.widths), numbers((width,))
+    named = (
+        ("random", wide, random.variance, fixed(random.variance[-1], 0)),
+        (WORDS("random_scaled"), wide, random.divided, fixed(random.divided[-1])),
+        (WORDS("own_heads"), at_width, own.variance, number),
+        (WORDS("own_heads_scaled"), at_width, own.divided, after),
     )
     curves = Chart(
         title=WORDS("variance"),
-        series=series,
+        series=tuple(
+            Series(
+                name,
+                widths,
+                numbers(values),
+                end,
+                main=end == number,
+                shape="line" if len(widths) > 1 else "points",
+            )
+            for name, widths, values, end in named
+        ),
         x_title=WORDS("width"),
         y_title="Var(q · k)",
         log_x=True,
         log_y=True,
         ticks=tuple((float(each), str(each)) for each in random.widths[::2]),
     )
+    usual = np.isclose(root, np.sqrt(width))
     slots = {
-        "d": str(model_products.widths[width_index]),
-        "after": end_labels[1],
-        "scaled": fixed(model_products.scaled[width_index]),
-        "raw": fixed(model_products.raw[width_index]),
+        "root": f"√{width}" if usual else f"{root:g}",
+        "square": f"{root**2:g}",
+        "after": after,
+        "scaled": fixed(own.scaled[0]),
+        "raw": fixed(own.raw[0]),
     }
-    return Measure(variance, end_labels[0], slots, figures=(curves,))
+    variant = "unscaled" if np.isclose(root, 1) else ""
+    return Measure(float(own.variance[0]), number, slots, variant, figures=(curves,))
 
 
 def match(context: MeasureContext) -> Measure:
@@ -536,9 +558,11 @@ def match(context: MeasureContext) -> Measure:
         "symmetric, Ux · Ux: 0",
         f"two matrices, q · k: {number}",
     )
+    cut = np.ix_(visible, visible)
+    high = max(float(np.abs(each.scores[cut]).max()) for each in variants) or 1.0
     grids: list[Matrix] = []
     for title, each in zip(titles, variants):
-        scores = each.scores[np.ix_(visible, visible)]
+        scores = each.scores[cut]
         marks = ((row, column, ""), (column, row, "")) if row != column else ()
         grids.append(
             Matrix(
@@ -547,7 +571,7 @@ def match(context: MeasureContext) -> Measure:
                 labels,
                 labels,
                 matrix(scores),
-                high=float(np.abs(scores).max()) or 1.0,
+                high=high,
                 signed=True,
                 marks=marks,
             )
@@ -579,69 +603,66 @@ def heads(context: MeasureContext) -> Measure:
     """Every head of the selected layer: its mean attention distance and its share of the layer's
     output at the word. The number is the largest distance. A head that hardly attends to words has
     no distance."""
-    recording = context.recording
-    pair = followed_pair(
-        context, "" if len(recording.streams) == 1 else recording.attention[0].name
-    )
-    pattern = pair.attention.pattern[pair.layer].astype(np.float64)
-    rows, keys = word_mask(pair.rows), word_mask(pair.keys)
-    distances = np.abs(np.arange(len(rows))[:, None] - np.arange(len(keys)))
-    word_weights = pattern * (rows[:, None] & keys[None, :])
-    weight_sums = word_weights.sum(axis=(1, 2))
-    measurable = weight_sums >= MIN_REACH_SHARE * max(rows.sum(), 1)
-    if measurable.sum() < 2:
-        measurable[:] = True
-    mean_distance = (word_weights * distances).sum(axis=(1, 2)) / np.maximum(weight_sums, 1e-12)
+    pair, distance = pair_with_distances(context)
     output_shares = _head_output_shares(context, pair)
-    farthest = int(np.where(measurable, mean_distance, -1).argmax())
-    nearest = int(np.where(measurable, mean_distance, np.inf).argmin())
+    farthest, nearest = int(np.nanargmax(distance)), int(np.nanargmin(distance))
     bar_rows = tuple(
         BarRow(
             f"head {head}",
             (
-                float(mean_distance[head] * measurable[head]),
+                float(np.nan_to_num(distance[head])),
                 *(() if output_shares is None else (float(output_shares[head]),)),
             ),
             (
-                f"{mean_distance[head]:.1f}" if measurable[head] else "–",
+                fixed(distance[head], 1),
                 *(() if output_shares is None else (percent(output_shares[head]),)),
             ),
             selected=head == farthest,
         )
-        for head in map(int, window(len(pattern), (farthest, nearest), MOST_HEADS))
+        for head in map(int, window(len(distance), (farthest, nearest), MOST_HEADS))
     )
-    query = pair.words[0]
-    columns = ("mean distance, tokens", WORDS("share_of_output", word=query))
+    columns = ("mean distance, tokens", WORDS("share_of_output", word=pair.words[0]))
     bars = Bars(
-        title=WORDS("heads_of_layer", n=len(pattern), layer=pair.layer),
-        note=truncation_note(len(bar_rows), len(pattern), "heads"),
+        title=WORDS("heads_of_layer", n=len(distance), layer=pair.layer),
+        note=truncation_note(len(bar_rows), len(distance), "heads"),
         columns=columns[: len(bar_rows[0].values)],
         rows=bar_rows,
         mark=([row.selected for row in bar_rows].index(True), 0),
     )
-    slots = {
-        "best": str(farthest),
-        "near": str(nearest),
-        "shortest": f"{mean_distance[nearest]:.1f}",
-    }
-    far, near = float(mean_distance[farthest]), float(mean_distance[nearest])
+    far, near = float(distance[farthest]), float(distance[nearest])
+    slots = {"best": str(farthest), "near": str(nearest), "shortest": fixed(near, 1)}
     variant = "alike" if far < REACH_RATIO * near else ""
-    return pair.measure(far, f"{far:.1f}", (bars,), slots, variant)
+    return pair.measure(far, fixed(far, 1), (bars,), slots, variant)
+
+
+def pair_with_distances(context: MeasureContext) -> tuple[FollowedPair, np.ndarray]:
+    """The pair within one text, and the mean attention distance of each head of its layer, as of
+    `head_naming.reach`, (head). Where fewer than two heads of that layer have one, the pair is
+    followed in the layer where most do. Raises Untestable where there is none."""
+    recording = context.recording
+    pair = followed_pair(
+        context, "" if len(recording.streams) == 1 else recording.attention[0].name
+    )
+    distance = reach(recording, pair.attention)[0].astype(np.float64)
+    n_known = np.isfinite(distance).sum(axis=1)
+    layer = pair.layer if n_known[pair.layer] > 1 else int(n_known.argmax())
+    if n_known[layer] < 2:
+        raise Untestable(REASONS("no_distances"))
+    return replace(pair, layer=layer), distance[layer]
 
 
 def _head_output_shares(context: MeasureContext, pair: FollowedPair) -> np.ndarray | None:
-    """The length of each head's part of what the layer's attention writes at the query, of all
-    lengths together; None where W_O is not known."""
+    """The share of each head in what the layer's attention writes at the query, as of
+    `anatomy.head_outputs`; None where W_O is not known."""
     if not pair.attention.opens:
         return None
     try:
-        w_o = context.outputs()[pair.attention.name][0][pair.layer].astype(np.float64)
+        projection = context.outputs()[pair.attention.name]
     except (ValueError, AttributeError, LookupError):
         return None
-    weights = pair.attention.pattern[pair.layer, :, pair.query].astype(np.float64)
-    z = np.einsum("hk,hkd->hd", weights, pair.attention.v[pair.layer].astype(np.float64))
-    lengths = np.linalg.norm(np.einsum("hd,hdm->hm", z, w_o), axis=-1)
-    return lengths / max(float(lengths.sum()), 1e-12)
+    of = context.recording, pair.attention, pair.layer, pair.query
+    outputs = anatomy.head_outputs(*of, projection)
+    return None if outputs is None or np.isnan(outputs.shares).any() else outputs.shares[:-1]
 
 
 def kinds(context: MeasureContext) -> Measure:
@@ -708,10 +729,10 @@ def _three_attentions(recording: Recording, number: str) -> tuple[Matrix, ...]:
                 tuple(rows[at] for at in i),
                 tuple(keys[at] for at in j),
                 matrix(mean, attention.reachable[np.ix_(i, j)]),
-                high=float(mean.max()),
             )
         )
-    return tuple(grids)
+    high = max(float(np.nanmax(grid.values)) for grid in grids)
+    return tuple(replace(grid, high=high) for grid in grids)
 
 
 PIZZA = "I love to eat pizza."
@@ -958,27 +979,28 @@ def sphere(context: MeasureContext) -> Measure:
     token = followed_word(context, stream)
     sublayers = layers_of(stream)
     width = float(np.sqrt(stream.resid.shape[-1]))
-    dials = []
+    post = any(sublayer.after.endswith(".normed") for sublayer in sublayers)
+    dials, lengths_after = [], []
     for sublayer in sublayers:
         before, total, after = (
             residual.site_vectors(stream, site)[token]
             for site in (sublayer.before, sublayer.total, sublayer.after)
         )
         lengths = [float(np.linalg.norm(vector)) for vector in (before, total, after)]
+        lengths_after.append(lengths[2])
+        full = width if post else max(lengths)
         half_angle, angle = (float(residual.degrees(before, each)) for each in (total, after))
         dials.append(
             Rotation(
                 f"{sublayer.layer} · {NAMES.get(sublayer.place, sublayer.place)}",
-                lengths[0],
-                (lengths[1], half_angle),
-                (lengths[2], angle),
+                lengths[0] / full,
+                (lengths[1] / full, half_angle),
+                (lengths[2] / full, angle),
                 f"{angle:.0f}°",
             )
         )
     best = int(np.nanargmax([each.after[1] for each in dials]))
     dials[best] = replace(dials[best], selected=True)
-    ends = [each.after[0] for each in dials]
-    post = any(sublayer.after.endswith(".normed") for sublayer in sublayers)
     chosen = tuple(dials[at] for at in window(len(dials), (best,), MOST_DIALS))
     note = truncation_note(len(chosen), len(dials), "rotations")
     name, radius = "circle_post" if post else "circle_pre", fixed(width, 0)
@@ -987,17 +1009,16 @@ def sphere(context: MeasureContext) -> Measure:
         title=WORDS("circle", word=stream.tokens[token]),
         note=f"{around} {note}." if note else around,
         dials=chosen,
-        full=width if post else max(ends),
     )
     slots = {
         "word": stream.tokens[token],
         "where": f"the {residual.PLACES[sublayers[best].place]} of layer {sublayers[best].layer}",
         "norm": context.norm,
-        "short": fixed(min(ends), 1),
-        "long": fixed(max(ends), 1),
+        "short": fixed(min(lengths_after), 1),
+        "long": fixed(max(lengths_after), 1),
         "radius": fixed(width, 1),
-        "first": fixed(dials[0].before, 1),
-        "last": fixed(ends[-1], 1),
+        "first": fixed(float(np.linalg.norm(stream.at(sublayers[0].before)[token])), 1),
+        "last": fixed(lengths_after[-1], 1),
     }
     return Measure(
         dials[best].after[1],
@@ -1147,14 +1168,18 @@ def embed(context: MeasureContext) -> Measure:
     scale = context.scale or 1.0
     strips = []
     if scale != 1.0:
-        strips.append(("its embedding", word / scale, ""))
-    strips.append((f"times {fixed(scale, 0)}" if scale != 1.0 else "its embedding", word, "="))
+        strips.append((WORDS("embedding"), word / scale, ""))
+    usual = np.isclose(scale, np.sqrt(len(word)))
+    root = f"√{len(word)}" if usual else f"{scale:g}"
+    scaled = WORDS("scaled_embedding", root=root) if scale != 1.0 else WORDS("embedding")
+    strips.append((scaled, word, ""))
     if "pos.wrote" in stream.sites:
         strips.append((f"position {token}", residual.site_vectors(stream, "pos.wrote")[token], "+"))
         strips.append(("together", residual.site_vectors(stream, "embed+pos")[token], "="))
     high = float(max(np.abs(vector[:N_COMPONENTS]).max() for _, vector, _ in strips[-3:])) or 1.0
     length = float(np.linalg.norm(word))
     number = fixed(length, 1)
+    (alone,) = enough_digits(number, lambda alone: alone * scale, length / scale, least=1)
     embedding_index = 1 if scale != 1.0 else 0
     figure = Strips(
         title=f"“{stream.tokens[token]}”",
@@ -1163,8 +1188,12 @@ def embed(context: MeasureContext) -> Measure:
             Strip(
                 label,
                 vector[:N_COMPONENTS],
-                number if index == embedding_index else fixed(float(np.linalg.norm(vector)), 1),
-                "" if index == 0 else sign,
+                number
+                if index == embedding_index
+                else alone
+                if index == 0
+                else fixed(float(np.linalg.norm(vector)), 1),
+                sign,
                 selected=index == embedding_index,
             )
             for index, (label, vector, sign) in enumerate(strips)
@@ -1182,8 +1211,8 @@ def embed(context: MeasureContext) -> Measure:
     )
     slots = {
         "word": stream.tokens[token],
-        "d": str(len(word)),
-        "alone": fixed(length / scale, 1),
+        "root": root,
+        "alone": alone,
         "position": fixed(position_length, 1),
     }
     return Measure(
@@ -1328,7 +1357,7 @@ NEEDS: dict[str, tuple[Callable[[MeasureContext], object], ...]] = {
     "match": (pair_with_inputs,),
     "lookup": (_pair,),
     "kinds": (_pair, lambda seen: attention_with_qkv(seen.recording)),
-    "heads": (_pair,),
+    "heads": (pair_with_distances,),
     "stages": (exchangeable_places,),
     "ffn": (require_ffn,),
     "deep": (_sentence,),

@@ -266,12 +266,22 @@ function strips(pen, { strips: list, high }, { x, y, width }) {
   return list.length * pitch;
 }
 
+const NUMERIC = /^([×<>+−–-] ?)?[\d∞]|^–?$/; // a text that is a number, or that there is none
+
 /** @param {Pen} pen @param {any} figure @param {Box} box */
 function texttable(pen, { columns, rows, keys, selected, select }, { x, y, width }) {
   const { letter, look } = pen;
-  const wish = columns.map((name, at) => Math.max(pen.width(name, { size: 0.85 }), ...rows.map((row) => pen.width(row[at]))) + letter); // prettier-ignore
-  const all = wish.reduce((a, b) => a + b, 0);
-  const wide = wish.map((each) => (all > width ? (each * width) / all : each));
+  const sum = (/** @type {number[]} */ list) => list.reduce((a, b) => a + b, 0);
+  const cells = columns.map((_, at) => Math.max(...rows.map((row) => pen.width(row[at]))) + letter);
+  const wish = columns.map((name, at) => Math.max(pen.width(name, { size: 0.85 }) + letter, cells[at])); // prettier-ignore
+  // Words may be cut, and a number never is: its column keeps its width, or all is set smaller.
+  const kept = cells.map((each, at) => (rows.every((row) => NUMERIC.test(row[at])) ? each : 0));
+  const words = sum(wish.filter((_, at) => !kept[at]));
+  const room = Math.max(width - sum(kept), Math.min(words, width / 4));
+  const size = Math.min(1, (width - Math.min(words, room)) / sum(kept) || 1);
+  const narrow = wish.map((each, at) => (kept[at] ? kept[at] * size : (each * Math.min(words, room)) / words)); // prettier-ignore
+  const wide = sum(wish) > width ? narrow : wish;
+  const all = sum(wide);
   const start = wide.map((_, at) => x + wide.slice(0, at).reduce((a, b) => a + b, 0));
   const pitch = 1.7 * letter;
   columns.forEach((name, at) => pen.text(start[at], y + 0.6 * letter, name, { size: 0.85, alpha: 0.75, room: wide[at] })); // prettier-ignore
@@ -282,7 +292,7 @@ function texttable(pen, { columns, rows, keys, selected, select }, { x, y, width
     const middle = y + head + (which + 0.5) * pitch;
     const draw = () => {
       pen.rect(x, middle - pitch / 2, Math.min(all, width), pitch, { class: "row", fill: which === selected ? look.primary : "transparent", "fill-opacity": 0.12, rx: 4 }); // prettier-ignore
-      row.forEach((text, at) => pen.text(start[at], middle, text, { room: wide[at] - 0.4 * letter, bold: which === selected })); // prettier-ignore
+      row.forEach((text, at) => pen.text(start[at], middle, text, { ...(kept[at] ? { size: wide[at] < kept[at] ? size : 1 } : { room: wide[at] - 0.4 * letter }), bold: which === selected })); // prettier-ignore
     };
     if (select.length)
       pen.target({ select: [keys[which]].flat(), label: row.join(", "), pressed: which === selected }, draw); // prettier-ignore
@@ -545,7 +555,7 @@ function loops(pen, { boxes }, { x, y, width }) {
 }
 
 /** @param {Pen} pen @param {any} figure @param {Box} box */
-function dials(pen, { dials: list, full }, { x, y, width }) {
+function dials(pen, { dials: list }, { x, y, width }) {
   const { letter, look } = pen;
   const [wide, high] = [7.5 * letter, 8.2 * letter];
   const columns = Math.max(1, Math.min(list.length, Math.floor(width / wide)));
@@ -564,7 +574,7 @@ function dials(pen, { dials: list, full }, { x, y, width }) {
     /** @param {number} length @param {number} degrees @param {string} colour @param {number} alpha @param {string} [dash] */
     function arrow(length, degrees, colour, alpha, dash) {
       const angle = (degrees - 90) * (Math.PI / 180);
-      const far = Math.min(1.3, length / full) * reach;
+      const far = Math.min(1.3, length) * reach;
       const end = [middle + far * Math.cos(angle), down + far * Math.sin(angle)];
       pen.line([[middle, down], end], colour, { "stroke-width": letter / 6, "stroke-opacity": alpha, "stroke-dasharray": dash }); // prettier-ignore
       pen.circle(end[0], end[1], letter / 4.5, { fill: colour, "fill-opacity": alpha });

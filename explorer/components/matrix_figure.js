@@ -122,7 +122,10 @@ export function matrix(pen, figure, { x, y, width, height }) {
         stroke: look.primary,
         "stroke-width": Math.max(2, letter / 6),
       });
-      if (text) pen.text(place[0] + wide / 2, place[1] + high1 / 2, text, { size: 0.85, bold: true, anchor: "middle", halo: true }); // prettier-ignore
+      // A text wider than its cell would cover its neighbour's.
+      const fits = text && (wide - 0.2 * letter) / pen.width(text, { size: 1, bold: true });
+      const size = Math.min(0.85, fits);
+      if (size >= 0.55) pen.text(place[0] + wide / 2, place[1] + high1 / 2, text, { size, bold: true, anchor: "middle", halo: true }); // prettier-ignore
     }
   };
   const read = () => pen.screen && readable(pen, figure, area);

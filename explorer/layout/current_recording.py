@@ -32,15 +32,17 @@ from explorer.state.models import (
 from explorer.state.settings import well_formed
 from explorer.state.url_state import fits_address, forget_token
 from explorer.text.markdown_escape import literal
-from explorer.text.model_descriptions import language, origin, scores
+from explorer.text.model_descriptions import examples, language, origin, scores
 from explorer.text.templates import sentences
 from models import chat
 from models.edits import from_line
+from models.example_texts import EXAMPLES
 from models.recording import CONTINUES, NotEncoded, Recording
 
 NOTES = sentences("frame", "text")
 
 SHORT = 400  # characters
+N_EXAMPLES = 3  # that a text too short to show anything is offered
 LANGUAGES = {"en": "English"}  # by the codes of model_descriptions.toml
 # A token that is a part of a character ends so, see models/tokenizer.py.
 PIECE = re.compile(r" \d+/\d+$")
@@ -144,12 +146,15 @@ def current_run(model: str | None = None, target: str | tuple[int, ...] | None =
                 dropped=recording.target_dropped,
             )
         )
-    if recording.streams[0].special.all():
-        notes.info(NOTES("no_text"))
-    elif not recording.text.strip():
-        notes.info(NOTES("white_space"))
     for line in hybrid(recording):
         notes.caption(literal(line))
+    n_tokens = int((~recording.streams[0].special).sum())
+    if not recording.text.strip() or n_tokens < 2:
+        few = (
+            "no_text" if not n_tokens else "one_token" if recording.text.strip() else "white_space"
+        )
+        notes.info(NOTES(few))
+        offer_examples(notes)
     if n_messages := chat.n_messages(recording):
         n_template = int(recording.streams[0].special.sum())
         notes.caption(
@@ -167,6 +172,16 @@ def current_run(model: str | None = None, target: str | tuple[int, ...] | None =
     if not fits_address(recording.text):
         notes.info(NOTES("fits_no_link", n=len(recording.text)))
     return Run(recording.model.name, st.session_state.text, (), target)
+
+
+def offer_examples(notes: DeltaGenerator) -> None:
+    """Buttons with the first texts that suit the model."""
+    texts = examples(st.session_state.model) or EXAMPLES
+    with notes.container(horizontal=True, key="first examples"):
+        for label, text in list(texts.items())[:N_EXAMPLES]:
+            st.button(
+                label, key=f"example {label}", type="tertiary", on_click=take_text, args=(text,)
+            )
 
 
 def note_pieces(tokens: Sequence[str], notes: DeltaGenerator) -> None:

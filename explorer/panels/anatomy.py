@@ -26,6 +26,7 @@ from explorer.analysis.figures import (
 from explorer.analysis.figures import matrix as matrix_values
 from explorer.analysis.formatting import (
     MINUS,
+    MOST_DIGITS,
     NONE,
     enough_digits,
     enough_digits_for_all,
@@ -53,8 +54,9 @@ def number(value: float) -> str:
 
 
 def weight_text(value: float) -> str:
-    """A weight in four figures; in six where four would make all of it out of almost all."""
-    return power(float(value), 6 if 0.99995 <= value < 1 else 4)
+    """A weight in four figures; in more where these would make all of it out of almost all."""
+    texts = (power(float(value), digits) for digits in range(4, MOST_DIGITS))
+    return next((text for text in texts if value >= 1 or text != "1"), "1")
 
 
 def divisor_text(opened: anatomy.WeightBreakdown) -> str:
@@ -211,7 +213,7 @@ def _strips(*rows: tuple[str, str, np.ndarray], text: bool = True) -> Strips:
 
 def _dot(cell: Cell) -> list:
     words, opened = sentences(CONCEPT, "weight"), cell.opened
-    dot = number(opened.dots[cell.key])
+    dot = _texts(cell)["dot"]
     return [
         words("dot_says", **cell.slots),
         [(dot, words("dot_result"))],
@@ -227,17 +229,16 @@ def _dot(cell: Cell) -> list:
 def _score(cell: Cell) -> list:
     words, opened = sentences(CONCEPT, "weight"), cell.opened
     why = reasons(opened, cell.selection.attention.allowed[opened.layer])
+    texts = _texts(cell)
     facts = [
-        (number(opened.dots[cell.key]), words("dot_result")),
-        (f"/ {number(opened.divisor)}", divisor_text(opened)),
+        (texts["dot"], words("dot_result")),
+        (f"/ {texts['divisor']}", divisor_text(opened)),
     ]
     says = why["scale"]
-    if opened.added.any():
-        added = number(opened.added[cell.key])
-        sign = f"{MINUS} {added.lstrip(MINUS)}" if added[0] == MINUS else f"+ {added}"
-        facts.append((sign, words("added")))
+    if texts["added"]:
+        facts.append((texts["added"].strip(), words("added")))
         says += f" {why['added']}"
-    facts.append((f"= {number(opened.scores[cell.key])}", words("score_result")))
+    facts.append((f"= {texts['score']}", words("score_result")))
     every = np.ones(len(opened.scores), bool)
     return [says, facts, _bars(cell, every, (words("score_result"), opened.scores))]
 
@@ -245,7 +246,7 @@ def _score(cell: Cell) -> list:
 def _mask(cell: Cell) -> list:
     words, opened = sentences(CONCEPT, "weight"), cell.opened
     allowed = opened.allowed[cell.key]
-    fact = number(opened.scores[cell.key]) if allowed else f"{MINUS}∞"
+    fact = _texts(cell)["score"] if allowed else f"{MINUS}∞"
     return [
         reasons(opened, cell.selection.attention.allowed[opened.layer])["mask"],
         [(fact, words("allowed" if allowed else "not_allowed"))],
@@ -255,7 +256,7 @@ def _mask(cell: Cell) -> list:
 
 def _softmax(cell: Cell) -> list:
     words, opened, at = sentences(CONCEPT, "weight"), cell.opened, cell.key
-    part, total = opened.plain or (float(opened.exponentials[at]), opened.total)
+    texts = _texts(cell)
     made = "exp" if opened.plain else "exp_below"
     own = made if opened.allowed[at] else "exp_masked"
     by_edit = opened.uniform_edit is not None
@@ -263,9 +264,9 @@ def _softmax(cell: Cell) -> list:
     return [
         words("uniform_says" if by_edit else "softmax_says", **cell.slots),
         [
-            (number(part), words(own)),
-            (f"/ {number(total)}", words("total", **cell.slots)),
-            (f"= {weight_text(opened.softmax[at])}", words("softmax" if by_edit else "weight")),
+            (texts["part"], words(own)),
+            (f"/ {texts['total']}", words("total", **cell.slots)),
+            (f"= {texts['softmax']}", words("softmax" if by_edit else "weight")),
             *([(weight_text(opened.weights[at]), words("by_edit"))] if by_edit else ()),
         ],
         _bars(
@@ -281,13 +282,13 @@ def _value(cell: Cell) -> list:
     words, opened, at = sentences(CONCEPT, "weight"), cell.opened, cell.key
     value = opened.v[at]
     weighted = opened.weights[at] * value
-    norm = float(np.linalg.norm(value))
+    texts = _texts(cell)
     return [
         words("value_says", **cell.slots),
         [
-            (weight_text(opened.weights[at]), words("weight")),
-            (f"× {number(norm)}", words("norm_v")),
-            (f"= {number(opened.weights[at] * norm)}", words("norm_weighted")),
+            (texts["weight"], words("weight")),
+            (f"× {texts['norm']}", words("norm_v")),
+            (f"= {texts['weighted']}", words("norm_weighted")),
         ],
         _strips(
             ("", words("v", **cell.slots), value), ("", words("weighted"), weighted), text=False
@@ -410,10 +411,10 @@ def _steps_in_words(cell: Cell, run: Run) -> tuple[str, ...]:
     words, opened, outputs = sentences(CONCEPT, "weight"), cell.opened, cell.outputs
     lines = [*_equations(cell)]
     if outputs is not None and outputs.length > 0:
-        norm = float(outputs.lengths[opened.head])
-        result = number(norm / outputs.length)
-        parts = enough_digits(result, truediv, norm, outputs.length, least=4, write=power)
-        lines.append(words("exact_share", parts=" / ".join(parts), result=result))
+        along = float(outputs.by_head[opened.head] @ outputs.total)
+        share = percent(float(outputs.shares[opened.head]))
+        parts = enough_digits(share, truediv, along, outputs.length**2, least=4, write=power)
+        lines.append(words("exact_share", parts=" / ".join(parts), share=share))
     lines.append(
         words(
             "check",
@@ -435,13 +436,14 @@ def _steps_in_words(cell: Cell, run: Run) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _equations(cell: Cell) -> list[str]:
-    """The equations of the weight, true at the digits that are printed."""
-    words, opened, at = sentences(CONCEPT, "weight"), cell.opened, cell.key
-    softmax, plain = number(opened.softmax[at]), opened.plain is not None
+def _texts(cell: Cell) -> dict[str, str]:
+    """The numbers of the steps, written with as many digits as make each step true of the numbers
+    before it as they are printed."""
+    opened, at = cell.opened, cell.key
+    softmax, plain = weight_text(opened.softmax[at]), opened.plain is not None
     powers = opened.plain or (float(opened.exponentials[at]), opened.total)
     part, total = enough_digits(softmax, truediv, *powers, least=4, write=power)
-    score = number(opened.scores[at])
+    score, below = number(opened.scores[at]), float(opened.scores[at]) - opened.largest
     if plain and opened.allowed[at]:
         (score,) = enough_digits(part, exp, float(opened.scores[at]), least=4, write=power)
     dot, divisor, added = enough_digits_for_all(
@@ -453,29 +455,41 @@ def _equations(cell: Cell) -> list[str]:
         least=4,
         write=power,
     )
-    sign = MINUS if added[0] == MINUS else "+"
-    added = f" {sign} {added.lstrip(MINUS)}" if opened.added.any() else ""
-    divisor = divisor_text(opened) if divisor_text(opened)[0] == "√" else divisor
-    lines = [
-        words("exact_dot", dot=dot, d=len(opened.q)),
-        words("exact_score", dot=dot, divisor=divisor, added=added, score=score),
-    ]
-    texts = {"part": part, "total": total, "softmax": softmax, "score": score}
-    if not opened.allowed[at]:
-        lines.append(words("exact_masked"))
-    elif plain:
-        lines.append(words("exact_softmax", **texts))
-    else:
-        below = float(opened.scores[at]) - opened.largest
-        (text,) = enough_digits(part, exp, below, least=4, write=power)
-        lines.append(words("exact_below", below=text, largest=number(opened.largest), **texts))
-    if opened.uniform_edit is not None:
-        weight = number(opened.weights[at])
-        lines.append(words("exact_edit", weight=weight, edit=opened.uniform_edit))
     norm = float(np.linalg.norm(opened.v[at]))
     weighted = number(float(opened.weights[at]) * norm)
-    factors = enough_digits(weighted, mul, float(opened.weights[at]), norm, least=4, write=power)
-    return [*lines, words("exact_value", factors=" × ".join(factors), weighted=weighted)]
+    weight, norm_text = enough_digits(
+        weighted, mul, float(opened.weights[at]), norm, least=4, write=power
+    )
+    texts = {"dot": dot, "divisor": divisor, "added": "", "score": score, "below": ""}
+    if opened.added.any():
+        sign = MINUS if added[0] == MINUS else "+"
+        texts["added"] = f" {sign} {added.lstrip(MINUS)}"
+    if not plain:
+        (texts["below"],) = enough_digits(part, exp, below, least=4, write=power)
+    made = {"part": part, "total": total, "softmax": softmax}
+    return texts | made | {"weight": weight, "norm": norm_text, "weighted": weighted}
+
+
+def _equations(cell: Cell) -> list[str]:
+    """The equations of the weight, true at the digits that are printed."""
+    words, opened, texts = sentences(CONCEPT, "weight"), cell.opened, _texts(cell)
+    root = divisor_text(opened)
+    texts["divisor"] = root if root[0] == "√" else texts["divisor"]
+    lines = [
+        words("exact_dot", dot=texts["dot"], d=len(opened.q)),
+        words("exact_score", **texts),
+    ]
+    if not opened.allowed[cell.key]:
+        lines.append(words("exact_masked"))
+    elif opened.plain is not None:
+        lines.append(words("exact_softmax", **texts))
+    else:
+        lines.append(words("exact_below", largest=number(opened.largest), **texts))
+    if opened.uniform_edit is not None:
+        weight = weight_text(opened.weights[cell.key])
+        lines.append(words("exact_edit", weight=weight, edit=opened.uniform_edit))
+    factors = f"{texts['weight']} × {texts['norm']}"
+    return [*lines, words("exact_value", factors=factors, weighted=texts["weighted"])]
 
 
 def reasons(opened: anatomy.WeightBreakdown, allowed: np.ndarray) -> dict[str, str]:

@@ -300,16 +300,24 @@ def heads(
             only=pattern,
         )
     )
-    n = sum(each.name == head_naming.SINK for each in every)
     return Panel(
         title=words("title", heads=len(every)),
-        finding=left.note or words("sinks" if n else "no_sinks", n=n, heads=len(every)),
+        finding=left.note or _on_sinks(every),
         figures=(figure,),
         table=_columns(members),
         details=words.lines("columns_across" if selection.is_across else "columns"),
         caption=(words("caption", attention=of.name, scale=SCALE_LABELS[display.scale].lower()),),
         file="-".join(["heads", *(of.name.split() if attention else [])]),
     )
+
+
+def _on_sinks(every: Sequence[head_naming.Head]) -> str:
+    """Sentence on how many heads rest on sinks, or that the text is too short to say."""
+    words = sentences(CONCEPT, "grid")
+    if all(each.name == head_naming.TOO_SHORT for each in every):
+        return words("too_short", fewest=head_naming.FEWEST_TOKENS)
+    n = sum(each.name == head_naming.SINK for each in every)
+    return words("sinks" if n else "no_sinks", n=n, heads=len(every))
 
 
 def _grid(

@@ -61,20 +61,16 @@ def logit(
     words, total = sentences(CONCEPT, "logit"), logit_lens.parts_sum(on.attribution)
     largest = logit_lens.largest_parts(on.attribution)[0]
     slots = {"logit": on.label, "token": on.at.token, "at": on.at.word}
-    finding = words(
-        "finding",
-        value=signed(on.attribution.logit, 2),
-        part=logit_lens.part_name(largest),
-        most=signed(largest.value, 2),
-        **slots,
-    )
+    lines = [words("finding", value=signed(on.attribution.logit, 2), **slots)]
     if on.against:
         odds = _ratio(abs(on.attribution.logit))
         likelier = (on.word, on.against)[:: 1 if on.attribution.logit >= 0 else -1]
-        finding += " " + words("odds", word=likelier[0], against=likelier[1], odds=odds)
+        lines.append(words("odds", word=likelier[0], against=likelier[1], odds=odds))
+    part_name, most = logit_lens.part_name(largest), signed(largest.value, 2)
+    lines.append(words("most", part=part_name, most=most))
     return Panel(
         title=words("title"),
-        finding=finding,
+        finding=" ".join(lines),
         figures=(_sum(on, total), _strongest(on, part)),
         table=logit_lens.parts_file(on.attribution),
         details=_method(on, total),

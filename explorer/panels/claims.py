@@ -83,7 +83,7 @@ def measure_context(recording: Recording, text: str) -> MeasureContext:
         labels=lambda ids: models.labels(model, ids),
         ffn=lambda stream, layer, token: cache.ffn_activations(recording, stream, layer, token),
         nearest=lambda vectors, top: cache.nearest_to(model, vectors, top),
-        predicted_words=cache.predicted_words,
+        predicted_words=lambda token: cache.words_after(recording, token),
         offers=shows,
         scale=models.embedding_scale(model),
         norm=recording_norm_name(recording, shows.rms),

@@ -116,8 +116,9 @@ class NextToken:
         return settings_text(self.of.sampling)
 
     def label(self, id: int) -> str:
-        """A token, or the whole word that it begins."""
-        return self.whole[id].word if id in self.whole else self.labels[id]
+        """A token; of one that begins a word of several the token and the word."""
+        whole = self.whole.get(id)
+        return self.labels[id] if whole is None else predictions.first_piece(whole)
 
 
 @spec.panel
@@ -279,9 +280,14 @@ def _details(prediction: NextToken) -> tuple[str, ...]:
             slots[name] = f"{getattr(drawn, name):.4f}"
         lines.append(words("random", word=prediction.labels[drawn.id], **slots))
     lines.append(words("entropy", nats=nats, bits=bits, perplexity=perplexity))
-    for each in prediction.whole.values():
+    for id, each in prediction.whole.items():
         first, *rest = each.pieces
-        slots = {"word": each.word, "first": first, "p": tenths(each.own)}
+        slots = {
+            "word": each.word,
+            "first": first,
+            "p": tenths(each.own),
+            "own": tenths(of.own[id]),
+        }
         lines.append(words("whole_word", **slots, rest=", ".join(rest), most="at most " * each.cut))
     return (*lines, *words.lines("details"))
 

@@ -10,7 +10,7 @@ import numpy as np
 from explorer.analysis import gradients, residual
 from explorer.analysis.caption import caption
 from explorer.analysis.figures import Chart, Series, Stack, TextTable
-from explorer.analysis.formatting import fixed, percent, power
+from explorer.analysis.formatting import fixed, percent, plural, power
 from explorer.analysis.terminology import recording_norm_name
 from explorer.panels import spec
 from explorer.panels.selection import StreamSelection, expect_option, select_stream
@@ -116,10 +116,14 @@ def by_layer(run: Run, token: int = 0, stream: str = "") -> Panel:
     total = residual.token_norm(flow.norm)
     states = gradients.state_labels(flow)
     norm = _norm_at(selection, "pre", "post")
+    finding = _shrink_sentence(words, flow.ways, total, word=word)
+    off = dict(zip(flow.ways, total)).get("residual off")
+    if off is not None and remaining(off) > 1 / MUCH:
+        finding += " " + words("kept", layers=plural(recording.model.n_layer, "layer"))
     ways = "ways" if models.capabilities(recording.model.name).weights else "one_way"
     return Panel(
         title=words("title"),
-        finding=_shrink_sentence(words, flow.ways, total, word=word),
+        finding=finding,
         figures=(
             Chart(
                 title=words("chart", word=word, token=place),

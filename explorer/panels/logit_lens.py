@@ -4,6 +4,7 @@ develops."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from explorer.analysis import logit_lens, residual
 from explorer.analysis.figures import BarRow, Bars, Chart, Matrix, Series, TextTable
 from explorer.analysis.formatting import fixed, tenths
 from explorer.analysis.logit_lens import LensCell
+from explorer.analysis.predictions import first_piece
 from explorer.analysis.terminology import recording_norm_name, with_article
 from explorer.panels import spec
 from explorer.panels.predictions import with_line_break
@@ -20,7 +22,7 @@ from explorer.state import cache, models
 from explorer.state.cache import Run
 from explorer.text.templates import sentences
 from models.recording import Recording, Stream
-from models.results import Lens, softmax
+from models.results import Lens, WholeWord, softmax
 
 REFUSALS = sentences("logit_lens", "refusals")
 
@@ -50,7 +52,17 @@ class Reading:
     @property
     def answer(self) -> str:
         """The word that the model predicts at the token."""
-        return self.labels[int(self.lens.final_id[self.token])]
+        return self.label(int(self.lens.final_id[self.token]))
+
+    def label(self, id: int) -> str:
+        """A word; of a token that the model predicts next, and that begins a word of several, the
+        token and the word."""
+        return first_piece(self.whole[id]) if id in self.whole else self.labels[id]
+
+    @cached_property
+    def whole(self) -> dict[int, WholeWord]:
+        """The words of several tokens that the likeliest next ones begin, by the token."""
+        return cache.words_after(self.recording, self.token) if self.asks == "next" else {}
 
     @property
     def word(self) -> str:
@@ -233,11 +245,7 @@ def _colours(on: Reading, measure: str) -> tuple[np.ndarray, dict]:
 def _words(on: Reading) -> Bars:
     """The most likely words of the selected cell, and all others together."""
     words, cell = sentences(CONCEPT, "lens"), on.cell
-    whole = {}
-    if cell.token == len(on.stream.tokens) - 1 and cell.site == len(on.lens.sites) - 1:
-        likely = logit_lens.predicted_tokens(on.lens, len(cell.ids))
-        predicted = cache.predicted_words(on.recording, likely)
-        whole = {id: each.word for id, each in predicted.items()}
+    name = on.label if cell.site == len(on.lens.sites) - 1 else on.labels.__getitem__
     actual = int(on.actual[on.token])
     rows = [
         BarRow(
@@ -247,7 +255,7 @@ def _words(on: Reading) -> Bars:
             selected=id == cell.final_id,
         )
         for id, p in zip(cell.ids.tolist(), cell.probabilities.tolist())
-        for named in [whole.get(id, on.labels[id])]
+        for named in [name(id)]
     ]
     n = f"{on.recording.model.n_vocab - len(rows):,}"
     others = words("others", n=n, p=tenths(cell.others))

@@ -10,7 +10,7 @@ import numpy as np
 from explorer.analysis import logit_lens, predictions
 from explorer.analysis.figures import BarRow, Bars, Facts, TokenRow
 from explorer.analysis.formatting import enough_digits, fixed, probability, softmax_texts, tenths
-from explorer.analysis.predictions import Distribution, Word
+from explorer.analysis.predictions import Distribution, Word, first_piece
 from explorer.panels import spec
 from explorer.panels.selection import StreamSelection, predicted
 from explorer.panels.spec import Panel
@@ -42,14 +42,21 @@ class Prediction:
     whole: dict[int, WholeWord]
 
     @property
-    def answer(self) -> str:
-        """The most likely word."""
-        return self.label(self.words[0].id)
+    def answer(self) -> tuple[str, str]:
+        """The most likely word, whole where its token is only its first piece, and its
+        probability."""
+        first = self.words[0]
+        if first.id not in self.whole:
+            return self.label(first.id), tenths(first.own)
+        whole = self.whole[first.id]
+        return self._plain(whole.word), "at most " * whole.cut + tenths(whole.own)
 
     def label(self, id: int) -> str:
-        """A word, whole where its token is only its first piece. After a special token it goes on
-        with no word, so its label has no mark for that."""
-        word = self.whole[id].word if id in self.whole else self.labels[id]
+        """A word; of a token that begins one of several the token and the word."""
+        return self._plain(first_piece(self.whole[id]) if id in self.whole else self.labels[id])
+
+    def _plain(self, word: str) -> str:
+        """A word; after a special token it continues no other, and has no mark for that."""
         is_start = self.kind == "next" and self.at.stream.special[self.at.token]
         return word.removeprefix(CONTINUES) if is_start else word
 
@@ -91,10 +98,7 @@ def _prediction(run: Run, token: int | None) -> Prediction:
         actual = None if kind == "typed" else ids[token]
     of = predictions.distribution(at.logits)
     top = predictions.top_words(of, () if actual is None else (int(actual),))
-    whole: dict[int, WholeWord] = {}
-    if kind == "next" and following is None:
-        first = predictions.top_words(of)
-        whole = cache.predicted_words(at.recording, [(each.id, each.own) for each in first])
+    whole = cache.words_after(at.recording, token) if kind == "next" else {}
     labels = models.labels(model, [each.id for each in top])
     names = {each.id: label for each, label in zip(top, labels)}
     return Prediction(
@@ -170,8 +174,15 @@ def _facts(on: Prediction) -> Facts:
     """Probability, perplexity and entropy of the prediction, and the rank of the actual word."""
     words, entropy = sentences(CONCEPT, "word"), predictions.entropy(on.of.own)
     perplexity = f"{predictions.perplexity(entropy):,.1f}"
+    answer, p = on.answer
+    first = on.words[0]
     facts = [
-        (tenths(on.words[0].own), words("of_answer", word=on.answer)),
+        (p, words("of_answer", word=answer)),
+        *(
+            [(tenths(first.own), words("of_first", first=on.labels[first.id]))]
+            if first.id in on.whole
+            else []
+        ),
         (perplexity, words("perplexity")),
         (fixed(predictions.bits(entropy)), words("entropy")),
     ]
@@ -186,9 +197,9 @@ def _facts(on: Prediction) -> Facts:
 def _finding(on: Prediction) -> str:
     """Sentences on the predicted word, and the probability of the actual word."""
     words = sentences(CONCEPT, "word")
-    p, slots = tenths(on.words[0].own), {"word": on.at.word, "token": on.at.token}
+    (answer, p), slots = on.answer, {"word": on.at.word, "token": on.at.token}
     kind = "ends" if models.ends(on.at.recording.model.name, on.words[0].id) else on.kind
-    lines = [words(f"finding_{kind}", answer=on.answer, p=p, **slots)]
+    lines = [words(f"finding_{kind}", answer=answer, p=p, **slots)]
     for each in on.words:
         if each.id == on.actual:
             slots = {
@@ -215,9 +226,14 @@ def _details(on: Prediction) -> tuple[str, ...]:
     (nats,) = enough_digits(bits, predictions.bits, entropy)
     perplexity = f"{predictions.perplexity(entropy):,.1f}"
     lines.append(words("entropy_line", nats=nats, bits=bits, perplexity=perplexity))
-    for each in on.whole.values():
+    for id, each in on.whole.items():
         first, *rest = each.pieces
-        slots = {"word": each.word, "first": first, "p": tenths(each.own)}
+        slots = {
+            "word": each.word,
+            "first": first,
+            "p": tenths(each.own),
+            "own": tenths(on.of.own[id]),
+        }
         lines.append(words("whole_word", **slots, rest=", ".join(rest), most="at most " * each.cut))
     if on.kind == "typed":
         masks = len(predictions.typed_masks(stream, on.at.word))

@@ -211,10 +211,12 @@ def updates(
     row = np.nan_to_num(np.abs(grid.values[token]))
     in_layers = [site for site, each in places.items() if each.layer >= 0]
     largest = max(in_layers or places, key=lambda site: row[columns[site]])
+    key, block = KEYS[measure], "layer" if layers else "sub-layer"
     chosen = places[sublayer or largest]
+    # Norms of states are drawn at further sites, such as sums before their norm.
+    is_largest = chosen.site == largest and (key != "state" or row[columns[largest]] == row.max())
     keys = tuple(_site_of(each, columns) for each in range(len(grid.columns)))
     token_map = TokenMap(selection, grid, columns[chosen.site], log and grid.measure.spread, keys)
-    key, block = KEYS[measure], "layer" if layers else "sub-layer"
     name = chosen.name[0].upper() + chosen.name[1:]
     of_updates = [
         measure == "State norm" and site.endswith(".wrote") for site in selection.stream.sites
@@ -226,7 +228,7 @@ def updates(
             place=name if key != "state" else chosen.name,
             token=selection.word,
             value=token_map.value,
-            rank=words(f"{key}_rank") if chosen.site == largest else "",
+            rank=words(f"{key}_rank", block=block) if is_largest else "",
         )
         + token_map.beside(),
         figures=(
@@ -600,7 +602,9 @@ def heads(
             d_model=recording.model.d_model,
             error=power(error, 2),
         ),
-        caption=_caption(selection, words("caption", meaning=grid.measure.meaning)),
+        caption=_caption(
+            selection, words("caption", quantity=key.capitalize(), meaning=grid.measure.meaning)
+        ),
         file=f"heads-{key}",
     )
 

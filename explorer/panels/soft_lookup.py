@@ -22,7 +22,14 @@ from explorer.analysis.figures import (
     Strip,
     Strips,
 )
-from explorer.analysis.formatting import fixed, hundredths, percent, power, signed
+from explorer.analysis.formatting import (
+    enough_digits,
+    fixed,
+    hundredths,
+    percent,
+    power,
+    signed,
+)
 from explorer.analysis.measure import gaussian
 from explorer.panels import spec
 from explorer.panels.selection import Selection, select
@@ -249,7 +256,10 @@ def messages(
     allowed = of.allowed[layer]
     edges = soft_lookup.edges(weights, allowed, times)
     loud, loud_sum, mean_sum = soft_lookup.most_attended_key(weights)
-    key = int(np.where(allowed[token], weights[token], -1.0).argmax())
+    sizes = np.where(allowed[token], weights[token], -1.0)
+    if of.opens and not mean:
+        sizes = np.linalg.norm(soft_lookup.messages(of, layer, head, token), axis=-1)
+    key = int(sizes.argmax())
     slots = {
         "query": selection.word,
         "key": axes.keys[key],
@@ -258,12 +268,13 @@ def messages(
     figures: tuple[Figure, ...]
     if of.opens and not mean:
         received = soft_lookup.message_table(of, layer, head, token, axes.keys)
-        finding = words("finding", **slots, share=percent(float(received["share of z"][0])))
+        largest = int(np.argmax(received["|message|"]))
+        finding = words("finding", **slots, share=percent(float(received["share of z"][largest])))
         details = (
             *words.lines("details", **_graph_slots(edges, axes.keys[loud], loud_sum, mean_sum)),
             *_message_checks(selection),
         )
-        row = _received(selection, received)
+        row = _received(selection, received, largest)
     else:
         finding = words("weights_only", **slots)
         details = words.lines("details", **_graph_slots(edges, axes.keys[loud], loud_sum, mean_sum))
@@ -310,7 +321,7 @@ def _graph(selection: Selection, edges: soft_lookup.Edges, times: float, layout:
     )
 
 
-def _received(selection: Selection, received: Columns) -> Bars:
+def _received(selection: Selection, received: Columns, largest: int) -> Bars:
     words = sentences(CONCEPT, "messages")
     rows = [
         BarRow(
@@ -318,7 +329,7 @@ def _received(selection: Selection, received: Columns) -> Bars:
             (float(weight), float(length), float(share)),
             (hundredths(float(weight)), fixed(float(length)), f"{signed(100 * float(share), 1)}%"),
             key=str(label).partition(" ")[0],
-            selected=at == 0,
+            selected=at == largest,
         )
         for at, (label, weight, length, share) in enumerate(
             list(zip(*(received[name] for name in ("from", "weight", "|message|", "share of z"))))[
@@ -464,16 +475,23 @@ def scale(run: Run, attention: str = "") -> Panel:
         ("scale, own", selection.attention.name),
         lambda: soft_lookup.model_variance(selection.attention),
     )
-    d_head = selection.recording.model.d_head
-    at = min(range(len(random.widths)), key=lambda each: abs(random.widths[each] - d_head))
+    at = min(range(len(random.widths)), key=lambda at: abs(random.widths[at] - own.widths[0]))
     width = random.widths[at]
+    divided = power(float(random.divided[at]))
+    (variance,) = enough_digits(
+        divided,
+        lambda variance: variance / width,
+        float(random.variance[at]),
+        least=3,
+        write=power,
+    )
     return Panel(
         title=words("title"),
         finding=words(
             "finding",
             width=width,
-            variance=power(float(random.variance[at])),
-            scaled=power(float(random.variance[at] / width)),
+            variance=variance,
+            scaled=divided,
         ),
         figures=(
             _by_width(words("variance"), soft_lookup.variance_lines(random, own), log_y=True),
@@ -485,8 +503,11 @@ def scale(run: Run, attention: str = "") -> Panel:
             keys=f"{random.keys:.0f}",
             raw=fixed(float(random.raw[at])),
             divided=fixed(float(random.scaled[at])),
-            own_variance=power(float(own.variance[-1])),
-            own_width=own.widths[-1],
+            own_variance=power(float(own.variance[0])),
+            own_divided=power(float(own.divided[0])),
+            own_width=own.widths[0],
+            own_largest=fixed(float(own.scaled[0])),
+            own_raw=fixed(float(own.raw[0])),
         ),
         caption=(words("caption"),),
         file="scale",
@@ -500,7 +521,13 @@ def _by_width(
     return Chart(
         title=title,
         series=tuple(
-            Series(name, np.array(widths, float), np.asarray(values, float), main=at == 0)
+            Series(
+                name,
+                np.array(widths, float),
+                np.asarray(values, float),
+                main=at == 0,
+                shape="line" if len(widths) > 1 else "points",
+            )
             for at, (name, widths, values) in enumerate(lines)
         ),
         x_title="width d",

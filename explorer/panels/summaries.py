@@ -318,11 +318,12 @@ def output_norms(
     _expect_outputs(selection)
     expect_option("measure", measure, ("Length", "Share"))
     words = sentences(CONCEPT, "output_norms")
-    w_o, b_o = cache.outputs(selection.recording)[selection.attention.name]
+    recording, of = selection.recording, selection.attention
+    outputs = cache.outputs(recording)[of.name]
     writes = cache.cached_for(
-        selection.recording,
-        (selection.attention.name, "contributions", token),
-        lambda: summaries.contributions(selection.attention, w_o, b_o, token),
+        recording,
+        (of.name, "contributions", token),
+        lambda: summaries.contributions(recording, of, outputs, token),
     )
     values, rows, columns = summaries.layer_table(writes, measure)
     (layer, head, norm), against, (low_layer, low_head, low) = summaries.extreme_heads(writes)

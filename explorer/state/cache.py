@@ -611,9 +611,11 @@ def next_words(
     text: str,
     next_tokens: Sequence[tuple[int, float]],
     limit: int = whole_words.MAX_WORDS,
+    ids_read: tuple[int, ...] | None = None,
 ) -> dict[int, WholeWord]:
     """The words of several pieces that begin with the likeliest next tokens after a text, by the
-    token, as `models.whole_words`."""
+    token, as `models.whole_words`; none where `ids_read` are given and the text is read as other
+    tokens."""
     loaded = handle(model)
     followed = whole_words.followed_tokens(loaded, next_tokens, limit)
     ids = tuple(id for id, _ in followed)
@@ -625,6 +627,8 @@ def next_words(
             writing = loaded.generate(truncate(text))
         except ValueError:  # no room for a token more
             return {}
+        if ids_read is not None and tuple(map(int, writing.ids)) != ids_read:
+            return {}
         return whole_words.whole_words(loaded, writing, followed)
 
     return get(("whole", model, loaded.card.fingerprint, text, ids), lambda: run_in_turn(make))
@@ -634,12 +638,26 @@ def predicted_words(
     recording: Recording,
     next_tokens: Sequence[tuple[int, float]],
     limit: int = whole_words.MAX_WORDS,
+    token: int = -1,
 ) -> dict[int, WholeWord]:
-    """The same for the likeliest tokens after a recording's last one; none for a long text, and for
-    an edited run, which cannot be continued."""
-    if recording.edits or len(recording.streams[-1].tokens) > MAX_COMPLETED:
+    """The same for the likeliest tokens after one of a recording's tokens; none for a long text,
+    and for an edited run, which cannot be continued."""
+    stream = recording.streams[-1]
+    if recording.edits or len(stream.tokens) > MAX_COMPLETED:
         return {}
-    return next_words(recording.model.name, recording.text, next_tokens, limit=limit)
+    n_read = token % len(stream.tokens) + 1
+    if n_read == len(stream.tokens):
+        return next_words(recording.model.name, recording.text, next_tokens, limit)
+    text = recording.text[: max(0, int(stream.spans[:n_read, 1].max()))]
+    ids_read = tuple(map(int, stream.ids[:n_read]))
+    return next_words(recording.model.name, text, next_tokens, limit, ids_read)
+
+
+def words_after(recording: Recording, token: int) -> dict[int, WholeWord]:
+    """The words of several pieces that the likeliest tokens after one of a recording's begin, by
+    the token."""
+    scores = logits(recording, recording.streams[-1].name, token)
+    return predicted_words(recording, whole_words.likely_tokens(scores), token=token)
 
 
 def attribution(

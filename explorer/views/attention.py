@@ -409,7 +409,10 @@ def head_actions(on: Selection, view: HeadView) -> None:
     sentence."""
     sentences = templates.sentences("heads", "head")
     weight = f"{view.opened.weight:.2f}"
-    if st.button(sentences("computed", weight=weight), key="to weight", type="tertiary"):
+    text = ~on.recording.stream(on.attention.query).special
+    if text.any() and st.button(
+        sentences("computed", weight=weight), key="to weight", type="tertiary"
+    ):
         navigation.go("weight", {})
     fits = ZeroHead in models.capabilities(on.run.model).edits
     if fits and st.button(sentences("ablate"), key="ablate", type="tertiary"):

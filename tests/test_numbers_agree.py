@@ -1,0 +1,496 @@
+"""Numbers on screen agree on any ordinary sentence: what is called the largest is the largest of
+what is drawn, what is told to add or to multiply does so at the digits that are printed, and one
+name has one number wherever it stands."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+
+import numpy as np
+import pytest
+from test_sentences_true import CASES, EVERY, OF_SMOLLM2, number, seen
+
+import headlight
+from explorer.analysis import tour
+from explorer.analysis.figures import Bars, Facts, Figure, Links, Matrix
+from explorer.analysis.formatting import NONE, NUMBER, matches_text, parse_number, percent
+from explorer.analysis.measure import MeasureContext, Untestable
+from explorer.panels import spec
+from explorer.panels.spec import Panel
+from explorer.state.cache import Run
+from explorer.text import tour as tour_text
+
+pytestmark = pytest.mark.slow
+ALL = CASES[:: 1 if EVERY else 3] + OF_SMOLLM2
+
+
+@cache
+def panels() -> dict[str, Callable[..., Panel]]:
+    """Every panel function by its name."""
+    assert headlight.panels  # the door imports all of them
+    return dict(spec.PANELS)
+
+
+def made(of: MeasureContext, name: str, **choices: object) -> Panel | None:
+    """A panel of a recording, None where it has nothing for this text or model."""
+    run = Run(of.recording.model.name, of.recording.text)
+    try:
+        return panels()[name](run, **choices)
+    except ValueError:
+        return None
+
+
+def shown(of: MeasureContext, id: str) -> tour.Measure | None:
+    """A step of the tour, None where it has nothing for this text or model."""
+    (step,) = [each for each in tour_text.STEPS if each.id == id]
+    kinds = step.kinds
+    if of.recording.model.kind not in kinds or tour.missing_reason(of, id):
+        return None
+    return step.measure(of)
+
+
+def followed(of: MeasureContext) -> dict[str, object] | None:
+    """The choices of the panels on the pair of words that the tour follows."""
+    try:
+        pair = tour.followed_pair(of)
+    except Untestable:
+        return None
+    place = {"layer": pair.layer, "head": pair.head, "token": pair.query}
+    return place | {"attention": pair.attention.name}
+
+
+def parts(figures: Iterable[Figure]) -> Iterator[Figure]:
+    """Figures, those behind a slider and in a stack among them."""
+    for each in figures:
+        yield each
+        yield from parts(getattr(each, "figures", ()))
+        for frame in getattr(each, "frames", ()):
+            yield from parts(frame.figures)
+
+
+# ---- the largest is the largest --------------------------------------------------------------
+
+SUPERLATIVE = re.compile(r"\b(?:most|largest|longest|highest|strongest|more than any other)\b")
+OTHERWISE = re.compile(r"at most|[Mm]ost (?:likely|probable)|of at most")
+
+
+def row_of(panel: Panel, token: int) -> list[float]:
+    """A token's row of a table, of the columns that layers have."""
+    return [float(v[token]) for name, v in panel.table.items() if name.startswith("layer")]
+
+
+# By panel: the text of its sentence's largest number, and the numbers that it is the largest of.
+LARGEST: dict[str, Callable[[Panel, int], tuple[str, list[float]]]] = {
+    "residual.updates": lambda panel, token: (
+        re.findall(r"by ([\d.]+)°", panel.finding)[0],
+        row_of(panel, token),
+    ),
+    "residual.heads": lambda panel, token: (
+        re.findall(r"of norm ([^ ]+?)\.(?: |$)", panel.finding)[0],
+        row_of(panel, token),
+    ),
+    "residual.token_path": lambda panel, token: (
+        re.findall(r"by ([\d.]+)°", panel.finding)[0],
+        [float(row[-1]) for row in panel.figures[0].figures[1].rows],
+    ),
+    "architecture.diagram": lambda panel, token: (
+        re.findall(r"by ([\d.]+)°", panel.finding)[0],
+        [
+            float(turn)
+            for turn, block, stream in zip(
+                *(panel.table[name] for name in ("rotation °", "block", "stream"))
+            )
+            if block.startswith("layer") and stream == panel.table["stream"][0]
+        ],
+    ),
+    "attribution.logit": lambda panel, token: (
+        re.findall(r"contribution is [+−]([^ ]+), from", panel.finding)[0],
+        [
+            abs(value)
+            for value, kind in zip(panel.table["contribution"], panel.table["kind"])
+            if kind
+        ],
+    ),
+    "soft_lookup.messages": lambda panel, token: (
+        next(row.texts[1] for row in panel.figures[1].rows if row.selected),
+        [row.values[1] for row in panel.figures[1].rows],
+    ),
+    "summaries.output_norms": lambda panel, token: (
+        re.findall(r"output norm, ([\d.,]+)\.", panel.finding)[0],
+        panel.figures[0].values.ravel().tolist(),
+    ),
+    "summaries.aggregated": lambda panel, token: (
+        re.findall(r"is ([^ ]+), for", panel.finding)[0],
+        np.nan_to_num(panel.figures[0].values[panel.figures[0].marks[0][0]]).tolist(),
+    ),
+    "logit_lens.development": lambda panel, token: (
+        f"{np.diff(panel.table['probability of final answer']).max():.4f}",
+        np.diff(panel.table["probability of final answer"]).tolist(),
+    ),
+    "generation.attention": lambda panel, token: (
+        re.findall(r"weight ([\d.]+)\)", panel.finding)[0],
+        [row.values[0] for row in panel.figures[1].rows if not row.label.startswith(panel.special)],
+    ),
+}
+
+
+@pytest.mark.parametrize(("model", "text"), ALL)
+def test_what_is_called_the_largest_is_the_largest_drawn(model: str, text: str) -> None:
+    of = seen(model, text)
+    marked_is_largest(of)
+    place = followed(of)
+    if place is None:
+        return
+    token = int(str(place["token"]))
+    choices = {"soft_lookup.messages": place, "summaries.aggregated": {"kind": "Max"}}
+    for name, read in LARGEST.items():
+        one = {} if name.startswith(("attribution", "logit", "generation")) else {"token": token}
+        if len(of.recording.streams) > 1:
+            one = {}
+        panel = made(of, name, **choices.get(name, one))
+        if panel is None or not SUPERLATIVE.search(OTHERWISE.sub("", panel.finding)):
+            continue
+        written, values = read(panel, int(one.get("token", 0)))
+        assert matches_text(written, max(values)), (name, panel.finding, max(values))
+
+
+def marked_is_largest(of: MeasureContext) -> None:
+    """Every number that a step of the tour marks in a column is the largest there."""
+    for id in ("qkv", "lookup", "heads", "stages", "since", "order"):
+        if (one := shown(of, id)) is None:
+            continue
+        (figure,) = one.figures
+        if isinstance(figure, Links):
+            row = np.nan_to_num(figure.weights[figure.selected])
+            assert row[figure.mark[0]] == row.max() == pytest.approx(one.value), id
+            continue
+        assert isinstance(figure, Bars) and figure.mark is not None
+        at, column = figure.mark
+        rows = figure.rows
+        if id == "stages":  # of the other words
+            rows = tuple(row for row in rows if row.label != one.slots["word"])
+        if id == "order":  # of words, where punctuation moves too
+            rows = tuple(row for row in rows if any(map(str.isalnum, row.label)))
+        assert figure.rows[at].values[column] == max(row.values[column] for row in rows), id
+
+
+@pytest.mark.parametrize(("model", "text"), ALL)
+def test_matrices_side_by_side_have_one_scale(model: str, text: str) -> None:
+    of = seen(model, text)
+    for id in ("kinds", "match", "pizza"):
+        if (one := shown(of, id)) is not None:
+            grids = [each for each in one.figures if isinstance(each, Matrix)]
+            assert len({(each.low, each.high, each.signed) for each in grids}) == 1, id
+            assert max(float(np.nanmax(np.abs(each.values))) for each in grids) <= grids[0].high
+
+
+# ---- what is told to add or to multiply does ---------------------------------------------------
+
+PLAIN = re.sub(r"\?P<\w+>", "?:", NUMBER.pattern)
+TERM = rf"(?:exp\([^()]*\)|√?(?:{PLAIN})²?)"
+SIDE = rf"\(?{TERM}(?: [+−×/] \(?{TERM}\)?)+"
+EQUATION = re.compile(rf"(?P<side>{SIDE}) = (?P<result>{TERM})(?![\d,.]*[\d²√(])")
+
+
+def value(side: str) -> float:
+    """The value of an expression as it is written."""
+    text = re.sub(r"√([\d.,]+)", r"math.sqrt(\1)", side)
+    text = re.sub(
+        NUMBER.pattern.replace("[+−-]?", "−?"),
+        lambda match: repr(parse_number(match[0])),
+        text,
+    )
+    text = text.replace("exp(", "math.exp(").replace("²", "**2")
+    for sign, plain in (("×", "*"), ("÷", "/"), ("−", "-")):
+        text = text.replace(sign, plain)
+    return float(eval(text, {"math": math, "__builtins__": {}}))
+
+
+def equations(panel: Panel) -> Iterator[tuple[str, str]]:
+    """The equations of a panel's sentences, and those that its large numbers make in a line."""
+    facts = [each for each in parts(panel.figures) if isinstance(each, Facts)]
+    lines = [" ".join(fact for fact, _ in each.facts) for each in facts]
+    for line in (panel.finding, *panel.details, *lines):
+        for match in EQUATION.finditer(line):
+            yield match["side"], match["result"]
+
+
+EQUAL = (
+    "anatomy.weight",
+    "residual.updates",
+    "attribution.logit",
+    "attribution.neurons",
+    "predictions.word",
+    "generation.next_token",
+    "generation.kv_cache",
+    "embeddings.contexts",
+    "soft_lookup.scale",
+)
+
+
+ALWAYS = ("anatomy.weight", "residual.updates", "predictions.word")  # those that have equations
+
+
+@pytest.mark.parametrize(("model", "text"), ALL)
+def test_what_is_told_to_add_or_multiply_does_at_its_printed_digits(model: str, text: str) -> None:
+    of = seen(model, text)
+    place = followed(of) or {}
+    for name in EQUAL:
+        panel = made(of, name, **(place if name == "anatomy.weight" else {}))
+        found = list(equations(panel)) if panel else []
+        assert panel is None or found or name not in ALWAYS, (name, panel.details)
+        for side, result in found:
+            assert matches_text(result, value(side)), (name, side, result, value(side))
+    for id, holds in MULTIPLIES.items():
+        if (one := shown(of, id)) is not None:
+            holds(one)
+
+
+def scaled(one: tour.Measure) -> None:
+    root = value(str(one.slots["root"])) if one.variant in ("", "scaled_alone") else 1
+    assert matches_text(one.text, parse_number(str(one.slots["alone"])) * root)
+
+
+def divided(one: tour.Measure) -> None:
+    square = parse_number(str(one.slots["square"]))
+    assert value(str(one.slots["root"])) ** 2 == pytest.approx(square, rel=1e-5)  # of six figures
+    assert matches_text(str(one.slots["after"]), parse_number(one.text) / square)
+
+
+def stored(one: tour.Measure) -> None:
+    (token,) = one.figures[0].boxes
+    written = [box.count for box in token.inside[1].inside if " = " in box.count]
+    assert len(written) == 2
+    for line in written:
+        factors, _, result = line.partition(" = ")
+        product = math.prod(number(each) for each in factors.split(" × "))
+        assert product == number(result)
+    assert one.text in written[0] and one.value == number(one.text)
+
+
+def multiplied(one: tour.Measure) -> None:
+    (bars,) = one.figures
+    *factors, product = bars.rows
+    assert product.texts[0] == one.text
+    if not bars.note:  # all factors are shown
+        assert matches_text(one.text, math.prod(parse_number(row.texts[0]) for row in factors))
+
+
+MULTIPLIES = {"embed": scaled, "scale": divided, "loops": stored, "chain": multiplied}
+
+
+# ---- one name has one number -------------------------------------------------------------------
+
+Key = tuple[object, ...]
+Entry = tuple[Key, float | str, str]
+
+
+def entries(of: MeasureContext) -> Iterator[Entry]:
+    """What panels and steps print of this recording: (name and place, number or its text, where it
+    stands)."""
+    place = followed(of)
+    if place is None:
+        return
+    for source in SOURCES:
+        yield from source(of, place)
+
+
+def head_entries(of: MeasureContext, place: dict[str, object]) -> Iterator[Entry]:
+    """Norm and share of each head's output, and its mean distance."""
+    layer, token, attention = (place[name] for name in ("layer", "token", "attention"))
+    heads = range(of.recording.model.n_head)
+    if panel := made(of, "anatomy.weight", **place):
+        tables = [each for each in parts(panel.figures) if isinstance(each, Bars)]
+        shares = next((each for each in tables if each.columns == ("share", "norm")), Bars())
+        for head, row in zip(heads, shares.rows):
+            key = (attention, layer, head, token)
+            yield ("Share of a head", *key), row.texts[0], "anatomy.weight"
+            yield ("Length of a head", *key), row.values[1], "anatomy.weight"
+    stream = next(each.query for each in of.recording.attention if each.name == attention)
+    kind = {"cross": " cross", "self": ""}.get(str(attention), " self")
+    for measure, other in (("Length", "Length"), ("Share", "Share of heads")):
+        at_token = {"token": token, "measure": measure, "attention": attention}
+        by_layer = made(of, "summaries.output_norms", **at_token)
+        at_token = {"token": token, "measure": other, "stream": stream}
+        by_token = made(of, "residual.heads", **at_token)
+        for head in heads if by_layer and by_token else ():
+            key = (f"{measure} of a head", attention, layer, head, token)
+            yield key, by_layer.table[f"head {head}"][layer], "summaries.output_norms"
+            yield key, by_token.table[f"layer {layer}{kind}, head {head}"][token], "residual.heads"
+
+
+def distance_entries(of: MeasureContext, place: dict[str, object]) -> Iterator[Entry]:
+    """Mean distances of heads, and the shares that the tour has beside them."""
+    if (one := shown(of, "heads")) is None:
+        return
+    named, first = dict(one.address), of.recording.attention[0].name
+    layer, attention = int(named["layer"]), named["attention"] or first
+    for row in one.figures[0].rows:
+        head = int(row.label.removeprefix("head "))
+        if row.texts[0] != NONE:
+            yield ("distance of a head", attention, layer, head), row.texts[0], "tour heads"
+        for share in row.texts[1:]:
+            key = ("Share of a head", attention, layer, head, int(named["token"]))
+            yield key, share, "tour heads"
+    panel = made(of, "attention.heads", attention=first)
+    for at, head, distance in zip(*(panel.table[name] for name in ("layer", "head", "distance"))):
+        if np.isfinite(distance):
+            yield ("distance of a head", first, at, head), distance, "attention.heads"
+
+
+def weight_entries(of: MeasureContext, place: dict[str, object]) -> Iterator[Entry]:
+    """Scores and weights of one row."""
+    row = tuple(place.values())
+    if panel := made(of, "anatomy.weight", **place):
+        table = panel.table
+        for step, key, score, weight in zip(
+            *(table[name] for name in ("step", "key", "score", "weight"))
+        ):
+            if step == "The row":
+                yield ("score", *row, key), score, "anatomy.weight"
+                yield ("weight", *row, key), weight, "anatomy.weight"
+    if panel := made(of, "soft_lookup.temperature", **place):
+        for key, (score, weight) in enumerate(zip(panel.table["score"], panel.table["weight"])):
+            if np.isfinite(score):
+                yield ("score", *row, key), score, "soft_lookup.temperature"
+            yield ("weight", *row, key), weight, "soft_lookup.temperature"
+    if panel := made(of, "soft_lookup.messages", **place):
+        for bar in panel.figures[1].rows:
+            yield ("weight", *row, int(bar.key)), bar.values[0], "soft_lookup.messages"
+
+
+def pair_entries(of: MeasureContext, place: dict[str, object]) -> Iterator[Entry]:
+    """The weight of the pair that the tour follows."""
+    key = ("weight", *place.values(), tour.followed_pair(of).key)
+    for id in ("qkv", "lookup"):
+        if one := shown(of, id):
+            yield key, one.text, f"tour {id}"
+
+
+def scale_entries(of: MeasureContext, place: dict[str, object]) -> Iterator[Entry]:
+    """What the scale does to scores and weights."""
+    if (one := shown(of, "scale")) is None:
+        return
+    attention = of.recording.attention[0]
+    panel = made(of, "soft_lookup.scale", attention=attention.name)
+    names = ("Var(q·k)", "Var(q·k) with the scale", "largest weight with the scale")
+    for name, text in zip(names, (one.text, one.slots["after"], one.slots["scaled"])):
+        yield (name,), str(text), "tour scale"
+        yield (name,), panel.table[name][-1], "soft_lookup.scale"
+    rows = attention.pattern[:, :, attention.allowed.sum(axis=1) > 1]
+    yield (names[2],), float(rows.max(-1).mean(dtype=float)), "the weights"
+
+
+def stream_entries(of: MeasureContext, place: dict[str, object]) -> Iterator[Entry]:
+    """Rotations of one word's vector."""
+    if (one := shown(of, "sphere")) is None:
+        return
+    stream, token = of.recording.streams[-1], int(dict(one.address)["token"])
+    where = re.fullmatch(r"the (.+) of layer (\d+)", str(one.slots["where"]))
+    yield ("rotation", f"layer {where[2]}, {where[1]}"), one.text, "tour sphere"
+    choices = {"token": token, "stream": stream.name}
+    if panel := made(of, "residual.updates", **choices):
+        for column, values in panel.table.items():
+            if column.startswith("layer"):
+                yield ("rotation", column), values[token], "residual.updates"
+    if panel := made(of, "residual.token_path", **choices):
+        for name, turn in zip(panel.table["sub-layer"], panel.table["turned in all °"]):
+            yield ("rotation", name), turn, "residual.token_path"
+    if len(of.recording.streams) == 1 and (panel := made(of, "architecture.diagram", token=token)):
+        for name, turn in zip(panel.table["block"], panel.table["rotation °"]):
+            yield ("rotation", name), turn, "architecture.diagram"
+
+
+def word_entries(of: MeasureContext, place: dict[str, object]) -> Iterator[Entry]:
+    """Probabilities of next words."""
+    stream = of.recording.streams[-1]
+    if of.recording.model.kind != "decoder":
+        return
+    last = len(stream.tokens) - 1
+    for name, figure in (
+        ("predictions.word", 1),
+        ("logit_lens.lens", 1),
+        ("generation.next_token", 1),
+    ):
+        choices = {} if name.startswith("generation") else {"token": last}
+        if panel := made(of, name, **choices):
+            for row in panel.figures[figure].rows:
+                word = re.sub(r" \((?:actual|next)\)$", "", row.label)
+                yield ("probability", last, word), row.values[0], name
+    one = shown(of, "words")
+    if one and int(dict(one.address)["token"]) == last:
+        for word, p, _ in one.figures[0].rungs[-1].words:
+            yield ("probability", last, word), p, "tour words"
+
+
+def answer_entries(of: MeasureContext, place: dict[str, object]) -> Iterator[Entry]:
+    """The probability of the word that is predicted, in large type and in the sentence."""
+    if (panel := made(of, "predictions.word")) is None:
+        return
+    for text, about in panel.figures[2].facts:
+        if found := re.fullmatch(r"probability of “(.+)”", about):
+            yield ("probability of", found[1]), text, "predictions.word, large"
+    for answer, p in re.findall(r"predicts “([^”]+)”(?: there)? \(([^)]+)\)", panel.finding):
+        yield ("probability of", answer), p, "predictions.word, sentence"
+
+
+def step_entries(of: MeasureContext, place: dict[str, object]) -> Iterator[Entry]:
+    """Other numbers of the tour, and the panels that have them."""
+    stream = of.recording.streams[0].name
+    if one := shown(of, "deep"):
+        panel = made(of, "gradients.deep_stack", stream=stream)
+        for name, text in (("off", one.text), ("on", one.slots["kept"])):
+            yield ("gradient left", name), str(text), "tour deep"
+            column = panel.table[f"residual {name}"]
+            yield ("gradient left", name), column[0] / column[-1], "gradients.deep_stack"
+    if one := shown(of, "ffn"):
+        token, layer = int(dict(one.address)["token"]), int(str(one.slots["layer"]))
+        choices = {"layer": layer, "token": token, "stream": of.recording.streams[-1].name}
+        if panel := made(of, "feed_forward.units", **choices):
+            above = int((np.array(panel.table["before the activation"]) > 0).sum())
+            yield ("units above zero", layer, token), one.text, "tour ffn"
+            yield ("units above zero", layer, token), above, "feed_forward.units"
+    if len(of.recording.streams) == 1 and (one := shown(of, "embed")):
+        panel = made(of, "positions.sentence", token=int(dict(one.address)["token"]))
+        if panel and "√d × embedding" in panel.table:
+            token = int(dict(one.address)["token"])
+            yield ("length of an embedding", token), one.text, "tour embed"
+            length = panel.table["√d × embedding"][token]
+            yield ("length of an embedding", token), length, "positions.sentence"
+
+
+SOURCES = (
+    head_entries,
+    distance_entries,
+    weight_entries,
+    pair_entries,
+    scale_entries,
+    stream_entries,
+)
+SOURCES += (word_entries, answer_entries, step_entries)
+
+
+def agrees(a: float | str, b: float | str) -> bool:
+    """True where two numbers, or what is written of them, are the same."""
+    if isinstance(a, str) and isinstance(b, str):
+        return a == b or number(a) == number(b)
+    if isinstance(b, str):
+        a, b = b, a
+    if isinstance(a, str):
+        a = a.rstrip("°")
+        return a == percent(float(b)) if not NUMBER.fullmatch(a) else matches_text(a, float(b))
+    return bool(np.isclose(float(a), float(b), rtol=1e-4, atol=2e-6, equal_nan=True))
+
+
+@pytest.mark.parametrize(("model", "text"), ALL)
+def test_one_name_has_one_number_wherever_it_stands(model: str, text: str) -> None:
+    index: dict[Key, list[tuple[float | str, str]]] = {}
+    for key, written, where in entries(seen(model, text)):
+        for other, place in index.setdefault(key, []):
+            assert agrees(written, other), (key, (written, where), (other, place))
+        index[key].append((written, where))
+    met = {where for each in index.values() if len(each) > 1 for _, where in each}
+    assert len(met) > 3 or not index, met
