@@ -51,6 +51,7 @@ from explorer.state.scheduling import TimeLimit
 from explorer.text import attention as attention_text
 from explorer.text import findings as findings_text
 from explorer.text import head_naming as head_naming_text
+from explorer.text import model_descriptions
 from explorer.text.markdown_escape import literal, plain
 from explorer.text.templates import all_of, sentences
 from models.chat import message_starts
@@ -132,7 +133,8 @@ def _compute_findings(recording: Recording) -> tuple[Finding, ...]:
         layer_attention.name: named_heads(recording, layer_attention)
         for layer_attention in recording.attention
     }
-    return findings(recording, continuation, heads=heads, trained=is_learned(recording))
+    unread = model_descriptions.unread_language(recording.model.name, recording.text)
+    return findings(recording, continuation, heads, is_learned(recording), unread)
 
 
 def named_heads(recording: Recording, attention: Attention) -> tuple[head_naming.Head, ...]:
@@ -171,6 +173,14 @@ def head_link(recording: Recording, attention: Attention, head: head_naming.Head
         return None
     key = (attention.name, "link", head.layer, head.head)
     return cache.cached_for(recording, key, lambda: strongest_link(recording, attention, head))
+
+
+def is_explained(
+    recording: Recording, attention: Attention, head: head_naming.Head, link: Link | Finding
+) -> bool:
+    """True where a head's name says why the words of a link attend."""
+    key = link.keys[0] if isinstance(link, Finding) else link.key
+    return head_naming.explains(recording, attention, head, link.query, key)
 
 
 def _stream_prediction(recording: Recording) -> StreamPrediction | None:
@@ -665,7 +675,12 @@ def _head_in_words(recording: Recording, of: Attention, picture: HeadView) -> tu
     meanings = head_naming.meanings(recording, of)
     link = head_link(recording, of, picture.head)
     lines = [
-        attention_text.summary(picture.head, meanings, link),
+        attention_text.summary(
+            picture.head,
+            meanings,
+            link,
+            explained=link is not None and is_explained(recording, of, picture.head, link),
+        ),
         head_naming_text.figures(picture.head),
         evidence(picture),
     ]

@@ -9,7 +9,7 @@ from functools import partial
 
 import streamlit as st
 
-from explorer.analysis import attention, consistency, head_naming
+from explorer.analysis import attention, consistency, coreference, head_naming
 from explorer.analysis.attention import (
     SCALE_LABELS,
     DisplayOptions,
@@ -22,8 +22,8 @@ from explorer.analysis.attention import (
 from explorer.analysis.findings import (
     ALIGNED,
     CROWD,
-    LINK,
-    NEAR_LINK,
+    PAIRS,
+    REGULARITY,
     Finding,
     Link,
     select_findings,
@@ -188,7 +188,8 @@ def finding_headline(on: Selection, view: HeadView, one: Finding | None) -> None
             st.title(title, anchor=False, help=f"{why}{words}", width="content")
             n_layers, n_heads = on.attention.pattern.shape[:2]
             st.markdown(
-                place(view, n_layers * n_heads)
+                place(view, n_layers * n_heads, label(on, view, one))
+                + tested_on(on, view, one)
                 + finding_of_tokens(on, one)
                 + before_change(on, view)
             )
@@ -198,10 +199,30 @@ def finding_headline(on: Selection, view: HeadView, one: Finding | None) -> None
             offer_tour()
 
 
+def label(on: Selection, view: HeadView, one: Finding | None) -> str:
+    """The name of the head beside a headline: where it explains why the words of the headline
+    attend, and where the headline does not say it."""
+    if one is None:
+        return "" if view.tokens[0] is None else view.label
+    if one.query < 0:
+        return "" if one.kind == REGULARITY else view.label
+    pair = one.query, next(iter(one.keys), view.opened.key)
+    explained = head_naming.explains(on.recording, on.attention, view.head, *pair)
+    return view.head.name if explained else ""
+
+
+def tested_on(on: Selection, view: HeadView, one: Finding | None) -> str:
+    """Whether the head of a pronoun and a noun finds nouns in test sentences; "" for any other
+    finding, and where the model's heads were not tested."""
+    if one is None or not one.stands_for or not coreference.is_tested(on.recording):
+        return ""
+    return f" {attention_text.tested(view.head)}"
+
+
 def finding_of_tokens(on: Selection, one: Finding | None) -> str:
     """The weight between the tokens of a link, which the picture shows, where that of its whole
     words is another; "" where it is the same."""
-    if one is None or one.kind not in (LINK, NEAR_LINK, ALIGNED):
+    if one is None or one.kind not in (*PAIRS, ALIGNED):
         return ""
     query, key = one.query, one.keys[0]
     weight = f"{on.attention.pattern[one.layer, one.head, query, key]:.2f}"
@@ -273,7 +294,14 @@ def sentence_of_head(on: Selection, view: HeadView) -> str:
         return findings.named(head)
     weights = on.attention.pattern[head.layer, head.head, row]
     best = int(weights.argmax())
-    return findings.row(on.axes.rows[row], on.axes.keys[best], float(weights[best]))
+    query = findings.marked(on.axes.rows[row]) if on.is_across else _token(on, row)
+    return findings.row(query, _token(on, best), float(weights[best]))
+
+
+def _token(on: Selection, key: int) -> str:
+    """What a sentence calls a token of the columns."""
+    end = (key == 0) - (key == len(on.axes.keys) - 1)
+    return findings.token(on.axes.keys[key], on.axes.special[key], end)
 
 
 def offer_test(test: str, one: Finding, on: Selection) -> None:
@@ -431,7 +459,11 @@ def ablate(edit: HeadEdit) -> None:
 def head_details(on: Selection, view: HeadView, one: Finding | None) -> None:
     """Show the measures of the head, and how it was classified. one: the finding on screen."""
     meanings = head_naming.meanings(on.recording, on.attention)
-    output.markdown(summary(view.head, meanings, *tied(on, view.head, one)))
+    link, cell = tied(on, view.head, one)
+    explained = link is not None and attention_panels.is_explained(
+        on.recording, on.attention, view.head, link
+    )
+    output.markdown(summary(view.head, meanings, link, cell, explained))
     output.caption(head_naming_text.figures(view.head))
     if cells := attention_panels.evidence(view):
         st.caption(cells)
@@ -484,7 +516,7 @@ def tied(
     """The words of this head that are told of, and the tokens of them that the picture shows, with
     their weight: those of the finding on screen, where it is a link."""
     link: Link | Finding | None = one
-    if one is not None and one.kind in (LINK, NEAR_LINK, ALIGNED):
+    if one is not None and one.kind in (*PAIRS, ALIGNED):
         query, key = one.query, one.keys[0]
     elif link := attention_panels.head_link(on.recording, on.attention, head):
         query, key = link.query, link.key
@@ -524,6 +556,7 @@ def prepare(source: Run) -> None:
 
 @current_recording.tab(
     before=prepare,
+    headline=True,
     view=(*VIEWS, "Plotly"),
     scale=attention.SCALES,
     tone=attention.TONES,
