@@ -1149,8 +1149,7 @@ def findings(
             result += chat_findings(recording, attention)
             result += _links(attention_between_words(recording, attention, after), named_heads)
     for stream in recording.streams:
-        grouped = words.words(stream, _text(recording, stream.name))
-        result += stream_findings(stream, grouped)
+        result += stream_findings(stream, word_groups(recording, stream.name))
     ranked = sorted(result, key=lambda one: -one.score)
     return tuple(_with_address(recording, one) for one in ranked)
 
@@ -1274,14 +1273,16 @@ def attention_between_words(
 ) -> WordLevelAttention:
     """An attention, or one head of it, between the words of its texts. `after`: what follows a
     target, for its last row."""
-    rows, keys = (
-        words.words(recording.stream(name), _text(recording, name))
-        for name in (attention.query, attention.key)
-    )
+    rows, keys = (word_groups(recording, name) for name in (attention.query, attention.key))
     if attention.query != attention.key:
         produced = axes(recording, attention, after).produced or ()
         rows = words.produced_words(rows, *produced[-1])
     return word_level_attention(attention, rows, keys, only)
+
+
+def word_groups(recording: Recording, stream: str) -> words.Groups:
+    """The words of a stream."""
+    return words.words(recording.stream(stream), _text(recording, stream))
 
 
 def _text(recording: Recording, stream: str) -> str:

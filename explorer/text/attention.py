@@ -29,16 +29,16 @@ WHO_TERMS = {
 WORDS = templates.sentences("heads", "formula")
 
 
-def place(view: HeadView, heads: int, label: str) -> str:
+def place(view: HeadView, heads: int, label: str, n_tokens: int = 1) -> str:
     """The head on screen, a `label` that explains what is said of it, and the weight that uniform
-    attention would give."""
+    attention would give a word of `n_tokens`."""
     head, cell = view.head, view.opened
     sentences = templates.sentences("heads", "head")
     pattern = f" ({label})" if label else ""
     line = sentences("place", layer=head.layer, head=head.head, heads=heads, pattern=pattern)
     if view.tokens[0] is None:
         return line
-    return f"{line} {sentences('uniform', weight=f'{1 / max(1, cell.n_allowed):.2f}')}"
+    return f"{line} {sentences('uniform', weight=f'{n_tokens / max(1, cell.n_allowed):.2f}')}"
 
 
 def tested(head: head_naming.Head) -> str:

@@ -65,10 +65,17 @@ TAB = sentences("heads", "tab")
 WORDS = ("", "none")  # what a page without a chosen word holds: the telling one, or none
 
 
-def display_options() -> DisplayOptions:
-    """Read the reader's display options of a matrix."""
+def display_options(unit: str = attention.UNITS[0]) -> DisplayOptions:
+    """Read the reader's display options of a matrix. unit: its rows and columns."""
     state = st.session_state
-    return DisplayOptions(state.att_unit, state.att_keep, state.att_sum, state.scale, state.tone)
+    return DisplayOptions(unit, state.att_keep, state.att_sum, state.scale, state.tone)
+
+
+def unit_of(on: Selection) -> str:
+    """The rows and columns of a head's matrix: as the reader chose, or as suits the finding on
+    screen."""
+    row = selected_tokens(on)[0]
+    return st.session_state.att_unit or attention_panels.unit_on_screen(on, row)
 
 
 def selected_tokens(on: Selection) -> tuple[int | None, int | None]:
@@ -187,8 +194,11 @@ def finding_headline(on: Selection, view: HeadView, one: Finding | None) -> None
             words = glossary.explained(f"{title} {why}", *TERMS)
             st.title(title, anchor=False, help=f"{why}{words}", width="content")
             n_layers, n_heads = on.attention.pattern.shape[:2]
+            n_tokens = 1
+            if one is not None and one.kind in PAIRS:
+                _, n_tokens = attention_panels.word_sizes(on.recording, one)
             st.markdown(
-                place(view, n_layers * n_heads, label(on, view, one))
+                place(view, n_layers * n_heads, label(on, view, one), n_tokens)
                 + tested_on(on, view, one)
                 + finding_of_tokens(on, one)
                 + before_change(on, view)
@@ -472,8 +482,9 @@ def head_details(on: Selection, view: HeadView, one: Finding | None) -> None:
     st.caption(head_naming_text.rule(across=on.is_across))
 
 
-def view_options() -> None:
-    """Show the options of the View menu: the picture, the heads, the tokens and the colours."""
+def view_options(unit: str) -> None:
+    """Show the options of the View menu: the picture, the heads, the tokens and the colours. unit:
+    the rows and columns on screen."""
     state = st.session_state
     pick("Picture of the head", VIEWS, key="view")
     st.toggle(
@@ -495,7 +506,7 @@ def view_options() -> None:
             help=TAB("renormalise"),
             **bind("att_sum", "att renormalise", renormalised, attention.ROW_SUMS.__getitem__),
         )
-    pick("Rows and columns", attention.UNITS, key="att_unit")
+    pick("Rows and columns", attention.UNITS, **bind("att_unit", "unit shown", unit))
     pick(
         "Colour scale",
         SCALE_LABELS,
@@ -535,7 +546,9 @@ def take_token(source: Run, name: str, at: tuple[int, int]) -> None:
     pressed = state["one head"].get("select") or {}
     row, column, opened = (int(pressed.get(each, -1)) for each in ("row", "column", "cell"))
     on = select(source, attention=name)
-    matrix = attention.head_matrix(on.recording, on.attention, at, on.axes, display_options())
+    unit = unit_of(replace(on, layer=at[0], head=at[1]))
+    choices = display_options(unit)
+    matrix = attention.head_matrix(on.recording, on.attention, at, on.axes, choices)
     controls.take_head(*at)
     state.token = state.source = state.anatomy_cell = ""
     state.att_word = "none" if row < 0 and column < 0 else ""
@@ -560,7 +573,7 @@ def prepare(source: Run) -> None:
     view=(*VIEWS, "Plotly"),
     scale=attention.SCALES,
     tone=attention.TONES,
-    att_unit=attention.UNITS,
+    att_unit=("", *attention.UNITS),
     att_keep=attention.TOKEN_FILTERS,
     att_sum=attention.ROW_SUMS,
     att_right=("", "Open"),
@@ -593,7 +606,7 @@ def heads_tab(source: Run) -> None:
     tokens = selected_tokens(on)
     state["held word"] = "" if tokens[0] is None else str(tokens[0])
     chosen = HeadSelection(tokens, state.anatomy_cell)
-    view = attention_panels.view_of(on, chosen, display_options())
+    view = attention_panels.view_of(on, chosen, display_options(unit_of(on)))
     every = attention_panels.leading_findings(on.recording)
     listed, of_head = select_findings(every), finding_on_screen(every, view)
     is_chosen = any(state[name] for name in ("layer", "token", "source"))
@@ -633,7 +646,9 @@ def head_selection(on: Selection, view: HeadView) -> None:
         roles=selection_bar.roles(on.recording.stream(on.attention.query)),
     )
     layers, heads = on.attention.pattern.shape[:2]
-    selection_bar.show(words, (layers, heads), (on.layer, on.head), view_options)
+    selection_bar.show(
+        words, (layers, heads), (on.layer, on.head), partial(view_options, view.choices.unit)
+    )
 
 
 # ---- one weight ----------------------------------------------------------------------
