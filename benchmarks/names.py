@@ -6,9 +6,16 @@ ordinary sentences, how often a head has the name it has most often.
 
 `--headlines`: over the sentences of `headlines.txt` (English, French, German; 3 to 60 words), how
 many headlines break their rule: a link in which another row of the head gives the same word half or
-more, or as much as the link itself; a link with a function word at an end, other than from a
-pronoun to a noun, where another link has none; a regularity where such a link was found. The
-weights between words are merged here anew, apart from what makes the findings.
+more, or as much as the link itself; one that stands above the mean of the other words only, where
+another stands above all; a link with a function word at an end, other than from a pronoun to a
+noun, where another link has none; a regularity where such a link was found; anything else where a
+pronoun's link was found. The weights between words are merged here anew, apart from what makes the
+findings.
+
+`--pronoun-headlines`: over the sentences of `pronoun_headlines.txt`, in which {pronouns} are
+marked, the [noun] that they stand for and (others) that they might: in how many of those in which
+some head gives a marked noun at least 0.3 beyond chance the headline is about a pronoun. Chance is
+the mean of what the other words of the text give that noun in the same head.
 
 `--pronouns`: which heads attend from a pronoun to its noun; it writes what the names of the models
 that come with Headlight read; with `--models` it prints and writes nothing.
@@ -24,10 +31,12 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import argparse
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -35,6 +44,7 @@ import torch
 from explorer.analysis import coreference, findings, head_naming, word_classes, words
 from explorer.analysis.findings import Finding
 from explorer.text import findings as findings_text
+from explorer.text.model_descriptions import unread_language
 from models import own_model, registry
 from models.recording import Attention, Recording
 from models.transformer import Transformer
@@ -65,14 +75,10 @@ REPEATED = tuple(
     )
 )
 NO_NAME = {"diffuse", head_naming.NO_PATTERN, head_naming.TOO_SHORT}
-PAIRS = (
-    findings.LINK,
-    findings.NEAR_LINK,
-    findings.ALIGNED,
-    findings.CROSSED,
-    findings.DOUBLE,
-)
+PRONOUN_HEADLINES = Path(__file__).with_name("pronoun_headlines.txt")
+PAIRS = (*findings.PAIRS, findings.ALIGNED, findings.CROSSED, findings.DOUBLE)
 HALF = 0.5
+BEYOND_CHANCE = 0.3  # a weight on a noun that is told of
 
 
 def sentences() -> tuple[str, ...]:
@@ -177,6 +183,12 @@ def stability(handle: own_model.OwnModel, texts: Sequence[str]) -> tuple[float, 
     return float(np.mean(commonest)) / len(names), Counter(names.ravel().tolist())
 
 
+def ranked_findings(recording: Recording) -> tuple[Finding, ...]:
+    """The findings of a recording as a page makes them."""
+    language = unread_language(recording.model.name, recording.text)
+    return findings.findings(recording, language=language)
+
+
 def headline(ranked: Sequence[Finding]) -> Finding | None:
     """The finding that a page opens on, None where there is none."""
     return next(iter(findings.select_findings(ranked)), None)
@@ -185,12 +197,17 @@ def headline(ranked: Sequence[Finding]) -> Finding | None:
 def broken(recording: Recording, ranked: Sequence[Finding]) -> str:
     """Describe the rule that the headline breaks, "" where it breaks none."""
     one = headline(ranked)
-    if one is None:
-        return ""
+    if one is None or one.stands_for:
+        return broken_mean(recording, one) if one else ""
+    if any(each.stands_for for each in ranked):
+        return "a pronoun's link, but no headline of it"
     plain = [each for each in ranked if each.kind in PAIRS and not fills(recording, each)]
     if one.kind not in PAIRS:
         is_repetition = one.kind in (findings.INDUCTION, findings.SAME_WORD)
         return "a link, but no headline of it" if plain and not is_repetition else ""
+    if one.above_mean:
+        alone = [each for each in plain if not each.above_mean]
+        return broken_mean(recording, one) or ("others show it too" if alone else "")
     for query, key, other in cells(recording, one):
         if other >= HALF:
             return f"another row gives {key} {other:.2f}"
@@ -199,6 +216,29 @@ def broken(recording: Recording, ranked: Sequence[Finding]) -> str:
     if fills(recording, one) and plain:
         return f"a function word, though there is {' > '.join(plain[0].words)}"
     return ""
+
+
+def broken_mean(recording: Recording, one: Finding) -> str:
+    """Describe how a link fails to stand above the mean of the other words, "" where it does."""
+    _, rows, _, matrix = between(recording, one)
+    row, key = int(rows.of[one.query]), int(rows.of[one.keys[0]])
+    allowed = words.merge_allowed(recording.attention[0].allowed, rows, rows)
+    mean = mean_of_others(matrix, allowed, rows, row, key)
+    lifted = matrix[row, key] - mean >= findings.LEAST_LIFT * (1 - mean) - 1e-6
+    return "" if lifted else f"the other words give {one.words[1]} {mean:.2f}"
+
+
+def mean_of_others(
+    matrix: np.ndarray, allowed: np.ndarray, grouped: words.Groups, row: int, key: int
+) -> float:
+    """The mean weight on a word from the others of a text but itself and the one of `row`; 1 where
+    there is none. matrix and allowed (row, key), between words."""
+    rows = [
+        at
+        for at in np.flatnonzero(findings.text_mask(grouped))
+        if at not in (row, key) and allowed[at, key]
+    ]
+    return float(matrix[rows, key].mean()) if rows else 1.0
 
 
 def cells(recording: Recording, one: Finding) -> Iterator[tuple[str, str, float]]:
@@ -249,7 +289,7 @@ def headlines(names: Sequence[str], texts: Sequence[str], show: bool) -> None:
         n_broken = 0
         for text in texts:
             recording = handle.record(text)
-            ranked = findings.findings(recording)
+            ranked = ranked_findings(recording)
             one = headline(ranked)
             kinds[one.kind if one else "none"] += 1
             reason = broken(recording, ranked)
@@ -258,6 +298,91 @@ def headlines(names: Sequence[str], texts: Sequence[str], show: bool) -> None:
                 sentence = findings_text.headline(one, str) if one else "nothing"
                 print(f"{name}: {text}\n    {sentence} {reason}")
         print(f"{name}: {n_broken} of {len(texts)} headlines break the rule; {dict(kinds)}")
+
+
+class PronounSentence(NamedTuple):
+    """A sentence, its pronouns, the noun that they stand for, and that with others that they
+    might."""
+
+    text: str
+    pronouns: frozenset[str]
+    noun: frozenset[str]
+    nouns: frozenset[str]
+
+
+def pronoun_sentences() -> list[PronounSentence]:
+    """The sentences of PRONOUN_HEADLINES."""
+    sentences = []
+    for line in PRONOUN_HEADLINES.read_text("utf-8").splitlines():
+        pronouns, noun, others = (
+            frozenset(re.findall(mark, line)) for mark in (r"\{(.+?)\}", r"\[(.+?)\]", r"\((.+?)\)")
+        )
+        text = re.sub(r"[\[\](){}]", "", line)
+        sentences.append(PronounSentence(text, pronouns, noun, noun | others))
+    return sentences
+
+
+def most_beyond_chance(recording: Recording, sentence: PronounSentence) -> float:
+    """The most that a head gives a marked noun from a pronoun behind it, beyond the mean of the
+    other words."""
+    attention = recording.attention[0]
+    grouped = words.words(recording.stream(attention.key), recording.text)
+    allowed = words.merge_allowed(attention.allowed, grouped, grouped)
+    pairs = [
+        (row, key)
+        for row, pronoun in enumerate(grouped.labels)
+        for key, noun in enumerate(grouped.labels[:row])
+        if pronoun in sentence.pronouns and noun in sentence.nouns
+    ]
+    return max(
+        float(matrix[row, key]) - mean_of_others(matrix, allowed, grouped, row, key)
+        for pattern in attention.pattern.reshape(-1, *attention.pattern.shape[2:])
+        for matrix in [words.merge_weights(pattern, grouped, grouped)]
+        for row, key in pairs
+    )
+
+
+class PronounHeadlines(NamedTuple):
+    """Of `n` sentences in which a head gives a noun enough, how many headlines are about a pronoun,
+    and how many of these name the noun that it stands for; missed: the others' texts."""
+
+    n: int
+    n_pronoun: int
+    n_noun: int
+    missed: tuple[str, ...]
+
+
+def pronoun_headlines(
+    handle: own_model.OwnModel, sentences: Sequence[PronounSentence]
+) -> PronounHeadlines:
+    """Count the headlines about pronouns of sentences in which a head shows one."""
+    n = n_pronoun = n_noun = 0
+    missed = []
+    for sentence in sentences:
+        recording = handle.record(sentence.text)
+        if most_beyond_chance(recording, sentence) < BEYOND_CHANCE:
+            continue
+        n += 1
+        one = headline(ranked_findings(recording))
+        if one is not None and one.stands_for and one.words[0] in sentence.pronouns:
+            n_pronoun += 1
+            n_noun += one.words[1] in sentence.noun
+        else:
+            missed.append(sentence.text)
+    return PronounHeadlines(n, n_pronoun, n_noun, tuple(missed))
+
+
+def print_pronoun_headlines(names: Sequence[str], sentences: Sequence[PronounSentence]) -> None:
+    """Print how many headlines of each model are about a pronoun, and the sentences of the
+    others."""
+    for name in names:
+        found = pronoun_headlines(registry.load(name), sentences)
+        print(
+            f"{name:<10} {found.n_pronoun} of {found.n} headlines are about a pronoun, "
+            f"{found.n_noun} of them name its noun; {len(sentences)} sentences"
+        )
+        for text in found.missed:
+            print(f"    {text}")
 
 
 def pronouns(names: Sequence[str], write: bool) -> None:
@@ -289,6 +414,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--models", default="")
     parser.add_argument("--pronouns", action="store_true")
     parser.add_argument("--headlines", type=int, nargs="?", const=-1, help="of so many sentences")
+    parser.add_argument(
+        "--pronoun-headlines", type=int, nargs="?", const=1, help="of every Nth sentence"
+    )
     parser.add_argument("--show", action="store_true", help="every headline")
     options = parser.parse_args(argv)
     some = tuple(one for one in options.models.split(",") if one)
@@ -298,6 +426,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         texts = HEADLINES.read_text("utf-8").splitlines()
         n = len(texts) if options.headlines < 0 else options.headlines
         return headlines(some or READ, texts[:n], options.show)
+    if options.pronoun_headlines:
+        chosen = pronoun_sentences()[:: options.pronoun_headlines]
+        return print_pronoun_headlines(some or READ, chosen)
     handles = [registry.load(name) for name in some or MODELS]
     print(f"False names, {options.recordings} recordings each (sentences; one word repeated)")
     for kind in WEIGHTS:

@@ -26,7 +26,7 @@ from models.recording import Attention, Recording
 
 SENTENCES = tuple((Path(__file__).parent / "sentences.txt").read_text("utf-8").strip().splitlines())
 IDLE_NAMES = {"previous", "next", "self", "sink"}
-LINKED = (findings.LINK, findings.NEAR_LINK)
+LINKED = (findings.LINK, findings.NEAR_LINK)  # those that stand above every other row
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def linked(recording) -> list[findings.Finding]:
 def test_on_the_first_sentence_it_attends_to_the_animal(encoder) -> None:
     recording = encoder.record(DEFAULT_TEXT)
     best, attention = findings.findings(recording)[0], recording.attention[0]
-    assert best.kind == findings.LINK and best.words == ("it", "animal")
+    assert best.stands_for and best.words == ("it", "animal")
     tokens, (key,) = recording.streams[0].tokens, best.keys
     assert (tokens[best.query], tokens[key]) == ("it", "animal")
     # It is the most that any head lets this word give that one.
@@ -79,9 +79,9 @@ def test_no_sentence_opens_on_an_idle_head_where_words_are_linked(name: str, eve
         found = findings.findings(recording)
         named = head_naming.describe(recording, recording.attention[0])
         idle = {(one.layer, one.head) for one in named if one.name in IDLE_NAMES}
-        pronouns, content = findings.ORDER_SCORES[:2]
-        for least, below in ((pronouns, np.inf), (content, pronouns)):
-            links = [one for one in found if least <= one.score < below]
+        content = [one for one in found if one.score >= findings.ORDER_SCORES[1]]
+        for of_pronouns in (True, False):
+            links = [one for one in content if one.stands_for == of_pronouns]
             awake = [one for one in links if one.at not in idle and one.kind in LINKED]
             assert not awake or links[0].at not in idle, (text, links[0])
         opened += found[0].kind in findings.LINKS

@@ -52,8 +52,11 @@ def ask(app: AppTest, where: str) -> AppTest:
 
 def test_a_model_of_english_texts_says_that_another_language_is_none_of_its_own() -> None:
     text = "Der alte Mann gab dem Kind einen Apfel, weil er hungrig war."
-    note = "was trained on English text. This text seems to be in another language"
+    note = "has read English only"
     assert f"encoder {note}" in told(opened("word", model="encoder", text=text), *NOTES)
+    heads = opened("heads", model="encoder", text=text)  # whose headline says it, and no pair
+    assert heads.title[0].value == "This model has read English only, so do not trust these weights"
+    assert note not in told(heads, *NOTES)
     for other in ({"model": "encoder", "text": TEXT}, {"model": "copy", "text": text}):
         assert note not in told(opened("heads", **other), *NOTES)
 

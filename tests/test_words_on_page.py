@@ -72,7 +72,7 @@ def test_the_choices_stand_in_the_address_and_nothing_else_is_taken() -> None:
     app.session_state["view menu"] = True
     app = clean(app.run())
     tokens = drawn(app)[0]["columns"]
-    app = clean(app.segmented_control(key="att_unit").set_value("Words").run())
+    app = clean(app.segmented_control(key="unit shown").set_value("Words").run())
     words = drawn(app)[0]["columns"]
     assert len(words) < len(tokens) and "unbelievable" in words
     app = clean(app.segmented_control(key="att_keep").set_value("No specials").run())

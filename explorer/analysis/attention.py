@@ -11,7 +11,7 @@ import numpy as np
 from explorer.analysis import head_naming, words
 from explorer.analysis.csv import Columns
 from explorer.analysis.formatting import percent
-from explorer.analysis.head_naming import Head, sinks
+from explorer.analysis.head_naming import UNNAMED, Head, explains, sinks
 from explorer.analysis.terminology import sees_ahead, window_reach, windowed
 from explorer.text.templates import sentences
 from models.recording import Attention, Recording
@@ -368,7 +368,9 @@ class HeadView:
     matrix_view: its matrix under `choices`. tokens: the selected tokens, (query, key), None for
     none; pin and column: their row and column of the matrix, -1 for none. opened: the cell that is
     decomposed; cell: its place in the matrix, if the reader chose it. evidence: cells that support
-    the head's name. title, caption (lines) and file: its title, caption and file name.
+    the head's name. label: that name, "" where the head has none and where a token is selected
+    whose largest weight it does not explain. title, caption (lines) and file: its title, caption
+    and file name.
     """
 
     head: Head
@@ -379,6 +381,7 @@ class HeadView:
     opened: SelectedCell
     cell: tuple[int, int] | None
     evidence: tuple[tuple[int, int], ...]
+    label: str
     title: str
     caption: tuple[str, ...]
     file: str
@@ -428,6 +431,9 @@ def head_view(
         selection.tokens[0],
         selection.tokens[1] if selection.tokens[0] is None else None,
     )
+    label = "" if head.name in UNNAMED else head.name
+    if selection.tokens != (None, None) and not explains(recording, attention, head, *opened_pair):
+        label = ""
     return HeadView(
         head,
         attention.name,
@@ -437,7 +443,8 @@ def head_view(
         _select_cell(recording, attention, head_index, axes, opened_pair),
         next(iter(view.cells([selected] if selected else [])), None),
         tuple(view.cells([(pair.query, pair.key) for pair in head.evidence])),
-        f"Layer {head.layer}, head {head.head}: {head.name}",
+        label,
+        f"Layer {head.layer}, head {head.head}{label and f': {label}'}",
         caption(attention, head.layer, view, choices, target),
         file_name(recording, attention, head, view, choices),
     )

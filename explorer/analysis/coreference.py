@@ -16,14 +16,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from explorer.analysis import words
+from explorer.analysis import word_classes, words
 from explorer.analysis.poisson_binomial import tail_probabilities
 from explorer.analysis.word_classes import is_word
 from models.recording import Attention, Recording
@@ -34,6 +34,17 @@ LEAST_LIFT = 0.25
 MAX_P_VALUE = 0.02
 LEAST_CHANCE = 0.02  # of a sentence: no head is so sure to miss
 MAX_MODELS = 256  # models
+# Words: a noun nearer behind a pronoun belongs to it (*his hands*) and is not what it stands for.
+LEAST_BEHIND = 3
+
+
+def candidates(rows: Sequence[str], keys: Sequence[str]) -> np.ndarray:
+    """Mask of the likely nouns that a pronoun may stand for, (row, key) bool, by the words of a
+    text that attend and those that are attended to."""
+    pronouns = np.array(word_classes.classes(rows)) == word_classes.PRONOUN
+    before = np.arange(len(keys)) - np.arange(len(rows))[:, None]
+    places = (before < 0) | (before >= LEAST_BEHIND)
+    return pronouns[:, None] & np.array(word_classes.nouns(keys), bool) & places
 
 
 class MarkedSentence(NamedTuple):
@@ -175,6 +186,11 @@ def remember(fingerprint: str, heads_by_attention: dict[str, CoreferenceHeads]) 
 def is_measured(fingerprint: str) -> bool:
     """True for a model that was measured."""
     return fingerprint in _measurements()
+
+
+def is_tested(recording: Recording) -> bool:
+    """True where it is known which heads of a recording find nouns: not under edits."""
+    return not recording.edits and is_measured(recording.model.fingerprint)
 
 
 def measured_heads(recording: Recording, attention: Attention) -> CoreferenceHeads:

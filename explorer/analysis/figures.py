@@ -183,8 +183,9 @@ class LinkedWeights(Figure):
     exactly, and `hidden`, the share of each row on columns that are left out. views: of "links" and
     "matrix". selected: a row and a column, -1 for none; cell: the one that is opened. texts: of two
     texts, what each row is called in its sentence. special: of columns, and of rows in
-    `texts`. places: the numbers of rows and columns, None for 0, 1, 2 ...; sizes: how many there
-    are in all, None where rows are words. breaks: columns that begin a line of the sentence.
+    `texts`. places: the numbers of rows and columns, None for 0, 1, 2 ...; sizes: how many tokens
+    there are in all; firsts: where rows and columns are words, each one's first token. breaks:
+    columns that begin a line of the sentence.
     scale: "global", "head" or "row", the weight at its top;
     log: three powers of ten below that. incoming: True where links to the selected word are drawn
     too. says: sentences with slots for rows, columns and cells.
@@ -201,7 +202,8 @@ class LinkedWeights(Figure):
     texts: tuple[str, ...] | None = None
     special: tuple[tuple[bool, ...], tuple[bool, ...]] = ((), ())
     places: tuple[tuple[int, ...] | None, tuple[int, ...] | None] = (None, None)
-    sizes: tuple[int, int] | None = None
+    sizes: tuple[int, int] = (0, 0)
+    firsts: tuple[tuple[int, ...], tuple[int, ...]] | None = None
     scale: str = "global"
     log: bool = False
     incoming: bool = False

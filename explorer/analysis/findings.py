@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from explorer.analysis import head_naming, logit_lens, residual, word_classes, words
+from explorer.analysis import coreference, head_naming, logit_lens, residual, word_classes, words
 from explorer.analysis.attention import axes
 from explorer.analysis.head_naming import MIN_LIFT
 from explorer.analysis.word_classes import HYPHENS, is_word
@@ -28,11 +28,13 @@ from models.token_relations import CHUNK_SIZE
 
 # The kinds. LINKS are those between words; they are listed for trained weights alone, see
 # `qk_fit`.
-LINK, NEAR_LINK, INDUCTION, SAME_WORD = "link", "near link", "induction", "same word"
+LINK, NEAR_LINK, ABOVE_MEAN = "link", "near link", "link above the mean"
+INDUCTION, SAME_WORD = "induction", "same word"
 CROSSED, ALIGNED, DOUBLE, LEFT_OUT = "crossed", "aligned", "said by two", "left out"
 CROWD, SETTLED, PUSHED, TURNED, MOVED = "crowd", "settled", "pushed", "turned", "moved"
-REGULARITY, SHORT, CHAT = "regularity", "short", "chat"
-LINKS = (LINK, NEAR_LINK, INDUCTION, SAME_WORD, CROSSED, ALIGNED, DOUBLE, LEFT_OUT)
+REGULARITY, SHORT, CHAT, FOREIGN = "regularity", "short", "chat", "foreign"
+PAIRS = (LINK, NEAR_LINK, ABOVE_MEAN)  # one word that attends to another in one text
+LINKS = (*PAIRS, INDUCTION, SAME_WORD, CROSSED, ALIGNED, DOUBLE, LEFT_OUT)
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,8 @@ class Finding:
 
     kind: one of those above. value: the number that is stated, in the unit of its kind (a weight,
     degrees, a count of heads, a layer, a logit), and chance: its baseline, for links the largest
-    weight that another row of the head gives the same key. score: the rank order of findings.
+    weight that another row of the head gives the same key, for those above the mean the mean
+    weight that the other words give it. score: the rank order of findings.
     attention, layer, head: its head, "" and -1 where it is no head's; `of` the number of heads.
     query: a token of the rows' stream and keys: tokens of the columns'; words: their labels, the
     query's first, subwords merged into words; of a predicted word the word, and its first piece
@@ -50,7 +53,9 @@ class Finding:
     (name, number). example_head: the head (layer, head) whose picture is the evidence, where that
     is another than the one a page would open on. retype: a word of the text, and another that would
     test the finding. page and address: a page's file and the choices of the address bar as (name,
-    value).
+    value). other: of a link the word that gets most of the row after the key, and its weight,
+    where that is at least CONTEST of the link's; ("", 0) where none does. stands_for: true for a
+    link from a pronoun to a noun that it may stand for.
     """
 
     kind: str
@@ -71,11 +76,18 @@ class Finding:
     retype: tuple[str, str] = ("", "")
     page: str = "attention"
     address: tuple[tuple[str, str], ...] = ()
+    other: tuple[str, float] = ("", 0.0)
+    stands_for: bool = False
 
     @property
     def at(self) -> tuple[int, int]:
         """(layer, head)."""
         return self.layer, self.head
+
+    @property
+    def above_mean(self) -> bool:
+        """True where `chance` is the mean of the other words, and not the largest other row."""
+        return self.kind == ABOVE_MEAN
 
 
 # Words that attend to words: the links of an attention, told of trained weights alone.
@@ -83,9 +95,11 @@ class Finding:
 FAR = 3  # words: nearer ones are neighbours, which heads attend to by their place
 LEAST_WEIGHT = 0.3
 LEAST_EXCESS = 0.1  # weight beyond the largest other row: from 0.97 to 1 is nothing to see
-MOST_ELSEWHERE = 0.5  # a word to which another row gives so much is no link of this one
-# A lift over what the head gives at that distance in its other rows.
-LEAST_LIFT = 0.25
+MOST_ELSEWHERE = 0.5  # a word to which another row gives so much is no link of this one alone
+# A lift over what the head gives at that distance in its other rows, and over what the other words
+# give the same word.
+LEAST_LIFT = coreference.LEAST_LIFT
+CONTEST = 1 / 3  # of a link's weight: a word that gets so much of its row is named beside it
 # Standard deviations by which a model's own pairs of queries and keys outdo pairs of different
 # heads: random weights reach it in one of 200.
 MIN_FIT = 2.6
@@ -94,7 +108,15 @@ MOST = 24  # links of an attention
 # The order of links: from a pronoun to a noun, between words of content, other links of pronouns
 # and of words of which nothing is known, and those with a filler.
 PRONOUN_TO_NOUN, BETWEEN_CONTENT, UNSURE, FILLER = range(4)
-ORDER_SCORES = (20.0, 16.0, 4.0, 0.0)  # by these; further apart than what else a score is made of
+# By these; further apart than what else a score is made of. Habits of place, which are the same in
+# any text (REGULARITY_SCORE), stand before links with a filler alone.
+ORDER_SCORES = (32.0, 22.0, 11.5, 0.0)
+# Less for a link that other words of its head show too. It stands between those of its order and
+# the next.
+SHARED_PENALTY = 5.5
+# Less for a link from a pronoun that its head shows at that distance in other rows too; other links
+# of that kind are none.
+PLACE_PENALTY = 2.0
 # By the classes of the row's word and of the column's.
 ORDER = np.array(
     [
@@ -105,8 +127,9 @@ ORDER = np.array(
     ]
 )
 # In a head without a habit of place; between words that are not neighbours; from a pronoun, in a
-# head that finds a pronoun's noun in other sentences too.
-NO_HABIT_BONUS, DISTANCE_BONUS, MEASURED_BONUS = 2.0, 1.0, 1.0
+# head that finds a pronoun's noun in test sentences too, and from one that stands alone (*she*,
+# and not *her* keys).
+NO_HABIT_BONUS, DISTANCE_BONUS, TESTED_BONUS, ALONE_BONUS = 2.0, 1.0, 1.0, 0.5
 
 CHANGES = {
     "tired": "wide",
@@ -127,8 +150,8 @@ CHANGES = {
 class Link:
     """One word that attends to another: tokens (query, key) of the largest weight between the two,
     the words' labels and places, the weight between the words, chance: the largest weight that
-    another row of the head gives the key, how many other heads show it too, and what links are
-    ranked by."""
+    another row of the head gives the key, or, where `above_mean`, the mean weight that the other
+    words give it, how many other heads show it too, and what links are ranked by."""
 
     layer: int
     head: int
@@ -140,6 +163,7 @@ class Link:
     chance: float
     also: int
     score: float
+    above_mean: bool = False
 
 
 def qk_fit(recording: Recording) -> float:
@@ -233,17 +257,29 @@ class WordLevelAttention:
         return rows, keys
 
     @cached_property
-    def nouns(self) -> np.ndarray:
-        """Mask of the columns that are likely nouns, (column) bool."""
-        return np.array(word_classes.nouns(self.keys.labels))
+    def stands_for(self) -> np.ndarray:
+        """Mask of the nouns that pronouns may stand for, (row, column) bool."""
+        return coreference.candidates(self.rows.labels, self.keys.labels)
+
+    @cached_property
+    def alone(self) -> np.ndarray:
+        """Mask of the rows that are no possessives before a noun, (row) bool."""
+        return ~np.array(word_classes.determiners(self.rows.labels))
+
+    @cached_property
+    def mean_of_words(self) -> tuple[np.ndarray, np.ndarray]:
+        """The sum of what the words of the text give each column but that of their own, (layer,
+        head, column), and how many words may attend to it, (column)."""
+        is_text = self.text_masks[0]
+        n = np.count_nonzero(self.allowed[is_text], axis=0)
+        return is_text.astype(self.weights.dtype) @ self.weights, n
 
     def order(self, row: np.ndarray | int, key: np.ndarray | int) -> np.ndarray:
-        """The order of links between words of rows and of columns. A noun that follows close upon a
-        pronoun (*his hands*) is not what that stands for."""
+        """The order of links between words of rows and of columns. Not every noun is one that a
+        pronoun stands for (`coreference.candidates`)."""
         rows, keys = self.classes
         order = ORDER[rows[row], keys[key]]
-        stands_for = self.nouns[key] & ((key < row) | (np.abs(key - row) >= FAR))
-        return np.where((order == PRONOUN_TO_NOUN) & ~stands_for, UNSURE, order)
+        return np.where((order == PRONOUN_TO_NOUN) & ~self.stands_for[row, key], UNSURE, order)
 
     def tokens(self, layer: int, head: int, row: int, key: int) -> tuple[int, int]:
         """The tokens (query, key) of the largest weight between two words."""
@@ -279,56 +315,92 @@ def find_links(
     """Links between words at least `far` words apart, the clearest first: each pair of words once,
     in its clearest head; of one head only its best.
 
-    names (layer, head): the heads' names, so that a pair that a name predicts is left out; links of
-    heads with one of the names `habits` come after others of their order."""
-    at_head, row, key = _largest_rows(word_attention)
-    layer, head = np.divmod(at_head, word_attention.weights.shape[1])
+    A link stands above what every other row gives the key. One from a pronoun to a noun, and one
+    between words of content that other words show too, stand above the mean of these, by which
+    heads are tested on sentences (`coreference`). names (layer, head): the heads' names, so that a
+    pair that a name predicts is left out; links of heads with one of the names `habits` come after
+    others of their order."""
+    strong, largest = _strong_cells(word_attention)
+    layer, head, row, key = strong
+    text_rows, text_keys = word_attention.text_masks
     keep = (
-        word_attention.text_masks[0][row]
-        & word_attention.text_masks[1][key]
+        text_rows[row]
+        & text_keys[key]
         & (np.abs(key - row) >= far)
         & ~_hyphen_halves(word_attention, row, key)
     )
     keep &= ~_predicted_by_name(word_attention, names[layer, head], row, key)
-    cells = np.array((layer, head, row, key))[:, keep]
-    weight, competitor = _with_competitor(word_attention, cells)
-    keep = (weight - competitor >= LEAST_EXCESS) & (competitor < MOST_ELSEWHERE)
-    (layer, head, row, key), weight, competitor = cells[:, keep], weight[keep], competitor[keep]
-    order, head_names = word_attention.order(row, key), names[layer, head]
+    cells, largest = strong[:, keep], largest[keep]
+    order = word_attention.order(*cells[2:])
+    weight, competitor = _with_competitor(word_attention, cells, largest)
+    mean = _mean_of_others(word_attention, cells, weight)
+    alone = (weight - competitor >= LEAST_EXCESS) & (competitor < MOST_ELSEWHERE)
+    above_mean = weight - mean >= LEAST_LIFT * (1 - mean)
     stands_for = order == PRONOUN_TO_NOUN
+    keep = np.where(
+        stands_for, above_mean, alone | (above_mean & (order == BETWEEN_CONTENT))
+    ).astype(bool)
+    by_place = np.zeros(len(weight), bool)
+    for at in np.flatnonzero(keep & stands_for):
+        by_place[at] = not _beyond_distance(word_attention, *cells[:, at].tolist())
+    by_mean = stands_for | ~alone
+    chance = np.where(by_mean, mean, competitor)
+    layer, head, row, key = cells
+    head_names = names[layer, head]
     score = (
         np.array(ORDER_SCORES)[order]
+        - SHARED_PENALTY * (by_mean & ~stands_for)
         + NO_HABIT_BONUS * ~np.isin(head_names, list(habits))
+        + DISTANCE_BONUS * (stands_for | (np.abs(key - row) >= FAR))
+        + stands_for * (TESTED_BONUS * (head_names == head_naming.PRONOUN))
+        + stands_for * (ALONE_BONUS * word_attention.alone[row])
+        - PLACE_PENALTY * by_place
         + weight
-        - competitor
+        - chance
     )
-    score += DISTANCE_BONUS * (stands_for | (np.abs(key - row) >= FAR))
-    score += MEASURED_BONUS * (stands_for & (head_names == head_naming.PRONOUN))
-    return _best_links(word_attention, cells[:, keep].T, weight, competitor, score)
+    return _best_links(
+        word_attention, cells[:, keep].T, weight[keep], chance[keep], score[keep], by_mean[keep]
+    )
 
 
-def _largest_rows(word_attention: WordLevelAttention) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of each head and each word the row that gives it most, as numbers of heads, rows and columns:
-    no other can lie beyond the others. Weights under LEAST_WEIGHT are left out."""
-    n_rows, n_keys = word_attention.allowed.shape
+def _strong_cells(word_attention: WordLevelAttention) -> tuple[np.ndarray, np.ndarray]:
+    """The cells (4, cell) of at least LEAST_WEIGHT, and which of them are the most that any row of
+    the head gives the column, (cell) bool: no other can lie beyond the others."""
+    n_heads, (n_rows, n_keys) = word_attention.weights.shape[1], word_attention.allowed.shape
     strong = np.flatnonzero(word_attention.weights >= LEAST_WEIGHT)
     strong = strong[np.argsort(-word_attention.weights.ravel()[strong], kind="stable")]
     at_head, cell = np.divmod(strong, n_rows * n_keys)
-    _, first = np.unique(at_head * n_keys + cell % n_keys, return_index=True)
-    return at_head[first], cell[first] // n_keys, cell[first] % n_keys
+    row, key = np.divmod(cell, n_keys)
+    largest = np.zeros(len(strong), bool)
+    largest[np.unique(at_head * n_keys + key, return_index=True)[1]] = True
+    return np.array((*np.divmod(at_head, n_heads), row, key)), largest
 
 
 def _with_competitor(
-    word_attention: WordLevelAttention, cells: np.ndarray
+    word_attention: WordLevelAttention, cells: np.ndarray, largest: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """The weights at cells (4, cell), and the largest that another row gives the same word in the
-    same head."""
-    layer, head, row, key = cells
+    same head, 1 where the cell is not the `largest` of its column."""
+    weight = word_attention.weights[tuple(cells)].astype(np.float64)
+    competitor = np.ones(len(weight))
+    layer, head, row, key = cells[:, largest]
     columns = word_attention.weights[layer, head, :, key].astype(np.float64)
-    pairs = np.arange(len(row))
-    weight = columns[pairs, row]
-    columns[pairs, row] = 0
-    return weight, columns.max(axis=1, initial=0)
+    columns[np.arange(len(row)), row] = 0
+    competitor[largest] = columns.max(axis=1, initial=0)
+    return weight, competitor
+
+
+def _mean_of_others(
+    word_attention: WordLevelAttention, cells: np.ndarray, weight: np.ndarray
+) -> np.ndarray:
+    """The mean weight that the other words of the text give the key, of those that may attend to
+    it, at cells (4, cell); 1 where there is no other."""
+    layer, head, row, key = cells
+    total, n_words = word_attention.mean_of_words
+    itself = word_attention.weights[layer, head, key, key].astype(np.float64)
+    n = n_words[key] - 1 - word_attention.allowed[key, key]
+    others = total[layer, head, key].astype(np.float64) - weight - itself
+    return np.where(n > 0, others / np.maximum(n, 1), 1.0)
 
 
 def _hyphen_halves(
@@ -364,8 +436,9 @@ def _best_links(
     word_attention: WordLevelAttention,
     cells: np.ndarray,
     weight: np.ndarray,
-    competitor: np.ndarray,
+    chance: np.ndarray,
     score: np.ndarray,
+    above_mean: np.ndarray,
 ) -> list[Link]:
     """The links at cells (link, 4) of `seen.weights`, each pair of words in the head that shows it
     best, at most MOST of them; of one head alone the best of all."""
@@ -376,7 +449,13 @@ def _best_links(
         by_pair.setdefault((int(cells[at, 2]), int(cells[at, 3])), []).append(at)
     best: list[Link] = []
     for ranked in by_pair.values():
-        significant = [at for at in ranked if _beyond_distance(word_attention, *cells[at].tolist())]
+        row, key = cells[ranked[0], 2:].tolist()
+        significant = [
+            at
+            for at in ranked
+            if word_attention.stands_for[row, key]
+            or _beyond_distance(word_attention, *cells[at].tolist())
+        ]
         if not significant:
             continue
         at = significant[0]
@@ -385,9 +464,9 @@ def _best_links(
             layer, head = word_attention.only
         query, token = word_attention.tokens(layer, head, row, key)
         labels = word_attention.rows.labels[row], word_attention.keys.labels[key]
-        values = float(weight[at]), float(competitor[at]), len(significant) - 1
+        values = float(weight[at]), float(chance[at]), len(significant) - 1, float(score[at])
         best.append(
-            Link(layer, head, query, token, labels, (row, key), *values, score=float(score[at]))
+            Link(*(layer, head, query, token, labels, (row, key)), *values, bool(above_mean[at]))
         )
         if len(best) == (MOST if word_attention.only is None else 1):
             break
@@ -678,6 +757,26 @@ def too_short(heads: Sequence[head_naming.Head], recording: Recording) -> Findin
     return Finding(SHORT, float(n), float(least), 0.1, attention, 0, 0, len(heads))
 
 
+FOREIGN_SCORE = 40.0  # before every link
+
+
+def foreign(heads: Sequence[head_naming.Head], attention: Attention, language: str) -> Finding:
+    """That a text is in another language than the `language` that its model has read. The head is
+    one without a name, or the first."""
+    opening_head = next((head for head in heads if head.name == head_naming.NO_PATTERN), heads[0])
+    return Finding(
+        FOREIGN,
+        0.0,
+        0.0,
+        FOREIGN_SCORE,
+        attention.name,
+        opening_head.layer,
+        opening_head.head,
+        len(heads),
+        words=(language,),
+    )
+
+
 def regularity(heads: Sequence[head_naming.Head], attention: Attention) -> Finding | None:
     """The head that follows its name furthest beyond a uniform row: a pattern of position, not a
     sink or a repetition, which has findings of its own. Attention to itself counts only where there
@@ -706,7 +805,7 @@ def regularity(heads: Sequence[head_naming.Head], attention: Attention) -> Findi
 
 
 CHAT_PARTS = ("the question", "the role names", "the chat template")
-CHAT_SCORE = 15.0  # behind links from a pronoun to a noun, before those of unsure words
+CHAT_SCORE = 21.0  # behind links from a pronoun to a noun, before those of unsure words
 
 
 def chat_findings(recording: Recording, attention: Attention) -> list[Finding]:
@@ -1034,6 +1133,7 @@ def findings(
     after: str = "",
     heads: Mapping[str, Sequence[head_naming.Head]] | None = None,
     trained: bool | None = None,
+    language: str = "",
 ) -> tuple[Finding, ...]:
     """All findings about a recording but those on its prediction (`answer_findings`), the clearest
     first, with links between words before all others.
@@ -1041,23 +1141,25 @@ def findings(
     after: the token after the target, in a recording of two texts, for the name of the last row.
     heads: the results of
     `head_naming.describe` by attention, where they are computed already. trained: the result of
-    `findings.is_trained`, where it is known."""
+    `findings.is_trained`, where it is known. language: what the model has read, where the text is
+    in another one, so that no link between words is told."""
     result: list[Finding] = []
     if trained is None:
         trained = is_trained(recording)
     for attention in recording.attention:
         named_heads = heads[attention.name] if heads else head_naming.describe(recording, attention)
         candidates: list[Finding | None] = [crowd(named_heads, recording, attention)]
+        if language and not result:
+            candidates.append(foreign(named_heads, attention, language))
         candidates.append(regularity(named_heads, attention))
         if not result:
             candidates.append(too_short(named_heads, recording))
         result += [one for one in candidates if one is not None]
-        if trained:
+        if trained and not language:
             result += chat_findings(recording, attention)
             result += _links(attention_between_words(recording, attention, after), named_heads)
     for stream in recording.streams:
-        grouped = words.words(stream, _text(recording, stream.name))
-        result += stream_findings(stream, grouped)
+        result += stream_findings(stream, word_groups(recording, stream.name))
     ranked = sorted(result, key=lambda one: -one.score)
     return tuple(_with_address(recording, one) for one in ranked)
 
@@ -1118,8 +1220,10 @@ def _links(word_attention: WordLevelAttention, heads: Sequence[head_naming.Head]
 
 def _link_finding(word_attention: WordLevelAttention, link: Link) -> Finding:
     """A link as a finding."""
+    row, key = link.places
+    near = NEAR_LINK if abs(row - key) < FAR else LINK
     return Finding(
-        LINK if abs(link.places[0] - link.places[1]) >= FAR else NEAR_LINK,
+        ABOVE_MEAN if link.above_mean else near,
         link.weight,
         link.chance,
         link.score,
@@ -1130,9 +1234,26 @@ def _link_finding(word_attention: WordLevelAttention, link: Link) -> Finding:
         link.query,
         (link.key,),
         link.words,
-        link.also,
+        other=_contest(word_attention, link),
+        stands_for=bool(word_attention.stands_for[row, key]),
+        also=link.also,
         retype=_retype(word_attention, link),
     )
+
+
+def _contest(word_attention: WordLevelAttention, link: Link) -> tuple[str, float]:
+    """The word that gets most of a link's row after the key, of those that would make a link of its
+    order, and its weight; ("", 0) where that is under CONTEST of the link's."""
+    row, key = link.places
+    labels = np.array([label.casefold() for label in word_attention.keys.labels])
+    weights = word_attention.weights[link.layer, link.head, row]
+    order = word_attention.order(row, np.arange(len(labels)))
+    possible = word_attention.text_masks[1] & (order <= min(order[key], BETWEEN_CONTENT))
+    possible &= (labels != labels[key]) & (labels != labels[row])
+    other = int(np.where(possible, weights, 0).argmax())
+    if not possible[other] or weights[other] < CONTEST * link.weight:
+        return "", 0.0
+    return word_attention.keys.labels[other], float(weights[other])
 
 
 def _novel_links(
@@ -1162,14 +1283,16 @@ def attention_between_words(
 ) -> WordLevelAttention:
     """An attention, or one head of it, between the words of its texts. `after`: what follows a
     target, for its last row."""
-    rows, keys = (
-        words.words(recording.stream(name), _text(recording, name))
-        for name in (attention.query, attention.key)
-    )
+    rows, keys = (word_groups(recording, name) for name in (attention.query, attention.key))
     if attention.query != attention.key:
         produced = axes(recording, attention, after).produced or ()
         rows = words.produced_words(rows, *produced[-1])
     return word_level_attention(attention, rows, keys, only)
+
+
+def word_groups(recording: Recording, stream: str) -> words.Groups:
+    """The words of a stream."""
+    return words.words(recording.stream(stream), _text(recording, stream))
 
 
 def _text(recording: Recording, stream: str) -> str:

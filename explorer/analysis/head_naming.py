@@ -14,9 +14,11 @@ The number of rows is no evidence against chance there, since a head that rests 
 all of them; the evidence is that the heads that rest on one key agree on such a one far beyond
 chance (`resting_heads`). Where they do, a head that gives these tokens `SINK_RATIO` times the
 weight of a uniform row is a sink if nothing else fits: after the other names, and below a lift of
-`MIN_LIFT` after "diffuse", a head whose rows are nearly uniform. The remaining heads are named
-after their pattern over a list of sentences, where that was measured: a head that attends from a
-pronoun to its noun (`coreference`). Else a head has no clear pattern.
+`MIN_LIFT` after "diffuse", a head whose rows are nearly uniform. Else a head has no clear pattern.
+
+A text has few pronouns, too few to tell a habit from luck. "Pronoun to noun" therefore stands
+under another third condition: the head was found to attend from pronouns to their nouns in a list
+of test sentences (`coreference`). Score, chance and the rows that show it are this text's.
 
 Only allowed cells count, and a row with one allowed key is no evidence: in a decoder the first
 token must attend to itself."""
@@ -30,7 +32,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from explorer.analysis import coreference
+from explorer.analysis import coreference, words
 from explorer.analysis.poisson_binomial import batched_tail_probabilities
 from explorer.text.templates import named, sentences
 from models import token_relations
@@ -267,9 +269,10 @@ NEAR = token_relations.DIAGONAL_TOLERANCE
 
 SINK, NO_PATTERN, TOO_SHORT = "sink", "no clear pattern", "text too short"
 PRONOUN = "pronoun to noun"
+UNNAMED = (NO_PATTERN, TOO_SHORT)  # of a head without a name
 # The relations that can name a head, within one text and between two.
 INDUCTION = "induction"
-NAMING = ("previous", "next", "self", "same word", INDUCTION, SINK)
+NAMING = ("previous", "next", "self", "same word", INDUCTION, PRONOUN, SINK)
 NAMING_ACROSS = ("diagonal", "anti-diagonal", SINK)
 
 
@@ -283,15 +286,16 @@ MEANING = _meanings("meaning")
 MEANING_CAUSAL = _meanings("meaning_causal")  # what differs where no token sees the later ones
 MEANING_ACROSS = _meanings("meaning_across")
 # Why a relation does not name a head.
-FIRST_LAYER, WEAK, FEW_ROWS, FEW_TOKENS, LUCK = (
+FIRST_LAYER, WEAK, FEW_ROWS, FEW_TOKENS, LUCK, UNTESTED = (
     "coincidence in layer 0",
     "too weak",
     "in too few rows",
     "by too few different tokens",
     "not significant",
+    "not confirmed by test sentences",
 )
 # In the order in which they are said.
-REJECTIONS = ("", FIRST_LAYER, WEAK, FEW_ROWS, FEW_TOKENS, LUCK)
+REJECTIONS = ("", FIRST_LAYER, WEAK, FEW_ROWS, FEW_TOKENS, LUCK, UNTESTED)
 
 
 def meanings(recording: Recording, attention: Attention) -> dict[str, str]:
@@ -340,7 +344,8 @@ class Head(NamedTuple):
     choice. distance: mean |query - key| in tokens, weighted by attention, without what rests on
     special tokens and sinks (`head_naming.reach`). sink: mean attention to the first and the
     special tokens, as the relation of that name has it; shares: the same of each of them,
-    ("[CLS]", 0.3). NaN where no row tells.
+    ("[CLS]", 0.3). NaN where no row tells. tested: of a head that finds a pronoun's noun in test
+    sentences what was measured there, whatever its name on this text.
     """
 
     layer: int
@@ -356,6 +361,7 @@ class Head(NamedTuple):
     shares: tuple[tuple[str, float], ...]
     relations: tuple[Relation, ...]
     evidence: tuple[EvidenceCell, ...]
+    tested: coreference.CoreferenceHead | None = None
 
 
 def lift(score: float, chance: float) -> float:
@@ -378,11 +384,14 @@ def _describe_layers(
     recording: Recording, whole: Attention, attention: Attention, layers: np.ndarray
 ) -> tuple[Head, ...]:
     """The heads of `layers` of an attention, which have one mask; `attention` is of these alone."""
-    relation_masks = _relation_masks(recording, attention)
-    scores = _relation_scores(recording, attention, relation_masks, 0 in layers)
-    relations, n_head = scores.relations(), attention.pattern.shape[1]
+    relation_masks, n_head = _relation_masks(recording, attention), attention.pattern.shape[1]
+    places = [(int(layer), head) for layer in layers for head in range(n_head)]
+    tested = coreference.measured_heads(recording, whole)
+    is_tested = np.array([place in tested for place in places])
+    n_first = n_head if 0 in layers else 0
+    scores = _relation_scores(recording, attention, relation_masks, n_first, is_tested)
+    relations = scores.relations()
     entropy = token_relations.entropy(attention.pattern, attention.allowed[0]).ravel().tolist()
-    places = [(int(layers[at // n_head]), at % n_head) for at in range(len(relations))]
     distance = reach(recording, attention)[0].ravel().tolist()
     if min(attention.pattern.shape[2:]) < FEWEST_TOKENS:
         best, names = [-1] * len(relations), [TOO_SHORT] * len(relations)
@@ -396,20 +405,6 @@ def _describe_layers(
         shares = sink_shares(recording, attention, relation_masks.masks[at])
         sink_scores = scores.score[at].tolist()
     evidence = evidence_cells(attention.pattern, relation_masks.masks, best)
-    coreference_heads = coreference.measured_heads(recording, whole)
-    for at, name in enumerate(names):
-        if name == NO_PATTERN and (coreference_head := coreference_heads.get(places[at])):
-            names[at], best[at] = PRONOUN, len(relations[at])
-            relations[at] += (
-                Relation(
-                    PRONOUN,
-                    coreference_head.score,
-                    coreference_head.chance,
-                    coreference_head.n,
-                    coreference_head.n_matches,
-                    coreference_head.p_value,
-                ),
-            )
     n_queries = attention.pattern.shape[2]
     return tuple(
         Head(
@@ -425,6 +420,7 @@ def _describe_layers(
             shares[at],
             relations[at],
             evidence[at],
+            tested.get(places[at]),
         )
         for at, name in enumerate(names)
     )
@@ -460,6 +456,7 @@ def _relation_masks(recording: Recording, attention: Attention) -> _RelationMask
         masks_by_name = token_relations.positional_relations(
             keys.special
         ) | token_relations.repetition_relations(keys.tokens, keys.special)
+        masks_by_name[PRONOUN] = _pronoun_mask(recording, attention)
         names: tuple[str, ...] = NAMING
     else:
         masks_by_name = token_relations.cross_relations(
@@ -479,11 +476,31 @@ def _relation_masks(recording: Recording, attention: Attention) -> _RelationMask
     return _RelationMasks([names[at] for at in present], masks, counts / n_allowed)
 
 
+def _pronoun_mask(recording: Recording, attention: Attention) -> np.ndarray:
+    """Mask of the cells from a pronoun of the text to a likely noun, (query, key) bool: all tokens
+    of either word. None of a stream whose heads are not tested (`coreference.measure_sentence`)."""
+    stream = recording.stream(attention.key)
+    if stream.name != recording.streams[0].name:
+        return np.zeros(attention.allowed.shape, bool)
+    grouped = words.words(stream, recording.text)
+    return coreference.candidates(grouped.labels, grouped.labels)[grouped.of][:, grouped.of]
+
+
+def explains(recording: Recording, attention: Attention, head: Head, query: int, key: int) -> bool:
+    """True where a head's name says why a token attends to another: where the two stand in the
+    relation of that name."""
+    relation_masks = _relation_masks(recording, attention)
+    if head.name not in relation_masks.names:
+        return False
+    return bool(relation_masks.masks[relation_masks.names.index(head.name), query, key])
+
+
 @dataclass(frozen=True, eq=False)
 class _RelationScores:
     """Scores of the heads for the relations `names`, (relation, head): as in `Relation`, with
     `against` an index into REJECTIONS. chance and n_queries (relation). n_first: how many of the
-    heads are the model's first layer's."""
+    heads are the model's first layer's. tested (head): those that find a pronoun's noun in test
+    sentences."""
 
     names: list[str]
     n_first: int
@@ -493,6 +510,7 @@ class _RelationScores:
     n_matches: np.ndarray
     p_value: np.ndarray
     n_token_types: np.ndarray
+    tested: np.ndarray
 
     @cached_property
     def lift(self) -> np.ndarray:
@@ -511,7 +529,10 @@ class _RelationScores:
         few_tokens = self.n_token_types < FEWEST_ROWS
         first = np.zeros_like(weak)
         first[[name == INDUCTION for name in self.names], : self.n_first] = True
+        pronoun = np.array([name == PRONOUN for name in self.names], dtype=bool)
+        reasons[pronoun], few_tokens[pronoun] = 0, False
         for mask, reason in (
+            (pronoun[:, None] & ~self.tested, UNTESTED),
             (few_tokens, FEW_TOKENS),
             (few_rows, FEW_ROWS),
             (weak, WEAK),
@@ -549,10 +570,14 @@ class _RelationScores:
 
 
 def _relation_scores(
-    recording: Recording, attention: Attention, relation_masks: _RelationMasks, from_first: bool
+    recording: Recording,
+    attention: Attention,
+    relation_masks: _RelationMasks,
+    n_first: int,
+    tested: np.ndarray,
 ) -> _RelationScores:
-    """The scores of every head for the relations of `relation_masks`. from_first: its first layer
-    is the model's."""
+    """The scores of every head for the relations of `relation_masks`. n_first, tested: as of
+    `_RelationScores`."""
     tokens = recording.stream(attention.query).tokens
     across = attention.query != attention.key
     token_types = _codes(range(len(tokens)) if across else [token.casefold() for token in tokens])
@@ -577,13 +602,14 @@ def _relation_scores(
     p_values = batched_tail_probabilities(chances)[np.arange(len(sink))[:, None], n_matches]
     return _RelationScores(
         relation_masks.names,
-        attention.pattern.shape[1] if from_first else 0,
+        n_first,
         np.array([each.mean() for each in chances]),
         np.array([len(each) for each in chances], dtype=int),
         score,
         n_matches,
         np.where(sink, resting_heads(recording, attention).p_value, p_values),
         (reached @ one_hot > 0).sum(axis=-1),
+        tested,
     )
 
 

@@ -376,7 +376,7 @@ def loops(context: MeasureContext) -> Measure:
     key_heads = context.offers.key_heads or heads
     stored = 2 * n * layers * key_heads * model.d_head
     number = f"{stored:,}"
-    pairs = int(attention.allowed.sum())
+    pairs, n_scores = int(attention.allowed[0].sum()), int(attention.allowed.sum()) * heads
     cross = any(one.query != one.key for one in context.recording.attention)
     steps = [
         Box(WORDS("step_query"), plural(heads, "query", "queries")),
@@ -388,7 +388,7 @@ def loops(context: MeasureContext) -> Measure:
         ),
         Box(
             WORDS("step_compare"),
-            WORDS("scores", pairs=pairs, layers=layers, heads=heads, n=pairs * layers * heads),
+            WORDS("scores", pairs=pairs, layers=layers, heads=heads, n=n_scores),
         ),
         *(
             [

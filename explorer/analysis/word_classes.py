@@ -22,7 +22,8 @@ UNKNOWN_TO_A_TOKENIZER = frozenset({"[unk]", "<unk>"})
 WORD = re.compile("[^\\W\\d_]+(?:['\u2019][^\\W\\d_]+)*")
 FEWEST_KNOWN = 3  # words of a text that tell its language
 FIRST = "en"  # the language of a text of which no list knows a word
-BESIDE_CLITICS = frozenset({"subjects", "before_verbs", "auxiliaries"})  # lists within others
+WITHIN_OTHERS = frozenset({"subjects", "before_verbs", "auxiliaries"})  # lists of words of others
+CONTENT_LISTS = frozenset({"verbs"})  # lists of words of content
 CLAUSE_ENDS = frozenset(".,;:!?")
 HYPHENS = frozenset("-\u2010\u2011")
 NO_NOUN = ("ed", "ing", "ly")  # endings of what follows a noun more often than it is one
@@ -36,8 +37,8 @@ class Language:
     begin a noun phrase, and all of them. articles: before a noun phrase they are articles, else
     pronouns. possessives: before a noun phrase they are pronouns, else verbs. modifiers: what may
     stand in a noun phrase before its adjectives. clitics: articles, and pronouns after a word of
-    subjects or before_verbs, before one of auxiliaries, and at the end of a clause. capitals: nouns
-    are written with one."""
+    subjects or before_verbs, before one of auxiliaries, and at the end of a clause. verbs: forms
+    without an ending that tells them, which follow a noun. capitals: nouns are written with one."""
 
     pronouns: frozenset[str]
     determiners: frozenset[str]
@@ -49,6 +50,7 @@ class Language:
     subjects: frozenset[str] = frozenset()
     before_verbs: frozenset[str] = frozenset()
     auxiliaries: frozenset[str] = frozenset()
+    verbs: frozenset[str] = frozenset()
     capitals: bool = False
 
 
@@ -60,7 +62,8 @@ def languages() -> Mapping[str, Language]:
     for code, lists in lists_by_code.items():
         capitals = lists.pop("capitals", False)
         word_sets = {name: frozenset(words.split()) for name, words in lists.items()}
-        every = frozenset().union(*(word_sets[name] for name in word_sets.keys() - BESIDE_CLITICS))
+        function_lists = word_sets.keys() - WITHIN_OTHERS - CONTENT_LISTS
+        every = frozenset().union(*(word_sets[name] for name in function_lists))
         del word_sets["others"]
         languages_by_code[code] = Language(**word_sets, all=every, capitals=capitals)
     return languages_by_code
@@ -182,12 +185,34 @@ def nouns(labels: Sequence[str]) -> tuple[bool, ...]:
                 or (
                     preceding[1] in language.determiners
                     and kinds[at - 1] == CONTENT
-                    and not label.endswith(NO_NOUN)
+                    and not _is_verb(label, labels[at + 1 : at + 2], language)
                 )
                 or _parts(label.casefold())[0] in language.determiners
             )
         )
     return tuple(is_noun)
+
+
+def _is_verb(label: str, following: Sequence[str], language: Language) -> bool:
+    """True for a word behind a noun that is likely its verb: by its ending, by the list, or by an
+    -s before the object's determiner (*the dog chases a cat*)."""
+    after = following[0].casefold() if following else ""
+    has_object = after in language.determiners or after.endswith("ly")
+    return (
+        label.endswith(NO_NOUN)
+        or label.casefold() in language.verbs
+        or (label.endswith("s") and has_object)
+    )
+
+
+def determiners(labels: Sequence[str]) -> tuple[bool, ...]:
+    """Mask of the words that begin a noun phrase: determiners before a word of content."""
+    language = languages()[language_of(tuple(labels)) or FIRST]
+    kinds = (*classes(labels), FILLER)
+    return tuple(
+        label.casefold() in language.determiners and kinds[at + 1] == CONTENT
+        for at, label in enumerate(labels)
+    )
 
 
 @lru_cache(maxsize=50_000)

@@ -492,11 +492,10 @@ function changed(view, linked) {
 
 /** The selected word, for the grid of all heads. @param {View} view @param {any} linked */
 function tellWord(view, linked) {
-  const { selected, places, sizes: all, rows, columns } = linked;
+  const { selected, places, sizes, firsts } = linked;
   const axis = selected[ROW] >= 0 ? ROW : COLUMN;
-  const at = selected[axis] < 0 ? -1 : (places[axis]?.[selected[axis]] ?? selected[axis]);
-  const [m, n] = all || [rows.length, columns.length];
-  const word = { axis, at, rows: m, columns: n };
+  const at = selected[axis] < 0 ? -1 : ((firsts || places)[axis]?.[selected[axis]] ?? selected[axis]); // prettier-ignore
+  const word = { axis, at, rows: sizes[ROW], columns: sizes[COLUMN] };
   if (JSON.stringify(word) !== JSON.stringify(bus.now.word)) bus.tell({ word });
 }
 
@@ -504,7 +503,7 @@ function tellWord(view, linked) {
 function go(view, linked, address) {
   const [layer, head] = [whole(address.layer, 1e3), whole(address.head, 1e3)];
   unpack(linked);
-  if (isAcross(linked) || linked.places.some(Boolean)) return; // tokens are other ones than the address's
+  if (isAcross(linked) || linked.firsts || linked.places.some(Boolean)) return; // tokens are other ones than the address's
   const token = whole(address.token, linked.n);
   /** @type {any} */
   let before;

@@ -15,7 +15,6 @@ from explorer.analysis.caption import hybrid
 from explorer.analysis.caption import read_text as read_text
 from explorer.analysis.formatting import plural
 from explorer.analysis.questions import is_question
-from explorer.analysis.word_classes import is_foreign
 from explorer.panels.attention import measure_pronoun_heads
 from explorer.state import event_log, url_state
 from explorer.state.cache import Run, record
@@ -32,7 +31,7 @@ from explorer.state.models import (
 from explorer.state.settings import well_formed
 from explorer.state.url_state import fits_address, forget_token
 from explorer.text.markdown_escape import literal
-from explorer.text.model_descriptions import examples, language, origin, scores
+from explorer.text.model_descriptions import examples, origin, scores, unread_language
 from explorer.text.templates import sentences
 from models import chat
 from models.edits import from_line
@@ -43,7 +42,6 @@ NOTES = sentences("frame", "text")
 
 SHORT = 400  # characters
 N_EXAMPLES = 3  # that a text too short to show anything is offered
-LANGUAGES = {"en": "English"}  # by the codes of model_descriptions.toml
 # A token that is a part of a character ends so, see models/tokenizer.py.
 PIECE = re.compile(r" \d+/\d+$")
 
@@ -72,15 +70,17 @@ def show_fallback() -> None:
 def tab(
     edited: bool = True,
     typed: bool = True,
+    headline: bool = False,
     before: Callable[[Run], None] | None = None,
     **options: Sequence[str],
 ) -> Callable[[Callable[[Run], None]], Callable[[], None]]:
     """Make a tab of a function that draws what is below the sentence bar from a run.
 
     In a run of the whole page choices that are none of their `options` are forgotten, and the text
-    is recorded: edited and typed as of `read_current`; then `before` is called. A press below the
-    bar runs the function alone. It takes names and not the recording, which Streamlit would keep
-    for every visitor for as long as the visit lasts. Then the choices are written into the address.
+    is recorded: edited, typed and headline as of `read_current`; then `before` is called. A press
+    below the bar runs the function alone. It takes names and not the recording, which Streamlit
+    would keep for every visitor for as long as the visit lasts. Then the choices are written into
+    the address.
     """
 
     def decorate(draw: Callable[[Run], None]) -> Callable[[], None]:
@@ -97,7 +97,7 @@ def tab(
             show_fallback()
             for name, values in options.items():
                 url_state.one_of(name, tuple(values))
-            source = read_current(edited, typed)
+            source = read_current(edited, typed, headline)
             if before is not None:
                 before(source)
             fragment(source)
@@ -107,8 +107,13 @@ def tab(
     return decorate
 
 
-def current_run(model: str | None = None, target: str | tuple[int, ...] | None = None) -> Run:
-    """The recording on screen, with a message where the text did not fit or is empty.
+def current_run(
+    model: str | None = None,
+    target: str | tuple[int, ...] | None = None,
+    headline: bool = False,
+) -> Run:
+    """The recording on screen, with a message where the text did not fit or is empty. headline:
+    true for a page whose headline says that a text is in a language that the model has not read.
 
     A page keeps this and not the Recording: Streamlit keeps a page's own variables for every
     visitor, for as long as the visit lasts."""
@@ -168,7 +173,8 @@ def current_run(model: str | None = None, target: str | tuple[int, ...] | None =
     note_special(recording, notes)
     note_question(recording, notes)
     note_pieces(recording.streams[0].tokens, notes)
-    note_language(recording, notes)
+    if not headline:
+        note_language(recording, notes)
     if not fits_address(recording.text):
         notes.info(NOTES("fits_no_link", n=len(recording.text)))
     return Run(recording.model.name, st.session_state.text, (), target)
@@ -242,21 +248,20 @@ def _ask(model: str, question: str) -> None:
 
 def note_language(recording: Recording, notes: DeltaGenerator) -> None:
     """Show a caption where a text is in another language than those that its model has read."""
-    code = language(recording.model.name)
-    if code and is_foreign(recording.text, code):
-        notes.caption(
-            NOTES("language", model=literal(title(recording.model.name)), language=LANGUAGES[code])
-        )
+    name = recording.model.name
+    if language := unread_language(name, recording.text):
+        notes.caption(NOTES("language", model=literal(title(name)), language=language))
 
 
-def read_current(edited: bool = True, typed: bool = True) -> Run:
+def read_current(edited: bool = True, typed: bool = True, headline: bool = False) -> Run:
     """The run of a page: the text on screen. `edited`: under the edits of Edit the model. `typed`:
-    with the decoder's input where the reader typed one, and a note on it."""
+    with the decoder's input where the reader typed one, and a note on it. `headline`: as of
+    `current_run`."""
     # A short text is there before a spinner would be.
     long = len(st.session_state.text) > SHORT
     with st.spinner("Reading the text …") if long else nullcontext():
         target = typed_target(st.session_state.model) if typed else None
-        source = current_run(target=target)
+        source = current_run(target=target, headline=headline)
     show_target(target)
     return under_edits(source) if edited else source
 

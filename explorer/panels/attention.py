@@ -25,6 +25,7 @@ from explorer.analysis.figures import HeadMatrices, LinkedWeights, TextTable
 from explorer.analysis.findings import (
     MAX_ANSWER_SCORE,
     MAX_LISTED,
+    PAIRS,
     Finding,
     Link,
     StreamPrediction,
@@ -33,6 +34,7 @@ from explorer.analysis.findings import (
     is_trained,
     select_findings,
     strongest_link,
+    word_groups,
 )
 from explorer.analysis.formatting import fixed
 from explorer.components import codec
@@ -51,6 +53,7 @@ from explorer.state.scheduling import TimeLimit
 from explorer.text import attention as attention_text
 from explorer.text import findings as findings_text
 from explorer.text import head_naming as head_naming_text
+from explorer.text import model_descriptions
 from explorer.text.markdown_escape import literal, plain
 from explorer.text.templates import all_of, sentences
 from models.chat import message_starts
@@ -132,7 +135,8 @@ def _compute_findings(recording: Recording) -> tuple[Finding, ...]:
         layer_attention.name: named_heads(recording, layer_attention)
         for layer_attention in recording.attention
     }
-    return findings(recording, continuation, heads=heads, trained=is_learned(recording))
+    unread = model_descriptions.unread_language(recording.model.name, recording.text)
+    return findings(recording, continuation, heads, is_learned(recording), unread)
 
 
 def named_heads(recording: Recording, attention: Attention) -> tuple[head_naming.Head, ...]:
@@ -171,6 +175,14 @@ def head_link(recording: Recording, attention: Attention, head: head_naming.Head
         return None
     key = (attention.name, "link", head.layer, head.head)
     return cache.cached_for(recording, key, lambda: strongest_link(recording, attention, head))
+
+
+def is_explained(
+    recording: Recording, attention: Attention, head: head_naming.Head, link: Link | Finding
+) -> bool:
+    """True where a head's name says why the words of a link attend."""
+    key = link.keys[0] if isinstance(link, Finding) else link.key
+    return head_naming.explains(recording, attention, head, link.query, key)
 
 
 def _stream_prediction(recording: Recording) -> StreamPrediction | None:
@@ -224,6 +236,26 @@ def opening_row(recording: Recording, attention: Attention, at: tuple[int, int])
         if (finding.attention, finding.at) == (attention.name, at) and finding.query >= 0:
             return finding.query
     return None
+
+
+def unit_on_screen(on: Selection, row: int | None) -> str:
+    """What rows and columns of a selected head are until a reader chooses: words where the finding
+    of its selected `row` is a link of a word of several tokens, so that the picture shows the
+    weight that the finding states; else tokens."""
+    tokens, by_word = attention_analysis.UNITS
+    for finding in leading_findings(on.recording):
+        here = finding.attention, finding.at, finding.query
+        if here == (on.attention.name, (on.layer, on.head), row) and finding.kind in PAIRS:
+            return by_word if max(word_sizes(on.recording, finding)) > 1 else tokens
+    return tokens
+
+
+def word_sizes(recording: Recording, link: Finding) -> tuple[int, int]:
+    """The number of tokens of the two words of a link, one of PAIRS."""
+    attention = next(each for each in recording.attention if each.name == link.attention)
+    grouped = word_groups(recording, attention.key)
+    row, key = (int(grouped.sizes[grouped.of[at]]) for at in (link.query, link.keys[0]))
+    return row, key
 
 
 def opening_word(recording: Recording, attention: Attention) -> int | None:
@@ -451,9 +483,11 @@ def opened(run: Run, attention: str = "", **chosen: str) -> tuple[Panel, Panel]:
     if "token" in chosen:
         token = _whole("token", chosen["token"])
     view = chosen.get("view", next(iter(VIEWS)))
+    on = select(run, layer, head_number, token or 0, attention)
+    options = options_of(DisplayOptions(unit_on_screen(on, token)))
     return (
         heads(run, layer, head_number, attention=attention),
-        head(run, layer, head_number, token, view=view, attention=attention),
+        head(run, layer, head_number, token, view=view, options=options, attention=attention),
     )
 
 
@@ -627,13 +661,20 @@ def _linked(
         texts=texts,
         special=(tuple(special), axes.special),
         places=(axes.row_places, axes.key_places),
-        sizes=of.pattern.shape[2:] if display.unit == "Tokens" else None,
+        sizes=of.pattern.shape[2:],
+        firsts=None if display.unit == attention_analysis.UNITS[0] else _firsts(view),
         scale=display.scale.lower(),
         log=display.log,
         incoming=incoming,
         breaks=breaks,
         says=_templates("weights") | {"every": hint},
     )
+
+
+def _firsts(view: MatrixView) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The first token of each row and of each column."""
+    rows, keys = (tuple(first for first, _ in each) for each in (view.row_tokens, view.key_tokens))
+    return rows, keys
 
 
 def _weights(view: MatrixView, row: int, column: int) -> Mapping[str, np.ndarray]:
@@ -678,7 +719,12 @@ def _head_in_words(recording: Recording, of: Attention, picture: HeadView) -> tu
     meanings = head_naming.meanings(recording, of)
     link = head_link(recording, of, picture.head)
     lines = [
-        attention_text.summary(picture.head, meanings, link),
+        attention_text.summary(
+            picture.head,
+            meanings,
+            link,
+            explained=link is not None and is_explained(recording, of, picture.head, link),
+        ),
         head_naming_text.figures(picture.head),
         evidence(picture),
     ]

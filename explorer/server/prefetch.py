@@ -61,6 +61,7 @@ def pictures(model: str, text: str, choices: Mapping[str, str]) -> dict[str, byt
     )
     on = replace(on, layer=layer, head=head)
     row = attention_panels.opening_row(on.recording, on.attention, (layer, head))
+    display = replace(display, unit=attention_panels.unit_on_screen(on, row))
     selected = HeadSelection((row, None if on.is_across else row))
     view = attention_panels.view_of(on, selected, display)
     made = attention_panels.head_panel(on, view, choices.get("view", VIEWS[0]))

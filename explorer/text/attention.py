@@ -27,17 +27,25 @@ WHO_TERMS = {
     "self": ("decoder", "mask"),
 }
 WORDS = templates.sentences("heads", "formula")
-BESIDE = {"previous": -1, "next": 1, "self": 0}  # key minus query, by a head's name
 
 
-def place(view: HeadView, heads: int) -> str:
-    """The head on screen, its pattern, and the weight that uniform attention would give."""
+def place(view: HeadView, heads: int, label: str, n_tokens: int = 1) -> str:
+    """The head on screen, a `label` that explains what is said of it, and the weight that uniform
+    attention would give a word of `n_tokens`."""
     head, cell = view.head, view.opened
     sentences = templates.sentences("heads", "head")
-    line = sentences("place", layer=head.layer, head=head.head, heads=heads, pattern=head.name)
+    pattern = f" ({label})" if label else ""
+    line = sentences("place", layer=head.layer, head=head.head, heads=heads, pattern=pattern)
     if view.tokens[0] is None:
         return line
-    return f"{line} {sentences('uniform', weight=f'{1 / max(1, cell.n_allowed):.2f}')}"
+    return f"{line} {sentences('uniform', weight=f'{n_tokens / max(1, cell.n_allowed):.2f}')}"
+
+
+def tested(head: head_naming.Head) -> str:
+    """How often a head, beside which a pronoun and a noun are told of, finds the noun in test
+    sentences."""
+    sentences = templates.sentences("heads", "head")
+    return sentences("tested", **head.tested._asdict()) if head.tested else sentences("untested")
 
 
 def summary(
@@ -45,10 +53,11 @@ def summary(
     meanings: Mapping[str, str],
     link: Link | Finding | None,
     cell: tuple[str, str, float] | None = None,
+    explained: bool = False,
 ) -> str:
     """The head's name, its meaning and the evidence; of a head without a name its clearest link
     between two words, or the finding on screen. cell: the link's tokens and the weight between
-    these, which the picture shows."""
+    these, which the picture shows. explained: whether the head's name says why the two attend."""
     summary = head_naming_text.summary(head, dict(meanings))
     if link is None:
         return summary
@@ -61,10 +70,10 @@ def summary(
             "whole_words", weight=value, row=literal(row), column=literal(column), of_cell=of_cell
         )
     if head.name == head_naming.NO_PATTERN:
-        return words("no_pattern", **pair, baseline=link.chance)
-    key = link.keys[0] if isinstance(link, Finding) else link.key
-    example = BESIDE.get(head.name) == key - link.query or head.name == head_naming.PRONOUN
-    return words("example" if example else "exception", **pair, summary=summary)
+        baseline = words("mean" if link.above_mean else "at_most", weight=link.chance)
+        tested = head_naming_text.tested(head)
+        return words("no_pattern", **pair, baseline=baseline, tested=tested)
+    return words("example" if explained else "exception", **pair, summary=summary)
 
 
 def formula(view: HeadView, scoring: str, typed: bool) -> str:

@@ -7,6 +7,7 @@ In Markdown, words of the text escaped; `quoted` gives the same for a place with
 from __future__ import annotations
 
 import tomllib
+import unicodedata
 from collections.abc import Callable
 from functools import cache
 from math import isfinite
@@ -15,7 +16,7 @@ from pathlib import Path
 from explorer.analysis import findings
 from explorer.analysis.findings import Finding
 from explorer.analysis.formatting import fill, fixed, plural
-from explorer.analysis.head_naming import PRONOUN, SINK_RATIO, Head
+from explorer.analysis.head_naming import SINK_RATIO, UNNAMED, Head
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
 
@@ -74,6 +75,7 @@ def _slots(one: Finding, mark: Mark) -> dict[str, object]:
         "words": words,
         "name": name,
         "where": where(one),
+        "contest": contest(one, mark),
         "part": WORDS(one.site if one.site == "head" else "ffn", layer=one.layer, head=one.head),
         "also": WORDS("one_more" if one.also == 1 else "more", n=many) if one.also > 0 else "",
         "does": DOES(f"{name}_one", sink="") if one.kind == findings.REGULARITY else "",
@@ -92,17 +94,36 @@ def where(one: Finding) -> str:
     return WORDS("head", layer=one.layer, head=one.head)
 
 
+def contest(one: Finding, mark: Mark = marked) -> str:
+    """The word that comes second in the row of a link, with its weight; "" where none comes
+    near."""
+    word, weight = one.other
+    return WORDS("contest", word=mark(word), weight=fixed(weight)) if word else ""
+
+
 def named(head: Head) -> str:
     """A head by its pattern on this text, as a headline."""
+    if head.name in UNNAMED:
+        return WORDS("unnamed")
     name = head.name[0].upper() + head.name[1:]
-    if head.name == PRONOUN:
-        return WORDS("of_sentences", name=name, matches=head.n_matches, n=head.n_queries)
     return f"{name} ({fixed(head.score)})" if isfinite(head.score) else name
 
 
 def row(query: str, key: str, weight: float) -> str:
-    """The key that gets most of one token's attention, as a headline."""
-    return WORDS("row", query=marked(query), key=marked(key), weight=fixed(weight))
+    """The key that gets most of one token's attention, as a headline, by what `token` calls the
+    two."""
+    sentence = WORDS("row", query=query, key=key, weight=fixed(weight))
+    return sentence[:1].upper() + sentence[1:] if query.startswith(WORDS("the")) else sentence
+
+
+def token(label: str, special: bool, end: int = 0) -> str:
+    """A token in a sentence: a word as it was typed, and what is no word by what it is, "the full
+    stop" or "the end token [SEP]". end: 1 for the first token of its text, -1 for the last."""
+    if special:
+        return WORDS({1: "start", -1: "end"}.get(end, "special"), token=literal(label))
+    if len(label) == 1 and unicodedata.category(label).startswith("P"):
+        return WORDS("the") + unicodedata.name(label, label).lower()
+    return marked(label)
 
 
 def crowd(one: Finding, mark: Mark = marked) -> str:

@@ -16,7 +16,7 @@ def summary(head: head_naming.Head, meanings: dict[str, str]) -> str:
     shared = head.name == head_naming.SINK and len(head.shares) > 1
     name = (
         head.name
-        if head.name in ("diffuse", head_naming.PRONOUN)
+        if head.name == "diffuse"
         else ("pattern_of_sinks" if shared else "pattern" if head.n_queries else "none")
     )
     sentence = WORDS(
@@ -30,7 +30,12 @@ def summary(head: head_naming.Head, meanings: dict[str, str]) -> str:
         uniform=head.chance,
         shares=shares_of(head),
     )
-    return sentence + closest(head) if name == "none" else sentence
+    return sentence + (closest(head) if name == "none" else "") + tested(head)
+
+
+def tested(head: head_naming.Head) -> str:
+    """How often the head finds a pronoun's noun in test sentences, "" where it was not found to."""
+    return f" {WORDS('tested', **head.tested._asdict())}" if head.tested else ""
 
 
 def shares_of(head: head_naming.Head) -> str:
@@ -68,12 +73,7 @@ def table(head: head_naming.Head) -> str:
     """Every pattern's score beside chance, and whether it names the head, as a Markdown table; ""
     where there is none."""
     rows = [
-        WORDS(
-            "row_of_sentences" if one.name == head_naming.PRONOUN else "row",
-            **one._asdict(),
-            lift=one.lift,
-            verdict=_verdict(head, one),
-        )
+        WORDS("row", **one._asdict(), lift=one.lift, verdict=_verdict(head, one))
         for one in sorted(head.relations, key=lambda one: -one.lift)
     ]
     return "\n".join([WORDS("columns"), *rows]) if rows else ""

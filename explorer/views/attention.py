@@ -9,7 +9,7 @@ from functools import partial
 
 import streamlit as st
 
-from explorer.analysis import attention, consistency, head_naming
+from explorer.analysis import attention, consistency, coreference, head_naming
 from explorer.analysis.attention import (
     SCALE_LABELS,
     DisplayOptions,
@@ -22,8 +22,8 @@ from explorer.analysis.attention import (
 from explorer.analysis.findings import (
     ALIGNED,
     CROWD,
-    LINK,
-    NEAR_LINK,
+    PAIRS,
+    REGULARITY,
     Finding,
     Link,
     select_findings,
@@ -65,10 +65,17 @@ TAB = sentences("heads", "tab")
 WORDS = ("", "none")  # what a page without a chosen word holds: the telling one, or none
 
 
-def display_options() -> DisplayOptions:
-    """Read the reader's display options of a matrix."""
+def display_options(unit: str = attention.UNITS[0]) -> DisplayOptions:
+    """Read the reader's display options of a matrix. unit: its rows and columns."""
     state = st.session_state
-    return DisplayOptions(state.att_unit, state.att_keep, state.att_sum, state.scale, state.tone)
+    return DisplayOptions(unit, state.att_keep, state.att_sum, state.scale, state.tone)
+
+
+def unit_of(on: Selection) -> str:
+    """The rows and columns of a head's matrix: as the reader chose, or as suits the finding on
+    screen."""
+    row = selected_tokens(on)[0]
+    return st.session_state.att_unit or attention_panels.unit_on_screen(on, row)
 
 
 def selected_tokens(on: Selection) -> tuple[int | None, int | None]:
@@ -189,8 +196,12 @@ def finding_headline(on: Selection, view: HeadView, one: Finding | None) -> None
             words = glossary.explained(f"{title} {why}", *TERMS)
             st.title(title, anchor=False, help=f"{why}{words}", width="content")
             n_layers, n_heads = on.attention.pattern.shape[:2]
+            n_tokens = 1
+            if one is not None and one.kind in PAIRS:
+                _, n_tokens = attention_panels.word_sizes(on.recording, one)
             st.markdown(
-                place(view, n_layers * n_heads)
+                place(view, n_layers * n_heads, label(on, view, one), n_tokens)
+                + tested_on(on, view, one)
                 + finding_of_tokens(on, one)
                 + before_change(on, view)
             )
@@ -200,10 +211,30 @@ def finding_headline(on: Selection, view: HeadView, one: Finding | None) -> None
             offer_tour()
 
 
+def label(on: Selection, view: HeadView, one: Finding | None) -> str:
+    """The name of the head beside a headline: where it explains why the words of the headline
+    attend, and where the headline does not say it."""
+    if one is None:
+        return "" if view.tokens[0] is None else view.label
+    if one.query < 0:
+        return "" if one.kind == REGULARITY else view.label
+    pair = one.query, next(iter(one.keys), view.opened.key)
+    explained = head_naming.explains(on.recording, on.attention, view.head, *pair)
+    return view.head.name if explained else ""
+
+
+def tested_on(on: Selection, view: HeadView, one: Finding | None) -> str:
+    """Whether the head of a pronoun and a noun finds nouns in test sentences; "" for any other
+    finding, and where the model's heads were not tested."""
+    if one is None or not one.stands_for or not coreference.is_tested(on.recording):
+        return ""
+    return f" {attention_text.tested(view.head)}"
+
+
 def finding_of_tokens(on: Selection, one: Finding | None) -> str:
     """The weight between the tokens of a link, which the picture shows, where that of its whole
     words is another; "" where it is the same."""
-    if one is None or one.kind not in (LINK, NEAR_LINK, ALIGNED):
+    if one is None or one.kind not in (*PAIRS, ALIGNED):
         return ""
     query, key = one.query, one.keys[0]
     weight = f"{on.attention.pattern[one.layer, one.head, query, key]:.2f}"
@@ -275,7 +306,14 @@ def sentence_of_head(on: Selection, view: HeadView) -> str:
         return findings.named(head)
     weights = on.attention.pattern[head.layer, head.head, row]
     best = int(weights.argmax())
-    return findings.row(on.axes.rows[row], on.axes.keys[best], float(weights[best]))
+    query = findings.marked(on.axes.rows[row]) if on.is_across else _token(on, row)
+    return findings.row(query, _token(on, best), float(weights[best]))
+
+
+def _token(on: Selection, key: int) -> str:
+    """What a sentence calls a token of the columns."""
+    end = (key == 0) - (key == len(on.axes.keys) - 1)
+    return findings.token(on.axes.keys[key], on.axes.special[key], end)
 
 
 def offer_test(test: str, one: Finding, on: Selection) -> None:
@@ -436,7 +474,11 @@ def ablate(edit: HeadEdit) -> None:
 def head_details(on: Selection, view: HeadView, one: Finding | None) -> None:
     """Show the measures of the head, and how it was classified. one: the finding on screen."""
     meanings = head_naming.meanings(on.recording, on.attention)
-    output.markdown(summary(view.head, meanings, *tied(on, view.head, one)))
+    link, cell = tied(on, view.head, one)
+    explained = link is not None and attention_panels.is_explained(
+        on.recording, on.attention, view.head, link
+    )
+    output.markdown(summary(view.head, meanings, link, cell, explained))
     output.caption(head_naming_text.figures(view.head))
     if cells := attention_panels.evidence(view):
         st.caption(cells)
@@ -445,8 +487,9 @@ def head_details(on: Selection, view: HeadView, one: Finding | None) -> None:
     st.caption(head_naming_text.rule(across=on.is_across))
 
 
-def view_options() -> None:
-    """Show the options of the View menu: the picture, the heads, the tokens and the colours."""
+def view_options(unit: str) -> None:
+    """Show the options of the View menu: the picture, the heads, the tokens and the colours. unit:
+    the rows and columns on screen."""
     state = st.session_state
     pick("Picture of the head", VIEWS, key="view")
     st.toggle(
@@ -468,7 +511,7 @@ def view_options() -> None:
             help=TAB("renormalise"),
             **bind("att_sum", "att renormalise", renormalised, attention.ROW_SUMS.__getitem__),
         )
-    pick("Rows and columns", attention.UNITS, key="att_unit")
+    pick("Rows and columns", attention.UNITS, **bind("att_unit", "unit shown", unit))
     pick(
         "Colour scale",
         SCALE_LABELS,
@@ -489,7 +532,7 @@ def tied(
     """The words of this head that are told of, and the tokens of them that the picture shows, with
     their weight: those of the finding on screen, where it is a link."""
     link: Link | Finding | None = one
-    if one is not None and one.kind in (LINK, NEAR_LINK, ALIGNED):
+    if one is not None and one.kind in (*PAIRS, ALIGNED):
         query, key = one.query, one.keys[0]
     elif link := attention_panels.head_link(on.recording, on.attention, head):
         query, key = link.query, link.key
@@ -508,7 +551,9 @@ def take_token(source: Run, name: str, at: tuple[int, int]) -> None:
     pressed = state["one head"].get("select") or {}
     row, column, opened = (int(pressed.get(each, -1)) for each in ("row", "column", "cell"))
     on = select(source, attention=name)
-    matrix = attention.head_matrix(on.recording, on.attention, at, on.axes, display_options())
+    unit = unit_of(replace(on, layer=at[0], head=at[1]))
+    choices = display_options(unit)
+    matrix = attention.head_matrix(on.recording, on.attention, at, on.axes, choices)
     controls.take_head(*at)
     state.token = state.source = state.anatomy_cell = ""
     state.att_word = "none" if row < 0 and column < 0 else ""
@@ -529,10 +574,11 @@ def prepare(source: Run) -> None:
 
 @current_recording.tab(
     before=prepare,
+    headline=True,
     view=(*VIEWS, "Plotly"),
     scale=attention.SCALES,
     tone=attention.TONES,
-    att_unit=attention.UNITS,
+    att_unit=("", *attention.UNITS),
     att_keep=attention.TOKEN_FILTERS,
     att_sum=attention.ROW_SUMS,
     att_right=("", "Open"),
@@ -565,7 +611,7 @@ def heads_tab(source: Run) -> None:
     tokens = selected_tokens(on)
     state["held word"] = "" if tokens[0] is None else str(tokens[0])
     chosen = HeadSelection(tokens, state.anatomy_cell)
-    view = attention_panels.view_of(on, chosen, display_options())
+    view = attention_panels.view_of(on, chosen, display_options(unit_of(on)))
     every = attention_panels.leading_findings(on.recording)
     listed, of_head = select_findings(every), finding_on_screen(every, view)
     is_chosen = any(state[name] for name in ("layer", "token", "source"))
@@ -605,7 +651,9 @@ def head_selection(on: Selection, view: HeadView) -> None:
         roles=on.recording.stream(on.attention.query).roles,
     )
     layers, heads = on.attention.pattern.shape[:2]
-    selection_bar.show(words, (layers, heads), (on.layer, on.head), view_options)
+    selection_bar.show(
+        words, (layers, heads), (on.layer, on.head), partial(view_options, view.choices.unit)
+    )
 
 
 # ---- one weight ----------------------------------------------------------------------
