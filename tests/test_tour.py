@@ -128,12 +128,40 @@ FITS = """() => {
 }"""
 
 
+# The first number that is cut, or text that covers another, in a figure of the page or of a slide.
+CLEAR = """() => {
+  const figures = [], look = (root) => { for (const one of root.querySelectorAll("*")) {
+    if (one.matches(".figure > svg, .plate > svg")) figures.push(one);
+    if (one.shadowRoot) look(one.shadowRoot); } };
+  look(document);
+  const isPresented = document.documentElement.hasAttribute("data-headlight-presenter");
+  for (const svg of figures.filter((one) => !isPresented || one.closest(".plate"))) {
+    const texts = [...svg.querySelectorAll("text")].map((one) => {
+      const { left, top, right, bottom, width, height } = one.getBoundingClientRect();
+      const turned = one.hasAttribute("transform");
+      const [x, y] = turned ? [0.2 * width, 0] : [0, 0.2 * height]; // more than letters take
+      const said = one.firstChild?.data?.trim() || "";
+      return { said, box: [left + x, top + y, right - x, bottom - y] };
+    }).filter(({ said, box }) => said && box[2] > box[0]);
+    const cut = texts.find(({ said }) => /^[^\\p{L}]{0,3}\\d[\\d., ×⁰¹²³⁴-⁹⁻]*…$/u.test(said));
+    if (cut) return `${cut.said} is cut`;
+    for (const [at, one] of texts.entries()) for (const other of texts.slice(at + 1)) {
+      const [[a, b, c, d], [e, f, g, h]] = [one.box, other.box];
+      if (Math.min(c, g) - Math.max(a, e) > 2 && Math.min(d, h) - Math.max(b, f) > 2)
+        return `${one.said} over ${other.said}`;
+    }
+  }
+  return "";
+}"""
+
+
 # True where the presenter hears keys.
 KEYS = """() => [...document.querySelectorAll("*")].some((each) =>
   each.shadowRoot?.querySelector(".presenter .announced"))"""
 
 
 SMALL, LARGE = {"width": 1280, "height": 720}, {"width": 1920, "height": 1080}
+NARROW = {"width": 390, "height": 844}
 
 
 NEW = """said => [...document.querySelectorAll("*")].some((each) => {
@@ -147,6 +175,8 @@ GO = """to => { history.pushState(history.state, "", to);
 EDIT = "edits=WithoutPositions"
 PAGES = {
     f"/?tab=weight&layer=1&head=5&{EDIT}": ["edits: no positions", "Layer 1, head 5"],
+    "/?tab=aggregated": ["rollout", "share of"],
+    "/?tab=circuits": ["Keys that match", "Logits that attending"],
     "/?tab=sentences": ["9 sentences"],
     f"/architecture?{EDIT}": ["edits: no positions"],
     "/architecture?tab=positions": ["position vector"],
@@ -157,15 +187,20 @@ PAGES = {
     "/predict?tab=generate&model=decoder": ["Most likely next tokens"],
     f"/predict?tab=lens&model=encoder&{EDIT}": ["edits: no positions"],
     "/predict?tab=translate&model=translator": ["model translator"],
+    "/predict?tab=attribution&model=encoder": ["Largest contributions"],
     f"/experiment?{EDIT}": ["edits: no positions", "before", "after"],
     "/experiment?tab=compare&model=translator": ["no edits", "no positions", "B: model translator"],
+    "/experiment?tab=patching&model=encoder": ["Effect of patching"],
+    "/training?tab=twins": ["twin-post"],
     "/training?model=induction": ["model induction"],
     "/learn?tab=concepts": ["Layer 1, head 5"],
+    "/learn?tab=concepts&look_at=Three": ["x · x", "q · q", "q · k"],
     "/learn?tab=claims&claim=convex": ["Each head’s output is a weighted mean"],
 }
-# How many letters the board shows.
+# How many letters the board shows, without lines on what it leaves out.
 LETTERS = """board => [board, ...board.querySelectorAll("svg text")].map((one) =>
-  one.innerText ?? one.firstChild?.data ?? "").join("").length"""
+  one.innerText ?? one.firstChild?.data ?? "").join("").replace(/\\d+ of \\d+ [a-z]+( · |, )?/g, "")
+  .length"""
 
 
 AT = """id => { for (const e of document.querySelectorAll("*")) {
@@ -181,6 +216,7 @@ def slide_of(visitor: driver.Visitor, size: dict, named: list[str]) -> int:
     for name in named:
         board.filter(has_text=name).wait_for()
     visitor.until(f"() => ({FITS})() === ''")  # a page that draws anew is drawn anew
+    assert visitor.page.evaluate(CLEAR) == ""
     return board.evaluate(LETTERS)
 
 
@@ -236,9 +272,15 @@ def test_the_tour_is_walked_presented_blanked_and_left(visitor: driver.Visitor) 
     page.wait_for_url("**head=6**")
     bold = page.locator(".board svg text[font-weight='650']").all_text_contents()
     assert bold[-2].strip() in page.locator(".board h1").inner_text(), "the key of the cell"
-    said = set()
+
+
+@driver.browser_test
+def test_pictures_are_presented_whole_and_fit_a_phone(visitor: driver.Visitor) -> None:
+    """No text covers another, no number is cut, and the larger screen shows no less."""
+    page, said = visitor.page, set()
+    page.goto(f"{visitor.server}/learn?tour=order")
+    visitor.until(KEYS)
     for to, named in PAGES.items():
-        page.keyboard.press("Escape")
         page.set_viewport_size(SMALL)
         page.evaluate(GO, to)
         page.wait_for_url(f"**{to}*")
@@ -251,6 +293,10 @@ def test_the_tour_is_walked_presented_blanked_and_left(visitor: driver.Visitor) 
         assert small <= large, f"the larger screen shows less of {to}"
         said.add(page.locator(".board h1").inner_text())
         assert page.locator(".board h1").inner_text() not in ("", "Headlight"), to
+        page.keyboard.press("Escape")
+        page.set_viewport_size(NARROW)
+        visitor.until(f"() => ({CLEAR})() === ''")
+        assert visitor.fits(), to
     assert len(said) == len(PAGES), "each page says what it finds"
 
 

@@ -481,7 +481,7 @@ def _pronoun_mask(recording: Recording, attention: Attention) -> np.ndarray:
     of either word. None of a stream whose heads are not tested (`coreference.measure_sentence`)."""
     stream = recording.stream(attention.key)
     if stream.name != recording.streams[0].name:
-        return np.zeros(attention.allowed.shape, bool)
+        return np.zeros(attention.pattern.shape[2:], bool)
     grouped = words.words(stream, recording.text)
     return coreference.candidates(grouped.labels, grouped.labels)[grouped.of][:, grouped.of]
 

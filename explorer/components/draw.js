@@ -14,8 +14,24 @@ import { css, wordAt } from "./theme.js";
  *   turn?: number, room?: number, halo?: boolean, alpha?: number }} TextStyle
  */
 
+/**
+ * A text as it stands: whole, as shown, its type in pixels, and its box, [left, top, right, foot].
+ * @typedef {{ text: string, shown: string, size: number, box: number[], alpha?: number }} Written
+ */
+/**
+ * What is not drawn: so many of a figure's parts are shown, by the name of a sentence; or figures, by
+ * their titles.
+ * @typedef {{ what: string, shown: number, all: number, titles?: string[] }} Omitted
+ */
+
 /** A coordinate with one decimal. @param {number} value */
 const at = (value) => `${+value.toFixed(1)}`;
+
+// How far letters reach above and below the middle of their line, in type sizes.
+const [ABOVE, BELOW] = [0.4, 0.5];
+
+const NOTE = 2; // lines of a note on a slide
+const TIGHT = 1.02; // letters between lines of a slide in its smallest type
 
 const PALE = 0.75; // opacity of a special token's label
 
@@ -36,19 +52,22 @@ const widths = new Map();
 
 /** The width of a text, in type sizes. @param {string} text @param {boolean} bold @param {string} font */
 export function widthOf(text, bold, font) {
-  if (ruler === undefined)
-    ruler = typeof document === "undefined" ? null : make("canvas").getContext("2d");
-  if (!ruler) return estimate(text);
-  text = text.replace(/\d/g, "0"); // figures are drawn as wide as each other
   const key = `${bold}${text}`;
   let width = widths.get(key);
   if (width === undefined) {
-    if (widths.size > 4000) widths.clear();
-    ruler.font = `${bold ? 650 : 450} 100px ${font}`;
-    width = ruler.measureText(text.replace(/\d/g, "0")).width / 100; // figures are tabular
-    widths.set(key, width);
+    if (widths.size > 8000) widths.clear();
+    widths.set(key, (width = measured(text, bold, font)));
   }
   return width;
+}
+
+/** @param {string} text @param {boolean} bold @param {string} font */
+function measured(text, bold, font) {
+  if (ruler === undefined)
+    ruler = typeof document === "undefined" ? null : make("canvas").getContext("2d");
+  if (!ruler) return estimate(text);
+  ruler.font = `${bold ? 650 : 450} 100px ${font}`;
+  return ruler.measureText(text.replace(/\d/g, "0")).width / 100; // figures are tabular
 }
 
 const MATRIX = /(?<=(?<!\w)W)_(QK|OV|[QKVOEU])(?!\w)/;
@@ -82,9 +101,21 @@ export class Pen {
     this.scrolls = false; // whether a figure may be larger than its frame
     /** @type {import("./pane.js").Pane | null} */
     this.pane = null; // what of it is larger
-    this.right = 0; // how far to the right a slide's level texts go
+    this.right = 0; // how far to the right a slide's level texts and boxes go
     this.shortened = 0; // texts that end in an ellipsis
+    /** @type {Written[]} */
+    this.texts = []; // every text with the box it takes
+    /** @type {Omitted[]} */
+    this.omitted = []; // what a figure has and does not draw
+    this.measures = false; // whether what is drawn is looked at no further than its size
     this.edge = 0; // how far to the right a matrix goes, with its title and its note
+  }
+
+  /** A pen of the same type that draws nothing: it measures. */
+  probe() {
+    const made = new Pen(this.look, this.letter, this.screen, [...this.special], this.least);
+    made.measures = true;
+    return made;
   }
 
   /** What is drawn, as SVG of its own. @param {() => void} draw */
@@ -104,6 +135,7 @@ export class Pen {
 
   /** @param {string} name @param {Record<string, any>} attributes @param {string} [inside] */
   put(name, attributes, inside = "") {
+    if (this.measures) return;
     this.parts.push(tag(name, attributes, inside));
   }
 
@@ -143,16 +175,51 @@ export class Pen {
     return lines.map((line) => this.cut(line, room, style));
   }
 
+  /** A note in lines; on a slide as many of its sentences as two lines hold, or two lines of its first. @param {string} text @param {number} room */
+  note(text, room) {
+    if (!text) return [];
+    const sentences = text.split(/(?<=[.!?]) /);
+    for (let n = sentences.length; ; n--) {
+      const part = sentences.slice(0, n).join(" ") + (n < sentences.length ? " …" : "");
+      const lines = this.lines(part, room, { size: 0.85 });
+      if (!this.least || lines.length <= NOTE) return lines;
+      if (n > 1) continue;
+      const rest = this.cut(lines.slice(NOTE - 1).join(" "), room, { size: 0.85 });
+      return [...lines.slice(0, NOTE - 1), rest];
+    }
+  }
+
+  /** The least distance of two lines that are read by themselves, in letters: in the smallest type they stand closer. @param {number} wish */
+  pitch(wish) {
+    if (!this.least) return wish;
+    return this.letter > this.least + 0.1 ? 1.3 : TIGHT;
+  }
+
+  /** The box of a text, [left, top, right, foot]. @param {number} x @param {number} y @param {string} text @param {TextStyle} [style] */
+  box(x, y, text, style = {}) {
+    const before = { start: 0, middle: 0.5, end: 1 }[style.anchor || "start"] ?? 0;
+    const [wide, type] = [this.width(text, style), this.type(style.size ?? 1)];
+    const [over, under] = [ABOVE * type, BELOW * type];
+    if (style.turn) return [x - over, y - (1 - before) * wide, x + under, y + before * wide];
+    return [x - before * wide, y - over, x + (1 - before) * wide, y + under];
+  }
+
+  /** Whether a box covers no text. @param {number[]} box */
+  isFree([left, top, right, foot]) {
+    return !this.texts.some(({ box: [a, b, c, d] }) => a < right && left < c && b < foot && top < d); // prettier-ignore
+  }
+
   /** A text whose middle line stands at y. @param {number} x @param {number} y @param {string} text @param {TextStyle} [style] */
   text(x, y, text, style = {}) {
+    if (!text) return;
     const { size = 1, bold, fill, anchor, turn, room, halo } = style;
     const label = text.slice(text.lastIndexOf(" ") + 1); // without its position
     const pale = fill === undefined && this.special.has(label) ? PALE : undefined;
     const shown = room === undefined ? text : this.cut(text, room, style);
-    if (this.least && !turn) {
-      const before = { start: 0, middle: 0.5, end: 1 }[anchor || "start"] ?? 0;
-      this.right = Math.max(this.right, x + (1 - before) * this.width(shown, style));
-    }
+    const box = this.box(x, y, shown, style);
+    if (this.least && !turn) this.right = Math.max(this.right, box[2]);
+    this.texts.push({ text, shown, size: this.type(size), box });
+    if (this.measures) return;
     const ring = { stroke: this.look.paper, "stroke-width": 3, "paint-order": "stroke" };
     const hint = shown !== text && this.screen ? tag("title", {}, escaped(text)) : "";
     this.put(
@@ -177,11 +244,14 @@ export class Pen {
 
   /** @param {number} x @param {number} y @param {number} width @param {number} height @param {Record<string, any>} style */
   rect(x, y, width, height, style) {
+    if (this.least) this.right = Math.max(this.right, x + width);
+    if (this.measures) return;
     this.put("rect", { x: at(x), y: at(y), width: at(Math.max(0, width)), height: at(Math.max(0, height)), ...style }); // prettier-ignore
   }
 
   /** @param {number[][]} points @param {string} stroke @param {Record<string, any>} [style] */
   line(points, stroke, style = {}) {
+    if (this.measures) return;
     const d = points.map(([x, y], i) => `${i ? "L" : "M"}${at(x)} ${at(y)}`).join("");
     this.path(d, stroke, style);
   }
@@ -193,6 +263,7 @@ export class Pen {
 
   /** A link from one point to another, level at both ends. @param {number[]} from @param {number[]} to @param {string} stroke @param {Record<string, any>} style */
   link([x, y], [u, v], stroke, style) {
+    if (this.measures) return;
     const bend = (u - x) * 0.45;
     this.path(
       `M${at(x)} ${at(y)}C${at(x + bend)} ${at(y)} ${at(u - bend)} ${at(v)} ${at(u)} ${at(v)}`,
@@ -203,6 +274,7 @@ export class Pen {
 
   /** @param {number} x @param {number} y @param {number} r @param {Record<string, any>} style */
   circle(x, y, r, style) {
+    if (this.measures) return;
     this.put("circle", { cx: at(x), cy: at(y), r: at(r), ...style });
   }
 
@@ -215,7 +287,7 @@ export class Pen {
    * @param {any} [cache] keeps the picture of the cells, which are the same each time
    */
   cells([x, y, width, height], rows, columns, word, cache = {}) {
-    if (!rows || !columns || width <= 0 || height <= 0) return;
+    if (!rows || !columns || width <= 0 || height <= 0 || this.measures) return;
     if (this.screen) {
       this.put("image", {
         ...{ x: at(x), y: at(y), width: at(width), height: at(height) },
@@ -259,7 +331,7 @@ export class Pen {
    * @param {() => void} draw
    */
   target({ select, label, pressed, name = "", double }, draw) {
-    if (!this.screen) return draw();
+    if (!this.screen || this.measures) return draw();
     const button = { role: "button", tabindex: -1, "aria-label": label, "aria-pressed": `${Boolean(pressed)}` }; // prettier-ignore
     const attributes = {
       class: double ? "target" : `target button ${name}`.trim(),

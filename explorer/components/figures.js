@@ -9,15 +9,20 @@ import { matrix } from "./matrix_figure.js";
 import { headmatrices } from "./head_matrices.js";
 import { linkedweights, measured } from "./linked_weights.js";
 import { plane } from "./plane.js";
+import { sentences } from "./sentences.js";
+import { bars, texttable } from "./tables.js";
 import { css, inkOn, wordAt } from "./theme.js";
 
 /** @typedef {import("./draw.js").Pen} Pen */
+/** @typedef {import("./draw.js").Omitted} Omitted */
 /** @typedef {{ x: number, y: number, width: number, height?: number, titled?: number }} Box titled: lines that the titles of a row take */
 /** @type {Record<string, (pen: Pen, figure: any, box: Box) => number>} */
 const KINDS = { matrix, bars, tokenrow, links, chart, strips, graph, texttable, steps, stack, ladder, loops, dials, facts, diagram, plane, headmatrices, linkedweights: (pen, one, box) => linkedweights(pen, one, box, figure) }; // prettier-ignore
 
+const say = sentences("figures");
+
 /**
- * A figure below its title, its note below it. Returns the height.
+ * A figure below its title, below it how much of it is shown, and its note. Returns the height.
  * @param {Pen} pen
  * @param {any} figure
  * @param {Box} box
@@ -32,15 +37,32 @@ export function figure(pen, figure, { x, y, width, height, titled = 0 }) {
     top += 1.4 * letter;
   }
   if (figure.title) top += (0.4 + 1.4 * Math.max(0, titled - titles.length)) * letter;
-  const written = (/** @type {string} */ note) => noteLines(pen, note, width);
-  const below = pen.least ? 1.25 * letter * written(figure.note).length : 0; // a slide has no more room than this
-  const left = height && height - (top - y) - below;
-  top += KINDS[figure.kind](pen, figure, { x, y: top, width, height: left });
+  const draw = KINDS[figure.kind];
+  const own = figure.omitted || [];
+  const written = (/** @type {Omitted[]} */ omitted, /** @type {any[]} */ ...notes) => {
+    const told = spokenOmissions(omitted);
+    const lines = pen.note([told, notes.filter(Boolean).join(" ")].filter(Boolean).join(" · "), width); // prettier-ignore
+    return lines.join(" ").includes(told) ? lines : pen.lines(told, width, { size: 0.85 });
+  };
+  const isSlide = pen.least > 0 && height !== undefined; // which has no more room than this
+  const under = (/** @type {Omitted[]} */ omitted) => (isSlide ? NOTE * letter * written(omitted, figure.note).length : 0); // prettier-ignore
+  const room = (/** @type {number} */ below) => height && height - (top - y) - below;
+  let below = under(own);
+  if (isSlide && THINNED.includes(figure.kind)) {
+    const probe = pen.probe();
+    draw(probe, figure, { x, y: top, width, height: room(below) });
+    below = under([...own, ...probe.omitted]);
+  }
+  const before = pen.omitted;
+  pen.omitted = [...own];
+  top += draw(pen, figure, { x, y: top, width, height: room(below) });
+  const omitted = HOLDERS.includes(figure.kind) ? own : pen.omitted;
+  pen.omitted = [...before, ...pen.omitted];
   const isCut = pen.pane && height && pen.pane.box[3] + pen.pane.box[5] > height;
-  const notes = written([figure.note, isCut && figure.frame_note].filter(Boolean).join(" "));
+  const notes = written(omitted, figure.note, isCut && figure.frame_note);
   for (const line of notes) {
-    pen.text(x, top + 0.8 * letter, line, { size: 0.85, alpha: 0.75 });
-    top += 1.25 * letter;
+    pen.text(x, top + 0.7 * letter, line, { size: 0.85, alpha: 0.75 });
+    top += NOTE * letter;
   }
   if (pen.edge) {
     const wide = [...titles.map((line) => pen.width(line, { bold: true })), ...notes.map((line) => pen.width(line, { size: 0.85 }))]; // prettier-ignore
@@ -49,91 +71,18 @@ export function figure(pen, figure, { x, y, width, height, titled = 0 }) {
   return top - y;
 }
 
-/** A note in lines; on a slide as many of its sentences as two lines hold. @param {Pen} pen @param {string} note @param {number} width @returns {string[]} */
-function noteLines(pen, note, width) {
-  if (!note) return [];
-  const lines = pen.lines(note, width, { size: 0.85 });
-  const [, last] = note.match(/[.!?](?= )(?!.*[.!?] )(.*)/s) || [];
-  if (!pen.least || lines.length <= 2 || !last) return lines;
-  return noteLines(pen, note.slice(0, -last.length), width);
-}
+const NOTE = 1.25; // letters of height of a line of a note
+const THINNED = ["matrix"]; // kinds that leave out names where these have no room
+const HOLDERS = ["stack", "steps", "linkedweights"]; // of figures that say themselves what they leave out
 
-/** Bars with as many columns as have room. @param {Pen} pen @param {any} figure @param {Box} box */
-function bars(
-  pen,
-  { columns: all, rows, high, shared, mark, header, select },
-  { x, y, width, height },
-) {
-  const { letter, look } = pen;
-  const names = Math.min((width < 30 * letter ? 0.5 : 0.4) * width, Math.max(letter * 2, ...rows.map((/** @type {any} */ row) => pen.width(row.label, { bold: row.selected })))) + 0.6 * letter; // prettier-ignore
-  const texts = all.map((_, at) => Math.max(0, ...rows.map((row) => pen.width(row.texts[at] ?? "", { bold: true })))); // prettier-ignore
-  const least = texts.map((_, at) => names + texts.slice(0, at + 1).reduce((a, b) => a + b + 3 * letter, 0)); // prettier-ignore
-  const columns = all.filter((_, at) => at === 0 || least[at] <= width);
-  const n = Math.max(1, columns.length);
-  texts.length = columns.length;
-  const each = (width - names - texts.reduce((a, b) => a + b, 0)) / n; // of a bar, and what follows
-  // A number is nearer to its own bar than to the next.
-  const gap = n > 1 ? Math.min(2.5 * letter, Math.max(letter, each / 2)) : letter;
-  const track = Math.max((n > 1 ? 1 : 2) * letter, each - gap);
-  const largest = columns.map((_, at) => Math.max(1e-12, ...rows.map((row) => Math.abs(row.values[at] || 0)))); // prettier-ignore
-  const top = largest.map((each) => high ?? (shared ? Math.max(...largest) : each));
-  const ends = columns.map((_, at) => {
-    const one = high !== null || shared;
-    if (one) return [rows.some((row) => row.values[at] < 0) ? -top[at] : 0, top[at]];
-    const begins = rows.map((row) => (at === 0 && row.start) || 0);
-    const all = rows.flatMap((row, i) => [begins[i], begins[i] + (row.values[at] || 0), (at === 0 && row.outline) || 0]); // prettier-ignore
-    return [Math.min(0, ...all), Math.max(0, ...all) || 1e-12];
-  });
-  const head = columns.some(Boolean) || header ? 1.6 * letter : 0;
-  const pitch = Math.max(1.15 * letter, Math.min(1.9 * letter, height ? (height - head - 0.3 * letter) / rows.length : Infinity)); // prettier-ignore
-  const starts = columns.map((_, at) => x + names + texts.slice(0, at).reduce((a, b) => a + b, 0) + at * (track + gap)); // prettier-ignore
-  if (header) pen.text(x + names - 0.6 * letter, y + 0.5 * letter, header, { size: 0.85, anchor: "end", alpha: 0.75 }); // prettier-ignore
-  columns.forEach((name, at) => pen.text(starts[at], y + 0.5 * letter, name, { size: 0.85, alpha: 0.75, room: track + texts[at] })); // prettier-ignore
-  rows.forEach((row, which) => {
-    const middle = y + head + (which + 0.5) * pitch;
-    const draw = () => {
-      if (pen.screen || row.selected)
-        pen.rect(x, middle - pitch / 2, width, pitch, {
-          class: "row",
-          fill: row.selected ? look.primary : "transparent",
-          "fill-opacity": 0.12,
-          rx: 4,
-        });
-      pen.text(x + names - 0.6 * letter, middle, row.label, { anchor: "end", room: names - 0.6 * letter + 1, bold: row.selected }); // prettier-ignore
-      columns.forEach((_, at) => bar(row, at, which, middle));
-    };
-    if (select.length && row.key !== null)
-      pen.target({ select: [row.key], label: `${row.label} ${row.texts.join(" ")}`, pressed: row.selected }, draw); // prettier-ignore
-    else draw();
-  });
-  return head + rows.length * pitch + 0.3 * letter;
-
-  /** @param {any} row @param {number} at @param {number} which @param {number} middle */
-  function bar(row, at, which, middle) {
-    const [value, begin] = [row.values[at], (at === 0 && row.start) || 0];
-    const unit = track / (ends[at][1] - ends[at][0] || 1);
-    const zero = starts[at] - ends[at][0] * unit;
-    const length = Math.min(ends[at][1] - ends[at][0], Math.abs(value)) * unit;
-    const thick = Math.min(pitch * 0.62, letter);
-    const place = Math.max(starts[at], zero + Math.min(begin, begin + value) * unit);
-    if (ends[at][0] < 0) pen.line([[zero, middle - pitch / 2], [zero, middle + pitch / 2]], look.border); // prettier-ignore
-    if (Number.isFinite(value))
-      pen.rect(place, middle - thick / 2, Math.max(length, value ? 1 : 0), thick, {
-        fill: value < 0 ? look.categorical[1] : look.primary,
-        "fill-opacity": row.selected || which === mark?.[0] ? 1 : 0.7,
-        rx: 2,
-      });
-    if (at === 0 && row.outline !== null)
-      pen.rect(zero, middle - thick / 2, row.outline * unit, thick, {
-        fill: "none",
-        stroke: look.categorical[1],
-        "stroke-width": 1.5,
-        "stroke-dasharray": "5 3",
-      });
-    const marked = mark && mark[0] === which && mark[1] === at;
-    pen.text(starts[at] + track + 0.4 * letter, middle, row.texts[at] ?? "", { bold: marked || row.selected, fill: marked ? look.primary : undefined }); // prettier-ignore
-  }
-}
+/** What is not drawn, in words. @param {Omitted[]} omitted */
+export const spokenOmissions = (omitted) =>
+  omitted
+    .map(({ what, shown, all, titles = [] }) => {
+      const names = titles.filter(Boolean).join("; ");
+      return say(what === "figures" && !names ? "untitled" : what, { shown, all, titles: names });
+    })
+    .join(", ");
 
 /** @param {Pen} pen @param {any} figure @param {Box} box */
 function tokenrow(pen, figure, { x, y, width }) {
@@ -188,18 +137,19 @@ function links(pen, figure, { x, y, width, height }) {
   const [queries, others] = [[...keys], [...keys_right]];
   const most = Math.max(left.length, right.length);
   const head = 1.6 * letter;
-  const pitch = Math.max(1.1 * letter, Math.min(1.9 * letter, height ? (height - head) / most : Infinity)); // prettier-ignore
+  const pitch = Math.max(pen.pitch(1.1) * letter, Math.min(1.9 * letter, height ? (height - head) / most : Infinity)); // prettier-ignore
   const room = (/** @type {string[]} */ list, title = "") => Math.min(0.34 * width, Math.max(pen.width(title, { size: 0.85 }), ...list.map((each) => pen.width(each, { bold: true })))); // prettier-ignore
   const number = mark ? pen.width(mark[1], { bold: true }) + 0.6 * letter : 0;
   const [a, b] = [x + room(left, sides[0]) + 0.5 * letter, x + width - room(right, sides[1]) - number - 0.5 * letter]; // prettier-ignore
   const along = (/** @type {any[]} */ list) => (/** @type {number} */ at) => y + head + (at + 0.5 + (most - list.length) / 2) * pitch; // prettier-ignore
   const [middle, beside] = [along(left), along(right)];
-  pen.text(a - 0.5 * letter, y + 0.5 * letter, sides[0], {
-    size: 0.85,
-    anchor: "end",
-    alpha: 0.75,
-  });
-  pen.text(b + 0.5 * letter, y + 0.5 * letter, sides[1], { size: 0.85, alpha: 0.75 });
+  /** @type {import("./draw.js").TextStyle} */
+  const style = { size: 0.85, alpha: 0.75 };
+  const [long, wide] = sides.map((/** @type {string} */ each) => pen.width(each, style));
+  if (long > a - x) pen.text(x, y + 0.5 * letter, sides[0], { ...style, room: 0.5 * width });
+  else pen.text(a - 0.5 * letter, y + 0.5 * letter, sides[0], { ...style, anchor: "end" });
+  const from = Math.max(x + 0.55 * width, Math.min(b + 0.5 * letter, x + width - wide));
+  pen.text(from, y + 0.5 * letter, sides[1], { ...style, room: x + width - from });
   const n = right.length;
   const order = [...left.keys()].sort((p, q) => +(p === selected) - +(q === selected));
   const one = Math.max(selected, column) >= 0;
@@ -244,7 +194,7 @@ function strips(pen, { strips: list, high }, { x, y, width }) {
   const { letter, look } = pen;
   const room = (/** @type {(strip: any) => string} */ of) => Math.max(0, ...list.map((strip) => pen.width(of(strip)))); // prettier-ignore
   const sign = room((strip) => strip.sign) && letter;
-  const [names, texts] = [Math.min(0.3 * width, room((strip) => strip.label)), room((strip) => strip.text)]; // prettier-ignore
+  const [names, texts] = [Math.min(0.45 * width, room((strip) => strip.label)), room((strip) => strip.text)]; // prettier-ignore
   const pitch = 2 * letter;
   const left = x + sign + names + 0.6 * letter;
   const wide = width - sign - names - texts - 1.4 * letter;
@@ -266,41 +216,6 @@ function strips(pen, { strips: list, high }, { x, y, width }) {
   return list.length * pitch;
 }
 
-const NUMERIC = /^([×<>+−–-] ?)?[\d∞]|^–?$/; // a text that is a number, or that there is none
-
-/** @param {Pen} pen @param {any} figure @param {Box} box */
-function texttable(pen, { columns, rows, keys, selected, select }, { x, y, width }) {
-  const { letter, look } = pen;
-  const sum = (/** @type {number[]} */ list) => list.reduce((a, b) => a + b, 0);
-  const cells = columns.map((_, at) => Math.max(...rows.map((row) => pen.width(row[at]))) + letter);
-  const wish = columns.map((name, at) => Math.max(pen.width(name, { size: 0.85 }) + letter, cells[at])); // prettier-ignore
-  // Words may be cut, and a number never is: its column keeps its width, or all is set smaller.
-  const kept = cells.map((each, at) => (rows.every((row) => NUMERIC.test(row[at])) ? each : 0));
-  const words = sum(wish.filter((_, at) => !kept[at]));
-  const room = Math.max(width - sum(kept), Math.min(words, width / 4));
-  const size = Math.min(1, (width - Math.min(words, room)) / sum(kept) || 1);
-  const narrow = wish.map((each, at) => (kept[at] ? kept[at] * size : (each * Math.min(words, room)) / words)); // prettier-ignore
-  const wide = sum(wish) > width ? narrow : wish;
-  const all = sum(wide);
-  const start = wide.map((_, at) => x + wide.slice(0, at).reduce((a, b) => a + b, 0));
-  const pitch = 1.7 * letter;
-  columns.forEach((name, at) => pen.text(start[at], y + 0.6 * letter, name, { size: 0.85, alpha: 0.75, room: wide[at] })); // prettier-ignore
-  const named = columns.some(Boolean);
-  const head = named ? 1.4 * letter : 0;
-  if (named) pen.line([[x, y + head], [x + Math.min(all, width), y + head]], look.border); // prettier-ignore
-  rows.forEach((row, which) => {
-    const middle = y + head + (which + 0.5) * pitch;
-    const draw = () => {
-      pen.rect(x, middle - pitch / 2, Math.min(all, width), pitch, { class: "row", fill: which === selected ? look.primary : "transparent", "fill-opacity": 0.12, rx: 4 }); // prettier-ignore
-      row.forEach((text, at) => pen.text(start[at], middle, text, { ...(kept[at] ? { size: wide[at] < kept[at] ? size : 1 } : { room: wide[at] - 0.4 * letter }), bold: which === selected })); // prettier-ignore
-    };
-    if (select.length)
-      pen.target({ select: [keys[which]].flat(), label: row.join(", "), pressed: which === selected }, draw); // prettier-ignore
-    else draw();
-  });
-  return head + rows.length * pitch + 0.4 * letter;
-}
-
 const BESIDE = 44; // letters of width from which on the figures of a frame stand side by side
 
 /** The figures of the frame on show, below the figure of all frames. @param {Pen} pen @param {any} steps @param {Box} box */
@@ -309,18 +224,27 @@ function steps(pen, { frames, current, whole, choice }, box) {
   const { x, y, width } = box;
   const { letter } = pen;
   const all = { ...whole, selected: current, select: [choice] };
-  const height = whole.kind === "matrix" ? (8 + 1.4 * whole.rows.length) * letter : undefined;
-  const top = y + figure(pen, all, { x, y, width, height }) + letter;
   const { figures } = frames[current];
-  if (width < BESIDE * letter) return top - y + stack(pen, frames[current], { x, y: top, width });
+  const isSide = width >= BESIDE * letter;
+  const own = whole.kind === "matrix" ? (8 + 1.4 * whole.rows.length) * letter : undefined;
+  const rest = figures.map((/** @type {any} */ one) => lowest(pen, one, isSide ? (width - 2 * letter * (figures.length - 1)) / figures.length : width)); // prettier-ignore
+  const needs = isSide ? Math.max(0, ...rest) : rest.reduce((/** @type {number} */ sum, /** @type {number} */ each) => sum + each + letter, 0); // prettier-ignore
+  const height = pen.least && box.height ? box.height - needs - letter : own;
+  const top = y + figure(pen, all, { x, y, width, height }) + (figures.length ? letter : 0);
+  const left = pen.least && box.height ? box.height - (top - y) : undefined;
+  if (!figures.length) return top - y;
+  if (!isSide) return top - y + stack(pen, frames[current], { x, y: top, width, height: left });
   const wide = (width - 2 * letter * (figures.length - 1)) / figures.length;
   const heights = figures.map((/** @type {any} */ one, /** @type {number} */ at) =>
-    figure(pen, one, { x: x + at * (wide + 2 * letter), y: top, width: wide }),
+    figure(pen, one, { x: x + at * (wide + 2 * letter), y: top, width: wide, height: left }),
   );
   return top - y + Math.max(0, ...heights);
 }
 
-/** Figures one below the other, grids of heads side by side. @param {Pen} pen @param {any} stack @param {Box} box */
+/** The least height of a figure. @param {Pen} pen @param {any} one @param {number} width */
+const lowest = (pen, one, width) => figure(pen.probe(), one, { x: 0, y: 0, width, height: 1 });
+
+/** Figures one below the other, grids of heads side by side; on a slide what they need not is theirs in equal parts. @param {Pen} pen @param {any} stack @param {Box} box */
 function stack(pen, { figures }, { x, y, width, height }) {
   let top = y;
   if (figures.length > 1 && figures.every(({ kind }) => kind === "headmatrices")) {
@@ -328,13 +252,33 @@ function stack(pen, { figures }, { x, y, width, height }) {
     const draw = (/** @type {any} */ one, /** @type {number} */ at) => figure(pen, one, { x: x + at * room, y, width: room - pen.letter, height }); // prettier-ignore
     return Math.max(...figures.map(draw));
   }
-  for (const one of aligned(pen, figures)) {
+  const list = aligned(pen, figures);
+  const isSlide = pen.least > 0 && height !== undefined;
+  const needs = isSlide ? list.map((/** @type {any} */ one) => lowest(pen, one, width)) : [];
+  const gaps = (figures.length - 1) * pen.letter;
+  const spare = (height ?? 0) - gaps - needs.reduce((sum, each) => sum + each, 0);
+  const growing = Math.max(1, list.filter((/** @type {any} */ { kind }) => GROWING.includes(kind)).length); // prettier-ignore
+  list.forEach((/** @type {any} */ one, /** @type {number} */ at) => {
     const fixed = figures.filter((each) => each !== one && each.kind === "strips");
     const taken = fixed.reduce((sum, { strips: list }) => sum + (2 * list.length + 3) * pen.letter, 0); // prettier-ignore
-    top += figure(pen, one, { x, y: top, width, height: height && height - taken }) + pen.letter;
-  }
+    const more = GROWING.includes(one.kind) ? Math.max(0, spare) / growing : 0;
+    const own = isSlide ? needs[at] + more : height && height - taken;
+    top += figure(pen, one, { x, y: top, width, height: own }) + pen.letter;
+  });
   return top - y - pen.letter;
 }
+
+const GROWING = [
+  "bars",
+  "chart",
+  "graph",
+  "headmatrices",
+  "links",
+  "matrix",
+  "plane",
+  "stack",
+  "steps",
+]; // kinds that use more height // prettier-ignore
 
 /** The name at the end of a line of a chart. @param {any} series */
 const named = ({ name, end }) => [name, end].filter(Boolean).join(" ");
@@ -367,6 +311,13 @@ function extent({ series, log_x, log_y, x_range, y_range }) {
 /** Ticks of a chart's y axis, each with its text. @param {any} figure @param {number[]} ys */
 const levels = ({ log_y }, ys) => ticks(ys[0], ys[1], log_y).map((value) => [value, num(value, 3)]);
 
+/** Ticks whose texts do not touch: every second, third, ... of them. @param {any[][]} all @param {(value: number) => number} place @param {number} pitch */
+function apart(all, place, pitch) {
+  const step = all.length > 1 ? Math.abs(place(all[1][0]) - place(all[0][0])) : Infinity;
+  const skip = Math.max(1, Math.ceil(pitch / step));
+  return all.filter((_, at) => at % skip === 0);
+}
+
 /** The room left of a chart's axes for its ticks, and right of them for the names of its curves. @param {Pen} pen @param {any} figure @param {number[][]} ends */
 function margins(pen, figure, [, ys]) {
   const texts = levels(figure, ys).map(([, text]) => pen.width(`${text}`, { size: 0.85 }));
@@ -385,7 +336,9 @@ function chart(pen, figure, { x, y, width, height: room = Infinity }) {
   const aside = figure.aside || margins(pen, figure, [xs, ys]);
   const left = x + aside[0];
   const above = aside[1] > 0.4 * width; // the names of lines, where they have no room beside
-  const right = x + width - (above ? 0.5 * letter : aside[1]);
+  const places = figure.ticks.length ? figure.ticks : ticks(xs[0], xs[1], log_x).map((value) => [value, num(value, 3)]); // prettier-ignore
+  const last = places.length ? pen.width(`${places[places.length - 1][1]}`, { size: 0.85 }) / 2 : 0;
+  const right = x + width - (above ? Math.max(0.5 * letter, last) : aside[1]);
   const lines = above ? 1.3 * letter * series.length : 0;
   const own = Math.max(8 * letter, Math.min(room, (pen.least ? 1 : 0.66) * width, 24 * letter) * (figure.half ? 0.55 : 1)); // prettier-ignore
   const height = Math.max(lines + 8 * letter, own + Math.min(lines, Math.max(0, room - own)));
@@ -398,17 +351,17 @@ function chart(pen, figure, { x, y, width, height: room = Infinity }) {
   const half = pen.width(x_title, { size: 0.85 }) / 2;
   const middle = Math.max(x + half, Math.min((left + right) / 2, x + width - half));
   pen.text(middle, y + height - 0.7 * letter, x_title, { size: 0.85, anchor: "middle", alpha: 0.75 }); // prettier-ignore
-  for (const [value, text] of labels) {
+  for (const [value, text] of apart(labels, up, 1.1 * pen.type(0.85))) {
     pen.line([[left, up(value)], [right, up(value)]], look.border, { "stroke-opacity": 0.7 }); // prettier-ignore
     pen.text(left - 0.4 * letter, up(value), text, { size: 0.85, anchor: "end" });
   }
-  const places = figure.ticks.length ? figure.ticks : ticks(xs[0], xs[1], log_x).map((value) => [value, num(value, 3)]); // prettier-ignore
   let free = -Infinity;
   for (const [value, text] of places) {
     const half = pen.width(`${text}`, { size: 0.85 }) / 2;
-    if (across(value) - half < free) continue;
-    free = across(value) + half + 0.4 * letter;
-    pen.text(across(value), foot + 0.9 * letter, `${text}`, { size: 0.85, anchor: "middle" });
+    const middle = Math.max(x + half, Math.min(across(value), x + width - half));
+    if (middle - half < free) continue;
+    free = middle + half + 0.4 * letter;
+    pen.text(middle, foot + 0.9 * letter, `${text}`, { size: 0.85, anchor: "middle" });
   }
   for (const [value, text] of guides) {
     pen.line([[across(value), top], [across(value), foot]], look.ink, { "stroke-dasharray": "4 4", "stroke-opacity": 0.6 }); // prettier-ignore
@@ -506,13 +459,17 @@ function graph(
   return height;
 }
 
-/** @param {Pen} pen @param {any} figure @param {Box} box */
+/** Rows of words with their probabilities, these below the words where they have no room beside them. @param {Pen} pen @param {any} figure @param {Box} box */
 function ladder(pen, { rungs }, { x, y, width }) {
   const { letter, look } = pen;
   const names = Math.max(...rungs.map((rung) => pen.width(rung.label, { bold: rung.selected }))) + 0.6 * letter; // prettier-ignore
   const n = Math.max(...rungs.map((rung) => rung.words.length));
   const wide = Math.min(13 * letter, (width - names) / n);
-  const pitch = 1.8 * letter;
+  const longest = Math.max(
+    ...rungs.flatMap((rung) => rung.words.map(([, , text]) => pen.width(text))),
+  );
+  const isLow = wide - longest > 4 * letter; // a word and its number side by side
+  const [pitch, tall] = [isLow ? 1.8 : 3, isLow ? 1.5 : 2.7].map((each) => each * letter);
   rungs.forEach((rung, at) => {
     const middle = y + (at + 0.5) * pitch;
     pen.text(x + names - 0.6 * letter, middle, rung.label, { anchor: "end", bold: rung.selected });
@@ -520,11 +477,13 @@ function ladder(pen, { rungs }, { x, y, width }) {
       const colour = wordAt(look.one, p);
       const left = x + names + i * wide;
       const own = rung.selected && i === 0;
-      pen.rect(left, middle - 0.75 * letter, wide - 0.35 * letter, 1.5 * letter, { fill: css(colour), stroke: own ? look.primary : look.border, "stroke-width": own ? 2 : 1, rx: 4 }); // prettier-ignore
-      const number = pen.width(text) + 0.8 * letter;
+      pen.rect(left, middle - tall / 2, wide - 0.35 * letter, tall, { fill: css(colour), stroke: own ? look.primary : look.border, "stroke-width": own ? 2 : 1, rx: 4 }); // prettier-ignore
       const fill = inkOn(colour);
-      pen.text(left + 0.4 * letter, middle, word, { fill, room: wide - 0.8 * letter - number });
-      pen.text(left + wide - 0.75 * letter, middle, text, { fill, anchor: "end" });
+      const [up, down] = isLow ? [0, 0] : [-0.6 * letter, 0.65 * letter];
+      const room = wide - 0.8 * letter - (isLow ? pen.width(text) + 0.8 * letter : 0.35 * letter);
+      pen.text(left + 0.4 * letter, middle + up, word, { fill, room });
+      if (isLow) pen.text(left + wide - 0.75 * letter, middle, text, { fill, anchor: "end" });
+      else pen.text(left + 0.4 * letter, middle + down, text, { fill, room: wide - 0.6 * letter });
     });
   });
   return rungs.length * pitch;
@@ -586,12 +545,13 @@ function dials(pen, { dials: list }, { x, y, width }) {
 /** Few numbers or words in large type. @param {Pen} pen @param {any} figure @param {Box} box */
 function facts(pen, { facts: list }, { x, y, width }) {
   const { letter, look } = pen;
-  const wide = list.map(([fact, about]) => Math.max(pen.width(fact, { size: 2, bold: true }), pen.width(about)) + 1.6 * letter); // prettier-ignore
+  const sizes = list.map(([fact]) => Math.max(1, Math.min(2, (2 * width) / pen.width(fact, { size: 2, bold: true })))); // prettier-ignore
+  const wide = list.map(([fact, about], at) => Math.max(pen.width(fact, { size: sizes[at], bold: true }), pen.width(about)) + 1.6 * letter); // prettier-ignore
   let [left, top, tall] = [x, y, 0];
   list.forEach(([fact, about], at) => {
     if (left > x && left + wide[at] > x + width) [left, top, tall] = [x, top + tall, 0];
     const fill = at ? undefined : look.primary;
-    pen.text(left, top + 1.3 * letter, fact, { size: 2, bold: true, fill, room: width });
+    pen.text(left, top + 1.3 * letter, fact, { size: sizes[at], bold: true, fill, room: width });
     const lines = pen.lines(about, width);
     lines.forEach((line, row) => pen.text(left, top + (3 + 1.2 * row) * letter, line));
     tall = Math.max(tall, (3 + 1.2 * lines.length) * letter);

@@ -15,6 +15,7 @@ import { calm, named, strongest } from "./tokens.js";
 const UNNAMED = ["no clear pattern", "text too short"];
 const MANY = 96; // heads from which on those that rest on sinks are folded
 const SHOWN = 45; // of the others, the strongest first
+const BROAD = 20; // letters from which on the scale is long
 const NARROW = 27; // letters: on a phone the words of the selected head alone are written
 
 /** Unpack what came, once. @param {any} figure */
@@ -177,16 +178,22 @@ export function headmatrices(pen, figure, { x, y, width, height = Infinity }) {
   const [low, full] = says?.all ? ends(scale, log) : [num(0, 2), num(1, 2)];
   const bold = { bold: true };
   const title = says?.all ? heading(figure, which) : "";
-  const bar = bare ? 3 : 6;
+  const bar = bare || width < BROAD * letter ? 3 : 6;
   const beside = width - (bar + 3) * letter - pen.width(full, { size: 0.8 }); // what the colour scale leaves
   const titles = title ? pen.lines(title, Math.max(beside, 6 * letter), bold) : [];
   const legend = (2 + 1.3 * Math.max(0, titles.length - 1)) * letter;
   const room = (width - down) / heads - gap;
-  const most = (height - legend - across) / lines - label - lead;
-  const wide = Math.max(1.2 * letter, Math.min(room, 9 * letter, Math.max(most, 3.2 * letter)));
+  const under = pen.least && says?.all ? 1.4 * letter : 0; // how many weights a pixel stands for
+  const most = (height - legend - across - under) / lines - label - lead;
+  const wide = Math.max(
+    1.2 * letter,
+    Math.min(room, 9 * letter, Math.max(most, (pen.least ? 1.2 : 3.2) * letter)),
+  );
   const high = wide * Math.max(0.5, Math.min(2, rows / columns));
   const [left, top] = [x + down, y + legend + across];
-  const right = x + Math.min(width, Math.max(down + heads * (wide + gap) - gap, 12 * letter));
+  const headed = Math.max(0, ...titles.map((line) => pen.width(line, bold))) + width - beside;
+  const right =
+    x + Math.min(width, Math.max(down + heads * (wide + gap) - gap, 12 * letter, headed));
   pen.scale(right, y + 0.7 * letter, look.one, low, full, bar);
   titles.forEach((line, at) => pen.text(x, y + (0.7 + 1.3 * at) * letter, line, bold));
   for (let head = 0; head < heads && !which; head++)
@@ -238,6 +245,7 @@ export function headmatrices(pen, figure, { x, y, width, height = Infinity }) {
 
 /** The cells of one head, as many to a pixel as have to share it. @param {Pen} pen @param {any} figure @param {number[]} box */
 function cellsOf(pen, figure, at, word, fold, box) {
+  if (pen.measures) return;
   const { weights, shape, scale, log, may, fold: before } = figure;
   const [, , rows, columns] = shape;
   const peak = weights.peak[at];

@@ -7,6 +7,61 @@ import { inkOn, wordAt } from "./theme.js";
 /** @typedef {import("./draw.js").Pen} Pen */
 /** @typedef {import("./figures.js").Box} Box */
 
+/** The text of a framed cell. @type {import("./draw.js").TextStyle} */
+const MARKED = { size: 0.85, bold: true, anchor: "middle", halo: true };
+
+const PITCH = 0.94; // type sizes between two lines whose letters do not touch
+
+/** Whether a name is a number, as on an axis. @param {string} name */
+const isTick = (name) => /^[\d.,−-]*$/.test(name);
+
+/**
+ * Which names of rows or columns are written and where their middles are: those that are marked, each as near
+ * to its own as the others allow, and of the rest as many as have room.
+ * @param {Set<number>} marked @param {string[]} all @param {number} size of a row @param {number} pitch of two names
+ */
+function named(marked, all, size, pitch) {
+  const middle = (/** @type {number} */ at) => (at + 0.5) * size;
+  const own = [...marked].filter((at) => at < all.length).sort((a, b) => a - b);
+  const places = own.map(middle);
+  places.forEach(
+    (place, i) => (places[i] = Math.max(place, i ? places[i - 1] + pitch : -Infinity)),
+  );
+  const most = Math.max(all.length * size - pitch / 2, (own.length - 0.5) * pitch);
+  places.reduceRight((end, place, i) => (places[i] = Math.min(place, end)) - pitch, most);
+  const list = new Map(own.map((at, i) => [at, places[i]]));
+  const skip = every(size, pitch);
+  all.forEach((_, at) => {
+    const isFree = at % skip === 0 && places.every((place) => Math.abs(place - middle(at)) >= pitch - 0.01); // prettier-ignore
+    if (!list.has(at) && isFree) list.set(at, middle(at));
+  });
+  return list;
+}
+
+/** Where the text of a framed cell covers no other: in its middle, below it or above it. @param {Pen} pen @param {string} text @param {number[]} middle @param {number} high @param {number} most the right end */
+function free(pen, text, [x, y], high, most) {
+  const by = high / 2 + 0.5 * pen.type(MARKED.size ?? 1);
+  return [y, y + by, y - by].map((down) => [x, down]).find(([a, b]) => {
+    const box = pen.box(a, b, text, MARKED);
+    return box[2] <= most && pen.isFree(box);
+  }); // prettier-ignore
+}
+
+const BAR = [1, 6]; // letters of the bar of a scale
+
+/** What rows and columns are, and the scale of colours, as far right as the cells or as both need. @param {Pen} pen @param {Uint32Array} words @param {Box} box @param {number} wide of names and cells @param {string} side @param {string[]} ends */
+function legendOf(pen, words, { x, y, width }, wide, side, [low, high]) {
+  const { letter } = pen;
+  const style = { size: 0.8 };
+  const numbers = pen.width(low, style) + pen.width(high, style) + 12;
+  const named = side ? pen.width(side, style) + letter : 0;
+  const bar = Math.max(BAR[0], Math.min(BAR[1], (width - numbers - named) / letter));
+  pen.edge = x + Math.min(width, Math.max(wide, named + numbers + bar * letter));
+  pen.scale(pen.edge, y + 0.5 * letter, words, low, high, bar);
+  const room = pen.edge - x - numbers - bar * letter - 0.3 * letter;
+  if (side) pen.text(x, y + 0.5 * letter, side, { ...style, alpha: 0.75, room });
+}
+
 /** Whether text at these places has room beside each other: keep every so many. @param {number} step @param {number} size */
 const every = (step, size) => Math.max(1, Math.ceil(size / step));
 
@@ -34,9 +89,12 @@ export function matrix(pen, figure, { x, y, width, height }) {
   const [m, n] = [rows.length, columns.length];
   const words = signed ? look.two : look.one;
   const share = (/** @type {number} */ cell) => tints?.[cell] ?? shareOf(figure, values[cell]);
+  const longestName = pen.least
+    ? Math.min(Math.max(5 * letter, 0.3 * width), 7 * letter)
+    : 8 * letter;
   const widest = (/** @type {string[]} */ list) =>
     Math.min(
-      (figure.longest ?? 8) * letter,
+      figure.longest ? figure.longest * letter : longestName,
       Math.max(letter, ...list.map((each) => pen.width(each, { size: 0.9 }))),
     );
   const side = sides[0] ? pen.width(`${sides[0]} ↓`, { size: 0.8 }) : 0;
@@ -46,47 +104,45 @@ export function matrix(pen, figure, { x, y, width, height }) {
   const across = upright ? 1.4 * letter : widest(columns) + 0.5 * letter;
   const legend = 1.6 * letter;
   const pane = pen.scrolls && scrolls && (width - down) / n < READABLE * letter;
-  const roomX = pane ? READABLE * letter : (width - down) / n;
-  const least = pen.least ? 1.35 * letter : 2; // rows of a slide are read
+  const beside = pane ? 0 : 0.4 * letter; // for the name of a narrow last column
+  const roomX = pane ? READABLE * letter : (width - down - beside) / n;
+  const least = 2; // pixels of a row
   const spare = pen.least ? 0.5 * letter : 0;
   const roomY = pane ? roomX : height ? Math.max(least, (height - across - legend - spare) / m) : Infinity; // prettier-ignore
-  const most = stretched ? 6 * letter : Math.min(3.2 * letter, Math.max(roomY, 0.4 * letter) * (n < m / 3 ? 4 : 1)); // prettier-ignore
+  const texts = marks.map((/** @type {any[]} */ [, , text]) => (text ? pen.width(text, MARKED) + 0.5 * letter : 0)); // prettier-ignore
+  const shape = n < m / 3 ? 4 : pen.least ? 1.8 : 1; // how much wider than high a cell may be
+  const own = Math.min(3.2 * letter, Math.max(roomY, 0.4 * letter) * shape);
+  const most = stretched ? 6 * letter : Math.max(own, ...texts);
   const wide = Math.min(roomX, most);
   const high1 = Math.min(roomY, stretched ? Infinity : wide, 2.6 * letter);
   const [left, top] = [x + down, y + legend + across];
   const area = [left, top, n * wide, m * high1];
   const ends =
     endTexts || [signed ? -high : low, high].map((value) => `${num(value, 2)}${unit || ""}`);
-  pen.edge = x + Math.min(width, Math.max(down + area[2], down + 9 * letter));
-  pen.scale(pen.edge, y + 0.5 * letter, words, ends[0], ends[1]);
+  const aside = sides[1] ? `${sides[1]} →` : "";
+  legendOf(pen, words, { x, y, width }, down + Math.max(area[2], 9 * letter), aside, ends);
   if (sides[0]) pen.text(x, y + legend + across - 0.9 * letter, `${sides[0]} ↓`, { size: 0.8, alpha: 0.75, room: down }); // prettier-ignore
-  if (sides[1]) pen.text(x, y + 0.5 * letter, `${sides[1]} →`, { size: 0.8, alpha: 0.75 });
   const marked = [0, 1].map((which) => new Set(marks.map((/** @type {any[]} */ mark) => mark[which]))); // prettier-ignore
   if (selected >= 0) marked[0].add(selected);
   if (pinned >= 0) marked[1].add(pinned);
   const size = pane ? 0.75 : 0.9;
-  const [skipX, skipY] = [every(wide, 1.05 * size * letter), every(high1, 1.05 * size * letter)];
-  const named = (
-    /** @type {Set<number>} */ set,
-    /** @type {number} */ at,
-    /** @type {number} */ skip,
-  ) =>
-    // prettier-ignore
-    set.has(at) || (at % skip === 0 && ![...set].some((one) => Math.abs(one - at) < skip));
-  const heads = () =>
-    columns.forEach((/** @type {string} */ label, /** @type {number} */ at) => {
-      if (!named(marked[1], at, skipX)) return;
+  const pitch = PITCH * pen.type(size);
+  const [atX, atY] = [named(marked[1], columns, wide, pitch), named(marked[0], rows, high1, pitch)];
+  const thinned = [[rows, atY], [columns, atX]].filter(([all]) => !/** @type {string[]} */ (all).every(isTick)); // prettier-ignore
+  const [all, shown] = [0, 1].map((which) => thinned.reduce((sum, each) => sum + (/** @type {any} */ (each[which]).length ?? /** @type {any} */ (each[which]).size), 0)); // prettier-ignore
+  if (pen.least && shown < all) pen.omitted.push({ what: "names", shown, all });
+  const heads = () => {
+    for (const [at, place] of atX) {
       const bold = marked[1].has(at);
       /** @type {any} */
-      const place = upright ? { anchor: "middle" } : { turn: -90, room: across };
-      pen.text(left + (at + 0.5) * wide, top - (upright ? 0.7 : 0.35) * letter, label, { size, bold, ...place }); // prettier-ignore
-    });
-  const names = () =>
-    rows.forEach((/** @type {string} */ label, /** @type {number} */ at) => {
-      if (!named(marked[0], at, skipY)) return;
-      const bold = marked[0].has(at);
-      pen.text(left - 0.35 * letter, top + (at + 0.5) * high1, label, { size, anchor: "end", room: down, bold }); // prettier-ignore
-    });
+      const style = upright ? { anchor: "middle" } : { turn: -90, room: across };
+      pen.text(left + place, top - (upright ? 0.7 : 0.35) * letter, columns[at], { size, bold, ...style }); // prettier-ignore
+    }
+  };
+  const names = () => {
+    for (const [at, place] of atY)
+      pen.text(left - 0.35 * letter, top + place, rows[at], { size, anchor: "end", room: down - 0.3 * letter, bold: marked[0].has(at) }); // prettier-ignore
+  };
   const id = `hatch-${Math.round(left)}-${Math.round(top)}`;
   const back = () => {
     if (missing) hatch(pen, id);
@@ -106,6 +162,8 @@ export function matrix(pen, figure, { x, y, width, height }) {
       }
   };
   const front = () => {
+    /** @type {string[]} */
+    const unwritten = [];
     const line = (/** @type {number[]} */ box, width = 1.5) =>
       pen.rect(box[0], box[1], box[2], box[3], { fill: "none", stroke: look.ink, "stroke-width": width }); // prettier-ignore
     const across = (/** @type {number} */ row) => [left, top + row * high1, area[2], high1];
@@ -122,11 +180,11 @@ export function matrix(pen, figure, { x, y, width, height }) {
         stroke: look.primary,
         "stroke-width": Math.max(2, letter / 6),
       });
-      // A text wider than its cell would cover its neighbour's.
-      const fits = text && (wide - 0.2 * letter) / pen.width(text, { size: 1, bold: true });
-      const size = Math.min(0.85, fits);
-      if (size >= 0.55) pen.text(place[0] + wide / 2, place[1] + high1 / 2, text, { size, bold: true, anchor: "middle", halo: true }); // prettier-ignore
+      const spot = text && free(pen, text, [place[0] + wide / 2, place[1] + high1 / 2], high1, x + width); // prettier-ignore
+      if (spot) pen.text(spot[0], spot[1], text, MARKED);
+      else if (text) unwritten.push(text);
     }
+    if (unwritten.length) pen.omitted.push({ what: "numbers", shown: marks.length - unwritten.length, all: marks.length, titles: unwritten }); // prettier-ignore
   };
   const read = () => pen.screen && readable(pen, figure, area);
   if (pane) {
@@ -144,6 +202,7 @@ export function matrix(pen, figure, { x, y, width, height }) {
 }
 
 const READABLE = 0.8; // letters of a cell whose name can be read
+const WORD = 3; // letters of a cell of a slide whose word is read
 const LEAST = 3.8; // letters of a cell with a word in it, where it can scroll
 const MOST = 8;
 
@@ -158,20 +217,31 @@ function wordmatrix(pen, figure, { x, y, width, height }) {
   const room = (width - down - 2) / n;
   const wide = Math.max(pen.scrolls ? LEAST * letter : 0, Math.min(room, MOST * letter));
   const fits = ((height ?? Infinity) - legend - across - 0.5 * letter) / m;
-  const least = pen.least ? 1.3 : pen.scrolls ? 1.05 : 0.4;
+  const least = pen.least ? 1.15 : pen.scrolls ? 1.05 : 0.4;
   const tall = Math.max(least * letter, Math.min(1.65 * letter, fits));
   const end = (/** @type {number} */ value) => `${num(value, 5)}${unit}`;
-  pen.edge = x + Math.min(width, down + Math.max(n * wide, 9 * letter));
-  pen.scale(pen.edge, y + 0.5 * letter, look.one, end(low), end(high));
-  pen.text(x, y + 0.5 * letter, sides.filter(Boolean).join(" ↓, ") + (sides[1] ? " →" : ""), { size: 0.8, alpha: 0.75 }); // prettier-ignore
+  const aside = sides.filter(Boolean).join(" ↓, ") + (sides[1] ? " →" : "");
+  legendOf(pen, look.one, { x, y, width }, down + Math.max(n * wide, 9 * letter), aside, [end(low), end(high)]); // prettier-ignore
   const [left, top] = [x + down, y + legend + across];
   const [atRow, atColumn] = [0, 1].map((which) => new Set(marks.map((/** @type {any[]} */ mark) => mark[which]))); // prettier-ignore
   const [skipX, skipY] = [every(wide, 1.4 * letter), every(tall, 0.9 * letter)];
-  const heads = () =>
-    columns.forEach((/** @type {string} */ label, /** @type {number} */ at) => {
-      if (at % skipX && !atColumn.has(at)) return;
-      pen.text(left + (at + 0.5) * wide, top - 0.85 * letter, label, { size: 0.85, anchor: "middle", room: wide * skipX - 4, bold: atColumn.has(at) }); // prettier-ignore
-    });
+  const heads = () => {
+    // First the names of marked columns, then those that cover none of them.
+    for (const at of [...columns.keys()].sort(
+      (a, b) => +atColumn.has(b) - +atColumn.has(a) || a - b,
+    )) {
+      if (at % skipX && !atColumn.has(at)) continue;
+      const style = { size: 0.85, anchor: /** @type {"middle"} */ ("middle"), bold: atColumn.has(at) }; // prettier-ignore
+      const label = pen.cut(columns[at], wide * skipX - 4, style);
+      const half = pen.width(label, style) / 2;
+      const spot = [
+        Math.min(left + (at + 0.5) * wide, left + n * wide - half),
+        top - 0.85 * letter,
+      ];
+      if (atColumn.has(at) || pen.isFree(pen.box(spot[0], spot[1], label, style)))
+        pen.text(spot[0], spot[1], columns[at], { ...style, room: wide * skipX - 4 });
+    }
+  };
   const names = () =>
     rows.forEach((/** @type {string} */ label, /** @type {number} */ at) => {
       if (at % skipY && !atRow.has(at)) return;
@@ -181,7 +251,8 @@ function wordmatrix(pen, figure, { x, y, width, height }) {
   const colour = (/** @type {number} */ cell) =>
     Number.isNaN(values[cell]) ? undefined : wordAt(look.one, shareOf(figure, values[cell]));
   const back = () => pen.cells(area, m, n, colour);
-  const isLegible = wide >= 2 * letter && tall >= letter;
+  const isLegible = wide >= (pen.least ? WORD : 2) * letter && tall >= letter;
+  if (!isLegible && pen.least) pen.omitted.push({ what: "cells", shown: 0, all: n * m });
   const cells = (/** @type {number} */ from, /** @type {number} */ to) => {
     for (let row = 0; row < m && isLegible; row++)
       for (let column = from; column <= to; column++) {

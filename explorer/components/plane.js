@@ -28,8 +28,10 @@ export function plane(pen, figure, { x, y, width, height: room = Infinity }) {
   const { clouds, frames, current: t, trails, close, x_title, y_title, select } = figure;
   const { letter, look } = pen;
   const head = 1.7 * letter;
-  const note = pen.lines(frames[Math.round(t)].note, width, { size: 0.85 });
-  const high = Math.max(14 * letter, Math.min(room - 6 * letter, 0.85 * width, 28 * letter));
+  const note = pen.note(frames[Math.round(t)].note, width);
+  const taken = head + (pen.least ? 0.5 + 1.25 * note.length : 4.3) * letter;
+  const least = (pen.least ? 8 : 14) * letter;
+  const high = Math.max(least, Math.min(room - taken, (pen.least ? 1 : 0.85) * width, 28 * letter)); // prettier-ignore
   const [n, pad] = [frames.length, 2.2 * letter];
   const rest = look.categorical.filter((each) => each !== look.primary);
   const colours = clouds.map((_, at) => [look.primary, rest[0], look.ink, look.ink][at]);
@@ -64,6 +66,8 @@ export function plane(pen, figure, { x, y, width, height: room = Infinity }) {
     left += pen.width(name, { size: 0.85 }) + 2.2 * letter;
   });
   const inside = pen.apart(() => {
+    /** @type {[number[], string, import("./draw.js").TextStyle][]} */
+    const scale = []; // where names leave room
     for (const [axis, place] of /** @type {[number[], (value: number) => number][]} */ ([
       [xs, across],
       [ys, up],
@@ -73,7 +77,7 @@ export function plane(pen, figure, { x, y, width, height: room = Infinity }) {
         const ends = axis === xs ? [[place(value), top], [place(value), top + high]] : [[x, place(value)], [x + width, place(value)]]; // prettier-ignore
         pen.line(ends, look.border, { "stroke-opacity": 0.6 });
         const spot = axis === xs ? [place(value), top + high - 0.6 * letter] : [x + 0.3 * letter, place(value)]; // prettier-ignore
-        pen.text(spot[0], spot[1], num(value, 3), { size: 0.75, alpha: 0.75, anchor: axis === xs ? "middle" : "start" }); // prettier-ignore
+        scale.push([spot, num(value, 3), { size: 0.75, alpha: 0.75, anchor: axis === xs ? "middle" : "start" }]); // prettier-ignore
       }
     const faint = Math.max(0.06, Math.min(0.28, 20 / points.length));
     for (const one of points) {
@@ -106,6 +110,8 @@ export function plane(pen, figure, { x, y, width, height: room = Infinity }) {
     pointNames(pen, points, [x, top, x + width, top + high], (one) => at(one, t), passed, titles);
     pen.text(x + width - 0.4 * letter, foot_y, right, { ...title, anchor: "end" });
     pen.text(x + 0.4 * letter, head_y, up_title, title);
+    for (const [[a, b], text, style] of scale)
+      if (pen.isFree(pen.box(a, b, text, style))) pen.text(a, b, text, style);
   });
   const box = { x, y: top, width, height: high };
   pen.put(
@@ -160,7 +166,8 @@ function pointNames(pen, points, [left, top, right, foot], at, passed, titles) {
       a >= left && a + wide <= right && b - high / 2 >= top && b + high / 2 <= foot &&
       !occupied.some(([from, over, to, under]) => a < to && a + wide > from && b - high / 2 < under && b + high / 2 > over) &&
       points.every((other) => away([a, b], other) >= away([a, b], one) - 1); // prettier-ignore
-    const place = tries.find(fits) || (one.on ? tries[1] : undefined);
+    const isInside = (/** @type {number[]} */ [a]) => a >= left && a + wide <= right;
+    const place = tries.find(fits) || (one.on ? (tries.find(isInside) ?? tries[1]) : undefined);
     if (!place) continue;
     occupied.push([place[0] - 3, place[1] - high / 2, place[0] + wide + 3, place[1] + high / 2]);
     pen.text(place[0], place[1], label, { ...style, halo: true, fill: one.on ? one.colour : undefined }); // prettier-ignore

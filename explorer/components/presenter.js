@@ -8,7 +8,7 @@ import { send, spelled, wayIn } from "./class_part.js";
 import { questionSlide } from "./class_slide.js";
 import { clamp } from "./theme.js";
 import { plainKey } from "./keys.js";
-import { slide } from "./panel_layout.js";
+import { slide } from "./slide_layout.js";
 import { hear, make, mount, put, until, viewOf } from "./mount.js";
 import { captionOf, content, headline, is, pictures, rootOf, tree } from "./presenter_pictures.js";
 import { spokenLine } from "./number_format.js";

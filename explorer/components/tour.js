@@ -5,7 +5,8 @@
 import { plainKey, rove } from "./keys.js";
 import { hear, make, mount, resized, until } from "./mount.js";
 import { spokenLine } from "./number_format.js";
-import { resolved, slide } from "./panel_layout.js";
+import { resolved } from "./panel_layout.js";
+import { column, slide } from "./slide_layout.js";
 import style from "./tour.css.js";
 import { sentences } from "./sentences.js";
 
@@ -142,8 +143,8 @@ function fit(view) {
   const room = view.presented ? innerHeight : Math.max(LEAST, innerHeight - top - BELOW);
   root.style.height = `${room}px`;
   if (narrow) root.style.height = "auto";
-  if (narrow) plate.style.height = `${LEAST}px`;
-  else plate.style.height = "";
+  if (narrow) return column(view, plate, view.header.title, SMALLEST);
+  plate.style.height = "";
   if (view.presented) slide(view, plate, view.header.title);
   else slide(view, plate, view.header.title, SMALLEST);
 }

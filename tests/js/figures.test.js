@@ -6,7 +6,8 @@ const of = (name) => import(`${process.env.MODULES}/${name}.js`);
 const { Pen } = await of("draw");
 const { between, figure } = await of("figures");
 const { spoken } = await of("head_matrices");
-const { around, row, spread, widths } = await of("panel_layout");
+const { row, widths } = await of("panel_layout");
+const { around, cut, laid, namedIn, spread } = await of("slide_layout");
 const { hold, opened, shownAt, unpack } = await of("linked_weights");
 const { lookOf } = await of("theme");
 
@@ -287,15 +288,20 @@ test("what a slide keeps is around what it speaks of, and figures share the widt
   assert.ok(walk(grid(8))[1] > beside && walk(grid(4), grid(4))[1] > beside);
 });
 
-test("on a slide rows are high enough to be read, and no name of a line is cut", () => {
-  const matrix = (/** @type {number} */ n) => ({
-    ...plain,
-    ...{ kind: "matrix", rows: Array(n).fill("it"), columns: ["a", "b", "c", "d", "e"] },
-    ...{ values: new Float32Array(5 * n), low: 0, high: 1, marks: [], sides: [], note: "rows" },
-  });
-  const height = (/** @type {number} */ n) =>
-    figure(new Pen(look, 28, false, [], 28), matrix(n), { x: 0, y: 0, width: 480, height: 400 });
-  assert.ok(height(5) <= 400 && height(20) > 400);
+test("on a slide a matrix of any size is drawn whole and says how many names it has, and no name of a line is cut", () => {
+  for (const n of [5, 20, 64]) {
+    const rows = Array.from({ length: n }, (_, at) => `w${at}`);
+    const columns = ["a", "b", "c", "d", "e"];
+    const matrix = { kind: "matrix", rows, columns, values: new Float32Array(5 * n), low: 0, high: 1, sides: [], note: "rows" }; // prettier-ignore
+    const pen = new Pen(look, 28, false, [], 28);
+    const marks = [[n - 1, 4, ""], [n - 2, 0, ""]]; // prettier-ignore
+    assert.ok(figure(pen, { ...plain, ...matrix, marks }, { x: 0, y: 0, width: 480, height: 400 }) <= 400); // prettier-ignore
+    const named = pen.texts.filter(({ text }) => [...rows, ...columns].includes(text));
+    assert.ok([rows[n - 1], rows[n - 2], "e", "a"].every((name) => named.some(({ shown }) => shown === name))); // prettier-ignore
+    const omitted = named.length < n + 5 ? [{ what: "names", shown: named.length, all: n + 5 }] : []; // prettier-ignore
+    assert.deepEqual(pen.omitted, omitted);
+    assert.equal(n === 5, !omitted.length);
+  }
   const pen = new Pen(look, 28, false, [], 28);
   const line = {
     x: Float32Array.of(0, 1),
@@ -310,6 +316,36 @@ test("on a slide rows are high enough to be read, and no name of a line is cut",
   assert.ok(pen.parts.join("").includes(`>${name}<`) && pen.right <= 480);
 });
 
+test("what a title or a sentence names is kept, and a sign stands where tokens are left out", () => {
+  const labels = "The · animal · cross · [CLS] · it · . · ‧ep · Nepal · 9 it · an".split(" · ");
+  assert.deepEqual(namedIn(labels, "“it” attends to “animal”."), [4, 8, 1]);
+  assert.deepEqual(namedIn(labels, "it attends to animal 0.72, [CLS] 0.04"), [1, 3, 4, 8]);
+  assert.deepEqual(namedIn(labels, "“until Nepal”"), [7]);
+  const tokens = Array.from({ length: 30 }, (_, at) => `w${at}`);
+  const row = { ...plain, kind: "tokenrow", tokens, weights: [], texts: [], keys: [], marked: [], selected: 29 }; // prettier-ignore
+  const short = cut(row, 2, "After “w29” it is as after “w4”");
+  assert.deepEqual(short.tokens, ["…", "w3", "w4", "w5", "…", "w29"]);
+  assert.deepEqual(short.keys, ["", "3", "4", "5", "", "29"]);
+  assert.deepEqual(short.omitted, [{ what: "tokens", shown: 4, all: 30 }]);
+  const bar = (label, value) => ({ label, values: [value], texts: ["1"], selected: false, outline: null }); // prettier-ignore
+  const bars = { ...plain, kind: "bars", columns: [""], rows: [bar("a", 9), bar("Nepal", 1), bar("b", 8)], mark: null }; // prettier-ignore
+  assert.deepEqual(cut(bars, 2, "“Nepal”").rows.map(({ label }) => label), ["a", "Nepal"]); // prettier-ignore
+});
+
+test("what has no room on a slide is named there, and the more room the less of it", () => {
+  const matrix = (title) => ({ ...plain, kind: "matrix", title, rows: ["a"], columns: ["b"], values: [1], low: 0, high: 1, missing: "", digits: 2 }); // prettier-ignore
+  const view = { header: { title: "three", finding: "" }, look, figures: ["naive", "symmetric", "two matrices"].map(matrix) }; // prettier-ignore
+  const drawn = (width, height) => {
+    const { texts, omitted } = laid(view, { width, height }, 28);
+    const says = texts.map(({ shown }) => shown).join(" ");
+    const gone = omitted.flatMap(({ titles = [] }) => titles);
+    for (const { title } of view.figures) assert.ok(says.includes(title), title);
+    return gone.length;
+  };
+  assert.equal(drawn(1218, 530), 0);
+  assert.ok(drawn(800, 530) === 1 && drawn(500, 300) === 2);
+});
+
 test("on a slide figures begin at one height, notes are short and no axis is squeezed", () => {
   const pen = () => new Pen(look, 28, false, [], 28);
   const bars = (/** @type {string} */ title) => ({ ...plain, kind: "bars", title, columns: ["share"], rows: [], high: null, select: [] }); // prettier-ignore
@@ -321,7 +357,7 @@ test("on a slide figures begin at one height, notes are short and no axis is squ
   const note = "What is seen. What it is good for, at a length that needs many lines. Press a row.";
   const short = pen();
   figure(short, { ...bars(""), note }, { x: 0, y: 0, width: 480, height: 400 });
-  assert.match(short.parts.join(""), /many lines\.</);
+  assert.match(short.parts.join(""), /What is seen\. …</);
   assert.doesNotMatch(short.parts.join(""), /Press/);
   const line = {
     x: Float32Array.of(0, 1),

@@ -1,0 +1,522 @@
+// @ts-check
+// A panel in a room of a given size, for the back row, a step of the tour or a phone: how its figures
+// are set, which parts of them are drawn, and what is left out, which a line says.
+
+import { Pen } from "./draw.js";
+import { figure, spokenOmissions } from "./figures.js";
+import { picture } from "./linked_weights.js";
+import { GAP, isHeaded, row, titleLines, widths } from "./panel_layout.js";
+import { shown } from "./svg_export.js";
+
+/** @typedef {import("./draw.js").Omitted} Omitted */
+/** @typedef {import("./draw.js").Written} Written */
+/**
+ * A panel as it is set: its SVG, the texts in it, and what is not drawn of it.
+ * @typedef {{ svg: string, texts: Written[], omitted: Omitted[], height: number }} Laid
+ */
+/** How figures stand and how wide each is. @typedef {{ figures: any[], shares?: number[] }} Setting */
+
+/** Pixels of type that is read from the last row: 28 on a screen of 1280. On a larger one it grows less
+ * than the screen, which shows more rows; a phone is in the hand. @param {number} width of the window */
+export const smallest = (width) => (width < PHONE ? 14 : Math.max(28, 14 + (14 * width) / 1280));
+
+const ON_SCREEN = typeof document !== "undefined"; // elsewhere cells are drawn as in a file
+const PHONE = 640; // pixels of a window below which it is held in the hand
+const LARGE = 1.8; // times the smallest type
+const FLAT = 1.3; // the same for pictures that use every pixel as they are
+const USES_ALL = ["chart", "diagram", "graph", "headmatrices", "matrix", "plane"];
+const SHARES = [
+  [0.5, 0.5],
+  [0.4, 0.6],
+  [0.7, 0.3],
+]; // of the width, tried beside the figures' own // prettier-ignore
+const MOST = [60, 40, 30, 26, 22, 20, 18, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3]; // rows of a figure
+const COLUMN = 13; // letters of width of one of three figures
+const HEAD = 0.45; // of the height, for the sentence above the figures
+const LOST = { figures: 100, names: 4, numbers: 5, cells: 30 };
+const PART = 20; // what it costs to leave out all rows
+const CALM = 6; // what may be lost before another setting is tried: names of rows between others
+const WORD_COLUMNS = [16, 12, 9, 7, 6, 5, 4]; // of a matrix with words in its cells
+const CUT = 0.3; // what it costs to cut a text
+
+/**
+ * Draw figures as large as their room allows.
+ * @param {any} view its `header`, its `figures` and its `look`
+ * @param {HTMLElement} room
+ * @param {string} name what the figures are called
+ * @param {number} [small] pixels of the smallest type: for the back row
+ * @param {number} [large] how many times as large it may be
+ */
+export function slide(view, room, name, small = smallest(innerWidth), large = LARGE) {
+  const size = { width: room.clientWidth, height: room.clientHeight };
+  const { svg } = laid(view, size, small, large);
+  room.replaceChildren(shown(svg, { ...size, role: "group", "aria-label": name }));
+}
+
+/** Draw all of the figures, one below the other; the room is as high as they are. @param {any} view @param {HTMLElement} room @param {string} name @param {number} small */
+export function column(view, room, name, small) {
+  const width = room.clientWidth;
+  const { svg, height } = below(view, width, small);
+  room.style.height = `${Math.ceil(height)}px`;
+  room.replaceChildren(shown(svg, { width, height, role: "group", "aria-label": name }));
+}
+
+/** Figures one below the other, whole. @param {any} view @param {number} width @param {number} letter @returns {Laid} */
+export function below({ header, figures, look }, width, letter) {
+  const pen = new Pen(look, letter, ON_SCREEN, header.special);
+  let height = 0;
+  for (const one of figures) height += figure(pen, one.kind === "linkedweights" ? picture(one) : one, { x: 0, y: height, width }) + letter; // prettier-ignore
+  return { svg: pen.parts.join(""), texts: pen.texts, omitted: pen.omitted, height };
+}
+
+/**
+ * Figures in a room of this size: of each as many rows as fit in the smallest type, then in type as large
+ * as has room for them. What the title or the sentence of the panel names is always among them.
+ * @param {any} view @param {{ width: number, height: number }} room @param {number} small @param {number} [large]
+ * @returns {Laid}
+ */
+export function laid({ header, figures, look }, room, small, large = LARGE) {
+  const says = [header.title, header.finding, ...(header.says || [])].filter(Boolean).join(" ");
+  const pen = (/** @type {number} */ letter) => new Pen(look, letter, ON_SCREEN, header.special, Math.min(letter, small)); // prettier-ignore
+  let best;
+  let type = small;
+  for (; !best; type -= 2) best = type > small / 2 ? setting(pen(type), figures, room, says) : alone(figures, says); // prettier-ignore
+  const { list, shares, omitted } = best;
+  const foot = footOf(pen(type + 2), omitted, room.width);
+  const draw = (/** @type {Pen} */ made) => {
+    const took = row(made, list, { x: 0, y: 0, width: room.width, height: room.height - foot }, shares); // prettier-ignore
+    return took <= room.height - foot + 0.5 && made.right <= room.width + 1;
+  };
+  const first = pen(type + 2).probe();
+  draw(first);
+  const most = list.some(usesAll) ? Math.min(large, FLAT) : large;
+  let [low, high] = [type + 2, most * small];
+  while (high - low > 0.5) {
+    const tried = pen((low + high) / 2).probe();
+    if (draw(tried) && loss(tried) <= loss(first)) low = tried.letter;
+    else high = tried.letter;
+  }
+  const made = pen(low);
+  draw(made);
+  made.omitted.push(...omitted);
+  const lines = omitted.length ? made.lines(spokenOmissions(omitted), room.width, SMALLER) : [];
+  lines.forEach(
+    (line, at) =>
+    made.text(0, room.height - (lines.length - at - 0.4) * FOOT * made.type(SMALLER.size), line, { ...SMALLER, alpha: 0.75 }), // prettier-ignore
+  );
+  const { parts, texts } = made;
+  return { svg: parts.join(""), texts, omitted: made.omitted, height: room.height };
+}
+
+const SMALLER = { size: 0.85 };
+const FOOT = 1.25; // sizes of its type between the lines on figures that are not drawn
+
+/** The height of the lines that say which figures are not drawn. @param {Pen} pen @param {Omitted[]} omitted @param {number} width */
+const footOf = (pen, omitted, width) =>
+  omitted.length && (pen.lines(spokenOmissions(omitted), width, SMALLER).length * FOOT + 0.2) * pen.type(SMALLER.size); // prettier-ignore
+
+/** Whether a figure fills whatever room it has. @param {any} one @returns {boolean} */
+const usesAll = (one) => USES_ALL.includes(one.kind) || (one.figures || one.frames?.[one.current]?.figures || []).some(usesAll); // prettier-ignore
+
+/** How much of figures is lost in a drawing: parts that are left out, and texts that are cut. @param {Pen} pen */
+const loss = ({ omitted, shortened }) =>
+  CUT * shortened +
+  omitted.reduce((sum, { what, shown, all }) => sum + (LOST[what] ?? PART) * (what === "figures" ? all - shown : 1 - shown / all), 0); // prettier-ignore
+
+/**
+ * The setting that loses least: all figures before fewer of them; undefined where not even one fits.
+ * @param {Pen} pen @param {any[]} figures @param {{ width: number, height: number }} room @param {string} says
+ */
+function setting(pen, figures, room, says) {
+  let best;
+  for (const { list, gone } of choices(figures, room.height > room.width)) {
+    if (best && gone.length > Math.floor(best.lost / LOST.figures)) break;
+    const omitted = gone.length ? [{ what: "figures", shown: figures.length - gone.length, all: figures.length, titles: gone.map(titleOf) }] : []; // prettier-ignore
+    const height = room.height - footOf(pen, omitted, room.width);
+    const body = list.filter((one) => one !== list[0] || !isHeaded(list));
+    if (body.length > 1 && room.width < COLUMN * body.length * pen.letter) continue;
+    const tried = body.length === 2 ? [undefined, ...SHARES] : [undefined];
+    for (const shares of tried) {
+      const made = fitted(pen, list, { width: room.width, height }, says, shares);
+      if (!made) continue;
+      const lost = made.lost + LOST.figures * gone.length;
+      if (!best || lost < best.lost - 0.01) best = { list: made.list, shares, omitted, lost }; // prettier-ignore
+      if (best.lost <= CALM) return best;
+    }
+  }
+  return best;
+}
+
+/** The first figure with the fewest rows, the others said to be gone: for a room in which nothing fits. @param {any[]} figures @param {string} says */
+function alone([first, ...others], says) {
+  const least = versions(first, says).at(-1)?.(MOST[MOST.length - 1]) ?? first;
+  const omitted = others.length ? [{ what: "figures", shown: 1, all: others.length + 1, titles: others.map(titleOf) }] : []; // prettier-ignore
+  return { list: [least], shares: undefined, omitted, lost: Infinity };
+}
+
+/** Which figures are drawn, and which are not: all of them, in the place of figures below each other these beside each other, in a tall room below each other, and fewer. @param {any[]} figures @param {boolean} isTall */
+function choices(figures, isTall) {
+  const head = isHeaded(figures) ? figures.slice(0, 1) : [];
+  const all = figures.slice(head.length);
+  const flat = all.flatMap((one) => (one.kind === "stack" && !one.title ? one.figures : [one]));
+  const tall = { kind: "stack", title: "", note: "", select: [], main: 0, figures: all };
+  /** @type {{ list: any[], gone: any[] }[]} */
+  const made = [{ list: figures, gone: [] }];
+  if (flat.length > all.length) made.push({ list: [...head, ...flat], gone: [] });
+  if (isTall && all.length > 1) made.unshift({ list: [...head, tall], gone: [] });
+  for (let n = all.length - (head.length ? 0 : 1); n > 0; n--) {
+    const list = chosen(all, n);
+    const gone = (/** @type {any[]} */ drawn) => figures.filter((one) => !drawn.includes(one));
+    if (head.length && n < all.length) made.push({ list: [...head, ...list], gone: gone([...head, ...list]) }); // prettier-ignore
+    made.push({ list, gone: gone(list) });
+  }
+  return made.sort((a, b) => a.gone.length - b.gone.length);
+}
+
+/** So many of the figures: the last ones where they are of one kind, the sides of a comparison; else the first ones and the last. @param {any[]} all @param {number} most */
+function chosen(all, most) {
+  if (all.length <= most) return all;
+  const last = all.slice(-most);
+  if (most > 1 && last.every(({ kind }) => kind === last[0].kind)) return last;
+  return most > 1 ? [...all.slice(0, most - 1), all[all.length - 1]] : all.slice(0, 1);
+}
+
+/** What a figure that is not drawn is called. @param {any} one @returns {string} */
+const titleOf = ({ title, figures, frames, current }) => title || (figures || frames?.[current]?.figures || []).map(titleOf).filter(Boolean).join("; "); // prettier-ignore
+
+/** The figures with as many rows as fit, and what is lost; undefined where one of them has no room. @param {Pen} pen @param {any[]} figures @param {{ width: number, height: number }} room @param {string} says @param {number[]} [shares] */
+function fitted(pen, figures, { width, height }, says, shares) {
+  const wide = widths(width, figures, pen.letter, 0, shares);
+  const list = [];
+  let [lost, y] = [0, 0];
+  if (isHeaded(figures)) {
+    const head = most(pen, figures[0], { x: 0, y, width, height: HEAD * height }, says, false);
+    if (!head) return undefined;
+    list.push(head.figure);
+    lost += head.lost;
+    y = head.took + pen.letter;
+  }
+  const body = figures.slice(list.length);
+  const titled = titleLines(pen, body, wide.slice(list.length));
+  for (const [at, one] of body.entries()) {
+    const box = { x: 0, y: 0, width: wide[list.length ? figures.indexOf(one) : at], height: height - y, titled }; // prettier-ignore
+    const made = most(pen, one, box, says);
+    if (!made) return undefined;
+    list.push(made.figure);
+    lost += made.lost;
+  }
+  return { list, lost };
+}
+
+/** A figure with as many rows as its box holds, the height that it takes and what is lost; undefined where not even the fewest fit. @param {Pen} pen @param {any} one @param {import("./figures.js").Box} box @param {string} says @param {boolean} [grows] whether it is told its height */
+function most(pen, one, box, says, grows = true) {
+  const height = box.height ?? Infinity;
+  const place = grows ? box : { ...box, height: undefined };
+  let best;
+  for (const version of versions(one, says)) {
+    const tried = (/** @type {number} */ rows) => {
+      const probe = pen.probe();
+      const made = version(rows);
+      const took = figure(probe, made, place);
+      return took <= height + 0.5 && probe.right <= box.width + 1 && { figure: made, took, lost: loss(probe) }; // prettier-ignore
+    };
+    let [low, high] = [0, MOST.length - 1]; // the last that is known to fit is `high`
+    let own = tried(MOST[high]);
+    while (own && low < high) {
+      const middle = (low + high) >> 1;
+      const made = tried(MOST[middle]);
+      if (made) [own, high] = [made, middle];
+      else low = middle + 1;
+    }
+    if (own && (!best || own.lost < best.lost)) best = own;
+    const isWords = [one, ...(one.figures || [])].some(({ words }) => words?.length);
+    if (best && best.lost < LOST.figures && !isWords) break;
+  }
+  return best;
+}
+
+/** What may be drawn of a figure with so many rows, the most of it first. @param {any} one @param {string} says @returns {((rows: number) => any)[]} */
+function versions(one, says) {
+  if (one.kind === "linkedweights") {
+    const drawn = picture(one);
+    return [(rows) => ({ ...cut(drawn, rows, says), title: one.title })];
+  }
+  if (one.kind === "stack")
+    return fewer(one.figures, one.main).flatMap((kept) =>
+      (kept.some(({ words }) => words?.length) ? WORD_COLUMNS : [undefined]).map(
+        (wide) => (rows) => ({ ...one, ...parts(one.figures, kept, rows, says, wide) }),
+      ),
+    );
+  if (one.words?.length) return WORD_COLUMNS.map((columns) => (rows) => cut(one, rows, says, columns)); // prettier-ignore
+  if (one.kind !== "steps") return [(rows) => cut(one, rows, says)];
+  const { figures, ...now } = one.frames[one.current];
+  const whole = one.whole && { ...one.whole, selected: one.current };
+  const least = whole ? [[]] : [];
+  return [...fewer(figures, 0), ...least].map((kept) => (rows) => {
+    const above = whole && cut(whole, rows, says);
+    const at = above ? above.selected : 0;
+    const { omitted, ...rest } = parts(figures, kept, rows, says);
+    const frame = { ...now, ...rest };
+    return { ...one, omitted, whole: above, frames: above ? { [at]: frame } : [frame], current: at }; // prettier-ignore
+  });
+}
+
+/** Which of so many figures are drawn: all, then one less each time, the main one at last. @param {any[]} figures @param {number} main */
+const fewer = (figures, main) =>
+  figures.map((_, gone) => {
+    const rest = figures.filter((_, at) => at !== main);
+    const kept = rest.slice(0, rest.length - gone);
+    return figures.filter((one, at) => at === main || kept.includes(one));
+  });
+
+/** Those of a figure's figures that are kept, with so many rows, and what is left out. @param {any[]} figures @param {any[]} kept @param {number} rows @param {string} says @param {number} [wide] columns of a matrix of words */
+function parts(figures, kept, rows, says, wide) {
+  const gone = figures.filter((one) => !kept.includes(one));
+  const alone = kept.length === 1 && figures.length > 1 && { half: false };
+  return {
+    figures: kept.map((one) => ({ ...(wide && one.words?.length ? cut(one, rows, says, wide) : versions(one, says)[0](rows)), ...alone })), // prettier-ignore
+    omitted: gone.length ? [{ what: "figures", shown: kept.length, all: figures.length, titles: gone.map(titleOf) }] : [], // prettier-ignore
+  };
+}
+
+// ---- which rows of a figure ----------------------------------------------------------------------
+
+/** So many of n places: those to be kept, the first of them first, and those nearest to them. @param {number} n @param {number[]} keep @param {number} most */
+export function around(n, keep, most) {
+  const all = [...Array(n).keys()];
+  if (n <= most) return all;
+  const wanted = [...new Set(keep)].filter((at) => at >= 0 && at < n).slice(0, most);
+  const far = (/** @type {number} */ at) => Math.min(...wanted.map((one) => Math.abs(one - at)));
+  const near = all.sort((a, b) => (wanted.length ? far(a) - far(b) : 0) || a - b);
+  return near.slice(0, most).sort((a, b) => a - b);
+}
+
+/** So many of n places, evenly spread, with those that are to be kept and the last one. @param {number} n @param {number[]} keep @param {number} most */
+export function spread(n, keep, most) {
+  if (n <= most) return [...Array(n).keys()];
+  const kept = [...new Set([...keep.filter((at) => at >= 0), n - 1])].slice(0, most);
+  const places = new Set(kept);
+  const free = most - places.size;
+  for (let at = 0; at < free; at++) places.add(Math.round((at * (n - 1)) / free));
+  return [...places].sort((a, b) => a - b);
+}
+
+/** A label without the number of its position. @param {string} label */
+const bare = (label) => label.replace(/^\d+ (?=\S)/, "").trim();
+
+/** Whether a text has a word that no letter continues. @param {string} text @param {string} word */
+function hasWord(text, word) {
+  const isLetter = (/** @type {string | undefined} */ one) => one !== undefined && /[\p{L}\p{N}]/u.test(one); // prettier-ignore
+  for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + 1))
+    if (!isLetter(text[at - 1]) && !isLetter(text[at + word.length])) return true;
+  return false;
+}
+
+/** @type {Map<string, number[]>} */
+const found = new Map();
+
+/** `namedIn`, once for the same labels and text: figures are tried with many numbers of rows. @param {string[]} labels @param {string} text */
+function named(labels, text) {
+  const key = `${labels.join("\n")}\n\n${text}`;
+  let places = found.get(key);
+  if (!places) {
+    if (found.size > 200) found.clear();
+    found.set(key, (places = namedIn(labels, text)));
+  }
+  return places;
+}
+
+/**
+ * The places of the labels that a text names: those in quotes, where it has any, in their order; else those
+ * that are words of it.
+ * @param {string[]} labels @param {string} text
+ */
+export function namedIn(labels, text) {
+  const quoted = [...text.matchAll(/“([^”]*)”/g)].map(([, word]) => word);
+  const places = [...labels.keys()];
+  if (!quoted.length) return places.filter((at) => /[\p{L}\p{N}]/u.test(labels[at]) && hasWord(text, bare(labels[at]))); // prettier-ignore
+  const whole = quoted.flatMap((word) => places.filter((at) => bare(labels[at]) === word));
+  return [...new Set([...whole, ...places.filter((at) => /\p{L}{2}/u.test(labels[at]) && quoted.some((word) => hasWord(word, bare(labels[at]))))])]; // prettier-ignore
+}
+
+/** A figure with at most so many rows, those that `says` names among them. @param {any} one @param {number} most @param {string} [says] @param {number} [wide] columns of a matrix of words @returns {any} */
+export const cut = (one, most, says = "", wide) => CUTS[one.kind]?.(one, most, `${one.title || ""} ${says}`, wide) ?? one; // prettier-ignore
+
+/** What is left out of so many parts. @param {...[string, number, number]} all what, how many are shown, of how many */
+const omitted = (...all) =>
+  all.filter(([, shown, n]) => shown < n).map(([what, shown, all]) => ({ what, shown, all }));
+
+/** Rows and columns of a flat array. @param {ArrayLike<number>} values @param {number} n @param {number[]} rows @param {number[]} columns */
+const picked = (values, n, rows, columns) =>
+  Float32Array.from(rows.flatMap((row) => columns.map((column) => values[row * n + column])));
+
+/** The first section, the last, and so many layers between them: those with the strongest blocks. @param {any[]} sections @param {number} most */
+function turned(sections, most) {
+  const strength = (/** @type {any} */ section) => Math.max(...section.blocks.map((/** @type {any} */ each) => each.strength)); // prettier-ignore
+  const layers = sections.slice(1, -1).sort((a, b) => strength(b) - strength(a)).slice(0, most); // prettier-ignore
+  return sections.filter((each, at) => !at || at === sections.length - 1 || layers.includes(each));
+}
+
+const SMALL_CELLS = [160, 400]; // rows and columns of a matrix whose cells are colours
+const LAYERS = 4; // rows that a layer of a diagram stands for
+const FEW = 20; // rows below which a diagram shows less of its blocks
+
+/** @type {Record<string, (figure: any, most: number, says: string, wide?: number) => any>} */
+const CUTS = {
+  matrix({ cache, over, ...figure }, most, says, wide = 5) {
+    const { rows, columns, values, marks, words, bold, keys, column_keys, selected = -1, column = -1, tints } = figure; // prettier-ignore
+    const isWords = words?.length > 0;
+    const [tall, broad] = isWords ? [most, wide] : SMALL_CELLS;
+    const pick = isWords ? spread : around;
+    const down = pick(rows.length, [selected, ...marks.map(([at]) => at), ...named(rows, says)].filter((at) => at >= 0), tall); // prettier-ignore
+    const right = around(columns.length, [...marks.map(([, at]) => at), column, ...named(columns, says)], broad); // prettier-ignore
+    if (down.length === rows.length && right.length === columns.length) return { ...figure, over };
+    return {
+      ...figure,
+      omitted: omitted(
+        ["rows", down.length, rows.length],
+        ["columns", right.length, columns.length],
+      ),
+      rows: down.map((at) => rows[at]),
+      columns: right.map((at) => columns[at]),
+      values: picked(values, columns.length, down, right),
+      tints: tints && picked(tints, columns.length, down, right),
+      words: isWords ? down.flatMap((row) => right.map((at) => words[row * columns.length + at])) : [], // prettier-ignore
+      bold: isWords ? picked(bold, columns.length, down, right) : [],
+      keys: (keys ?? []).length ? down.map((at) => keys[at]) : [],
+      column_keys: (column_keys ?? []).length ? right.map((at) => column_keys[at]) : [],
+      selected: down.indexOf(selected),
+      column: right.indexOf(column),
+      marks: marks
+        .map(([at, column, text]) => [down.indexOf(at), right.indexOf(column), text])
+        .filter(([at, column]) => at >= 0 && column >= 0),
+    };
+  },
+  links(figure, most, says) {
+    const { left: queries, right, weights, selected, mark, texts, flat } = figure;
+    if (flat) return figure; // its lines are broken
+    const key = mark ? [mark[0]] : [];
+    const one = queries.length === right.length; // one text on both sides
+    const from = around(queries.length, [selected, ...(one ? key : []), ...named(queries, says)], most); // prettier-ignore
+    const to = one ? from : around(right.length, [...key, ...named(right, says)], most);
+    return {
+      ...figure,
+      omitted: one ? omitted(["tokens", from.length, queries.length]) : omitted(["queries", from.length, queries.length], ["keys", to.length, right.length]), // prettier-ignore
+      left: from.map((at) => queries[at]),
+      texts: texts && from.map((at) => texts[at]),
+      right: to.map((at) => right[at]),
+      weights: picked(weights, right.length, from, to),
+      selected: from.indexOf(selected),
+      mark: mark && to.includes(mark[0]) ? [to.indexOf(mark[0]), mark[1]] : null,
+    };
+  },
+  bars(figure, most, says) {
+    const { rows, mark } = figure;
+    const size = ({ values }) => Math.max(...values.map(Math.abs).filter(Number.isFinite), 0);
+    const names = named(rows.map(({ label }) => label), says); // prettier-ignore
+    const rank = (/** @type {number} */ at) => (rows[at].selected || mark?.[0] === at ? 0 : names.includes(at) ? 1 : 2); // prettier-ignore
+    const order = [...rows.keys()].sort((a, b) => rank(a) - rank(b) || size(rows[b]) - size(rows[a]) || a - b); // prettier-ignore
+    const places = order.slice(0, most).sort((a, b) => a - b);
+    return {
+      ...figure,
+      omitted: omitted(["rows", places.length, rows.length]),
+      rows: places.map((at) => rows[at]),
+      mark: mark && [places.indexOf(mark[0]), mark[1]],
+    };
+  },
+  texttable(figure, most, says) {
+    const { rows, keys, selected } = figure;
+    const places = around(rows.length, [selected, ...named(rows.map(([label]) => label), says)], most); // prettier-ignore
+    return {
+      ...figure,
+      omitted: omitted(["rows", places.length, rows.length]),
+      rows: places.map((at) => rows[at]),
+      keys: places.map((at) => keys[at]),
+      selected: places.indexOf(selected),
+    };
+  },
+  tokenrow(figure, most, says) {
+    const { tokens, weights, texts, marked, keys, selected, breaks = [], special } = figure;
+    if (tokens.length <= 2 * most) return figure;
+    const places = around(tokens.length, [selected, ...marked, ...named(tokens, says)], 2 * most);
+    // A sign stands where tokens are left out, with none of their numbers.
+    const all = places.flatMap((at, i) => (at === (places[i - 1] ?? -1) + 1 ? [at] : [-1, at]));
+    if (places[places.length - 1] < tokens.length - 1) all.push(-1);
+    const of = (/** @type {any} */ list, /** @type {any} */ none) => (list?.length ? all.map((at) => (at < 0 ? none : list[at])) : []); // prettier-ignore
+    return {
+      ...figure,
+      omitted: omitted(["tokens", places.length, tokens.length]),
+      tokens: of(tokens, "…"),
+      weights: Float32Array.from(of(weights, NaN)),
+      texts: of(texts, ""),
+      keys: all.map((at) => (at < 0 ? "" : (keys?.[at] ?? `${at}`))),
+      marked: marked.map((at) => all.indexOf(at)).filter((at) => at >= 0),
+      breaks: breaks.map((at) => all.indexOf(at)).filter((at) => at >= 0),
+      special: of(special, false),
+      selected: all.indexOf(selected),
+    };
+  },
+  strips(figure, most, says) {
+    const { strips } = figure;
+    const names = named(strips.map(({ label }) => label), says); // prettier-ignore
+    const chosen = strips.flatMap(({ selected }, at) => (selected ? [at] : []));
+    const places = around(strips.length, [...chosen, ...names], most);
+    return { ...figure, omitted: omitted(["vectors", places.length, strips.length]), strips: places.map((at) => strips[at]) }; // prettier-ignore
+  },
+  graph(figure, most, says) {
+    const { nodes, edges, selected, split, layout } = figure;
+    if (split || layout === "tree" || nodes.length <= most) return figure;
+    const near = edges.filter((edge) => edge.target === selected).map((edge) => edge.source);
+    const places = around(nodes.length, [selected, ...named(nodes, says), ...near], most);
+    const place = (/** @type {number} */ at) => places.indexOf(at);
+    return {
+      ...figure,
+      omitted: omitted(["nodes", places.length, nodes.length]),
+      nodes: places.map((at) => nodes[at]),
+      strengths: places.map((at) => figure.strengths[at]),
+      edges: edges
+        .map((edge) => ({ ...edge, source: place(edge.source), target: place(edge.target) }))
+        .filter(({ source, target }) => source >= 0 && target >= 0),
+      selected: place(selected),
+    };
+  },
+  ladder(figure, most) {
+    const { rungs } = figure;
+    const chosen = rungs.flatMap(({ selected }, at) => (selected ? [at] : []));
+    const places = spread(rungs.length, chosen, most);
+    const words = Math.max(...rungs.map((rung) => rung.words.length));
+    const few = Math.min(words, most < 7 ? 2 : 3);
+    return {
+      ...figure,
+      omitted: omitted(["rows", places.length, rungs.length], ["words", few, words]),
+      rungs: places.map((at) => ({ ...rungs[at], words: rungs[at].words.slice(0, few) })),
+    };
+  },
+  dials(figure, most) {
+    const { dials } = figure;
+    const chosen = dials.flatMap(({ selected }, at) => (selected ? [at] : []));
+    const places = around(dials.length, chosen, most);
+    return { ...figure, omitted: omitted(["rotations", places.length, dials.length]), dials: places.map((at) => dials[at]) }; // prettier-ignore
+  },
+  facts(figure, most) {
+    const kept = figure.facts.slice(0, Math.ceil(most / 3));
+    return {
+      ...figure,
+      omitted: omitted(["facts", kept.length, figure.facts.length]),
+      facts: kept,
+    };
+  },
+  // Without the sizes of the blocks, with the first prediction alone and the layers that change most.
+  diagram(figure, most) {
+    if (most >= FEW) return figure;
+    const short = (/** @type {any} */ block) => {
+      const lines = block.text.split("\n");
+      return { ...block, about: lines.length > 1 ? block.about : "", text: lines[0] };
+    };
+    const stage = (/** @type {any} */ one) => ({ ...one, blocks: one.blocks.map(short) });
+    const layers = Math.ceil(most / LAYERS);
+    const stacks = figure.stacks.map((/** @type {any} */ one) => ({ ...one, sections: turned(one.sections, layers).map(stage) })); // prettier-ignore
+    const all = figure.stacks[0].sections.length - 2;
+    return { ...figure, note: "", omitted: omitted(["layers", layers, all]), stacks };
+  },
+};

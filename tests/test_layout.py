@@ -1,0 +1,181 @@
+"""Every panel and every step of the tour in the rooms of the presenter and on a phone: all figures,
+columns, rows and named words are drawn, or a line says how many are not; no text covers another."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+from conftest import AWKWARD
+from javascript import needs_node, run, served
+from test_panels import NAMES, made, model_of
+
+from explorer.components import codec, mounts
+from explorer.panels.claims import measure_context
+from explorer.state.cache import Run
+from explorer.text import tour as tour_text
+from explorer.text.templates import sentences
+from explorer.views import learn
+from models.example_texts import DEFAULT_TEXT
+
+pytestmark = [pytest.mark.slow, needs_node]
+
+TEXTS = {
+    "encoder": DEFAULT_TEXT,
+    "decoder": "Shyam was born in Nepal and lived there until he was fluent. He speaks",
+    "translator": "The grandmother greeted the neighbours, and they smiled.",
+    "awkward": AWKWARD["letters"] + " 日本語 unübersichtlich because it <b>slept</b>.",
+}
+# The presenter's plates, below two lines of a headline and above two of a caption; a phone's page.
+ROOMS = [
+    {"name": "1280x720", "width": 1218, "height": 530, "window": 1280},
+    {"name": "1920x1080", "width": 1827, "height": 800, "window": 1920},
+    {"name": "390x844", "width": 358, "height": 0, "window": 390},
+]
+SAY = sentences("browser", "figures")
+NUMBER = re.compile(r"[^\w“]*\d[\d.,]*( ?× ?10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]*)?[%°]?")
+
+
+def payloads(kind: str) -> Iterator[tuple[str, bytes]]:
+    """The name of each panel and step of the tour that a text has, and what the browser is sent."""
+    model, text = ("encoder" if kind == "awkward" else kind), TEXTS[kind]
+    for name in NAMES:
+        own = model_of(name)
+        if own != "encoder" and kind not in ("encoder", own):
+            continue
+        panel = made(name, Run(model if own == "encoder" else own, text))
+        if not isinstance(panel, str):
+            yield name, panel.encode()
+    context = measure_context(Run(model, text).recording(), text)
+    steps = learn.available(context)
+    for at, step in enumerate(steps):
+        measure = learn.measured(context, step)
+        says = tour_text.sentence(step, measure)
+        content = mounts.StepPayload(at, ("",) * len(steps), step.title, says, measure.figures)
+        yield f"tour.{step.id}", mounts.step_payload(content, step.id)
+
+
+def leaves(figure: dict) -> list[dict]:
+    """The figures in a figure: it alone, those of a stack, or those of the frame on show."""
+    if figure["kind"] == "stack":
+        return [leaf for one in figure["figures"] for leaf in leaves(one)]
+    if figure["kind"] != "steps":
+        return [figure]
+    shown = figure["frames"][figure["current"]]["figures"]
+    return [leaf for one in (*filter(None, [figure["whole"]]), *shown) for leaf in leaves(one)]
+
+
+def parts(figure: dict) -> dict[str, list[str]]:
+    """What a figure must draw, by the name of the sentence that says how many are not."""
+    kind = figure["kind"]
+    if kind == "bars":
+        rows = [row["label"] for row in figure["rows"]]
+        return {"rows": rows, "columns": list(filter(None, figure["columns"]))}
+    if kind == "texttable":
+        rows = [" ".join(row[:1]) for row in figure["rows"]]
+        return {"rows": rows, "columns": list(filter(None, figure["columns"]))}
+    if kind == "matrix":
+        return {"rows": figure["rows"], "columns": figure["columns"]}
+    if kind == "links" and not figure["flat"]:
+        return {"queries": figure["left"], "keys": figure["right"]}
+    if kind == "tokenrow":
+        return {"tokens": figure["tokens"]}
+    if kind == "strips":
+        return {"vectors": [strip["label"] for strip in figure["strips"]]}
+    if kind == "facts":
+        return {"facts": [fact for fact, _ in figure["facts"]]}
+    if kind == "ladder":
+        return {"rows": [rung["label"] for rung in figure["rungs"]]}
+    return {}
+
+
+def is_tick(name: str) -> bool:
+    return re.fullmatch(r"[\d.,−-]*", name) is not None
+
+
+# Parts that another sentence counts: a matrix is whole with fewer names, and one text has one list.
+INSTEAD = {"rows": "names", "columns": "names", "queries": "tokens", "keys": "tokens"}
+
+
+def missing(header: dict, room: dict) -> list[str]:
+    """What a drawing of a panel leaves out without a word."""
+    says = " ".join(text["shown"] for text in room["texts"])
+    whole = [text["shown"] for text in room["texts"]]
+    left = [(each["what"], each["all"]) for each in room["omitted"]]
+    names = [name for each in room["omitted"] for name in each.get("titles", ())]
+    problems = [f"not said: {each}" for each in room["omitted"] if told(each) not in says]
+    named = re.findall("“([^”]*)”", f"{header['title']} {header.get('finding', '')}")
+    on_page = room["name"] == "390x844"
+    for figure in (leaf for one in header["figures"] for leaf in leaves(one)):
+        title, gone = figure["title"], any(what == "figures" for what, _ in left)
+        if any(title and title in name for name in names):
+            continue
+        if title not in says:
+            problems.append(f"figure {title!r}")
+        if not title and gone:  # it may be the one that has no name
+            continue
+        for what, labels in parts(figure).items():
+            is_told = any(kind in (what, INSTEAD.get(what)) for kind, _ in left)
+            lost = [each for each in labels if not drawn(each, whole, says)]
+            # Some numbers of an axis stand for all; on a page each name stands beside its cell when
+            # that is pressed, and a matrix of words scrolls.
+            is_read = figure["kind"] == "matrix" and (all(map(is_tick, labels)) or on_page)
+            if lost and not is_told and not is_read:
+                problems.append(f"{what} {lost[:3]} of {title!r}")
+            problems += [f"{what} “{each}” is named" for each in lost if each in named]
+    return problems
+
+
+def told(omitted: dict) -> str:
+    """The sentence on what is not drawn."""
+    titles = "; ".join(filter(None, omitted.get("titles", ())))
+    what = "untitled" if omitted["what"] == "figures" and not titles else omitted["what"]
+    return SAY(what, shown=omitted["shown"], all=omitted["all"], titles=titles)
+
+
+def drawn(label: str, whole: list[str], says: str) -> bool:
+    """Whether a label stands there, in lines or cut with a sign of it."""
+    cut = (each[:-1] for each in whole if each.endswith("…"))
+    return not label or label in says or any(label.startswith(each) for each in cut)
+
+
+def faults(room: dict) -> list[str]:
+    """Texts that cover each other or leave the room, and numbers that are cut."""
+    problems = []
+    for text in room["texts"]:
+        left, top, right, foot = text["box"]
+        if left < -3 or right > room["width"] + 3 or top < -3 or foot > room["height"] + 3:
+            problems.append(f"outside: {text['shown']}")
+        if text["shown"] != text["text"] and NUMBER.fullmatch(text["text"]):
+            problems.append(f"a cut number: {text['text']}")
+    for one, other in combinations(room["texts"], 2):
+        (a, b, c, d), (e, f, g, h) = one["box"], other["box"]
+        if min(c, g) - max(a, e) > 1 and min(d, h) - max(b, f) > 1:
+            problems.append(f"{one['shown']} over {other['shown']}")
+    return problems
+
+
+@pytest.mark.parametrize("kind", TEXTS)
+def test_nothing_is_dropped_in_silence_and_no_text_covers_another(
+    kind: str, tmp_path: Path
+) -> None:
+    served(tmp_path)
+    sent = dict(payloads(kind))
+    for name, data in sent.items():
+        (tmp_path / name).write_bytes(data)
+    files = [str(tmp_path / name) for name in sent]
+    done = run("node", "slides.js", str(tmp_path), json.dumps(ROOMS), *files)
+    assert done.returncode == 0, done.stderr[-2000:]
+    rooms = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(rooms) == len(ROOMS) * len(sent)
+    problems = []
+    for room in rooms:
+        name = Path(room["file"]).name
+        header, _ = codec.decode(sent[name])
+        found = [*missing(header, room), *faults(room)]
+        problems += [f"{name} at {room['name']}: {each}" for each in found]
+    assert not problems, "\n".join(problems)
