@@ -180,7 +180,7 @@ class ChatTemplate:
             return None
         if not ids:
             raise NotEncoded(
-                "The chat template of this model writes nothing for this chat; write the text "
+                "The chat template of this model makes no token of this chat; write the text "
                 "without roles, or choose another model."
             )
         tokens = self._placed(text, chat, made, ids[:limit], offsets[:limit])

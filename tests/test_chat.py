@@ -139,9 +139,8 @@ def test_a_special_token_that_is_typed_into_a_text_is_said_to_be_letters(
         cache.adopt(recording := model.record(text), model)
         assert models.typed_special(recording) == token, text
     pasted = record(chatting, "[BOS]user\nWhat is it[EOS]\n[BOS]assistant\n").streams[0]
-    assert [role for role in pasted.roles if role] == ["user"] * 3 and chat.message_starts(
-        pasted.tokens, pasted.roles
-    )
+    assert set(pasted.roles) == {"", "user"}
+    assert len(chat.message_starts(pasted.tokens, pasted.roles)) == 1, "the answer"
     app = page_at("heads", model="encoder", text="The [CLS] cat")
     (note,) = [each.value for each in app.caption if "plain text here" in each.value]
     assert "leave it out" in note

@@ -241,7 +241,7 @@ ATTACKS = {
 # Templates that fail on a chat and take nothing.
 FAULTS = {
     "": None,
-    "{{ '' }}": "writes nothing",
+    "{{ '' }}": "makes no token",
     "{% for %}": "fails on this chat",
     "{{ messages[7].content }}": "fails on this chat",
     "{{ [1][9] + 1 }}": "fails on this chat",

@@ -226,7 +226,7 @@ def test_a_question_is_answered_after_one_press(model: str) -> None:
 def test_the_token_that_ends_a_text_is_called_what_it_does() -> None:
     end = models.handle(smollm2.NAME).tokenizer.eos
     assert models.labels(smollm2.NAME, [0, end]) == ["<|endoftext|>", "ends here"]
-    run = cache.Run(smollm2.NAME, "user: Say hello.\nassistant: Hello!")
+    run = cache.Run(BARE, "What is the capital of Nepal?")
     panel = predictions.word(run, len(run.recording().streams[0].tokens) - 1)
     (row,) = [each for each in panel.figures[1].rows if each.label == "ends here"]
     assert "the model ends its text" in panel.finding and row == panel.figures[1].rows[0]
