@@ -42,7 +42,7 @@ rounding: .venv/test
 # Tour, claims and questions on every ordinary sentence by every model, and every panel on every
 # hostile text; `make test` takes them in turn.
 sentences: .venv/test
-	HEADLIGHT_EVERY_SENTENCE=1 .venv/bin/python -m pytest tests/test_sentences_true.py \
+	HEADLIGHT_EVERY_SENTENCE=1 .venv/bin/python -m pytest tests/test_sentences_true.py tests/test_numbers_agree.py \
 	tests/test_panels.py -k "any_text or sentence" -n 2 --dist worksteal
 
 # Format, lint and types.
