@@ -43,7 +43,7 @@ rounding: .venv/test
 # hostile text; `make test` takes them in turn.
 sentences: .venv/test
 	HEADLIGHT_EVERY_SENTENCE=1 .venv/bin/python -m pytest tests/test_sentences_true.py \
-	tests/test_panels.py -k "any_text or sentence" -n 2 --dist worksteal
+	tests/test_numbers_agree.py tests/test_panels.py -k "any_text or sentence or agree" -n 2 --dist worksteal
 
 # Format, lint and types.
 lint: .venv/test

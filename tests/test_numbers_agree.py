@@ -12,6 +12,7 @@ from functools import cache
 import numpy as np
 import pytest
 from test_sentences_true import CASES, EVERY, OF_SMOLLM2, number, seen
+from tolerances import PASSED, SUMMED
 
 import headlight
 from explorer.analysis import tour
@@ -256,7 +257,7 @@ def scaled(one: tour.Measure) -> None:
 
 def divided(one: tour.Measure) -> None:
     square = parse_number(str(one.slots["square"]))
-    assert value(str(one.slots["root"])) ** 2 == pytest.approx(square, rel=1e-5)  # of six figures
+    assert value(str(one.slots["root"])) ** 2 == pytest.approx(square, rel=SUMMED)  # of six figures
     assert matches_text(str(one.slots["after"]), parse_number(one.text) / square)
 
 
@@ -482,7 +483,7 @@ def agrees(a: float | str, b: float | str) -> bool:
     if isinstance(a, str):
         a = a.rstrip("°")
         return a == percent(float(b)) if not NUMBER.fullmatch(a) else matches_text(a, float(b))
-    return bool(np.isclose(float(a), float(b), rtol=1e-4, atol=2e-6, equal_nan=True))
+    return bool(np.isclose(float(a), float(b), rtol=PASSED, atol=SUMMED, equal_nan=True))
 
 
 @pytest.mark.parametrize(("model", "text"), ALL)

@@ -121,10 +121,6 @@ def before(of: MeasureContext, shown: Measure, slots: dict[str, str]) -> None:
 
 
 def embed(of: MeasureContext, shown: Measure, slots: dict[str, str]) -> None:
-    scaled = shown.variant in ("", "scaled_alone")
-    root = np.sqrt(int(slots["d"])) if scaled else 1
-    # Half of the last digit of a number with one decimal, times the root.
-    assert number(slots["alone"]) * root == pytest.approx(shown.value, abs=0.06 * root)
     stream = of.recording.streams[0]
     assert (shown.variant in ("", "unscaled")) == ("pos.wrote" in stream.sites)
     assert (number(slots["position"]) > 0) == ("pos.wrote" in stream.sites)
@@ -153,8 +149,6 @@ def weight(of: MeasureContext, shown: Measure, slots: dict[str, str]) -> None:
 
 
 def scale(of: MeasureContext, shown: Measure, slots: dict[str, str]) -> None:
-    width = int(slots["d"])
-    assert number(slots["after"]) == pytest.approx(shown.value / width, abs=TWO_DECIMALS)
     assert number(slots["raw"]) >= number(slots["scaled"]), "sharper without the division"
 
 
