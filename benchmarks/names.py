@@ -327,7 +327,7 @@ def most_beyond_chance(recording: Recording, sentence: PronounSentence) -> float
     other words."""
     attention = recording.attention[0]
     grouped = words.words(recording.stream(attention.key), recording.text)
-    allowed = words.merge_allowed(attention.allowed, grouped, grouped)
+    allowed = words.merge_allowed(attention.reachable, grouped, grouped)
     pairs = [
         (row, key)
         for row, pronoun in enumerate(grouped.labels)

@@ -27,9 +27,7 @@ BEGUN = tuple(
 SOURCE = tuple("The red fox , which saw a bird , ran far away . [EOS]".split())
 TARGET = tuple("[BOS] Le renard rouge , qui voyait un oiseau , s enfuit loin de là .".split())
 EVERYWHERE = np.ones((len(TARGET), len(SOURCE)), bool)
-# Those that a text shows by itself: "pronoun to noun" is named with the help of test sentences.
-SHOWN = [name for name in head_naming.NAMING if name != head_naming.PRONOUN]
-ALONE = [name for name in SHOWN if name != head_naming.SINK]
+ALONE = [name for name in head_naming.NAMING if name != head_naming.SINK]
 
 
 def triangle(n: int) -> np.ndarray:
@@ -189,8 +187,8 @@ def test_the_reasons_never_contradict_the_name() -> None:
     n, masks = len(TWICE), relations(TWICE)
     mixed = []
     for _ in range(60):
-        weights = rng.dirichlet(np.full(len(SHOWN) + 1, 0.4))
-        parts = [toward(masks[name], 1.0) for name in SHOWN]
+        weights = rng.dirichlet(np.full(len(head_naming.NAMING) + 1, 0.4))
+        parts = [toward(masks[name], 1.0) for name in head_naming.NAMING]
         parts.append(rng.dirichlet(np.full(n, 0.2), size=n))
         mixed.append(sum(weight * part for weight, part in zip(weights, parts)))
     heads = described(recording_of(np.stack(mixed), TWICE, 1))[len(mixed) :]

@@ -371,7 +371,7 @@ def test_a_label_is_of_this_text_and_test_sentences_are_said_beside_it(name: str
                 assert head.score == pytest.approx(
                     (pattern * cells)[rows].sum(-1).mean(), abs=SUMMED
                 )
-                chance = (cells / attention.allowed.sum(-1, keepdims=True))[rows].sum(-1).mean()
+                chance = (cells / attention.allowed[0].sum(-1, keepdims=True))[rows].sum(-1).mean()
                 assert head.chance == pytest.approx(chance, abs=SUMMED)
             assert head.evidence and all(pronouns[cell.query] for cell in head.evidence)
             assert named(head) == f"Pronoun to noun ({head.score:.2f})"

@@ -34,7 +34,7 @@ ONLY = {
     r"toLocaleString|toExponential|toPrecision": {"number_format", "axis"},
     r"createElement\(": {"mount", "matrix_canvas"},
     r"createElementNS|DOMParser|font-family=": {"svg_export"},
-    r"TextDecoder|TextEncoder|DataView": {"codec"},
+    r"TextDecoder|TextEncoder|DataView": {"codec", "file_upload"},
 }
 NEVER = (
     r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function"

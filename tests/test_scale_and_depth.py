@@ -41,10 +41,11 @@ def test_the_variance_of_products_is_the_width_and_one_with_the_scale() -> None:
 def test_a_models_own_scale_is_that_of_its_scores_and_weights(model: str) -> None:
     attention = read_once(model).record(TEXT).attention[0]
     found, d = soft_lookup.model_variance(attention), attention.q.shape[-1]
-    rows = attention.allowed.sum(axis=1) > 1
+    allowed = attention.allowed[0]
+    rows = allowed.sum(axis=1) > 1
     q, k = attention.q.astype(float), np.asarray(attention.k).astype(float)
     products = (q @ k.swapaxes(2, 3))[:, :, rows]
-    variance = np.median(products[..., attention.allowed[rows]].var(axis=-1))
+    variance = np.median(products[..., allowed[rows]].var(axis=-1))
     assert found.widths == (d,) and found.variance[0] == pytest.approx(variance)
     assert found.divided[0] == pytest.approx(variance / d)
     assert found.scaled[0] == pytest.approx(

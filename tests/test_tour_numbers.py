@@ -65,7 +65,7 @@ def test_a_masked_share_an_asymmetry_and_a_variance(seen: dict[str, MeasureConte
     skew, even = np.linalg.norm((s - s.T) / 2), np.linalg.norm((s + s.T) / 2)
     assert tour.match(encoder).value == pytest.approx(skew / np.hypot(skew, even))
     # Of the scores, which are divided by the root of the width.
-    scores = own.scores.astype(np.float64)[:, :, 1:][..., own.allowed[1:]]
+    scores = own.scores.astype(np.float64)[:, :, 1:][..., own.allowed[0, 1:]]
     variance = np.median(scores.var(axis=-1)) * own.q.shape[-1]
     assert tour.scale(decoder).value == pytest.approx(variance, rel=STORED)
 

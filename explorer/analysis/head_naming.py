@@ -270,9 +270,9 @@ NEAR = token_relations.DIAGONAL_TOLERANCE
 SINK, NO_PATTERN, TOO_SHORT = "sink", "no clear pattern", "text too short"
 PRONOUN = "pronoun to noun"
 UNNAMED = (NO_PATTERN, TOO_SHORT)  # of a head without a name
-# The relations that can name a head, within one text and between two.
+# The relations that can name a head by a text alone, within one text and between two.
 INDUCTION = "induction"
-NAMING = ("previous", "next", "self", "same word", INDUCTION, PRONOUN, SINK)
+NAMING = ("previous", "next", "self", "same word", INDUCTION, SINK)
 NAMING_ACROSS = ("diagonal", "anti-diagonal", SINK)
 
 
@@ -457,7 +457,7 @@ def _relation_masks(recording: Recording, attention: Attention) -> _RelationMask
             keys.special
         ) | token_relations.repetition_relations(keys.tokens, keys.special)
         masks_by_name[PRONOUN] = _pronoun_mask(recording, attention)
-        names: tuple[str, ...] = NAMING
+        names: tuple[str, ...] = (*NAMING, PRONOUN)
     else:
         masks_by_name = token_relations.cross_relations(
             attention.pattern.shape[2], keys.tokens, keys.special
@@ -478,9 +478,9 @@ def _relation_masks(recording: Recording, attention: Attention) -> _RelationMask
 
 def _pronoun_mask(recording: Recording, attention: Attention) -> np.ndarray:
     """Mask of the cells from a pronoun of the text to a likely noun, (query, key) bool: all tokens
-    of either word. None of a stream whose heads are not tested (`coreference.measure_sentence`)."""
+    of either word. None of an attention in which no head finds nouns in test sentences."""
     stream = recording.stream(attention.key)
-    if stream.name != recording.streams[0].name:
+    if not coreference.measured_heads(recording, attention):
         return np.zeros(attention.pattern.shape[2:], bool)
     grouped = words.words(stream, recording.text)
     return coreference.candidates(grouped.labels, grouped.labels)[grouped.of][:, grouped.of]

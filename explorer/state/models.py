@@ -604,8 +604,7 @@ def has_end(model: str) -> bool:
 
 def ends(model: str, token: int) -> bool:
     """True for the token that ends what a model writes."""
-    eos = getattr(handle(model).tokenizer, "eos", None)
-    return eos is not None and token == eos and capabilities(model).writes
+    return token in handle(model).tokenizer.eos_ids and capabilities(model).writes
 
 
 def first_token(model: str, text: str) -> tuple[int, int] | None:

@@ -100,7 +100,7 @@ attention = PageParameters(
 )
 anatomy = PageParameters(
     "anatomy",
-    anatomy_cell="",  # query and key with a dot between them
+    anatomy_cell=OF_TEXT,  # query and key with a dot between them
     weight_step="",  # the name of the step on show
 )
 diagram = PageParameters("diagram", diagram_layers="Folded")
