@@ -222,7 +222,7 @@ def broken_mean(recording: Recording, one: Finding) -> str:
     """Describe how a link fails to stand above the mean of the other words, "" where it does."""
     _, rows, _, matrix = between(recording, one)
     row, key = int(rows.of[one.query]), int(rows.of[one.keys[0]])
-    allowed = words.merge_allowed(recording.attention[0].allowed, rows, rows)
+    allowed = words.merge_allowed(recording.attention[0].reachable, rows, rows)
     mean = mean_of_others(matrix, allowed, rows, row, key)
     lifted = matrix[row, key] - mean >= findings.LEAST_LIFT * (1 - mean) - 1e-6
     return "" if lifted else f"the other words give {one.words[1]} {mean:.2f}"

@@ -381,7 +381,7 @@ def scale_entries(of: MeasureContext, place: dict[str, object]) -> Iterator[Entr
     for name, text in zip(names, (one.text, one.slots["after"], one.slots["scaled"])):
         yield (name,), str(text), "tour scale"
         yield (name,), panel.table[name][-1], "soft_lookup.scale"
-    rows = attention.pattern[:, :, attention.allowed.sum(axis=1) > 1]
+    rows = attention.pattern[:, :, attention.allowed[0].sum(axis=1) > 1]
     yield (names[2],), float(rows.max(-1).mean(dtype=float)), "the weights"
 
 

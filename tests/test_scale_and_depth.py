@@ -51,7 +51,7 @@ def test_a_models_own_scale_is_that_of_its_scores_and_weights(model: str) -> Non
     assert found.scaled[0] == pytest.approx(
         attention.pattern[:, :, rows].max(-1).mean(), abs=STORED
     )
-    e = np.where(attention.allowed[rows], np.exp(products - products.max(-1, keepdims=True)), 0)
+    e = np.where(allowed[rows], np.exp(products - products.max(-1, keepdims=True)), 0)
     largest = (e / e.sum(-1, keepdims=True)).max(-1)
     assert found.raw[0] == pytest.approx(largest.mean(), abs=STORED) and found.raw > found.scaled
     table = soft_lookup.variance_table(soft_lookup.random_variance(measure.gaussian), found)
