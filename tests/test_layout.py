@@ -36,7 +36,7 @@ ROOMS = [
     {"name": "1920x1080", "width": 1827, "height": 800, "window": 1920},
     {"name": "390x844", "width": 358, "height": 0, "window": 390},
 ]
-SAY = sentences("browser", "figures")
+SAY = sentences("browser", "omissions")
 NUMBER = re.compile(r"[^\w“]*\d[\d.,]*( ?× ?10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]*)?[%°]?")
 
 

@@ -18,11 +18,7 @@ import { css, wordAt } from "./theme.js";
  * A text as it stands: whole, as shown, its type in pixels, and its box, [left, top, right, foot].
  * @typedef {{ text: string, shown: string, size: number, box: number[], alpha?: number }} Written
  */
-/**
- * What is not drawn: so many of a figure's parts are shown, by the name of a sentence; or figures, by
- * their titles.
- * @typedef {{ what: string, shown: number, all: number, titles?: string[] }} Omitted
- */
+/** @typedef {import("./omissions.js").Omitted} Omitted */
 
 /** A coordinate with one decimal. @param {number} value */
 const at = (value) => `${+value.toFixed(1)}`;

@@ -8,18 +8,16 @@ import { fixed, num } from "./number_format.js";
 import { matrix } from "./matrix_figure.js";
 import { headmatrices } from "./head_matrices.js";
 import { linkedweights, measured } from "./linked_weights.js";
+import { spokenOmissions } from "./omissions.js";
 import { plane } from "./plane.js";
-import { sentences } from "./sentences.js";
 import { bars, texttable } from "./tables.js";
 import { css, inkOn, wordAt } from "./theme.js";
 
 /** @typedef {import("./draw.js").Pen} Pen */
-/** @typedef {import("./draw.js").Omitted} Omitted */
+/** @typedef {import("./omissions.js").Omitted} Omitted */
 /** @typedef {{ x: number, y: number, width: number, height?: number, titled?: number }} Box titled: lines that the titles of a row take */
 /** @type {Record<string, (pen: Pen, figure: any, box: Box) => number>} */
 const KINDS = { matrix, bars, tokenrow, links, chart, strips, graph, texttable, steps, stack, ladder, loops, dials, facts, diagram, plane, headmatrices, linkedweights: (pen, one, box) => linkedweights(pen, one, box, figure) }; // prettier-ignore
-
-const say = sentences("figures");
 
 /**
  * A figure below its title, below it how much of it is shown, and its note. Returns the height.
@@ -74,15 +72,6 @@ export function figure(pen, figure, { x, y, width, height, titled = 0 }) {
 const NOTE = 1.25; // letters of height of a line of a note
 const THINNED = ["matrix"]; // kinds that leave out names where these have no room
 const HOLDERS = ["stack", "steps", "linkedweights"]; // of figures that say themselves what they leave out
-
-/** What is not drawn, in words. @param {Omitted[]} omitted */
-export const spokenOmissions = (omitted) =>
-  omitted
-    .map(({ what, shown, all, titles = [] }) => {
-      const names = titles.filter(Boolean).join("; ");
-      return say(what === "figures" && !names ? "untitled" : what, { shown, all, titles: names });
-    })
-    .join(", ");
 
 /** @param {Pen} pen @param {any} figure @param {Box} box */
 function tokenrow(pen, figure, { x, y, width }) {
@@ -197,7 +186,7 @@ function strips(pen, { strips: list, high }, { x, y, width }) {
   const [names, texts] = [Math.min(0.45 * width, room((strip) => strip.label)), room((strip) => strip.text)]; // prettier-ignore
   const pitch = 2 * letter;
   const left = x + sign + names + 0.6 * letter;
-  const wide = width - sign - names - texts - 1.4 * letter;
+  const wide = Math.max(3 * letter, width - sign - names - texts - 1.4 * letter); // else it does not fit
   list.forEach((strip, at) => {
     const middle = y + (at + 0.5) * pitch;
     const style = { bold: strip.selected };

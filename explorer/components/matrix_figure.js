@@ -10,19 +10,21 @@ import { inkOn, wordAt } from "./theme.js";
 /** The text of a framed cell. @type {import("./draw.js").TextStyle} */
 const MARKED = { size: 0.85, bold: true, anchor: "middle", halo: true };
 
+const TALL = 5; // letters of height of a matrix on a slide, where its rows are no higher
 const PITCH = 0.94; // type sizes between two lines whose letters do not touch
 
 /** Whether a name is a number, as on an axis. @param {string} name */
 const isTick = (name) => /^[\d.,−-]*$/.test(name);
 
 /**
- * Which names of rows or columns are written and where their middles are: those that are marked, each as near
- * to its own as the others allow, and of the rest as many as have room.
- * @param {Set<number>} marked @param {string[]} all @param {number} size of a row @param {number} pitch of two names
+ * Which names of rows or columns are written and where their middles are: those that are marked and, while they
+ * have room, those that a title names, each as near to its own as the others allow; of the rest those between.
+ * @param {Set<number>} marked @param {number[]} wanted @param {string[]} all @param {number} size of a row @param {number} pitch of two names
  */
-function named(marked, all, size, pitch) {
+function named(marked, wanted, all, size, pitch) {
   const middle = (/** @type {number} */ at) => (at + 0.5) * size;
-  const own = [...marked].filter((at) => at < all.length).sort((a, b) => a - b);
+  const room = Math.max(marked.size, Math.floor((all.length * size) / pitch));
+  const own = [...new Set([...marked, ...wanted])].filter((at) => at < all.length).slice(0, room).sort((a, b) => a - b); // prettier-ignore
   const places = own.map(middle);
   places.forEach(
     (place, i) => (places[i] = Math.max(place, i ? places[i - 1] + pitch : -Infinity)),
@@ -106,7 +108,7 @@ export function matrix(pen, figure, { x, y, width, height }) {
   const pane = pen.scrolls && scrolls && (width - down) / n < READABLE * letter;
   const beside = pane ? 0 : 0.4 * letter; // for the name of a narrow last column
   const roomX = pane ? READABLE * letter : (width - down - beside) / n;
-  const least = 2; // pixels of a row
+  const least = pen.least ? Math.max(2, Math.min(0.9, TALL / m) * letter) : 2; // of a row
   const spare = pen.least ? 0.5 * letter : 0;
   const roomY = pane ? roomX : height ? Math.max(least, (height - across - legend - spare) / m) : Infinity; // prettier-ignore
   const texts = marks.map((/** @type {any[]} */ [, , text]) => (text ? pen.width(text, MARKED) + 0.5 * letter : 0)); // prettier-ignore
@@ -127,7 +129,8 @@ export function matrix(pen, figure, { x, y, width, height }) {
   if (pinned >= 0) marked[1].add(pinned);
   const size = pane ? 0.75 : 0.9;
   const pitch = PITCH * pen.type(size);
-  const [atX, atY] = [named(marked[1], columns, wide, pitch), named(marked[0], rows, high1, pitch)];
+  const [wantedY, wantedX] = figure.named || [[], []];
+  const [atX, atY] = [named(marked[1], wantedX, columns, wide, pitch), named(marked[0], wantedY, rows, high1, pitch)]; // prettier-ignore
   const thinned = [[rows, atY], [columns, atX]].filter(([all]) => !/** @type {string[]} */ (all).every(isTick)); // prettier-ignore
   const [all, shown] = [0, 1].map((which) => thinned.reduce((sum, each) => sum + (/** @type {any} */ (each[which]).length ?? /** @type {any} */ (each[which]).size), 0)); // prettier-ignore
   if (pen.least && shown < all) pen.omitted.push({ what: "names", shown, all });

@@ -3,12 +3,13 @@
 // are set, which parts of them are drawn, and what is left out, which a line says.
 
 import { Pen } from "./draw.js";
-import { figure, spokenOmissions } from "./figures.js";
+import { figure } from "./figures.js";
 import { picture } from "./linked_weights.js";
-import { GAP, isHeaded, row, titleLines, widths } from "./panel_layout.js";
+import { figuresOmitted, omitted as omissions, spokenOmissions } from "./omissions.js";
+import { isHeaded, row, titleLines, widths } from "./panel_layout.js";
 import { shown } from "./svg_export.js";
 
-/** @typedef {import("./draw.js").Omitted} Omitted */
+/** @typedef {import("./omissions.js").Omitted} Omitted */
 /** @typedef {import("./draw.js").Written} Written */
 /**
  * A panel as it is set: its SVG, the texts in it, and what is not drawn of it.
@@ -131,7 +132,7 @@ function setting(pen, figures, room, says) {
   let best;
   for (const { list, gone } of choices(figures, room.height > room.width)) {
     if (best && gone.length > Math.floor(best.lost / LOST.figures)) break;
-    const omitted = gone.length ? [{ what: "figures", shown: figures.length - gone.length, all: figures.length, titles: gone.map(titleOf) }] : []; // prettier-ignore
+    const omitted = figuresOmitted(gone.map(titleOf), figures.length); // prettier-ignore
     const height = room.height - footOf(pen, omitted, room.width);
     const body = list.filter((one) => one !== list[0] || !isHeaded(list));
     if (body.length > 1 && room.width < COLUMN * body.length * pen.letter) continue;
@@ -150,7 +151,7 @@ function setting(pen, figures, room, says) {
 /** The first figure with the fewest rows, the others said to be gone: for a room in which nothing fits. @param {any[]} figures @param {string} says */
 function alone([first, ...others], says) {
   const least = versions(first, says).at(-1)?.(MOST[MOST.length - 1]) ?? first;
-  const omitted = others.length ? [{ what: "figures", shown: 1, all: others.length + 1, titles: others.map(titleOf) }] : []; // prettier-ignore
+  const omitted = figuresOmitted(others.map(titleOf), others.length + 1); // prettier-ignore
   return { list: [least], shares: undefined, omitted, lost: Infinity };
 }
 
@@ -275,7 +276,7 @@ function parts(figures, kept, rows, says, wide) {
   const alone = kept.length === 1 && figures.length > 1 && { half: false };
   return {
     figures: kept.map((one) => ({ ...(wide && one.words?.length ? cut(one, rows, says, wide) : versions(one, says)[0](rows)), ...alone })), // prettier-ignore
-    omitted: gone.length ? [{ what: "figures", shown: kept.length, all: figures.length, titles: gone.map(titleOf) }] : [], // prettier-ignore
+    omitted: figuresOmitted(gone.map(titleOf), figures.length), // prettier-ignore
   };
 }
 
@@ -342,10 +343,6 @@ export function namedIn(labels, text) {
 /** A figure with at most so many rows, those that `says` names among them. @param {any} one @param {number} most @param {string} [says] @param {number} [wide] columns of a matrix of words @returns {any} */
 export const cut = (one, most, says = "", wide) => CUTS[one.kind]?.(one, most, `${one.title || ""} ${says}`, wide) ?? one; // prettier-ignore
 
-/** What is left out of so many parts. @param {...[string, number, number]} all what, how many are shown, of how many */
-const omitted = (...all) =>
-  all.filter(([, shown, n]) => shown < n).map(([what, shown, all]) => ({ what, shown, all }));
-
 /** Rows and columns of a flat array. @param {ArrayLike<number>} values @param {number} n @param {number[]} rows @param {number[]} columns */
 const picked = (values, n, rows, columns) =>
   Float32Array.from(rows.flatMap((row) => columns.map((column) => values[row * n + column])));
@@ -368,12 +365,15 @@ const CUTS = {
     const isWords = words?.length > 0;
     const [tall, broad] = isWords ? [most, wide] : SMALL_CELLS;
     const pick = isWords ? spread : around;
-    const down = pick(rows.length, [selected, ...marks.map(([at]) => at), ...named(rows, says)].filter((at) => at >= 0), tall); // prettier-ignore
-    const right = around(columns.length, [...marks.map(([, at]) => at), column, ...named(columns, says)], broad); // prettier-ignore
-    if (down.length === rows.length && right.length === columns.length) return { ...figure, over };
+    const wanted = [named(rows, says), named(columns, says)]; // whose names are written first
+    const down = pick(rows.length, [selected, ...marks.map(([at]) => at), ...wanted[0]].filter((at) => at >= 0), tall); // prettier-ignore
+    const right = around(columns.length, [...marks.map(([, at]) => at), column, ...wanted[1]], broad); // prettier-ignore
+    if (down.length === rows.length && right.length === columns.length) return { ...figure, over, named: wanted }; // prettier-ignore
+    const still = (/** @type {number[]} */ all, /** @type {number[]} */ kept) => all.map((at) => kept.indexOf(at)).filter((at) => at >= 0); // prettier-ignore
     return {
       ...figure,
-      omitted: omitted(
+      named: [still(wanted[0], down), still(wanted[1], right)],
+      omitted: omissions(
         ["rows", down.length, rows.length],
         ["columns", right.length, columns.length],
       ),
@@ -401,7 +401,7 @@ const CUTS = {
     const to = one ? from : around(right.length, [...key, ...named(right, says)], most);
     return {
       ...figure,
-      omitted: one ? omitted(["tokens", from.length, queries.length]) : omitted(["queries", from.length, queries.length], ["keys", to.length, right.length]), // prettier-ignore
+      omitted: one ? omissions(["tokens", from.length, queries.length]) : omissions(["queries", from.length, queries.length], ["keys", to.length, right.length]), // prettier-ignore
       left: from.map((at) => queries[at]),
       texts: texts && from.map((at) => texts[at]),
       right: to.map((at) => right[at]),
@@ -419,7 +419,7 @@ const CUTS = {
     const places = order.slice(0, most).sort((a, b) => a - b);
     return {
       ...figure,
-      omitted: omitted(["rows", places.length, rows.length]),
+      omitted: omissions(["rows", places.length, rows.length]),
       rows: places.map((at) => rows[at]),
       mark: mark && [places.indexOf(mark[0]), mark[1]],
     };
@@ -429,7 +429,7 @@ const CUTS = {
     const places = around(rows.length, [selected, ...named(rows.map(([label]) => label), says)], most); // prettier-ignore
     return {
       ...figure,
-      omitted: omitted(["rows", places.length, rows.length]),
+      omitted: omissions(["rows", places.length, rows.length]),
       rows: places.map((at) => rows[at]),
       keys: places.map((at) => keys[at]),
       selected: places.indexOf(selected),
@@ -445,7 +445,7 @@ const CUTS = {
     const of = (/** @type {any} */ list, /** @type {any} */ none) => (list?.length ? all.map((at) => (at < 0 ? none : list[at])) : []); // prettier-ignore
     return {
       ...figure,
-      omitted: omitted(["tokens", places.length, tokens.length]),
+      omitted: omissions(["tokens", places.length, tokens.length]),
       tokens: of(tokens, "…"),
       weights: Float32Array.from(of(weights, NaN)),
       texts: of(texts, ""),
@@ -461,7 +461,7 @@ const CUTS = {
     const names = named(strips.map(({ label }) => label), says); // prettier-ignore
     const chosen = strips.flatMap(({ selected }, at) => (selected ? [at] : []));
     const places = around(strips.length, [...chosen, ...names], most);
-    return { ...figure, omitted: omitted(["vectors", places.length, strips.length]), strips: places.map((at) => strips[at]) }; // prettier-ignore
+    return { ...figure, omitted: omissions(["vectors", places.length, strips.length]), strips: places.map((at) => strips[at]) }; // prettier-ignore
   },
   graph(figure, most, says) {
     const { nodes, edges, selected, split, layout } = figure;
@@ -471,7 +471,7 @@ const CUTS = {
     const place = (/** @type {number} */ at) => places.indexOf(at);
     return {
       ...figure,
-      omitted: omitted(["nodes", places.length, nodes.length]),
+      omitted: omissions(["tokens", places.length, nodes.length]),
       nodes: places.map((at) => nodes[at]),
       strengths: places.map((at) => figure.strengths[at]),
       edges: edges
@@ -488,7 +488,7 @@ const CUTS = {
     const few = Math.min(words, most < 7 ? 2 : 3);
     return {
       ...figure,
-      omitted: omitted(["rows", places.length, rungs.length], ["words", few, words]),
+      omitted: omissions(["rows", places.length, rungs.length], ["words", few, words]),
       rungs: places.map((at) => ({ ...rungs[at], words: rungs[at].words.slice(0, few) })),
     };
   },
@@ -496,13 +496,13 @@ const CUTS = {
     const { dials } = figure;
     const chosen = dials.flatMap(({ selected }, at) => (selected ? [at] : []));
     const places = around(dials.length, chosen, most);
-    return { ...figure, omitted: omitted(["rotations", places.length, dials.length]), dials: places.map((at) => dials[at]) }; // prettier-ignore
+    return { ...figure, omitted: omissions(["rotations", places.length, dials.length]), dials: places.map((at) => dials[at]) }; // prettier-ignore
   },
   facts(figure, most) {
     const kept = figure.facts.slice(0, Math.ceil(most / 3));
     return {
       ...figure,
-      omitted: omitted(["facts", kept.length, figure.facts.length]),
+      omitted: omissions(["facts", kept.length, figure.facts.length]),
       facts: kept,
     };
   },
@@ -517,6 +517,6 @@ const CUTS = {
     const layers = Math.ceil(most / LAYERS);
     const stacks = figure.stacks.map((/** @type {any} */ one) => ({ ...one, sections: turned(one.sections, layers).map(stage) })); // prettier-ignore
     const all = figure.stacks[0].sections.length - 2;
-    return { ...figure, note: "", omitted: omitted(["layers", layers, all]), stacks };
+    return { ...figure, note: "", omitted: omissions(["layers", layers, all]), stacks };
   },
 };

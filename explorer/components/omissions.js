@@ -1,0 +1,33 @@
+// @ts-check
+// What of a figure is not drawn, and the words for it.
+
+import { sentences } from "./sentences.js";
+
+const say = sentences("omissions");
+
+/**
+ * What there are fewer of: each has a sentence of its name.
+ * @typedef {"rows" | "columns" | "tokens" | "queries" | "keys" | "words" | "vectors" | "rotations" |
+ *   "facts" | "names" | "numbers" | "cells" | "layers" | "figures" | "untitled"} Part
+ */
+/**
+ * Parts of which some are not drawn: so many of all are; figures and numbers by their titles.
+ * @typedef {{ what: Part, shown: number, all: number, titles?: string[] }} Omitted
+ */
+
+/** What is not drawn, in words. @param {Omitted[]} omitted */
+export const spokenOmissions = (omitted) =>
+  omitted
+    .map(({ what, shown, all, titles = [] }) => {
+      const names = titles.filter(Boolean).join("; ");
+      return say(what === "figures" && !names ? "untitled" : what, { shown, all, titles: names });
+    })
+    .join(", ");
+
+/** What is left out of so many parts. @param {...[Part, number, number]} all what, how many are shown, of how many @returns {Omitted[]} */
+export const omitted = (...all) =>
+  all.filter(([, shown, n]) => shown < n).map(([what, shown, all]) => ({ what, shown, all }));
+
+/** Figures that are not drawn, of so many. @param {string[]} titles @param {number} all @returns {Omitted[]} */
+export const figuresOmitted = (titles, all) =>
+  titles.length ? [{ what: "figures", shown: all - titles.length, all, titles }] : [];
