@@ -6,76 +6,136 @@ encoder = headlight.load("encoder")
 recording = headlight.record(encoder, "Ram pushed Hari", headlight.edits.ZeroHead(0, 4))
 recording.attention[0].pattern  # (layer, head, query, key), rows sum to 1
 
-Every module of measures has its name here too: `from headlight import residual`.
+Every module of measures has its name here too: `from headlight import residual`. A part is imported
+when it is first used.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
-from explorer import analysis, text
-from models import edits as edits
-from models import live_training as live_training
-from models import registry as registry
-from models import results as results
-from models.argument_validation import expect_model
-from models.model import Model
-from models.recording import VERSION as __version__
-from models.recording import Recording
-from models.registry import load as load
-from models.registry import names as names
-from models.results import Sampling as Sampling
-from models.results import SeededSampling as SeededSampling
-
 if TYPE_CHECKING:
     from explorer import panels as panels
     from explorer.export import page as page
     from explorer.state.cache import Run as Run
+    from models import edits as edits
+    from models import live_training as live_training
+    from models import registry as registry
+    from models import results as results
+    from models.edits import Edit
+    from models.model import Model
+    from models.recording import Recording as Recording
+    from models.recording import from_npz as from_npz
+    from models.recording import to_npz as to_npz
+    from models.registry import load as load
+    from models.registry import names as names
+    from models.results import Sampling as Sampling
+    from models.results import SeededSampling as SeededSampling
+    from models.version import VERSION as __version__
 
-__all__ = ["Run", "__version__", "edits", "load", "names", "page", "panels", "record"]
+# What is had here by name: modules, and what else by the module that has it and its name there.
+MODULES = {
+    "edits": ("models", "edits"),
+    "live_training": ("models", "live_training"),
+    "panels": ("explorer", "panels"),
+    "registry": ("models", "registry"),
+    "results": ("models", "results"),
+}
+VALUES = {
+    "Recording": ("models", "recording", "Recording"),
+    "Run": ("explorer", "state", "cache", "Run"),
+    "Sampling": ("models", "results", "Sampling"),
+    "SeededSampling": ("models", "results", "SeededSampling"),
+    "__version__": ("models", "version", "VERSION"),
+    "from_npz": ("models", "recording", "from_npz"),
+    "load": ("models", "registry", "load"),
+    "names": ("models", "registry", "names"),
+    "page": ("explorer", "export", "page"),
+    "to_npz": ("models", "recording", "to_npz"),
+}
+__all__ = [
+    "Recording",
+    "Run",
+    "Sampling",
+    "SeededSampling",
+    "__version__",
+    "edits",
+    "from_npz",
+    "load",
+    "names",
+    "page",
+    "panels",
+    "record",
+    "results",
+    "to_npz",
+]
 
 
 def record(
     model: Model | str,
     text: str,
-    edits: edits.Edit | Iterable[edits.Edit] = (),
+    edits: Edit | Iterable[Edit] = (),
     target: str | tuple[int, ...] | None = None,
 ) -> Recording:
     """One forward pass over the text, as `Model.record`; a model's name loads it first.
 
     Raises TypeError for what is neither a model nor a name.
     """
-    if isinstance(model, str):
-        model = load(model)
-    expect_model(model)
-    return model.record(text, edits, target)
+    loaded = _value("load")(model) if isinstance(model, str) else model
+    _module("models", "argument_validation").expect_model(loaded)
+    return loaded.record(text, edits, target)
 
 
 def __getattr__(name: str) -> Any:
-    """Import a part when it is first used: `page`, `panels`, modules of measures by their
-    names, and modules of sentences by theirs with `_text` behind them."""
-    if name == "Run":
-        from explorer.state.cache import Run
+    """A part, imported now: those of `MODULES` and `VALUES`, modules of measures by their names,
+    and modules of sentences by theirs with `_text` behind them."""
+    if name in VALUES:
+        value = _value(name)
+    elif name in MODULES:
+        value = _module(*MODULES[name])
+        if name == "panels":  # each a module of its own
+            for each in iter_modules(value.__path__):
+                _module(*MODULES[name], each.name)
+    elif not name.startswith("__") and name in _others():
+        stem = name.removesuffix("_text")
+        value = _module("explorer", "analysis" if stem == name else "text", stem)
+    else:
+        raise AttributeError(f"headlight has no {name!r}")
+    globals()[name] = value
+    return value
 
-        return Run
-    if name == "panels":
-        from explorer import panels
 
-        for each in iter_modules(panels.__path__):
-            import_module(f"{panels.__name__}.{each.name}")
-        return panels
-    if name == "page":
-        from explorer.export import page
+def __dir__() -> list[str]:
+    return sorted({*__all__, *MODULES, *_others(), "__doc__", "__file__", "__name__"})
 
-        return page
-    stem = name.removesuffix("_text")
-    module = f"{(analysis if stem == name else text).__name__}.{stem}"
-    try:
-        return import_module(module)
-    except ModuleNotFoundError as error:
-        if error.name != module:
-            raise
-        raise AttributeError(f"headlight has no {name!r}") from None
+
+def _others() -> set[str]:
+    """The names here of the modules of measures and of those of sentences."""
+    measures, texts = (
+        {each.name for each in iter_modules(_module("explorer", folder).__path__)}
+        for folder in ("analysis", "text")
+    )
+    return measures | {f"{name}_text" for name in texts}
+
+
+def _value(name: str) -> Any:
+    *path, last = VALUES[name]
+    return getattr(_module(*path), last)
+
+
+def _module(*path: str) -> Any:
+    """A module of ours: in an installed package, and beside others of these names, below it."""
+    return import_module(".".join((*([__name__] if "__path__" in globals() else []), *path)))
+
+
+if "__path__" not in globals():  # a clone
+    import headlight_clone
+
+    if headlight_clone.is_taken():
+        headlight_clone.install()
+        __path__ = [str(headlight_clone.ROOT)]
+        sys.modules[__name__].__package__ = __name__

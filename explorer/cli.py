@@ -15,7 +15,7 @@ from inspect import Parameter, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from models.recording import VERSION
+from models.version import VERSION
 
 if TYPE_CHECKING:
     from models.model import Model

@@ -19,7 +19,7 @@ from urllib.parse import urlencode, urlsplit
 import numpy as np
 
 from explorer.components import bundle, codec
-from models.recording import VERSION
+from models.version import VERSION
 
 STYLE = Path(__file__).with_name("html_export.css")
 FONT = Path(__file__).parent / "static" / "inter.woff2"

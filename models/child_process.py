@@ -18,8 +18,11 @@ try:
 except ImportError:  # Windows bounds no process from within
     resource = None  # type: ignore[assignment]
 
-# The folder in which the import path finds this package: the clone, or where it is installed.
-IMPORT_ROOT = Path(__file__).resolve().parents[__name__.count(".")]
+# The folder in which the import path finds this package: the clone, whose modules have their own
+# names there whatever they are called here, or where it is installed.
+_ABOVE = Path(__file__).resolve().parents[1]
+IN_CLONE = (_ABOVE / "headlight.py").is_file()
+IMPORT_ROOT = _ABOVE if IN_CLONE else _ABOVE.parent
 MEMORY = Path("/proc/self/statm")  # of Linux: pages of address space, and in memory
 
 
@@ -27,6 +30,8 @@ def start(module: str, *arguments: str, env: dict[str, str], **options: Any) -> 
     """Start a module of this package. env: added to this process's own.
 
     It writes to a pipe, and nobody reads what libraries say of hostile files."""
+    if IN_CLONE:
+        module = module[module.index("models.") :]
     return subprocess.Popen(
         [sys.executable, "-m", module, *arguments],
         cwd=IMPORT_ROOT,

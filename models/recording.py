@@ -33,6 +33,7 @@ import numpy as np
 
 from models import edits
 from models.edits import Edit
+from models.version import VERSION
 
 # The first character of a token's label where the token goes on inside a word: "dev", "‧ices".
 CONTINUES = "\u2027"
@@ -130,7 +131,6 @@ def _frozen(value: Any) -> Any:
     return value
 
 
-VERSION = "0.4.0"  # of Headlight, for the package and for every file that leaves it
 FORMAT = "headlight recording 1"
 ROW_SUM_TOLERANCE = 1e-4
 

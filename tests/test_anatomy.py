@@ -33,7 +33,8 @@ from models.edits import (
     ZeroHead,
 )
 from models.own_model import OwnModel
-from models.recording import VERSION, Attention, GroupedArray, Recording
+from models.recording import Attention, GroupedArray, Recording
+from models.version import VERSION
 
 TEXT = "The red car is in front of the white house."
 

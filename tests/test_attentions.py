@@ -14,7 +14,7 @@ from planted import recording_of
 from explorer.analysis import attention
 from explorer.analysis.csv import to_csv
 from explorer.components.codec import runs
-from models.recording import VERSION
+from models.version import VERSION
 
 WEIGHTS = np.array([[0.7, 0.2, 0.1], [0.0, 0.5, 0.5]], dtype=np.float32)
 KEYS = ("the", "cat", "the")

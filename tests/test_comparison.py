@@ -16,7 +16,7 @@ from explorer.analysis import alignment, comparison
 from explorer.analysis.csv import to_csv
 from models.edits import WithoutPositions
 from models.own_model import OwnModel, record
-from models.recording import VERSION
+from models.version import VERSION
 
 PAIRS = [("encoder", "decoder"), ("encoder", "translator"), ("translator", "decoder")]
 

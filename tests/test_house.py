@@ -68,7 +68,7 @@ FLOORS = [
     (
         r"explorer/analysis/.*",
         {"numpy"},
-        r"models\.(recording|token_relations|results|buffer_pool|edits|chat|capabilities)"
+        r"models\.(recording|version|token_relations|results|buffer_pool|edits|chat|capabilities)"
         r"|explorer\.analysis\..*|explorer\.text\.templates",
     ),
     (r"explorer/text/.*", {"numpy"}, r"explorer\.(analysis|text)\..*|models\.results"),

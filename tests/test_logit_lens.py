@@ -18,8 +18,8 @@ from models import edits, own_model
 from models.example_texts import DEFAULT_TEXT
 from models.own_model import OwnModel, handle_of
 from models.readouts.logit_lens import BIAS, attribute, trace_parts, word_direction
-from models.recording import VERSION
 from models.transformer import EncoderDecoder
+from models.version import VERSION
 
 TEXT = "the cat sat on the mat"
 

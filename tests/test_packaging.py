@@ -12,6 +12,7 @@ import subprocess
 import sys
 import sysconfig
 import time
+import tomllib
 import urllib.request
 from dataclasses import dataclass
 from importlib import metadata
@@ -19,6 +20,7 @@ from pathlib import Path
 
 import clone
 import pytest
+import yaml
 from driver import free_port
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
@@ -28,7 +30,8 @@ from explorer.panels import attention
 from explorer.panels.spec import python
 from explorer.state.cache import Run
 from models import shipped_models
-from models.recording import VERSION, from_npz
+from models.recording import from_npz
+from models.version import VERSION
 
 ROOT = Path(__file__).resolve().parent.parent
 _made = importlib.util.spec_from_file_location("headlight_setup", ROOT / "setup.py")
@@ -187,7 +190,12 @@ def test_the_wheel_is_small_and_whole(built: Path, site: Path) -> None:
     expected = {name for name in clone.names() if name.startswith(ours)}
     left = expected - inside
     assert {Path(name).name for name in left} == {shipped_models.EARLIER}
-    assert inside - expected == {"__init__.py", "app.py", ".streamlit/config.toml"}
+    assert inside - expected == {*("__init__.py", "app.py", ".streamlit/config.toml", "py.typed")}
+    said = (site / "headlight" / "models" / "version.py").read_text("utf-8")
+    assert said == f'"""The version of Headlight."""\n\nVERSION = {VERSION!r}\n'
+    (info,) = site.glob("*.dist-info")
+    told = (info / "METADATA").read_text("utf-8")
+    assert f"\nVersion: {VERSION}\n" in told and "\nKeywords: attention" in told
 
 
 @pytest.mark.slow
@@ -246,6 +254,98 @@ run.end()
 print(run.problem or len(run.weights))
 """)
     assert said == "1\n"
+
+
+# What a script of a user does beside modules of theirs that are named as ours are.
+BESIDE_OTHERS = """
+import json, time
+import headlight
+from headlight import Run, edits, live_training, panels, residual
+
+recording = headlight.record("encoder", "Ram pushed Hari", edits.ZeroHead(0, 1))
+panel = panels.attention.heads(Run("encoder", "Ram pushed Hari"))
+page = headlight.page(recording, layer=1, head=2)
+run = live_training.TrainingProcess(live_training.TrainingPlan("copy"))
+run.resume()
+while run.running and not run.weights:
+    time.sleep(0.1)
+run.end()
+others = []
+for name in ("models", "explorer", "pages", "app"):
+    try:
+        __import__(name)
+    except SystemExit as said:
+        others.append(str(said))
+print(json.dumps([headlight.__version__, len(page) > 10**5, len(run.weights), others,
+    type(recording).__module__, run.problem]))
+"""
+
+
+def told_beside_others(python: str, folder: Path, environment: dict[str, str]) -> None:
+    (folder / "script.py").write_text(BESIDE_OTHERS, "utf-8")
+    done = subprocess.run(
+        [python, "script.py"], cwd=folder, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    others = [f"{name}.py of another" for name in ("models", "explorer", "pages", "app")]
+    told = [VERSION, True, 1, others, "headlight.models.recording", ""]
+    assert json.loads(done.stdout) == told
+
+
+@pytest.mark.slow
+def test_a_clone_is_imported_beside_other_modules_of_its_names(hostile: Path) -> None:
+    paths = os.pathsep.join([str(ROOT), sysconfig.get_paths()["purelib"]])
+    told_beside_others(sys.executable, hostile, {**os.environ, "PYTHONPATH": paths})
+
+
+@pytest.mark.slow
+def test_an_editable_install_is_the_clone_below_its_name(hostile: Path, tmp_path: Path) -> None:
+    source = clone.copy(clone.names(), tmp_path / "clone")
+    subprocess.run(
+        [sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "venv")], check=True
+    )
+    (packages,) = (tmp_path / "venv").glob("lib/python*/site-packages")
+    (packages / "others.pth").write_text(sysconfig.get_paths()["purelib"])
+    python = str(tmp_path / "venv" / "bin" / "python")
+    environment = {name: each for name, each in os.environ.items() if name != "PYTHONPATH"}
+    pip = [python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+    options = ["--no-index", "--no-deps", "--no-build-isolation", "-e", str(source)]
+    subprocess.run([*pip, *options], check=True, cwd=hostile, env=environment)
+    told_beside_others(python, hostile, environment)
+    command = [str(tmp_path / "venv" / "bin" / "headlight"), "record", "a", "-o", "it.npz"]
+    subprocess.run(command, check=True, cwd=hostile, env=environment)
+    made = from_npz((hostile / "it.npz").read_bytes())
+    assert made == headlight.record("encoder", "a") and made.version == VERSION
+    # A change of the clone is there at the next start, and in the clone names are as they were.
+    (source / "pyproject.toml").write_text(
+        (source / "pyproject.toml").read_text("utf-8").replace(VERSION, "9.9")
+    )
+    for folder, module in ((hostile, "headlight.models.edits"), (source, "models.edits")):
+        asked = "import headlight; print(headlight.__version__, headlight.edits.__name__)"
+        said = subprocess.run(
+            [python, "-c", asked], cwd=folder, env=environment, capture_output=True, text=True
+        )
+        assert said.stdout == f"9.9 {module}\n", said.stderr
+
+
+def test_the_citation_is_of_this_version_and_names_no_address() -> None:
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert cited["cff-version"] == "1.2.0" and {"message", "title", "authors"} <= cited.keys()
+    assert (cited["version"], cited["license"]) == (project["version"], project["license"])
+    assert cited["version"] == VERSION == headlight.__version__
+    assert not {"urls", "url"} & project.keys() and "url" not in cited
+
+
+def test_what_the_library_has_is_listed_by_its_name() -> None:
+    listed = dir(headlight)
+    assert {*headlight.__all__} <= {*listed} and {"Run", "page", "panels", "edits"} <= {*listed}
+    assert {path.stem for path in MEASURES} | {f"{path.stem}_text" for path in SENTENCES} <= {
+        *listed
+    }
+    assert all(getattr(headlight, name) is not None for name in listed)
+    with pytest.raises(AttributeError, match="headlight has no 'nothing'"):
+        headlight.nothing  # noqa: B018
 
 
 @pytest.mark.slow

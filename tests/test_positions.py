@@ -18,7 +18,8 @@ from explorer.state.cache import Run
 from models import edits, own_model
 from models.edits import HideToken, ShuffleTokens, WithoutPositions
 from models.own_model import OwnModel
-from models.recording import VERSION, Recording, from_npz, to_npz
+from models.recording import Recording, from_npz, to_npz
+from models.version import VERSION
 
 TEXT = "the cat sat on the mat and the dog ran"
 

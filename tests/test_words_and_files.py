@@ -16,7 +16,7 @@ from tolerances import DOUBLE
 
 from explorer.analysis import csv, formatting
 from explorer.text import glossary
-from models.recording import VERSION
+from models.version import VERSION
 
 BY = f"Headlight {VERSION}"
 ROOT = Path(__file__).resolve().parent.parent

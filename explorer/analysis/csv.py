@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from models.recording import VERSION
+from models.version import VERSION
 
 # A table: its columns by name, each a list or an array of one axis.
 Cells = Sequence | np.ndarray
