@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import headlight
+from docs import glossary
 from explorer.panels.spec import Panel
 from explorer.state import places, url_state
 from models.model import Model
@@ -26,6 +27,25 @@ def signature(name: str, function: object, omitted: Iterable[str] = ("self",)) -
     """A function with the names of its arguments."""
     names = [each for each in inspect.signature(function).parameters if each not in omitted]
     return f"{name}({', '.join(names)})"
+
+
+def test_the_glossary_has_the_terms_that_the_app_explains() -> None:
+    assert glossary.FILE.read_text("utf-8") == glossary.document()
+    assert glossary.document().count("\n- ") <= 60
+
+
+def test_every_decision_has_a_number_a_date_and_four_parts() -> None:
+    files = sorted((ROOT / "docs/decisions").glob("*.md"))
+    assert [file.name[:4] for file in files] == [f"{at:04d}" for at in range(1, len(files) + 1)]
+    for file in files:
+        text = file.read_text("utf-8")
+        assert re.match(rf"# {int(file.name[:4])}\. .+\n\n\d+ \w+ \d{{4}}\n\n", text), file.name
+        assert re.findall(r"^\*\*(\w+)\.\*\*", text, re.MULTILINE) == [
+            "Context",
+            "Decision",
+            "Measured",
+            "Rejected",
+        ], file.name
 
 
 def test_every_page_stands_in_the_reference() -> None:

@@ -255,23 +255,6 @@ def test_the_map_of_the_tree_has_a_line_for_every_folder_and_no_other() -> None:
     assert {name for name in mapped if not name.endswith("/")} <= set(files)
 
 
-CONCEPTS = {
-    *("models", "models/readouts", "models/pretrained"),
-    *(f"explorer/{each}" for each in "analysis panels state classroom server layout".split()),
-}
-
-
-def test_every_module_is_a_concept_with_a_row_and_no_row_is_without_its_module() -> None:
-    text = (ROOT / "docs/concepts.md").read_text("utf-8")
-    sections = dict(re.findall(r"^## (\S+)/\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL))
-    assert sections.keys() == CONCEPTS
-    for folder, section in sections.items():
-        rows = re.findall(r"^\| `(\w+)` \| (.+?\.) \| (.*) ?\|$", section, re.MULTILINE)
-        assert len(rows) == section.count("\n| `"), f"a row of {folder} lacks a sentence"
-        modules = {path.stem for path in (ROOT / folder).glob("*.py")} - {"__init__"}
-        assert sorted(name for name, _, _ in rows) == sorted(modules), folder
-
-
 def test_the_project_names_no_other_host_and_loads_nothing_from_one() -> None:
     for name in clone.names():
         is_test = name.startswith(("tests/", "benchmarks/"))
