@@ -99,7 +99,7 @@ class _Verb(argparse.ArgumentParser):
 def _views() -> str:
     from explorer import export
 
-    return f"Views: {', '.join(export.VIEWS)}."
+    return f"Views: {', '.join(export.views())}."
 
 
 def _of_a_text(verb: argparse.ArgumentParser) -> None:

@@ -83,6 +83,11 @@ def _address(
     return {name: value for name, value in wanted.items() if value}
 
 
+def views() -> tuple[str, ...]:
+    """The names of all that `page` shows: VIEWS, and every panel."""
+    return (*VIEWS, *spec.panel_names())
+
+
 def takes_two(view: str) -> bool:
     """True where another recording can stand beside the first one."""
     return view.startswith("compare.")
@@ -97,7 +102,7 @@ def chosen(view: str, choices: Mapping[str, object]) -> tuple[str, dict[str, str
     if words.get("view") in VIEWS:  # the address of Attention calls so how a head is drawn
         view = words.pop("view")
     if view not in VIEWS:
-        raise ValueError(f"no view is called {view!r}; there are {', '.join(VIEWS)}")
+        raise ValueError(f"no view is called {view!r}; there are {', '.join(views())}")
     if other := next((name for name in words if name not in CHOICES[view]), ""):
         raise ValueError(
             f"the view {view} has no choice {other!r}; it has {', '.join(CHOICES[view])}"

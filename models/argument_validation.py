@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from models.edits import Edit
@@ -22,6 +23,30 @@ def edits_of(edits: Edit | Iterable[Edit]) -> tuple[Edit, ...]:
     return sequence
 
 
+def of_model(edits: tuple[Edit, ...], card: Any) -> tuple[Edit, ...]:
+    """Edits with each layer and head counted from 0 that was counted from a model's end."""
+    sizes = {"layer": card.n_layer, "head": card.n_head}
+
+    def resolved(edit: Edit) -> Edit:
+        given = {name: getattr(edit, name, None) for name in sizes}
+        return replace(
+            edit,
+            **{
+                name: from_end(value, sizes[name])
+                for name, value in given.items()
+                if type(value) is int and value < 0
+            },
+        )
+
+    return tuple(map(resolved, edits))
+
+
+def from_end(value: int, n: int) -> int:
+    """The place from 0 of one of n; a negative one counts from the end, as in Python. What is none
+    of them is left for the callee, which says what there is."""
+    return value + n if -n <= value < 0 else value
+
+
 def expect_text(text: object) -> None:
     """Raises TypeError for what is no text."""
     if not isinstance(text, str):
@@ -36,10 +61,11 @@ def expect_model(model: Any) -> None:
         )
 
 
-def expect_recording_of(handle: Any, recording: Any, stream: str, token: int = 0) -> None:
-    """Raises TypeError for what is no recording, and ValueError for one of other weights than the
-    handle's, with vectors of another width, or without this stream or token. Negative tokens count
-    from the end."""
+def expect_recording_of(handle: Any, recording: Any, stream: str, token: int = 0) -> int:
+    """The token's place from 0; a negative one counts from the end.
+
+    Raises TypeError for what is no recording, and ValueError for one of other weights than the
+    handle's, with vectors of another width, or without this stream or token."""
     if not isinstance(recording, Recording):
         raise TypeError(
             f"a recording is what model.record(text) returns; {_brief(recording)} is none"
@@ -59,6 +85,7 @@ def expect_recording_of(handle: Any, recording: Any, stream: str, token: int = 0
     n = len(states.tokens)
     if not -n <= token < n:
         raise ValueError(f"stream {stream} has tokens 0 to {n - 1}, not {token}")
+    return from_end(token, n)
 
 
 def _is_edit(value: object) -> bool:

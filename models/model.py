@@ -11,7 +11,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from models.argument_validation import edits_of, expect_recording_of, expect_text
+from models.argument_validation import (
+    edits_of,
+    expect_recording_of,
+    expect_text,
+    from_end,
+    of_model,
+)
 from models.capabilities import Capabilities, TextGenerator
 from models.edits import Edit
 from models.recording import Card, Recording
@@ -32,6 +38,8 @@ from models.results import (
 
 class Model:
     """A loaded model, shared by every reader and never changed.
+
+    Layers, heads and tokens count from 0; negative ones from the end.
 
     card: its sizes and where it comes from. tokenizer: text to ids and back. source: the module
     that holds the first nine methods' code for this kind of model (`models.own_source`,
@@ -66,7 +74,7 @@ class Model:
         is no text or no edit.
         """
         expect_text(text)
-        return self._source.record(self, text, edits_of(edits), target)
+        return self._source.record(self, text, of_model(edits_of(edits), self.card), target)
 
     @property
     def reads_batches(self) -> bool:
@@ -85,7 +93,7 @@ class Model:
 
     def logits(self, recording: Recording, stream: str, token: int) -> np.ndarray:
         """Scores over the vocabulary, (id), at one token of a stream."""
-        expect_recording_of(self, recording, stream, token)
+        token = expect_recording_of(self, recording, stream, token)
         return self._source.logits(self, recording, stream, token)
 
     def attribute(
@@ -93,13 +101,13 @@ class Model:
     ) -> Attribution:
         """Direct logit attribution: a word's logit at a token as a sum over the model's parts; with
         `against` the difference to another word's logit."""
-        expect_recording_of(self, recording, stream, token)
+        token = expect_recording_of(self, recording, stream, token)
         return self._source.attribute(self, recording, stream, token, id, against)
 
     def gradients(self, recording: Recording, stream: str, token: int) -> ResidualGradients:
         """The gradient of the likeliest word's logit at a token, back to every state of a stream,
         with residual connections and LayerNorm and without."""
-        expect_recording_of(self, recording, stream, token)
+        token = expect_recording_of(self, recording, stream, token)
         return self._source.gradients(self, recording, stream, token)
 
     def nearest(self, vectors: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
@@ -138,14 +146,15 @@ class Model:
     def jacobian(self, recording: Recording, stream: str, token: int, site: str) -> Jacobian:
         """The Jacobians of a sub-layer, such as "0.attn", at one token: of its output, of the sum,
         and after its LayerNorm."""
-        expect_recording_of(self, recording, stream, token)
+        token = expect_recording_of(self, recording, stream, token)
         return self._readout("gradients").jacobian(self, recording, stream, token, site)
 
     def ffn_activations(
         self, recording: Recording, stream: str, layer: int, token: int
     ) -> FFNActivations:
         """The hidden units of a layer's feed-forward network at one token, and what each writes."""
-        expect_recording_of(self, recording, stream, token)
+        token = expect_recording_of(self, recording, stream, token)
+        layer = from_end(layer, self.card.n_layer)
         return self._readout("ffn").ffn_activations(self, recording, stream, layer, token)
 
     def neurons(
@@ -158,7 +167,8 @@ class Model:
         against: int | None = None,
     ) -> Neurons:
         """The hidden units of a layer's FFN by what each adds to a word's logit at a token."""
-        expect_recording_of(self, recording, stream, token)
+        token = expect_recording_of(self, recording, stream, token)
+        layer = from_end(layer, self.card.n_layer)
         return self._readout("ffn").neurons(self, recording, stream, layer, token, id, against)
 
     def circuits(
@@ -171,6 +181,7 @@ class Model:
     ) -> Circuits:
         """A head's QK and OV circuits on words, each by itself: which words it attends to, and what
         it writes for them; with values (word, d_head) for these."""
+        layer, head = from_end(layer, self.card.n_layer), from_end(head, self.card.n_head)
         return self._readout("circuits").circuits(self, attention, layer, head, ids, values)
 
     def patch_heads(
@@ -186,7 +197,7 @@ class Model:
         """Activation patching, head by head: each head's output taken from the run on `donor`, and
         the change of logit(id) - logit(against) at a token."""
         return self._readout("patching").patch_heads(
-            self, text, donor, attention, token, id, against, edits_of(edits)
+            self, text, donor, attention, token, id, against, of_model(edits_of(edits), self.card)
         )
 
     def patch_sites(
@@ -202,7 +213,7 @@ class Model:
         """Activation patching, state by state: each site at each token taken from the run on
         `donor`, and the change of the same difference."""
         return self._readout("patching").patch_sites(
-            self, text, donor, stream, token, id, against, edits_of(edits)
+            self, text, donor, stream, token, id, against, of_model(edits_of(edits), self.card)
         )
 
     def labels(self, ids: Iterable[int]) -> list[str]:

@@ -3,7 +3,7 @@ meant is taken."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import is_dataclass, replace
 
 import numpy as np
 import pytest
@@ -11,6 +11,8 @@ from conftest import read_once
 from tolerances import PASSED
 
 import headlight
+from explorer.panels import spec
+from explorer.state.cache import Run
 from models import registry
 from models.edits import HideToken, PatchSite, ZeroHead
 from models.recording import Recording
@@ -97,6 +99,70 @@ def test_what_is_no_edit_is_refused(edits, encoder) -> None:
 def test_what_is_no_text_is_refused(text, encoder) -> None:
     with pytest.raises(TypeError, match="a text is a str; "):
         encoder.record(text)
+
+
+def test_negative_places_count_from_the_end_everywhere(encoder, recording: Recording) -> None:
+    n, layers, heads = len(recording.streams[0].tokens), 4, 8
+    decoder = read_once("decoder")
+    text = "The cat sat on"
+    written = decoder.record(text)
+    last = len(written.streams[0].tokens) - 1
+    pairs = [
+        (lambda t, k, h: encoder.logits(recording, "encoder", t)),
+        (lambda t, k, h: encoder.attribute(recording, "encoder", t, 5)),
+        (lambda t, k, h: encoder.gradients(recording, "encoder", t)),
+        (lambda t, k, h: encoder.jacobian(recording, "encoder", t, "0.attn")),
+        (lambda t, k, h: encoder.ffn_activations(recording, "encoder", k, t)),
+        (lambda t, k, h: encoder.neurons(recording, "encoder", k, t, 5)),
+        (lambda t, k, h: encoder.circuits("self", k, h, (5, 6))),
+        (lambda t, k, h: encoder.record(TEXT, ZeroHead(k, h)).attention[0].pattern),
+        (
+            lambda t, k, h: (
+                spec.from_words(
+                    "attention.head", Run("encoder", TEXT), {"layer": str(k), "head": str(h)}
+                ).table
+            )
+        ),
+        (
+            lambda t, k, h: (
+                spec.from_words(
+                    "soft_lookup.temperature",
+                    Run("encoder", TEXT),
+                    {"layer": str(k), "head": str(h), "token": str(t)},
+                ).finding
+            )
+        ),
+    ]
+    for read in pairs:
+        assert_same(read(-1, -1, -1), read(n - 1, layers - 1, heads - 1))
+        for beyond in (n, -n - 1):
+            with pytest.raises(ValueError, match=f"{beyond}|{beyond % 100}"):
+                read(beyond, beyond, beyond)
+    for sweep, name in ((decoder.patch_heads, "self"), (decoder.patch_sites, "decoder")):
+        one, other = (sweep(text, "The dog sat on", name, at, 5, 6) for at in (-1, last))
+        assert one.clean == other.clean and next(one.effects) == next(other.effects)
+        with pytest.raises(ValueError, match=f"tokens 0 to {last}, not {-last - 2}"):
+            sweep(text, "The dog sat on", name, -last - 2, 5, 6)
+    edit = encoder.record(TEXT, ZeroHead(-1, -2)).edits[0]
+    assert edit == ZeroHead(layers - 1, heads - 2), "a caption says which it was"
+
+
+def assert_same(found: object, expected: object) -> None:
+    """Equal values, whatever their parts are."""
+    if is_dataclass(found):
+        found, expected = vars(found), vars(expected)
+    if isinstance(found, dict):
+        assert found.keys() == expected.keys()
+        for name in found:
+            assert_same(found[name], expected[name])
+    elif isinstance(found, (list, tuple)):
+        assert len(found) == len(expected)
+        for one, other in zip(found, expected):
+            assert_same(one, other)
+    elif isinstance(found, np.ndarray):
+        np.testing.assert_array_equal(found, expected)
+    else:
+        assert found == expected
 
 
 def test_an_unknown_site_or_token_lists_those_that_there_are(encoder, recording: Recording) -> None:

@@ -11,6 +11,7 @@ import headlight
 from docs import glossary
 from explorer.panels.spec import Panel
 from explorer.state import places, url_state
+from models import edits
 from models.model import Model
 
 ROOT = Path(__file__).parent.parent
@@ -70,6 +71,15 @@ def test_every_public_function_stands_in_the_reference() -> None:
         if not name.startswith("_")
     ]
     assert first_column("Methods of a model") == methods
+
+
+def test_every_edit_stands_in_the_reference_as_its_code_says_it() -> None:
+    part = REFERENCE.split("# Edits\n", 1)[1].partition("\n#")[0]
+    rows = re.findall(r"^\| `(.+?)` \| (.+) \|$", part, re.MULTILINE)
+    assert rows == [
+        (signature(name, kind), re.sub(r"\s+", " ", (kind.__doc__ or "").split("\n\n")[0]).strip())
+        for name, kind in edits.KINDS.items()
+    ]
 
 
 def test_every_panel_stands_in_the_reference() -> None:

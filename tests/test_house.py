@@ -33,7 +33,7 @@ FLOORS = [
         r"models/(recording|edits|token_relations|shipped_models|example_texts|results|"
         r"capabilities|model|argument_validation|training_plan|buffer_pool)\.py",
         {"numpy"},
-        r"models\.(edits|results|recording|buffer_pool|capabilities|argument_validation)",
+        r"models\.(edits|results|recording|version|buffer_pool|capabilities|argument_validation)",
     ),
     (
         r"models/serve\.py",
@@ -88,9 +88,9 @@ FLOORS = [
         r"explorer/(html_export|export)\.py",
         {"numpy"},
         r"explorer\.(analysis|text|components|panels)\..*|explorer\.html_export(\.\w+)?|explorer\.state\.cache"
-        r"|models\.(registry|model|recording|edits|example_texts|results|whole_words)",
+        r"|models\.(registry|model|recording|version|edits|example_texts|results|whole_words)",
     ),
-    (r"explorer/cli\.py", set(), r"explorer\.export|models\.(registry|model|recording)"),
+    (r"explorer/cli\.py", set(), r"explorer\.export|models\.(registry|model|recording|version)"),
     (
         r"explorer/server/prefetch\.py",
         {"numpy", "starlette", "streamlit"},
@@ -138,9 +138,9 @@ FLOORS = [
     ),
     (
         r"headlight\.py",
-        set(),
+        {"headlight_clone"},
         r"explorer\.(analysis|export|panels|state\.cache|text)|models\."
-        r"(argument_validation|edits|live_training|model|recording|registry|results)",
+        r"(argument_validation|edits|live_training|model|recording|registry|results|version)",
     ),
     (r"app\.py", {"streamlit", "starlette"}, r"explorer\.(server|state|classroom)\..*"),
 ]

@@ -75,6 +75,14 @@ def expect_place(name: str, value: int | None, n: int, first: int = 0) -> None:
         raise ValueError(REFUSALS("no_place", name=name, value=value, last=first + n - 1))
 
 
+def place(name: str, value: int, n: int) -> int:
+    """The place from 0 of one of n; a negative one counts from the end. Raises as
+    `expect_place`."""
+    value = value + n if -n <= value < 0 else value
+    expect_place(name, value, n)
+    return value
+
+
 def expect_option(name: str, value: object, options: Collection[object]) -> None:
     """Raise ValueError for a value that is no option."""
     if value not in options:
@@ -95,10 +103,12 @@ def select(
     if attention and attention not in names:
         raise ValueError(REFUSALS("no_such_attention", name=attention, names=", ".join(names)))
     chosen = recording.attention[names.index(attention) if attention else 0]
-    for name, value, count in zip(
-        ("layer", "head", "token"), (layer, head, token), chosen.pattern.shape
-    ):
-        expect_place(name, value, count)
+    layer, head, token = (
+        place(name, value, count)
+        for name, value, count in zip(
+            ("layer", "head", "token"), (layer, head, token), chosen.pattern.shape
+        )
+    )
     is_across = chosen.query != chosen.key
     # between two texts the last row is named after the token that the model would produce next
     following = next_token_label(recording, chosen.query) if is_across else ""
@@ -164,5 +174,4 @@ def select_stream(run: Run, token: int = 0, stream: str = "") -> StreamSelection
     if stream and stream not in names:
         raise ValueError(REFUSALS("no_stream", name=stream, names=", ".join(names)))
     chosen = recording.streams[names.index(stream) if stream else 0]
-    expect_place("token", token, len(chosen.tokens))
-    return StreamSelection(recording, chosen, token)
+    return StreamSelection(recording, chosen, place("token", token, len(chosen.tokens)))

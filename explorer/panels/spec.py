@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any, ParamSpec, get_type_hints
 
 import numpy as np
@@ -160,14 +160,19 @@ def _run(run: Run | None) -> str:
 PANELS: dict[str, Callable[..., Panel]] = {}
 
 
+def panel_names() -> list[str]:
+    """The names of all panels, each module of this package imported."""
+    folder = __package__ or ""
+    for each in iter_modules(import_module(folder).__path__):
+        import_module(f"{folder}.{each.name}")
+    return sorted(PANELS)
+
+
 def from_words(name: str, run: Run, choices: Mapping[str, str | Run]) -> Panel:
     """The panel of a name, its arguments given as words, another run as itself. Raises ValueError
     for a panel, an argument or a value that is not there."""
-    module = name.partition(".")[0]
-    if find_spec(f"{__package__}.{module}"):
-        import_module(f"{__package__}.{module}")
-    if name not in PANELS:
-        raise ValueError(f"no panel is called {name!r}; there are {', '.join(sorted(PANELS))}")
+    if name not in (there := panel_names()):
+        raise ValueError(f"no panel is called {name!r}; there are {', '.join(there)}")
     function = PANELS[name]
     hints = get_type_hints(function)
     names = [each for each in inspect.signature(function).parameters if each != "run"]

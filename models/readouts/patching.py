@@ -13,6 +13,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from models.argument_validation import from_end
 from models.edits import Edit, PatchHead, PatchSite
 from models.layers import Patch
 from models.own_model import OwnModel, activations, head_output_site, record
@@ -101,6 +102,7 @@ class _Run:
         self.words = torch.tensor([id, against])
         self.recording = record(handle, text, self.edits)
         n = len(self.recording.streams[-1].tokens)
+        token = from_end(token, n)
         if not 0 <= token < n:
             raise ValueError(f"the text has tokens 0 to {n - 1}, not {token}")
         if not all(0 <= word < handle.card.n_vocab for word in (id, against)):
