@@ -79,7 +79,7 @@ def test_the_last_row_is_named_after_what_the_model_would_say_next() -> None:
     app = clean(opened(model="translator", attention="cross", text=WORDS))
     recording = cache.record("translator", WORDS)
     logits = cache.logits(recording, "decoder", len(recording.stream("decoder").tokens) - 1)
-    (following,) = models.handle("translator").labels([logits.argmax()])
+    (following,) = models.labels("translator", [int(logits.argmax())])
     assert sent(app, "head")[0]["rows"][-1] == f"→ {following}"
     assert "Rows are named after the token they produce" in told(app, "caption")
 

@@ -144,6 +144,8 @@ def test_a_special_token_that_is_typed_into_a_text_is_said_to_be_letters(
     app = page_at("heads", model="encoder", text="The [CLS] cat")
     (note,) = [each.value for each in app.caption if "plain text here" in each.value]
     assert "leave it out" in note
+    app = page_at("heads", model="encoder", text="[CLS] What is the capital of Nepal?")
+    assert not [each for each in app.button if each.key == "ask question"], "one note on the form"
 
 
 def test_questions_are_told_from_other_texts() -> None:

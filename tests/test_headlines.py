@@ -97,7 +97,7 @@ def test_the_second_candidate_is_named_from_a_third_of_the_first_on() -> None:
         of_she[TEXT.index("because")] = 0.3  # no noun
         seen = replace(seen, weights=weights)
         best = findings.find_links(seen, np.array([[NO]]))[0]
-        contest = f", to “Mary” {0.6 * second / 0.9:.2f}" if named_second else ""
+        contest = f" and “Mary” ({0.6 * second / 0.9:.2f})" if named_second else ""
         said = f"Layer 0, head 0: “she” attends to “nurse” (0.60){contest}"
         assert headline(findings._link_finding(seen, best), quoted) == said
 

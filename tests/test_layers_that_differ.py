@@ -12,7 +12,7 @@ import torch
 from tolerances import PASSED, SUMMED
 
 import headlight
-from explorer.analysis import anatomy, consistency
+from explorer.analysis import anatomy, consistency, head_naming
 from explorer.panels import spec
 from explorer.state import models
 from explorer.state.cache import Run
@@ -108,6 +108,19 @@ def test_patterns_and_masks_are_theirs_whatever_the_layers(kind: str) -> None:
     last = recording.streams[0].resid[-1]
     np.testing.assert_allclose(last, theirs.hidden_states[-1][0].numpy(), atol=PASSED)
     assert from_npz(to_npz(recording)) == recording
+
+
+def test_a_name_explains_a_cell_by_the_mask_of_its_own_layer() -> None:
+    recording = recorded("gemma3")
+    (attention,) = recording.attention
+    tokens = recording.streams[0].tokens
+    places = [at for at, token in enumerate(tokens) if token == tokens[-2]]
+    assert places[-1] - places[0] > 4, "beyond the window of the first layers"
+    for layer, explained in enumerate((False, False, True)):
+        head = head_naming.describe(recording, attention)[layer * attention.pattern.shape[1]]
+        head = head._replace(name="same word")
+        cell = places[-1], places[0]
+        assert head_naming.explains(recording, attention, head, *cell) == explained
 
 
 def test_a_learned_sink_is_what_a_row_lacks_and_the_sums_hold() -> None:

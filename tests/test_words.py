@@ -225,6 +225,12 @@ def test_a_sink_stays_one_when_tokens_become_words() -> None:
 def test_a_text_of_another_language_is_known_by_its_small_words() -> None:
     sentences = (Path(__file__).parent / "sentences.txt").read_text("utf-8").splitlines()
     foreign = [each for each in sentences if word_classes.is_foreign(each, "en")]
-    assert {each.split()[0] for each in foreign} == {*"Der Die Le La El O De".split()}
-    assert len(foreign) == 8, "and of the English ones none"
-    assert not any(word_classes.is_foreign(text, "en") for text in ("", "Hello", "El Niño", "日本"))
+    assert {each.split()[0] for each in foreign} == {
+        *"Der Die Le La El O De".split(),
+        *("राम", "मुझे", "Собака", "我喜欢吃苹果，因为它很甜。"),
+    }
+    assert len(foreign) == 12, "and of the English ones none"
+    assert not any(
+        word_classes.is_foreign(text, "en")
+        for text in ("", "Hello", "El Niño", "日本", "α + β = γ")
+    )

@@ -14,6 +14,8 @@ from streamlit.testing.v1 import AppTest
 from test_pages import clean, opened, sent
 from tolerances import PASSED, STORED
 
+from explorer.analysis.findings import PAIRS
+from explorer.panels.attention import leading_findings
 from explorer.state import cache
 
 WORDS = "The kitchen-maid’s unbelievable idea wasn't naïve."
@@ -174,3 +176,28 @@ def test_a_cell_is_chosen_and_taken_apart_on_the_next_page(visitor: Visitor) -> 
     page.wait_for_url("**tab=weight**")
     page.wait_for_url("**anatomy_cell=3.1**")
     assert "layer=1" in page.url and "head=2" in page.url and "token=3" in page.url
+
+
+def test_what_a_headline_tells_of_is_the_cell_that_opens_and_the_word_of_the_grid() -> None:
+    """Where the word of the link gets less of its row than another: a sink, or the word itself."""
+    text = "If you want to learn a language, you have to speak it every day."
+    recording = cache.record("decoder", text)
+    link = next(one for one in leading_findings(recording) if one.kind in PAIRS)
+    pattern = recording.attention[0].pattern[link.layer, link.head, link.query]
+    assert pattern.argmax() != link.keys[0], "a link that is not its row's largest weight"
+    chosen = {"layer": str(link.layer), "head": str(link.head), "token": str(link.query)}
+    for asked in ({}, chosen):
+        app = clean(opened(model="decoder", text=text, **asked))
+        button = app.button(key="to weight")
+        assert f"{pattern[link.keys[0]]:.2f}" in button.label, asked
+    app = button.click().run()
+    assert app.session_state["anatomy_cell"] == f"{link.query}.{link.keys[0]}"
+    # The grid shows the selected token of a word, not the word's first.
+    text = "The unbelievable photographer said she lost her microscope."
+    tokens = cache.record("encoder", text).streams[0].tokens
+    token = tokens.index("phot") + 1
+    shown = {"layer": "1", "head": "5", "token": str(token), "att_unit": "Words"}
+    header, _, _ = drawn(clean(opened(model="encoder", text=text, **shown)))
+    row = header["rows"].index("photographer")
+    assert header["selected"][0] == row and header["firsts"][0][row] == token
+    assert header["firsts"][0][row + 1] == tokens.index("said")

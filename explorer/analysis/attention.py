@@ -418,18 +418,24 @@ def head_view(
     choices: DisplayOptions,
     selection: HeadSelection,
     target: str | tuple[int, ...] | None = None,
+    told: tuple[int, int] | None = None,
 ) -> HeadView:
     """The panel of one head. `target`: what a reader typed for the decoder to read, None for the
-    model's own words."""
+    model's own words. told: the cell (query, key) that a sentence beside the panel is about, which
+    is opened until a reader opens another."""
     head_index = head.layer, head.head
     view = head_matrix(recording, attention, head_index, axes, choices)
     pattern = attention.pattern[head_index]
     selected = _selected_cell(selection, pattern)
-    opened_pair = selected or strongest_cell(
-        pattern,
-        attention.allowed[head.layer],
-        selection.tokens[0],
-        selection.tokens[1] if selection.tokens[0] is None else None,
+    opened_pair = (
+        selected
+        or told
+        or strongest_cell(
+            pattern,
+            attention.allowed[head.layer],
+            selection.tokens[0],
+            selection.tokens[1] if selection.tokens[0] is None else None,
+        )
     )
     label = "" if head.name in UNNAMED else head.name
     if selection.tokens != (None, None) and not explains(recording, attention, head, *opened_pair):

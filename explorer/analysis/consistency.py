@@ -76,15 +76,6 @@ def head_edit(
     return edits[-1] if edits else None
 
 
-def zeroed_heads(recording: Recording, attention: str) -> list[tuple[int, int]]:
-    """The (layer, head) that were kept from writing."""
-    return [
-        (edit.layer, edit.head)
-        for edit in edits_of_type(recording, ZeroHead)
-        if edit.attention == attention
-    ]
-
-
 def score_divisor(
     recording: Recording, attention: Attention, layer: int
 ) -> tuple[float, Edit | None]:

@@ -448,9 +448,10 @@ class _RelationMasks:
     even: np.ndarray
 
 
-def _relation_masks(recording: Recording, attention: Attention) -> _RelationMasks:
+def _relation_masks(recording: Recording, attention: Attention, layer: int = 0) -> _RelationMasks:
     """Within one text the relations of order and of words, between two those of relative place.
-    Allowed cells alone, and none of a row whose allowed cells all stand in the relation."""
+    Cells that are allowed in the layer alone, and none of a row whose allowed cells all stand in
+    the relation."""
     keys = recording.stream(attention.key)
     if attention.query == attention.key:
         masks_by_name = token_relations.positional_relations(
@@ -464,8 +465,8 @@ def _relation_masks(recording: Recording, attention: Attention) -> _RelationMask
         )
         names = NAMING_ACROSS
     masks = np.stack([masks_by_name[name] for name in names])
-    masks &= attention.allowed[0]
-    counts, n_allowed = masks.sum(axis=2), attention.allowed[0].sum(axis=1)
+    masks &= attention.allowed[layer]
+    counts, n_allowed = masks.sum(axis=2), attention.allowed[layer].sum(axis=1)
     no_choice = counts == n_allowed
     if no_choice.any():
         masks &= ~no_choice[..., None]
@@ -489,7 +490,9 @@ def _pronoun_mask(recording: Recording, attention: Attention) -> np.ndarray:
 def explains(recording: Recording, attention: Attention, head: Head, query: int, key: int) -> bool:
     """True where a head's name says why a token attends to another: where the two stand in the
     relation of that name."""
-    relation_masks = _relation_masks(recording, attention)
+    if head.name in UNNAMED:
+        return False
+    relation_masks = _relation_masks(recording, attention, head.layer)
     if head.name not in relation_masks.names:
         return False
     return bool(relation_masks.masks[relation_masks.names.index(head.name), query, key])

@@ -6,7 +6,7 @@ Axis legend: `id` runs over the vocabulary, `rank` counts words from the likelie
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import log
 
@@ -20,9 +20,15 @@ from models.results import Sampling, WholeWord, mask_pattern, probabilities, sof
 MOST_ROWS = 10
 
 
-def first_piece(word: WholeWord) -> str:
-    """A token that begins a word of several, and the word: "N… (Nepali)"."""
-    return sentences("predictions", "word")("begins", first=word.pieces[0], word=word.word)
+def first_piece(word: WholeWord, plain: Callable[[str], str] = str) -> str:
+    """A token that begins a word of several, and the word: "N… (Nepali)". plain: writes each."""
+    first = plain(word.pieces[0])
+    return sentences("predictions", "word")("begins", first=first, word=plain(word.word))
+
+
+def without_mark(label: str, after_special: bool) -> str:
+    """A token's label; after a special token it continues no word, and has no mark for that."""
+    return label.removeprefix(CONTINUES) if after_special else label
 
 
 # ---- one distribution ----

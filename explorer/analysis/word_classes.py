@@ -21,6 +21,7 @@ MASK = re.compile(r"\[[A-Z]+\]|<[^>]*>")  # a token that a reader types to be pr
 UNKNOWN_TO_A_TOKENIZER = frozenset({"[unk]", "<unk>"})
 WORD = re.compile("[^\\W\\d_]+(?:['\u2019][^\\W\\d_]+)*")
 FEWEST_KNOWN = 3  # words of a text that tell its language
+FEWEST_LETTERS = 6  # of another script that tell it: fewer may be a formula or a name
 FIRST = "en"  # the language of a text of which no list knows a word
 WITHIN_OTHERS = frozenset({"subjects", "before_verbs", "auxiliaries"})  # lists of words of others
 CONTENT_LISTS = frozenset({"verbs"})  # lists of words of content
@@ -94,7 +95,12 @@ def likely_languages(labels: tuple[str, ...]) -> tuple[str, ...]:
 
 def is_foreign(text: str, code: str) -> bool:
     """True where the list of another language knows more words of a text than that of `code`, and
-    at least `FEWEST_KNOWN`."""
+    at least `FEWEST_KNOWN`; and where most letters, at least `FEWEST_LETTERS`, are of no script of
+    these languages."""
+    letters = [letter for letter in text if letter.isalpha()]
+    n_others = sum("LATIN" not in unicodedata.name(letter, "") for letter in letters)
+    if n_others >= FEWEST_LETTERS and 2 * n_others > len(letters):
+        return True
     known_counts = _known_counts(WORD.findall(text))
     return max(known_counts.values()) >= max(FEWEST_KNOWN, known_counts[code] + 1)
 

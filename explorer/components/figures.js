@@ -267,7 +267,7 @@ const GROWING = [
   "plane",
   "stack",
   "steps",
-]; // kinds that use more height // prettier-ignore
+]; // kinds that use more height
 
 /** The name at the end of a line of a chart. @param {any} series */
 const named = ({ name, end }) => [name, end].filter(Boolean).join(" ");

@@ -170,11 +170,10 @@ def current_run(
                 tokens=plural(len(recording.streams[0].tokens), "token"),
             )
         )
-    note_special(recording, notes)
-    note_question(recording, notes)
-    note_pieces(recording.streams[0].tokens, notes)
+    note_form(recording, notes)
     if not headline:
         note_language(recording, notes)
+    note_pieces(recording.streams[0].tokens, notes)
     if not fits_address(recording.text):
         notes.info(NOTES("fits_no_link", n=len(recording.text)))
     return Run(recording.model.name, st.session_state.text, (), target)
@@ -203,13 +202,22 @@ def note_pieces(tokens: Sequence[str], notes: DeltaGenerator) -> None:
         notes.caption(NOTES("continued", word=literal(" ".join(word)), n=len(word), mark=CONTINUES))
 
 
-def note_special(recording: Recording, notes: DeltaGenerator) -> None:
-    """Show a caption where a text spells a special token of its model, which is read as letters."""
-    name = recording.model.name
+def note_form(recording: Recording, notes: DeltaGenerator) -> None:
+    """Say how a text is read that has special tokens of its model, or else one that is a bare
+    question."""
     if token := typed_special(recording):
-        of_chat = is_chat_model(name) and not recording.streams[0].roles
-        slots = {"token": literal(token), "model": literal(title(name))}
-        notes.caption(NOTES("special_chat" if of_chat else "special", **slots))
+        note_special(recording, token, notes)
+    else:
+        note_question(recording, notes)
+
+
+def note_special(recording: Recording, token: str, notes: DeltaGenerator) -> None:
+    """Show a caption on a special token of the model that the text spells, which is read as
+    letters."""
+    name = recording.model.name
+    of_chat = is_chat_model(name) and not recording.streams[0].roles
+    slots = {"token": literal(token), "model": literal(title(name))}
+    notes.caption(NOTES("special_chat" if of_chat else "special", **slots))
 
 
 def note_question(recording: Recording, notes: DeltaGenerator) -> None:

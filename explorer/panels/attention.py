@@ -243,11 +243,16 @@ def unit_on_screen(on: Selection, row: int | None) -> str:
     of its selected `row` is a link of a word of several tokens, so that the picture shows the
     weight that the finding states; else tokens."""
     tokens, by_word = attention_analysis.UNITS
-    for finding in leading_findings(on.recording):
-        here = finding.attention, finding.at, finding.query
-        if here == (on.attention.name, (on.layer, on.head), row) and finding.kind in PAIRS:
-            return by_word if max(word_sizes(on.recording, finding)) > 1 else tokens
-    return tokens
+    link = link_on_screen(on, row)
+    return by_word if link and max(word_sizes(on.recording, link)) > 1 else tokens
+
+
+def link_on_screen(on: Selection, row: int | None) -> Finding | None:
+    """The link between words that is told of a row of the selected head, None where there is
+    none."""
+    here = on.attention.name, (on.layer, on.head), row
+    every = (each for each in leading_findings(on.recording) if each.kind in PAIRS)
+    return next((one for one in every if (one.attention, one.at, one.query) == here), None)
 
 
 def word_sizes(recording: Recording, link: Finding) -> tuple[int, int]:
@@ -622,11 +627,15 @@ def head(
     )
 
 
-def view_of(on: Selection, chosen: HeadSelection, display: DisplayOptions) -> HeadView:
-    """The head of a selection as a panel shows it, with what is chosen in it."""
+def view_of(
+    on: Selection, chosen: HeadSelection, display: DisplayOptions, link: Finding | None = None
+) -> HeadView:
+    """The head of a selection as a panel shows it, with what is chosen in it. link: what is told of
+    the selected row."""
     described = named_heads(on.recording, on.attention)
     one = described[on.layer * on.attention.pattern.shape[1] + on.head]
-    return head_view(on.recording, on.attention, one, on.axes, display, chosen, on.run.target)
+    told = (link.query, link.keys[0]) if link else None
+    return head_view(on.recording, on.attention, one, on.axes, display, chosen, on.run.target, told)
 
 
 def _breaks(recording: Recording, of: Attention, picture: HeadView) -> tuple[int, ...]:
@@ -662,7 +671,7 @@ def _linked(
         special=(tuple(special), axes.special),
         places=(axes.row_places, axes.key_places),
         sizes=of.pattern.shape[2:],
-        firsts=None if display.unit == attention_analysis.UNITS[0] else _firsts(view),
+        firsts=None if display.unit == attention_analysis.UNITS[0] else _firsts(picture),
         scale=display.scale.lower(),
         log=display.log,
         incoming=incoming,
@@ -671,10 +680,14 @@ def _linked(
     )
 
 
-def _firsts(view: MatrixView) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The first token of each row and of each column."""
-    rows, keys = (tuple(first for first, _ in each) for each in (view.row_tokens, view.key_tokens))
-    return rows, keys
+def _firsts(picture: HeadView) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The token that stands for each row and for each column: the selected one, else the first."""
+    view = picture.matrix_view
+    rows, keys = ([first for first, _ in each] for each in (view.row_tokens, view.key_tokens))
+    for firsts, at, token in zip((rows, keys), (picture.pin, picture.column), picture.tokens):
+        if at >= 0 and token is not None:
+            firsts[at] = token
+    return tuple(rows), tuple(keys)
 
 
 def _weights(view: MatrixView, row: int, column: int) -> Mapping[str, np.ndarray]:

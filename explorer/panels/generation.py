@@ -117,8 +117,13 @@ class NextToken:
 
     def label(self, id: int) -> str:
         """A token; of one that begins a word of several the token and the word."""
-        whole = self.whole.get(id)
-        return self.labels[id] if whole is None else predictions.first_piece(whole)
+        if id in self.whole:
+            return predictions.first_piece(self.whole[id], self.unmarked)
+        return self.unmarked(self.labels[id])
+
+    def unmarked(self, word: str) -> str:
+        """A token or a word as it is written after the text."""
+        return predictions.without_mark(word, after_special=bool(self.on.special[-1]))
 
 
 @spec.panel
@@ -283,8 +288,8 @@ def _details(prediction: NextToken) -> tuple[str, ...]:
     for id, each in prediction.whole.items():
         first, *rest = each.pieces
         slots = {
-            "word": each.word,
-            "first": first,
+            "word": prediction.unmarked(each.word),
+            "first": prediction.unmarked(first),
             "p": tenths(each.own),
             "own": tenths(of.own[id]),
         }

@@ -10,7 +10,7 @@ import numpy as np
 from explorer.analysis import logit_lens, predictions
 from explorer.analysis.figures import BarRow, Bars, Facts, TokenRow
 from explorer.analysis.formatting import enough_digits, fixed, probability, softmax_texts, tenths
-from explorer.analysis.predictions import Distribution, Word, first_piece
+from explorer.analysis.predictions import Distribution, Word, first_piece, without_mark
 from explorer.panels import spec
 from explorer.panels.selection import StreamSelection, predicted
 from explorer.panels.spec import Panel
@@ -18,7 +18,7 @@ from explorer.state import cache, models
 from explorer.state.cache import Run
 from explorer.text.templates import sentences
 from models.chat import message_starts
-from models.recording import CONTINUES, Stream
+from models.recording import Stream
 from models.results import WholeWord
 
 CONCEPT = "predictions"
@@ -49,16 +49,18 @@ class Prediction:
         if first.id not in self.whole:
             return self.label(first.id), tenths(first.own)
         whole = self.whole[first.id]
-        return self._plain(whole.word), "at most " * whole.cut + tenths(whole.own)
+        return self.unmarked(whole.word), "at most " * whole.cut + tenths(whole.own)
 
     def label(self, id: int) -> str:
         """A word; of a token that begins one of several the token and the word."""
-        return self._plain(first_piece(self.whole[id]) if id in self.whole else self.labels[id])
+        if id in self.whole:
+            return first_piece(self.whole[id], self.unmarked)
+        return self.unmarked(self.labels[id])
 
-    def _plain(self, word: str) -> str:
-        """A word; after a special token it continues no other, and has no mark for that."""
-        is_start = self.kind == "next" and self.at.stream.special[self.at.token]
-        return word.removeprefix(CONTINUES) if is_start else word
+    def unmarked(self, word: str) -> str:
+        """A word as it is written after the token."""
+        special = self.kind == "next" and bool(self.at.stream.special[self.at.token])
+        return without_mark(word, after_special=special)
 
 
 @spec.panel
@@ -179,7 +181,7 @@ def _facts(on: Prediction) -> Facts:
     facts = [
         (p, words("of_answer", word=answer)),
         *(
-            [(tenths(first.own), words("of_first", first=on.labels[first.id]))]
+            [(tenths(first.own), words("of_first", first=on.unmarked(on.labels[first.id])))]
             if first.id in on.whole
             else []
         ),
@@ -229,8 +231,8 @@ def _details(on: Prediction) -> tuple[str, ...]:
     for id, each in on.whole.items():
         first, *rest = each.pieces
         slots = {
-            "word": each.word,
-            "first": first,
+            "word": on.unmarked(each.word),
+            "first": on.unmarked(first),
             "p": tenths(each.own),
             "own": tenths(on.of.own[id]),
         }

@@ -26,9 +26,8 @@ def raise_limit() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = ENOUGH if hard == resource.RLIM_INFINITY else min(hard, ENOUGH)
     if soft != resource.RLIM_INFINITY and soft < wanted:
-        with suppress(
-            OSError, ValueError
-        ):  # a system may have a bound of its own below the hard one
+        # A system may have a bound of its own below the hard one.
+        with suppress(OSError, ValueError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 

@@ -63,7 +63,8 @@ def pictures(model: str, text: str, choices: Mapping[str, str]) -> dict[str, byt
     row = attention_panels.opening_row(on.recording, on.attention, (layer, head))
     display = replace(display, unit=attention_panels.unit_on_screen(on, row))
     selected = HeadSelection((row, None if on.is_across else row))
-    view = attention_panels.view_of(on, selected, display)
+    link = attention_panels.link_on_screen(on, row)
+    view = attention_panels.view_of(on, selected, display, link)
     made = attention_panels.head_panel(on, view, choices.get("view", VIEWS[0]))
     return {each.name: each.bare for each in (heads, made)}
 

@@ -232,8 +232,8 @@ def tested_on(on: Selection, view: HeadView, one: Finding | None) -> str:
 
 
 def finding_of_tokens(on: Selection, one: Finding | None) -> str:
-    """The weight between the tokens of a link, which the picture shows, where that of its whole
-    words is another; "" where it is the same."""
+    """The weight between the tokens of a link, which can be computed, where that of its whole words
+    is another; "" where it is the same."""
     if one is None or one.kind not in (*PAIRS, ALIGNED):
         return ""
     query, key = one.query, one.keys[0]
@@ -451,6 +451,8 @@ def head_actions(on: Selection, view: HeadView) -> None:
     if text.any() and st.button(
         sentences("computed", weight=weight), key="to weight", type="tertiary"
     ):
+        if view.tokens[0] is not None:
+            st.session_state.anatomy_cell = f"{view.opened.query}.{view.opened.key}"
         navigation.go("weight", {})
     fits = ZeroHead in models.capabilities(on.run.model).edits
     if fits and st.button(sentences("ablate"), key="ablate", type="tertiary"):
@@ -611,7 +613,8 @@ def heads_tab(source: Run) -> None:
     tokens = selected_tokens(on)
     state["held word"] = "" if tokens[0] is None else str(tokens[0])
     chosen = HeadSelection(tokens, state.anatomy_cell)
-    view = attention_panels.view_of(on, chosen, display_options(unit_of(on)))
+    link = attention_panels.link_on_screen(on, tokens[0])
+    view = attention_panels.view_of(on, chosen, display_options(unit_of(on)), link)
     every = attention_panels.leading_findings(on.recording)
     listed, of_head = select_findings(every), finding_on_screen(every, view)
     is_chosen = any(state[name] for name in ("layer", "token", "source"))
