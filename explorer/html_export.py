@@ -12,7 +12,7 @@ from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from html import escape
+from html import escape, unescape
 from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
@@ -46,12 +46,27 @@ class Document(str):
 
     __slots__ = ()
 
+    def __repr__(self) -> str:
+        return f"<Headlight document {self.heading!r}, {len(self):,} characters>"
+
+    @property
+    def heading(self) -> str:
+        """What it is titled, without the project's name."""
+        found = re.search(r"<title>(.*?)( · Headlight)?</title>", self)
+        return unescape(found[1]) if found else ""
+
     def _repr_html_(self) -> str:
-        """A frame. What is in it runs as a page of its own, and can reach neither the notebook nor
-        the network."""
+        """A frame over a sentence, which is seen where frames are not shown. What is in the frame
+        runs as a page of its own, and can reach neither the notebook nor the network."""
+        whole = f"width:100%;height:{FRAME_HEIGHT}px;border:0"
         return (
+            f'<div style="position:relative;min-height:{FRAME_HEIGHT}px">'
+            f"<p>{escape(self.heading)}: "
+            "this viewer shows no frames. Write the view to a file and open it in a browser: "
+            '<code>open("view.html", "w", encoding="utf-8").write(page)</code>, or '
+            '<code>panel.save("view.html")</code>.</p>'
             f'<iframe srcdoc="{escape(self)}" sandbox="allow-scripts allow-downloads" '
-            f'style="width:100%;height:{FRAME_HEIGHT}px;border:0" title="Headlight"></iframe>'
+            f'style="position:absolute;inset:0;{whole}" title="Headlight"></iframe></div>'
         )
 
 

@@ -12,7 +12,7 @@ from javascript import unfolded
 from planted import recording_of
 
 from explorer.analysis import attention
-from explorer.analysis.csv import to_csv
+from explorer.analysis.csv import to_csv, without_comments
 from explorer.components.codec import runs
 from models.version import VERSION
 
@@ -23,11 +23,11 @@ KEYS = ("the", "cat", "the")
 def test_csv_holds_the_numbers_in_full_whatever_the_words_are() -> None:
     axes = attention.Axes(('a,"b', "line\nbreak"), KEYS, (False,) * 3)
     text = to_csv(attention.columns(WEIGHTS, axes), ("Layer 0\nhead 1",))
-    rows = list(csv.reader(io.StringIO(text)))
-    assert rows[0] == ["query \\ key", "0 the", "1 cat", "2 the", "about"]
+    assert text.startswith(f"# Layer 0 head 1\r\n# Headlight {VERSION}\r\n")
+    rows = list(csv.reader(io.StringIO(without_comments(text))))
+    assert rows[0] == ["query \\ key", "0 the", "1 cat", "2 the"]
     assert rows[1][0] == '0 a,"b' and rows[2][0] == "1 line\nbreak"
-    assert rows[1][-1] == f"Layer 0 head 1 | Headlight {VERSION}" and rows[2][-1] == ""
-    numbers = np.array([row[1:-1] for row in rows[1:]], dtype=np.float32)
+    numbers = np.array([row[1:] for row in rows[1:]], dtype=np.float32)
     np.testing.assert_array_equal(numbers, WEIGHTS)
 
 

@@ -13,6 +13,7 @@ from conftest import AWKWARD, HOSTILE, read_once
 from driver import CELLS, GRID, HEAD, HELD, HELD_AT, IMAGE, MARKS, Visitor
 from playwright.sync_api import expect
 
+from explorer.analysis.csv import without_comments
 from models.recording import Recording, from_npz
 
 pytestmark = MARKS
@@ -160,8 +161,8 @@ def test_downloads_of_the_head_and_of_the_recording(visitor: Visitor) -> None:
     png = download(re.compile("^Layer 2, head 1.* as PNG$"))
     assert png[:8] == b"\x89PNG\r\n\x1a\n" and int.from_bytes(png[16:20], "big") >= 1000
     table = download(re.compile("^Layer 2, head 1.* as CSV$")).decode()
-    rows = list(csv.reader(io.StringIO(table)))
-    first = np.array(rows[1][1:-1], dtype=np.float32)  # the last column tells what the file is
+    rows = list(csv.reader(io.StringIO(without_comments(table))))
+    first = np.array(rows[1][1:], dtype=np.float32)
     np.testing.assert_array_equal(first, recording.attention[0].pattern[2, 1, 0])
     assert from_npz(download("All activations (NPZ)")) == recording
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from compare_fixtures import TEXT, recorded, sides
 from conftest import AWKWARD
+from table_files import commented
 from tolerances import DOUBLE, DOUBLE_LONG, STORED, SUMMED, TOTAL
 
 from explorer.analysis import alignment, comparison
@@ -220,8 +219,8 @@ def test_spaces_of_unlike_models_on_common_tokens() -> None:
 def test_a_file_reads_back() -> None:
     found = sides(recorded("encoder"), recorded("decoder"))
     made = to_csv(comparison.pair_columns(found, (0, 1), (1, 0)), ("A, and B", "text"))
-    rows = list(csv.DictReader(io.StringIO(made)))
-    assert rows[0]["about"] == f"A, and B | text | Headlight {VERSION}"
+    about, rows = commented(made)
+    assert about == ["A, and B", "text", f"Headlight {VERSION}"]
     assert len(rows) == len(found.rows.units) * len(found.column_labels)
     for row in rows:
         difference = float(row["B"]) - float(row["A"])

@@ -108,10 +108,9 @@ def test_the_newest_tokens_weights_and_the_cache_are_those_of_a_full_pass() -> N
     assert stream.ids.tolist() == ids, "this continuation is read as it was written"
     pattern = recording.attention[0].pattern[:, :, -1]
     panel = generation.attention(run, generated, layer=1, head=2)
-    columns = [*panel.table.values()][1:]
-    np.testing.assert_allclose(columns[0], pattern.mean((0, 1)), atol=SUMMED)
-    weights = pattern.reshape(-1, pattern.shape[-1])
-    np.testing.assert_allclose(columns[1:], weights, atol=SUMMED)
+    np.testing.assert_allclose(panel.table["weight"], pattern.ravel(), atol=SUMMED)
+    places = np.ravel_multi_index([panel.table["layer"], panel.table["head"]], pattern.shape[:2])
+    np.testing.assert_array_equal(places, np.arange(places.size) // pattern.shape[-1])
     grid, bars = panel.figures
     words = np.where(stream.special, -1, pattern)
     np.testing.assert_allclose(grid.values, words.max(-1), atol=SUMMED)

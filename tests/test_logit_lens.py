@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from lens_oracle import full_pass, lens_of
+from table_files import commented
 from tolerances import DOUBLE, DOUBLE_LONG, PASSED, SUMMED, TOTAL
 
 from explorer.analysis import logit_lens
@@ -141,8 +142,8 @@ def test_the_file_holds_every_cell(small_decoder: OwnModel) -> None:
     ids = logit_lens.vocabulary(found, found.final_id, 10)
     labels = dict(zip(ids.tolist(), small_decoder.labels(ids)))
     made = to_csv(logit_lens.file_table(found, stream.tokens, labels), ("one\nline", "two"))
-    rows = list(csv.DictReader(io.StringIO(made)))
-    assert rows[0]["about"] == f"one line | two | Headlight {VERSION}"
+    about, rows = commented(made)
+    assert about == ["one line", "two", f"Headlight {VERSION}"]
     assert len(rows) == len(found.sites) * len(stream.tokens)
     for row, at in zip(rows, np.ndindex(found.rank.shape)):
         site, token = at

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -20,6 +21,11 @@ ROOT = Path(__file__).resolve().parent.parent
 # True where a canvas has pixels of different colours.
 PAINTED = """e => new Set(new Uint32Array(
   e.getContext("2d").getImageData(0, 0, e.width, e.height).data.buffer)).size > 1"""
+
+
+# What is on top where a sentence stands.
+SEEN = """e => { const box = e.getBoundingClientRect();
+  return document.elementFromPoint(box.x + 5, box.y + 5).tagName; }"""
 
 
 # In a process of its own: a kernel's loop and a browser's do not share one.
@@ -58,8 +64,12 @@ def test_the_notebook_of_docs_runs_and_draws(outputs: list[dict], frames: list[s
     assert not any(cell.get("outputs") for cell in book.cells), "kept without what it once drew"
     assert "it attends to animal: 0.72" in "".join(each.get("text", "") for each in outputs)
     assert len(frames) == 5
+    # Each view is held once: beside it stands its name.
+    plain = [each["data"]["text/plain"] for each in outputs if "text/html" in each.get("data", {})]
+    assert all(each.startswith("<Headlight ") and len(each) < 200 for each in plain)
+    assert sum(len(str(each)) for each in outputs) < 1.01 * sum(map(len, frames)) + 5000
     for frame in frames:
-        assert frame.startswith("<iframe srcdoc=") and 'sandbox="allow-scripts' in frame
+        assert "<iframe srcdoc=" in frame and 'sandbox="allow-scripts' in frame
         assert "allow-same-origin" not in frame
         page = unescape(frame.partition('srcdoc="')[2].partition('"')[0])
         assert page.startswith("<!doctype html>") and "Content-Security-Policy" in page
@@ -74,12 +84,39 @@ def test_what_the_kernel_made_is_drawn_in_the_notebook(
     cells = "".join(f'<div class="output">{frame}</div>' for frame in frames)
     page = alone(f"<!doctype html><main data-drawn>{cells}</main>").page
     words = ("Layer 1, head 5", "“it” attends to “animal”", "sister", "voiture", "heads of A and B")
+    covered = page.locator(".output p").first
+    assert covered.evaluate(SEEN) == "IFRAME", "the frame lies over its sentence"
     for at, said in enumerate(words):
         shown = page.frame_locator(".output iframe").nth(at)
         shown.locator("main[data-drawn]").wait_for()
         canvases = shown.locator("canvas:visible")
         assert all(canvases.nth(at).evaluate(PAINTED) for at in range(canvases.count()))
         assert shown.get_by_text(said).count(), said
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_where_frames_are_forbidden_a_sentence_says_the_way_out(
+    frames: list[str], browser: object
+) -> None:
+    bare = re.sub(r"<iframe.*?</iframe>", "", frames[0], flags=re.S)  # as viewers of files do
+    forbid = "<meta http-equiv=Content-Security-Policy content=\"child-src 'none'\">"
+    page = browser.new_context().new_page()
+    for shown in (bare, forbid + frames[0].replace("srcdoc=", "src='about:srcdoc' data-x=")):
+        page.set_content(f"<!doctype html>{shown}")
+        said = page.locator("p").first
+        assert said.is_visible() and "this viewer shows no frames" in said.inner_text()
+        assert "write(page)" in said.inner_text()
+    page.context.close()
+
+
+def test_a_page_and_a_panel_are_printed_in_a_line() -> None:
+    recording = headlight.record("encoder", "the cat sat")
+    made = headlight.page(recording)
+    assert re.fullmatch(r"<Headlight document '.+', [\d,]+ characters>", repr(made))
+    assert str(made).startswith("<!doctype html>") and f"{made}" == made
+    panel = headlight.panels.attention.heads(headlight.Run("encoder", "the cat sat"))
+    assert repr(panel) == f"<Headlight panel attention.heads {panel.title!r}>"
 
 
 @pytest.mark.slow

@@ -61,6 +61,8 @@ def every() -> dict[str, Callable[..., Panel]]:
 
 
 NAMES = sorted(every())
+MATRICES = ("attention.head", "summaries.aggregated", "soft_lookup.scoring")
+MOST_COLUMNS = 27  # of a table: of the lens, with its ten words and their probabilities
 
 
 # The models of panels that encoder has nothing for.
@@ -152,10 +154,17 @@ def test_a_panel_leaves_as_csv_and_as_one_file(name: str, tmp_path: Any) -> None
     text = HOSTILE["script"] + ' =1+1 "a,b" @SUM(A1) +2 -3 NA'
     panel = every()[name](Run(model_of(name), text))
     panel.save(tmp_path / "panel.csv")
-    names, *rows = csv.reader(io.StringIO((tmp_path / "panel.csv").read_text("utf-8")))
-    assert [name.lstrip("'") for name in names[:-1]] == list(panel.table)
-    # One row has the caption of a table that has none.
-    assert len(rows) == max(1, len(next(iter(panel.table.values()))))
+    written = (tmp_path / "panel.csv").read_text("utf-8")
+    comments = [line for line in written.splitlines() if line.startswith("#")]
+    assert comments[0][2:] == " ".join(panel.title.split()) and comments[-1][2:11] == "Headlight"
+    names, *rows = csv.reader(io.StringIO(csv_files.without_comments(written)))
+    assert [name.lstrip("'") for name in names] == list(panel.table)
+    assert len(rows) == len(next(iter(panel.table.values()), ()))
+    # Long and not wide: what a text or a model has many of stands below each other. A matrix of
+    # words by words keeps its form.
+    assert name in MATRICES or len(names) <= MOST_COLUMNS, names
+    live = re.compile(r"[,;\t][\s\"']*[=+\-@＝]")
+    assert not [line for line in comments if live.search(line.replace("'", "\0"))]
     assert all(len(row) == len(names) for row in rows)
     words = [cell for row in rows for cell in row if not csv_files._is_number(cell)]
     assert not [cell for cell in words if re.match(r"\s*[=+\-@\t\r＝]", cell)], "a live formula"

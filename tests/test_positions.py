@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from dataclasses import replace
 from math import pi
 
 import numpy as np
 import pytest
+from table_files import commented
 from tolerances import DOUBLE, DOUBLE_LONG, PASSED, STORED, SUMMED
 
 from explorer.analysis import positions
@@ -282,6 +281,7 @@ def test_shares_of_two_orthogonal_subspaces_and_of_one_and_the_same() -> None:
 def test_csv_holds_the_numbers_in_full() -> None:
     table = positions.table(30, 8)
     made = to_csv(positions.table_columns(table), ("one\ntwo",))
-    rows = list(csv.DictReader(io.StringIO(made)))
-    assert rows[0]["about"] == f"one two | Headlight {VERSION}"
-    np.testing.assert_array_equal([float(row["dimension 3"]) for row in rows], table[:, 3])
+    about, rows = commented(made)
+    assert about == ["one two", f"Headlight {VERSION}"]
+    values = [float(row["value"]) for row in rows if row["dimension"] == "3"]
+    np.testing.assert_array_equal(values, table[:, 3])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import threading
 
 import numpy as np
@@ -21,6 +19,7 @@ from prediction_oracle import (
     row_of,
     said,
 )
+from table_files import commented
 from tolerances import DOUBLE_LONG, PASSED
 
 from explorer.panels import generation
@@ -141,7 +140,7 @@ def test_a_text_is_written_by_one_step_at_a_time_whoever_asks() -> None:
 @slow
 def test_the_whole_vocabulary_as_a_table_and_as_a_file() -> None:
     panel = generation.next_token(Run("decoder", PROMPT), temperature=0.8, top_k=5)
-    rows = list(csv.DictReader(io.StringIO(panel.csv())))
+    rows = commented(panel.csv())[1]
     n = full_pass("decoder", prompt_ids(PROMPT)).shape[-1]
     assert [int(row["rank"]) for row in rows] == list(range(1, n + 1))
     assert sum(float(row["drawn from"]) > 0 for row in rows) == 5

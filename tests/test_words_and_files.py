@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
+from table_files import commented
 from tolerances import DOUBLE
 
 from explorer.analysis import csv, formatting
@@ -102,25 +103,29 @@ HOSTILE = [
 
 
 def loaded(file: str) -> pd.DataFrame:
-    """The file as anyone loads it: no options."""
-    return pd.read_csv(io.BytesIO(file.encode("utf-8")))
+    """The file as anyone loads it."""
+    return pd.read_csv(io.BytesIO(file.encode("utf-8")), comment="#")
 
 
 def test_a_file_gives_back_every_word_and_every_number() -> None:
     values = np.random.default_rng(2).normal(size=len(HOSTILE))
-    found = loaded(csv.to_csv({"word": HOSTILE, "value": values}, ("A title", "Text: =1 # x")))
+    made = csv.to_csv({"#word": HOSTILE, "value": values}, ("A title", "Text: =1 # x", 'a, ;"=1'))
+    found = loaded(made).rename(columns={"#word": "word"})
     words = [csv.unescape_cell(each) if isinstance(each, str) else "" for each in found["word"]]
     assert words == HOSTILE
     assert found["value"].to_numpy() == pytest.approx(values, rel=DOUBLE)  # pandas' last digit
-    assert found[csv.ABOUT][0] == f"A title | Text: =1 # x | {BY}"
-    assert found[csv.ABOUT][1:].isna().all()
+    assert commented(made)[0] == ["A title", "Text: =1 # x", "a, ;\"'=1", BY]
+    assert csv.without_comments(csv.without_comments(made)) == csv.without_comments(made)
 
 
 def test_no_cell_of_a_file_is_a_live_formula_and_numbers_stay_numbers() -> None:
     file = csv.to_csv({"=word": HOSTILE, "n": [-1.5] * len(HOSTILE)}, ("=about",))
     found = loaded(file)
-    columns = (found.iloc[:, 0], found[csv.ABOUT])
-    cells = [*found.columns, *(each for one in columns for each in one.dropna().astype(str))]
+    cells = [*found.columns, *found.iloc[:, 0].dropna().astype(str)]
+    for said in ("=1", "a,=1", 'a; "=1', "a\t@x", 'a,"",+1', "a, －1"):
+        (line, _), _ = commented(csv.to_csv({"a": [1]}, (said,)))
+        begun = re.split(r"[,;\t]", f"# {line}")
+        assert not [each for each in begun if re.match(r"[\s\"]*[=+\-@＝－]", each)], line
     assert not [each for each in cells if re.match(r"\s*[=+\-@\t\r＝]", each)]
     assert found["n"].dtype == float
 
@@ -128,9 +133,9 @@ def test_no_cell_of_a_file_is_a_live_formula_and_numbers_stay_numbers() -> None:
 def test_numbers_that_do_not_exist_are_empty_and_empty_tables_keep_their_words() -> None:
     found = loaded(csv.to_csv({"a": [1, None], "b": [float("nan"), 2.5]}))
     assert found.isna().to_numpy().tolist() == [[False, True], [True, False]]
-    empty = loaded(csv.to_csv({"a": [], "b": []}, ("What it is",)))
-    assert list(empty.columns) == ["a", "b", csv.ABOUT]
-    assert empty[csv.ABOUT][0] == f"What it is | {BY}"
+    made = csv.to_csv({"a": [], "b": []}, ("What it is",))
+    assert list(loaded(made).columns) == ["a", "b"]
+    assert commented(made) == (["What it is", BY], [])
 
 
 def test_tables_of_several_kinds_are_one_table() -> None:

@@ -20,6 +20,7 @@ import numpy as np
 from explorer.analysis import logit_lens
 from explorer.analysis.alignment import Alignment, group_means
 from explorer.analysis.attention import numbered
+from explorer.analysis.csv import Cells, long_form
 from explorer.analysis.embeddings import cosine, principal_basis
 from explorer.analysis.interventions import CHUNK_SIZE
 from models.recording import Attention, Recording, Stream
@@ -425,6 +426,18 @@ def nearest_columns(matches: Sequence[Nearest]) -> dict[str, list]:
         "median": [match.median for match in matches],
         "both ways": ["yes" if match.mutual else "" for match in matches],
     }
+
+
+def distance_columns(
+    matches: Sequence[Nearest], columns: Sequence[str], values: np.ndarray
+) -> dict[str, Cells]:
+    """The distances (head of A, head of B) as named columns, a row for each pair of heads, with
+    what `nearest_columns` says of the head of A."""
+    near = nearest_columns(matches)
+    long = long_form({"head of A": near["head of A"], "head of B": columns}, values, "distance")
+    near["its distance"] = near.pop("distance")
+    each = np.repeat(np.arange(len(matches)), len(columns))
+    return long | {name: [near[name][at] for at in each] for name in near if name not in long}
 
 
 # How alike the spaces of two recordings' vectors are: lengths, linear CKA, and paths in one plane

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from explorer.analysis import head_naming
-from explorer.analysis.csv import Columns
+from explorer.analysis.csv import Columns, without_comments
 from models.recording import Attention, Recording
 
 # The sentences of a text that was pasted or loaded: its lines, or one column where it reads as a
@@ -52,7 +52,7 @@ def table_of(text: str) -> Table | None:
 
 
 def _parse_table(text: str, delimiter: str, quoted: bool) -> Table | None:
-    file = io.StringIO(text.lstrip("\ufeff"), newline=None)
+    file = io.StringIO(without_comments(text), newline=None)
     try:
         if quoted:
             cells = list(csv.reader(file, delimiter=delimiter, strict=True))

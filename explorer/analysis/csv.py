@@ -3,10 +3,9 @@ spreadsheet would run."""
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import dropwhile
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,9 @@ from models.version import VERSION
 # A table: its columns by name, each a list or an array of one axis.
 Cells = Sequence | np.ndarray
 Columns = Mapping[str, Cells]
-ABOUT = "about"
+COMMENT = "#"
+# In a comment, where a spreadsheet begins another cell that it would take for a formula.
+FORMULA_INSIDE = re.compile(r"([,;\t][\s\"']*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])")
 # What spreadsheets take for a formula, with what they skip before it.
 FORMULA = re.compile(r"'*[\s\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20]|'*[\t\r\n]")
 # Words that readers of tables take for a missing number.
@@ -27,20 +28,29 @@ def to_csv(columns: Columns, about: Sequence[str] = ()) -> str:
     """Named columns as CSV: a header, then the rows, numbers in full, nothing where there is no
     number.
 
-    `about`, what a reader of the file must know, stands in the last column of the first row, its
-    lines with " | " between them, and the Headlight that made it last."""
-    rows = [[_cell(value) for value in row] for row in zip(*map(_plain, columns.values()))]
+    `about`, what a reader of the file must know, stands before the header, a comment line each, and
+    last the Headlight that made it: `pandas.read_csv(file, comment="#")`."""
+    rows = ([_cell(value) for value in row] for row in zip(*map(_plain, columns.values())))
     names = [f"'{name}" if FORMULA.match(name) else name for name in columns]
-    if about:
-        about_cell = " | ".join(" ".join(line.split()) for line in (*about, f"Headlight {VERSION}"))
-        rows = rows or [[""] * len(names)]
-        rows = [[*row, "" if at else escape_cell(about_cell)] for at, row in enumerate(rows)]
-        names.append(ABOUT)
-    file = io.StringIO()
-    # With this end of a line the writer quotes cells that hold either half of it.
-    writer = csv.writer(file, lineterminator="\r\n")
-    writer.writerows([names, *rows])
-    return file.getvalue()
+    comments = [_comment(line) for line in (*about, f"Headlight {VERSION}")] if about else []
+    lines = (",".join(map(_quoted, row)) for row in (names, *rows))
+    return "".join(f"{line}\r\n" for line in (*comments, *lines))
+
+
+def without_comments(text: str) -> str:
+    """A file's text without the comment lines before its header."""
+    lines = text.lstrip("\ufeff").splitlines(keepends=True)
+    return "".join(dropwhile(lambda line: line.startswith(COMMENT), lines))
+
+
+def long_form(axes: Mapping[str, Sequence], values: np.ndarray, name: str) -> dict[str, Cells]:
+    """An array as named columns in long form: a row for each number, with its place on each axis by
+    the axis's name and the labels along it."""
+    grid = np.indices(values.shape).reshape(values.ndim, -1)
+    columns: dict[str, Cells] = {
+        axis: [labels[at] for at in places] for (axis, labels), places in zip(axes.items(), grid)
+    }
+    return columns | {name: values.ravel()}
 
 
 def stacked(named: Iterable[tuple[str, Columns]], key: str = "table") -> dict[str, list]:
@@ -73,6 +83,16 @@ def unescape_cell(cell: str) -> str:
 def count_cells(columns: Columns) -> int:
     """How many cells a table has."""
     return sum(len(values) for values in columns.values())
+
+
+def _comment(line: str) -> str:
+    plain = " ".join(line.replace("\0", "\u2400").split())
+    return f"{COMMENT} " + FORMULA_INSIDE.sub(r"\1'", plain)
+
+
+def _quoted(cell: str) -> str:
+    """A cell in quotes where it holds what ends one, or begins a comment."""
+    return '"' + cell.replace('"', '""') + '"' if re.search('[",\r\n#]', cell) else cell
 
 
 def _needs_escape(text: str) -> bool:

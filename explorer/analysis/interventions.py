@@ -14,7 +14,7 @@ from math import exp, inf, log, log10
 
 import numpy as np
 
-from explorer.analysis.csv import Columns
+from explorer.analysis.csv import Columns, long_form
 from explorer.analysis.formatting import tenths
 from explorer.analysis.residual import HeatmapColumn, StreamQuantity, cosine
 from explorer.text.templates import sentences
@@ -219,11 +219,12 @@ def strongest_cell(
 
 
 def map_columns(effects: EffectMap) -> Columns:
-    """A map as named columns, its rows' names first."""
-    return {
+    """A map as named columns, a row for each of its effects."""
+    axes = {
         "place": [f"{at} {name}" for at, name in enumerate(effects.rows)],
-        **{column.name: effects.values[:, at] for at, column in enumerate(effects.columns)},
+        "column": [column.name for column in effects.columns],
     }
+    return long_form(axes, effects.values, "effect")
 
 
 # One stream of two runs beside each other: how long the vectors are, and how far apart they lie.

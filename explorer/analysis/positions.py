@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from explorer.analysis.csv import Columns
+from explorer.analysis.csv import Columns, long_form
 from explorer.analysis.logit_lens import states
 from models.recording import Attention, Recording, Stream
 
@@ -258,11 +258,9 @@ def self_attention(recording: Recording, stream: str) -> Attention:
 
 
 def table_columns(values: np.ndarray) -> Columns:
-    """A table (position, dimension) as named columns."""
-    return {
-        "position": np.arange(len(values)),
-        **{f"dimension {at}": column for at, column in enumerate(values.T)},
-    }
+    """A table (position, dimension) as named columns, a row for each number."""
+    positions, dimensions = map(range, values.shape)
+    return long_form({"position": positions, "dimension": dimensions}, values, "value")
 
 
 def product_columns(products: Products) -> Columns:

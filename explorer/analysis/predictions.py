@@ -12,7 +12,7 @@ from math import log
 
 import numpy as np
 
-from explorer.analysis.csv import Columns
+from explorer.analysis.csv import Columns, long_form
 from explorer.text.templates import sentences
 from models.recording import CONTINUES, Stream
 from models.results import Sampling, WholeWord, mask_pattern, probabilities, softmax
@@ -289,15 +289,8 @@ def written_token_columns(tokens: Sequence, labels: Sequence[str]) -> Columns:
 
 
 def attention_columns(rows: np.ndarray, tokens: Sequence[str]) -> Columns:
-    """One token's attention as named columns: the tokens, the mean over all heads, then a column
-    for each head. rows (layer, head, key)."""
-    heads = {
-        f"L{layer} H{head}": rows[layer, head]
-        for layer in range(rows.shape[0])
-        for head in range(rows.shape[1])
-    }
-    return {
-        "token": [f"{place} {token}" for place, token in enumerate(tokens)],
-        "mean": rows.mean(axis=(0, 1), dtype=np.float64),
-        **heads,
-    }
+    """One token's attention as named columns, a row for each head and token. rows (layer, head,
+    key)."""
+    layers, heads, _ = map(range, rows.shape)
+    labels = [f"{place} {token}" for place, token in enumerate(tokens)]
+    return long_form({"layer": layers, "head": heads, "token": labels}, rows, "weight")

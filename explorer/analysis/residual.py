@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from explorer.analysis.attention import numbered
-from explorer.analysis.csv import Columns
+from explorer.analysis.csv import Columns, long_form
 from explorer.text.templates import sentences
 from models.recording import Stream
 
@@ -395,9 +395,9 @@ def step_factor(values: np.ndarray) -> float | None:
 
 
 def table(grid: TokenGrid, tokens: Sequence[str]) -> Columns:
-    """A grid as named columns: the tokens, then a column for each of the grid's."""
-    names = [column.name for column in grid.columns]
-    return {"token": numbered(tokens), **dict(zip(names, grid.values.T))}
+    """A grid as named columns, a row for each token and column of it."""
+    axes = {"token": numbered(tokens), "place": [column.name for column in grid.columns]}
+    return long_form(axes, grid.values, "value")
 
 
 def colour_range(

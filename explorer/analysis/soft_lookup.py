@@ -14,7 +14,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from explorer.analysis.csv import Columns
+from explorer.analysis.csv import Columns, long_form
 from explorer.text.templates import sentences
 from models.recording import Attention, Recording
 from models.results import Circuits as Circuits
@@ -431,14 +431,9 @@ def row_table(
 
 
 def heads_table(distances: np.ndarray) -> Columns:
-    """`relative_distances` as named columns: layer, head, then a column for each query."""
-    layers, heads, queries = distances.shape
-    places = [(layer, head) for layer in range(layers) for head in range(heads)]
-    return {
-        "layer": [layer for layer, _ in places],
-        "head": [head for _, head in places],
-        **{f"query {at}": distances[..., at].ravel() for at in range(queries)},
-    }
+    """`relative_distances` as named columns: a row for each layer, head and query."""
+    layers, heads, queries = map(range, distances.shape)
+    return long_form({"layer": layers, "head": heads, "query": queries}, distances, "distance")
 
 
 # Three ways to score the pairs of one text: naive, symmetric, and the head's own.

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from explorer.analysis.csv import Columns
+from explorer.analysis.csv import Columns, long_form
 from models.recording import Attention, Recording, Stream
 from models.results import Beam
 
@@ -217,11 +217,10 @@ def alignment_table(
     first_choices: Sequence[str],
     source: Sequence[str],
 ) -> Columns:
-    """A row for each step, as named columns: what the decoder read last, the token that it wrote
-    with its probability and rank, the model's first choice, and the weights on the source."""
+    """A row for each step and source token, as named columns: what the decoder read last, the token
+    that it wrote with its probability and rank, the model's first choice, and the weight."""
     n = len(labels)
-    return {
-        "step": range(1, n + 1),
+    by_step = {
         "reads": read_labels[:n],
         "token": labels,
         "p": np.exp(steps.logprob[:n]),
@@ -229,5 +228,11 @@ def alignment_table(
         "rank": steps.rank[:n] + 1,
         "first choice": first_choices[:n],
         "p of it": np.exp(steps.top_logprobs[:n, 0]),
-        **{f"{place} {token}": matrix[:n, place] for place, token in enumerate(source)},
     }
+    axes = {
+        "step": range(1, n + 1),
+        "source": [f"{place} {token}" for place, token in enumerate(source)],
+    }
+    weights = long_form(axes, np.asarray(matrix)[:n, : len(source)], "weight")
+    of_step = [step - 1 for step in weights["step"]]
+    return {name: [values[at] for at in of_step] for name, values in by_step.items()} | weights

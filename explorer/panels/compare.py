@@ -527,8 +527,7 @@ def nearest(
             median=fixed(selected.median),
         ),
         figures=(matrix, table),
-        table=comparison.nearest_columns(two.near)
-        | {f"to {name}": column for name, column in zip(columns, distances.values.T)},
+        table=comparison.distance_columns(two.near, columns, distances.values),
         details=(
             *words.lines("details"),
             *([words("sample", n=distances.n_rows, all=distances.all_rows)] if sample else []),

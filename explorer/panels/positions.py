@@ -752,7 +752,10 @@ def _learned_encoding(runs: PositionRuns, n: int) -> Panel:
                 x_title=words("x"),
             ),
         ),
-        table={**positions.table_columns(table), "norm": norms[: len(table)]},
+        table={
+            **positions.table_columns(table),
+            "norm of the position": np.repeat(norms[: len(table)], table.shape[1]),
+        },
         details=words.lines(
             "details",
             low=power(float(norms[low])),

@@ -59,6 +59,9 @@ class Panel:
     name: str = ""
     special: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"<Headlight panel {self.name} {self.title!r}>"
+
     def encode(self, bare: bool = False) -> bytes:
         """Encode the panel for the renderer: a header and blocks of numbers. bare: without title
         and details on the page, which says them elsewhere."""
