@@ -26,7 +26,9 @@ MINILM, SMOLLM2 = "minilm", smollm2.NAME
 PACKAGED = MINILM, SMOLLM2  # pretrained models that come as Python packages
 HUB_PREFIX, OURS_PREFIX, CLUSTER_PREFIX = "hub:", "ours:", "cluster:"
 PERMUTED_SUFFIX, BARE_SUFFIX = "@permuted", "@bare"
-IN_LANGUAGES = re.compile(r"(.+)@(\w+)-(\w*)")
+# A code begins with a letter: "model@v1-2" may be a folder's name.
+LANGUAGE = r"[A-Za-z_]\w*"
+IN_LANGUAGES = re.compile(rf"(.+)@({LANGUAGE})-({LANGUAGE}|)")
 MINILM_CARD = {
     "name": MINILM,
     "kind": "encoder",
@@ -67,6 +69,8 @@ def knows(name: str) -> bool:
     """True for a name that `load` takes; whether there is such a model on the hub shows when it is
     loaded."""
     base = name.partition("@")[0]
+    if base in PACKAGED and base != without_changes(name):
+        return False  # these have no earlier weights
     prefixes = HUB_PREFIX, OURS_PREFIX, CLUSTER_PREFIX
     is_external = name.startswith(prefixes) and name.partition(":")[2].strip()
     return live_training.knows(name) or base in names() or bool(is_external)
@@ -90,6 +94,16 @@ def unknown(name: str) -> str:
 def is_path(name: str) -> bool:
     """True for what is written as a folder or a GGUF file."""
     return name.startswith(("/", ".", "~")) or "\\" in name or name.endswith(".gguf")
+
+
+def without_changes(name: str) -> str:
+    """A model's name without what is changed of it: its document mark left out, its weights in
+    random order, the languages that it translates between."""
+    for suffix in (PERMUTED_SUFFIX, BARE_SUFFIX):
+        if name.endswith(suffix):
+            return without_changes(name.removesuffix(suffix))
+    base, languages = split_languages(name)
+    return name if languages is None else without_changes(base)
 
 
 def split_languages(name: str) -> tuple[str, tuple[str, str] | None]:

@@ -41,6 +41,7 @@ from models.model_names import names as names
 from models.model_names import spelled as spelled
 from models.model_names import split_languages as split_languages
 from models.model_names import unknown as unknown
+from models.model_names import without_changes as without_changes
 from models.shipped_models import without_earlier as without_earlier
 from models.smollm2 import absent as absent
 
@@ -167,7 +168,7 @@ def stamp(name: str) -> Stamp | None:
     file is written. None for a model without files here."""
     from models.pretrained import model_files
 
-    prefix, location = split_prefix(split_languages(name)[0])
+    prefix, location = split_prefix(without_changes(name))
     folder = model_files.local_folder(location) if prefix else None
     return None if folder is None else model_files.stamp(folder)
 

@@ -13,6 +13,8 @@ import torch
 from safetensors.torch import load_file
 from tokenizers import Tokenizer
 
+from models.pretrained import gguf_header
+
 LAYER = {
     "self_attn.q_proj": "attn_q",
     "self_attn.k_proj": "attn_k",
@@ -65,9 +67,9 @@ def write(
     spare: Mapping[str, np.ndarray] | None = None,
     **more: object,
 ) -> dict:
-    """Write the model in a Hugging Face folder as a GGUF file whose matrices are of a type; the
-    numbers that it then holds, by Hugging Face's names. spare: tensors to add. more: metadata to
-    add or to change; None takes one away."""
+    """Write the model in a Hugging Face folder as a GGUF file whose matrices are of a type, and
+    its gains and biases where they may be; the numbers that it then holds, by Hugging Face's names.
+    spare: tensors to add. more: metadata to add or to change; None takes one away."""
     config = json.loads((folder / "config.json").read_text("utf-8"))
     family = config["model_type"]
     architecture = "llama" if family == "mistral" else family
@@ -94,7 +96,8 @@ def write(
     wanted, held = gguf.GGMLQuantizationType[kind], {}
     for at, (name, tensor) in enumerate(load_file(folder / "model.safetensors").items()):
         stored = tensor.float().numpy()
-        each = gguf.GGMLQuantizationType.F32 if stored.ndim == 1 else wanted
+        is_float = kind in gguf_header.GAIN_TYPES
+        each = wanted if stored.ndim > 1 or is_float else gguf.GGMLQuantizationType.F32
         gain = family == "gemma" and name.endswith("norm.weight")
         raw = (
             blocks(stored.shape, kind, at)
@@ -103,7 +106,8 @@ def write(
         )
         held[name] = gguf.dequantize(raw, each) - np.float32(gain)
         if architecture == "llama" and (".q_proj." in name or ".k_proj." in name):
-            raw = turned(raw, heads if ".q_proj." in name else keys)
+            rows = raw.reshape(len(stored), -1)  # numbers of 16 bits come as bytes
+            raw = turned(rows, heads if ".q_proj." in name else keys).reshape(raw.shape)
         writer.add_tensor(called(name), raw, raw_dtype=each)
     for name, numbers in (spare or {}).items():
         writer.add_tensor(name, numbers)

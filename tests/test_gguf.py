@@ -4,6 +4,7 @@ once and made anew where it is damaged; what cannot be used is refused in a sent
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import shutil
@@ -25,7 +26,7 @@ from safetensors.torch import load_file, save_file
 from tolerances import PARITY
 
 from models import child_process, registry
-from models.pretrained import gguf, gguf_conversion, gguf_header, model_files
+from models.pretrained import gguf, gguf_conversion, gguf_header, model_files, sandbox
 from models.pretrained.model_files import NotLoaded
 
 pytestmark = [pytest.mark.slow]
@@ -70,6 +71,7 @@ def wide_llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A Llama whose rows are whole blocks of every type, which no test changes."""
     sizes = {"hidden_size": 256, "intermediate_size": 256, "num_hidden_layers": 1}
     more = {"vocab_size": len(tiny.gpt2_bytes()), "tie_word_embeddings": True, **sizes}
+    more["attention_bias"] = True
     torch.manual_seed(3)
     return tiny.save(tmp_path_factory.mktemp("llama"), "LlamaForCausalLM", tiny.LLAMA | more)
 
@@ -128,6 +130,7 @@ def test_every_family_runs_as_the_model_that_was_written(
 def test_a_conversion_is_made_once_and_anew_where_it_is_damaged(
     wide_llama: Path, tmp_path: Path, own_cache: Path
 ) -> None:
+    sandbox.tester.close()  # the next one has this test's cache
     file = tmp_path / "model.gguf"
     gguf_files.write(wide_llama, file)
     folder = gguf.converted(file, "a model")
@@ -149,6 +152,12 @@ def test_a_conversion_is_made_once_and_anew_where_it_is_damaged(
         assert registry.trial_load(str(file))[0] == f"ours:{file}"
         assert weights.read_bytes() == right
     assert [each.name for each in own_cache.iterdir()] == [folder.name]
+    # What anybody wrote is no conversion, whatever it says of itself.
+    elsewhere = shutil.copytree(folder, tmp_path / "elsewhere")
+    for digests in ({"model.safetensors": ["0", 1]}, {}):
+        (elsewhere / gguf.MANIFEST).write_text(json.dumps({"digests": digests}), "utf-8")
+        registry.load(f"ours:{elsewhere}")
+    assert (elsewhere / "model.safetensors").read_bytes() == right
 
 
 def test_two_processes_convert_at_once(wide_llama: Path, tmp_path: Path, own_cache: Path) -> None:

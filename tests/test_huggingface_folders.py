@@ -192,6 +192,7 @@ def test_a_tokenizer_in_transformers_own_code_needs_no_file(tmp_path: Path) -> N
         ("gpt2", "one of the Hugging Face hub opens as 'hub:gpt2' or 'ours:gpt2'"),
         ("zzz", "headlight.names() lists those here"),
         ("encodr", "the nearest one here is 'encoder'"),
+        ("minilm@5000", "the nearest one here is 'minilm'"),
         ("/a/folder", "a folder or a GGUF file opens as 'ours:/a/folder', in Headlight’s own"),
         ("model.gguf", "or as 'hub:model.gguf', in its own code"),
     ],

@@ -111,6 +111,29 @@ def test_a_language_that_is_not_there_is_refused(translator: tuple) -> None:
         registry.load("encoder@eng_Latn-fra_Latn")
 
 
+def test_what_is_changed_of_a_model_is_told_from_its_name() -> None:
+    folder, changed = "hub:/a/model@v1-2", "hub:m@eng_Latn-fra_Latn"
+    assert registry.split_languages(folder) == (folder, None)
+    assert registry.split_languages(f"{folder}@eng_Latn-") == (folder, ("eng_Latn", ""))
+    for name, base in (
+        (f"{changed}@permuted", "hub:m"),
+        ("hub:m@permuted@eng_Latn-fra_Latn", "hub:m"),
+        ("smollm2@bare@permuted", "smollm2"),
+        ("decoder@5000", "decoder@5000"),
+        (folder, folder),
+    ):
+        assert registry.without_changes(name) == base and registry.knows(name)
+
+
+def test_weights_in_random_order_translate_between_the_languages(translator: tuple) -> None:
+    folder, words, _, others = translator
+    name = f"hub:{folder}"
+    there(name)
+    changed = f"{name}@{others[0]}-{others[1]}@permuted"
+    assert read(Run(changed, SOURCE, target=TARGET).recording()) == expected(words, others)
+    assert registry.stamp(changed) == registry.stamp(name)
+
+
 def test_the_tab_offers_the_languages_and_everything_says_them(translator: tuple) -> None:
     folder, _, usual, others = translator
     name = f"hub:{folder}"

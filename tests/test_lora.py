@@ -85,6 +85,8 @@ OTHER: dict[str, tuple[dict, str]] = {
     "DoRA": ({"use_dora": True}, "is DoRA (use_dora), and plain LoRA"),
     "PiSSA": ({"init_lora_weights": "pissa_niter_4"}, "begun with pissa_niter_4, which changes"),
     "no number": ({"lora_alpha": "4"}, "says lora_alpha is no number"),
+    "no end": ({"lora_alpha": float("inf")}, "says lora_alpha is no number"),
+    "a pattern": ({"alpha_pattern": {"layers.[0-9]+.self_attn": 4}}, "by patterns of names"),
 }
 BEFORE = "base_model.model.model.layers.0.self_attn."
 # Tensors that take the place of others, None for one that is taken away.

@@ -64,7 +64,7 @@ def is_allowed(name: str) -> bool:
     if live_training.is_live(name):
         return base in opened_models()  # of this visit alone
     return (
-        files_of(name) in server_models()
+        registry.without_changes(name) in server_models()
         or base in registry.names()
         or (not settings().public and registry.knows(name))
     )
@@ -155,7 +155,7 @@ def load(
     name: str, base: str, progress: Callable[[int, int], None], cancelled: Callable[[], bool]
 ) -> Any:
     """A borrowed model, loaded from files that went through a trial; `base`: the model that it is
-    made of. Raises ValueError as `registry.tried`, and where the files change meanwhile."""
+    made of. Raises ValueError as `registry.trial_load`, and where the files change meanwhile."""
     for _ in range(TRIALS):
         if not passed_trial(base):
             record_trial(*registry.trial_load(base, progress, cancelled))
@@ -283,10 +283,12 @@ class Loading:
                 whole = handle(name.removesuffix(registry.BARE_SUFFIX))
                 return registry.bare(whole, name)  # of the same weights
             if name != base and is_loaded(base):
-                buffer_pool.make_room(2 * _size(base))  # the copy, and what its making takes
+                room = handle(base).card.n_parameters * WEIGHT_BYTES
+                buffer_pool.make_room(2 * room)  # the copy, and what its making takes
             if not is_borrowed(base):
                 return registry.load(name, self._report_progress)
-            return load(name, base, self._report_progress, self._stopped.is_set)
+            tried = registry.without_changes(base)
+            return load(name, tried, self._report_progress, self._stopped.is_set)
 
         return cls._only(("model", name), begin, lambda model: _store(name, model))
 

@@ -119,7 +119,9 @@ def converted(
 
 def manifest(folder: Path) -> dict:
     """The manifest of a conversion: `weights`, how they were stored, `chat_template`, `digests` by
-    file. {} for a folder that is no conversion."""
+    file. {} for a folder that is no conversion, such as any outside of the cache."""
+    if folder.parent != cache():
+        return {}
     try:
         content = json.loads((folder / MANIFEST).read_text("utf-8"))
     except (OSError, ValueError):
@@ -146,7 +148,13 @@ def check_digest(folder: Path, digest: str, name: str) -> None:
     """Raises Damaged where the weights of a conversion have another digest than those that were
     written; the conversion is removed, where it can be, so that the next load makes it anew."""
     manifest_data = manifest(folder)
-    if manifest_data and manifest_data["digests"]["model.safetensors"][0] != digest:
+    if not manifest_data:
+        return
+    try:
+        is_same = manifest_data["digests"]["model.safetensors"][0] == digest
+    except (KeyError, TypeError, IndexError):
+        is_same = False
+    if not is_same:
         shutil.rmtree(folder, ignore_errors=True)
         raise Damaged(
             f"The converted weights of {name} are damaged on this disk; remove the folder "

@@ -4,7 +4,7 @@
 
 Tensors are dequantised by the reference functions of the `gguf` package, some rows at a time. The
 rows of Llama's q and k are put back into the order of Hugging Face's rotary positions, and 1 is
-subtracted from Gemma's gains. Tensors stored in 16 bits stay so; all others become float32."""
+subtracted from Gemma's gains. Matrices stored in 16 bits stay so; all else becomes float32."""
 
 from __future__ import annotations
 
@@ -215,11 +215,11 @@ def tensor_bytes(tensor: Any, config: dict[str, Any]) -> Iterator[bytes]:
     shape = tensor.shape.tolist()[::-1]
     dtype = tensor.tensor_type
     shifted = config["model_type"] == "gemma" and tensor.name.endswith("_norm.weight")
-    if len(shape) == 1 and dtype.name in ("F32", "F16"):
-        stored = tensor.data[row_order(tensor.name, shape[0], config)]
-        yield (stored - stored.dtype.type(1) if shifted else stored).tobytes()
+    rows = row_order(tensor.name, shape[0], config)
+    if len(shape) == 1:
+        numbers = _numbers(tensor).astype(np.float32, copy=False)[rows]
+        yield (numbers - np.float32(1) if shifted else numbers).tobytes()
         return
-    rows = row_order(tensor.name, shape[0], config) if len(shape) > 1 else np.zeros(1, dtype=int)
     stored = tensor.data.reshape(len(rows), -1)
     step = max(1, AT_ONCE // shape[-1])
     for at in range(0, len(rows), step):
@@ -239,8 +239,8 @@ def write_weights(tensors: dict[str, Any], config: dict[str, Any], goal: Path) -
     header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
     end = 0
     for name, tensor in hf_tensors.items():
-        dtype = AS_STORED.get(tensor.tensor_type.name, "F32")
         shape = tensor.shape.tolist()[::-1]
+        dtype = "F32" if len(shape) == 1 else AS_STORED.get(tensor.tensor_type.name, "F32")
         begin, end = end, end + prod(shape) * model_files.BYTES[dtype]
         header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [begin, end]}
     header_bytes = json.dumps(header).encode()

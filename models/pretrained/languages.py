@@ -5,11 +5,16 @@ them."""
 from __future__ import annotations
 
 import copy
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from models.model_names import LANGUAGE
+
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
+
+CODE = re.compile(LANGUAGE)
 
 
 @dataclass(frozen=True)
@@ -40,7 +45,7 @@ def codes(tokenizer: PreTrainedTokenizerBase) -> dict[str, int]:
     return {
         code: token
         for code, token in sorted(ids.items())
-        if isinstance(token, int) and token != tokenizer.unk_token_id and "-" not in code
+        if isinstance(token, int) and token != tokenizer.unk_token_id and CODE.fullmatch(code)
     }
 
 

@@ -4,8 +4,9 @@ does, so that what runs is the model that was trained. What else peft knows is r
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from math import sqrt
+from math import isfinite, sqrt
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ from models.pretrained import model_files
 from models.pretrained.model_files import ADAPTER, NotLoaded, remedy
 
 WEIGHTS = "adapter_model.safetensors"
+PLAIN = re.compile(r"[\w.]+")  # a layer's name, which peft reads as a regular expression
 BEFORE = "base_model.model."  # every name in an adapter's file begins so
 # Settings of peft under which an adapter is more than W + scale x B A, and what each makes of it.
 OTHERWISE = {
@@ -31,8 +33,8 @@ OTHERWISE = {
     "arrow_config": "Arrow",
     "megatron_config": "LoRA of Megatron",
 }
-# Ways to begin that change the model's own weights too, by the start of their name.
 STORED_IN_OUT = ("gpt2", "openai-gpt")  # families whose layers are transformers' Conv1D
+# Ways to begin that change the model's own weights too, by the start of their name.
 CHANGED_BASE = ("pissa", "olora", "corda", "loftq", "lora_ga")
 
 
@@ -126,12 +128,11 @@ def updates(folder: Path, name: str) -> Iterator[Update]:
 def _scale(config: dict, place: str, rank: int, name: str) -> float:
     """alpha / r, or alpha / sqrt(r) for rank-stabilised LoRA; alpha by layer where it differs."""
     by_layer = config.get("alpha_pattern") or {}
+    if not isinstance(by_layer, dict) or not all(map(PLAIN.fullmatch, by_layer)):
+        raise NotLoaded(_refusal("LoRA with alpha by patterns of names (alpha_pattern)", name))
     alpha = config.get("lora_alpha", 8)
-    if isinstance(by_layer, dict):
-        alpha = next(
-            (each for key, each in by_layer.items() if f".{place}".endswith(f".{key}")), alpha
-        )
-    if isinstance(alpha, bool) or not isinstance(alpha, (int, float)):
+    alpha = next((each for key, each in by_layer.items() if f".{place}".endswith(f".{key}")), alpha)
+    if isinstance(alpha, bool) or not isinstance(alpha, (int, float)) or not isfinite(alpha):
         raise NotLoaded(f"The {ADAPTER} of {name} says lora_alpha is no number; {remedy(name)}.")
     return alpha / (sqrt(rank) if config.get("use_rslora") else rank)
 
