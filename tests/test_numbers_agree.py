@@ -79,8 +79,18 @@ OTHERWISE = re.compile(r"at most|[Mm]ost (?:likely|probable)|of at most")
 
 
 def row_of(panel: Panel, token: int) -> list[float]:
-    """A token's row of a table, of the columns that layers have."""
-    return [float(v[token]) for name, v in panel.table.items() if name.startswith("layer")]
+    """A token's numbers in a table of tokens by places, of the places that layers have."""
+    places = of_token(panel, token).items()
+    return [value for place, value in places if place.startswith("layer")]
+
+
+def of_token(panel: Panel, token: int) -> dict[str, float]:
+    """A token's numbers in a table of tokens by places, by the place."""
+    return {
+        place: float(value)
+        for name, place, value in zip(*(panel.table[each] for each in ("token", "place", "value")))
+        if name.split()[0] == str(token)
+    }
 
 
 # By panel: the text of its sentence's largest number, and the numbers that it is the largest of.
@@ -320,7 +330,8 @@ def head_entries(of: MeasureContext, place: dict[str, object]) -> Iterator[Entry
         for head in heads if by_layer and by_token else ():
             key = (f"{measure} of a head", attention, layer, head, token)
             yield key, by_layer.table[f"head {head}"][layer], "summaries.output_norms"
-            yield key, by_token.table[f"layer {layer}{kind}, head {head}"][token], "residual.heads"
+            here = of_token(by_token, token)[f"layer {layer}{kind}, head {head}"]
+            yield key, here, "residual.heads"
 
 
 def distance_entries(of: MeasureContext, place: dict[str, object]) -> Iterator[Entry]:
@@ -394,9 +405,9 @@ def stream_entries(of: MeasureContext, place: dict[str, object]) -> Iterator[Ent
     yield ("rotation", f"layer {where[2]}, {where[1]}"), one.text, "tour sphere"
     choices = {"token": token, "stream": stream.name}
     if panel := made(of, "residual.updates", **choices):
-        for column, values in panel.table.items():
-            if column.startswith("layer"):
-                yield ("rotation", column), values[token], "residual.updates"
+        for name, turn in of_token(panel, token).items():
+            if name.startswith("layer"):
+                yield ("rotation", name), turn, "residual.updates"
     if panel := made(of, "residual.token_path", **choices):
         for name, turn in zip(panel.table["sub-layer"], panel.table["turned in all °"]):
             yield ("rotation", name), turn, "residual.token_path"

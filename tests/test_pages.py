@@ -59,7 +59,7 @@ def test_any_text_opens_every_tab(tab: str) -> None:
 
 @pytest.mark.parametrize("text", [*AWKWARD.values(), HOSTILE["spaces"]])
 def test_any_text_is_drawn(text: str) -> None:
-    app = clean(opened(text=text))
+    app = clean(opened(text=text, att_unit="Tokens"))
     header, _ = sent(app, "heads")
     recording = read_once("encoder").record(text)
     assert tuple(header["tokens"]) == recording.streams[0].tokens
