@@ -15,6 +15,7 @@ from malformed_models import IN_VAIN, VAIN_TEXT
 from streamlit.testing.v1 import AppTest
 
 from explorer.state import models
+from explorer.text.markdown_escape import literal
 from models import encoding, registry
 from models.pretrained import sandbox
 from models.recording import NotEncoded
@@ -75,7 +76,7 @@ def test_a_page_says_it_in_one_sentence_and_its_run_ends(page: str, way: str, fo
         go(app, page)
     assert not app.exception
     (said,) = (each.value for each in app.warning if "tokenizer" in each.value)
-    assert said == str(NotEncoded())
+    assert said == literal(str(NotEncoded()))
     app.session_state.text, app.session_state.acted = "The cat sat.", True
     app.run()
     assert not app.exception and not [each for each in app.warning if "tokenizer" in each.value]

@@ -143,7 +143,11 @@ LARGEST: dict[str, Callable[[Panel, int], tuple[str, list[float]]]] = {
     ),
     "generation.attention": lambda panel, token: (
         re.findall(r"weight ([\d.]+)\)", panel.finding)[0],
-        [row.values[0] for row in panel.figures[1].rows if not row.label.startswith(panel.special)],
+        [
+            row.values[0]
+            for row in panel.figures[1].rows
+            if row.label.partition(" ")[2] not in panel.special
+        ],
     ),
 }
 

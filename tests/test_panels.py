@@ -136,7 +136,7 @@ def test_what_is_not_there_is_refused_in_a_sentence() -> None:
     run = Run("encoder", TEXT)
     for words, problem in (
         ({"layer": "99"}, "There is no layer 99"),
-        ({"head": "-1"}, "There is no head -1"),
+        ({"head": "-9"}, "There is no head -9"),
         ({"token": "400"}, "There is no token 400"),
         ({"attention": "cross"}, "There is no attention 'cross'"),
         ({"t": "nan"}, "The temperature is"),
@@ -506,7 +506,7 @@ def test_the_lens_is_the_models_readout_at_every_site(model: str) -> None:
     ):
         matrix, bars = every()["logit_lens.lens"](run, token=2, site=site, measure=measure).figures
         np.testing.assert_allclose(matrix.values[: last + 1], values, rtol=STORED, atol=TINY)
-        words = handle.labels(found.top_ids[..., 0].ravel())
+        words = models.labels(model, found.top_ids[..., 0].ravel())
         assert list(matrix.words[: len(words)]) == words and matrix.marks == ((2, 2, ""),)
         assert (matrix.bold[: last + 1] == (found.top_ids[..., 0] == found.final_id)).all()
         named = [at for at, word in enumerate(matrix.words[len(words) :]) if word]
