@@ -64,7 +64,7 @@ def test_a_model_of_english_texts_says_that_another_language_is_none_of_its_own(
 @pytest.mark.slow
 def test_what_is_no_model_is_said_in_the_dialog_and_the_page_stays(folders: dict[str, str]) -> None:
     app = opened("compare")
-    own = {folders["broken"]: "cannot be read", folders["empty"]: "no config.json"}
+    own = {folders["broken"]: "cannot be read", folders["empty"]: "is empty"}
     for where, why in (NO_MODELS | own).items():
         ask(app, where)
         assert not app.exception and app.session_state["model"] == models.DEFAULT_MODEL

@@ -91,7 +91,7 @@ def test_other_models_are_edited_too(model: str, edits: tuple[Edit, ...], tabs: 
     "tab", ["aggregated", "diagram", "positions", "residual", "feedforward", "word", "edit"]
 )
 def test_tabs_of_one_word_open_on_the_same_one(tab: str) -> None:
-    """Also where the strongest finding is about no word: then on the last whole one."""
+    """On that of the headline, here the pronoun."""
     app = clean(page_at(tab, text="The trophy did not fit because it was too big."))
     (bar,) = (each for each in app.selectbox if each.key == "selected query")
-    assert bar.options[bar.index].split()[-1] == "big"
+    assert bar.options[bar.index].split()[-1] == "it"
