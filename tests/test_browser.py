@@ -125,7 +125,7 @@ def test_heads_of_one_pattern_as_a_grid_and_as_a_list_that_sorts(visitor: Visito
 
 
 def test_hostile_and_long_texts_are_drawn_as_they_are_and_nothing_runs(visitor: Visitor) -> None:
-    page = visitor.open("?view=Matrix").page
+    page = visitor.open("?view=Matrix&att_unit=Tokens").page
     for name, text in AWKWARD.items():
         visitor.paste(text)
         assert page.title().endswith("Headlight"), name
