@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 # A training in a process of its own, as the app sees it: begun, followed, stopped, gone on with,
 # and gone when nobody wants it.
 
+GONE = "This model was trained live and is gone with its visit."
 SHUTDOWN_SECONDS = 5.0  # seconds that a process told to stop has for its last words
 
 
@@ -251,7 +252,7 @@ def load(name: str) -> own_model.OwnModel:
 def _snapshot_of(name: str) -> TrainingSnapshot:
     snapshot = _snapshots.get(name.partition("@")[0])
     if snapshot is None:
-        raise ValueError("This model was trained live and is gone with its visit.")
+        raise ValueError(GONE)
     return snapshot
 
 

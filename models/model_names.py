@@ -78,6 +78,8 @@ def knows(name: str) -> bool:
 
 def unknown(name: str) -> str:
     """What to do about a name that `load` does not take, in one sentence."""
+    if live_training.is_live(name):
+        return live_training.GONE
     begin = f"no model is called {name!r}"
     if is_path(name):
         return (

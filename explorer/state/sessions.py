@@ -22,7 +22,10 @@ def is_here(session: str) -> bool:
     """True while a reader is connected, and for work of no reader in particular."""
     if session == NOBODY or not Runtime.exists():
         return True
-    return Runtime.instance().is_active_session(session)
+    try:
+        return Runtime.instance().is_active_session(session)
+    except RuntimeError:  # the server has just ended
+        return False
 
 
 def is_known(session: str) -> bool:
