@@ -7,6 +7,8 @@ import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+from explorer.state import host
+
 # Short passes want one thread, and waiting threads that do not spin. Both must be said before torch
 # is imported.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -26,10 +28,9 @@ def warm_up() -> None:
     """Load what a first visit needs: the page's code and the first model. A model that cannot be
     loaded is logged; its page says why."""
     startup_bundle.startup_bundle()
-    from explorer.state import cache
 
     try:
-        cache.warm_up()
+        host.warm_up()
     except Exception as error:
         event_log.log_exception(error)
 

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from explorer import panels as panels
     from explorer.export import page as page
-    from explorer.state.cache import Run as Run
     from models import edits as edits
     from models import live_training as live_training
     from models import registry as registry
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from models.registry import names as names
     from models.results import Sampling as Sampling
     from models.results import SeededSampling as SeededSampling
+    from models.run import Run as Run
     from models.version import VERSION as __version__
 
 # What is had here by name: modules, and what else by the module that has it and its name there.
@@ -47,7 +47,7 @@ MODULES = {
 }
 VALUES = {
     "Recording": ("models", "recording", "Recording"),
-    "Run": ("explorer", "state", "cache", "Run"),
+    "Run": ("models", "run", "Run"),
     "Sampling": ("models", "results", "Sampling"),
     "SeededSampling": ("models", "results", "SeededSampling"),
     "__version__": ("models", "version", "VERSION"),

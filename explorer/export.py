@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 
 from explorer.html_export import Document
 from explorer.panels import attention, spec
-from explorer.state import cache
 from models import edits, registry
 from models.example_texts import DEFAULT_TEXT
 from models.recording import Recording
+from models.run import Run
 
 if TYPE_CHECKING:
     from models.model import Model
@@ -58,7 +58,7 @@ def page(
         return _panel_page(recording, loaded, view, arguments, link, other)
     if other is not None:
         raise ValueError(f"the view {view} is of one recording")
-    run = cache.adopt(recording, loaded)
+    run = Run.of(recording, loaded)
     panels = (
         attention.opened(run, **arguments)
         if view == "heads"
@@ -121,10 +121,10 @@ def _panel_page(
     """A panel by its name, such as "soft_lookup.temperature", as a document."""
     # Panels keep what they compute in the app's cache, which takes long to import.
 
-    runs: dict[str, str | cache.Run] = dict(choices)
+    runs: dict[str, str | Run] = dict(choices)
     if other is not None:
         one = other.model.name
         beside = loaded if one == recording.model.name else registry.load(one)
-        runs["other"] = cache.adopt(other, beside)
-    panel = spec.from_words(name, cache.adopt(recording, loaded), runs)
+        runs["other"] = Run.of(other, beside)
+    panel = spec.from_words(name, Run.of(recording, loaded), runs)
     return spec.document([panel], link)

@@ -15,7 +15,7 @@ st.logo(navigation.mark(), size="large")
 
 # after the first elements
 from explorer.layout import export_menu, header  # noqa: E402
-from explorer.state import cache, event_log, places, sessions, url_state  # noqa: E402
+from explorer.state import event_log, host, places, sessions, url_state  # noqa: E402
 
 with sessions.uninterrupted():
     url_state.begin(page.url_path or places.FIRST)
@@ -24,7 +24,7 @@ with sessions.uninterrupted():
         # What a widget holds goes with its page: the model is taken along by hand.
         st.session_state.model = st.session_state.model
         st.switch_page(pages[places.place_of(tab)], query_params=url_state.lead_to(tab))
-ahead = cache.recorded_ahead(st.session_state.model, st.session_state.text)
+ahead = host.recorded_ahead(st.session_state.model, st.session_state.text)
 with ahead, event_log.timed_run():
     if st.session_state.page == "tour":
         st.session_state.toured = True  # the first page offers it no more

@@ -11,6 +11,11 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 
+
+class TimeLimit(ValueError):
+    """A computation has taken more time than the host of the process gives to one."""
+
+
 WaitContext = Callable[[], AbstractContextManager[None]]
 _wait_context: ContextVar[WaitContext] = ContextVar("aside", default=nullcontext)
 _checkpoint_hook: ContextVar[Callable[[], None] | None] = ContextVar("between", default=None)

@@ -220,6 +220,70 @@ class Model:
         """Tokens of the vocabulary as a person reads them."""
         return [self.tokenizer.label(int(token)) for token in ids]
 
+    # What it is, in a word or a number.
+
+    def embedding_scale(self) -> float | None:
+        """The factor of a word's embedding before anything is added: √d_model in the paper, 1 in
+        models that leave it as it is; None where a model in its own code does not say."""
+        return float(self._embedding().scale) if self.capabilities.weights else None
+
+    def word_vector(self) -> str:
+        """A formula of the first vector in the stream for a word."""
+        if not self.capabilities.weights:
+            return "embedding"
+        scale = "√d × " if self.embedding_scale() != 1 else ""
+        return f"{scale}embedding{'' if self._embedding().segment is None else ' + segment'}"
+
+    def position_table(self) -> np.ndarray | None:
+        """The table of positions that was learned, (position, d_model); None for a model that adds
+        sinusoids or nothing, or does not show it."""
+        features = self.capabilities
+        if not features.weights or features.positions != "learned":
+            return None
+        return np.array(self._embedding().position.detach().numpy())
+
+    def readout_kind(self) -> str | None:
+        """The kind of its readout: "tied" to the embedding, "untied" with a matrix of its own, with
+        a "transform" before the embedding, in its "own code", or None without one."""
+        features = self.capabilities
+        if not features.logits:
+            return None
+        if not features.weights:
+            return "own code"
+        linear = "untied" if features.untied else "tied"
+        return linear if features.linear_readout else "transform"
+
+    def shows_writes(self, recording: Recording) -> bool:
+        """True where what each head writes can be known: the recording has its values, and W_O can
+        be had."""
+        return all(each.opens for each in recording.attention) and bool(self.capabilities.weights)
+
+    def end_token(self, logits: np.ndarray) -> tuple[int, str] | None:
+        """The likeliest of the tokens that end its output, by the scores (id) after it, and its
+        label; None where it has none."""
+        ends = [token for token in sorted(self.tokenizer.eos_ids) if token < len(logits)]
+        if not ends:
+            return None
+        token = max(ends, key=lambda each: logits[each])
+        return token, self.tokenizer.label(token)
+
+    def has_end(self) -> bool:
+        """True where some token ends its output."""
+        return bool(self.tokenizer.eos_ids)
+
+    def is_end(self, token: int) -> bool:
+        """True for a token that ends what it writes."""
+        return token in self.tokenizer.eos_ids and self.capabilities.writes
+
+    def first_token(self, text: str) -> tuple[int, int] | None:
+        """The first token id of a text alone, and the number of its tokens. None for an empty
+        text."""
+        ids = self.tokenizer.ids([text.encode("utf-8", "replace").decode("utf-8")])[0]
+        return (ids[0], len(ids)) if ids else None
+
+    def _embedding(self) -> Any:
+        return getattr(self, "model").embedding  # noqa: B009
+
     @property
     def _source(self) -> Any:
         return import_module(self.source)

@@ -134,6 +134,46 @@ def document_mark(name: str) -> str:
     return str(card(base).get("document_mark", "")) if base in names() else ""
 
 
+def cards() -> dict[str, dict]:
+    """The cards of all models by name."""
+    return {name: card(name) for name in names()}
+
+
+def title(name: str) -> str:
+    """A model's name as a person reads it."""
+    if live_training.is_live(name):
+        return live_training.title(name)
+    if name.startswith(HUB_PREFIX):
+        base, languages = split_languages(name)
+        between = f" from {languages[0]} to {languages[1]}" if languages else ""
+        return f"{base.removeprefix(HUB_PREFIX)}{between}, in its own code"
+    if name.startswith(CLUSTER_PREFIX):
+        return f"{name.removeprefix(CLUSTER_PREFIX)}, on the cluster"
+    if name.endswith(BARE_SUFFIX):
+        return f"{name.removesuffix(BARE_SUFFIX)} without {document_mark(name)}"
+    return name.removeprefix(OURS_PREFIX)
+
+
+def bare_name(name: str) -> str:
+    """The name of a model that reads no document mark before a text; "" for one that has none."""
+    return f"{name.partition('@')[0]}{BARE_SUFFIX}" if document_mark(name) else ""
+
+
+def is_local(name: str) -> bool:
+    """True for a model that is read from this project's own files or from memory."""
+    return name.partition("@")[0] in names() or live_training.is_live(name)
+
+
+def is_borrowed(name: str) -> bool:
+    """True for a model that does not come with Headlight, and may have to be fetched."""
+    return not is_local(name) and name != f"{HUB_PREFIX}{MINILM}"
+
+
+def text_writers() -> str:
+    """The models here that continue any text, as the end of a sentence."""
+    return " or ".join(name for name in ("decoder", SMOLLM2) if name in names())
+
+
 def checkpoints(name: str) -> tuple[str, ...]:
     """The names of a model's earlier weights, which `load` knows too, earliest first; none for a
     model that is not ours."""

@@ -11,10 +11,10 @@ from explorer.layout import controls, current_recording, navigation, output, sel
 from explorer.panels import architecture
 from explorer.panels import attention as attention_panels
 from explorer.panels import feed_forward as feed_forward_panels
-from explorer.state.cache import Run
 from explorer.views.embeddings import word_paths
 from explorer.views.positions import word_order
 from explorer.views.residual import residual_stream
+from models.run import Run
 
 
 @current_recording.tab(diagram_layers=("Folded", "All"))

@@ -14,9 +14,11 @@ from explorer.components.mounts import QuizItem
 from explorer.layout import current_recording, navigation
 from explorer.panels import attention as attention_panels
 from explorer.panels.selection import next_token_label
-from explorer.state import cache, models, places, url_state
+from explorer.state import places, url_state
 from explorer.text.quiz import ask, choice, measured, says, sheet
 from explorer.text.templates import sentences
+from models import model_names
+from models.caching import loaded, memo
 from models.recording import Recording
 
 WORDS = sentences("classroom", "tab")
@@ -61,7 +63,7 @@ def made(recording: Recording) -> tuple[Question, ...]:
     """The questions on a recording, made once and kept beside it."""
     if sum(len(each.tokens) for each in recording.streams) > LONGEST:
         return ()
-    return cache.cached_for(recording, "questions", lambda: _make(recording))
+    return memo(recording, "questions", lambda: _make(recording))
 
 
 def _make(recording: Recording) -> tuple[Question, ...]:
@@ -81,12 +83,12 @@ def likeliest(recording: Recording, stream: str) -> list[tuple[str, float]]:
     word with its own. Nothing for other models, and where a word is too long to be followed to its
     end."""
     writes = recording.model.kind == "decoder" and len(recording.streams[-1].tokens) > 1
-    if not writes or models.capabilities(recording.model.name).logits != stream:
+    if not writes or loaded(recording).capabilities.logits != stream:
         return []
-    scores = cache.logits(recording, stream, len(recording.streams[-1].tokens) - 1)
+    scores = loaded(recording).logits(recording, stream, len(recording.streams[-1].tokens) - 1)
     words = predictions.top_words(predictions.distribution(scores), most=N_LIKELIEST)
-    labels = models.labels(recording.model.name, [word.id for word in words])
-    whole = cache.predicted_words(recording, [(word.id, word.own) for word in words])
+    labels = loaded(recording).labels([word.id for word in words])
+    whole = loaded(recording).predicted_words(recording, [(word.id, word.own) for word in words])
     if any(each.cut for each in whole.values()):
         return []
     named = [
@@ -121,7 +123,7 @@ def evidence(one: Question) -> str:
 
 def named(recording: Recording) -> tuple[str, str]:
     """A model's name and its weights'."""
-    return models.title(recording.model.name), recording.model.fingerprint
+    return model_names.title(recording.model.name), recording.model.fingerprint
 
 
 def token(items: tuple[Question, ...]) -> str:

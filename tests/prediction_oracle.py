@@ -10,8 +10,9 @@ from tolerances import PASSED
 
 from explorer.analysis import predictions
 from explorer.analysis.formatting import tenths
-from explorer.state import models, url_state
+from explorer.state import url_state
 from models import own_model
+from models.caching import loaded
 from models.results import Sampling, probabilities
 
 WAYS = {
@@ -47,7 +48,7 @@ def press(app: AppTest, key: str) -> AppTest:
 @torch.inference_mode()
 def full_pass(model: str, ids: list[int]) -> np.ndarray:
     """Logits (token, id) of one pass of the bare model, outside everything the page uses."""
-    bare = models.handle(model).model
+    bare = loaded(model).model
     return bare.logits(bare(torch.tensor([ids]))[0]).double().numpy()
 
 
@@ -56,7 +57,7 @@ def softmaxed(z: np.ndarray) -> np.ndarray:
 
 
 def prompt_ids(text: str) -> list[int]:
-    return list(own_model.frame(models.handle("decoder"), own_model.clean(text))[0].ids)
+    return list(own_model.frame(loaded("decoder"), own_model.clean(text))[0].ids)
 
 
 def row_of(app: AppTest) -> dict:

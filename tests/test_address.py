@@ -17,9 +17,10 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import predictions
 from explorer.server.streamlit_patches import finish_callbacks, skip_forgotten_widgets
-from explorer.state import models, url_state
+from explorer.state import url_state
 from explorer.state.url_state import PageParameters, UrlParameter
 from models import registry, smollm2
+from models.caching import loaded
 from models.example_texts import CONTINUED_TEXT, DEFAULT_TEXT
 from models.results import Sampling
 
@@ -270,7 +271,7 @@ def test_predict_opens_on_a_language_model_where_nothing_was_chosen() -> None:
     app = opened("generate")
     assert shown(app) == (CONTINUED_TEXT, smollm2.NAME)
     assert "continues: “Italy" in panels_on(app)[0]["finding"]
-    writing = models.handle(smollm2.NAME).generate(CONTINUED_TEXT)
+    writing = loaded(smollm2.NAME).generate(CONTINUED_TEXT)
     n, sampling = len(writing.ids), Sampling(float(url_state.default("temperature")), 0, 1.0)
     for _ in range(32):
         of = predictions.distribution(writing.logits, sampling)

@@ -18,6 +18,7 @@ from explorer.state import models
 from explorer.state.settings import settings
 from explorer.text import model_descriptions
 from models import registry, smollm2
+from models.caching import loaded
 
 pytestmark = pytest.mark.slow
 
@@ -113,7 +114,7 @@ def test_a_public_server_opens_nothing_else_and_tells_nothing_of_its_folders(
             assert not app.exception and app.session_state["model"] == models.DEFAULT_MODEL
             said.add(told(app, *NOTES).replace(name, "NAME").replace(way, "WAY"))
             with pytest.raises(ValueError, match="not offered"):
-                models.handle(f"{way}{name}!")
+                loaded(f"{way}{name}!")
     (one,) = said
     assert "which is not here" in one
     loading = models.Loading.start(folder)

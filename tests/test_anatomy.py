@@ -15,9 +15,7 @@ from explorer.analysis.attention import mask_rule
 from explorer.analysis.csv import stacked, to_csv, unescape_cell
 from explorer.panels import anatomy as anatomy_panels
 from explorer.panels.anatomy import reasons, weight_text
-from explorer.state import cache
-from explorer.state.cache import Run
-from models import registry
+from models import caching, registry
 from models.edits import (
     Edit,
     MeanHead,
@@ -34,6 +32,7 @@ from models.edits import (
 )
 from models.own_model import OwnModel
 from models.recording import Attention, GroupedArray, Recording
+from models.run import Run
 from models.version import VERSION
 
 TEXT = "The red car is in front of the white house."
@@ -110,7 +109,7 @@ def test_every_step_follows_in_every_model_and_its_longest_text_has_room(name: s
         assert anatomy.memory(recording, n) == pytest.approx(counted, rel=0.01)
     # Of SmolLM2's longest text a recording does not fit.
     longest, room = (253, 5 / 6) if name == "smollm2" else (512, 3 / 4)
-    assert anatomy.memory(recording, longest) <= cache.CACHE_BYTES * room
+    assert anatomy.memory(recording, longest) <= caching.cache.limit * room
 
 
 def recorded_arrays(recording: Recording) -> list[np.ndarray | GroupedArray]:

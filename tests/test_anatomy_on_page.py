@@ -16,9 +16,9 @@ from explorer.analysis.formatting import parse_number
 from explorer.panels import anatomy, soft_lookup
 from explorer.panels import attention as attention_panels
 from explorer.panels.spec import Panel
-from explorer.state.cache import Run
 from models.edits import WithoutScale, ZeroHead, to_line
 from models.model import Model
+from models.run import Run
 
 FOUR_FIGURES = 5e-4  # half a unit of the fourth figure, relative
 TEXT = "The red car is in front of the white house."

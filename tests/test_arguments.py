@@ -12,10 +12,10 @@ from tolerances import PASSED
 
 import headlight
 from explorer.panels import spec
-from explorer.state.cache import Run
 from models import registry
 from models.edits import HideToken, PatchSite, ZeroHead
 from models.recording import Recording
+from models.run import Run
 
 TEXT = "The cat sat on the mat."
 

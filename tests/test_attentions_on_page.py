@@ -14,12 +14,12 @@ from tolerances import STORED
 from explorer.analysis import head_naming
 from explorer.analysis.figures import HeadMatrices
 from explorer.panels import attention as attention_panels
-from explorer.state import cache, models
-from explorer.state.cache import Run
 from explorer.text.markdown_escape import literal
+from models.caching import loaded
 from models.edits import MeanHead, UniformHead, ZeroHead, to_line
 from models.example_texts import DEFAULT_TEXT
 from models.recording import Attention, Recording
+from models.run import Run
 
 WORDS = "The cat saw a dog near the old house and the children were playing."
 
@@ -65,7 +65,7 @@ def produced(recording: Recording) -> tuple[str, ...]:
 def test_any_text_is_drawn_in_every_attention(text: str) -> None:
     for model in ("decoder", "translator"):
         app = clean(opened(text=text, model=model))
-        recording = cache.record(model, text)
+        recording = loaded(model).record(text)
         for attention in recording.attention:
             if len(recording.attention) > 1:
                 name = "" if attention is recording.attention[0] else attention.name
@@ -77,9 +77,11 @@ def test_any_text_is_drawn_in_every_attention(text: str) -> None:
 @pytest.mark.slow
 def test_the_last_row_is_named_after_what_the_model_would_say_next() -> None:
     app = clean(opened(model="translator", attention="cross", text=WORDS))
-    recording = cache.record("translator", WORDS)
-    logits = cache.logits(recording, "decoder", len(recording.stream("decoder").tokens) - 1)
-    (following,) = models.labels("translator", [int(logits.argmax())])
+    recording = loaded("translator").record(WORDS)
+    logits = loaded(recording).logits(
+        recording, "decoder", len(recording.stream("decoder").tokens) - 1
+    )
+    (following,) = loaded("translator").labels([int(logits.argmax())])
     assert sent(app, "head")[0]["rows"][-1] == f"→ {following}"
     assert "Rows are named after the token they produce" in told(app, "caption")
 
@@ -133,7 +135,7 @@ def test_an_attention_that_was_chosen_stays_when_the_whole_page_runs_again() -> 
 @pytest.mark.slow
 def test_a_pattern_opens_its_strongest_head_and_keeps_one_that_has_it() -> None:
     app = clean(page_at("attention"))
-    recording = cache.record("encoder", DEFAULT_TEXT)
+    recording = loaded("encoder").record(DEFAULT_TEXT)
     every = attention_panels.named_heads(recording, recording.attention[0])
     for pattern in ("previous", "next", ""):
         before = app.session_state["selected layer"], app.session_state["selected head"]
@@ -159,7 +161,7 @@ def test_heads_that_an_edit_ablates_are_marked_in_their_own_attention() -> None:
     assert sorted(sent(app, "heads")[0]["ablated"]) == [10, 24]
     line = to_line((ZeroHead(1, 2, "cross"),))
     app = clean(page_at("attention", model="translator", attention="cross", edits=line))
-    heads = cache.record("translator", DEFAULT_TEXT).attention[2].pattern.shape[1]
+    heads = loaded("translator").record(DEFAULT_TEXT).attention[2].pattern.shape[1]
     assert sent(app, "heads")[0]["ablated"] == [heads + 2]
     app = clean(page_at("attention", model="translator", attention="decoder self", edits=line))
     assert sent(app, "heads")[0]["ablated"] == []
@@ -169,7 +171,7 @@ def test_heads_that_an_edit_ablates_are_marked_in_their_own_attention() -> None:
 def test_another_attention_or_model_forgets_head_and_token() -> None:
     app = clean(opened(model="translator", attention="cross", layer="1", head="2", source="2"))
     clean(app.segmented_control(key="attention shown").set_value("decoder self").run())
-    recording = cache.record("translator", DEFAULT_TEXT)
+    recording = loaded("translator").record(DEFAULT_TEXT)
     first = attention_panels.opening_finding(recording, recording.attention[1])
     header = sent(app, "head")[0]
     assert "source" not in app.query_params
@@ -180,7 +182,7 @@ def test_another_attention_or_model_forgets_head_and_token() -> None:
     assert (*header["at"], header["selected"][0]) == (*first.at, row)
     assert bool(header["firsts"]) == (max(attention_panels.word_sizes(recording, first)) > 1)
     clean(choose_model(app, "copy"))
-    recording = cache.record("copy", DEFAULT_TEXT)
+    recording = loaded("copy").record(DEFAULT_TEXT)
     name = attention_panels.default_attention(recording)
     chosen = next(one for one in recording.attention if one.name == name)
     first = attention_panels.opening_finding(recording, chosen)
@@ -194,13 +196,13 @@ def test_in_a_long_text_the_held_column_travels_exactly() -> None:
     text = " ".join([WORDS] * 16)
     chosen = {"layer": "1", "head": "0", "text": text}
     app = clean(opened(model="translator", attention="cross", source="30", **chosen))
-    attention = cache.record("translator", text).attention[2]
+    attention = loaded("translator").record(text).attention[2]
     header, blocks = sent(app, "head")
     if "exact" not in blocks:
         np.testing.assert_array_equal(blocks["column"], attention.pattern[1, 0, :, 30])
     app = clean(opened(model="decoder", token="30", **chosen))
     header, blocks = sent(app, "head")
-    pattern = cache.record("decoder", text).attention[0].pattern[1, 0]
+    pattern = loaded("decoder").record(text).attention[0].pattern[1, 0]
     np.testing.assert_array_equal(blocks["row"], pattern[30])
     np.testing.assert_array_equal(blocks["column"], pattern[:, 30])
     size = sum(block.nbytes for block in blocks.values())
@@ -211,12 +213,12 @@ def test_in_a_long_text_the_held_column_travels_exactly() -> None:
 def test_a_typed_target_is_read_said_and_can_be_dropped() -> None:
     target = "Un chat <b> rouge."
     app = clean(opened(model="translator", attention="cross", text=WORDS, target=target))
-    typed = cache.record("translator", WORDS, target=target)
+    typed = loaded("translator").record(WORDS, target=target)
     assert tuple(sent(app, "head")[0]["rows"][:-1]) == produced(typed)
     captions = next(each["caption"] for each in panels_on(app) if each["panel"].endswith("head"))
     assert target in " ".join(captions) and "typed target" in " ".join(captions)
     clean(app.button(key="drop target").click().run())
-    own = cache.record("translator", WORDS)
+    own = loaded("translator").record(WORDS)
     assert tuple(sent(app, "head")[0]["rows"][:-1]) == produced(own)
     assert "target" not in app.query_params
     decoder = clean(opened(model="decoder", text=WORDS, target="Un chat"))
@@ -229,10 +231,10 @@ def test_the_formula_is_that_of_the_held_row_or_of_the_strongest_cell_of_a_colum
         app = clean(opened(layer="1", head="2", att_right="Open", text=WORDS, **asked))
         return next(each.value for each in app.markdown if "How this weight is" in each.value)
 
-    pattern = cache.record("encoder", WORDS).attention[0].pattern[1, 2]
+    pattern = loaded("encoder").record(WORDS).attention[0].pattern[1, 2]
     row = formula(token="2")
     assert "(token 2) →" in row and f"**{pattern[2].max():.3f}**" in row
-    recording = cache.record("translator", WORDS)
+    recording = loaded("translator").record(WORDS)
     column = recording.attention[2].pattern[1, 2][:, 2]
     said = formula(model="translator", attention="cross", source="2")
     reads = literal(recording.stream("decoder").tokens[column.argmax()])

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from explorer.state import cache
 from models import buffer_pool, own_model
+from models.cache import weight_of
 
 BIG = 3 * 2**20  # numbers
 
@@ -56,7 +56,7 @@ def test_room_for_all_and_not_much_more() -> None:
     """A shelf counts what is used, and little more is kept."""
     for n in (1, 7, 1000, 2**18 - 1, 2**18, BIG, BIG + 1):
         lent = buffer_pool.acquire(n)
-        assert len(lent) == n and cache.weight_of(lent[:1]) in range(4 * n, 4 * n + 200)
+        assert len(lent) == n and weight_of(lent[:1]) in range(4 * n, 4 * n + 200)
         lent[:] = 1
         del lent
         assert buffer_pool.pooled_bytes() <= 4 * n * (1 + 2 / buffer_pool.SIZE_STEPS) + 4

@@ -14,13 +14,14 @@ from explorer import export
 from explorer.analysis import verdicts
 from explorer.panels import spec
 from explorer.panels.claims import measure_context
-from explorer.state import cache
-from explorer.state.cache import Cache, Run, weight_of
 from explorer.text import claims
-from models import buffer_pool
+from models import buffer_pool, caching
+from models.cache import Cache, weight_of
+from models.caching import loaded
 from models.edits import ZeroHead
 from models.model import Model
 from models.recording import Recording, digest, from_npz, to_npz
+from models.run import Run, run_of
 
 
 class Heavy:
@@ -63,7 +64,7 @@ def test_what_is_light_stays_however_much_is_held_elsewhere() -> None:
 def test_room_is_made_before_a_recording_comes(monkeypatch: pytest.MonkeyPatch) -> None:
     """And of a text that is longer than any before it."""
     here = Cache(24 * 2**20)
-    monkeypatch.setattr(cache, "_cache", here)
+    monkeypatch.setattr(caching, "cache", here)
     for at in range(3):
         here.get(at, lambda: np.zeros(7 * 2**20, np.uint8))
     weighed = here.weight()
@@ -89,20 +90,18 @@ def test_a_changed_recording_is_shown_as_it_is_and_changes_no_other_run() -> Non
         pages = [export.page(each, model=model) for each in order]
         assert len({*pages}) == 3 and pages[0] == export.page(order[0], model=model)
     for name, choices in panels:
-        made = [
-            spec.from_words(name, cache.adopt(each, model), choices) for each in (even, recording)
-        ]
+        made = [spec.from_words(name, Run.of(each, model), choices) for each in (even, recording)]
         assert made[0].csv() != made[1].csv()
         assert made[1].csv() == spec.from_words(name, Run("encoder", text), choices).csv()
         assert made[0].token != made[1].token, "a browser keeps pictures by it"
     # Other edits or another text are the model's own, from a run of the changed one too.
-    run = cache.adopt(even, model)
-    assert run.recording() is even and cache.run_of(even) == run != Run("encoder", text)
+    run = Run.of(even, model)
+    assert run.recording() is even and run_of(even) == run != Run("encoder", text)
     assert run.under((ZeroHead(0, 1),)).recording() == model.record(text, ZeroHead(0, 1))
     assert replace(run, text="Hari pushed Ram").recording() == model.record("Hari pushed Ram")
     assert Run("encoder", text).recording() == recording != even
     measured = [
-        cache.measure_run(each, "mean", lambda of: of.attention[0].pattern.std())
+        each.measure("mean", lambda of: of.attention[0].pattern.std())
         for each in (run, Run("encoder", text))
     ]
     assert measured[0] < 1e-6 < measured[1]
@@ -126,7 +125,7 @@ def test_recordings_of_many_readers_stay_on_the_shelf(monkeypatch: pytest.Monkey
     """Claims on a long text take several recordings of it beside those of other readers."""
     text = "The cat sat on the mat, and the dog ran to the park. " * 16
     one = weight_of(read_once("encoder").record(text))
-    monkeypatch.setattr(cache, "_cache", Cache(int(4.5 * one)))
+    monkeypatch.setattr(caching, "cache", Cache(int(4.5 * one)))
     made: list[weakref.ref[Recording]] = []
     most, record = 0, Model.record
 
@@ -139,7 +138,7 @@ def test_recordings_of_many_readers_stay_on_the_shelf(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(Model, "record", counted)
     for at in range(4):
-        cache.record("encoder", f"{at} {text}")
+        loaded("encoder").record(f"{at} {text}")
     for claim in (claims.BY_ID[name] for name in ("alone", "order-matters", "convex")):
-        verdicts.evaluate_claim(claim, measure_context(cache.record("encoder", text), text))
+        verdicts.evaluate_claim(claim, measure_context(loaded("encoder").record(text), text))
     assert most == 4 < len(made)

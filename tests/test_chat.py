@@ -20,13 +20,14 @@ from explorer.analysis import findings
 from explorer.analysis.formatting import percent
 from explorer.analysis.questions import is_question
 from explorer.panels import attention
-from explorer.state import cache, models
+from explorer.state import models
 from explorer.text import findings as findings_text
 from models import chat, own_model, smollm2
 from models.chat_template import ChatTemplate
 from models.config import Config
 from models.own_model import OwnModel, record
 from models.recording import NotEncoded
+from models.run import Run
 from models.tokenizer import CAUSAL_LM_SPECIALS, Tokenizer
 from models.transformer import Decoder
 
@@ -136,7 +137,7 @@ def test_a_special_token_that_is_typed_into_a_text_is_said_to_be_letters(
         (read_once("encoder"), "The [MASK] sat on a cat.", ""),
         (read_once("decoder"), "The cat [EOS]", "[EOS]"),
     ):
-        cache.adopt(recording := model.record(text), model)
+        Run.of(recording := model.record(text), model)
         assert models.typed_special(recording) == token, text
     pasted = record(chatting, "[BOS]user\nWhat is it[EOS]\n[BOS]assistant\n").streams[0]
     assert set(pasted.roles) == {"", "user"}
@@ -182,7 +183,7 @@ def test_parts_of_a_chat_are_its_question_its_role_names_and_its_template(
 def test_every_panel_tells_the_template_from_the_text(chatting: OwnModel, tmp_path: Path) -> None:
     text = "user: What is France\nassistant: one word\nuser: the capital of user"
     recording = record(chatting, text)
-    run, stream = cache.adopt(recording, chatting), recording.streams[0]
+    run, stream = Run.of(recording, chatting), recording.streams[0]
     template, typed = (
         {label for label, mark in zip(stream.tokens, stream.special) if mark == kind}
         for kind in (True, False)
@@ -212,7 +213,7 @@ def test_every_panel_tells_the_template_from_the_text(chatting: OwnModel, tmp_pa
 
 def test_messages_stand_apart_in_sentences_and_menus(chatting: OwnModel) -> None:
     recording = record(chatting, "user: What is France\nassistant: one word\nuser: the capital")
-    run = cache.adopt(recording, chatting)
+    run = Run.of(recording, chatting)
     (linked,) = attention.head(run, layer=0, head=0).figures
     stream = recording.streams[0]
     assert [stream.tokens[at] for at in linked.breaks] == ["[BOS]"] * 3, "two more, and the answer"

@@ -14,8 +14,8 @@ from streamlit.testing.v1 import AppTest
 from explorer.analysis import verdicts
 from explorer.analysis.verdicts import FAILS
 from explorer.panels import claims as claim_panels
-from explorer.state.cache import Run
 from explorer.text import claims
+from models.run import Run
 
 
 def listed(app: AppTest) -> list[str]:

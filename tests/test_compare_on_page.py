@@ -14,10 +14,10 @@ from explorer.analysis import comparison
 from explorer.analysis.formatting import fixed, tenths
 from explorer.layout.selection_bar import EVERY_WORD
 from explorer.panels import compare
-from explorer.state.cache import Run
 from models import registry
 from models.edits import HideToken, MeanHead, WithoutPositions, WithoutScale, ZeroHead, describe
 from models.results import softmax
+from models.run import Run
 
 TEXT = "Ram pushed Hari"
 VIEWS = ("Heads", "Difference", "Answers", "Nearest", "Vectors", "Tokens")

@@ -17,12 +17,14 @@ from app_harness import ROOT, page_at
 from conftest import read_once
 from waiting import threads, until
 
-from explorer.state import cache, garbage_collection, jobs, models, scheduling
-from explorer.state.cache import Cache, weight_of
+from explorer.state import garbage_collection, jobs, models, scheduling
 from explorer.state.jobs import Job
-from explorer.state.scheduling import ComputeQueue, TimeLimit
+from explorer.state.scheduling import ComputeQueue
 from explorer.state.settings import settings
-from models.cancellation import checkpoint
+from models import caching
+from models.cache import Cache, weight_of
+from models.caching import loaded
+from models.cancellation import TimeLimit, checkpoint
 
 WAIT = 30  # seconds until a test gives up
 
@@ -135,13 +137,14 @@ def test_a_sentence_waits_for_one_slice_of_a_jacobian_of_512_tokens_at_most(
     monkeypatch.setattr(
         ComputeQueue, "_breathe", lambda self, *of: (slices.append(of), breathe(self, *of))[1]
     )
-    long = cache.record("encoder", "all work and no play " * 400)
-    cache.record("encoder", "a first one")
-    monkeypatch.setattr(cache, "_cache", cache.Cache(2**29))
+    long = loaded("encoder").record("all work and no play " * 400)
+    loaded("encoder").record("a first one")
+    monkeypatch.setattr(caching, "cache", Cache(2**29))
     with threads() as start:
-        other = start(cache.jacobian, long, "encoder", 500, "1.attn", then=lambda: len(slices) > 1)
+        jacobian = loaded(long).jacobian
+        other = start(jacobian, long, "encoder", 500, "1.attn", then=lambda: len(slices) > 1)
         asked = len(slices)
-        cache.record("encoder", "a short one")
+        loaded("encoder").record("a short one")
         waited = len(slices) - asked
         # One slice under way, and one that had begun to wait.
         assert other.is_alive() and waited <= 2
@@ -198,7 +201,7 @@ def test_claims_of_a_text_end_when_their_reader_asks_for_those_of_another(
     monkeypatch.setattr(jobs.sessions, "current", lambda: "a reader")
 
     def asked(text: str) -> Job:
-        recording = cache.record("encoder", text)
+        recording = loaded("encoder").record(text)
         return jobs.recording_job(recording, "a test", lambda: at_work(begun, go))
 
     first = asked("one text")
@@ -261,7 +264,7 @@ def test_things_weigh_what_they_keep_in_memory_and_the_bound_holds_whatever_is_s
     for thing in (whole, {"a row": whole[3], "twice": (whole, whole)}):
         # The objects around the numbers weigh a little too.
         assert weight_of(thing) == pytest.approx(400_000, rel=0.01)
-    recording = cache.record("encoder", "Ram pushed Hari")
+    recording = loaded("encoder").record("Ram pushed Hari")
     arrays = [*vars(recording.streams[0]).values(), *vars(recording.attention[0]).values()]
     least = sum(getattr(each, "nbytes", 0) for each in arrays)
     assert least <= weight_of(recording) < 2 * least + 10_000
@@ -276,9 +279,9 @@ def test_things_weigh_what_they_keep_in_memory_and_the_bound_holds_whatever_is_s
 def test_a_text_is_cut_before_it_is_split_and_a_cut_one_is_told_and_stays_in_the_field() -> None:
     most = settings().max_chars
     text = "x" * (most + 1) + " and a million more" * 50_000
-    recording = cache.record("encoder", text)
+    recording = loaded("encoder").record(text)
     assert recording.text == text[:most]
-    assert recording is cache.record("encoder", text + "!"), "what is not read changes nothing"
+    assert recording is loaded("encoder").record(text + "!"), "what is not read changes nothing"
     text = "ab " * most
     app = page_at("heads")
     app.session_state["wanted_text"] = text

@@ -14,9 +14,9 @@ from ordinary_sentences import SENTENCES
 from tolerances import SUMMED
 
 from explorer.panels import translation
-from explorer.state.cache import Run
 from models import generation, own_model, unknown_words
 from models.results import Sampling, SeededSampling
+from models.run import Run
 
 # With the words that are copied marked.
 UNKNOWN = (

@@ -15,7 +15,7 @@ from tolerances import PASSED, STORED, SUMMED
 from explorer.analysis import logit_lens
 from explorer.analysis.formatting import percent
 from explorer.panels import embeddings
-from explorer.state.cache import Run
+from models.run import Run
 
 FRUIT, DEVICES = (
     "She ate the apple with some fruit juice.",

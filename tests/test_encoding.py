@@ -17,6 +17,7 @@ from streamlit.testing.v1 import AppTest
 from explorer.state import models
 from explorer.text.markdown_escape import literal
 from models import encoding, registry
+from models.caching import loaded
 from models.pretrained import sandbox
 from models.recording import NotEncoded
 
@@ -66,7 +67,7 @@ def test_a_stop_of_the_program_is_none() -> None:
 def test_a_page_says_it_in_one_sentence_and_its_run_ends(page: str, way: str, folder: Path) -> None:
     name = f"{way}{folder}"
     models.record_trial(name, registry.stamp(name))  # a trial that found nothing
-    models.handle(name)
+    loaded(name)
     app = aimed(
         AppTest.from_file(MAIN, default_timeout=60), "attention", model=name, text=VAIN_TEXT
     )

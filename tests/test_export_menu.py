@@ -13,8 +13,8 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.panels import attention
 from explorer.panels.spec import python
-from explorer.state.cache import Run
 from explorer.views.training import training_code
+from models.run import Run
 from models.training_plan import Progress, TrainingPlan
 
 TEXT = 'The cat\'s "mat" </script> sat\\n on it.'

@@ -18,11 +18,11 @@ from benchmarks import names
 from explorer.analysis import findings, head_naming, logit_lens, words
 from explorer.analysis.findings import StreamPrediction
 from explorer.panels import attention as attention_panels
-from explorer.state.cache import Run
 from explorer.text.findings import evidence, headline, question, quoted
 from models import own_model
 from models.example_texts import DEFAULT_TEXT, EXAMPLES
 from models.recording import Attention, Recording
+from models.run import Run
 
 SENTENCES = tuple((Path(__file__).parent / "sentences.txt").read_text("utf-8").strip().splitlines())
 IDLE_NAMES = {"previous", "next", "self", "sink"}

@@ -23,10 +23,10 @@ from tolerances import SUMMED
 
 from explorer.analysis.formatting import hundredths, tenths
 from explorer.panels import generation
-from explorer.state import models
-from explorer.state.cache import Run
+from models.caching import loaded
 from models.edits import ZeroHead
 from models.results import Sampling
+from models.run import Run
 
 OPEN = "My sister"  # goes on in many ways
 PROMPT = (
@@ -51,7 +51,7 @@ def test_greedy_steps_are_those_of_full_passes_and_back_takes_them_back() -> Non
         assert row_of(app)["texts"][-1] == tenths(float(softmaxed(z).max()))
         ids.append(int(z.argmax()))
         check_choices(app, ids, Sampling(0))
-    wrote = models.decode("decoder", ids).removeprefix(PROMPT).strip()
+    wrote = loaded("decoder").tokenizer.text(ids).removeprefix(PROMPT).strip()
     assert f"continues: “{wrote}" in ahead
     press(app, "take back")
     press(app, "take back")
@@ -102,8 +102,8 @@ def test_the_newest_tokens_weights_and_the_cache_are_those_of_a_full_pass() -> N
     for _ in range(3):
         ids.append(int(full_pass("decoder", ids)[-1].argmax()))
     run, generated = Run("decoder", PROMPT), ".".join(map(str, ids[-3:]))
-    handle = models.handle("decoder")
-    recording = handle.record(models.decode("decoder", ids))
+    handle = loaded("decoder")
+    recording = handle.record(loaded("decoder").tokenizer.text(ids))
     stream = recording.streams[0]
     assert stream.ids.tolist() == ids, "this continuation is read as it was written"
     pattern = recording.attention[0].pattern[:, :, -1]
@@ -147,7 +147,7 @@ def test_what_cannot_be_generated_is_refused_in_a_sentence() -> None:
 
 @slow
 def test_writing_ends_at_the_end_sign_and_at_the_models_length() -> None:
-    eos = models.handle("decoder").tokenizer.eos
+    eos = loaded("decoder").tokenizer.eos
     app = opened("generate", text=PROMPT, model="decoder", said=f"40.{eos}.50")
     assert said(app) == [40, eos]
     assert app.button(key="write one").disabled and app.button(key="write on").disabled

@@ -16,10 +16,10 @@ from edited import OTHER, TEXT, last, recorded
 from tolerances import PASSED, SUMMED
 
 from explorer.analysis import anatomy
-from explorer.state import cache
 from models import own_model
 from models import recording as recording_models
 from models.attention import KVCache
+from models.cache import weight_of
 from models.edits import OtherPositions, PatchHead, SharedKeys, ZeroHead, groups_of
 from models.pretrained import hooks
 from models.recording import from_npz, to_npz
@@ -140,7 +140,7 @@ def test_shared_keys_are_held_once(small_decoder: own_model.OwnModel) -> None:
             assert anatomy.memory(recording, n) == sum(each.nbytes for each in held)
             with np.load(io.BytesIO(to_npz(recording, compressed=False))) as file:
                 assert file["attention.self.k"].shape == shape
-            weights[groups] = cache.weight_of(recording)
+            weights[groups] = weight_of(recording)
     n_bytes = 2 * SMALL.n_layer * n * width * bytes_of
     for groups in (1, 2):
         saved = weights[HEADS] - weights[groups]

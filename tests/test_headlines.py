@@ -16,15 +16,19 @@ from tolerances import STORED, SUMMED
 
 from benchmarks import names
 from explorer.analysis import coreference, findings, head_naming, word_classes, words
+from explorer.layout import current_recording
 from explorer.panels import attention as attention_panels
-from explorer.state import cache, jobs, models
+from explorer.state import jobs
 from explorer.text import head_naming as head_naming_text
 from explorer.text.attention import summary
 from explorer.text.findings import evidence, headline, named, quoted, row, token
 from explorer.text.model_descriptions import unread_language
+from models import model_names
+from models.caching import loaded
 from models.edits import WithoutScale, ZeroHead
 from models.example_texts import DEFAULT_TEXT
 from models.recording import Attention
+from models.run import Run
 
 TEXT = "The nurse and the boy saw Mary because she sang a well - known song .".split()
 NO = head_naming.NO_PATTERN
@@ -318,24 +322,24 @@ def test_what_is_kept_of_a_model_is_what_is_measured(name: str) -> None:
 
 
 def test_a_page_measures_a_model_and_a_panel_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    recording = cache.record("encoder", SENTENCES[0])
+    recording = loaded("encoder").record(SENTENCES[0])
     begun: list[tuple] = []
     job = SimpleNamespace(finished=False, resume=lambda: None, latest=())
     measurements: dict[str, object] = {}
     monkeypatch.setattr(coreference, "_measurements", lambda: measurements)
-    monkeypatch.setattr(models, "is_borrowed", lambda _: True)
+    monkeypatch.setattr(model_names, "is_borrowed", lambda _: True)
     monkeypatch.setattr(jobs, "corpus_job", lambda *arguments: begun.append(arguments) or job)
     attention_panels.named_heads(recording, recording.attention[0])
     assert not begun
-    attention_panels.measure_pronoun_heads(recording)
+    current_recording.measure_pronoun_heads(recording)
     ((name, texts, *_),) = begun
     assert (name, texts) == ("encoder", tuple(coreference.sentences()))
     assert not coreference.is_measured(recording.model.fingerprint)
-    sentence = cache.record("encoder", next(iter(coreference.sentences())))
+    sentence = loaded("encoder").record(next(iter(coreference.sentences())))
     job.finished, job.latest = True, (coreference.measure_sentence(sentence),)
-    attention_panels.measure_pronoun_heads(recording)
+    current_recording.measure_pronoun_heads(recording)
     assert coreference.is_measured(recording.model.fingerprint)
-    attention_panels.measure_pronoun_heads(recording)
+    current_recording.measure_pronoun_heads(recording)
     assert len(begun) == 2, "once measured, it is not measured again"
 
 
@@ -395,7 +399,7 @@ def test_a_title_carries_a_label_only_where_it_explains_the_pair(name: str) -> N
     """In panels, files and presenter, beside what each word of a text attends to most."""
     said = set()
     for text in (DEFAULT_TEXT, SENTENCES[40], "The trophy was too big, and it fell and fell."):
-        run = cache.Run(name, text)
+        run = Run(name, text)
         recording = run.recording()
         attention = recording.attention[0]
         every = attention_panels.named_heads(recording, attention)

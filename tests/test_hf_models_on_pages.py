@@ -18,8 +18,9 @@ from tolerances import PASSED, SUMMED
 from translation_harness import sent
 
 from explorer.analysis import anatomy, consistency, soft_lookup
-from explorer.state import jobs, models
-from models import registry
+from explorer.state import models
+from models import drafts, registry
+from models.caching import loaded
 
 TEXT = "the cat sat on the mat"
 # Models in their own code, and families of today in our classes.
@@ -38,7 +39,7 @@ NOT_SAID = {
 def there(name: str) -> object:
     """The loaded model, without the trial in a process of its own that other tests are about."""
     models.record_trial(name, registry.stamp(name))
-    return models.handle(name)
+    return loaded(name)
 
 
 def opened(page: str, **asked: str) -> AppTest:
@@ -64,7 +65,7 @@ def test_a_translation_is_made_in_a_models_own_code_and_names_its_own_tokens(
     assert not any("[BOS]" in each or "[EOS]" in each for each in said(app).split())
     back = "Back to the model’s translation"
     next(each for each in app.button if each.label == back).click().run()
-    searched = jobs.search(name, TEXT, 3)
+    searched = drafts.search(name, TEXT, 3)
     best = searched.steps[-1][0]
     (steps,) = sent(app, "alignment")[0]["figures"]
     assert not app.exception and searched.finished and len(steps["frames"]) == len(best.ids)
@@ -172,7 +173,7 @@ def test_a_model_whose_logit_is_no_sum_says_why_and_offers_none(
 
 
 def test_a_link_alone_fetches_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    models.handle(models.DEFAULT_MODEL)
+    loaded(models.DEFAULT_MODEL)
     asked = []
     monkeypatch.setattr(registry, "load", lambda name, told=None: asked.append(name))
     app = opened("attention", model="hub:someone/large")

@@ -18,6 +18,7 @@ from test_live_training import goes_first
 
 from explorer.state import models
 from models import registry
+from models.caching import loaded
 from models.pretrained import sandbox
 from models.pretrained.model_files import NotLoaded
 from models.pretrained.sandbox import Tester
@@ -132,9 +133,9 @@ def test_a_folder_that_was_changed_is_tried_again(sound: Path, tmp_path: Path) -
     folder = tmp_path / "model"
     shutil.copytree(sound, folder)
     name = f"ours:{folder}"
-    before = models.handle(name)
+    before = loaded(name)
     models.forget(name)
-    assert models.passed_trial(name) and models.handle(name).card == before.card
+    assert models.passed_trial(name) and loaded(name).card == before.card
     # Opened once more as it is: what is in memory stays.
     finding = models.Loading.start(str(folder))
     assert finding.wait(60) and finding.result == name and models.is_loaded(name)
@@ -142,14 +143,14 @@ def test_a_folder_that_was_changed_is_tried_again(sound: Path, tmp_path: Path) -
     KINDS["doubled 40 times"](folder)
     assert not models.passed_trial(name)
     with pytest.raises(ValueError, match="times longer"):
-        models.handle(name)
+        loaded(name)
     shutil.copy(sound / "tokenizer.json", folder)
-    assert models.handle(name).card == before.card
+    assert loaded(name).card == before.card
     # Other weights, opened once more, are those on screen: the ones in memory are let go.
     stored(lambda key, each: 0.9 * each)(folder)
     finding = models.Loading.start(str(folder))
     assert finding.wait(60) and finding.result == name
-    assert models.handle(name).card.fingerprint != before.card.fingerprint
+    assert loaded(name).card.fingerprint != before.card.fingerprint
     models.forget(name)
 
 
@@ -167,7 +168,7 @@ def test_a_folder_that_changes_while_it_is_read_is_not_taken(
 
     monkeypatch.setattr(registry, "load", changed)
     with pytest.raises(ValueError, match="changed while they were read; open it again"):
-        models.handle(f"ours:{folder}")
+        loaded(f"ours:{folder}")
     assert not models.is_loaded(f"ours:{folder}")
 
 

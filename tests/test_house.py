@@ -22,7 +22,7 @@ SOURCES = sorted(
 LIGHT = {"__future__", "typing"}
 VIEW_IMPORTS = (
     r"explorer\.(views|layout|panels|state|text|analysis|components)\..*"
-    r"|models\.(recording|edits|results|example_texts|training_plan|chat)"
+    r"|models\.(recording|edits|results|example_texts|training_plan|chat|caching|run|drafts|model_card|model_names)"
 )
 
 # Floor, as a pattern of paths -> outside packages it may import, and parts of the project it may
@@ -35,6 +35,7 @@ FLOORS = [
         {"numpy"},
         r"models\.(edits|results|recording|version|buffer_pool|capabilities|argument_validation)",
     ),
+    (r"models/(cache|host|caching|run|drafts|model_card|model_names)\.py", {"numpy"}, r"models\..*"),
     (
         r"models/serve\.py",
         {"numpy", "ray", "starlette"},
@@ -82,26 +83,26 @@ FLOORS = [
         r"explorer/panels/.*",
         {"numpy"},
         r"explorer\.(panels|analysis|text)\..*|explorer\.html_export(\.\w+)?|explorer\.components\.codec"
-        r"|explorer\.state\.(cache|models|jobs|scheduling)|models\.(recording|edits|results|chat|example_texts)",
+        r"|models\.(caching|run|drafts|host|registry|model|model_card|model_names|unknown_words|cancellation|recording|edits|results|chat|example_texts)",
     ),
     (
         r"explorer/(html_export|export)\.py",
         {"numpy"},
-        r"explorer\.(analysis|text|components|panels)\..*|explorer\.html_export(\.\w+)?|explorer\.state\.cache"
-        r"|models\.(registry|model|recording|version|edits|example_texts|results|whole_words)",
+        r"explorer\.(analysis|text|components|panels)\..*|explorer\.html_export(\.\w+)?"
+        r"|models\.(registry|model|recording|version|edits|example_texts|run)",
     ),
     (r"explorer/cli\.py", set(), r"explorer\.export|models\.(registry|model|recording|version)"),
     (
         r"explorer/server/prefetch\.py",
         {"numpy", "starlette", "streamlit"},
         r"explorer\.(components\.codec|state\..*|server\.request_body"
-        r"|analysis\..*|panels\..*|components\..*)|models\.recording",
+        r"|analysis\..*|panels\..*|components\..*)|models\.(recording|run|model_names)",
     ),
     (
         r"explorer/server/.*",
         {"streamlit", "starlette", "segno", "google"},  # messages are read as Streamlit reads them
         r"explorer\.(components\.bundle|text\.templates)|explorer\.(server|state|classroom)\..*"
-        r"|models\.(registry|model)",
+        r"|models\.(registry|model|caching|model_names)",
     ),
     (r"explorer/classroom/redis_store\.py", {"redis"}, r"explorer\.classroom\.store"),
     (
@@ -113,23 +114,24 @@ FLOORS = [
         r"explorer/state/.*",
         {"streamlit", "numpy"},
         r"explorer\.(state|text)\..*|models\.(registry|model|recording|edits|example_texts|results|"
-        r"capabilities|cancellation|live_training|training_plan|buffer_pool|unknown_words|whole_words)",
+        r"capabilities|cancellation|live_training|training_plan|buffer_pool|cache|host|caching|run|drafts|"
+        r"model_card|model_names)",
     ),
     (
         r"explorer/layout/.*",
         {"streamlit"},
         r"explorer\.(layout|state|text|analysis|components|panels)\..*|explorer\.export"
-        r"|models\.(registry|recording|edits|example_texts|results|capabilities|chat)",
+        r"|models\.(registry|recording|edits|example_texts|results|capabilities|chat|caching|run|model_card|model_names)",
     ),
     (
         r"explorer/main\.py",
         {"streamlit"},
-        r"explorer\.(state\.(cache|url_state|event_log|places|sessions)|layout\.(header|export_menu|navigation))",
+        r"explorer\.(state\.(host|url_state|event_log|places|sessions)|layout\.(header|export_menu|navigation))",
     ),
     (
         r"pages/.*",
         {"streamlit"},
-        r"explorer\..*|models\.(recording|edits|results|example_texts|training_plan)",
+        r"explorer\..*|models\.(recording|edits|results|example_texts|training_plan|caching|run|model_names)",
     ),
     (
         r"explorer/views/.*",
@@ -139,8 +141,8 @@ FLOORS = [
     (
         r"headlight\.py",
         {"headlight_clone"},
-        r"explorer\.(analysis|export|panels|state\.cache|text)|models\."
-        r"(argument_validation|edits|live_training|model|recording|registry|results|version)",
+        r"explorer\.(analysis|export|panels|text)|models\."
+        r"(argument_validation|edits|live_training|model|recording|registry|results|run|version)",
     ),
     (r"app\.py", {"streamlit", "starlette"}, r"explorer\.(server|state|classroom)\..*"),
 ]
@@ -230,7 +232,7 @@ def test_no_circles() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("module", ["explorer.state.cache", "headlight", "models.registry"])
+@pytest.mark.parametrize("module", ["explorer.state.host", "headlight", "models.run"])
 def test_what_every_rerun_imports_is_light(module: str) -> None:
     heavy = {"torch", "transformers", "tokenizers", "ray", "redis"}
     code = f"import sys, {module}; print(*({heavy} & set(sys.modules)))"

@@ -12,8 +12,8 @@ from tolerances import DOUBLE, PASSED, STORED, SUMMED
 from explorer.analysis import interventions
 from explorer.analysis.formatting import tenths
 from explorer.panels import interventions as panels
-from explorer.state import cache, jobs, models
-from explorer.state.cache import Run
+from explorer.state import jobs
+from models.caching import loaded
 from models.edits import (
     Edit,
     HideToken,
@@ -31,6 +31,7 @@ from models.edits import (
 )
 from models.own_model import OwnModel, record
 from models.results import softmax
+from models.run import Run
 
 TEXT = "the cat sat on the mat"
 
@@ -295,10 +296,10 @@ def test_a_panel_of_patches_names_the_strongest_one() -> None:
 
 @pytest.mark.slow
 def test_a_sweep_measures_what_a_patched_run_says() -> None:
-    loaded = models.handle("decoder")
+    model = loaded("decoder")
     text, donor = "She ate the apple", "She drove the apple"
-    base, other = cache.record("decoder", text), cache.record("decoder", donor)
-    clean, lent = (cache.logits(each, "decoder", 4) for each in (base, other))
+    base, other = model.record(text), model.record(donor)
+    clean, lent = (model.logits(each, "decoder", 4) for each in (base, other))
     word, against = interventions.contrast(clean, lent)
     sweep = jobs.patch_sweep(base, "Sites", donor, "decoder", 4, word, against)
     sweep.resume()
@@ -309,8 +310,8 @@ def test_a_sweep_measures_what_a_patched_run_says() -> None:
     of = interventions.effects_by_site(
         latest.effects, stream.tokens, sites, latest.clean, latest.donor
     )
-    patched = loaded.record(text, (PatchSite(donor, of.columns[3].name, 2, "decoder"),))
-    three = loaded.logits(patched, "decoder", 4), clean, lent
+    patched = model.record(text, (PatchSite(donor, of.columns[3].name, 2, "decoder"),))
+    three = model.logits(patched, "decoder", 4), clean, lent
     by_hand = interventions.effect(*(float(z[word] - z[against]) for z in three))
     assert of.values[2, 3] == pytest.approx(by_hand, abs=PASSED)
     # What is the same in both texts before the changed word does nothing; the whole answer stands

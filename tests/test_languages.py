@@ -15,10 +15,10 @@ from tolerances import PASSED
 
 import headlight
 from explorer.panels import spec
-from explorer.state.cache import Run
 from explorer.state.models import record_trial
 from models import registry
 from models.recording import Recording
+from models.run import Run
 
 pytestmark = [pytest.mark.slow]
 LETTERS = [chr(code) for code in range(97, 123)]

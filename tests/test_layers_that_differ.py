@@ -15,13 +15,13 @@ import headlight
 from explorer.analysis import anatomy, consistency, head_naming
 from explorer.panels import spec
 from explorer.state import models
-from explorer.state.cache import Run
 from models import own_model
 from models.edits import UniformHead
 from models.pretrained import weight_conversion
 from models.pretrained.hf_model import HFModel, handle_of
 from models.pretrained.hub_tokenizer import HubTokenizer
 from models.recording import Recording, from_npz, to_npz
+from models.run import Run
 
 pytestmark = [pytest.mark.slow, pytest.mark.parity]
 TEXT = "the cat sat on the mat and the dog ran to the house"

@@ -16,11 +16,11 @@ from test_panels import NAMES, made, model_of
 
 from explorer.components import codec, mounts
 from explorer.panels.claims import measure_context
-from explorer.state.cache import Run
 from explorer.text import tour as tour_text
 from explorer.text.templates import sentences
 from explorer.views import learn
 from models.example_texts import DEFAULT_TEXT
+from models.run import Run
 
 pytestmark = [pytest.mark.slow, needs_node]
 

@@ -19,7 +19,8 @@ from waiting import until
 from explorer.state import jobs, models
 from explorer.state.jobs import TRAINING_KEY, Trainings
 from explorer.state.settings import Settings
-from models import live_training, registry
+from models import live_training, model_names, registry
+from models.caching import loaded
 from models.live_tasks import IGNORE_INDEX, Task, config_of, model_of, tokenizer_of
 from models.live_training import TrainingProcess
 from models.training_plan import CHECKPOINT_STEPS, MAX_LENGTH, MIN_LENGTH, TrainingPlan
@@ -138,13 +139,13 @@ def check_snapshot(run: TrainingProcess) -> None:
     assert registry.load(f"{name}@10").card.fingerprint != last.model.fingerprint
     assert registry.load(f"{name}@permuted").card.n_parameters == last.model.n_parameters
     assert registry.card(name)["steps"] == run.progress.step and registry.knows(name)
-    assert models.handle(name).card.name == name and models.title(name).startswith("my copy")
-    assert not models.is_borrowed(name) and not models.is_allowed(name)  # of no visit
+    assert loaded(name).card.name == name and model_names.title(name).startswith("my copy")
+    assert not model_names.is_borrowed(name) and not models.is_allowed(name)  # of no visit
     live_training.delete_snapshot(name)
     models.forget(name)
     assert not registry.knows(name) and not models.is_loaded(name)
     with pytest.raises(ValueError, match="gone with its visit"):
-        models.handle(name)
+        loaded(name)
 
 
 @pytest.mark.slow

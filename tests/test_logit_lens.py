@@ -14,8 +14,8 @@ from tolerances import DOUBLE, DOUBLE_LONG, PASSED, SUMMED, TOTAL
 
 from explorer.analysis import logit_lens
 from explorer.analysis.csv import to_csv, unescape_cell
-from explorer.state import models
 from models import edits, own_model
+from models.caching import loaded
 from models.example_texts import DEFAULT_TEXT
 from models.own_model import OwnModel, handle_of
 from models.readouts.logit_lens import BIAS, attribute, trace_parts, word_direction
@@ -175,7 +175,7 @@ def test_a_head_that_is_off_has_no_part(handle: OwnModel) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("model", SHIPPED)
 def test_the_parts_of_a_shipped_model_add_up_too(model: str) -> None:
-    handle = models.handle(model)
+    handle = loaded(model)
     recording = handle.record(DEFAULT_TEXT)
     stream, logits = logit_lens.read_stream(recording), full_pass(handle, recording)
     for token in range(0, len(stream.tokens), 4):

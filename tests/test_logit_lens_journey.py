@@ -10,7 +10,7 @@ from driver import HEAD, MARKS, Visitor
 
 from explorer.analysis import logit_lens
 from explorer.analysis.formatting import tenths
-from explorer.state import cache, models
+from models.caching import loaded
 
 pytestmark = MARKS
 SIXTY = (
@@ -41,8 +41,8 @@ def press(visitor: Visitor, site: int, token: int) -> None:
 def test_a_cell_is_pressed_and_read_with_arrow_keys(visitor: Visitor) -> None:
     text = "The cat sat on the old mat"
     visited(visitor, text=text)
-    recording = cache.record("decoder", text)
-    found, tokens = cache.lens(recording, "decoder"), recording.streams[0].tokens
+    recording = loaded("decoder").record(text)
+    found, tokens = loaded(recording).lens(recording, "decoder"), recording.streams[0].tokens
     page = visitor.page
     press(visitor, 4, 3)
     page.wait_for_url("**site=1.attn.normed**")
@@ -52,7 +52,7 @@ def test_a_cell_is_pressed_and_read_with_arrow_keys(visitor: Visitor) -> None:
     visitor.at_rest()
     page.locator(".panel .cells").first.focus()
     page.keyboard.press("ArrowUp")
-    word = models.labels("decoder", found.top_ids[3, 3, :1])[0]
+    word = loaded("decoder").labels(found.top_ids[3, 3, :1])[0]
     p = tenths(float(np.exp(found.top_logprobs[3, 3, 0])))
     assert tip(visitor) == f"{logit_lens.site_name(found.sites[3])}, “{tokens[3]}”: “{word}” {p}"
     page.keyboard.press("Enter")
@@ -73,7 +73,7 @@ def test_sixty_tokens_scroll_inside_and_give_way_to_a_shorter_text(
     narrow = {"viewport": {"width": 412, "height": 900}}
     visitor = visited(Visitor(browser, server, **narrow), text=SIXTY, token="40")
     page = visitor.page
-    assert len(cache.record("decoder", SIXTY).streams[0].tokens) >= 55
+    assert len(loaded("decoder").record(SIXTY).streams[0].tokens) >= 55
     assert page.locator("[data-testid=stMain]").evaluate("e => e.scrollWidth <= e.clientWidth")
     pane = page.locator(".panel .pane")
     assert pane.evaluate("e => e.scrollWidth > 2 * e.clientWidth")
@@ -118,7 +118,7 @@ def test_sixty_tokens_scroll_inside_and_give_way_to_a_shorter_text(
     for text in ("The old dog slept.", "Hi"):
         field.fill(text)
         field.press("Enter")
-        visitor.until(DRAWN, len(cache.record("decoder", text).streams[0].tokens))
+        visitor.until(DRAWN, len(loaded("decoder").record(text).streams[0].tokens))
         visitor.at_rest()
         page.locator(".panel .cells").first.focus()
         page.keyboard.press("ArrowUp")
@@ -137,10 +137,10 @@ def test_a_word_is_typed_and_a_head_is_named_and_opened_on_the_attention_page(
     field.click()
     field.fill("mat and more")
     page.keyboard.press("Enter")
-    word, n = models.first_token("decoder", "mat and more")
+    word, n = loaded("decoder").first_token("mat and more")
     page.wait_for_url(f"**word={word}**")
     page.wait_for_selector(
-        f"text=is {n} tokens to this model; the first, {models.labels('decoder', [word])[0]}, "
+        f"text=is {n} tokens to this model; the first, {loaded('decoder').labels([word])[0]}, "
         "is taken"
     )
     visitor.at_rest()

@@ -14,10 +14,10 @@ from tolerances import TOTAL
 from explorer.analysis import head_naming, logit_lens
 from explorer.panels import attribution
 from explorer.panels import logit_lens as lens_panels
-from explorer.state import cache
-from explorer.state.cache import Run
-from models import smollm2
+from models import caching, smollm2
+from models.caching import loaded, picture_name
 from models.own_model import OwnModel
+from models.run import Run
 
 # ---- the page ----------------------------------------------------------------
 
@@ -34,7 +34,7 @@ def columns_on(app: AppTest) -> list[str]:
 
 def words_of(target: str | None) -> list[str]:
     """The words that the translator's decoder reads."""
-    recording = cache.record("translator", "The dog is big.", (), target)
+    recording = loaded("translator").record("The dog is big.", (), target)
     return list(logit_lens.read_stream(recording).tokens)
 
 
@@ -50,9 +50,9 @@ def test_words_typed_for_the_decoder_are_what_is_read_and_are_named() -> None:
 
 
 def test_a_lens_weighs_what_its_arrays_weigh() -> None:
-    recording = cache.record("decoder", "Plants eat animals, and animals eat plants")
-    found = cache.lens(recording, "decoder")
-    (weight,) = [weight for value, weight in cache._cache.entries.values() if value is found]
+    recording = loaded("decoder").record("Plants eat animals, and animals eat plants")
+    found = loaded(recording).lens(recording, "decoder")
+    (weight,) = [weight for value, weight in caching.cache.entries.values() if value is found]
     arrays = [each for each in vars(found).values() if isinstance(each, np.ndarray)]
     assert len(arrays) == 6
     assert 0 <= weight - sum(each.nbytes for each in arrays) < 5_000  # labels and the like
@@ -108,11 +108,11 @@ def test_a_decoders_head_is_called_in_the_words_of_the_attention_page() -> None:
 def test_the_same_words_split_otherwise_are_another_cause() -> None:
     """A result kept beside a recording is not returned for one of the same text with other
     tokens."""
-    recording = cache.record("decoder", "the cat")
+    recording = loaded("decoder").record("the cat")
     stream = recording.streams[0]
     split = replace(stream, ids=np.array([*stream.ids[:-1], 5]))
     other = replace(recording, streams=(split,))
-    assert cache.picture_name(recording) != cache.picture_name(other)
+    assert picture_name(recording) != picture_name(other)
 
 
 @pytest.mark.parametrize("model", ["encoder", "decoder", "grammar"])
@@ -121,7 +121,7 @@ def test_by_whole_layers_there_is_a_row_between_layers_and_for_what_is_selected(
     model: str, is_open: bool, gpt2_on_pages: OwnModel
 ) -> None:
     run = Run(model, "Plants eat animals, and animals eat plants")
-    sites = cache.lens(run.recording(), run.recording().streams[-1].name).sites
+    sites = loaded(run.recording()).lens(run.recording(), run.recording().streams[-1].name).sites
     site = next(each for each in sites if each.startswith("1.attn")) if is_open else ""
     full, matrix = (
         lens_panels.lens(run, site=site, layers=each).figures[0] for each in (False, True)

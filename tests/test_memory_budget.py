@@ -11,16 +11,11 @@ import pytest
 from conftest import read_once
 from waiting import threads
 
-from explorer.state import cache, jobs
-from explorer.state.cache import Cache
-from explorer.state.scheduling import (
-    LARGE_BYTES,
-    POLL_INTERVAL,
-    MemoryBudget,
-    Preempted,
-    check_cancelled,
-)
-from models import buffer_pool
+from explorer.state import jobs, scheduling
+from explorer.state.scheduling import MemoryBudget, Preempted, check_cancelled
+from models import buffer_pool, caching, host
+from models.cache import LARGE_BYTES, POLL_INTERVAL, Cache, weight_of
+from models.caching import loaded
 
 WAIT = 20.0  # seconds after which a test gives up
 TEXT = "The cat sat on the mat, and the dog ran to the park. "
@@ -33,9 +28,10 @@ def here(monkeypatch: pytest.MonkeyPatch) -> Iterator[MemoryBudget]:
     """A shelf with room for two long things and a half, and nobody who waits any longer than a test
     does."""
     room = MemoryBudget(longest=WAIT, behind=WAIT)
-    monkeypatch.setattr(cache, "memory_budget", room)
-    monkeypatch.setattr(jobs, "memory_budget", room)
-    monkeypatch.setattr(cache, "_cache", Cache(5 * ONE // 2))
+    monkeypatch.setattr(host.current, "memory", room)
+    for module in (jobs, scheduling):
+        monkeypatch.setattr(module, "memory_budget", room)
+    monkeypatch.setattr(caching, "cache", Cache(5 * ONE // 2))
     buffer_pool.clear()
     yield room
     buffer_pool.clear()
@@ -71,7 +67,7 @@ def test_readers_hold_what_there_is_room_for(
         with here.work():
             looked_at = []
             for at in range(each):
-                looked_at.append(cache.get((number, at), make))
+                looked_at.append(caching.get((number, at), make))
                 threading.Event().wait(POLL_INTERVAL / 10)
             del looked_at
 
@@ -87,14 +83,14 @@ def test_what_is_short_waits_for_nothing(here: MemoryBudget) -> None:
 
     def long_one() -> None:
         with here.work():
-            looked_at = [cache.get(("long", at), Long) for at in range(4)]
+            looked_at = [caching.get(("long", at), Long) for at in range(4)]
             holding.set()
             go.wait(WAIT)
             del looked_at
 
     def short_one() -> None:
         with here.work():
-            got.append(cache.get("short", lambda: buffer_pool.acquire(2**20)))
+            got.append(caching.get("short", lambda: buffer_pool.acquire(2**20)))
 
     with threads() as start:
         start(long_one, then=holding.is_set)
@@ -114,15 +110,15 @@ def test_who_waits_for_the_making_of_another_lets_it_be_made(here: MemoryBudget)
 
     def first() -> None:
         with here.work():
-            looked_at = [cache.get(("mine", at), Long) for at in range(2)]
+            looked_at = [caching.get(("mine", at), Long) for at in range(2)]
             begun.wait(WAIT)
             holding.set()
-            got.append(cache.get("both", make))
+            got.append(caching.get("both", make))
             del looked_at
 
     def second() -> None:
         with here.work():
-            got.append(cache.get("both", make))
+            got.append(caching.get("both", make))
 
     with threads() as start:
         start(second)
@@ -134,11 +130,11 @@ def test_work_in_the_background_gives_way_to_a_reader_and_is_done_again(here: Me
     tried, holding, done = [], threading.Event(), []
 
     def make() -> str:
-        tried.append(cache.get("claims", Long))
+        tried.append(caching.get("claims", Long))
         if len(tried) > 1:
             return "measured"
         tried[0] = weakref.ref(tried[0])
-        looked_at = [cache.get(("claims", at), Long) for at in range(2)]
+        looked_at = [caching.get(("claims", at), Long) for at in range(2)]
         holding.set()
         for _ in range(int(WAIT / POLL_INTERVAL)):
             threading.Event().wait(POLL_INTERVAL)
@@ -147,12 +143,12 @@ def test_work_in_the_background_gives_way_to_a_reader_and_is_done_again(here: Me
 
     def work() -> None:
         with here.work(behind=True):
-            done.append(jobs.run_exclusively(make))
+            done.append(host.current.exclusively(make))
 
     with threads() as start:
         start(work, then=holding.is_set)
         with here.work():
-            mine = [cache.get(("mine", at), Long) for at in range(2)]
+            mine = [caching.get(("mine", at), Long) for at in range(2)]
             assert tried[0]() is None, "what it held is gone before the reader has all of it"
             del mine
     assert done == ["measured"]
@@ -161,9 +157,9 @@ def test_work_in_the_background_gives_way_to_a_reader_and_is_done_again(here: Me
 
 def test_a_part_of_a_recording_counts_as_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     encoder = read_once("encoder")
-    weight = cache.weight_of(encoder.record(TEXT * 16))
+    weight = weight_of(encoder.record(TEXT * 16))
     heavy = Cache(2 * weight)
-    monkeypatch.setattr(cache, "_cache", heavy)
+    monkeypatch.setattr(caching, "cache", heavy)
     stream = heavy.get("text", lambda: encoder.record(TEXT * 16)).streams[0]
     heavy.make_room(heavy.limit)
     assert "text" not in heavy.entries
@@ -174,12 +170,12 @@ def test_a_part_of_a_recording_counts_as_the_whole(monkeypatch: pytest.MonkeyPat
 
 
 def test_what_is_asked_for_once_takes_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    one = cache.weight_of(read_once("encoder").record(TEXT * 16))
+    one = weight_of(read_once("encoder").record(TEXT * 16))
     here = Cache(3 * one)
-    monkeypatch.setattr(cache, "_cache", here)
-    cache.record("encoder", TEXT * 16)
+    monkeypatch.setattr(caching, "cache", here)
+    loaded("encoder").record(TEXT * 16)
     for at in range(4):
-        assert cache.record_uncached("encoder", f"{at} {TEXT * 16}", (), None).streams
+        assert loaded("encoder").record_once(f"{at} {TEXT * 16}", (), None).streams
     assert [key[3] for key in here.entries if key[0] == "recording"] == [TEXT * 16]
-    light = cache.record_uncached("encoder", "The cat sat.", (), None)
-    assert cache.record("encoder", "The cat sat.") is light
+    light = loaded("encoder").record_once("The cat sat.", (), None)
+    assert loaded("encoder").record("The cat sat.") is light

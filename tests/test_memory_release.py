@@ -12,8 +12,9 @@ import pytest
 from app_harness import TABS, go, page_at
 from streamlit.runtime.media_file_manager import MediaFileManager
 
-from explorer.state import cache
 from explorer.state.jobs import Job
+from models import caching
+from models.cache import Cache
 from models.recording import Attention, Recording, Stream
 
 LONG = "The cat sat on the mat, and the dog ran to the park. " * 12
@@ -76,11 +77,11 @@ def stop_all() -> None:
 def test_a_visit_holds_no_recording_beyond_the_shelf(
     page: str, callables: list, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cache, "_cache", cache.Cache(2**29))
+    monkeypatch.setattr(caching, "cache", Cache(2**29))
     before = {id(each) for each in recorded()}
     visit = go(page_at("attention", text=LONG, model="translator"), page)
     assert not visit.exception and not visit.error
-    on_shelf = [value for value, _ in cache._cache.entries.values()]
+    on_shelf = [value for value, _ in caching.cache.entries.values()]
     pattern = max(
         one.pattern.nbytes
         for run in on_shelf
@@ -88,7 +89,7 @@ def test_a_visit_holds_no_recording_beyond_the_shelf(
         for one in run.attention
     )
     stop_all()
-    cache._cache.entries.clear()
+    caching.cache.entries.clear()
     del on_shelf
     assert visit and not [each for each in recorded() if id(each) not in before]
     kept = {id(each): each.nbytes for made in callables for each in arrays(made, set())}

@@ -21,8 +21,8 @@ from explorer.analysis.formatting import NONE, NUMBER, matches_text, parse_numbe
 from explorer.analysis.measure import MeasureContext, Untestable
 from explorer.panels import spec
 from explorer.panels.spec import Panel
-from explorer.state.cache import Run
 from explorer.text import tour as tour_text
+from models.run import Run
 
 pytestmark = pytest.mark.slow
 ALL = CASES[:: 1 if EVERY else 3] + OF_SMOLLM2

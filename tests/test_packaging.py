@@ -28,9 +28,9 @@ from packaging.specifiers import SpecifierSet
 import headlight
 from explorer.panels import attention
 from explorer.panels.spec import python
-from explorer.state.cache import Run
 from models import shipped_models
 from models.recording import from_npz
+from models.run import Run
 from models.version import VERSION
 
 ROOT = Path(__file__).resolve().parent.parent

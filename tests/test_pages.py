@@ -15,10 +15,11 @@ from explorer.components import codec
 from explorer.layout import current_recording
 from explorer.panels import attention as attention_panels
 from explorer.server import middleware
-from explorer.state import cache
 from explorer.text import model_descriptions
 from explorer.text.markdown_escape import literal
 from models import registry
+from models.cache import Cache
+from models.caching import loaded
 from models.example_texts import DEFAULT_TEXT, EXAMPLES
 
 pytestmark = pytest.mark.slow
@@ -132,7 +133,7 @@ def test_the_address_says_what_is_on_screen_and_opens_the_same() -> None:
 def test_a_link_that_asks_for_what_is_not_there_still_opens(asked: dict[str, str]) -> None:
     app = clean(opened(**asked))
     header, _ = sent(app, "head")
-    first = attention_panels.recording_findings(cache.record("encoder", DEFAULT_TEXT))[0]
+    first = attention_panels.recording_findings(loaded("encoder").record(DEFAULT_TEXT))[0]
     assert header["views"] == ["links"] and header["selected"][0] == first.query
     assert not set(app.query_params) - {"text"}, "what was refused does not stay in the address"
     if "model" in asked:
@@ -158,7 +159,7 @@ def test_text_is_literal_in_markdown() -> None:
 
 
 def test_the_shelf_keeps_within_its_bytes_and_what_was_used_last() -> None:
-    small = cache.Cache(limit=100)
+    small = Cache(limit=100)
     made = []
     for key in ("a", "b", "a", "c", "a", "b"):
         small.get(key, lambda key=key: made.append(key) or key, lambda value: 40)
@@ -172,20 +173,20 @@ def test_a_file_that_cannot_be_is_no_file(path: str) -> None:
 
 
 def test_what_was_read_is_on_one_line_and_ends_where_the_model_stopped() -> None:
-    assert current_recording.read_text(cache.record("encoder", "Hi\n there")) == "Hi there"
-    long = current_recording.read_text(cache.record("encoder", "all work and no play " * 400))
+    assert current_recording.read_text(loaded("encoder").record("Hi\n there")) == "Hi there"
+    long = current_recording.read_text(loaded("encoder").record("all work and no play " * 400))
     assert long.endswith(" …") and 450 < len(long.split()) < 515 and "all work" in long
 
 
 def test_every_card_says_who_made_the_model_and_what_it_reaches() -> None:
     for name in registry.names():
-        card, lines = registry.card(name), current_recording.model_card(name)
+        card, lines = registry.card(name), current_recording.card_lines(name)
         assert "Licence: Apache-2.0." in lines and "{" not in lines
         assert model_descriptions.purpose(name), name
         if card.get("scores"):
             said = model_descriptions.scores(name, card["scores"])
             assert said and f"- {said}" in lines, name
     # Earlier weights reach less than the card says of the last ones.
-    whole, earlier = map(current_recording.model_card, ("induction", "induction@450"))
+    whole, earlier = map(current_recording.card_lines, ("induction", "induction@450"))
     for part in (registry.card("induction")["headline"], "Best heads"):
         assert part in whole and part not in earlier

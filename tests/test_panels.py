@@ -40,13 +40,13 @@ from explorer.components import codec
 from explorer.layout import selection_bar
 from explorer.panels import architecture, attribution, predictions, spec
 from explorer.panels.spec import Panel
-from explorer.state import models
-from explorer.state.cache import Run
 from explorer.text import claims as claims_text
 from explorer.text import templates
 from models import edits
+from models.caching import loaded
 from models.example_texts import DEFAULT_TEXT
 from models.results import softmax
+from models.run import Run
 
 TEXT = "the cat sat on the mat"
 SMOLLM2 = pytest.param("smollm2", marks=needs_smollm2)
@@ -506,7 +506,7 @@ def test_the_lens_is_the_models_readout_at_every_site(model: str) -> None:
     ):
         matrix, bars = every()["logit_lens.lens"](run, token=2, site=site, measure=measure).figures
         np.testing.assert_allclose(matrix.values[: last + 1], values, rtol=STORED, atol=TINY)
-        words = models.labels(model, found.top_ids[..., 0].ravel())
+        words = loaded(model).labels(found.top_ids[..., 0].ravel())
         assert list(matrix.words[: len(words)]) == words and matrix.marks == ((2, 2, ""),)
         assert (matrix.bold[: last + 1] == (found.top_ids[..., 0] == found.final_id)).all()
         named = [at for at, word in enumerate(matrix.words[len(words) :]) if word]
@@ -706,7 +706,7 @@ def test_the_attribution_tab_compares_with_the_runner_up_at_first(model: str) ->
     field = app.selectbox(key="against field")
     field.options.append("none")  # typed
     field.set_value("none").run()
-    assert (typed := models.first_token(model, "none")) is not None
+    assert (typed := loaded(model).first_token("none")) is not None
     compared(second, typed[0])
 
 

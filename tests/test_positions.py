@@ -13,11 +13,11 @@ from tolerances import DOUBLE, DOUBLE_LONG, PASSED, STORED, SUMMED
 from explorer.analysis import positions
 from explorer.analysis.csv import to_csv
 from explorer.panels import positions as positions_panels
-from explorer.state.cache import Run
 from models import edits, own_model
 from models.edits import HideToken, ShuffleTokens, WithoutPositions
 from models.own_model import OwnModel
 from models.recording import Recording, from_npz, to_npz
+from models.run import Run
 from models.version import VERSION
 
 TEXT = "the cat sat on the mat and the dog ran"

@@ -12,10 +12,10 @@ from tolerances import PASSED, STORED, SUMMED
 from explorer.analysis import positions as laws
 from explorer.analysis.formatting import power
 from explorer.panels import positions
-from explorer.state import cache
-from explorer.state.cache import Run
+from models import caching
 from models.edits import ShuffleTokens, WithoutPositions
 from models.own_model import OwnModel
+from models.run import Run
 
 TEXT = "Ram pushed Hari"
 VIEWS = {"Sentence": 1, "Order": 2, "Waves": 1, "Distance": 1, "Shift": 1, "Adding": 1}
@@ -40,7 +40,7 @@ def test_a_sentence_adds_word_and_position() -> None:
 def test_scores_by_distance_are_means_over_the_text() -> None:
     run = Run("encoder", "the cat sat on the mat")
     recording = run.recording()
-    bare = cache.record(run.model, run.text, (WithoutPositions(),))
+    bare = run.loaded.record(run.text, (WithoutPositions(),))
     text = np.flatnonzero(~recording.streams[0].special)
     series = positions.scores(run, 1, 2).figures[0].series
     for one, of in zip(series, (recording, bare)):
@@ -76,7 +76,7 @@ def test_a_head_in_two_orders_is_matched_by_word() -> None:
     np.testing.assert_allclose(here.values, there.values, atol=PASSED)
     here, there = positions.order_weights(run, 0, 1, bare=False, seed=3).figures
     np.testing.assert_array_equal(here.values, run.recording().attention[0].pattern[0, 1])
-    pattern = cache.record(run.model, TEXT, (ShuffleTokens(3),)).attention[0].pattern[0, 1]
+    pattern = run.loaded.record(TEXT, (ShuffleTokens(3),)).attention[0].pattern[0, 1]
     assert np.abs(there.values - here.values).max() > 0.01
     assert sorted(there.values.ravel()) == pytest.approx(sorted(pattern.ravel()))
 
@@ -188,7 +188,7 @@ def test_every_view_opens_on_models_in_turn(view: str, model: str, gpt2_on_pages
 @pytest.mark.slow
 def test_another_order_that_is_cut_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     # Room for four long recordings beside whatever other tests have left on the shelf.
-    monkeypatch.setattr(cache._cache, "limit", 2**30)
+    monkeypatch.setattr(caching.cache, "limit", 2**30)
     run = Run("encoder", "all work and no play " * 300)
     read = laws.read_part(run.recording())
     assert 400 < len(read.split()) < 513
@@ -199,10 +199,10 @@ def test_another_order_that_is_cut_says_so(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.slow
 def test_a_slider_runs_no_forward_pass_and_stands_in_the_address() -> None:
     app = opened(ask="Shift", width="64", places="32", pair="9")
-    before = {key for key in cache._cache.entries if key[0] == "recording"}
+    before = {key for key in caching.cache.entries if key[0] == "recording"}
     for name, value in {"pair": 31, "shift": 7, "width": 128, "places": 512}.items():
         clean(app.slider(key=f"{name} slider").set_value(value).run())
-    assert {key for key in cache._cache.entries if key[0] == "recording"} == before
+    assert {key for key in caching.cache.entries if key[0] == "recording"} == before
     asked = asked_of(app)
     assert asked.pop("tab") == "positions"
     assert asked == {"ask": "Shift", "width": "128", "places": "512", "pair": "31", "shift": "7"}

@@ -12,7 +12,7 @@ from tolerances import DOUBLE, PASSED, THREE_DECIMALS
 
 from explorer.analysis import predictions
 from explorer.analysis.formatting import power_of_e, with_unit
-from explorer.state import models
+from models.caching import loaded
 from models.results import Sampling, probabilities
 
 # ---- the arithmetic ----------------------------------------------------------
@@ -90,7 +90,7 @@ def test_draws_are_fair_and_come_again_with_the_seed(way: str) -> None:
 
 
 def test_the_word_to_begin_with_is_a_whole_word() -> None:
-    handle = models.handle("encoder")
+    handle = loaded("encoder")
 
     def first(text: str) -> str | None:
         stream = handle.record(text).streams[0]

@@ -9,7 +9,7 @@ from driver import MARKS, Visitor
 from playwright.sync_api import Locator, expect
 from test_browser import FOCUS
 
-from explorer.state import models
+from models.caching import loaded
 
 pytestmark = MARKS
 
@@ -104,7 +104,7 @@ def test_step_play_pause_and_back(visitor: Visitor) -> None:
         arg=len(so_far) - 1,
     )
     ids = [int(id) for id in re.search(r"said=([\d.]+)", page.url).group(1).split(".")]
-    assert models.labels("decoder", ids) == so_far[:-1]
+    assert loaded("decoder").labels(ids) == so_far[:-1]
 
 
 def test_a_bar_writes_its_token(visitor: Visitor) -> None:

@@ -23,10 +23,11 @@ from table_files import commented
 from tolerances import DOUBLE_LONG, PASSED
 
 from explorer.panels import generation
-from explorer.state import jobs, models
-from explorer.state.cache import Run
 from explorer.views.predictions import TOP_KS, TOP_PS
+from models import drafts
+from models.caching import loaded
 from models.results import Sampling
+from models.run import Run
 
 PROMPT = (
     "Shyam grew up in Nepal where he stayed until he was 20 years old therefore he speaks fluent"
@@ -117,7 +118,7 @@ def test_a_space_at_the_end_is_named(text: str, space: bool) -> None:
 
 @slow
 def test_a_text_is_written_by_one_step_at_a_time_whoever_asks() -> None:
-    draft = jobs.Draft("grammar", "the cat")
+    draft = drafts.Draft("grammar", "the cat")
     ids = tuple(range(20, 60))
 
     def hurry() -> None:
@@ -129,7 +130,7 @@ def test_a_text_is_written_by_one_step_at_a_time_whoever_asks() -> None:
         run.start()
     for run in runs:
         run.join(60)
-    plain = jobs.Draft("grammar", "the cat")
+    plain = drafts.Draft("grammar", "the cat")
     while plain.step_towards(ids):
         pass
     assert [word.id for word in draft.tokens] == list(ids) and draft.tokens == plain.tokens
@@ -146,4 +147,4 @@ def test_the_whole_vocabulary_as_a_table_and_as_a_file() -> None:
     assert sum(float(row["drawn from"]) > 0 for row in rows) == 5
     for column in ("probability", "drawn from"):
         assert sum(float(row[column]) for row in rows) == pytest.approx(1, abs=DOUBLE_LONG)
-    assert rows[0]["token"] == models.labels("decoder", [int(rows[0]["id"])])[0]
+    assert rows[0]["token"] == loaded("decoder").labels([int(rows[0]["id"])])[0]

@@ -17,8 +17,8 @@ from explorer.components import codec
 from explorer.panels import attention as attention_panels
 from explorer.server import middleware, prefetch
 from explorer.server.prefetch import pictures
-from explorer.state import cache, models
 from explorer.state.scheduling import ScriptQueue, compute_queue
+from models.caching import has_memo, loaded
 
 TEXT = "The cat that saw the dog ran because it was afraid."
 JSON = {"content-type": "application/json"}
@@ -29,7 +29,7 @@ HOSTILE = "<script>alert(1)</script> \ud800 **x** $y$ \u202e Ünïcode 日本語
 def ask(monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
     """A client, before whom nobody was there, with two models loaded."""
     monkeypatch.setattr(prefetch, "script_queue", ScriptQueue())
-    models.handle("encoder"), models.handle("translator")
+    loaded("encoder"), loaded("translator")
     with TestClient(Starlette(routes=prefetch.ROUTES)) as client:
         yield client
 
@@ -57,13 +57,13 @@ def test_they_are_what_the_page_sends(model: str, asked: dict[str, str]) -> None
 
 @pytest.mark.slow
 def test_a_chosen_head_without_a_finding_waits_for_no_prediction() -> None:
-    models.handle("decoder")
-    recording = cache.record("decoder", text := f"{TEXT} Then it slept.")
+    loaded("decoder")
+    recording = loaded("decoder").record(text := f"{TEXT} Then it slept.")
     seen = {one.at for one in attention_panels.leading_findings(recording)}
     heads = np.ndindex(recording.attention[0].pattern.shape[:2])
     layer, head = next(at for at in heads if at not in seen)
     assert pictures("decoder", text, {"layer": str(layer), "head": str(head)})
-    assert not cache.is_cached_for(recording, "findings")
+    assert not has_memo(recording, "findings")
 
 
 @pytest.mark.slow

@@ -17,8 +17,7 @@ from test_training_page import opened
 
 from explorer.analysis.csv import to_csv, without_comments
 from explorer.layout import export_menu
-from explorer.state import jobs
-from explorer.state.cache import record_training
+from explorer.state import host, jobs
 from explorer.state.jobs import TRAINING_KEY
 
 TEXT = 'The cat\'s "mat" </script> sat\\n on it.'
@@ -56,7 +55,7 @@ def test_the_lines_train_the_readers_own_model_again(monkeypatch: pytest.MonkeyP
     (code,) = (each.value for each in app.code if "import" in each.value)
     names: dict[str, Any] = {}
     exec(code, names)
-    assert names["recording"] == record_training(one.run, TEXT)
+    assert names["recording"] == host.record_training(one.run, TEXT)
     assert names["run"].progress.curve == one.progress.curve
     offered = [*csv.reader(io.StringIO(without_comments(tables[0]()), newline=""))]
     made = [*csv.reader(io.StringIO(to_csv(names["table"]), newline=""))]

@@ -17,11 +17,13 @@ from explorer.analysis import gradients as gradient_tables
 from explorer.analysis import residual as measures
 from explorer.analysis.formatting import fixed, percent, power
 from explorer.panels import gradients, residual
-from explorer.state import cache, jobs
-from explorer.state.cache import Run
-from models import edits, registry, smollm2
+from explorer.state import jobs
+from models import caching, edits, registry, smollm2
+from models.cache import Cache
+from models.caching import loaded
 from models.own_model import OwnModel, record
 from models.results import Decay
+from models.run import Run
 
 LONGER = (
     "The cat sat on the mat"
@@ -242,13 +244,13 @@ def test_an_experiment_that_runs_is_found_however_full_the_shelf_is(
         while held.wait(10):
             yield object()
 
-    monkeypatch.setattr(cache, "_cache", cache.Cache(0))
+    monkeypatch.setattr(caching, "cache", Cache(0))
     monkeypatch.setattr(registry, "decay", lambda ids, lag: endless())
-    recording = cache.record("encoder", "Hi there")
+    recording = loaded("encoder").record("Hi there")
     experiment = jobs.decay_job(recording, "encoder", 1)
     experiment.resume()
     for at in range(3):
-        cache.get(at, lambda: "something large", lambda _: 1)
+        caching.get(at, lambda: "something large", lambda _: 1)
     again = jobs.decay_job(recording, "encoder", 1)
     assert again is experiment and again.running
     again.stop()

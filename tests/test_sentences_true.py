@@ -23,11 +23,11 @@ from explorer.analysis.tour import REACH_RATIO, followed_pair
 from explorer.analysis.verdicts import FAILS, HOLDS
 from explorer.panels import claims as claims_panels
 from explorer.panels.claims import measure_context
-from explorer.state.cache import Run
 from explorer.text import claims, quiz
 from explorer.text import tour as tour_text
 from models import registry
 from models.edits import HideToken
+from models.run import Run
 
 MODELS = ("encoder", "decoder", "translator", registry.MINILM)
 pytestmark = pytest.mark.slow

@@ -15,12 +15,15 @@ from conftest import needs_smollm2, read_once
 from tiny_folders import TEXTS
 
 from explorer.panels import generation, predictions
-from explorer.state import cache, models
+from explorer.state import host, models
 from explorer.state.settings import Settings
-from models import own_model, registry, smollm2
+from models import caching, model_names, own_model, registry, smollm2
+from models.cache import Cache
+from models.caching import loaded
 from models.model import Model
 from models.pretrained.hub import quietly
 from models.recording import Recording
+from models.run import Run
 from models.training import evaluate
 
 BARE = f"{smollm2.NAME}@bare"
@@ -49,13 +52,13 @@ def test_without_its_package_it_is_said_how_to_get_it_and_no_sentence_recommends
     assert app.session_state.model == "decoder"
     assert any("so this page shows **decoder**" in each.value for each in app.caption)
     with pytest.raises(ValueError, match=r"such as decoder\.$"):
-        generation.tokens(cache.Run("encoder", TEXT))
+        generation.tokens(Run("encoder", TEXT))
 
 
 @needs_smollm2
 def test_with_its_package_it_is_recommended() -> None:
     with pytest.raises(ValueError, match=r"such as decoder or smollm2\.$"):
-        generation.tokens(cache.Run("encoder", TEXT))
+        generation.tokens(Run("encoder", TEXT))
 
 
 @needs_smollm2
@@ -76,7 +79,7 @@ def test_the_first_load_says_how_far_it_has_come(
 @needs_smollm2
 @pytest.mark.slow
 def test_a_long_text_is_recorded_once_for_its_reader(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "_cache", cache.Cache(Settings.shelf_bytes))
+    monkeypatch.setattr(caching, "cache", Cache(Settings.shelf_bytes))
     text, record, passes = " ".join(["the"] * 252), Model.record, []
 
     def counted(handle: Model, text: str, *more: object) -> Recording:
@@ -86,7 +89,7 @@ def test_a_long_text_is_recorded_once_for_its_reader(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(Model, "record", counted)
     for page in ("attention", "predictions", "residual", "attention"):
         assert not page_at(page, text=text, model=smollm2.NAME).exception
-    assert len(cache.record(smollm2.NAME, text).streams[0].ids) == 253
+    assert len(loaded(smollm2.NAME).record(text).streams[0].ids) == 253
     assert passes.count((smollm2.NAME, text)) == 1
 
 
@@ -177,7 +180,7 @@ def test_its_logits_are_those_of_transformers_on_the_same_file() -> None:
 @pytest.mark.slow
 def test_its_document_mark_stands_before_a_text_unless_it_is_left_out() -> None:
     text, chat = "Paris is in France. Rome is the capital of", "user: Hi"
-    marked, bare = (models.handle(name) for name in (smollm2.NAME, BARE))
+    marked, bare = (loaded(name) for name in (smollm2.NAME, BARE))
     assert bare.model is marked.model and bare.name == BARE
     one, two = (handle.record(text).streams[0] for handle in (marked, bare))
     assert one.tokens[0] == "<|endoftext|>" and one.special.tolist() == [True] + [False] * len(
@@ -196,7 +199,7 @@ def test_its_document_mark_stands_before_a_text_unless_it_is_left_out() -> None:
     assert ranks[0] <= 1 < ranks[1], "with the mark the text is the document it was meant as"
     app = page_at("heads", model=BARE, text=text)
     assert app.session_state.model == BARE and not app.exception and not app.warning
-    assert models.title(BARE) == "smollm2 without <|endoftext|>"
+    assert model_names.title(BARE) == "smollm2 without <|endoftext|>"
     with pytest.raises(ValueError, match="encoder puts no document mark before a text"):
         registry.load("encoder@bare")
 
@@ -215,7 +218,7 @@ def test_a_question_is_answered_after_one_press(model: str) -> None:
         "user: What is the capital of France?",
     )
     assert "ask question" not in [each.key for each in app.button]
-    run = cache.Run(smollm2.NAME, app.session_state.text)
+    run = Run(smollm2.NAME, app.session_state.text)
     assert (
         "continues: “The capital of France is Paris" in generation.next_token(run, "", 0.0).finding
     )
@@ -224,9 +227,9 @@ def test_a_question_is_answered_after_one_press(model: str) -> None:
 @needs_smollm2
 @pytest.mark.slow
 def test_the_token_that_ends_a_text_is_called_what_it_does() -> None:
-    end = models.handle(smollm2.NAME).tokenizer.eos
-    assert models.labels(smollm2.NAME, [0, end]) == ["<|endoftext|>", "ends here"]
-    run = cache.Run(BARE, "What is the capital of Nepal?")
+    end = loaded(smollm2.NAME).tokenizer.eos
+    assert loaded(smollm2.NAME).labels([0, end]) == ["<|endoftext|>", "ends here"]
+    run = Run(BARE, "What is the capital of Nepal?")
     panel = predictions.word(run, len(run.recording().streams[0].tokens) - 1)
     (row,) = [each for each in panel.figures[1].rows if each.label == "ends here"]
     assert "the model ends its text" in panel.finding and row == panel.figures[1].rows[0]
@@ -236,7 +239,7 @@ def test_the_token_that_ends_a_text_is_called_what_it_does() -> None:
 @needs_smollm2
 @pytest.mark.slow
 def test_generation_says_how_many_heads_attend_to_the_first_token() -> None:
-    run = cache.Run(BARE, "Rome is the capital of")
+    run = Run(BARE, "Rome is the capital of")
     panel = generation.attention(run)
     recording = run.recording()
     rows = recording.attention[0].pattern[:, :, -1]
@@ -257,11 +260,11 @@ def test_readers_share_its_passes_unless_they_compare_runs(monkeypatch: pytest.M
         return compute([text])[0]
 
     page_at("heads", model=smollm2.NAME, text="It is loaded.")
-    monkeypatch.setattr(cache._batches, "result", result)
+    monkeypatch.setattr(host._batches, "result", result)
     page_at("heads", model=smollm2.NAME, text="Rome is old.")
     page_at("heads", model=smollm2.NAME, text="Paris is old.", edits="ZeroHead:3:6:self")
     page_at("edit", model=smollm2.NAME, text="Oslo is old.")
     assert shared == ["Rome is old."]
     models.forget(smollm2.NAME)
-    with cache.recorded_ahead(smollm2.NAME, "Bonn is old."):
+    with host.recorded_ahead(smollm2.NAME, "Bonn is old."):
         assert not models.is_loaded(smollm2.NAME), "the page loads it and shows how far it is"

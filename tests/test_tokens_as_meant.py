@@ -18,8 +18,8 @@ from conftest import read_once
 from tiny_folders import ROWS, TEXTS
 from tolerances import PASSED
 
-from explorer.state import jobs, models
-from models import child_process, own_model, registry, whole_words
+from explorer.state import models
+from models import child_process, drafts, own_model, registry, whole_words
 from models.model import Model
 from models.own_model import OwnModel
 from models.pretrained import gguf_conversion, hf_model, weight_conversion
@@ -271,10 +271,10 @@ def test_a_text_ends_where_transformers_ends_it(
         return
     monkeypatch.setitem(models._handles, "a writer", handle)
     draw = lambda scores, _: int(scores.argmax())
-    written = jobs.continuation("a writer", "the cat", 8, (name, form), draw)
+    written = drafts.continuation("a writer", "the cat", 8, (name, form), draw)
     assert list(written) == said[len(ids[0]) :] and written[-1] in ends
-    assert jobs.generated_text("a writer", "the cat", (*written, 7)).ended
-    assert jobs.generated_text("a writer", "the cat", (*written[:-1], ends[0], 7)).ended
+    assert drafts.generated_text("a writer", "the cat", (*written, 7)).ended
+    assert drafts.generated_text("a writer", "the cat", (*written[:-1], ends[0], 7)).ended
 
 
 def test_a_word_does_not_go_on_with_a_token_that_ends_a_text(

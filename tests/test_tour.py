@@ -16,8 +16,8 @@ from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import tour
 from explorer.components import codec
-from explorer.state import cache
 from explorer.text import tour as tour_text
+from models.caching import loaded
 from models.example_texts import DEFAULT_TEXT
 
 MODELS = ("encoder", "decoder", "translator")
@@ -60,7 +60,7 @@ def test_every_system_of_the_notes_is_named_by_a_step_and_each_way_is_ten_minute
 @pytest.mark.parametrize("model", MODELS)
 def test_every_step_shows_its_number_on_its_picture(model: str) -> None:
     app = opened(model=model)
-    steps = tour_text.way(cache.record(model, DEFAULT_TEXT).model.kind)
+    steps = tour_text.way(loaded(model).record(DEFAULT_TEXT).model.kind)
     for step in steps:
         app.session_state["tour"] = step.id
         shown = header(app.run())

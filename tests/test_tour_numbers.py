@@ -11,8 +11,7 @@ from explorer.analysis.head_naming import describe
 from explorer.analysis.measure import MeasureContext
 from explorer.analysis.tour import followed_pair, followed_word
 from explorer.panels.claims import measure_context
-from explorer.state import cache
-from explorer.state.cache import Run
+from models.caching import depth_gradients, loaded
 from models.edits import (
     OtherNorm,
     OtherPositions,
@@ -23,6 +22,7 @@ from models.edits import (
     WithoutPositions,
 )
 from models.example_texts import DEFAULT_TEXT, EXAMPLES
+from models.run import Run
 
 MODELS = ("encoder", "decoder", "translator")
 
@@ -77,7 +77,7 @@ def test_what_changed_since_moves_words_as_its_edits_do(seen: dict[str, MeasureC
         said = tuple(map(int, plain.ids[1:])) if model == "translator" else None
         moved = []
         for edit in edits:
-            last = cache.record(model, DEFAULT_TEXT, (edit,), said).streams[-1].resid[-1]
+            last = loaded(model).record(DEFAULT_TEXT, (edit,), said).streams[-1].resid[-1]
             far = relative_distance(last, plain.resid[-1])
             moved.append(far[~plain.special].mean())
         assert shown.value == pytest.approx(max(moved), abs=PASSED / 2)
@@ -97,7 +97,7 @@ def test_words_waves_and_order(seen: dict[str, MeasureContext]) -> None:
     assert np.exp(1j * turns) == pytest.approx(np.exp(1j * (len(stream.tokens) - 1)))
     shuffled, bare = ShuffleTokens(1), WithoutPositions()
     free, mixed, with_ = (
-        cache.record("encoder", DEFAULT_TEXT, edits).streams[0].resid[-1]
+        loaded("encoder").record(DEFAULT_TEXT, edits).streams[0].resid[-1]
         for edits in ((bare,), (shuffled, bare), (shuffled,))
     )
     order = shuffled.order(stream.special)
@@ -130,13 +130,13 @@ def test_two_stages_and_a_stack(seen: dict[str, MeasureContext]) -> None:
         others = [row for row in bars.rows if row.label != shown.slots["word"]]
         assert all(row.values[1] < 1e-5 for row in others), "the FFN knows one token"
         assert shown.value == max(row.values[0] for row in others) > 0.01
-    found = cache.depth_gradients(seen["encoder"].recording, "encoder")
+    found = depth_gradients(seen["encoder"].recording, "encoder")
     assert tour.deep(seen["encoder"]).value == found.norm[1, 0] / found.norm[1, -1] < 0.1
 
 
 def test_the_notes_own_sentence_is_measured(seen: dict[str, MeasureContext]) -> None:
     shown = tour.pizza(seen["encoder"])
-    recording = cache.record("encoder", EXAMPLES["Pizza"])
+    recording = loaded("encoder").record(EXAMPLES["Pizza"])
     tokens = list(recording.streams[0].tokens)
     at = [tokens.index(word) for word in ("I", "love", "to", "eat", "pizza")]
     assert abs(shown.value - np.mean(recording.attention[0].pattern[..., at, at])) < 1e-6

@@ -14,8 +14,8 @@ from explorer.analysis import head_naming
 from explorer.analysis import training as training_analysis
 from explorer.analysis.training import HabitCourse
 from explorer.panels import training
-from explorer.state.cache import Run
 from models import registry, shipped_models
+from models.run import Run
 
 TWICE = "The red fox saw a small bird. The red fox saw a small bird."
 

@@ -9,7 +9,7 @@ from translation_harness import SENTENCE, translated
 
 from explorer.analysis import translation
 from explorer.analysis.formatting import fixed
-from explorer.state import jobs
+from models import drafts
 from models.recording import from_npz
 
 pytestmark = MARKS
@@ -71,7 +71,7 @@ def test_it_plays_to_the_end_and_stops_where_it_is_asked(visitor: Visitor) -> No
 
 def test_a_beam_is_chosen(visitor: Visitor) -> None:
     page = visited(visitor, beams="4").page
-    search = jobs.search("translator", SENTENCE, 4)
+    search = drafts.search("translator", SENTENCE, 4)
     while not search.finished:
         search.resume()
     page.locator(".panel .target[aria-label^='3, ']").click()

@@ -22,7 +22,9 @@ from translation_harness import (
 
 from explorer.analysis import translation
 from explorer.analysis.formatting import fixed
-from explorer.state import cache, jobs, models
+from models import caching, drafts
+from models.cache import Cache
+from models.caching import loaded
 from models.results import Sampling, SeededSampling
 
 FRENCH = "L'animal n'a pas traversé la rue."
@@ -53,7 +55,9 @@ def test_a_translation_is_drawn_by_its_seed_and_the_next_one_by_the_next() -> No
     app = opened(beams="Drawn", temperature="1", seed="7")
 
     def wanted(seed: int) -> list[str]:
-        beam = jobs.search("translator", SENTENCE, SeededSampling(Sampling(1.0), seed)).steps[-1][0]
+        beam = drafts.search("translator", SENTENCE, SeededSampling(Sampling(1.0), seed)).steps[-1][
+            0
+        ]
         assert beam.done
         return [*translated(SENTENCE, beam.ids[:-1]).stream("decoder").tokens[1:], "[EOS]"]
 
@@ -70,7 +74,7 @@ def test_a_translation_is_drawn_by_its_seed_and_the_next_one_by_the_next() -> No
 @pytest.mark.parametrize(("text", "beams"), [(AWKWARD["empty"], 1), (AWKWARD["marks"], 3)])
 def test_any_text_gives_a_picture_with_the_recordings_numbers(text: str, beams: int) -> None:
     app = opened(text=text, beams=str(beams))
-    best = jobs.search("translator", text, beams).steps[-1][0]
+    best = drafts.search("translator", text, beams).steps[-1][0]
     recording = translated(text, best.ids[: len(best.ids) - best.done])
     check_numbers(app, recording)
     assert len(output(app)) == len(recording.stream("decoder").tokens) - (not best.done)
@@ -116,8 +120,8 @@ def test_ones_own_words_over_the_limit_are_named_and_kept() -> None:
 def test_beams_are_ranked_each_is_the_models_and_the_chosen_one_is_shown() -> None:
     app = opened(beams="4", beam="2")
     table, tree = sent(app, "hypotheses")[0]["figures"]
-    beams = jobs.search("translator", SENTENCE, 4).steps[-1]
-    texts = [models.decode("translator", beam.ids) for beam in beams]
+    beams = drafts.search("translator", SENTENCE, 4).steps[-1]
+    texts = [loaded("translator").tokenizer.text(beam.ids) for beam in beams]
     assert [row[1] for row in table["rows"]] == texts
     recording = translated(SENTENCE, texts[1])
     assert tuple(recording.stream("decoder").ids[1:]) == beams[1].ids[:-1]
@@ -137,7 +141,7 @@ def test_beams_are_ranked_each_is_the_models_and_the_chosen_one_is_shown() -> No
     while at:
         path.append(tree["nodes"][at])
         at = parents[at]
-    assert path[::-1] == models.labels("translator", beams[1].ids)
+    assert path[::-1] == loaded("translator").labels(beams[1].ids)
 
 
 @slow
@@ -171,7 +175,7 @@ def test_a_link_that_asks_for_what_is_not_there_still_opens(asked: dict[str, str
 @slow
 def test_a_stopped_search_shows_what_is_there_and_goes_on_when_asked() -> None:
     text = "The old man and the sea were friends for a very long time."
-    search = jobs.search("translator", text, 2)
+    search = drafts.search("translator", text, 2)
     for _ in range(4):
         search.resume()
     app = AppTest.from_file(MAIN, default_timeout=60)
@@ -201,7 +205,7 @@ def test_the_models_translation_can_be_taken_into_the_field_and_given_back(
 ) -> None:
     app = opened(text="I love to eat pizza")
     own = output(app)
-    monkeypatch.setattr(cache, "_cache", cache.Cache(cache.CACHE_BYTES))  # its search is let go
+    monkeypatch.setattr(caching, "cache", Cache(caching.cache.limit))  # its search is let go
     press(app, "Edit this translation")
     assert output(app) == own and app.session_state["target"]
     assert "equals the model’s own" in sent(app, "probability")[0]["finding"]

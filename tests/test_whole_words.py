@@ -15,13 +15,13 @@ from explorer.analysis.formatting import tenths
 from explorer.panels import attention as attention_panels
 from explorer.panels import logit_lens, predictions
 from explorer.panels.claims import measure_context
-from explorer.state import cache, jobs, models
-from explorer.state.cache import Run
 from explorer.text import findings as findings_text
 from explorer.text import tour as tour_text
-from models import whole_words
+from models import drafts, whole_words
+from models.caching import loaded
 from models.edits import ZeroHead
 from models.results import largest, softmax
+from models.run import Run
 
 NEPAL = (
     "Shyam grew up in Nepal where he stayed until he was 20 years old therefore he speaks fluent"
@@ -32,17 +32,17 @@ def after(
     model: str, text: str, then: tuple[int, ...] = ()
 ) -> tuple[list[tuple[int, float]], object]:
     """The likeliest next tokens with their probabilities, by a pass over everything."""
-    handle = models.handle(model)
+    handle = loaded(model)
     p = softmax(handle.generate(text, then).logits)
     return [(int(id), float(p[id])) for id in np.argsort(-p, kind="stable")[:10]], handle
 
 
 def word_of(model: str, text: str, id: int) -> str:
     """The word that a token begins after a text, by a pass over everything for each piece."""
-    ids, pieces = (id,), models.labels(model, [id])
+    ids, pieces = (id,), loaded(model).labels([id])
     while True:
         ((best, _), *_), _ = after(model, text, ids)
-        (label,) = models.labels(model, [best])
+        (label,) = loaded(model).labels([best])
         if not (label.startswith("‧") and label[1:].isalpha()):
             return "".join(pieces).replace("‧", "")
         ids, pieces = (*ids, best), [*pieces, label]
@@ -52,7 +52,7 @@ def word_of(model: str, text: str, id: int) -> str:
 def test_a_word_is_followed_to_its_end_by_whole_passes(country: str) -> None:
     text = NEPAL.replace("Nepal", country)
     firsts, handle = after("decoder", text)
-    found = cache.next_words("decoder", text, firsts)
+    found = loaded("decoder").next_words(text, firsts)
     assert set(found) <= {id for id, _ in whole_words.followed_tokens(handle, firsts)}
     for id, own in firsts[:3]:
         if own < 0.05:
@@ -87,12 +87,12 @@ def test_what_was_written_already_stands_before_the_next_word() -> None:
     firsts, _ = after("decoder", NEPAL)
     second, handle = after("decoder", NEPAL, (firsts[0][0],))
     assert handle.labels([second[0][0]])[0].startswith("‧")
-    found = jobs.generated_text("decoder", NEPAL, (firsts[0][0],)).whole
+    found = drafts.generated_text("decoder", NEPAL, (firsts[0][0],)).whole
     assert found[second[0][0]].word == "‧epali"
 
 
 def test_an_unlikely_piece_of_a_letter_or_two_is_followed_and_a_short_word_is_not() -> None:
-    handle = models.handle("decoder")
+    handle = loaded("decoder")
     labels = handle.labels(range(handle.card.n_vocab))
     ids = {label: id for id, label in enumerate(labels)}
     listed = [(ids[label], 0.01) for label in ("the", "T", "N", "He", "‧n", "A")]
@@ -118,10 +118,10 @@ def test_nothing_is_followed_where_nothing_can_be_written() -> None:
         ("translator", "The cat"),
         ("decoder", "cat " * 600),
     ):
-        assert cache.next_words(model, text, [(40, 0.9)]) == {}
+        assert loaded(model).next_words(text, [(40, 0.9)]) == {}
     labels = read_once("decoder").labels(range(400))
     for label in ("‧F", "‧er"):  # a letter may begin a name after a line break, a word goes on
-        followed = cache.next_words("decoder", NEPAL, [(labels.index(label), 0.01)])
+        followed = loaded("decoder").next_words(NEPAL, [(labels.index(label), 0.01)])
         assert bool(followed) == (label == "‧F")
 
 
@@ -139,9 +139,12 @@ def test_a_model_in_its_own_code_goes_on_from_what_was_written(tiny_loaded: Call
 
 def test_a_word_has_its_own_probability_and_its_first_piece_another() -> None:
     firsts, _ = after("decoder", NEPAL)
-    (id, own), made = firsts[0], cache.next_words("decoder", NEPAL, firsts)[firsts[0][0]]
+    (id, own), made = firsts[0], loaded("decoder").next_words(NEPAL, firsts)[firsts[0][0]]
     later = NEPAL + " Nep"  # the same place in a longer text
-    for text, token in ((NEPAL, None), (later, len(cache.record("decoder", NEPAL).streams[0].ids))):
+    for text, token in (
+        (NEPAL, None),
+        (later, len(loaded("decoder").record(NEPAL).streams[0].ids)),
+    ):
         panel = predictions.word(Run("decoder", text), token=token and token - 1)
         row = panel.figures[1].rows[0]
         assert row.label.startswith("N… (Nepali)") and row.key == str(id)
@@ -165,9 +168,9 @@ BEGUN = [
 @pytest.mark.parametrize("model, text", BEGUN)
 def test_tour_findings_presenter_and_files_say_the_whole_word(model: str, text: str) -> None:
     ((id, own), *_), handle = after(model, text)
-    word, piece = word_of(model, text, id), models.labels(model, [id])[0]
+    word, piece = word_of(model, text, id), loaded(model).labels([id])[0]
     assert word != piece and word.startswith(piece)
-    recording = cache.record(model, text)
+    recording = loaded(model).record(text)
     found = attention_panels.recording_findings(recording)
     answers = [one for one in found if one.page in ("lens", "attribution")]
     assert answers
@@ -188,6 +191,6 @@ def test_tour_findings_presenter_and_files_say_the_whole_word(model: str, text: 
 
 
 def test_an_edited_run_keeps_the_piece() -> None:
-    recording = cache.record("decoder", NEPAL, (ZeroHead(0, 0),))
+    recording = loaded("decoder").record(NEPAL, (ZeroHead(0, 0),))
     firsts, _ = after("decoder", NEPAL)
-    assert cache.predicted_words(recording, firsts) == {}
+    assert loaded(recording).predicted_words(recording, firsts) == {}

@@ -16,7 +16,7 @@ from tolerances import PASSED, STORED
 
 from explorer.analysis.findings import PAIRS
 from explorer.panels.attention import leading_findings
-from explorer.state import cache
+from models.caching import loaded
 
 WORDS = "The kitchen-maid’s unbelievable idea wasn't naïve."
 
@@ -99,7 +99,7 @@ def test_the_choices_stand_in_the_address_and_nothing_else_is_taken() -> None:
 
 @pytest.mark.slow
 def test_a_chosen_token_is_held_as_the_word_it_is_a_part_of() -> None:
-    stream = cache.record("encoder", WORDS).streams[0]
+    stream = loaded("encoder").record(WORDS).streams[0]
     inside = next(at for at, label in enumerate(stream.tokens) if label.startswith("‧"))
     header, *_ = drawn(clean(opened(text=WORDS, token=str(inside), att_unit="Words")))
     held = header["columns"][header["selected"][0]]
@@ -181,7 +181,7 @@ def test_a_cell_is_chosen_and_taken_apart_on_the_next_page(visitor: Visitor) -> 
 def test_what_a_headline_tells_of_is_the_cell_that_opens_and_the_word_of_the_grid() -> None:
     """Where the word of the link gets less of its row than another: a sink, or the word itself."""
     text = "If you want to learn a language, you have to speak it every day."
-    recording = cache.record("decoder", text)
+    recording = loaded("decoder").record(text)
     link = next(one for one in leading_findings(recording) if one.kind in PAIRS)
     pattern = recording.attention[0].pattern[link.layer, link.head, link.query]
     assert pattern.argmax() != link.keys[0], "a link that is not its row's largest weight"
@@ -194,7 +194,7 @@ def test_what_a_headline_tells_of_is_the_cell_that_opens_and_the_word_of_the_gri
     assert app.session_state["anatomy_cell"] == f"{link.query}.{link.keys[0]}"
     # The grid shows the selected token of a word, not the word's first.
     text = "The unbelievable photographer said she lost her microscope."
-    tokens = cache.record("encoder", text).streams[0].tokens
+    tokens = loaded("encoder").record(text).streams[0].tokens
     token = tokens.index("phot") + 1
     shown = {"layer": "1", "head": "5", "token": str(token), "att_unit": "Words"}
     header, _, _ = drawn(clean(opened(model="encoder", text=text, **shown)))

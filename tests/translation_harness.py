@@ -12,8 +12,8 @@ from tolerances import PASSED, STORED
 from explorer.analysis import translation
 from explorer.analysis.formatting import tenths
 from explorer.components import codec
-from explorer.state import models
 from explorer.text.templates import sentences
+from models.caching import loaded
 from models.example_texts import DEFAULT_TEXT
 from models.recording import Recording
 
@@ -53,13 +53,13 @@ def frame(app: AppTest) -> dict:
 
 
 def translated(text: str, target: str | tuple[int, ...] | None = None) -> Recording:
-    return models.handle("translator").record(text, target=target)
+    return loaded("translator").record(text, target=target)
 
 
 @torch.inference_mode()
 def log_probabilities(source: np.ndarray, read: np.ndarray) -> np.ndarray:
     """One full pass of the bare model, outside everything the page uses: log p (row, id)."""
-    model = models.handle("translator").model
+    model = loaded("translator").model
     memory = model.encode(torch.tensor(source)[None])
     return (
         model.logits(model.decode(torch.tensor(read)[None], memory)[0])

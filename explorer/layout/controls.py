@@ -14,9 +14,9 @@ from explorer.analysis.findings import Finding
 from explorer.panels import attention as attention_panels
 from explorer.panels.selection import Selection, select
 from explorer.state import url_state
-from explorer.state.cache import Run
 from explorer.text.attention import LABELS
 from models.recording import Attention, Recording
+from models.run import Run
 
 # What a reader chooses of an attention: with one of these a page opens on that.
 SELECTION_KEYS = ("attention", "layer", "head", "token", "source", "anatomy_cell")

@@ -11,32 +11,25 @@ from itertools import takewhile
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from explorer.analysis import coreference
 from explorer.analysis.caption import hybrid
 from explorer.analysis.caption import read_text as read_text
 from explorer.analysis.formatting import plural
 from explorer.analysis.questions import is_question
-from explorer.panels.attention import measure_pronoun_heads
-from explorer.state import event_log, url_state
-from explorer.state.cache import Run, record
-from explorer.state.models import (
-    SMOLLM2,
-    capabilities,
-    facts,
-    handle,
-    is_chat_model,
-    server_models,
-    title,
-    typed_special,
-)
+from explorer.panels.attention import is_learned
+from explorer.state import event_log, jobs, url_state
+from explorer.state.models import SMOLLM2, is_chat_model, server_models, typed_special
 from explorer.state.settings import well_formed
 from explorer.state.url_state import fits_address, forget_token
 from explorer.text.markdown_escape import literal
 from explorer.text.model_descriptions import examples, origin, scores, unread_language
 from explorer.text.templates import sentences
-from models import chat
+from models import chat, model_card, model_names
+from models.caching import loaded
 from models.edits import from_line
 from models.example_texts import EXAMPLES
 from models.recording import CONTINUES, NotEncoded, Recording
+from models.run import Run
 
 NOTES = sentences("frame", "text")
 
@@ -46,13 +39,13 @@ N_EXAMPLES = 3  # that a text too short to show anything is offered
 PIECE = re.compile(r" \d+/\d+$")
 
 
-def model_card(model: str) -> str:
+def card_lines(model: str) -> str:
     """A model's card in a few lines of Markdown."""
-    card = facts(model)
+    card = model_card.facts(model)
     size = card["config"]
     about = origin(model), scores(model, card.get("scores", {})), *card["limits"]
     return (
-        f"**{literal(title(model))}**: {card['summary']} {size['n_layer']} layers of "
+        f"**{literal(model_names.title(model))}**: {card['summary']} {size['n_layer']} layers of "
         f"{size['n_head']} heads, {card['n_parameters']:,} parameters. "
         + (card["headline"] if "@" not in model else "")  # measured of the last weights
         + "\n\n"
@@ -107,6 +100,20 @@ def tab(
     return decorate
 
 
+def measure_pronoun_heads(recording: Recording) -> None:
+    """Measure in the background, once, which heads of an opened model that has learned find a
+    pronoun's noun."""
+    card = recording.model
+    if coreference.is_measured(card.fingerprint) or not model_names.is_borrowed(card.name):
+        return
+    if is_learned(recording):
+        texts = tuple(coreference.sentences())
+        reading = jobs.corpus_job(card.name, texts, "pronouns", coreference.measure_sentence)
+        if reading.finished:
+            coreference.remember(card.fingerprint, coreference.coreference_heads(reading.latest))
+        reading.resume()
+
+
 def current_run(
     model: str | None = None,
     target: str | tuple[int, ...] | None = None,
@@ -118,7 +125,9 @@ def current_run(
     A page keeps this and not the Recording: Streamlit keeps a page's own variables for every
     visitor, for as long as the visit lasts."""
     try:
-        recording = record(model or st.session_state.model, st.session_state.text, target=target)
+        recording = loaded(model or st.session_state.model).record(
+            st.session_state.text, target=target
+        )
     except NotEncoded as error:
         st.warning(literal(str(error)))
         st.stop()
@@ -135,7 +144,7 @@ def current_run(
             NOTES(
                 "too_long_cut" if n_characters > len(recording.text) else "too_long",
                 n=recording.dropped + n,
-                model=literal(title(recording.model.name)),
+                model=literal(model_names.title(recording.model.name)),
                 most=n,
                 dropped=recording.dropped,
             )
@@ -146,7 +155,7 @@ def current_run(
             NOTES(
                 "target_too_long",
                 n=recording.target_dropped + n - 1,
-                model=literal(title(recording.model.name)),
+                model=literal(model_names.title(recording.model.name)),
                 most=n,
                 dropped=recording.target_dropped,
             )
@@ -216,7 +225,7 @@ def note_special(recording: Recording, token: str, notes: DeltaGenerator) -> Non
     letters."""
     name = recording.model.name
     of_chat = is_chat_model(name) and not recording.streams[0].roles
-    slots = {"token": literal(token), "model": literal(title(name))}
+    slots = {"token": literal(token), "model": literal(model_names.title(name))}
     notes.caption(NOTES("special_chat" if of_chat else "special", **slots))
 
 
@@ -230,10 +239,16 @@ def note_question(recording: Recording, notes: DeltaGenerator) -> None:
     if not answers and SMOLLM2 not in server_models():
         return
     kind = (
-        "chat" if answers else recording.model.kind if capabilities(name).logits else "no_readout"
+        "chat"
+        if answers
+        else recording.model.kind
+        if loaded(name).capabilities.logits
+        else "no_readout"
     )
     with notes.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.caption(NOTES(f"question_{kind}", model=literal(title(name))), width="content")
+        st.caption(
+            NOTES(f"question_{kind}", model=literal(model_names.title(name))), width="content"
+        )
         st.button(
             "Ask it as a chat" if answers else f"Ask {SMOLLM2}",
             key="ask question",
@@ -258,7 +273,7 @@ def note_language(recording: Recording, notes: DeltaGenerator) -> None:
     """Show a caption where a text is in another language than those that its model has read."""
     name = recording.model.name
     if language := unread_language(name, recording.text):
-        notes.caption(NOTES("language", model=literal(title(name)), language=language))
+        notes.caption(NOTES("language", model=literal(model_names.title(name)), language=language))
 
 
 def read_current(edited: bool = True, typed: bool = True, headline: bool = False) -> Run:
@@ -294,7 +309,7 @@ def typed_target(model: str) -> str | None:
     """The decoder's input that the reader typed on the Translation page; None for the model's own
     output and for other models."""
     typed = st.session_state.target
-    return typed if typed.strip() and handle(model).card.kind == "encoder-decoder" else None
+    return typed if typed.strip() and loaded(model).card.kind == "encoder-decoder" else None
 
 
 def show_target(target: str | None) -> None:

@@ -16,8 +16,8 @@ from explorer.layout import current_recording
 from explorer.panels import attention
 from explorer.panels.spec import Panel, document, python
 from explorer.state import places, url_state
-from explorer.state.cache import Run
 from explorer.text.markdown_escape import literal
+from models.run import Run
 
 
 def base_address(page: str) -> str:

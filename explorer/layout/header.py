@@ -16,7 +16,7 @@ from explorer.state.settings import settings, well_formed
 from explorer.text import model_descriptions
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
-from models import registry
+from models import model_card, model_names, registry
 from models.edits import describe, from_line
 from models.example_texts import DEFAULT_TEXT, EXAMPLES
 
@@ -58,7 +58,7 @@ def sentence_field(names: list[str]) -> Any:
             state.model,
             "typed text",
             settings().max_chars,
-            len(state.text) <= MAX_LIVE_CHARACTERS and not models.is_borrowed(state.model),
+            len(state.text) <= MAX_LIVE_CHARACTERS and not model_names.is_borrowed(state.model),
             _take_typed,
         )
         label = model_label(state.model)
@@ -91,7 +91,7 @@ def sentence_field(names: list[str]) -> Any:
 
 def model_label(model: str) -> str:
     """A model's name and purpose, as Markdown."""
-    title = literal(models.title(model))
+    title = literal(model_names.title(model))
     purpose = model_descriptions.purpose(model) or _purpose_of_opened(model)
     return f"**{title}** {purpose}" if purpose else f"**{title}**"
 
@@ -99,11 +99,11 @@ def model_label(model: str) -> str:
 def _purpose_of_opened(model: str) -> str:
     """The purpose of a model that does not come with the app, by its kind once it is in memory; ""
     for one that was trained here."""
-    if models.is_light(model):
+    if model_names.is_local(model):
         return ""
     if not models.is_loaded(model):
         return model_descriptions.UNOPENED
-    facts = models.facts(model)
+    facts = model_card.facts(model)
     return model_descriptions.purpose_by_kind(facts["kind"], facts["readout"])
 
 
@@ -136,7 +136,7 @@ def _model_menu(names: list[str]) -> None:
 def _mark_switch(model: str) -> None:
     """For a model with a document mark, the switch that leaves the mark out."""
     if mark := registry.document_mark(model):
-        bare, whole = models.bare_name(model), model.partition("@")[0]
+        bare, whole = model_names.bare_name(model), model.partition("@")[0]
         st.toggle(
             f"{literal(mark)} before a text",
             value=model != bare,
@@ -182,7 +182,7 @@ def _examples() -> None:
         args=(texts,),
         label_visibility="collapsed",
     )
-    st.markdown(current_recording.model_card(state.model))
+    st.markdown(current_recording.card_lines(state.model))
 
 
 def _to_class() -> None:
@@ -285,8 +285,8 @@ def header() -> Any:
             st.info(
                 WORDS(
                     "offered_model",
-                    offered=literal(models.title(offered)),
-                    shown=literal(models.title(state.model)),
+                    offered=literal(model_names.title(offered)),
+                    shown=literal(model_names.title(state.model)),
                 )
             )
             st.button("Fetch it", key="fetch offered", on_click=accept_offer)
@@ -295,7 +295,7 @@ def header() -> Any:
             WORDS(
                 "refused",
                 why=literal(refused.rstrip(".")),
-                shown=literal(models.title(state.model)),
+                shown=literal(model_names.title(state.model)),
             )
         )
     return menu
@@ -338,12 +338,12 @@ def fetch_model(name: str) -> str:
     if problem := models.no_room(name):
         return problem
     loading = models.Loading.of(name)
-    title, bar = literal(models.title(name)), None
+    title, bar = literal(model_names.title(name)), None
     while not loading.wait(POLL_INTERVAL):
         doing = "Fetching" if loading.share < 1 else "Trying"
         bar = bar or st.empty()
         bar.progress(
-            loading.share, text=f"{'Loading' if models.is_light(name) else doing} {title} …"
+            loading.share, text=f"{'Loading' if model_names.is_local(name) else doing} {title} …"
         )
     if bar is not None:
         bar.empty()
@@ -382,14 +382,16 @@ def already_here() -> None:
     """List models that open without a download: those opened in this visit, MiniLM, and those in
     this machine's cache of the hub."""
     listed = [name for name in models.choices() if ":" in name or name in registry.PACKAGED]
-    cached = [name for name in registry.cached_models() if name not in map(models.title, listed)]
+    cached = [
+        name for name in registry.cached_models() if name not in map(model_names.title, listed)
+    ]
     if not (listed or cached):
         return
     st.caption("Already here:")
     with st.container(horizontal=True):
         for name in (*listed, *cached):
             st.button(
-                literal(models.title(name)),
+                literal(model_names.title(name)),
                 key=f"already {name}",
                 on_click=request_model,
                 args=(name,),

@@ -15,11 +15,11 @@ from explorer.components import mounts
 from explorer.layout import export_menu, navigation
 from explorer.panels.spec import Panel
 from explorer.state import url_state
-from explorer.state.cache import Run
 from explorer.text import glossary
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
 from models.recording import to_npz
+from models.run import Run
 
 WORDS = sentences("frame", "table")
 

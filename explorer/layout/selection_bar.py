@@ -15,7 +15,8 @@ from explorer.analysis.attention import numbered
 from explorer.layout import controls
 from explorer.panels import attention as attention_panels
 from explorer.panels.selection import Selection
-from explorer.state import cache, url_state
+from explorer.state import url_state
+from models.caching import memo
 from models.recording import Stream
 
 EVERY_WORD = -1  # as a query: no word is selected
@@ -215,7 +216,7 @@ def choose(on: Selection, view: Callable[[], None] | None = None) -> Selection:
             layer, head, query = *first.at, first.query
     if layer is None or head is None or query is None:
         axes, named = on.axes, (layer, head, query)
-        layer, head, query = cache.cached_for(
+        layer, head, query = memo(
             on.recording,
             ("divided", on.attention.name, *named),
             lambda: soft_lookup.most_divided_row(

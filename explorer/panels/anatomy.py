@@ -39,9 +39,9 @@ from explorer.analysis.terminology import mask_reason, sees_ahead, window_reach,
 from explorer.panels import spec
 from explorer.panels.selection import Selection, expect_place, select
 from explorer.panels.spec import Panel
-from explorer.state import cache
-from explorer.state.cache import Run
 from explorer.text.templates import sentences
+from models.caching import loaded
+from models.run import Run
 
 CONCEPT = "anatomy"
 MOST_KEYS = 16  # listed one by one
@@ -168,7 +168,7 @@ def _cell(selection: Selection, source: int | None) -> Cell:
 def _projection(selection: Selection) -> anatomy.Outputs | None:
     """W_O of the attention, cut by head, and its bias; None for a model that does not give them."""
     try:
-        return cache.outputs(selection.recording).get(selection.attention.name)
+        return loaded(selection.recording).outputs().get(selection.attention.name)
     except (ValueError, AttributeError):
         return None
 

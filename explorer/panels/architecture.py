@@ -14,11 +14,12 @@ from explorer.analysis.formatting import fixed, tenths
 from explorer.panels import spec
 from explorer.panels.selection import expect_place
 from explorer.panels.spec import Panel
-from explorer.state import cache, models
-from explorer.state.cache import Run
 from explorer.text.templates import sentences
+from models import model_card, model_names
+from models.caching import loaded
 from models.recording import Attention, Recording, Stream
 from models.results import softmax
+from models.run import Run
 
 CONCEPT = "architecture"
 MOST_LAYERS = 8  # of a stack that are drawn one by one
@@ -45,7 +46,7 @@ def diagram(run: Run, token: int = -1, every_layer: bool = False) -> Panel:
     ValueError for a token that is not there, and for a model that does not show its stream."""
     recording, words = run.recording(), sentences(CONCEPT, "diagram")
     if not recording.streams or not residual.sublayers(recording.streams[0]):
-        raise ValueError(words("closed", model=models.title(recording.model.name)))
+        raise ValueError(words("closed", model=model_names.title(recording.model.name)))
     first = recording.streams[0]
     if token == -1:
         token = residual.most_turned_token(first)
@@ -178,7 +179,7 @@ def _block(recording: Recording, stream: Stream, token: int, step: Step) -> Bloc
     norm = residual.norm_place(stream) or ""
     text = words("rotation", rotation=fixed(step.rotation, 0))
     if place == "ffn":
-        width = models.facts(recording.model.name).get("config", {}).get("d_ff")
+        width = model_card.facts(recording.model.name).get("config", {}).get("d_ff")
         about = words("neurons", n=width) if width else ""
         at = {"tab": "feedforward", "layer": step.sublayer.layer, "token": token}
         if stream is not recording.streams[0]:
@@ -218,14 +219,14 @@ def _output(recording: Recording, stream: Stream, token: int) -> Iterator[Block]
     words = sentences(CONCEPT, "diagram")
     if "final.normed" in stream.sites:
         yield Block(words("norm_block"), key="tab=residual")
-    capabilities = models.capabilities(recording.model.name)
+    capabilities = loaded(recording).capabilities
     if capabilities.logits != stream.name:
         feeds = len(recording.streams) > 1
         yield Block(words("to_decoder" if feeds else "vectors"), key="tab=residual")
         return
-    p = softmax(cache.logits(recording, stream.name, token))
+    p = softmax(loaded(recording).logits(recording, stream.name, token))
     best = np.argsort(-p)[:WORDS]
-    labels = models.labels(recording.model.name, best.tolist())
+    labels = loaded(recording).labels(best.tolist())
     fills = recording.model.kind == "encoder"
     tab = "word" if len(recording.streams) == 1 else "translate"
     yield Block(words("readout"), words("vocabulary", n=len(p)), key=f"tab={tab}")

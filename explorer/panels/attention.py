@@ -47,19 +47,19 @@ from explorer.panels.selection import (
     select,
 )
 from explorer.panels.spec import Panel
-from explorer.state import cache, jobs, models
-from explorer.state.cache import Run
-from explorer.state.scheduling import TimeLimit
 from explorer.text import attention as attention_text
 from explorer.text import findings as findings_text
 from explorer.text import head_naming as head_naming_text
 from explorer.text import model_descriptions
 from explorer.text.markdown_escape import literal, plain
 from explorer.text.templates import all_of, sentences
+from models.caching import has_memo, loaded, memo
+from models.cancellation import TimeLimit
 from models.chat import message_starts
 from models.edits import MeanHead, ZeroHead
 from models.recording import Attention, Recording, Stream
 from models.results import softmax
+from models.run import Run
 
 REFUSALS = sentences("heads", "refusals")
 
@@ -79,9 +79,7 @@ FINDING_BYTES = 500  # what a finding takes
 
 def recording_findings(recording: Recording) -> tuple[Finding, ...]:
     """The findings of a recording, the most telling first, kept beside it."""
-    return cache.cached_for(
-        recording, "findings", lambda: _with_answer(recording), weigh=_findings_bytes
-    )
+    return memo(recording, "findings", lambda: _with_answer(recording), weigh=_findings_bytes)
 
 
 def strongest_in_head(recording: Recording) -> Finding | None:
@@ -106,7 +104,7 @@ def leading_findings(recording: Recording) -> tuple[Finding, ...]:
 
 def has_findings(recording: Recording) -> bool:
     """True where the findings of a recording that a page lists are made."""
-    return cache.is_cached_for(recording, "other findings")
+    return has_memo(recording, "other findings")
 
 
 def _findings_bytes(results: Sequence[Finding]) -> int:
@@ -122,7 +120,7 @@ def _with_answer(recording: Recording) -> tuple[Finding, ...]:
 
 def _other_findings(recording: Recording) -> tuple[Finding, ...]:
     """The findings of a recording but those about its prediction, the most telling first."""
-    return cache.cached_for(
+    return memo(
         recording, "other findings", lambda: _compute_findings(recording), weigh=_findings_bytes
     )
 
@@ -141,7 +139,7 @@ def _compute_findings(recording: Recording) -> tuple[Finding, ...]:
 
 def named_heads(recording: Recording, attention: Attention) -> tuple[head_naming.Head, ...]:
     """Every head of an attention with its name on this text, kept beside the recording."""
-    return cache.cached_for(
+    return memo(
         recording,
         (attention.name, "heads", coreference.is_measured(recording.model.fingerprint)),
         lambda: head_naming.describe(recording, attention),
@@ -149,23 +147,9 @@ def named_heads(recording: Recording, attention: Attention) -> tuple[head_naming
     )
 
 
-def measure_pronoun_heads(recording: Recording) -> None:
-    """Measure in the background, once, which heads of an opened model that has learned find a
-    pronoun's noun."""
-    card = recording.model
-    if coreference.is_measured(card.fingerprint) or not models.is_borrowed(card.name):
-        return
-    if is_learned(recording):
-        texts = tuple(coreference.sentences())
-        reading = jobs.corpus_job(card.name, texts, "pronouns", coreference.measure_sentence)
-        if reading.finished:
-            coreference.remember(card.fingerprint, coreference.coreference_heads(reading.latest))
-        reading.resume()
-
-
 def is_learned(recording: Recording) -> bool:
     """True where the heads show that they were learned, kept beside the recording."""
-    return cache.cached_for(recording, "learned", lambda: is_trained(recording))
+    return memo(recording, "learned", lambda: is_trained(recording))
 
 
 def head_link(recording: Recording, attention: Attention, head: head_naming.Head) -> Link | None:
@@ -174,7 +158,7 @@ def head_link(recording: Recording, attention: Attention, head: head_naming.Head
     if not is_learned(recording):
         return None
     key = (attention.name, "link", head.layer, head.head)
-    return cache.cached_for(recording, key, lambda: strongest_link(recording, attention, head))
+    return memo(recording, key, lambda: strongest_link(recording, attention, head))
 
 
 def is_explained(
@@ -190,18 +174,18 @@ def _stream_prediction(recording: Recording) -> StreamPrediction | None:
     stream = recording.streams[-1]
     n = len(stream.tokens)
     applies = recording.model.kind == "decoder" and 1 < n <= MAX_ANSWER_TOKENS
-    if not applies or models.capabilities(recording.model.name).logits != stream.name:
+    if not applies or loaded(recording).capabilities.logits != stream.name:
         return None
     try:
-        scores = cache.logits(recording, stream.name, n - 1)
+        scores = loaded(recording).logits(recording, stream.name, n - 1)
         id = argmax_id(scores)
-        words = cache.predicted_words(recording, [(id, float(softmax(scores)[id]))], 1)
+        words = loaded(recording).predicted_words(recording, [(id, float(softmax(scores)[id]))], 1)
         is_cheap = logit_lens.is_cheap(recording, stream)
-        lens = cache.lens(recording, stream.name) if is_cheap else None
-        pieces = tuple(models.labels(recording.model.name, [id]))
+        lens = loaded(recording).lens(recording, stream.name) if is_cheap else None
+        pieces = tuple(loaded(recording).labels([id]))
         label = (words[id].word, *pieces) if id in words else pieces
         return StreamPrediction(
-            lens, n - 1, label, cache.attribution(recording, stream.name, n - 1, id)
+            lens, n - 1, label, loaded(recording).attribute(recording, stream.name, n - 1, id)
         )
     except TimeLimit:
         raise
@@ -551,7 +535,7 @@ def head_panel(on: Selection, view: HeadView, kind: str, incoming: bool = False)
 def _cached_panel(on: Selection, panel: Callable[..., Panel], **choices: Hashable) -> Panel:
     """A panel of a run, made once and kept beside its recording."""
     key = ("panel", panel.__name__, on.run.target, *sorted(choices.items()))
-    return cache.cached_for(on.recording, key, partial(panel, on.run, **choices), _panel_bytes)
+    return memo(on.recording, key, partial(panel, on.run, **choices), _panel_bytes)
 
 
 def _panel_bytes(panel: Panel) -> int:

@@ -16,10 +16,10 @@ from explorer.analysis.terminology import norm_name, recording_norm_name, unit_f
 from explorer.panels import spec
 from explorer.panels.selection import StreamSelection, expect_place, predicted
 from explorer.panels.spec import Panel
-from explorer.state import cache, models
-from explorer.state.cache import Run
 from explorer.text.templates import sentences
+from models.caching import loaded
 from models.results import Attribution, Neurons
+from models.run import Run
 
 CONCEPT = "attribution"
 N_PARTS, N_GROUPS, N_LAYERS, N_TOKENS = 12, 24, 10, 60
@@ -81,18 +81,18 @@ def logit(
 
 def _parts(run: Run, token: int | None, word: int | None, against: int | None) -> LogitParts:
     words, at = sentences(CONCEPT, "logit"), predicted(run, token)
-    if why := models.capabilities(at.recording.model.name).no_parts:
+    if why := loaded(at.recording).capabilities.no_parts:
         raise ValueError(words("no_parts", model=at.model, why=why))
     word = argmax_id(at.logits) if word is None else word
     for id in (word, against):
         expect_place("word", id, at.recording.model.n_vocab)
-    one, *other = models.labels(
-        at.recording.model.name, [word] if against is None else [word, against]
-    )
+    one, *other = loaded(at.recording).labels([word] if against is None else [word, against])
     if against == word:
         raise ValueError(words("same", word=one))
     try:
-        attribution = cache.attribution(at.recording, at.stream.name, at.token, word, against)
+        attribution = loaded(at.recording).attribute(
+            at.recording, at.stream.name, at.token, word, against
+        )
     except ValueError as why:
         raise ValueError(words("not_a_sum", why=why)) from None
     return LogitParts(at, attribution, one, other[0] if other else "")
@@ -181,8 +181,8 @@ def _short(value: float) -> str:
 def _method(on: LogitParts, total: float) -> tuple[str, ...]:
     """Sentences on the method: how the parts are made, and what they do not tell."""
     words, at = sentences(CONCEPT, "logit"), on.at
-    shows = models.capabilities(at.recording.model.name)
-    row = words("row_untied" if str(models.readout(at.recording.model.name)) == "untied" else "row")
+    shows = loaded(at.recording).capabilities
+    row = words("row_untied" if str(loaded(at.recording).readout_kind()) == "untied" else "row")
     row += words("bias") if shows.readout_bias else ""
     lines = [
         words("made", row=row),
@@ -216,8 +216,10 @@ def _method(on: LogitParts, total: float) -> tuple[str, ...]:
 
 def _norm(at: StreamSelection) -> str:
     """Name of the model's norms, LayerNorm or RMSNorm, as they were in this recording."""
-    shows = models.capabilities(at.recording.model.name)
-    norms = cache.norms(at.recording, at.stream.name) if shows.weights else None
+    shows = loaded(at.recording).capabilities
+    norms = (
+        loaded(at.recording).norms(at.stream.name, at.recording.edits) if shows.weights else None
+    )
     if norms:
         return norm_name(each[3] for each in norms.values())
     return recording_norm_name(at.recording, shows.rms)
@@ -243,7 +245,7 @@ def neurons(
     """
     on = _parts(run, token, word, against)
     words, at = sentences(CONCEPT, "neurons"), on.at
-    shows = models.capabilities(at.recording.model.name)
+    shows = loaded(at.recording).capabilities
     if not shows.weights:
         raise ValueError(words("closed", model=at.model))
     layers = logit_lens.ffns(on.attribution)
@@ -252,7 +254,7 @@ def neurons(
     layer = logit_lens.strongest_ffn(on.attribution) if layer is None else layer
     target = (on.attribution.token, on.attribution.id, on.attribution.against)
     try:
-        units = cache.neurons(at.recording, at.stream.name, layer, target)
+        units = loaded(at.recording).neurons(at.recording, at.stream.name, layer, *target)
     except ValueError as why:
         raise ValueError(words("not_a_sum", why=why)) from None
     rank, totals = logit_lens.neuron_rank(units, neuron), logit_lens.neuron_totals(units)
@@ -329,7 +331,7 @@ def _words(on: LogitParts, units: Neurons, rank: int) -> Bars:
     values = [*units.up[rank].tolist(), *units.down[rank].tolist()[::-1]]
     rows = tuple(
         BarRow(label, (value,), (signed(value, 3),), selected=id in (units.id, units.against))
-        for id, label, value in zip(ids, models.labels(on.at.recording.model.name, ids), values)
+        for id, label, value in zip(ids, loaded(on.at.recording).labels(ids), values)
     )
     title = words("raises", unit=int(units.strongest[rank]))
     return Bars(title=title, columns=(words("logit"),), rows=rows)

@@ -13,10 +13,10 @@ from explorer.analysis.formatting import signed
 from explorer.panels import spec
 from explorer.panels.selection import Selection, expect_place, select
 from explorer.panels.spec import Panel
-from explorer.state import cache, models
-from explorer.state.cache import Run
 from explorer.text.templates import sentences
+from models.caching import loaded, memo
 from models.results import Circuits
+from models.run import Run
 
 N_ROWS, N_LOWERED = 8, 4
 
@@ -50,7 +50,7 @@ def circuits(
     selection = select(run, layer, head, token, attention)
     words = sentences("circuits", "circuits")
     model = selection.recording.model.name
-    if not models.shows_writes(selection.recording):
+    if not loaded(selection.recording).shows_writes(selection.recording):
         raise ValueError(words("not_given", model=selection.model))
     weights = selection.attention.pattern[selection.at]
     place = int(weights.argmax()) if source is None else source
@@ -58,14 +58,11 @@ def circuits(
     ids = soft_lookup.text_words(
         selection.recording, selection.attention, (chosen.query, chosen.key)
     )
-    bare = cache.bare_circuits(selection.recording, selection.attention.name, (layer, head), ids)
+    bare = loaded(selection.recording).circuits(selection.attention.name, layer, head, ids)
     at, writes = ids.index(chosen.key), bare
     in_context = "context" in scope and word is None
     if in_context:
-        at, writes = (
-            0,
-            cache.circuits(selection.recording, selection.attention, (layer, head), (place,)),
-        )
+        at, writes = 0, _circuits_here(selection, layer, head, place)
     query, key = _labels(selection, np.array([chosen.query, chosen.key]))
     if word is None:
         streams = (selection.attention.query, selection.attention.key)
@@ -83,7 +80,7 @@ def circuits(
         "among_first": copies.among_first,
         "raised_count": copies.raised,
     }
-    capabilities = models.capabilities(model)
+    capabilities = loaded(model).capabilities
     is_read = capabilities.linear_readout and capabilities.logits == selection.attention.query
     details = [*words.lines("details", **slots), words("here" if in_context else "bare")]
     if not is_read:
@@ -98,7 +95,7 @@ def circuits(
             raised=raised.rows[0].label,
         ),
         figures=(matches, raised),
-        table=soft_lookup.circuit_table(bare, lambda each: models.labels(model, each)),
+        table=soft_lookup.circuit_table(bare, lambda each: loaded(model).labels(each)),
         details=tuple(details),
         caption=(
             words("caption_here" if in_context else "caption", layer=layer, head=head, key=key),
@@ -150,6 +147,16 @@ def _changes(selection: Selection, circuit: Circuits, at: int, key: str) -> Bars
     )
 
 
+def _circuits_here(selection: Selection, layer: int, head: int, key: int) -> Circuits:
+    """A head's circuits on one of its keys, with the value that it has for it in this text."""
+    recording, of = selection.recording, selection.attention
+    id = int(recording.stream(of.key).ids[key])
+    values = of.v[layer, head][[key]]
+    model = loaded(recording)
+    read = lambda: model.circuits(of.name, layer, head, (id,), values)
+    return memo(recording, ("circuits", of.name, layer, head, key), read)
+
+
 def _labels(selection: Selection, ids: np.ndarray) -> list[str]:
     """Words of the vocabulary, those of the text as they are called there, where all of an id are
     called alike: one byte may be part of several letters."""
@@ -159,7 +166,7 @@ def _labels(selection: Selection, ids: np.ndarray) -> list[str]:
         stream = recording.stream(name)
         for id, label in zip(stream.ids, stream.tokens):
             named.setdefault(int(id), set()).add(label)
-    every = models.labels(recording.model.name, ids)
+    every = loaded(recording).labels(ids)
     alike = {id: next(iter(labels)) for id, labels in named.items() if len(labels) == 1}
     return [alike.get(int(id), label) for id, label in zip(ids, every)]
 

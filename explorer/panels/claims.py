@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from time import sleep
-
 import numpy as np
 
 from explorer.analysis.figures import BarRow, Bars, Facts, Figure, Stack, TextTable
@@ -15,18 +12,18 @@ from explorer.analysis.verdicts import FAILS, HOLDS, Claim, Verdict, evaluate_cl
 from explorer.panels import attention as attention_panels
 from explorer.panels import spec
 from explorer.panels.spec import Panel
-from explorer.state import cache, jobs, models
-from explorer.state.cache import Run
 from explorer.text import claims as claims_text
 from explorer.text.templates import sentences
+from models import host, model_names
+from models.caching import depth_gradients, in_turn, loaded, memo
 from models.edits import from_line
 from models.recording import Recording
+from models.run import Run
 
 CONCEPT = "claims"
 DEFAULT = "rows-sum"
 FEW = "rows-sum,convex,heads-differ"
 ALL = "all"
-PAUSE = 0.05  # seconds between two looks of a caller who waits for the end
 PERMUTED = "@permuted"  # behind a model's name: the same with its weights in random order
 NO_NORM = "-no-norm"  # behind a model's name: trained without LayerNorm from the first step on
 
@@ -44,11 +41,11 @@ def measure_context(recording: Recording, text: str) -> MeasureContext:
     def again(edits: str, other: str, target: tuple[int, ...] | None) -> Recording:
         own = own_target if target is None and not other else target
         edited = from_line(edits)
-        return cache.record_uncached(model, other or text, edited, own if two else None)
+        return loaded(model).record_once(other or text, edited, own if two else None)
 
     def stepwise(rows: int) -> list[np.ndarray]:
         def write() -> list[np.ndarray]:
-            writing = models.handle(model).generate(text if two else "")
+            writing = loaded(model).generate(text if two else "")
             if writing.ids != [int(last.ids[0])]:
                 raise ValueError("a text that begins with one token of its own")
             scores = [writing.logits]
@@ -57,35 +54,41 @@ def measure_context(recording: Recording, text: str) -> MeasureContext:
                 scores.append(writing.logits)
             return scores
 
-        return cache.run_in_turn(write)
+        return in_turn(write)
 
     def chance() -> MeasureContext:
-        return measure_context(cache.record(model + PERMUTED, text, target=own_target), text)
+        return measure_context(loaded(model + PERMUTED).record(text, target=own_target), text)
 
     def bare() -> Recording | None:
         other = model + NO_NORM
-        return cache.record(other, text, target=own_target) if other in models.cards() else None
+        return (
+            loaded(other).record(text, target=own_target) if other in model_names.cards() else None
+        )
 
-    shows = models.capabilities(model)
+    shows = loaded(model).capabilities
     return MeasureContext(
         recording,
         again,
-        norms=lambda stream: cache.norms(recording, stream),
-        outputs=lambda: cache.outputs(recording),
-        jacobian=lambda stream, token, site: cache.jacobian(recording, stream, token, site),
-        highway=lambda stream, token: cache.stream_gradients(recording, stream, token),
-        lens=cache.lens,
-        logits=lambda stream, token: cache.logits(recording, stream, token),
-        embeddings=lambda: models.embeddings(model),
+        norms=lambda stream: loaded(recording).norms(stream, recording.edits),
+        outputs=lambda: loaded(recording).outputs(),
+        jacobian=lambda stream, token, site: loaded(recording).jacobian(
+            recording, stream, token, site
+        ),
+        highway=lambda stream, token: loaded(recording).gradients(recording, stream, token),
+        lens=lambda of, stream: loaded(of).lens(of, stream),
+        logits=lambda stream, token: loaded(recording).logits(recording, stream, token),
+        embeddings=lambda: loaded(model).embeddings(),
         stepwise=stepwise,
-        depth=lambda stream: cache.depth_gradients(recording, stream),
+        depth=lambda stream: depth_gradients(recording, stream),
         first=lambda: attention_panels.strongest_in_head(recording),
-        labels=lambda ids: models.labels(model, ids),
-        ffn=lambda stream, layer, token: cache.ffn_activations(recording, stream, layer, token),
-        nearest=lambda vectors, top: cache.nearest_to(model, vectors, top),
-        predicted_words=lambda token: cache.words_after(recording, token),
+        labels=lambda ids: loaded(model).labels(ids),
+        ffn=lambda stream, layer, token: loaded(recording).ffn_activations(
+            recording, stream, layer, token
+        ),
+        nearest=lambda vectors, top: loaded(model).nearest(vectors, top),
+        predicted_words=lambda token: loaded(recording).words_after(recording, token),
         offers=shows,
-        scale=models.embedding_scale(model),
+        scale=loaded(model).embedding_scale(),
         norm=recording_norm_name(recording, shows.rms),
         chance=chance,
         bare=bare,
@@ -97,29 +100,7 @@ def evaluate(run: Run, claim: Claim) -> Verdict:
     holds no recording of another."""
     test = lambda: evaluate_claim(claim, measure_context(run.recording(), run.text))
     key = ("claim", claim.id)
-    return cache.cached_for(run.recording(), key, lambda: jobs.run_exclusively(test))
-
-
-def begin_tests(run: Run) -> jobs.Job:
-    """The tests of all claims, at work or done: `latest` has the verdicts so far by claim, None
-    before the first."""
-
-    def one_by_one() -> Iterator[dict[str, Verdict]]:
-        results: dict[str, Verdict] = {}
-        for claim in claims_text.IN_TURN:
-            results = {**results, claim.id: evaluate(run, claim)}
-            yield results
-
-    tests = jobs.recording_job(run.recording(), "claims", one_by_one)
-    tests.resume()
-    return tests
-
-
-def finish(run: Run) -> dict[str, Verdict]:
-    """The verdicts on all claims, after the last test."""
-    while not (tests := begin_tests(run)).finished:
-        sleep(PAUSE)
-    return tests.latest or {}
+    return memo(run.recording(), key, lambda: host.current.exclusively(test))
 
 
 def _expect_unedited(run: Run) -> None:
@@ -209,7 +190,7 @@ def verdicts(run: Run, claims: str = FEW) -> Panel:
     _expect_unedited(run)
     words = sentences(CONCEPT, "verdicts")
     if claims == ALL:
-        results = finish(run)
+        results = {one.id: evaluate(run, one) for one in claims_text.IN_TURN}
     else:
         results = {id: evaluate(run, _named(id)) for id in claims.split(",")}
     listed = claims_text.ordered(results)

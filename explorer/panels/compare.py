@@ -34,11 +34,12 @@ from explorer.analysis.formatting import fixed, percent, tenths
 from explorer.panels import spec
 from explorer.panels.selection import expect_place, model_name, select
 from explorer.panels.spec import Panel
-from explorer.state import cache, models
-from explorer.state.cache import Run
 from explorer.text.templates import sentences
+from models import model_names
+from models.caching import loaded, memo, picture_name
 from models.edits import HideToken, MeanHead, WithoutPositions, ZeroHead, describe
 from models.recording import Attention, Recording
+from models.run import Run
 
 CONCEPT = "compare"
 Head = tuple[int, int]  # layer, head
@@ -66,8 +67,8 @@ class TwoRuns:
 
     def cached(self, key: Hashable, make: Callable[[], Any]) -> Any:
         """Something computed of both, kept beside the recording of A."""
-        cause = cache.picture_name(self.b), self.of_a.name, self.of_b.name
-        return cache.cached_for(self.a, ("compared", key, *cause), make)
+        cause = picture_name(self.b), self.of_a.name, self.of_b.name
+        return memo(self.a, ("compared", key, *cause), make)
 
     @cached_property
     def units(self) -> tuple[Alignment, Alignment]:
@@ -116,7 +117,7 @@ class TwoRuns:
         parts: tuple[list[str], list[str]] = ([], [])
         for mine, text, each in zip(parts, texts, (self.a, self.b)):
             if self.a.model.name != self.b.model.name:
-                mine.append(models.title(each.model.name))
+                mine.append(model_names.title(each.model.name))
             if self.a.edits != self.b.edits:
                 mine.append(describe(each.edits) or sentences(CONCEPT, "shared")("unedited"))
             if text:
@@ -205,7 +206,7 @@ def counterpart(run: Run) -> Run:
     with its first head ablated. Raises ValueError for a model that supports no edits."""
     if run.edits:
         return replace(run, edits=())
-    recording, offered = run.recording(), models.capabilities(run.model).edits
+    recording, offered = run.recording(), run.loaded.capabilities.edits
     if not issubclass(ZeroHead, offered):
         words, name = sentences(CONCEPT, "shared"), model_name(recording)
         raise ValueError(words("no_edits", model=name))
@@ -635,7 +636,7 @@ def _places(two: TwoRuns, token: int | None) -> tuple[int | None, int | None]:
     """The token of A and of B whose word is predicted: `token` where B has its word too, or the
     last word of both texts."""
     streams = two.a.streams[0], two.b.streams[0]
-    masks = [models.capabilities(each.model.name).mask for each in (two.a, two.b)]
+    masks = [loaded(each).capabilities.mask for each in (two.a, two.b)]
     first, last = (predictions.default_masked_word(*each) for each in zip(streams, masks))
     axes = (alignment.axis(each, each.streams[0].name) for each in (two.a, two.b))
     units: Sequence[Unit] = two.cached("sources", lambda: alignment.align(*axes)).units
@@ -659,7 +660,7 @@ def _places(two: TwoRuns, token: int | None) -> tuple[int | None, int | None]:
 def _predict(run: Run, recording: Recording, place: int | None) -> SidePrediction:
     """The prediction of a run at a token of its text, after the text where None."""
     words = sentences(CONCEPT, "predictions")
-    offers, model = models.capabilities(run.model), model_name(recording)
+    offers, model = run.loaded.capabilities, model_name(recording)
     if not offers.logits:
         return SidePrediction(why=words("no_readout", model=model, why=offers.no_readout))
     stream, kind = recording.stream(offers.logits), recording.model.kind
@@ -677,9 +678,11 @@ def _predict(run: Run, recording: Recording, place: int | None) -> SidePredictio
             recording = replace(run, edits=(*run.edits, HideToken(place))).recording()
         except ValueError as why:
             return SidePrediction(why=words("refused", why=str(why).rstrip(".")))
-    distribution = predictions.distribution(cache.logits(recording, offers.logits, token))
+    distribution = predictions.distribution(
+        loaded(recording).logits(recording, offers.logits, token)
+    )
     top = predictions.top_words(distribution, most=N_WORDS)
-    labels = models.labels(run.model, [each.id for each in top])
+    labels = run.loaded.labels([each.id for each in top])
     likely = tuple(zip(labels, (each.own for each in top)))
     return SidePrediction(task, distribution.own, likely)
 
@@ -690,7 +693,7 @@ def _probabilities(
     """The probability of each word of a side's vocabulary that is among `labels`."""
     assert side.p is not None
     wanted, values = set(labels), dict(side.words)
-    for word, p in zip(cache.vocabulary(recording), side.p):
+    for word, p in zip(loaded(recording).vocabulary(), side.p):
         if word in wanted and word not in values:
             values[word] = float(p)
     return {word: p for word, p in values.items() if word in wanted}

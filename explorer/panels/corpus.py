@@ -17,10 +17,9 @@ from explorer.analysis.head_naming import MEANING, MEANING_ACROSS
 from explorer.panels import spec
 from explorer.panels.selection import select
 from explorer.panels.spec import Panel
-from explorer.state import cache
-from explorer.state.cache import Run
 from explorer.text.templates import sentences
 from models.example_texts import EXAMPLES
+from models.run import Run
 
 CONCEPT = "corpus"
 KEY = "heads"  # of the measures in the cache
@@ -76,7 +75,7 @@ class CorpusReading:
 
 def measured(run: Run) -> dict[str, corpus.Sentence | str] | str:
     """The measures of one sentence by attention, or why it cannot be read."""
-    return cache.measure_run(run, KEY, corpus.measure_recording)
+    return run.measure(KEY, corpus.measure_recording)
 
 
 def _read(

@@ -29,10 +29,10 @@ from explorer.analysis.terminology import recording_norm_name, with_article
 from explorer.panels import spec
 from explorer.panels.selection import expect_option, select_stream
 from explorer.panels.spec import Panel
-from explorer.state import cache, models
-from explorer.state.cache import Run
 from explorer.text.templates import sentences
+from models.caching import loaded, memo
 from models.recording import Recording
+from models.run import Run
 
 CONCEPT = "embeddings"
 # The sums before LayerNorms too; special tokens; vectors divided by their norms; the paths of all
@@ -110,7 +110,7 @@ def select_word(
     )
     names = states(streams[0], "sums" in chosen)
     anchors = _anchors(run, selection.stream.name, names, groups) if groups else None
-    scene = cache.cached_for(
+    scene = memo(
         selection.recording,
         ("scene", second, run.edits, stream, specials, names, "unit length" in chosen, groups),
         lambda: embeddings.scene(
@@ -170,7 +170,7 @@ def _anchors(
         ]
         return embeddings.anchors_of(groups, read, stream, sites)
 
-    return cache.cached_for(recording, ("anchors", stream, sites, groups), made)
+    return memo(recording, ("anchors", stream, sites, groups), made)
 
 
 # ---- one word, layer by layer --------------------------------------------------------------------
@@ -333,7 +333,7 @@ def _details(on: WordPath, run: Run) -> tuple[str, ...]:
     words, scene = sentences(CONCEPT, "contexts"), on.scene
     stream = on.recordings[0].stream(on.stream)
     built = embeddings.stream_structure(stream)
-    norm = recording_norm_name(on.recordings[0], models.capabilities(run.model).rms)
+    norm = recording_norm_name(on.recordings[0], run.loaded.capabilities.rms)
     d = len(scene.basis.centre)
     if built.layers:
         step = words("layers")
@@ -342,7 +342,7 @@ def _details(on: WordPath, run: Run) -> tuple[str, ...]:
         step = words(
             name + ("" if built.adds else "_replaces"), norm=norm, a_norm=with_article(norm)
         )
-    begins = models.word_vector(run.model).replace("√d", f"√{d}")
+    begins = run.loaded.word_vector().replace("√d", f"√{d}")
     positions = words("positions" if built.positions else "no_positions")
     normed = words("normed", norm=with_article(norm)) if built.normed else ""
     way = embeddings.path_summary(scene.path(0, on.token))
@@ -425,10 +425,12 @@ def neighbours(
 def _nearest(on: WordPath, text: int, token: int) -> tuple[list[list[str]], np.ndarray]:
     """The nearest words (site, rank) to a token of a text, and their cosines."""
     recording = on.recordings[text]
-    ids, cosines = cache.nearest(recording, on.stream, token, N_NEAR)
+    vectors = recording.stream(on.stream).resid[:, token]
+    near = lambda: loaded(recording).nearest(vectors, N_NEAR)
+    ids, cosines = memo(recording, ("nearest", on.stream, token), near)
     sites = recording.stream(on.stream).sites
     at = [sites.index(site) for site in on.scene.sites]
-    return [models.labels(recording.model.name, ids[one]) for one in at], cosines[at]
+    return [loaded(recording).labels(ids[one]) for one in at], cosines[at]
 
 
 def _neighbour_matrix(

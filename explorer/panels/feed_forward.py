@@ -11,10 +11,10 @@ from explorer.analysis.terminology import unit_formula
 from explorer.panels import spec
 from explorer.panels.selection import StreamSelection, select_stream
 from explorer.panels.spec import Panel
-from explorer.state import cache, models
-from explorer.state.cache import Run
 from explorer.text.templates import sentences
+from models.caching import loaded
 from models.results import FFNActivations
+from models.run import Run
 
 CONCEPT = "feed_forward"
 N_UNITS, N_WORDS, N_TOKENS = 12, 6, 60
@@ -38,12 +38,14 @@ def units(
     """
     selection = select_stream(run, token, stream)
     words, name = sentences(CONCEPT, "units"), selection.stream.name
-    shows = models.capabilities(selection.recording.model.name)
+    shows = loaded(selection.recording).capabilities
     if not shows.weights:
         raise ValueError(words("closed", model=selection.model))
     try:
         layer = residual.largest_ffn(selection.stream, token) if layer is None else layer
-        hidden = cache.ffn_activations(selection.recording, name, layer, token)
+        hidden = loaded(selection.recording).ffn_activations(
+            selection.recording, name, layer, token
+        )
     except ValueError as why:
         raise ValueError(words("unread", why=why)) from None
     shares = shares_of_update(hidden)
@@ -142,10 +144,10 @@ def _words(selection: StreamSelection, hidden: FFNActivations, unit: int) -> tup
     if not written.any():
         return ()
     try:
-        ids, cosines = cache.nearest_to(model, written, N_WORDS)
+        ids, cosines = loaded(model).nearest(written, N_WORDS)
     except (ValueError, AttributeError):
         return ()
-    labels = models.labels(model, ids[0].tolist())
+    labels = loaded(model).labels(ids[0].tolist())
     words = sentences(CONCEPT, "units")
     rows = tuple(
         BarRow(label, (float(cosine),), (fixed(float(cosine)),))

@@ -27,12 +27,13 @@ from explorer.panels import spec
 from explorer.panels.predictions import with_line_break
 from explorer.panels.selection import expect_place, model_name
 from explorer.panels.spec import Panel
-from explorer.state import cache, jobs, models
-from explorer.state.cache import Run
 from explorer.text.templates import sentences
+from models import drafts, model_names
+from models.caching import loaded
 from models.chat import message_starts
 from models.recording import Recording
 from models.results import Sampling, WholeWord, WrittenToken
+from models.run import Run
 
 CONCEPT = "generation"
 AHEAD = 12  # tokens generated ahead, to show how the text would continue
@@ -44,7 +45,7 @@ class Continuation:
     """A prompt's recording and its continuation, the labels of the generated tokens beside it."""
 
     recording: Recording
-    text: jobs.GeneratedText
+    text: drafts.GeneratedText
     labels: tuple[str, ...]
 
     @property
@@ -78,7 +79,7 @@ def _continuation(run: Run, ids: str) -> Continuation:
     recording, words = run.recording(), sentences(CONCEPT, "shared")
     if recording.model.kind != "decoder":
         raise ValueError(
-            words("not_a_decoder", model=model_name(recording), models=models.that_write())
+            words("not_a_decoder", model=model_name(recording), models=model_names.text_writers())
         )
     if run.edits:
         raise ValueError(words("no_edits"))
@@ -87,10 +88,10 @@ def _continuation(run: Run, ids: str) -> Continuation:
     if max(numbers, default=0) >= n:
         raise ValueError(words("ids", ids=ids, n=f"{n:,}"))
     try:
-        text = jobs.generated_text(run.model, run.text, tuple(numbers))
+        text = drafts.generated_text(run.model, run.text, tuple(numbers))
     except ValueError as reason:
         raise ValueError(words("no_room", why=reason)) from None
-    labels = models.labels(run.model, [each.id for each in text.tokens])
+    labels = run.loaded.labels([each.id for each in text.tokens])
     return Continuation(recording, text, tuple(labels))
 
 
@@ -152,7 +153,7 @@ def next_token(
         title=words("title"),
         finding=_finding(run, prediction),
         figures=(_text(on), _bars(prediction)),
-        table=predictions.columns(prediction.of, cache.vocabulary(on.recording)),
+        table=predictions.columns(prediction.of, loaded(on.recording).vocabulary()),
         details=_details(prediction),
         caption=(words("caption", n=n, settings=prediction.settings or words("one")),),
         file=f"after-{len(on.tokens)}-tokens",
@@ -176,7 +177,7 @@ def _next_token(run: Run, ids: str, sampling: Sampling, seed: int) -> NextToken:
     of = predictions.distribution(on.text.logits, sampling)
     drawn = None if on.is_over else predictions.draw(of, seed, len(on.text.ids))
     listed = predictions.top_words(of, [drawn.id] if drawn else ())
-    labels = models.labels(run.model, [each.id for each in listed])
+    labels = run.loaded.labels([each.id for each in listed])
     names = {each.id: label for each, label in zip(listed, labels)}
     return NextToken(on, of, seed, drawn, listed, names, on.text.whole)
 
@@ -198,7 +199,7 @@ def _finding(run: Run, prediction: NextToken) -> str:
     if on.text.full:
         return " ".join((*lines, words("finding_full", n=plural(len(on.tokens), "token"))))
     first = prediction.listed[0]
-    name = "finding_ends" if models.ends(run.model, first.id) else "finding_next"
+    name = "finding_ends" if run.loaded.is_end(first.id) else "finding_next"
     lines.append(words(name, answer=prediction.label(first.id), p=tenths(first.own)))
     if on.tokens[-1] == "␣" and not on.labels:
         lines.append(words("space"))
@@ -214,8 +215,8 @@ def _ahead(run: Run, prediction: NextToken) -> str:
             predictions.distribution(logits, sampling), prediction.seed, place
         ).id
 
-    ids = jobs.continuation(run.model, run.text, AHEAD, (sampling, prediction.seed), drawn)
-    before, whole = (models.decode(run.model, each) for each in (prompt, (*prompt, *ids)))
+    ids = drafts.continuation(run.model, run.text, AHEAD, (sampling, prediction.seed), drawn)
+    before, whole = (run.loaded.tokenizer.text(each) for each in (prompt, (*prompt, *ids)))
     new = " ".join(whole.removeprefix(before).split())
     return f"{new} …" if new and len(ids) == AHEAD else new
 

@@ -15,10 +15,11 @@ from explorer.analysis.terminology import recording_norm_name
 from explorer.panels import spec
 from explorer.panels.selection import StreamSelection, expect_option, select_stream
 from explorer.panels.spec import Panel
-from explorer.state import cache, models
-from explorer.state.cache import Run
 from explorer.text.templates import Sentences, sentences
+from models import registry
+from models.caching import depth_gradients, loaded, picture_name
 from models.results import Decay
+from models.run import Run
 
 CONCEPT = "gradients"
 MUCH = 10.0  # a factor of less is little
@@ -32,7 +33,7 @@ def _norm_at(selection: StreamSelection, *places: str) -> str:
     if residual.norm_place(selection.stream) not in places:
         return ""
     recording = selection.recording
-    return recording_norm_name(recording, models.capabilities(recording.model.name).rms)
+    return recording_norm_name(recording, loaded(recording).capabilities.rms)
 
 
 # ---- back through the layers ---------------------------------------------------------------------
@@ -105,13 +106,13 @@ def by_layer(run: Run, token: int = 0, stream: str = "") -> Panel:
     selection = select_stream(run, token, stream)
     words = sentences(CONCEPT, "by_layer")
     recording = selection.recording
-    if why := models.capabilities(recording.model.name).no_readout:
+    if why := loaded(recording).capabilities.no_readout:
         raise ValueError(words("no_readout", model=selection.model, why=why))
     try:
-        flow = cache.stream_gradients(recording, selection.stream.name, token)
+        flow = loaded(recording).gradients(recording, selection.stream.name, token)
     except ValueError as why:
         raise ValueError(words("failed", why=str(why).rstrip("."))) from None
-    (word,) = models.labels(recording.model.name, [flow.id])
+    (word,) = loaded(recording).labels([flow.id])
     place = recording.stream(flow.output).tokens[flow.token]
     total = residual.token_norm(flow.norm)
     states = gradients.state_labels(flow)
@@ -120,7 +121,7 @@ def by_layer(run: Run, token: int = 0, stream: str = "") -> Panel:
     off = dict(zip(flow.ways, total)).get("residual off")
     if off is not None and remaining(off) > 1 / MUCH:
         finding += " " + words("kept", layers=plural(recording.model.n_layer, "layer"))
-    ways = "ways" if models.capabilities(recording.model.name).weights else "one_way"
+    ways = "ways" if loaded(recording).capabilities.weights else "one_way"
     return Panel(
         title=words("title"),
         finding=finding,
@@ -154,7 +155,7 @@ def deep_stack(run: Run, stream: str = "") -> Panel:
     and LayerNorm. Raises ValueError for a stream that is not there."""
     selection = select_stream(run, 0, stream)
     words = sentences(CONCEPT, "deep_stack")
-    depth = cache.depth_gradients(selection.recording, selection.stream.name)
+    depth = depth_gradients(selection.recording, selection.stream.name)
     shares = depth.norm / depth.norm[:, -1:]
     return Panel(
         title=words("title", layers=depth.layers),
@@ -197,13 +198,13 @@ def jacobian(run: Run, token: int = 0, sublayer: str = "", stream: str = "") -> 
     words = sentences(CONCEPT, "jacobian")
     recording = selection.recording
     places = {each.site: each for each in residual.sublayers(selection.stream) if each.layer >= 0}
-    if not models.capabilities(recording.model.name).weights or not places:
+    if not loaded(recording).capabilities.weights or not places:
         raise ValueError(words("closed", model=selection.model))
     if recording.edits:
         raise ValueError(words("edited"))
     site = sublayer or next(iter(places))
     expect_option("sublayer", site, places)
-    spectrum = cache.jacobian(recording, selection.stream.name, token, site)
+    spectrum = loaded(recording).jacobian(recording, selection.stream.name, token, site)
     norm = _norm_at(selection, "post")
     series = gradients.singular_value_series(spectrum, norm)
     d = len(spectrum.wrote)
@@ -256,7 +257,7 @@ def recurrence(run: Run, lag: int = 8, stream: str = "", decay: Decay | None = N
     """
     selection = select_stream(run, 0, stream)
     if decay is None:
-        decay = cache.trained_decay(selection.recording, selection.stream.name, lag)
+        *_, decay = registry.decay(tuple(map(int, selection.stream.ids)), lag)
     words = sentences(CONCEPT, "recurrence")
     networks = gradients.NETWORKS
     drawn = np.concatenate([decay.first[decay.first > 0], decay.gradient[decay.gradient > 0]])
@@ -316,7 +317,7 @@ def recurrence(run: Run, lag: int = 8, stream: str = "", decay: Decay | None = N
         call=f"panels.gradients.recurrence(run{arguments})",
         run=run,
         choices=choices,
-        token=cache.picture_name(recording, "recurrence", stream, lag, decay.step),
+        token=picture_name(recording, "recurrence", stream, lag, decay.step),
     )
 
 

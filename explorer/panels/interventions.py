@@ -22,10 +22,10 @@ from explorer.panels.selection import (
     select_stream,
 )
 from explorer.panels.spec import Panel
-from explorer.state import cache, models
-from explorer.state.cache import Run
 from explorer.text import head_naming
 from explorer.text.templates import sentences
+from models import model_card, model_names
+from models.caching import in_turn, loaded, memo
 from models.edits import (
     Edit,
     HideToken,
@@ -42,6 +42,7 @@ from models.edits import (
 )
 from models.example_texts import DONORS
 from models.recording import Attention, NotFinite, Recording
+from models.run import Run, run_of
 
 CONCEPT = "interventions"
 N_WORDS = 8  # that both runs are compared in
@@ -60,7 +61,7 @@ Edits = tuple[Edit, ...]
 
 def can_follow(recording: Recording, *kinds: type) -> bool:
     """True where the model can follow edits of all these kinds."""
-    can = models.capabilities(recording.model.name).edits
+    can = loaded(recording).capabilities.edits
     return all(issubclass(kind, can) for kind in kinds)
 
 
@@ -74,7 +75,7 @@ def record_edited(plain: Recording, edits: Edits) -> Recording:
     ValueError for edits that cannot be followed, NotFinite for numbers that overflow."""
     if not edits:
         return plain
-    return cache.run_of(plain).under(edits).recording()
+    return run_of(plain).under(edits).recording()
 
 
 def refusal(plain: Recording, edits: Edits) -> str:
@@ -95,7 +96,7 @@ def default_token(plain: Recording) -> int:
     stream, kind = plain.streams[-1], plain.model.kind
     if kind == "encoder-decoder":
         return 0
-    word = predictions.default_masked_word(stream, models.capabilities(plain.model.name).mask) or 0
+    word = predictions.default_masked_word(stream, loaded(plain).capabilities.mask) or 0
     end = len(stream.tokens) - 1
     if kind == "encoder":
         return word
@@ -107,7 +108,7 @@ def masking(plain: Recording, token: int) -> Edits:
     is special or cannot be masked."""
     if plain.model.kind != "encoder" or plain.streams[-1].special[token]:
         return ()
-    if not models.capabilities(plain.model.name).logits:
+    if not loaded(plain).capabilities.logits:
         return ()
     return () if refusal(plain, (HideToken(token),)) else (HideToken(token),)
 
@@ -125,12 +126,12 @@ class Pair:
         """The predictions at the token with and without edits, or why there is none."""
         plain, at = self.plain, self.at
         try:
-            if not models.capabilities(plain.model.name).logits:
-                cache.logits(plain, at.stream.name, at.token)  # raises with the reason
+            if not loaded(plain).capabilities.logits:
+                loaded(plain).logits(plain, at.stream.name, at.token)  # raises with the reason
             one, other = (record_edited(plain, (*self.hidden, *more)) for more in ((), edits))
             return interventions.prediction_change(
-                cache.logits(one, at.stream.name, at.token),
-                cache.logits(other, at.stream.name, at.token),
+                loaded(one).logits(one, at.stream.name, at.token),
+                loaded(other).logits(other, at.stream.name, at.token),
             )
         except NotFinite as why:
             return overflow(why.site)
@@ -188,10 +189,8 @@ def _distances(selected: Selection, edited: Recording) -> np.ndarray:
     """Change of each head (layer, head), the Jensen-Shannon distance; kept with the edited
     recording."""
     before, after = selected.attention, _attention_of(edited, selected.attention.name)
-    return cache.cached_for(
-        edited,
-        ("head distances", before.name),
-        lambda: interventions.head_distances(before, after),
+    return memo(
+        edited, ("head distances", before.name), lambda: interventions.head_distances(before, after)
     )
 
 
@@ -213,7 +212,7 @@ def named_experiments(plain: Recording, layer: int, head: int, attention: str) -
     """The experiments that a model can follow, by their names: a head ablated, and parts removed
     that it has."""
     words = sentences(CONCEPT, "experiments")
-    sites, shows = plain.streams[0].sites, models.capabilities(plain.model.name)
+    sites, shows = plain.streams[0].sites, loaded(plain).capabilities
     edits: dict[str, Edits] = {
         words("ablate", layer=layer, head=head): (ZeroHead(layer, head, attention),),
         words("positions"): (WithoutPositions(),),
@@ -223,7 +222,7 @@ def named_experiments(plain: Recording, layer: int, head: int, attention: str) -
     }
     if any(site.endswith(".normed") or site.endswith(".read") for site in sites):
         edits[words("norm", norm=norm_name([not shows.rms]))] = (WithoutNorm(),)
-    absent = ABLATION_EDITS.get(str(models.facts(plain.model.name).get("without", "")))
+    absent = ABLATION_EDITS.get(str(model_card.facts(plain.model.name).get("without", "")))
     return {
         name: each
         for name, each in edits.items()
@@ -260,7 +259,7 @@ def experiments(
     word, p = "", float("nan")
     if not isinstance(plain, str):
         (word,), p = (
-            models.labels(run.model, [plain.top_before]),
+            run.loaded.labels([plain.top_before]),
             float(plain.before[plain.top_before]),
         )
     rows = [_Outcome(words("none"), "", p, "", 0.0)]
@@ -335,7 +334,7 @@ def _outcome(on: Pair, selected: Selection, name: str, edits: Edits) -> _Outcome
     top = (
         ""
         if change.top_after == change.top_before
-        else models.labels(on.plain.model.name, [change.top_after])[0]
+        else loaded(on.plain).labels([change.top_after])[0]
     )
     return _Outcome(name, to_line(edits), float(change.after[change.top_before]), top, mean)
 
@@ -412,7 +411,7 @@ def _moved_prediction(on: Pair, change: interventions.PredictionChange | str) ->
     if isinstance(change, str):
         return ""
     words = sentences(CONCEPT, "effect")
-    word, top = models.labels(on.plain.model.name, (change.top_before, change.top_after))
+    word, top = loaded(on.plain).labels((change.top_before, change.top_after))
     before, after = float(change.before[change.top_before]), float(change.after[change.top_before])
     texts = _percent(before), _percent(after)
     name = "stays" if texts[0] == texts[1] else "falls" if after < before else "rises"
@@ -447,9 +446,9 @@ def _measured(
     """Every measured quantity of both runs, the largest change first."""
     if isinstance(change, str):
         make = lambda: interventions.quantity_changes(on.plain, edited)
-        return cache.cached_for(edited, ("quantity changes",), make)
-    before, after = models.labels(on.plain.model.name, (change.top_before, change.top_after))
-    return cache.cached_for(
+        return memo(edited, ("quantity changes",), make)
+    before, after = loaded(on.plain).labels((change.top_before, change.top_after))
+    return memo(
         edited,
         ("quantity changes", on.at.token, bool(on.hidden)),
         lambda: interventions.quantity_changes(on.plain, edited, change, (before, after)),
@@ -468,7 +467,7 @@ def _prediction_bars(on: Pair, change: interventions.PredictionChange, edited: b
             tuple(tenths(float(p[id])) for p in runs),
             selected=id == change.top_before,
         )
-        for id, label in zip(best, models.labels(on.plain.model.name, best))
+        for id, label in zip(best, loaded(on.plain).labels(best))
     )
     return Bars(
         title=on.title,
@@ -483,7 +482,7 @@ def _translations(run: Run, plain: Recording) -> TextTable:
     """Table of a translator's outputs in both runs."""
     words = sentences(CONCEPT, "effect")
     try:
-        own = cache.record(run.model, run.text, run.edits).target
+        own = run.loaded.record(run.text, run.edits).target
     except ValueError as error:
         own = f"({error})"
     before, after = words.lines("columns")
@@ -523,7 +522,7 @@ def _effect_table(
     if isinstance(change, str):
         return columns
     best = [id for id in change.top(N_WORDS) if id != change.top_before]
-    labels = models.labels(on.plain.model.name, best)
+    labels = loaded(on.plain).labels(best)
     p, q = ([float(run[id]) for id in best] for run in (change.before, change.after))
     more: tuple[list, ...] = (
         [words("p_of", word=label) for label in labels],
@@ -618,7 +617,7 @@ def residual_stream(run: Run, token: int | None = None, stream: str = "") -> Pan
         at = min(at, len(plain.stream(name).tokens) - 1) if stream or token is None else at
     selected = select_stream(plain_run, at, name)
     edited = _edited(run, plain)
-    paths = cache.cached_for(
+    paths = memo(
         edited,
         ("paths", name),
         lambda: interventions.stream_paths(selected.stream, edited.stream(name)),
@@ -691,7 +690,7 @@ def _positive(values: Cells) -> np.ndarray:
 
 def families() -> dict[str, tuple[interventions.AblationModel, ...]]:
     """The models that were trained without a part, by the full model that each is compared with."""
-    ablations = interventions.ablation_models(models.cards())
+    ablations = interventions.ablation_models(model_names.cards())
     names = dict.fromkeys(each.full for each in ablations)
     return {name: tuple(each for each in ablations if each.full == name) for name in names}
 
@@ -797,7 +796,7 @@ class Patches:
 def _both_logits(run: Run, donor: str, token: int, there: int) -> tuple[np.ndarray, np.ndarray]:
     base, across = run.recording(), replace(run, text=donor).recording()
     stream = base.streams[-1].name
-    return cache.logits(base, stream, token), cache.logits(across, stream, there)
+    return loaded(base).logits(base, stream, token), loaded(across).logits(across, stream, there)
 
 
 def default_donor(text: str) -> str:
@@ -866,7 +865,7 @@ def sweep(request: PatchRequest, results: Patches | None = None) -> Patches:
     def make() -> Patches:
         if results is not None:
             return results
-        loaded = models.handle(request.run.model)
+        loaded = request.run.loaded
         patch = loaded.patch_heads if request.unit == "Heads" else loaded.patch_sites
 
         def whole() -> Patches:
@@ -877,9 +876,9 @@ def sweep(request: PatchRequest, results: Patches | None = None) -> Patches:
             effects = tuple((each.place, each.value) for each in made.effects)
             return Patches(made.clean, made.donor, effects)
 
-        return cache.run_in_turn(whole)
+        return in_turn(whole)
 
-    return cache.cached_for(base, ("patches", request), make)
+    return memo(base, ("patches", request), make)
 
 
 def sweep_cost(request: PatchRequest) -> float:
@@ -937,7 +936,7 @@ def patch_panel(
     words, effects = sentences(CONCEPT, "patches"), effect_map(request, results)
     selected = selected if selected and is_measured(effects, selected) else None
     cell = selected or strongest(request, effects)
-    one, other = models.labels(request.run.model, (request.word, request.against))
+    one, other = request.run.loaded.labels((request.word, request.against))
     change = interventions.prediction_change(*request.logits())
     slots: dict[str, object] = {"one": one, "other": other, "token": request.token}
     slots |= {

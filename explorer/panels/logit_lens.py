@@ -18,11 +18,11 @@ from explorer.panels import spec
 from explorer.panels.predictions import with_line_break
 from explorer.panels.selection import expect_option, predicted
 from explorer.panels.spec import Panel
-from explorer.state import cache, models
-from explorer.state.cache import Run
 from explorer.text.templates import sentences
+from models.caching import loaded, memo
 from models.recording import Recording, Stream
 from models.results import Lens, WholeWord, softmax
+from models.run import Run
 
 REFUSALS = sentences("logit_lens", "refusals")
 
@@ -62,7 +62,11 @@ class Reading:
     @cached_property
     def whole(self) -> dict[int, WholeWord]:
         """The words of several tokens that the likeliest next ones begin, by the token."""
-        return cache.words_after(self.recording, self.token) if self.asks == "next" else {}
+        return (
+            loaded(self.recording).words_after(self.recording, self.token)
+            if self.asks == "next"
+            else {}
+        )
 
     @property
     def word(self) -> str:
@@ -165,15 +169,15 @@ def read(run: Run, token: int | None = None, site: str = "") -> Reading:
     model that predicts no words."""
     at = predicted(run, token)
     recording, stream = at.recording, at.stream
-    readout = cache.lens(recording, stream.name)
+    readout = loaded(recording).lens(recording, stream.name)
     if site and site not in readout.sites:
         raise ValueError(REFUSALS("no_site", site=site, sites=", ".join(readout.sites)))
-    plain = cache.record(run.model, run.text, (), run.target)
+    plain = run.loaded.record(run.text, (), run.target)
     actual = logit_lens.target_ids(recording, plain)
 
     def labels() -> dict[int, str]:
         ids = logit_lens.vocabulary(readout, actual, readout.top_ids.shape[-1])
-        return dict(zip(ids.tolist(), models.labels(recording.model.name, ids)))
+        return dict(zip(ids.tolist(), loaded(recording).labels(ids)))
 
     return Reading(
         recording,
@@ -181,7 +185,7 @@ def read(run: Run, token: int | None = None, site: str = "") -> Reading:
         readout,
         at.token,
         readout.sites.index(site or readout.sites[-1]),
-        cache.cached_for(recording, ("lens words",), labels),
+        memo(recording, ("lens words",), labels),
         actual,
     )
 
@@ -283,7 +287,7 @@ def _finding(on: Reading) -> str:
     parts.append(words("from_last" if site >= last else "from_site", site=name))
     actual = int(on.actual[on.token])
     if actual not in (NONE, int(on.lens.final_id[on.token])):
-        scores = cache.logits(on.recording, on.stream.name, on.token)
+        scores = loaded(on.recording).logits(on.recording, on.stream.name, on.token)
         rank = int((scores > scores[actual]).sum()) + 1
         p = float(softmax(scores)[actual])
         slots = {"actual": on.labels[actual], "p": tenths(p), "rank": f"{rank:,}"}
@@ -294,7 +298,7 @@ def _finding(on: Reading) -> str:
 def _details(on: Reading) -> tuple[str, ...]:
     """Sentences on how a cell is made, how its state is read, and its divergence."""
     words, model, cell = sentences(CONCEPT, "lens"), on.recording.model.name, on.cell
-    shows, readout = models.capabilities(model), str(models.readout(model))
+    shows, readout = loaded(model).capabilities, str(loaded(model).readout_kind())
     name = readout.replace(" ", "_") if readout in ("tied", "untied", "transform") else "own"
     bias = words("bias") if shows.readout_bias and name != "own" else ""
     lines = [words("made", logits=words(f"logits_{name}") + bias)]

@@ -28,11 +28,11 @@ from explorer.analysis.terminology import recording_norm_name
 from explorer.panels import spec
 from explorer.panels.selection import StreamSelection, expect_place, model_name, select_stream
 from explorer.panels.spec import Panel
-from explorer.state import cache, models
-from explorer.state.cache import Run
 from explorer.text.templates import sentences
+from models.caching import loaded, memo
 from models.edits import ShuffleTokens, WithoutPositions
 from models.recording import Recording
+from models.run import Run
 
 REFUSALS = sentences("positions", "refusals")
 
@@ -72,7 +72,7 @@ class PositionRuns:
     def within(self) -> str:
         """Kind of positions in the attention of a model that adds none, such as "rotary", "" where
         there are none."""
-        return str(models.capabilities(self.run.model).positions or "")
+        return str(self.run.loaded.capabilities.positions or "")
 
     @property
     def model(self) -> str:
@@ -82,20 +82,17 @@ class PositionRuns:
     @property
     def norm(self) -> str:
         """Name of the model's norms, LayerNorm or RMSNorm."""
-        return recording_norm_name(self.plain, models.capabilities(self.run.model).rms)
+        return recording_norm_name(self.plain, self.run.loaded.capabilities.rms)
 
     @property
     def removal(self) -> tuple[WithoutPositions, ...]:
         """The edit that removes the positions; none for a model that has none."""
-        capabilities = models.capabilities(self.run.model)
+        capabilities = self.run.loaded.capabilities
         if self.within == "rotary" and WithoutPositions in capabilities.edits:
             return (WithoutPositions(),)
-        added = cache.cached_for_recordings(
-            self.run.model,
+        added = self.run.loaded.memo(
             "adds positions",
-            lambda: (
-                positions.encoding_kind(cache.record(self.run.model, "Hi").streams[0]) != "none"
-            ),
+            lambda: positions.encoding_kind(self.run.loaded.record("Hi").streams[0]) != "none",
         )
         return (WithoutPositions(),) if added else ()
 
@@ -106,7 +103,7 @@ class PositionRuns:
         target = plain.target if plain.model.kind == "encoder-decoder" else None
         away = self.removal if bare else ()
         one, two = (
-            cache.record(each.model, each.text, (*each.edits, *away), target)
+            loaded(each.model).record(each.text, (*each.edits, *away), target)
             for each in (self.run, other or self.run)
         )
         return one, two
@@ -134,8 +131,7 @@ class PositionRuns:
             self.expect_comparable()
             if not attention.opens:
                 return 0, 0
-            return 0, cache.cached_for_recordings(
-                self.run.model,
+            return 0, self.run.loaded.memo(
                 ("most positional", self),
                 lambda: positions.most_positional_head(*self.both(), self.stream),
             )
@@ -149,7 +145,7 @@ class PositionRuns:
         card = self.plain.model
         if self.adds != "learned":
             return positions.table(card.n_positions, card.d_model)
-        learned = models.position_table(self.run.model)
+        learned = self.run.loaded.position_table()
         return self.plain.stream(self.stream).at("pos.wrote") if learned is None else learned
 
 
@@ -181,10 +177,10 @@ def sentence(
         how = sentences(CONCEPT, "shared")(runs.within or "nothing")
         raise ValueError(words("none", model=runs.model, how=how))
     sums = positions.position_sum(selection.stream)
-    name = models.word_vector(run.model)
+    name = run.loaded.word_vector()
     low, high = sums.ends
     tokens = selection.stream.tokens
-    scale = models.embedding_scale(run.model)
+    scale = run.loaded.embedding_scale()
     slots = {
         "norm": power(float(sums.encoding[0])),
         "least": power(float(sums.encoding.min())),
@@ -383,8 +379,7 @@ class OrderRuns:
 
     def compared(self) -> positions.OrderComparison:
         """The comparison, kept as the few numbers that it is."""
-        return cache.cached_for_recordings(
-            self.runs.run.model,
+        return self.runs.run.loaded.memo(
             ("orders", self),
             lambda: positions.compare_orders(
                 lambda bare: self.runs.pair(bare, self.other), self.runs.stream, not self.typed
@@ -401,9 +396,7 @@ class OrderRuns:
             )
             return positions.head_in_both_orders(one, other, layer, head, self.compared().pairs)
 
-        return cache.cached_for_recordings(
-            self.runs.run.model, ("order maps", self, layer, head, bare), made
-        )
+        return self.runs.run.loaded.memo(("order maps", self, layer, head, bare), made)
 
 
 def _orders(run: Run, seed: int, typed: str, stream: str) -> OrderRuns:
@@ -978,13 +971,13 @@ def overlap(run: Run, stream: str = "") -> Panel:
     words = sentences(CONCEPT, "overlap")
     if runs.adds == "none":
         raise ValueError(words("none", model=runs.model))
-    if not models.capabilities(run.model).weights:
+    if not run.loaded.capabilities.weights:
         raise ValueError(words("closed", model=runs.model))
     table = runs.table()
-    overlaps = cache.cached_for(
+    overlaps = memo(
         runs.plain,
         ("overlap", runs.stream),
-        lambda: positions.overlap(models.embeddings(run.model), table),
+        lambda: positions.overlap(run.loaded.embeddings(), table),
     )
     r, d = overlaps.most(EMBEDDED), len(overlaps.words) - 1
     room = positions.dimensions_needed(table, VARIATION)

@@ -14,12 +14,12 @@ from explorer.analysis.predictions import Distribution, Word, first_piece, witho
 from explorer.panels import spec
 from explorer.panels.selection import StreamSelection, predicted
 from explorer.panels.spec import Panel
-from explorer.state import cache, models
-from explorer.state.cache import Run
 from explorer.text.templates import sentences
+from models.caching import loaded
 from models.chat import message_starts
 from models.recording import Stream
 from models.results import WholeWord
+from models.run import Run
 
 CONCEPT = "predictions"
 LINE_BREAK = "⏎"  # as a token is labelled
@@ -89,19 +89,19 @@ def word(run: Run, token: int | None = None, word: int | None = None) -> Panel:
 def _prediction(run: Run, token: int | None) -> Prediction:
     at = predicted(run, token)
     model, token = at.recording.model.name, at.token
-    plain = logit_lens.read_stream(cache.record(run.model, run.text, (), run.target))
+    plain = logit_lens.read_stream(run.loaded.record(run.text, (), run.target))
     ids = plain.ids
     following = ids[token + 1] if token + 1 < len(ids) else None
     kind, actual = "next", following
     if not logit_lens.predicts_next(at.recording):
-        is_typed = token in predictions.typed_masks(at.stream, models.capabilities(model).mask)
+        is_typed = token in predictions.typed_masks(at.stream, loaded(model).capabilities.mask)
         is_masked = ids[token] != at.stream.ids[token]
         kind = "masked" if is_masked else "typed" if is_typed else "seen"
         actual = None if kind == "typed" else ids[token]
     of = predictions.distribution(at.logits)
     top = predictions.top_words(of, () if actual is None else (int(actual),))
-    whole = cache.words_after(at.recording, token) if kind == "next" else {}
-    labels = models.labels(model, [each.id for each in top])
+    whole = loaded(at.recording).words_after(at.recording, token) if kind == "next" else {}
+    labels = loaded(model).labels([each.id for each in top])
     names = {each.id: label for each, label in zip(top, labels)}
     return Prediction(
         at, plain, kind, of, top, names, None if actual is None else int(actual), whole
@@ -112,7 +112,7 @@ def _sentence(on: Prediction) -> TokenRow:
     """The sentence with its masked words; a press on a token selects it."""
     stream, is_masked = on.at.stream, on.at.stream.ids != on.plain.ids
     fills = on.kind != "next"
-    mask = models.capabilities(on.at.recording.model.name).mask
+    mask = loaded(on.at.recording).capabilities.mask
     typed = predictions.typed_masks(on.plain, mask) if fills else ()
     return TokenRow(
         select=("token",),
@@ -200,7 +200,7 @@ def _finding(on: Prediction) -> str:
     """Sentences on the predicted word, and the probability of the actual word."""
     words = sentences(CONCEPT, "word")
     (answer, p), slots = on.answer, {"word": on.at.word, "token": on.at.token}
-    kind = "ends" if models.ends(on.at.recording.model.name, on.words[0].id) else on.kind
+    kind = "ends" if loaded(on.at.recording).is_end(on.words[0].id) else on.kind
     lines = [words(f"finding_{kind}", answer=answer, p=p, **slots)]
     for each in on.words:
         if each.id == on.actual:
@@ -250,5 +250,5 @@ def _details(on: Prediction) -> tuple[str, ...]:
 
 def _every_word(on: Prediction) -> spec.Columns:
     """The whole vocabulary, the most likely word first."""
-    columns = predictions.columns(on.of, cache.vocabulary(on.at.recording))
+    columns = predictions.columns(on.of, loaded(on.at.recording).vocabulary())
     return {name: values for name, values in columns.items() if name != "drawn from"}

@@ -28,9 +28,9 @@ from explorer.analysis.terminology import EITHER_NORM, norm_name, recording_norm
 from explorer.panels import spec
 from explorer.panels.selection import StreamSelection, expect_option, select_stream
 from explorer.panels.spec import Panel
-from explorer.state import cache, models
-from explorer.state.cache import Run
 from explorer.text.templates import Sentences, sentences
+from models.caching import loaded
+from models.run import Run
 
 CONCEPT = "residual"
 MEASURES = tuple(each.name for each in residual.WRITES)
@@ -44,7 +44,7 @@ N_ROWS = 12  # tokens or heads that are listed one by one
 def _norm(selection: StreamSelection) -> str:
     """Name of the recording's norms, LayerNorm or RMSNorm."""
     recording = selection.recording
-    return recording_norm_name(recording, models.capabilities(recording.model.name).rms)
+    return recording_norm_name(recording, loaded(recording).capabilities.rms)
 
 
 def _caption(selection: StreamSelection, *lines: str) -> tuple[str, ...]:
@@ -409,9 +409,9 @@ def _norms(selection: StreamSelection) -> StreamNorms:
     if not places:
         expect_updates(selection)
         raise ValueError(words("none", model=selection.model, norm=_norm(selection)))
-    if not models.capabilities(recording.model.name).weights:
+    if not loaded(recording).capabilities.weights:
         raise ValueError(words("closed", model=selection.model))
-    return StreamNorms(places, cache.norms(recording, selection.stream.name))
+    return StreamNorms(places, loaded(recording).norms(selection.stream.name, recording.edits))
 
 
 @spec.panel
@@ -566,9 +566,9 @@ def heads(
     words = sentences(CONCEPT, "heads")
     recording = selection.recording
     expect_updates(selection)
-    if not models.shows_writes(recording):
+    if not loaded(recording).shows_writes(recording):
         raise ValueError(words("closed", model=selection.model))
-    outputs = cache.outputs(recording)
+    outputs = loaded(recording).outputs()
     grid = selection.cached(
         ("head updates", measure),
         lambda: consistency.head_grid(recording, selection.stream, measure, outputs),

@@ -10,10 +10,11 @@ import numpy as np
 
 from explorer.analysis import logit_lens
 from explorer.analysis.attention import Axes, argmax_id, axes
-from explorer.state import cache, models
-from explorer.state.cache import Run
 from explorer.text.templates import sentences
+from models import model_names
+from models.caching import loaded, memo
 from models.recording import Attention, Recording, Stream
+from models.run import Run
 
 REFUSALS = sentences("selection", "refusals")
 
@@ -65,7 +66,7 @@ class Selection:
 
 def model_name(recording: Recording) -> str:
     """The name of a recording's model, as a sentence begins with it."""
-    title = models.title(recording.model.name)
+    title = model_names.title(recording.model.name)
     return f"{title}," if ", " in title else title
 
 
@@ -119,8 +120,8 @@ def select(
 def next_token_label(recording: Recording, stream: str) -> str:
     """The label of the token that the model predicts after the last token of a stream."""
     last = len(recording.stream(stream).tokens) - 1
-    likeliest = argmax_id(cache.logits(recording, stream, last))
-    return next(iter(models.labels(recording.model.name, [likeliest])))
+    likeliest = argmax_id(loaded(recording).logits(recording, stream, last))
+    return next(iter(loaded(recording).labels([likeliest])))
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,18 +150,18 @@ class StreamSelection:
     @property
     def logits(self) -> np.ndarray:
         """The model's scores over the vocabulary (id) at the token."""
-        return cache.logits(self.recording, self.stream.name, self.token)
+        return loaded(self.recording).logits(self.recording, self.stream.name, self.token)
 
     def cached(self, key: tuple[Hashable, ...], make: Callable[[], Any]) -> Any:
         """Something computed of the stream, kept beside its recording."""
-        return cache.cached_for(self.recording, (self.stream.name, *key), make)
+        return memo(self.recording, (self.stream.name, *key), make)
 
 
 def predicted(run: Run, token: int | None = None) -> StreamSelection:
     """A token whose word a model predicts, the first to ask for where None. Raises ValueError for
     one that is not there and for a model that predicts no words."""
     recording = run.recording()
-    if why := models.capabilities(recording.model.name).no_readout:
+    if why := loaded(recording).capabilities.no_readout:
         raise ValueError(REFUSALS("no_readout", model=model_name(recording), why=why))
     token = logit_lens.default_token(recording) if token is None else token
     return select_stream(run, token, logit_lens.read_stream(recording).name)

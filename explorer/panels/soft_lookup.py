@@ -34,9 +34,9 @@ from explorer.analysis.measure import gaussian
 from explorer.panels import spec
 from explorer.panels.selection import Selection, select
 from explorer.panels.spec import Panel
-from explorer.state import cache, models
-from explorer.state.cache import Run
 from explorer.text.templates import sentences
+from models.caching import loaded, memo
+from models.run import Run
 
 REFUSALS = sentences("soft_lookup", "refusals")
 
@@ -172,7 +172,7 @@ def heads(run: Run, layer: int = 0, head: int = 0, attention: str = "") -> Panel
     selection = select(run, layer, head, 0, attention)
     expect_values(selection)
     words = sentences(CONCEPT, "heads")
-    distances = cache.cached_for(
+    distances = memo(
         selection.recording,
         (selection.attention.name, "soft lookup distances"),
         lambda: soft_lookup.relative_distances(selection.attention),
@@ -370,8 +370,8 @@ def _message_checks(selection: Selection) -> tuple[str, ...]:
     words = sentences(CONCEPT, "messages")
     length, error = soft_lookup.message_sum_error(selection.attention, *selection.at)
     lines = [words("check", error=power(error, 2), length=fixed(length))]
-    if models.shows_writes(selection.recording):
-        outputs = cache.outputs(selection.recording)[selection.attention.name]
+    if loaded(selection.recording).shows_writes(selection.recording):
+        outputs = loaded(selection.recording).outputs()[selection.attention.name]
         wrote = soft_lookup.output_error(
             selection.recording, selection.attention, *outputs, selection.layer, selection.query
         )
@@ -470,7 +470,7 @@ def scale(run: Run, attention: str = "") -> Panel:
     expect_values(selection)
     words = sentences(CONCEPT, "scale")
     random = soft_lookup.random_variance(gaussian)
-    own = cache.cached_for(
+    own = memo(
         selection.recording,
         ("scale, own", selection.attention.name),
         lambda: soft_lookup.model_variance(selection.attention),

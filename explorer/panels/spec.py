@@ -15,7 +15,7 @@ from functools import cached_property, wraps
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import Any, ParamSpec, get_type_hints
+from typing import Any, Concatenate, ParamSpec, get_type_hints
 
 import numpy as np
 
@@ -25,9 +25,11 @@ from explorer.analysis.csv import Columns, to_csv
 from explorer.analysis.figures import Figure, as_plain
 from explorer.components import codec
 from explorer.html_export import Document, DocumentSpec, Line, Part, TextLines, View
-from explorer.state.cache import Run, picture_name
 from explorer.text import glossary
+from models.caching import picture_name
+from models.model import Model
 from models.recording import Recording
+from models.run import Run
 
 Arguments = ParamSpec("Arguments")
 BESIDE = ["attention.heads", "attention.head"]  # panels that stand side by side in a document
@@ -209,24 +211,26 @@ def special_labels(recording: Recording) -> tuple[str, ...]:
 
 
 def panel(
-    function: Callable[Arguments, Panel],
-) -> Callable[Arguments, Panel]:
-    """Complete what a panel function returns: its caption, its file name, its call and its
-    token."""
+    function: Callable[Concatenate[Run, Arguments], Panel],
+) -> Callable[Concatenate[Run | Recording | Model, Arguments], Panel]:
+    """A panel function that takes a run, a recording, or a loaded model on the default text, and
+    whose panel is completed: its caption, its file name, its call and its token."""
     signature = inspect.signature(function)
     module = function.__module__.rpartition(".")[2]
     name = f"{module}.{function.__name__}"
 
     @wraps(function)
-    def complete(*arguments: Arguments.args, **choices: Arguments.kwargs) -> Panel:
-        bound = signature.bind(*arguments, **choices)
-        run: Run = bound.arguments["run"]
+    def complete(
+        source: Run | Recording | Model, /, *arguments: Arguments.args, **choices: Arguments.kwargs
+    ) -> Panel:
+        run = Run.of(source)
+        bound = signature.bind(run, *arguments, **choices)
         named = {
             each: value
             for each, value in bound.arguments.items()
             if each != "run" and value != signature.parameters[each].default
         }
-        made = function(*arguments, **choices)
+        made = function(run, *arguments, **choices)
         recording = run.recording()
         words = ", ".join(["run", *(f"{each}={_argument(value)}" for each, value in named.items())])
         return replace(

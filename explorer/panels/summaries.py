@@ -14,9 +14,9 @@ from explorer.analysis.terminology import mask_reason
 from explorer.panels import spec
 from explorer.panels.selection import Selection, expect_option, select
 from explorer.panels.spec import Panel
-from explorer.state import cache, models
-from explorer.state.cache import Run
 from explorer.text.templates import sentences
+from models.caching import loaded, memo
+from models.run import Run
 
 CONCEPT = "summaries"
 KINDS = ("Mean", "Max", "Rollout", "Flow", "Values")
@@ -82,7 +82,7 @@ def aggregated(
     title = words(kind.lower())
     if kind in THROUGH_LAYERS and selection.is_across:
         raise ValueError(words("across", title=title))
-    if kind == "Values" and not models.shows_writes(selection.recording):
+    if kind == "Values" and not loaded(selection.recording).shows_writes(selection.recording):
         raise ValueError(words("closed", model=selection.model))
     of = selection.attention
     if kind == "Flow" and summaries.flow_work(of, layer)[1] > summaries.MAX_TOTAL_WORK:
@@ -113,12 +113,12 @@ def _aggregate(
     selection: Selection, kind: str, layer: int | None, head: int | None, tokens: str
 ) -> Aggregation:
     recording, of = selection.recording, selection.attention
-    values = cache.cached_for(
+    values = memo(
         recording,
         (of.name, "aggregated", kind, layer, head),
         lambda: _values(selection, kind, layer, head),
     )
-    sinks = cache.cached_for(
+    sinks = memo(
         recording, (of.name, "shared sinks"), lambda: head_naming.shared_sinks(recording, of)
     )
     allowed = summaries.allowed_cells(of, kind in THROUGH_LAYERS, layer)
@@ -129,7 +129,7 @@ def _aggregate(
 def _values(selection: Selection, kind: str, layer: int | None, head: int | None) -> np.ndarray:
     of = selection.attention
     if kind == "Values":
-        w_o, _ = cache.outputs(selection.recording)[of.name]
+        w_o, _ = loaded(selection.recording).outputs()[of.name]
         return summaries.norms(of, w_o, layer, head)
     if kind == "Flow":
         return summaries.flow(of, range(of.pattern.shape[2]), layer)
@@ -162,7 +162,7 @@ def _comparison(made: Aggregation) -> Bars:
     columns = {words("mean_column"): summaries.mean(selection.attention)[query]}
     if not selection.is_across:
         columns[words("rollout_column")] = summaries.rollout(selection.attention)[query]
-    if models.shows_writes(selection.recording):
+    if loaded(selection.recording).shows_writes(selection.recording):
         columns[words("output_column")] = _output_shares(selection)[query]
     largest = np.max(list(columns.values()), axis=0)
     keys = sorted(np.argsort(-largest, kind="stable")[:N_KEYS].tolist())
@@ -187,8 +187,8 @@ def _comparison(made: Aggregation) -> Bars:
 def _output_shares(selection: Selection) -> np.ndarray:
     """The share of each key in the lengths that all heads write, (query, key)."""
     of = selection.attention
-    w_o, _ = cache.outputs(selection.recording)[of.name]
-    values = cache.cached_for(
+    w_o, _ = loaded(selection.recording).outputs()[of.name]
+    values = memo(
         selection.recording,
         (of.name, "aggregated", "Values", None, None),
         lambda: summaries.norms(of, w_o),
@@ -209,7 +209,7 @@ def _trust_sentence(made: Aggregation) -> str:
     if made.kind != "Mean" or made.layer is not None:
         value = slots["weight"]
         return words("finding_of", title=made.title, scope=made.scope, value=value, **slots)
-    if not models.shows_writes(selection.recording):
+    if not loaded(selection.recording).shows_writes(selection.recording):
         heads = int(np.prod(selection.attention.pattern.shape[:2]))
         return words("finding_weights", heads=heads, **slots)
     share = hundredths(float(_output_shares(selection)[query, key]))
@@ -257,11 +257,11 @@ def disagreements(run: Run, attention: str = "") -> Panel:
     selection = select(run, attention=attention)
     _expect_outputs(selection)
     words = sentences(CONCEPT, "disagreements")
-    pairs = cache.cached_for(
+    pairs = memo(
         selection.recording,
         (selection.attention.name, "disagreements"),
         lambda: summaries.disagreements(
-            selection.attention, cache.outputs(selection.recording)[selection.attention.name][0]
+            selection.attention, loaded(selection.recording).outputs()[selection.attention.name][0]
         ),
     )
     slots = {
@@ -301,7 +301,7 @@ def disagreements(run: Run, attention: str = "") -> Panel:
 
 def _expect_outputs(selection: Selection) -> None:
     """Raises ValueError for a model that does not give its values and W_O."""
-    if not models.shows_writes(selection.recording):
+    if not loaded(selection.recording).shows_writes(selection.recording):
         raise ValueError(sentences(CONCEPT, "aggregated")("closed", model=selection.model))
 
 
@@ -319,8 +319,8 @@ def output_norms(
     expect_option("measure", measure, ("Length", "Share"))
     words = sentences(CONCEPT, "output_norms")
     recording, of = selection.recording, selection.attention
-    outputs = cache.outputs(recording)[of.name]
-    writes = cache.cached_for(
+    outputs = loaded(recording).outputs()[of.name]
+    writes = memo(
         recording,
         (of.name, "contributions", token),
         lambda: summaries.contributions(recording, of, outputs, token),

@@ -18,11 +18,11 @@ from explorer.analysis.training import Curve, HabitCourse, Stage, first_below, l
 from explorer.components import codec
 from explorer.panels import spec
 from explorer.panels.spec import Panel
-from explorer.state import cache, models
-from explorer.state.cache import Run
-from explorer.state.models import Checkpoint
 from explorer.text.templates import sentences
+from models import model_card, model_names
+from models.model_card import Checkpoint
 from models.recording import Attention, Recording
+from models.run import Run
 
 CONCEPT = "training"
 # Of a model that has several attentions, the one in which a training is seen best first.
@@ -66,14 +66,14 @@ def measured(run: Run, attention: str) -> tuple[Measured, ...]:
 
     def made() -> tuple[Measured, ...]:
         measures = []
-        for at in models.checkpoints(run.model):
+        for at in model_card.checkpoints(run.model):
             recording = at_checkpoint(run, at).recording()
             measures.append(measure(recording, attention, at.step))
             del recording  # before the next one is made
         return tuple(measures)
 
     key = ("stages", run.text, run.edits, run.target, attention)
-    return cache.cached_for_recordings(run.model, key, made)
+    return run.loaded.memo(key, made)
 
 
 def measure(recording: Recording, name: str, step: int) -> Measured:
@@ -185,9 +185,9 @@ def checkpoints(
     """
     words = sentences(CONCEPT, "checkpoints")
     shared = sentences(CONCEPT, "shared")
-    if not models.checkpoints(run.model):
-        why = shared("none", model=models.title(run.model))
-        raise ValueError(models.missing_checkpoints(run.model) or why)
+    if not model_card.checkpoints(run.model):
+        why = shared("none", model=model_names.title(run.model))
+        raise ValueError(model_card.missing_checkpoints(run.model) or why)
     name = _attention(run, attention)
     measures = measured(run, name)
     steps = [each.stage.step for each in measures]
@@ -197,7 +197,7 @@ def checkpoints(
     stages = [each.stage for each in measures]
     courses = training.best_courses(stages)
     chosen = _chosen(stages, courses, layer, head, pattern)
-    loss = models.loss_curve(run.model)
+    loss = model_card.loss_curve(run.model)
     frames = tuple(
         Frame(
             shared("frame", step=f"{each.stage.step:,}"),
@@ -215,7 +215,7 @@ def checkpoints(
                 [(shared("loss_curve"), loss)],
                 _score_lines(courses, chosen),
                 float(steps[at]),
-                models.loss_note(run.model),
+                model_card.loss_note(run.model),
                 [each.habit for each in courses],
             ),
             Steps(frames=frames, current=at, choice="train_step", plays=True),
@@ -413,7 +413,7 @@ def what_counts() -> tuple[str, ...]:
 
 def pairs() -> tuple[tuple[str, str], ...]:
     """The models that differ in one part, two and two."""
-    return training.ablation_pairs(models.cards())
+    return training.ablation_pairs(model_names.cards())
 
 
 @spec.panel
@@ -428,7 +428,7 @@ def pair(run: Run, second: str = "", step: int | None = None) -> Panel:
     words, shared = sentences(CONCEPT, "pair"), sentences(CONCEPT, "shared")
     models_of = _pair(run.model, second)
     runs = [Run(name, run.text, run.edits) for name in models_of]
-    curves = (models.loss_curve(models_of[0]), models.loss_curve(models_of[1]))
+    curves = (model_card.loss_curve(models_of[0]), model_card.loss_curve(models_of[1]))
     steps = common_steps(models_of)
     if step is not None and step not in steps:
         raise ValueError(
@@ -436,13 +436,13 @@ def pair(run: Run, second: str = "", step: int | None = None) -> Panel:
         )
     at = len(steps) - 1 if step is None else steps.index(step)
     frames = _pair_frames(runs, steps)
-    without = models.cards()[models_of[1]]["without"]
+    without = model_names.cards()[models_of[1]]["without"]
     columns = {
         name: [point[place] for point in curve]
         for model, curve in zip(models_of, curves)
         for place, name in enumerate(words.lines("columns", model=model))
     }
-    notes = {models.loss_note(name) for name in models_of}
+    notes = {model_card.loss_note(name) for name in models_of}
     is_even = len({len(values) for values in columns.values()}) == 1
     return Panel(
         title=words("title"),
@@ -485,7 +485,7 @@ def _pair(model: str, second: str) -> tuple[str, str]:
 
 def common_steps(models_of: tuple[str, str]) -> tuple[int, ...]:
     """The steps at which both have weights; none where one of them has its last ones alone."""
-    one, other = ([each.step for each in models.checkpoints(name)] for name in models_of)
+    one, other = ([each.step for each in model_card.checkpoints(name)] for name in models_of)
     return tuple(step for step in one if step in other)
 
 

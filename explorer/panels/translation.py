@@ -28,11 +28,12 @@ from explorer.analysis.formatting import enough_digits, fixed, hundredths, plura
 from explorer.panels import spec
 from explorer.panels.selection import expect_option, expect_place
 from explorer.panels.spec import Panel
-from explorer.state import cache, jobs, models
-from explorer.state.cache import Run
 from explorer.text.templates import Sentences, sentences
+from models import drafts, model_names, unknown_words
+from models.caching import loaded
 from models.recording import Recording
 from models.results import Beam
+from models.run import Run
 
 REFUSALS = sentences("translation", "refusals")
 
@@ -71,9 +72,9 @@ def _output(run: Run, ended: bool) -> Output:
     without a token."""
     recording = run.recording()
     if len(recording.streams) < 2:
-        raise ValueError(REFUSALS("no_translation", model=models.title(recording.model.name)))
-    logits = cache.all_logits(recording, "decoder")
-    end = None if recording.target_dropped or not ended else models.end_token(run.model, logits[-1])
+        raise ValueError(REFUSALS("no_translation", model=model_names.title(recording.model.name)))
+    logits = loaded(recording).all_logits(recording, "decoder")
+    end = None if recording.target_dropped or not ended else run.loaded.end_token(logits[-1])
     if end and run.target is None and int(logits[-1].argmax()) != end[0]:
         end = None
     ids, tokens = translation.produced_tokens(recording, end)
@@ -112,7 +113,7 @@ def alignment(
         step = 1 + int(weights[: n - (on.end is not None) or n].max(axis=1).argmax())
     title = translation.view_title(view, n_layer, n_head)
     frames = _frames(on, weights, pattern, view)
-    first_choices = models.labels(run.model, on.steps.top_ids[:, 0])
+    first_choices = run.loaded.labels(on.steps.top_ids[:, 0])
     reads = on.recording.stream("decoder").tokens
     return Panel(
         title=words("title"),
@@ -142,7 +143,7 @@ def alignment(
 def copied(run: Run) -> str:
     """Sentence on the words that the model copied from the source; "" where there are none."""
     words = sentences(CONCEPT, "alignment")
-    unknown = () if isinstance(run.target, str) else models.copied_words(run.recording())
+    unknown = () if isinstance(run.target, str) else unknown_words.copied_words(run.recording())
     name = "copied_one" if len(unknown) == 1 else "copied_many"
     return words(name, words="”, “".join(unknown)) if unknown else ""
 
@@ -173,7 +174,7 @@ def _frames(on: Output, weights: np.ndarray, pattern: np.ndarray, view: str) -> 
     same source token."""
     words, n = sentences(CONCEPT, "alignment"), len(on.tokens)
     ids = (*on.ids, *on.steps.top_ids.ravel())
-    every = dict(zip(map(int, ids), models.labels(on.recording.model.name, ids)))
+    every = dict(zip(map(int, ids), loaded(on.recording).labels(ids)))
     frames = []
     for at, token in enumerate(on.tokens):
         key = int(weights[at].argmax())
@@ -256,15 +257,15 @@ def hypotheses(run: Run, n_beams: int = 4, beam: int = 1, most: int | None = Non
     if not 1 <= n_beams <= MOST_BEAMS:
         raise ValueError(f"n_beams is {n_beams}; it can be 1 to {MOST_BEAMS}")
     if len(run.recording().streams) < 2:
-        raise ValueError(REFUSALS("no_translation", model=models.title(run.model)))
-    search = jobs.search(run.model, run.text, n_beams)
+        raise ValueError(REFUSALS("no_translation", model=model_names.title(run.model)))
+    search = drafts.search(run.model, run.text, n_beams)
     while not search.finished and (most is None or len(search.steps) < most):
         search.resume()
     steps = tuple(search.steps[:most])
     last = steps[-1]
     expect_place("hypothesis", beam, len(last), first=1)
     words = sentences(CONCEPT, "hypotheses")
-    texts = [[models.decode(run.model, each.ids) for each in beams] for beams in steps]
+    texts = [[run.loaded.tokenizer.text(each.ids) for each in beams] for beams in steps]
     best = last[0]
     rows = tuple(
         (
@@ -297,7 +298,7 @@ def hypotheses(run: Run, n_beams: int = 4, beam: int = 1, most: int | None = Non
         table=translation.beam_table(steps, texts),
         caption=(
             words("caption", n=n_beams),
-            *([words("copied")] if models.copied_words(run.recording()) else []),
+            *([words("copied")] if unknown_words.copied_words(run.recording()) else []),
         ),
         file="beams",
     )
@@ -311,7 +312,7 @@ def _tree(run: Run, steps: Sequence[Sequence[Beam]], chosen: int, words: Sentenc
     edges: list[Edge] = []
     before: list[int] = [0]
     for at, beams in enumerate(steps):
-        labels, now = models.labels(run.model, [beam.ids[-1] for beam in beams]), []
+        labels, now = run.loaded.labels([beam.ids[-1] for beam in beams]), []
         for rank, (beam, label) in enumerate(zip(beams, labels)):
             parent = before[beam.parent] if at else 0
             if len(beam.ids) <= at:  # ended in an earlier step

@@ -23,9 +23,10 @@ from explorer.components import codec
 from explorer.panels import attention as attention_panels
 from explorer.panels.selection import Selection, select
 from explorer.server import request_body
-from explorer.state import cache, event_log, models
-from explorer.state.cache import Run
+from explorer.state import event_log, host, models
 from explorer.state.scheduling import heavy_models, memory_budget, script_queue
+from models import model_names
+from models.run import Run
 
 VIEWS = (*attention_panels.VIEWS, attention_panels.TABLE)
 
@@ -71,7 +72,7 @@ def pictures(model: str, text: str, choices: Mapping[str, str]) -> dict[str, byt
 
 def is_ready(model: str) -> bool:
     """True for a model that comes with this server and is in memory."""
-    return models.is_loaded(model) and not models.is_borrowed(model)
+    return models.is_loaded(model) and not model_names.is_borrowed(model)
 
 
 def chosen_head(on: Selection, choices: Mapping[str, str]) -> tuple[int, int] | None:
@@ -138,7 +139,7 @@ async def _parse_request(request: Request) -> tuple[str, str, dict[str, str]] | 
 
 def _pictures(model: str, text: str, choices: dict[str, str]) -> bytes:
 
-    with cache.prefetching():
+    with host.prefetching():
         images = pictures(model, text, choices)
     blocks = {name: np.frombuffer(data, np.uint8) for name, data in images.items()}
     return codec.encode({}, blocks) if images else b""

@@ -36,6 +36,7 @@ from explorer.server.middleware import (
 from explorer.state import event_log
 from explorer.state.settings import settings
 from explorer.text.templates import sentences
+from models import caching, model_names
 
 if TYPE_CHECKING:
     from models.model import Model
@@ -83,7 +84,7 @@ def _measure_health() -> dict[str, object]:
     from explorer.state.scheduling import compute_queue, script_queue
 
     loaded = tuple(models._handles)
-    shipped = [name for name in loaded if not models.is_borrowed(name)]
+    shipped = [name for name in loaded if not model_names.is_borrowed(name)]
     health: dict[str, object] = {
         "ok": False,
         "seconds": None,
@@ -114,7 +115,7 @@ async def metrics(request: Request) -> Response:
 
 def figures() -> str:
     """The server's figures, a line each: what is now, and what was counted since its start."""
-    from explorer.state import cache, models
+    from explorer.state import models
     from explorer.state.scheduling import compute_queue, script_queue
 
     now = {
@@ -123,8 +124,8 @@ def figures() -> str:
         "queue_runs": script_queue.waiting(),
         "queue_computations": compute_queue.waiting(),
         "models": len(models._handles),
-        "cache_bytes": cache._cache.weight(),
-        "cache_bytes_max": cache._cache.limit,
+        "cache_bytes": caching.cache.weight(),
+        "cache_bytes_max": caching.cache.limit,
     }
     lines = [f"headlight_{name} {value}" for name, value in now.items()]
     lines += [f"headlight_texts_total {event_log.counts('text').get('', 0)}"]

@@ -5,197 +5,39 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 from weakref import WeakValueDictionary
 
-import numpy as np
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from explorer.state import cache, models, sessions
-from explorer.state.cache import Run, cache_key
-from explorer.state.models import handle
-from explorer.state.scheduling import (
-    POLL_INTERVAL,
-    Cancelled,
-    Preempted,
-    cancellable,
-    check_cancelled,
-    memory_budget,
-    turn,
-)
+from explorer.state import models, sessions
+from explorer.state.scheduling import Cancelled, cancellable, memory_budget, turn
 from explorer.state.sessions import is_here, is_known
 from explorer.state.settings import settings, truncate
 from explorer.text.templates import sentences
-from models import live_training, registry, whole_words
+from models import caching, drafts, live_training, registry
+from models.caching import cause, loaded
 from models.recording import Recording
-from models.results import Beam, SeededSampling, WholeWord, WrittenToken, score_token
+from models.run import Run
 from models.training_plan import MAX_SECONDS, Progress, TrainingPlan
 
 WORDS = sentences("server", "jobs")
 
-# A reader's text in the making, as far as it has come.
 
-Draw = Callable[[np.ndarray, int], int]
-
-
-@dataclass(frozen=True, eq=False)
-class GeneratedText:
-    """A prompt and the tokens that were generated after it.
-
-    ids (token) with those of the prompt, `n_prompt` of them; tokens: the generated ones; logits
-    (id) of the next one; attention (layer, head, key) of the newest one; stored: the bytes of all
-    keys and values, their heads and the width of one, (0, 0, 0) without a cache. ended: the last
-    token ends the text; full: the model reads no further token. whole: the words that the likeliest
-    next tokens begin, by the token.
-    """
-
-    ids: tuple[int, ...]
-    n_prompt: int
-    tokens: tuple[WrittenToken, ...]
-    logits: np.ndarray
-    attention: np.ndarray
-    stored: tuple[int, int, int]
-    ended: bool
-    full: bool
-    whole: Mapping[int, WholeWord]
-
-
-class Draft:
-    """A reader's text that is being generated: the prompt, the tokens after it, and the scores for
-    the next one.
-
-    `writing` is the model's state, with its stored keys and values; `n_prompt` the number of the
-    prompt's tokens."""
-
-    def __init__(self, model: str, text: str) -> None:
-        self.model, self.text = model, truncate(text)
-        # A run that a newer one takes over from may still be at a step.
-        self._step_lock = threading.RLock()
-        self.start_over()
-
-    def start_over(self) -> None:
-        """Go back to the prompt."""
-        loaded = handle(self.model)
-        with turn():
-            self.writing = loaded.generate(self.text)
-        self.n_prompt = len(self.writing.ids)
-        self.tokens: list[WrittenToken] = []
-
-    @property
-    def ended(self) -> bool:
-        """True where the last token is one that ends the model's texts."""
-        return bool(self.tokens) and self.tokens[-1].id in handle(self.model).tokenizer.eos_ids
-
-    @property
-    def full(self) -> bool:
-        """True where the model takes no further token."""
-        return self.writing.is_full
-
-    def step_towards(self, ids: tuple[int, ...]) -> int:
-        """Take one step towards the tokens `ids`: one token more, or one fewer. Returns the number
-        of remaining steps, 0 at the end.
-
-        Tokens in `ids` after one that ends the model's texts, or beyond its longest text, are
-        ignored."""
-        with self._step_lock:
-            eos_ids = handle(self.model).tokenizer.eos_ids
-            end = next((at for at, token in enumerate(ids, start=1) if token in eos_ids), len(ids))
-            ids = ids[:end]
-            ids = ids[: self.writing.n_positions - self.n_prompt]
-            current = tuple(word.id for word in self.tokens)
-            common = next(
-                (at for at, (a, b) in enumerate(zip(current, ids)) if a != b),
-                min(len(current), len(ids)),
-            )
-            if current and not common:
-                self.start_over()
-                return len(ids)
-            if common < len(current):
-                self.writing.back()
-                self.tokens.pop()
-                return len(current) - 1 - common + len(ids) - common
-            if common < len(ids):
-                self._add(ids[common])
-                return len(ids) - common - 1
-            return 0
-
-    @property
-    def generated_text(self) -> GeneratedText:
-        """The text as it is now."""
-        stored = self.writing.stored
-        return GeneratedText(
-            tuple(self.writing.ids),
-            self.n_prompt,
-            tuple(self.tokens),
-            self.writing.logits,
-            self.writing.rows["attn"],
-            (stored.nbytes, stored.n_head, stored.d_head) if stored.nbytes else (0, 0, 0),
-            self.ended,
-            self.full,
-            {} if self.ended or self.full else self._whole_words(),
-        )
-
-    def _whole_words(self) -> dict[int, WholeWord]:
-        """The words that the likeliest next tokens begin, from the stored keys and values. One of
-        these tokens that is taken next has been read then."""
-        loaded = handle(self.model)
-        with self._step_lock:
-            likely = whole_words.likely_tokens(self.writing.logits)
-            followed = whole_words.followed_tokens(loaded, likely)
-            with turn():
-                return whole_words.whole_words(loaded, self.writing, followed)
-
-    def _add(self, token: int) -> None:
-        self.tokens.append(score_token(self.writing.logits, token))
-        with turn():
-            self.writing.add(token)
-
-
-def generated_text(
-    model: str, text: str, ids: tuple[int, ...] = (), draft: Draft | None = None
-) -> GeneratedText:
-    """A prompt continued by these token ids, from the cache; draft: this text where it was
-    generated already. Raises ValueError where the prompt leaves no room."""
-
-    def make() -> GeneratedText:
-        made = draft or Draft(model, text)
-        while made.step_towards(ids):
-            pass
-        return made.generated_text
-
-    return cache.get(("generated", model, handle(model).card.fingerprint, text, ids), make)
-
-
-def continuation(
-    model: str, text: str, limit: int, sampling: Hashable, draw: Draw
-) -> tuple[int, ...]:
-    """The continuation of a prompt: at most `limit` token ids, each drawn from the scores (id) by
-    `draw(scores, place)`. Cached by `sampling`."""
-
-    def generate() -> tuple[int, ...]:
-        text_draft = Draft(model, text)
-        while len(text_draft.tokens) < limit and not (text_draft.ended or text_draft.full):
-            text_draft._add(draw(text_draft.writing.logits, len(text_draft.writing.ids)))
-        return tuple(word.id for word in text_draft.tokens)
-
-    key = ("ahead", model, handle(model).card.fingerprint, text, limit, sampling)
-    return cache.get(key, generate)
-
-
-def draft(model: str, text: str) -> Draft:
+def draft(model: str, text: str) -> drafts.Draft:
     """This reader's text in the making after a prompt, as far as it has come. Only the last one is
     kept.
 
     Raises ValueError, with words for the reader, where the prompt leaves no room.
     """
-    key = (model, handle(model).card.fingerprint, text)
+    key = (model, loaded(model).card.fingerprint, text)
     cached = st.session_state.get("draft")
     if cached is None or cached[0] != key:
-        cached = st.session_state.draft = (key, Draft(model, text))
+        cached = st.session_state.draft = (key, drafts.Draft(model, text))
     return cached[1]
 
 
@@ -400,44 +242,8 @@ def keep_model(job: TrainingJob) -> str:
 # Bytes that networks in training and stored runs take, which no array of ours shows.
 JOB_BYTES = 2_000_000
 END_TIMEOUT = 5.0  # seconds
-MAX_RETRIES = 5  # times that work gives way to readers before it goes on all the same
 # Seconds without its readers after which work ends: a broken line is soon back.
 READER_TIMEOUT = 10.0
-
-
-class Search:
-    """A beam search at its current step, shared by all readers: each may take the next step, for
-    all.
-
-    `steps`: after each step the best hypotheses, best first. `finished`: there is no further
-    step."""
-
-    def __init__(self, remaining_steps: Iterator[tuple[Beam, ...]]) -> None:
-        self.steps: list[tuple[Beam, ...]] = []
-        self.finished = False
-        self._remaining_steps, self._step_lock = remaining_steps, threading.Lock()
-
-    def resume(self) -> None:
-        """Take one step, unless it has finished."""
-        with self._step_lock:
-            if not self.finished:
-                try:
-                    with turn():
-                        self.steps.append(next(self._remaining_steps))
-                    self.finished = all(beam.done for beam in self.steps[-1])
-                except StopIteration:
-                    self.finished = True
-                if self.finished:
-                    self._remaining_steps = iter(())  # lets the stored keys and values go
-
-
-def search(model: str, text: str, decoding: int | SeededSampling) -> Search:
-    """The search for a text's translation, with so many beams or drawn, begun once for everyone and
-    kept as far as it has come."""
-    loaded, text = handle(model), truncate(text)
-    key = ("search", model, loaded.card.fingerprint, text, decoding)
-    weight = 500_000 * (1 if isinstance(decoding, SeededSampling) else decoding)
-    return cache.get(key, lambda: Search(iter(loaded.beams(text, decoding))), lambda _: weight)
 
 
 class Job:
@@ -534,39 +340,10 @@ def _job(key: Hashable, begin: Callable[[], Iterator[Any]], takes_turns: bool = 
     """The experiment under a key: the one that runs, else the one on the shelf, else a new one."""
     # What one that runs comes to stays on the shelf when it ends.
     job = Job.running_jobs.get(key)
-    cached = cache.get(key, lambda: job or Job(begin, key, takes_turns), lambda _: JOB_BYTES)
+    cached = caching.get(key, lambda: job or Job(begin, key, takes_turns), lambda _: JOB_BYTES)
     job = job or cached
     job.read_by(sessions.current())
     return job
-
-
-Result = TypeVar("Result")
-_exclusive_lock = threading.Lock()
-
-
-def run_exclusively(make: Callable[[], Result]) -> Result:
-    """The result of `make`, which needs much memory: one such job at a time on the whole server. It
-    begins anew where a reader waits for memory, a few times at most. It ends early where its result
-    is no longer wanted."""
-    for _ in range(MAX_RETRIES):
-        memory_budget.wait_for_readers()
-        try:
-            with _exclusive(), memory_budget.preemptible():
-                return make()
-        except Preempted:
-            continue
-    with _exclusive():
-        return make()
-
-
-@contextmanager
-def _exclusive() -> Iterator[None]:
-    while not _exclusive_lock.acquire(timeout=POLL_INTERVAL):
-        check_cancelled()
-    try:
-        yield
-    finally:
-        _exclusive_lock.release()
 
 
 _viewed_jobs: WeakValueDictionary[tuple[str, str], Job] = WeakValueDictionary()
@@ -575,7 +352,7 @@ _viewed_jobs: WeakValueDictionary[tuple[str, str], Job] = WeakValueDictionary()
 def recording_job(recording: Recording, name: str, begin: Callable[[], Iterator[Any]]) -> Job:
     """The job `what` on a recording, at its furthest step. It begins by itself, so a reader who
     opens another leaves the one before."""
-    job = _job((name, *cache_key(recording)), begin, takes_turns=False)
+    job = _job((name, *cause(recording)), begin, takes_turns=False)
     reader = sessions.current(), name
     previous = _viewed_jobs.get(reader)
     if previous is not None and previous is not job and reader[0] != sessions.NOBODY:
@@ -615,9 +392,9 @@ def patch_sweep(
     """Patching of every part of the donor's run into the recording's, one by one: `what` is
     "Heads", of the attention `name`, or "Sites", of the stream `name`. The effect is the change of
     logit(id) - logit(against) at a token. At its furthest step."""
-    loaded, text, edits = handle(recording.model.name), recording.text, recording.edits
+    model, text, edits = loaded(recording), recording.text, recording.edits
     donor = truncate(donor)
-    begin = loaded.patch_heads if unit == "Heads" else loaded.patch_sites
+    begin = model.patch_heads if unit == "Heads" else model.patch_sites
 
     def steps() -> Iterator[SweepProgress]:
         try:
@@ -630,7 +407,7 @@ def patch_sweep(
         except ValueError as error:
             yield SweepProgress(error=str(error))
 
-    return _job(("sweep", *cache_key(recording), unit, donor, name, token, id, against), steps)
+    return _job(("sweep", *cause(recording), unit, donor, name, token, id, against), steps)
 
 
 def corpus_job(
@@ -643,7 +420,7 @@ def corpus_job(
     def steps() -> Iterator[tuple[Any, ...]]:
         results: list[Any] = []
         for text in texts:
-            results.append(cache.measure_run(Run(model, text), key, measure))
+            results.append(Run(model, text).measure(key, measure))
             yield tuple(results)
 
-    return _job(("through", model, handle(model).card.fingerprint, texts, key), steps)
+    return _job(("through", model, loaded(model).card.fingerprint, texts, key), steps)

@@ -7,13 +7,11 @@ import secrets
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable
 from contextlib import nullcontext
-from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
-import numpy as np
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.web.server.starlette.starlette_app_utils import decode_xsrf_token_string
@@ -23,9 +21,7 @@ from explorer.state.scheduling import HEAVY_PARAMETERS, heavy_models
 from explorer.state.settings import settings
 from explorer.text import capability_messages
 from explorer.text.templates import sentences
-from models import buffer_pool, live_training, registry, unknown_words
-from models.capabilities import Capabilities
-from models.edits import NORMS
+from models import buffer_pool, live_training, model_names, registry
 from models.recording import Recording
 
 WORDS = sentences("server", "models")
@@ -213,25 +209,6 @@ def is_loaded(name: str) -> bool:
     return files_of(name) in _handles
 
 
-def is_borrowed(name: str) -> bool:
-    """True for a model that does not come with the app, and may have to be fetched."""
-    return (
-        name.partition("@")[0] not in registry.names()
-        and name != f"{registry.HUB_PREFIX}{registry.MINILM}"
-        and not live_training.is_live(name)
-    )
-
-
-def that_write() -> str:
-    """The models here that continue any text, as the end of a sentence."""
-    return " or ".join(name for name in ("decoder", registry.SMOLLM2) if name in registry.names())
-
-
-def is_light(name: str) -> bool:
-    """True for a model that is read from this project's own files or from memory."""
-    return name.partition("@")[0] in registry.names() or live_training.is_live(name)
-
-
 def forget(base: str) -> None:
     """Let a model and its earlier weights go from memory."""
     with _handles_lock:
@@ -285,7 +262,7 @@ class Loading:
             if name != base and is_loaded(base):
                 room = handle(base).card.n_parameters * WEIGHT_BYTES
                 buffer_pool.make_room(2 * room)  # the copy, and what its making takes
-            if not is_borrowed(base):
+            if not model_names.is_borrowed(base):
                 return registry.load(name, self._report_progress)
             tried = registry.without_changes(base)
             return load(name, tried, self._report_progress, self._stopped.is_set)
@@ -338,7 +315,7 @@ class Loading:
     def _work(self) -> None:
         kind, name = self._key
         try:
-            with nullcontext() if kind == "model" and is_light(name) else self._turn:
+            with nullcontext() if kind == "model" and model_names.is_local(name) else self._turn:
                 self.result = self._begin(self)
                 self._done(self.result)
         except ValueError as error:
@@ -360,7 +337,7 @@ def _told(name: str, problem: str) -> str:
     ):
         return problem
     event_log.log_problem(name, problem)
-    return WORDS("unusable", name=title(name))
+    return WORDS("unusable", name=model_names.title(name))
 
 
 def _store(name: str, model: Any) -> None:
@@ -391,7 +368,7 @@ def _is_copy(name: str) -> bool:
     """True for permuted weights, and those of one of our own models after so many steps."""
     step = name.rpartition("@")[2] if "@" in name else ""
     made = name.endswith((registry.PERMUTED_SUFFIX, registry.BARE_SUFFIX))
-    return made or (is_light(name) and step.isdecimal())
+    return made or (model_names.is_local(name) and step.isdecimal())
 
 
 def _size(name: str) -> int:
@@ -407,7 +384,7 @@ def _pretrained() -> list[str]:
 
 
 def _is_pretrained(name: str) -> bool:
-    return not is_light(name) or name in registry.PACKAGED
+    return not model_names.is_local(name) or name in registry.PACKAGED
 
 
 def _note_request(name: str) -> None:
@@ -436,193 +413,16 @@ def no_room(name: str) -> str:
             return ""
         if any(not _readers(candidate) - {own_session} for candidate in pretrained):
             return ""
-    listed = [title(candidate) for candidate in pretrained if not needs_asking(candidate)]
+    listed = [
+        model_names.title(candidate) for candidate in pretrained if not needs_asking(candidate)
+    ]
     name = "full_but_some" if listed else "full"
     return WORDS(name, n=len(pretrained), names=", ".join(listed))
 
 
-def title(model: str) -> str:
-    """A model's name as a person reads it."""
-    if live_training.is_live(model):
-        return live_training.title(model)
-    if model.startswith(registry.HUB_PREFIX):
-        base, languages = registry.split_languages(model)
-        between = f" from {languages[0]} to {languages[1]}" if languages else ""
-        return f"{base.removeprefix(registry.HUB_PREFIX)}{between}, in its own code"
-    if model.startswith(registry.CLUSTER_PREFIX):
-        return f"{model.removeprefix(registry.CLUSTER_PREFIX)}, on the cluster"
-    if model.endswith(registry.BARE_SUFFIX):
-        base = model.removesuffix(registry.BARE_SUFFIX)
-        return f"{base} without {registry.document_mark(model)}"
-    return model.removeprefix(registry.OURS_PREFIX)
-
-
-def bare_name(model: str) -> str:
-    """The name of a model that reads no document mark before a text; "" for one that has none."""
-    mark, base = registry.document_mark(model), model.partition("@")[0]
-    return f"{base}{registry.BARE_SUFFIX}" if mark else ""
-
-
 def markdown_name(model: str) -> str:
     """A model as the subject of a sentence in Markdown."""
-    return capability_messages.named(title(model))
-
-
-def facts(model: str) -> dict:
-    """A model's card; for a borrowed one its capabilities, under the same names."""
-    if is_light(model):
-        return registry.card(model.partition("@")[0])
-    loaded = handle(model)
-    card, features = loaded.card, loaded.capabilities
-    origins = {registry.HUB_PREFIX: "in its own code", registry.CLUSTER_PREFIX: "on the cluster"}
-    own_classes = "its weights in Headlight’s own classes"
-    origin = origins.get(model[: model.find(":") + 1], own_classes)
-    return {
-        "kind": card.kind,
-        "readout": bool(features.logits),
-        "n_parameters": card.n_parameters,
-        "headline": "",
-        "summary": f"A pretrained model, {origin}.",
-        "config": {"n_layer": card.n_layer, "n_head": card.n_head},
-        "limits": [
-            f"weights: {card.weights}",
-            f"attention: {', '.join(features.attention)}",
-            f"positions: {features.positions}",
-            *_parts(features, card.n_head),
-        ],
-    }
-
-
-def _parts(features: Capabilities, n_head: int) -> Iterator[str]:
-    """Differences of a model from the paper's architecture, a line each."""
-    places = {"post": "after each sum", "pre": "before each sub-layer"}
-    if features.norm in places:
-        yield f"norm: {NORMS['rms' if features.rms else 'layer']}, {places[features.norm]}"
-    if features.gate:
-        yield f"feed-forward network: gated ({features.gate})"
-    if features.key_heads and features.key_heads < n_head:
-        yield f"keys and values: {features.key_heads}, shared by {n_head} heads"
-    if features.window:
-        full = f", in layers {', '.join(map(str, features.full_layers))} all"
-        some = full if features.full_layers else ""
-        yield f"window: each token sees the last {features.window} tokens{some}"
-    if features.parallel:
-        yield "attention and feed-forward network: side by side"
-
-
-def shows_writes(recording: Recording) -> bool:
-    """True where what each head writes can be known: the model hands out its values, and W_O can be
-    had."""
-    return all(attention.opens for attention in recording.attention) and bool(
-        capabilities(recording.model.name).weights
-    )
-
-
-def capabilities(model: str) -> Capabilities:
-    """The capabilities of a model, see `Model.capabilities`."""
-    return handle(model).capabilities
-
-
-def cards() -> dict[str, dict]:
-    """The cards of all models by name, see `registry.card`."""
-    return {name: registry.card(name) for name in registry.names()}
-
-
-def embedding_scale(model: str) -> float | None:
-    """The factor of a word's embedding before anything is added: √d_model in the paper, 1 in models
-    that leave it as it is; None where a model in its own code does not say."""
-    return float(_embedding(model).scale) if capabilities(model).weights else None
-
-
-def word_vector(model: str) -> str:
-    """A formula of the first vector in a model's stream for a word."""
-    if not capabilities(model).weights:
-        return "embedding"
-    return (
-        ("√d × " if embedding_scale(model) != 1 else "")
-        + "embedding"
-        + ("" if _embedding(model).segment is None else " + segment")
-    )
-
-
-def _embedding(model: str) -> Any:
-    return handle(model).model.embedding
-
-
-def readout(model: str) -> str | None:
-    """The kind of a model's readout: "tied" to its embedding, "untied" with a matrix of its own,
-    with a "transform" before the embedding, in its "own code", or None for a model without one."""
-    features = capabilities(model)
-    if not features.logits:
-        return None
-    linear = "untied" if features.untied else "tied"
-    return (
-        "own code" if not features.weights else linear if features.linear_readout else "transform"
-    )
-
-
-def position_table(model: str) -> np.ndarray | None:
-    """The table of positions that a model has learned, (position, d_model); None for one that adds
-    sinusoids or nothing, or does not show it."""
-    features = capabilities(model)
-    return (
-        np.array(_embedding(model).position.detach().numpy())
-        if features.weights and features.positions == "learned"
-        else None
-    )
-
-
-def embeddings(model: str) -> np.ndarray:
-    """Every word's embedding as a model's stream begins with it, (id, d_model). Large, and so not
-    kept."""
-    return handle(model).embeddings()
-
-
-def copied_words(recording: Recording) -> tuple[str, ...]:
-    """The words of a source that its translation has copied as they stand."""
-    return unknown_words.copied_words(recording)
-
-
-def decode(model: str, ids: Iterable[int]) -> str:
-    """The text that tokens of a model's vocabulary spell, special ones left out."""
-    return handle(model).tokenizer.text(ids)
-
-
-def end_token(model: str, logits: np.ndarray) -> tuple[int, str] | None:
-    """The likeliest of the tokens that end a model's output, by the scores (id) after it, and its
-    label; None where it has none."""
-    tokenizer = handle(model).tokenizer
-    ends = [token for token in sorted(tokenizer.eos_ids) if token < len(logits)]
-    if not ends:
-        return None
-    token = max(ends, key=lambda each: logits[each])
-    return token, tokenizer.label(token)
-
-
-def has_end(model: str) -> bool:
-    """True where some token ends a model's output."""
-    return bool(handle(model).tokenizer.eos_ids)
-
-
-def ends(model: str, token: int) -> bool:
-    """True for the token that ends what a model writes."""
-    return token in handle(model).tokenizer.eos_ids and capabilities(model).writes
-
-
-def first_token(model: str, text: str) -> tuple[int, int] | None:
-    """The first token id of a text alone, and the number of its tokens. None for an empty text."""
-    ids = handle(model).tokenizer.ids([text.encode("utf-8", "replace").decode("utf-8")])[0]
-    return (ids[0], len(ids)) if ids else None
-
-
-def labels(model: str, ids: Iterable[int]) -> list[str]:
-    """Tokens of a model's vocabulary as a person reads them, one that ends a text as what it
-    does."""
-    listed = list(ids)
-    return [
-        WORDS("ends") if ends(model, token) else label
-        for token, label in zip(listed, handle(model).labels(listed))
-    ]
+    return capability_messages.named(model_names.title(model))
 
 
 def is_chat_model(model: str) -> bool:
@@ -644,7 +444,7 @@ def typed_special(recording: Recording) -> str:
         for name in map(tokenizer.label, tokenizer.special)
         if len(name) > 2 and name in recording.text
     }
-    mask = capabilities(recording.model.name).mask
+    mask = handle(recording.model.name).capabilities.mask
     read = {at for start, end in recording.streams[0].spans.tolist() for at in range(start, end)}
     places = [
         (recording.text.find(name), -len(name), name)
@@ -652,50 +452,3 @@ def typed_special(recording: Recording) -> str:
         if name != mask and recording.text.find(name) in read
     ]
     return min(places)[2] if places else ""
-
-
-# A model's checkpoints, from its first step to the model itself.
-
-
-@dataclass(frozen=True)
-class Checkpoint:
-    """Weights of a model after so many steps, under the name that `handle` takes; the last ones are
-    the model itself."""
-
-    step: int
-    model: str
-
-
-def checkpoints(model: str) -> tuple[Checkpoint, ...]:
-    """A model's checkpoints in the order of their steps; none for a model that has no earlier
-    weights. `model` may be one of them."""
-    base = model.partition("@")[0]
-    early = registry.checkpoints(base)
-    if not early:
-        return ()
-    points = [Checkpoint(int(name.partition("@")[2]), name) for name in early]
-    return (*points, Checkpoint(int(facts(base)["steps"]), base))
-
-
-def loss_curve(model: str) -> tuple[tuple[float, float], ...]:
-    """A model's loss over its training, (step, nats); empty where its card keeps none."""
-    base = model.partition("@")[0]
-    points = facts(base).get("curve", ()) if is_light(base) else ()
-    return tuple((float(step), float(loss)) for step, loss in points)
-
-
-def loss_note(model: str) -> str:
-    """Note on the loss curve, in a sentence; "" where there is none."""
-    base = model.partition("@")[0]
-    return str(facts(base).get("course", "")) if is_light(base) else ""
-
-
-def missing_checkpoints(model: str = "") -> str:
-    """Reason, in a sentence, why there are no earlier weights; "" where a shipped model, or this
-    one, has some."""
-    return "" if model and checkpoints(model) else registry.without_earlier()
-
-
-def with_checkpoints() -> tuple[str, ...]:
-    """The models here that have earlier weights."""
-    return tuple(name for name in registry.names() if registry.checkpoints(name))

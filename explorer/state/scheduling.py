@@ -18,24 +18,22 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import count
 from math import inf
-from typing import Any
+from typing import Any, TypeVar
 
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from explorer.state.settings import settings
 from explorer.text.templates import sentences
-from models.cancellation import interruptible
+from models.cache import LARGE_BYTES as LARGE_BYTES
+from models.cache import POLL_INTERVAL
+from models.cancellation import TimeLimit, interruptible
+from models.host import Memory
 
 WORDS = sentences("server", "scheduling")
 
-POLL_INTERVAL = 0.1  # seconds between two looks at whether the reader is still there
 # So many short passes may go before a long computation that waits; then it has a slice, however
 # many there are.
 PATIENCE = 8
-
-
-class TimeLimit(ValueError):
-    """A computation has taken more time than this server gives to one."""
 
 
 class Cancelled(BaseException):
@@ -247,7 +245,6 @@ class BatchQueue:
 # Room for long texts: who may take much memory now, and who waits until another has let go.
 
 VALUES_PER_RUN = 2  # things that a run holds: most pages read a text twice
-LARGE_BYTES = 2**24  # bytes; who wants less waits for nothing
 MAX_WAIT = 30.0  # seconds that anyone waits for others to end
 MAX_BACKGROUND_WAIT = 60.0  # seconds that work in the background waits
 
@@ -271,7 +268,7 @@ class Work:
     waits: bool = False
 
 
-class MemoryBudget:
+class MemoryBudget(Memory):
     """Budget of memory for long computations: those that run, and those that wait."""
 
     def __init__(self, longest: float = MAX_WAIT, behind: float = MAX_BACKGROUND_WAIT) -> None:
@@ -404,6 +401,35 @@ def _priority(work: Work) -> tuple[bool, bool, float]:
 
 
 memory_budget = MemoryBudget()
+
+MAX_RETRIES = 5  # times that work gives way to readers before it goes on all the same
+Result = TypeVar("Result")
+_exclusive_lock = threading.Lock()
+
+
+def run_exclusively(make: Callable[[], Result]) -> Result:
+    """The result of `make`, which needs much memory: one such job at a time on the whole server. It
+    begins anew where a reader waits for memory, a few times at most. It ends early where its result
+    is no longer wanted."""
+    for _ in range(MAX_RETRIES):
+        memory_budget.wait_for_readers()
+        try:
+            with _exclusive(), memory_budget.preemptible():
+                return make()
+        except Preempted:
+            continue
+    with _exclusive():
+        return make()
+
+
+@contextmanager
+def _exclusive() -> Iterator[None]:
+    while not _exclusive_lock.acquire(timeout=POLL_INTERVAL):
+        check_cancelled()
+    try:
+        yield
+    finally:
+        _exclusive_lock.release()
 
 
 # Readers' runs of the script, one after another in the order of asking; those of a heavy model

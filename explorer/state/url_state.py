@@ -11,11 +11,12 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from explorer.state import garbage_collection, models, places
-from explorer.state.models import DEFAULT_MODEL, PREFERRED, facts, is_loaded
+from explorer.state.models import DEFAULT_MODEL, PREFERRED, is_loaded
 from explorer.state.settings import MAX_FIELD, well_formed
 from explorer.text import templates
 from explorer.text.markdown_escape import literal
-from models import registry
+from models import model_card, model_names, registry
+from models.caching import loaded
 from models.example_texts import CONTINUED_TEXT, DEFAULT_TEXT, EXAMPLES
 
 ADDRESS = templates.sentences("frame", "address")
@@ -260,23 +261,23 @@ class Need:
 
 
 def _translates(model: str) -> bool:
-    return facts(model)["kind"] == "encoder-decoder"
+    return model_card.facts(model)["kind"] == "encoder-decoder"
 
 
 def _generates(model: str) -> bool:
-    return _translates(model) and models.capabilities(model).writes
+    return _translates(model) and loaded(model).capabilities.writes
 
 
 def _has_logits(model: str) -> bool:
-    return bool(facts(model).get("readout", True))
+    return bool(model_card.facts(model).get("readout", True))
 
 
 def _continues(model: str) -> bool:
-    return facts(model)["kind"] == "decoder" and _has_logits(model)
+    return model_card.facts(model)["kind"] == "decoder" and _has_logits(model)
 
 
 def _has_checkpoints(model: str) -> bool:
-    return bool(models.checkpoints(model)) or not models.with_checkpoints()
+    return bool(model_card.checkpoints(model)) or not model_card.with_checkpoints()
 
 
 def _first_to_continue() -> str:
@@ -292,11 +293,11 @@ def _shipped(fits: Callable[[str], bool]) -> tuple[str, ...]:
 
 def _why_not_written(model: str) -> str:
     if _translates(model):
-        has_logits = bool(models.capabilities(model).logits)
+        has_logits = bool(loaded(model).capabilities.logits)
         why = (
             "runs on the cluster and"
             if has_logits
-            else f"{models.capabilities(model).no_readout} and"
+            else f"{loaded(model).capabilities.no_readout} and"
         )
         return f"{why} cannot generate text here (Attention: Heads has its cross-attention)"
     return "does not translate"
@@ -312,7 +313,7 @@ WORDS = Need(
     _has_logits,
     lambda: _shipped(_has_logits),
     lambda _: "encoder",
-    lambda model: f"{models.capabilities(model).no_readout} and makes no predictions",
+    lambda model: f"{loaded(model).capabilities.no_readout} and makes no predictions",
 )
 GENERATION = Need(
     _continues,
@@ -327,8 +328,8 @@ TRANSLATION = Need(
 # forms at a jump.
 CHECKPOINTS = Need(
     _has_checkpoints,
-    models.with_checkpoints,
-    lambda model: "twin-post" if facts(model)["kind"] == "encoder" else "induction",
+    model_card.with_checkpoints,
+    lambda model: "twin-post" if model_card.facts(model)["kind"] == "encoder" else "induction",
     lambda _: "has no training checkpoints",
 )
 NEEDS = {
@@ -350,7 +351,7 @@ def apply_fallback() -> bool:
     if fallback is not None and not (state.model == fallback.replacement and _serves(fallback)):
         del state[REPLACED_MODEL]  # the reader, or a link, asked for another
     need = NEEDS.get(state.page)
-    ready = models.is_light(state.model) or models.is_loaded(state.model)
+    ready = model_names.is_local(state.model) or models.is_loaded(state.model)
     if need is None or not ready or need.fits(state.model):
         return False
     choices = tuple((name, str(state[name])) for name in depending_on("text", "model"))
@@ -395,7 +396,7 @@ def fallback_message() -> tuple[str, str]:
     fallback = st.session_state.get(REPLACED_MODEL)
     if fallback is None:
         return "", ""
-    need, name = NEEDS[fallback.page], literal(models.title(fallback.model))
+    need, name = NEEDS[fallback.page], literal(model_names.title(fallback.model))
     why = f"{models.markdown_name(fallback.model)} {need.why(fallback.model)}"
     return (
         ADDRESS("fallback", why=why, replacement=fallback.replacement, name=name),

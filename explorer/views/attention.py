@@ -45,8 +45,7 @@ from explorer.panels import attention as attention_panels
 from explorer.panels.attention import TABLE
 from explorer.panels.selection import Selection, select
 from explorer.panels.spec import Panel
-from explorer.state import cache, models, url_state
-from explorer.state.cache import Run
+from explorer.state import models, url_state
 from explorer.state.scheduling import script_queue
 from explorer.text import attention as attention_text
 from explorer.text import findings, glossary, templates
@@ -54,9 +53,12 @@ from explorer.text import head_naming as head_naming_text
 from explorer.text.attention import WHO_TERMS, place, summary
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
+from models import model_names
+from models.caching import loaded, memo
 from models.edits import HeadEdit, ZeroHead, from_line, to_line
 from models.example_texts import DEFAULT_TEXT
 from models.recording import Recording, Stream
+from models.run import Run
 
 TAB = sentences("heads", "tab")
 
@@ -378,7 +380,7 @@ def score_formula(on: Selection, view: HeadView) -> None:
     if not on.attention.opens:  # without scores there is nothing to say how they are made
         st.markdown(attention_text.WORDS("closed", model=models.markdown_name(name)))
         return
-    bias = " plus a bias" if models.capabilities(name).biased else ""
+    bias = " plus a bias" if loaded(name).capabilities.biased else ""
     scoring = f"q · k{consistency.scale_text(on.attention, view.head.layer)}{bias}"
     sentence = attention_text.formula(view, scoring, typed=on.run.target is not None)
     output.markdown(sentence, "query", "key", "value", "score", "softmax")
@@ -396,7 +398,7 @@ def check_recording(on: Selection, view: HeadView) -> None:
         state.att_right = "Open" if panel.open else ""
         if panel.open:
             score_formula(on, view)
-            checks = cache.cached_for(
+            checks = memo(
                 recording,
                 "right",
                 lambda: consistency.checks(recording, *recording_size(recording)),
@@ -407,11 +409,14 @@ def check_recording(on: Selection, view: HeadView) -> None:
 def recording_size(recording: Recording) -> tuple:
     """Parameters that the laws are checked with: W_O, the norms by stream, and the model's
     configuration; None for what a model does not show."""
-    built = models.cards().get(recording.model.name, {}).get("config") or {}
-    built = built | {"biased": models.capabilities(recording.model.name).biased}
+    built = model_names.cards().get(recording.model.name, {}).get("config") or {}
+    built = built | {"biased": loaded(recording).capabilities.biased}
     try:
-        norms = {stream.name: cache.norms(recording, stream.name) for stream in recording.streams}
-        return cache.outputs(recording), norms, built
+        norms = {
+            stream.name: loaded(recording).norms(stream.name, recording.edits)
+            for stream in recording.streams
+        }
+        return loaded(recording).outputs(), norms, built
     except (ValueError, AttributeError):
         return None, None, built
 
@@ -454,7 +459,7 @@ def head_actions(on: Selection, view: HeadView) -> None:
         if view.tokens[0] is not None:
             st.session_state.anatomy_cell = f"{view.opened.query}.{view.opened.key}"
         navigation.go("weight", {})
-    fits = ZeroHead in models.capabilities(on.run.model).edits
+    fits = ZeroHead in on.run.loaded.capabilities.edits
     if fits and st.button(sentences("ablate"), key="ablate", type="tertiary"):
         ablate(ZeroHead(on.layer, on.head, on.attention.name))
         navigation.go("edit", {})
@@ -841,5 +846,5 @@ def circuit_options(model: str) -> None:
 
 def take_word(model: str) -> None:
     """The first token of what was typed."""
-    first = models.first_token(model, st.session_state["typed word"].strip())
+    first = loaded(model).first_token(st.session_state["typed word"].strip())
     st.session_state.look_word = "" if first is None else str(first[0])

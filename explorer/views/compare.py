@@ -16,11 +16,12 @@ from explorer.panels import attention as attention_panels
 from explorer.panels import compare as compare_panels
 from explorer.panels.compare import TwoRuns, counterpart
 from explorer.panels.spec import Panel
-from explorer.state import models, url_state
-from explorer.state.cache import Run
+from explorer.state import url_state
 from explorer.state.models import choices, needs_asking
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
+from models import model_names
+from models.caching import loaded
 from models.edits import (
     NORMS,
     Edit,
@@ -40,6 +41,7 @@ from models.edits import (
 )
 from models.example_texts import MATES
 from models.recording import NotFinite, Recording
+from models.run import Run
 
 WORDS = sentences("compare", "tab")
 
@@ -80,7 +82,7 @@ def _offered(model: str) -> Made:
         "tired / wide": _sentences(tired, wide),
         "Ram / Hari": _sentences("Ram pushed Hari", "Hari pushed Ram"),
     }
-    encodes, features = models.handle(model).card.kind == "encoder", models.capabilities(model)
+    encodes, features = loaded(model).card.kind == "encoder", loaded(model).capabilities
     edits: dict[str, Edit] = {
         "No positions": WithoutPositions(),
         "No scale": WithoutScale(),
@@ -93,7 +95,7 @@ def _offered(model: str) -> Made:
         line = to_line((edit,))
         if all(isinstance(one, features.edits) for one in from_line(line)):
             made[title] = {"other_what": "Edit", "other_edits": line}
-    cards = models.cards()
+    cards = model_names.cards()
     for title, other in (("decoder", "decoder"), ("MiniLM", "minilm")):
         if {"encoder", other} <= set(cards):
             made[f"encoder / {title}"] = _models("encoder", other)
@@ -184,7 +186,7 @@ def _edited(run: Run, field: DeltaGenerator, view: DeltaGenerator) -> tuple[Run,
     followed is named."""
     run = run.under(())
     line = edits_line()
-    can_follow = issubclass(WithoutPositions, models.capabilities(run.model).edits)
+    can_follow = issubclass(WithoutPositions, run.loaded.capabilities.edits)
     if line == NO_POSITIONS and not can_follow:
         line = to_line(counterpart(run).edits)
     edits, wrong = _written(line)
@@ -341,12 +343,12 @@ def _second_model(one: Run, field: DeltaGenerator) -> Run:
     field.selectbox(
         f"Model of {other_letter()}",
         options,
-        format_func=models.title,
+        format_func=model_names.title,
         label_visibility="collapsed",
         **bind("other_model", "other model", other, after=_forget_attentions),
     )
     with st.spinner("Loading the model …"):
-        kinds = {models.handle(each).card.kind for each in (one.model, other)}
+        kinds = {loaded(each).card.kind for each in (one.model, other)}
     target = one.recording().target or None if kinds == {"encoder-decoder"} else None
     return Run(other, one.text, (), target)
 
@@ -354,11 +356,11 @@ def _second_model(one: Run, field: DeltaGenerator) -> Run:
 def _others(model: str) -> tuple[str, ...]:
     """The models that side B can be: all but the one above, and that one's other weights; and one
     that a link names."""
-    cards, base = models.cards(), model.partition("@")[0]
+    cards, base = model_names.cards(), model.partition("@")[0]
     linked = str(st.session_state.other_model)
     names = (
         *([base] if base in cards else []),
-        *filter(None, (models.bare_name(base),)),
+        *filter(None, (model_names.bare_name(base),)),
         *checkpoints_of(base, cards),
         *cards,
         *(name for name in choices() if ":" in name),

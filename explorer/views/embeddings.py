@@ -19,12 +19,13 @@ from explorer.layout.controls import bind, pick
 from explorer.layout.output import offer_recording, show_panel
 from explorer.panels import embeddings as embeddings_panels
 from explorer.panels.embeddings import WordPath
-from explorer.state import cache, models, url_state
-from explorer.state.cache import Run
+from explorer.state import models, url_state
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
+from models.caching import loaded
 from models.example_texts import EXAMPLES, other_sentence
 from models.recording import Recording, Stream
+from models.run import Run
 
 WORDS = sentences("embeddings", "tab")
 
@@ -257,7 +258,7 @@ def _own_second(first: Recording, token: int | None) -> str:
     other = other_sentence(text, word, EXAMPLES.values(), whole)
     if not other:
         return ""
-    there = cache.record(first.model.name, other).streams[0]
+    there = loaded(first).record(other).streams[0]
     if token is None:
         visible = embeddings.visible_tokens(stream, False)
         token = embeddings.default_token(stream, there, visible)
@@ -266,7 +267,7 @@ def _own_second(first: Recording, token: int | None) -> str:
 
 def _tell(model: str, second: str) -> None:
     """Say where a second text did not fit the model, or fits no link."""
-    there = cache.record(model, second)
+    there = loaded(model).record(second)
     if there.dropped:
         size = there.model.n_positions
         st.warning(

@@ -25,10 +25,11 @@ from explorer.panels.interventions import (
     scales_scores,
 )
 from explorer.state import event_log, jobs, models, url_state
-from explorer.state.cache import Run
 from explorer.state.jobs import Job, SweepProgress
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
+from models import model_card
+from models.caching import loaded
 from models.edits import (
     NORMS,
     HeadEdit,
@@ -55,6 +56,7 @@ from models.edits import (
     to_line,
 )
 from models.recording import Attention, Recording
+from models.run import Run
 
 WORDS = sentences("interventions", "tab")
 
@@ -231,8 +233,8 @@ def _add(edits: Edits) -> None:
 
 def offered(plain: Recording) -> dict[str, Callable[[Edited], Edits]]:
     """The parts that this model lets one edit, each with its fields, which return all edits."""
-    shows, kind = models.capabilities(plain.model.name), plain.model.kind
-    lacks = str(models.facts(plain.model.name).get("without", ""))
+    shows, kind = loaded(plain).capabilities, plain.model.kind
+    lacks = str(model_card.facts(plain.model.name).get("without", ""))
     heads, has_norms = plain.model.n_head, norm_place(plain.streams[0]) is not None
     parts: dict[str, tuple[bool, tuple[type, ...], Callable[[Edited], Edits]]] = {
         "Attention head": (True, tuple(ABLATIONS.values()), _heads),
@@ -290,8 +292,8 @@ def _heads(on: Edited) -> Edits:
 
 def _positions(on: Edited) -> Edits:
     """Other positions than the model's own."""
-    own = models.capabilities(on.run.model).positions
-    lacks = models.facts(on.run.model).get("without") == "positions"
+    own = on.run.loaded.capabilities.positions
+    lacks = model_card.facts(on.run.model).get("without") == "positions"
     options = [
         each
         for each in POSITIONS
@@ -347,7 +349,7 @@ def _residual(on: Edited) -> Edits:
 def _norm(on: Edited) -> Edits:
     """Norms removed, placed elsewhere, or of the other kind."""
     place = norm_place(on.plain.streams[0]) or "none"
-    kind = "rms" if models.capabilities(on.run.model).rms else "layer"
+    kind = "rms" if on.run.loaded.capabilities.rms else "layer"
     other = "layer" if kind == "rms" else "rms"
     changes = {
         "none": "removed",
@@ -365,7 +367,7 @@ def _norm(on: Edited) -> Edits:
 def _ffn(on: Edited) -> Edits:
     """Feed-forward networks removed, or beside attention."""
     changes = {"none": "removed", "parallel": "parallel to attention"}
-    if models.capabilities(on.run.model).parallel:
+    if on.run.loaded.capabilities.parallel:
         del changes["parallel"]
     to = st.selectbox(
         "Feed-forward network",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import streamlit as st
@@ -15,14 +15,15 @@ from explorer.components import mounts
 from explorer.layout import controls, current_recording, navigation, output, selection_bar
 from explorer.layout.controls import bind, pick
 from explorer.panels import claims, soft_lookup
-from explorer.state import cache, event_log, places, url_state
-from explorer.state.cache import Run
+from explorer.state import event_log, jobs, places, url_state
 from explorer.text import claims as claims_text
 from explorer.text import glossary
 from explorer.text import tour as tour_text
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
 from explorer.text.tour import TourStep
+from models.caching import memo, picture_name
+from models.run import Run
 
 TOUR = sentences("tour", "tab")
 
@@ -57,7 +58,7 @@ def available(context: MeasureContext) -> tuple[TourStep, ...]:
     none has, which then says why."""
     steps = tour_text.way(context.recording.model.kind)
     find = lambda: available_steps(context, [step.id for step in steps])
-    ids = cache.cached_for(context.recording, ("tour", "way"), find)
+    ids = memo(context.recording, ("tour", "way"), find)
     return tuple(step for step in steps if step.id in ids) or steps[:1]
 
 
@@ -75,7 +76,7 @@ def show(context: MeasureContext, steps: Sequence[TourStep], at: int) -> None:
         says=tour_text.sentence(step, measure) if measure else (problem, "", ""),
         figures=measure.figures if measure else (),
     )
-    token = cache.picture_name(context.recording, "tour", step.id)
+    token = picture_name(context.recording, "tour", step.id)
     mounts.tour_step(mounts.step_payload(header, token), "tour step", on_go=go)
     st.session_state["tour ids"] = [each.id for each in steps]
     choices = (*step.address, *(measure.address if measure else ()))
@@ -97,7 +98,7 @@ def show(context: MeasureContext, steps: Sequence[TourStep], at: int) -> None:
 def measured(context: MeasureContext, step: TourStep) -> Measure:
     """Measure of a step on this recording, computed once."""
     key = ("tour", step.id)
-    return cache.cached_for(context.recording, key, lambda: step.measure(context))
+    return memo(context.recording, key, lambda: step.measure(context))
 
 
 def go() -> None:
@@ -190,6 +191,21 @@ NOTES = ("All notes", *claims_text.NOTES)
 LIST_HEIGHT = 620  # pixels, as high as a panel beside it
 
 
+def begin_tests(run: Run) -> jobs.Job:
+    """The tests of all claims, at work or done: `latest` has the verdicts so far by claim, None
+    before the first."""
+
+    def one_by_one() -> Iterator[dict[str, Verdict]]:
+        results: dict[str, Verdict] = {}
+        for claim in claims_text.IN_TURN:
+            results = {**results, claim.id: claims.evaluate(run, claim)}
+            yield results
+
+    tests = jobs.recording_job(run.recording(), "claims", one_by_one)
+    tests.resume()
+    return tests
+
+
 @current_recording.tab(edited=False, claim_verdict=tuple(SHOW), claim_note=NOTES)
 def tested_claims(run: Run) -> None:
     """The tab Claims."""
@@ -205,13 +221,13 @@ def tested_claims(run: Run) -> None:
     pick("Show", labels, "claim_verdict", bare=True, container=bar)
     with bar.popover("View"):
         st.selectbox("Claims of", NOTES, key="claim_note", persist_state="session")
-    ready = claims.begin_tests(run).finished
+    ready = begin_tests(run).finished
     event_log.fragment(_draw, run_every=None if ready else PAUSE)(run, ready)
 
 
 def _draw(run: Run, was_ready: bool) -> None:
     """The list and the selected claim. They are drawn again until every claim is tested."""
-    tests = claims.begin_tests(run)
+    tests = begin_tests(run)
     ready, results = tests.finished, tests.latest or {}
     note = st.session_state.claim_note
     _, verdict = SHOW[st.session_state.claim_verdict]

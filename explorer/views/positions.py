@@ -14,7 +14,7 @@ from explorer.panels import attention as attention_panels
 from explorer.panels import positions as positions_panels
 from explorer.panels.positions import DEFAULT_PLACES, PositionRuns
 from explorer.state import url_state
-from explorer.state.cache import Run
+from models.run import Run
 
 ORDERS = {"Shuffle": "Shuffled", "Retype": "Typed"}
 POSITIONS = ("Without", "With")

@@ -22,14 +22,15 @@ from explorer.panels import logit_lens as logit_lens_panels
 from explorer.panels import predictions as predictions_panels
 from explorer.panels.logit_lens import MEASURES
 from explorer.panels.selection import StreamSelection, predicted
-from explorer.state import cache, event_log, jobs, models, url_state
-from explorer.state.cache import Run
+from explorer.state import event_log, jobs, url_state
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
-from models import chat
+from models import chat, drafts, model_names
+from models.caching import loaded
 from models.edits import HideToken
 from models.recording import Recording, Stream
 from models.results import Attribution, Part, Sampling
+from models.run import Run
 
 WORD_TAB = sentences("predictions", "tab")
 
@@ -151,7 +152,7 @@ def sampling_text(sampling: Sampling, seed: int) -> str:
     return settings if sampling.temperature == 0 else f"{settings}, seed {seed}"
 
 
-def catch_up(draft: jobs.Draft, n_vocab: int) -> None:
+def catch_up(draft: drafts.Draft, n_vocab: int) -> None:
     """Read the tokens of the address until the draft has them, with a bar where it takes a while.
     Any choice interrupts it; it continues from where it was."""
     ids_of_link = url_state.whole_numbers("said", n_vocab)
@@ -170,7 +171,7 @@ def write(ids: Iterable[int]) -> None:
     st.session_state.said = ".".join(map(str, ids))
 
 
-def generation_buttons(model: str, text: str, draft: jobs.Draft) -> None:
+def generation_buttons(model: str, text: str, draft: drafts.Draft) -> None:
     """Buttons that write tokens and take them back, and the menu of the sampling settings."""
     playing, over, fresh = st.session_state.playing, draft.ended or draft.full, not draft.tokens
     name, icon = ("Pause", "pause") if playing else ("Play", "play_arrow")
@@ -213,7 +214,7 @@ def generation_buttons(model: str, text: str, draft: jobs.Draft) -> None:
 def step(model: str, text: str) -> bool:
     """Write the token that is drawn next; False where the text is over."""
     draft = jobs.draft(model, text)
-    ids = url_state.whole_numbers("said", cache.record(model, text).model.n_vocab)
+    ids = url_state.whole_numbers("said", loaded(model).record(text).model.n_vocab)
     if draft.step_towards(ids):
         return True  # the page is still reading the tokens before
     if draft.ended or draft.full:
@@ -252,10 +253,13 @@ def adopt(model: str, text: str) -> None:
     """Make the generated tokens a part of the text, of a chat the assistant's message."""
     draft = jobs.draft(model, text)
     ids, n_prompt = draft.writing.ids, draft.n_prompt
-    if chat.n_messages(cache.record(model, text)):
-        continued = chat.with_answer(text, models.decode(model, ids[n_prompt:]))
+    if chat.n_messages(loaded(model).record(text)):
+        continued = chat.with_answer(text, loaded(model).tokenizer.text(ids[n_prompt:]))
     else:
-        whole, prompt = models.decode(model, ids), models.decode(model, ids[:n_prompt])
+        whole, prompt = (
+            loaded(model).tokenizer.text(ids),
+            loaded(model).tokenizer.text(ids[:n_prompt]),
+        )
         continued = text + whole[len(prompt) :] if whole.startswith(prompt) else whole
     current_recording.take_text(continued)
     st.session_state["run whole page"] = True
@@ -290,7 +294,7 @@ def generation_fragment(model: str, text: str, playing: bool) -> None:
     if playing and not step(model, text):
         st.rerun()  # the text is over
     catch_up(draft, run.recording().model.n_vocab)
-    jobs.generated_text(model, text, tuple(each.id for each in draft.tokens), draft)
+    drafts.generated_text(model, text, tuple(each.id for each in draft.tokens), draft)
     generation_buttons(model, text, draft)
     sampling, seed = sampling_settings()
     settings = sampling.temperature, sampling.top_k, sampling.top_p
@@ -320,7 +324,7 @@ def no_room(run: Run, reason: str) -> None:
     show_prediction(run, n - 1)
 
 
-def selected_head(draft: jobs.Draft) -> tuple[int | None, int | None]:
+def selected_head(draft: drafts.Draft) -> tuple[int | None, int | None]:
     """The layer and the head of the address, both None where there is no such head."""
     return controls.head_on_screen(draft.writing.rows["attn"].shape) or (None, None)
 
@@ -362,7 +366,7 @@ def gaps(recording: Recording) -> tuple[tuple[int, ...], int | None, tuple[int, 
     typed mask, else the word that the first page opens on."""
     stream, state = recording.streams[0], st.session_state
     n, first = len(stream.tokens), predictions.default_masked_word(stream)
-    typed = predictions.typed_masks(stream, models.capabilities(recording.model.name).mask)
+    typed = predictions.typed_masks(stream, loaded(recording).capabilities.mask)
     if first is None:
         return (), None, ()
     if typed:
@@ -479,13 +483,13 @@ def word_field(
     address."""
     state, model = st.session_state, at.recording.model
     ids = [word.id for word in predictions.top_words(predictions.distribution(at.logits))]
-    spelled = lambda id: models.labels(model.name, [id])[0]
+    spelled = lambda id: loaded(model.name).labels([id])[0]
     options = {  # by the value in the address after a "#", which nobody types
         f"#{value}": words if id is None else f"{words}: {spelled(id)}"
         for value, (words, id) in first.items()
     } | {
         f"#{id}": f"{place}. {word}"
-        for place, (id, word) in enumerate(zip(ids, models.labels(model.name, ids)), 1)
+        for place, (id, word) in enumerate(zip(ids, loaded(model.name).labels(ids)), 1)
     }
     is_first = state[name] in first
     chosen = None if is_first else url_state.whole_number(name, model.n_vocab)
@@ -513,7 +517,7 @@ def how_typed(model: str, typed: str, n: int, id: int | None) -> str:
     """Sentence on a typed word as the model's tokens: its first token, of n."""
     if id is None:
         return WORD_TAB("no_token")
-    first = literal(models.labels(model, [id])[0])
+    first = literal(loaded(model).labels([id])[0])
     if n == 1:
         return WORD_TAB("one_token", token=first)
     return WORD_TAB("tokens", typed=literal(typed[:60]), n=n, first=first)
@@ -527,7 +531,7 @@ def take_typed(name: str, model: str, options: tuple[str, ...]) -> None:
     if value in options:
         state[name] = value.removeprefix("#")
         return
-    id, n = models.first_token(model, value) or (None, 0)
+    id, n = loaded(model).first_token(value) or (None, 0)
     state[name] = "" if id is None else str(id)
     state[f"{name} typed"] = value, n, id
 
@@ -556,7 +560,7 @@ def named_head(recording: Recording, part: Part, token: int) -> None:
 
 def can_hide(recording: Recording) -> bool:
     """True for a model that fills in masked words and has a mask."""
-    return fills(recording) and HideToken in models.capabilities(recording.model.name).edits
+    return fills(recording) and HideToken in loaded(recording).capabilities.edits
 
 
 @current_recording.tab()
@@ -565,16 +569,16 @@ def word(source: Run) -> None:
     recording = source.recording()
     model, text = source.model, source.text
     is_chosen = take_selection()
-    if (typed := predictions.first_mask(text)) and not models.capabilities(model).mask:
+    if (typed := predictions.first_mask(text)) and not loaded(model).capabilities.mask:
         name = "typed_mask_next" if recording.model.kind == "decoder" else "typed_mask"
-        slots = {"model": literal(models.title(model)), "mask": literal(typed)}
+        slots = {"model": literal(model_names.title(model)), "mask": literal(typed)}
         st.info(sentences("predictions", "word")(name, **slots))
     if can_hide(recording):
         if is_chosen and typed and not st.session_state.hidden:
             st.session_state.hidden = NOTHING  # the word that is selected instead of the typed mask
         masked_word_panels(source)
     elif fills(recording):
-        st.info(WORD_TAB("no_mask", model=literal(models.title(model))))
+        st.info(WORD_TAB("no_mask", model=literal(model_names.title(model))))
     else:
         stream = recording.streams[-1]
         show_prediction(source, selection_bar.word(stream, len(stream.tokens) - 1))
@@ -612,7 +616,7 @@ def lens_tab(source: Run) -> None:
     with bar:
         selection_bar.show_word(read_stream(recording), predicted(run, token).token)
     with st.spinner("Reading every site …"):
-        lens = cache.lens(recording, read_stream(recording).name)
+        lens = loaded(recording).lens(recording, read_stream(recording).name)
     if state.site not in lens.sites:
         state.site = ""
     with bar.popover("View"):
@@ -644,7 +648,9 @@ def logit_attribution(source: Run) -> None:
     make = partial(attribution.logit, run, at.token, word, against, state.part)
     if output.show_panel(make, "parts", take_part) is None:
         return
-    decomposition = cache.attribution(at.recording, at.stream.name, at.token, id, against)
+    decomposition = loaded(at.recording).attribute(
+        at.recording, at.stream.name, at.token, id, against
+    )
     heads = {logit_lens.part_key(part): part for part in decomposition.parts if part.kind == "head"}
     if part := heads.get(state.part):
         named_head(at.recording, part, at.token)

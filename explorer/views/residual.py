@@ -16,10 +16,10 @@ from explorer.layout.controls import bind, pick
 from explorer.panels import attention as attention_panels
 from explorer.panels import gradients
 from explorer.panels import residual as residual_panels
-from explorer.state import event_log, jobs, models, url_state
-from explorer.state.cache import Run
+from explorer.state import event_log, jobs, url_state
 from explorer.text.templates import sentences
 from models.recording import Recording, Stream
+from models.run import Run
 
 WORDS = sentences("residual", "tab")
 
@@ -216,7 +216,7 @@ def residual_stream(source: Run) -> None:
         ),
         "updates",
     )
-    norm = recording_norm_name(recording, models.capabilities(source.model).rms)
+    norm = recording_norm_name(recording, source.loaded.capabilities.rms)
     parts = {name: (label or norm, partial(draw, on)) for name, (label, draw) in FOLDS.items()}
     controls.folds("flow", "Writes", parts)
 

@@ -11,10 +11,11 @@ from explorer.components import mounts
 from explorer.layout import controls, header, output, selection_bar
 from explorer.panels import corpus as corpus_panels
 from explorer.state import event_log, jobs, url_state
-from explorer.state.cache import Run, record
 from explorer.state.jobs import Job
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
+from models.caching import loaded
+from models.run import Run
 
 WORDS = sentences("corpus", "tab")
 
@@ -32,7 +33,7 @@ def many_sentences() -> None:
     that have been read."""
     model = st.session_state.model
     with st.spinner("Loading the model …"):
-        nothing = record(model, "")
+        nothing = loaded(model).record("")
     selection_bar.take()
     attention = controls.pick_attention(nothing)
     bar = st.container(horizontal=True, vertical_alignment="center", gap="small")

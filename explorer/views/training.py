@@ -16,13 +16,14 @@ from explorer.layout.output import show_panel, with_table
 from explorer.panels import training as training_panels
 from explorer.panels.spec import Panel
 from explorer.panels.training import Measured
-from explorer.state import cache, event_log, jobs, models, url_state
-from explorer.state.cache import Run
+from explorer.state import event_log, host, jobs, url_state
 from explorer.state.jobs import TrainingJob
 from explorer.state.settings import truncate
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
+from models import model_card, model_names
 from models.recording import Recording
+from models.run import Run
 from models.training_plan import (
     CHECKPOINT_STEPS,
     HEADS,
@@ -194,7 +195,7 @@ def training_status(one: TrainingJob) -> None:
 def show_progress(one: TrainingJob, text: str) -> None:
     """The loss and scores so far and all heads now, on the reader's own text."""
     try:
-        recording = cache.record_training(one.run, truncate(text))
+        recording = host.record_training(one.run, truncate(text))
     except ValueError as error:  # a text that this vocabulary cannot read
         st.info(str(error))
         return
@@ -243,7 +244,7 @@ def measured(one: TrainingJob, text: str, now: Recording) -> tuple[Measured, ...
     for step in (*one.progress.steps, last):
         if step not in stages and (step in CHECKPOINT_STEPS or step == last):
             is_checkpoint = step in CHECKPOINT_STEPS
-            seen = cache.record_training(one.run, truncate(text), step) if is_checkpoint else now
+            seen = host.record_training(one.run, truncate(text), step) if is_checkpoint else now
             stages[step] = training_panels.measure(seen, name, step)
     st.session_state[STAGES] = ((id(one), text), stages)
     return tuple(stages[step] for step in sorted(stages))
@@ -252,7 +253,7 @@ def measured(one: TrainingJob, text: str, now: Recording) -> tuple[Measured, ...
 @event_log.fragment
 def train_live() -> None:
     """The tab Train live: a model of the reader's own."""
-    st.caption(WORDS("whose", model=literal(models.title(st.session_state.model))))
+    st.caption(WORDS("whose", model=literal(model_names.title(st.session_state.model))))
     live_training()
     url_state.write()
 
@@ -261,7 +262,7 @@ def train_live() -> None:
 def checkpoints_fragment(source: Run) -> None:
     """The tab Checkpoints below the sentence bar. It takes names and not recordings."""
     recording = source.recording()
-    every = models.checkpoints(source.model)
+    every = model_card.checkpoints(source.model)
     step = chosen_step(tuple(each.step for each in every))
     at = next((each for each in every if each.step == step), every[-1])
     bar = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
@@ -374,7 +375,7 @@ def pairs_fragment(model: str, text: str) -> None:
 def checkpoints_tab() -> None:
     """The tab Checkpoints: the text is recorded, and the rest is drawn from its names."""
     current_recording.show_fallback()
-    if missing := models.missing_checkpoints(st.session_state.model):
+    if missing := model_card.missing_checkpoints(st.session_state.model):
         st.info(missing)
         return
     base, _, step = st.session_state.model.partition("@")
@@ -388,7 +389,7 @@ def checkpoints_tab() -> None:
 def paired_runs() -> None:
     """The tab Pre-LN vs post-LN: two trainings that differ in one part."""
     current_recording.show_fallback()
-    if missing := models.missing_checkpoints(""):
+    if missing := model_card.missing_checkpoints(""):
         st.info(missing)
         return
     pairs_fragment(st.session_state.model.partition("@")[0], st.session_state.text)

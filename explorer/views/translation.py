@@ -11,13 +11,15 @@ from streamlit.delta_generator import DeltaGenerator
 from explorer.analysis import translation
 from explorer.layout import current_recording, output
 from explorer.panels import translation as translation_panels
-from explorer.state import event_log, jobs, models, url_state
-from explorer.state.cache import Run
+from explorer.state import event_log, url_state
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
 from explorer.views.predictions import SEEDS, sampling_menu, sampling_settings
+from models import drafts, model_names
+from models.caching import loaded
 from models.recording import Recording
 from models.results import Beam, SeededSampling
+from models.run import Run
 
 WORDS = sentences("translation", "tab")
 
@@ -73,7 +75,7 @@ def search_controls(bar: DeltaGenerator, model: str, text: str) -> str | None:
 
 def language_controls(model: str) -> None:
     """Show the languages of a multilingual translator; a choice is a part of its name."""
-    offered = models.capabilities(model)
+    offered = loaded(model).capabilities
     if not offered.languages:
         return
     bar = st.container(horizontal=True)
@@ -96,7 +98,7 @@ def take_language(model: str, label: str, languages: tuple[str, str]) -> None:
     chosen = st.session_state[f"{label} {model}"]
     source, target = languages
     pair = (chosen, target) if label == "From" else (source, chosen)
-    st.session_state.model = models.in_languages(model, pair)
+    st.session_state.model = model_names.in_languages(model, pair)
     forget_beam()
     url_state.forget_head()
 
@@ -127,12 +129,12 @@ def seek(model: str, text: str) -> None:
                 st.button("Stop", key="stop", on_click=stop_search, args=(name,))
         looked = now
         best = search.steps[-1][0]
-        so_far = literal(models.decode(model, best.ids))
+        so_far = literal(loaded(model).tokenizer.text(best.ids))
         words.markdown(f"Translating … **{len(best.ids)}** tokens so far: {so_far}")
     room.empty()
 
 
-def searched(model: str, text: str) -> jobs.Search:
+def searched(model: str, text: str) -> drafts.Search:
     """The search as it is shown. One that is not done after a moment is left to `seek`."""
     search, name = requested_search(model, text)
     began = time.monotonic()
@@ -147,10 +149,10 @@ def searched(model: str, text: str) -> jobs.Search:
     return search
 
 
-def requested_search(model: str, text: str) -> tuple[jobs.Search, tuple[str, str, str]]:
+def requested_search(model: str, text: str) -> tuple[drafts.Search, tuple[str, str, str]]:
     """The search that the reader asked for, and its name."""
     way = how()
-    return jobs.search(model, text, way), (model, text, repr(way))
+    return drafts.search(model, text, way), (model, text, repr(way))
 
 
 def how() -> int | SeededSampling:
@@ -159,7 +161,7 @@ def how() -> int | SeededSampling:
     return SeededSampling(*sampling_settings()) if way == DRAWN else int(way)
 
 
-def is_done(search: jobs.Search, name: tuple[str, str, str]) -> bool:
+def is_done(search: drafts.Search, name: tuple[str, str, str]) -> bool:
     """True for a search that came to its end, or that the reader stopped."""
     return search.finished or (bool(search.steps) and st.session_state.get("stopped") == name)
 
@@ -186,7 +188,7 @@ def take_own(model: str, text: str) -> None:
     while not is_done(search, name):  # it may have been let go since it was shown
         search.resume()
     beams = search.steps[-1]
-    st.session_state.target = models.decode(model, beams[chosen_place(beams)].ids)
+    st.session_state.target = loaded(model).tokenizer.text(beams[chosen_place(beams)].ids)
     forget_step()
 
 
@@ -225,7 +227,7 @@ def translate_fragment(model: str, text: str) -> None:
     recording = run.recording()
     ended = beam.done if typed is None else not recording.target_dropped
     view, form = view_menu(bar, recording)
-    n = len(recording.streams[1].tokens) - 1 + (ended and models.has_end(model))
+    n = len(recording.streams[1].tokens) - 1 + (ended and loaded(model).has_end())
     # Of one's own words the last that was typed.
     newest = max(1, n - ended) if typed is not None else None
     step = url_state.whole_number("step", n + 1) or newest

@@ -1,0 +1,281 @@
+"""A cache of computed values, bounded by bytes: each is computed once for all who ask for it."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from contextlib import suppress
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from models import buffer_pool, host
+from models.recording import Recording
+
+PRIMITIVE_TYPES = frozenset((int, float, bool, type(None)))
+OBJECT_BYTES = 16  # bytes an object takes at least, beside its arrays and texts
+LARGE_BYTES = 2**24  # bytes; who wants less waits for nothing
+POLL_INTERVAL = 0.1  # seconds between two looks at whether a result is still wanted
+
+
+class PendingEntry:
+    """A value that is being computed: others who request it wait for that computation."""
+
+    def __init__(self) -> None:
+        self.owner, self.ended = threading.get_ident(), threading.Event()
+        self.made: tuple[Any, ...] = ()
+
+
+def _hold_for_run(value: Any, weight: int) -> None:
+    if weight >= LARGE_BYTES:
+        host.current.memory.holds(weight, value)
+
+
+class EvictedRef:
+    """A heavy value that the cache has dropped: it may be referenced elsewhere, or a part of a
+    recording, which keeps the memory of the whole."""
+
+    def __init__(self, value: Any, weight: int) -> None:
+        self.value, self.weight = weakref.ref(value), weight
+        self._memory = [(weakref.ref(each), each.nbytes) for each in _memory_of(value)]
+
+    def alive(self) -> int:
+        """Bytes of it that are still referenced."""
+        if self.value() is not None:
+            return self.weight
+        return sum(size for memory, size in self._memory if memory() is not None)
+
+
+def _memory_of(value: Any) -> Iterable[np.ndarray]:
+    """The arrays in which those of a recording lie; of all else nothing."""
+    parts = (*value.streams, *value.attention) if isinstance(value, Recording) else ()
+    arrays = [array for part in parts for array in vars(part).values()]
+    owners = [
+        array.base if isinstance(array.base, np.ndarray) else array
+        for array in arrays
+        if isinstance(array, np.ndarray)
+    ]
+    return {id(array): array for array in owners}.values()
+
+
+class Cache:
+    """Computed values by key; the least recently used are dropped when all together weigh more than
+    `limit` bytes. Thread-safe.
+
+    Each value is computed once for all who request it; no request waits for the computation of
+    another key. A heavy value that was dropped while it is still referenced counts as long as it
+    lives, and a new request returns it: the limit is one on all values in use."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.entries: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
+        self._heavy: OrderedDict[Hashable, None] = OrderedDict()  # keys, of what makes room
+        self._evicted: dict[Hashable, EvictedRef] = {}  # heavy, and maybe alive
+        self.total = 0  # bytes of all that is held
+        self._reserved_bytes: dict[int, int] = {}  # bytes taken for what is being made, by thread
+        self.lock, self.take_lock = threading.Lock(), threading.Lock()
+        self.pending: dict[Hashable, PendingEntry] = {}
+
+    def get(
+        self,
+        key: Hashable,
+        make: Callable[[], Any],
+        weigh: Callable[[Any], int] | None = None,
+        keep: bool = True,
+    ) -> Any:
+        """The value under `key`, made now where it is missing. It weighs `weigh(value)` bytes, by
+        default its arrays and texts. keep: False for a value that is dropped at once where it is
+        heavy."""
+        while True:
+            with self.lock:
+                if key in self.entries:
+                    self.entries.move_to_end(key)
+                    if key in self._heavy:
+                        self._heavy.move_to_end(key)
+                        _hold_for_run(*self.entries[key])
+                    return self.entries[key][0]
+                if (revived := self._revive(key)) is not None:
+                    return revived
+                pending = self.pending.get(key)
+                entry = PendingEntry()
+                if pending is None:
+                    self.pending[key] = entry
+            if pending is None:
+                return self._make(key, entry, make, weigh, keep)
+            if pending.owner == threading.get_ident():
+                return make()  # asked for within its own making
+            with host.current.turn_released(), host.current.memory.waiting():
+                while not pending.ended.wait(POLL_INTERVAL):
+                    host.current.check_cancelled()
+            if pending.made:
+                return pending.made[0]  # else whoever made it was stopped: the next one makes it
+
+    def _make(
+        self,
+        key: Hashable,
+        entry: PendingEntry,
+        make: Callable[[], Any],
+        weigh: Callable[[Any], int] | None,
+        keep: bool,
+    ) -> Any:
+        try:
+            value = make()
+            # A bare array is weighed at once, whatever is said of it.
+            least = weight_of(value) if isinstance(value, np.ndarray) else 0
+            weight = max(least, weigh(value)) if weigh else weight_of(value)
+            with self.lock:
+                self._reserved_bytes.pop(entry.owner, None)
+                self._insert(key, value, weight)
+                if not keep and key in self._heavy:
+                    self._drop(key)
+            _hold_for_run(value, weight)
+            entry.made = (value,)
+            return value
+        finally:
+            with self.lock:
+                self.pending.pop(key, None)
+                self._reserved_bytes.pop(entry.owner, None)
+            entry.ended.set()
+
+    def weight(self) -> int:
+        """The weight of all cached values in bytes."""
+        with self.lock:
+            return self.total
+
+    def evict_all(self) -> None:
+        """Keep only light, recently used values, at most a twentieth of the limit: for a server
+        without readers."""
+        with self.lock:
+            for key, (_, weight) in list(self.entries.items()):
+                if weight > self.limit / 100 or self.total > self.limit / 20:
+                    self._drop(key)
+
+    def make_room(self, size: int) -> bool:
+        """Drop heavy values, the least recently used first, until so many bytes fit: before they
+        are allocated, not after. True where there was not enough room."""
+        with self.lock:
+            scarce = not self._has_room(size + buffer_pool.pooled_bytes())
+            self._drop_for(size)
+        return scarce
+
+    def fits(self, size: int) -> bool:
+        """True where so many bytes fit, once heavy values are dropped."""
+        with self.lock:
+            self._drop_for(size)
+            return self._has_room(size)
+
+    def take(self, size: int) -> bool:
+        """Reserve so many bytes for this thread's computation: drop heavy values, and where that is
+        not enough, end the runs that reference them. True where anything was dropped."""
+        scarce = self.make_room(size)
+        if size < LARGE_BYTES:
+            return scarce
+        host.current.memory.release_oldest()
+        if not self._try_take(size):
+            with host.current.turn_released():
+                if not host.current.memory.wait_for(size, lambda: self._try_take(size)):
+                    self._begin(size)
+        return scarce
+
+    def _try_take(self, size: int) -> bool:
+        """Take so many bytes where there is room and the run of this thread may have them."""
+        with self.take_lock:
+            if not (self.fits(size) and host.current.memory.may_take(size, self.limit)):
+                return False
+            self._begin(size)
+            return True
+
+    def _begin(self, size: int) -> None:
+        host.current.memory.holds(size)
+        thread = threading.get_ident()
+        with self.lock:
+            if any(entry.owner == thread for entry in self.pending.values()):
+                self._reserved_bytes[thread] = self._reserved_bytes.get(thread, 0) + size
+
+    def _insert(self, key: Hashable, value: Any, weight: int) -> None:
+        self._drop(key)
+        self._evicted.pop(key, None)
+        self.total += weight
+        self.entries[key] = (value, weight)
+        if weight > self.limit / 100:
+            self._heavy[key] = None
+        while len(self.entries) > 1 and self.total > self.limit:
+            # To drop what is light would make no room, and it may have been long in the making.
+            oldest_heavy = next(iter(self._heavy), key)
+            self._drop(next(iter(self.entries)) if oldest_heavy == key else oldest_heavy)
+        while self.total + self._outside_bytes() > self.limit:
+            oldest_heavy = next(iter(self._heavy), key)
+            if oldest_heavy == key:
+                return
+            self._drop(oldest_heavy)
+
+    def _revive(self, key: Hashable) -> Any:
+        """Restore a value that was dropped under `key` but is still referenced elsewhere; else
+        None."""
+        evicted = self._evicted.get(key)
+        value = evicted and evicted.value()
+        if evicted and value is not None:
+            self._insert(key, value, evicted.weight)
+            _hold_for_run(value, evicted.weight)
+        return value
+
+    def _outside_bytes(self) -> int:
+        """Bytes of dropped values that are still referenced, and of those being computed."""
+        alive = {key: ref.alive() for key, ref in self._evicted.items()}
+        self._evicted = {key: ref for key, ref in self._evicted.items() if alive[key]}
+        return sum(alive.values()) + sum(self._reserved_bytes.values())
+
+    def _has_room(self, size: int) -> bool:
+        return self.total + self._outside_bytes() + size <= self.limit
+
+    def _drop_for(self, size: int) -> None:
+        while self._heavy and not self._has_room(size):
+            self._drop(next(iter(self._heavy)))
+
+    def _drop(self, key: Hashable) -> None:
+        value, weight = self.entries.pop(key, (None, 0))
+        self.total -= weight
+        if key in self._heavy:
+            del self._heavy[key]
+            with suppress(TypeError):  # bytes and the like: whoever holds them has done so alone
+                self._evicted[key] = EvictedRef(value, weight)
+
+
+def weight_of(value: Any) -> int:
+    """The bytes that a value keeps in memory: its arrays, each counted once and a view as the whole
+    array below it, texts, and a little for every object."""
+    visited: set[int] = set()
+    total, stack = 0, [value]
+    while stack:
+        item = stack.pop()
+        if type(item) in PRIMITIVE_TYPES:
+            total += OBJECT_BYTES
+            continue
+        if id(item) in visited:
+            continue
+        visited.add(id(item))
+        own, parts = _own_bytes(item)
+        total += own
+        stack += parts
+        total += OBJECT_BYTES
+    return total
+
+
+def _own_bytes(one: Any) -> tuple[int, Iterable[Any]]:
+    """The bytes of a value's own, and what else it keeps in memory."""
+    if isinstance(one, np.ndarray):
+        return (0, (one.base,)) if isinstance(one.base, np.ndarray) else (one.nbytes, ())
+    if isinstance(one, (str, bytes, bytearray)):
+        return len(one), ()
+    if isinstance(one, (list, tuple, set, frozenset)):
+        return 0, one
+    if isinstance(one, Mapping):  # after the others, since it takes longest to ask
+        return 0, (*one.keys(), *one.values())
+    if hasattr(one, "nbytes"):
+        return int(one.nbytes), ()
+    if hasattr(one, "__dict__") and not isinstance(one, (type, ModuleType)):
+        return 0, vars(one).values()
+    return 0, ()

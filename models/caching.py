@@ -1,0 +1,350 @@
+"""Models with a memory: what a model computes of a text is computed once for all who ask for it.
+
+What is kept is keyed by its cause (model, weights' fingerprint, text, edits), and where a caller
+handed a recording in, by what that holds. It is bounded by bytes; the host of the process says by
+how many, and gives turns at the processor."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from models import buffer_pool, host, registry, whole_words
+from models.argument_validation import edits_of, expect_text
+from models.cache import Cache
+from models.capabilities import Capabilities, TextGenerator
+from models.edits import Edit, OtherNorm
+from models.model import Model
+from models.recording import Recording
+from models.results import (
+    Attribution,
+    Beam,
+    Circuits,
+    FFNActivations,
+    Jacobian,
+    Lens,
+    Neurons,
+    Norm,
+    ResidualGradients,
+    SeededSampling,
+    Sweep,
+    WholeWord,
+)
+
+Result = TypeVar("Result")
+MAX_COMPLETED = 128  # tokens of a text after which words are written out
+ENDS = "ends here"  # the label of a token that ends what a model writes
+
+cache = Cache(host.current.cache_bytes)
+buffer_pool.before_lending.append(lambda coming: cache.take(coming))
+contents: dict[int, str] = {}  # digests of recordings that callers handed in, by their identity
+
+
+def use(new: host.Host) -> None:
+    """Make this the host of the process; its limit is the cache's."""
+    host.use(new)
+    cache.limit = new.cache_bytes
+
+
+def in_turn(make: Callable[[], Result]) -> Result:
+    """The result of `make`, computed in a turn at the processor."""
+    return host.current.in_turn(make)
+
+
+def get(key: Hashable, make: Callable[[], Any], weigh: Callable[[Any], int] | None = None) -> Any:
+    """The value in the process's one cache under `key`, made now where it is missing."""
+    return cache.get(key, make, weigh)
+
+
+def get_once(key: Hashable, make: Callable[[], Any]) -> Any:
+    """Like `get`, for a single use: a heavy value is not kept."""
+    return cache.get(key, make, keep=False)
+
+
+def cause(recording: Recording) -> tuple[Any, ...]:
+    """All that determines a recording's numbers."""
+    # The ids too: what a translator said may be split otherwise than the same text typed for it.
+    return (
+        recording.model.name,
+        recording.model.fingerprint,
+        recording.text,
+        recording.target,
+        recording.edits,
+        recording.streams[-1].ids.tobytes(),
+        contents.get(id(recording), ""),
+    )
+
+
+def memo(
+    recording: Recording,
+    key: Hashable,
+    make: Callable[[], Any],
+    weigh: Callable[[Any], int] | None = None,
+) -> Any:
+    """Something computed from a recording, kept under `key` beside it."""
+    return get(("derived", *cause(recording), key), make, weigh)
+
+
+def has_memo(recording: Recording, key: Hashable) -> bool:
+    """True where something is kept under `key` beside a recording."""
+    return ("derived", *cause(recording), key) in cache.entries
+
+
+def picture_name(recording: Recording, *key: Hashable) -> str:
+    """A short name for a picture: equal causes, equal name. Whoever waits for a picture in the
+    browser waits for this name."""
+    whole = (*cause(recording), key)
+    return hashlib.sha256(repr(whole).encode("utf-8", "surrogatepass")).hexdigest()[:12]
+
+
+def depth_gradients(recording: Recording, stream: str) -> Any:
+    """The gradients of a deep random stack on a stream's embeddings, as `registry.depth`. Another
+    model of the same words has other ones."""
+    embeddings = recording.stream(stream).resid[0]
+    return memo(recording, ("depth", stream), lambda: in_turn(lambda: registry.depth(embeddings)))
+
+
+def loaded(of: str | Recording) -> CachedModel:
+    """The model of that name, or of a recording, loaded once for everyone. Raises ValueError,
+    saying why, for one that cannot be used."""
+    return CachedModel(host.current.model(of if isinstance(of, str) else of.model.name))
+
+
+class CachedModel(Model):
+    """A loaded model whose results are kept, each computed once in a turn at the processor.
+
+    uncached: the model itself, which also has what is not said here."""
+
+    def __init__(self, model: Model) -> None:
+        self.uncached = model
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.uncached, name)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """The capabilities of the model."""
+        return self.uncached.capabilities
+
+    @property
+    def reads_batches(self) -> bool:
+        """True where `record_batch` takes less time than as many calls of `record`."""
+        return self.uncached.reads_batches
+
+    # Of texts.
+
+    def record(
+        self,
+        text: str,
+        edits: Edit | Iterable[Edit] = (),
+        target: str | tuple[int, ...] | None = None,
+    ) -> Recording:
+        """As `Model.record`, from the cache where it is there. A text or target beyond the host's
+        limit is cut at its end."""
+        return self._record(text, edits_of(edits), target, get)
+
+    def record_once(
+        self,
+        text: str,
+        edits: Edit | Iterable[Edit] = (),
+        target: str | tuple[int, ...] | None = None,
+    ) -> Recording:
+        """Like `record`, for a single use: a heavy recording is not kept and evicts nothing."""
+        return self._record(text, edits_of(edits), target, get_once)
+
+    def _record(
+        self,
+        text: str,
+        edits: tuple[Edit, ...],
+        target: str | tuple[int, ...] | None,
+        get: Callable[[Hashable, Callable[[], Any]], Any],
+    ) -> Recording:
+        expect_text(text)
+        here, text = host.current, host.current.truncate(text)
+        target = here.truncate(target) if isinstance(target, str) else target
+        key = ("recording", self.name, self.card.fingerprint, text, edits, target)
+        is_kept = key in cache.entries
+        if edits or target is not None or is_kept or not here.reads_together(self.uncached, text):
+            return get(key, lambda: here.record(self.uncached, text, edits, target))
+        return get(("in a batch", *key), lambda: here.record_together(self.uncached, text))
+
+    def record_batch(self, texts: Sequence[str]) -> tuple[Recording, ...]:
+        """As `Model.record_batch`; not kept."""
+        return in_turn(lambda: self.uncached.record_batch(texts))
+
+    def generate(self, text: str, prefix: tuple[int, ...] = ()) -> TextGenerator:
+        """As `Model.generate`: each has a state of its own. Whoever takes a step takes a turn."""
+        return self.uncached.generate(text, prefix)
+
+    def beams(self, text: str, strategy: int | SeededSampling) -> Iterator[tuple[Beam, ...]]:
+        """As `Model.beams`. Whoever takes a step takes a turn."""
+        return self.uncached.beams(text, strategy)
+
+    def patch_heads(self, *arguments: Any) -> Sweep:
+        """As `Model.patch_heads`. Whoever takes a step takes a turn."""
+        return self.uncached.patch_heads(*arguments)
+
+    def patch_sites(self, *arguments: Any) -> Sweep:
+        """As `Model.patch_sites`. Whoever takes a step takes a turn."""
+        return self.uncached.patch_sites(*arguments)
+
+    # Of a recording.
+
+    def _of_recording(self, recording: Recording, method: str, *arguments: Any) -> Any:
+        made = getattr(self.uncached, method)
+        return memo(
+            recording, (method, *arguments), lambda: in_turn(lambda: made(recording, *arguments))
+        )
+
+    def lens(self, recording: Recording, stream: str, top: int = 10) -> Lens:
+        """As `Model.lens`."""
+        return self._of_recording(recording, "lens", stream, top)
+
+    def logits(self, recording: Recording, stream: str, token: int) -> np.ndarray:
+        """As `Model.logits`."""
+        return self._of_recording(recording, "logits", stream, token)
+
+    def all_logits(self, recording: Recording, stream: str) -> np.ndarray:
+        """Scores over the vocabulary at every token of a stream, (token, id). Large, and so not
+        kept."""
+        rows = range(len(recording.stream(stream).tokens))
+        score = self.uncached.logits
+        return np.stack([in_turn(lambda: score(recording, stream, token)) for token in rows])
+
+    def attribute(
+        self, recording: Recording, stream: str, token: int, id: int, against: int | None = None
+    ) -> Attribution:
+        """As `Model.attribute`."""
+        return self._of_recording(recording, "attribute", stream, token, id, against)
+
+    def gradients(self, recording: Recording, stream: str, token: int) -> ResidualGradients:
+        """As `Model.gradients`."""
+        return self._of_recording(recording, "gradients", stream, token)
+
+    def jacobian(self, recording: Recording, stream: str, token: int, site: str) -> Jacobian:
+        """As `Model.jacobian`."""
+        return self._of_recording(recording, "jacobian", stream, token, site)
+
+    def ffn_activations(
+        self, recording: Recording, stream: str, layer: int, token: int
+    ) -> FFNActivations:
+        """As `Model.ffn_activations`."""
+        return self._of_recording(recording, "ffn_activations", stream, layer, token)
+
+    def neurons(
+        self,
+        recording: Recording,
+        stream: str,
+        layer: int,
+        token: int,
+        id: int,
+        against: int | None = None,
+    ) -> Neurons:
+        """As `Model.neurons`."""
+        return self._of_recording(recording, "neurons", stream, layer, token, id, against)
+
+    # Of the model alone, whatever the text.
+
+    def memo(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """Something of this model that is kept under `key`, which names all that it is made of."""
+        return get(("of model", self.name, self.card.fingerprint, key), make)
+
+    def norms(self, stream: str, edits: Edit | Iterable[Edit] = ()) -> dict[str, Norm]:
+        """As `Model.norms`; of the edits only those of norms matter."""
+        other = tuple(edit for edit in edits_of(edits) if isinstance(edit, OtherNorm))
+        return self.memo(("norms", stream, other), lambda: self.uncached.norms(stream, other))
+
+    def outputs(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """As `Model.outputs`."""
+        return self.memo("outputs", self.uncached.outputs)
+
+    def embeddings(self) -> np.ndarray:
+        """As `Model.embeddings`. Large, and so not kept."""
+        return self.uncached.embeddings()
+
+    def nearest(self, vectors: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
+        """As `Model.nearest`; not kept."""
+        return in_turn(lambda: self.uncached.nearest(vectors, top))
+
+    def circuits(
+        self,
+        attention: str,
+        layer: int,
+        head: int,
+        ids: tuple[int, ...],
+        values: np.ndarray | None = None,
+    ) -> Circuits:
+        """As `Model.circuits`; kept where no values are given."""
+        read = lambda: self.uncached.circuits(attention, layer, head, ids, values)
+        if values is not None:
+            return in_turn(read)
+        return self.memo(("circuits", attention, layer, head, ids), lambda: in_turn(read))
+
+    def labels(self, ids: Iterable[int]) -> list[str]:
+        """Tokens of the vocabulary as a person reads them, one that ends a text as what it does."""
+        listed = list(ids)
+        return [
+            ENDS if self.is_end(token) else label
+            for token, label in zip(listed, self.uncached.labels(listed))
+        ]
+
+    def vocabulary(self) -> list[str]:
+        """Labels of all tokens, by their ids."""
+        return self.memo("vocabulary", lambda: self.uncached.labels(range(self.card.n_vocab)))
+
+    # Words of several pieces.
+
+    def next_words(
+        self,
+        text: str,
+        next_tokens: Sequence[tuple[int, float]],
+        limit: int = whole_words.MAX_WORDS,
+        ids_read: tuple[int, ...] | None = None,
+    ) -> dict[int, WholeWord]:
+        """The words of several pieces that begin with the likeliest next tokens after a text, by
+        the token, as `models.whole_words`; none where `ids_read` are given and the text is read as
+        other tokens."""
+        model = self.uncached
+        followed = whole_words.followed_tokens(model, next_tokens, limit)
+        ids = tuple(id for id, _ in followed)
+        if not ids:
+            return {}
+
+        def make() -> dict[int, WholeWord]:
+            try:
+                writing = model.generate(host.current.truncate(text))
+            except ValueError:  # no room for a token more
+                return {}
+            if ids_read is not None and tuple(map(int, writing.ids)) != ids_read:
+                return {}
+            return whole_words.whole_words(model, writing, followed)
+
+        return get(("whole", self.name, self.card.fingerprint, text, ids), lambda: in_turn(make))
+
+    def predicted_words(
+        self,
+        recording: Recording,
+        next_tokens: Sequence[tuple[int, float]],
+        limit: int = whole_words.MAX_WORDS,
+        token: int = -1,
+    ) -> dict[int, WholeWord]:
+        """The same for the likeliest tokens after one of a recording's tokens; none for a long
+        text, and for an edited run, which cannot be continued."""
+        stream = recording.streams[-1]
+        if recording.edits or len(stream.tokens) > MAX_COMPLETED:
+            return {}
+        n_read = token % len(stream.tokens) + 1
+        if n_read == len(stream.tokens):
+            return self.next_words(recording.text, next_tokens, limit)
+        text = recording.text[: max(0, int(stream.spans[:n_read, 1].max()))]
+        ids_read = tuple(map(int, stream.ids[:n_read]))
+        return self.next_words(text, next_tokens, limit, ids_read)
+
+    def words_after(self, recording: Recording, token: int) -> dict[int, WholeWord]:
+        """The words of several pieces that the likeliest tokens after one of a recording's begin,
+        by the token."""
+        scores = self.logits(recording, recording.streams[-1].name, token)
+        return self.predicted_words(recording, whole_words.likely_tokens(scores), token=token)

@@ -1,0 +1,120 @@
+"""What those who share a process share: turns at the processor, memory, and which models there are.
+
+A caller of the library has a process alone, which is `Host`. The app hands in its own, with queues
+and limits, once at its start: `use`."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, TypeVar
+
+from models import registry
+from models.edits import Edit
+from models.model import Model
+from models.recording import Recording
+
+Result = TypeVar("Result")
+MAX_MODELS = 8  # loaded models that a caller of the library has at a time without holding them
+
+
+class Memory:
+    """Memory of one caller alone: nobody waits for it, and nobody waits for another."""
+
+    def waiting(self) -> AbstractContextManager[None]:
+        """The caller waits inside this for what another thread makes."""
+        return nullcontext()
+
+    def holds(self, size: int, value: Any = None) -> None:
+        """The caller holds a large value of so many bytes."""
+
+    def release_oldest(self) -> None:
+        """Let go of the caller's oldest large value, before a new one."""
+
+    def may_take(self, size: int, limit: int) -> bool:
+        """True where the caller may take so many bytes beside all others."""
+        return True
+
+    def wait_for(self, size: int, fits: Callable[[], bool]) -> bool:
+        """Wait until so many bytes fit; False where they do not, and the caller goes on."""
+        return fits()
+
+
+class Host:
+    """A process with one caller: no queue, no limits, and the models that it has loaded.
+
+    cache_bytes: of what has been computed and is kept. memory: who may take much of it."""
+
+    cache_bytes: int = 320 * 2**20  # room for one recording of smollm2 at 253 tokens, 262 MiB
+    memory: Memory = Memory()
+
+    def __init__(self) -> None:
+        self._models: OrderedDict[str, Model] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def model(self, name: str) -> Model:
+        """The loaded model of that name. Raises ValueError, saying why, for one that cannot be
+        used."""
+        with self._lock:
+            if (model := self._models.get(name)) is not None:
+                self._models.move_to_end(name)
+                return model
+        self.adopt(model := registry.load(name))
+        return model
+
+    def adopt(self, model: Model) -> None:
+        """Keep a loaded model under its own name, unless there is one."""
+        with self._lock:
+            self._models.setdefault(model.name, model)
+            while len(self._models) > MAX_MODELS:
+                self._models.popitem(last=False)
+
+    def truncate(self, text: str) -> str:
+        """As much of a text as is read here."""
+        return text
+
+    def turn(self) -> AbstractContextManager[None]:
+        """Wait for a turn at the processor, and compute in it."""
+        return nullcontext()
+
+    def turn_released(self) -> AbstractContextManager[None]:
+        """Leave the turn to others while this thread waits for another one."""
+        return nullcontext()
+
+    def in_turn(self, make: Callable[[], Result]) -> Result:
+        """The result of `make`, computed in a turn."""
+        with self.turn():
+            return make()
+
+    def exclusively(self, make: Callable[[], Result]) -> Result:
+        """The result of `make`, which needs much memory: one at a time in the whole process."""
+        return make()
+
+    def check_cancelled(self) -> None:
+        """End this computation, by an exception, where nobody waits for its result any more."""
+
+    def record(
+        self, model: Model, text: str, edits: tuple[Edit, ...], target: str | tuple[int, ...] | None
+    ) -> Recording:
+        """A recording by a model, in a turn."""
+        return self.in_turn(lambda: model.record(text, edits, target))
+
+    def reads_together(self, model: Model, text: str) -> bool:
+        """True where a text is read in one pass with those of others who ask for the same model."""
+        return False
+
+    def record_together(self, model: Model, text: str) -> Recording:
+        """A recording of a text, made in one pass with those of others. Raises NotImplementedError
+        where `reads_together` is never true."""
+        raise NotImplementedError
+
+
+current = Host()
+
+
+def use(host: Host) -> None:
+    """Make this the host of the process."""
+    global current
+    current = host

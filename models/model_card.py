@@ -1,0 +1,101 @@
+"""What a model's card says: its sizes, its limits, the course of its training, its earlier
+weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from models import model_names, shipped_models
+from models.caching import loaded
+from models.capabilities import Capabilities
+from models.edits import NORMS
+
+
+def facts(model: str) -> dict:
+    """A model's card; for a borrowed one its capabilities, under the same names."""
+    if model_names.is_local(model):
+        return model_names.card(model.partition("@")[0])
+    borrowed = loaded(model)
+    card, features = borrowed.card, borrowed.capabilities
+    origins = {
+        model_names.HUB_PREFIX: "in its own code",
+        model_names.CLUSTER_PREFIX: "on the cluster",
+    }
+    own_classes = "its weights in Headlight’s own classes"
+    origin = origins.get(model[: model.find(":") + 1], own_classes)
+    return {
+        "kind": card.kind,
+        "readout": bool(features.logits),
+        "n_parameters": card.n_parameters,
+        "headline": "",
+        "summary": f"A pretrained model, {origin}.",
+        "config": {"n_layer": card.n_layer, "n_head": card.n_head},
+        "limits": [
+            f"weights: {card.weights}",
+            f"attention: {', '.join(features.attention)}",
+            f"positions: {features.positions}",
+            *_parts(features, card.n_head),
+        ],
+    }
+
+
+def _parts(features: Capabilities, n_head: int) -> Iterator[str]:
+    """Differences of a model from the paper's architecture, a line each."""
+    places = {"post": "after each sum", "pre": "before each sub-layer"}
+    if features.norm in places:
+        yield f"norm: {NORMS['rms' if features.rms else 'layer']}, {places[features.norm]}"
+    if features.gate:
+        yield f"feed-forward network: gated ({features.gate})"
+    if features.key_heads and features.key_heads < n_head:
+        yield f"keys and values: {features.key_heads}, shared by {n_head} heads"
+    if features.window:
+        full = f", in layers {', '.join(map(str, features.full_layers))} all"
+        some = full if features.full_layers else ""
+        yield f"window: each token sees the last {features.window} tokens{some}"
+    if features.parallel:
+        yield "attention and feed-forward network: side by side"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Weights of a model after so many steps, under the name that `registry.load` takes; the last
+    ones are the model itself."""
+
+    step: int
+    model: str
+
+
+def checkpoints(model: str) -> tuple[Checkpoint, ...]:
+    """A model's checkpoints in the order of their steps; none for a model that has no earlier
+    weights. `model` may be one of them."""
+    base = model.partition("@")[0]
+    early = model_names.checkpoints(base)
+    if not early:
+        return ()
+    points = [Checkpoint(int(name.partition("@")[2]), name) for name in early]
+    return (*points, Checkpoint(int(facts(base)["steps"]), base))
+
+
+def with_checkpoints() -> tuple[str, ...]:
+    """The models here that have earlier weights."""
+    return tuple(name for name in model_names.names() if model_names.checkpoints(name))
+
+
+def missing_checkpoints(model: str = "") -> str:
+    """Reason, in a sentence, why there are no earlier weights; "" where a shipped model, or this
+    one, has some."""
+    return "" if model and checkpoints(model) else shipped_models.without_earlier()
+
+
+def loss_curve(model: str) -> tuple[tuple[float, float], ...]:
+    """A model's loss over its training, (step, nats); empty where its card keeps none."""
+    base = model.partition("@")[0]
+    points = facts(base).get("curve", ()) if model_names.is_local(base) else ()
+    return tuple((float(step), float(loss)) for step, loss in points)
+
+
+def loss_note(model: str) -> str:
+    """Note on the loss curve, in a sentence; "" where there is none."""
+    base = model.partition("@")[0]
+    return str(facts(base).get("course", "")) if model_names.is_local(base) else ""

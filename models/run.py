@@ -1,0 +1,124 @@
+"""A run: the arguments of a recording, from which it is made or found again."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field, replace
+from typing import Any
+from weakref import WeakValueDictionary
+
+from models import caching, host
+from models.caching import CachedModel, loaded
+from models.edits import Edit
+from models.example_texts import DEFAULT_TEXT
+from models.model import Model
+from models.model_names import PERMUTED_SUFFIX
+from models.recording import Recording, digest
+
+# Recordings that callers handed in, by their digests. They may be changed or of an older file, so
+# that model, text and edits do not say what is in them.
+_adopted: WeakValueDictionary[str, Recording] = WeakValueDictionary()
+
+
+@dataclass(frozen=True)
+class Run:
+    """The arguments of a recording, without the recording: light enough to be stored for every
+    visitor.
+
+    model: its name. target: what a translator's decoder reads, see `Model.record`. contents: digest
+    of the recording that a caller handed in, "" for none."""
+
+    model: str
+    text: str
+    edits: tuple[Edit, ...] = ()
+    target: str | tuple[int, ...] | None = None
+    contents: str = field(default="", repr=False)
+
+    @classmethod
+    def of(cls, source: Run | Recording | Model, model: Model | None = None) -> Run:
+        """The run of a recording in hand, which shows that recording for as long as the caller
+        keeps it; what other runs show does not change. A run is itself, a loaded model its run on
+        the default text. model: the recording's, loaded; it is loaded by its name where None.
+
+        Raises TypeError for anything else."""
+        if isinstance(source, Run):
+            return source
+        for each in (source, model):
+            if isinstance(each, Model):
+                host.current.adopt(each)
+        if isinstance(source, Model):
+            return cls(source.name, DEFAULT_TEXT)
+        if not isinstance(source, Recording):
+            raise TypeError(
+                f"a run, a recording or a loaded model, and not a {type(source).__name__}"
+            )
+        contents = digest(source)
+        _adopted[contents], caching.contents[id(source)] = source, contents
+        weakref.finalize(source, caching.contents.pop, id(source), None)
+        return replace(_made_by(source), contents=contents)
+
+    @property
+    def loaded(self) -> CachedModel:
+        """Its model, with the memory of all."""
+        return loaded(self.model)
+
+    def recording(self) -> Recording:
+        """The recording that was handed in, where it is of these arguments; else the model's own,
+        from the cache, or made anew where it is no longer there."""
+        return self.held() or self.loaded.record(self.text, self.edits, self.target)
+
+    def held(self) -> Recording | None:
+        """The recording that was handed in, None where this run is not of its text, edits and
+        target. Raises ValueError where its owner has let it go."""
+        if not self.contents:
+            return None
+        if (recording := _adopted.get(self.contents)) is None:
+            raise ValueError("the recording of this run is no longer in memory; record it again")
+        return recording if replace(self, contents="") == _made_by(recording) else None
+
+    def under(self, edits: tuple[Edit, ...]) -> Run:
+        """The run under these edits. A translator's decoder goes on reading the text that it reads
+        without them, so that both runs have the same rows."""
+        target = self.target
+        if target is None and len(streams := self.recording().streams) > 1:
+            target = tuple(map(int, streams[-1].ids[1:]))
+        return replace(self, edits=edits, target=target)
+
+    def permuted(self) -> Run:
+        """The run of the same model with its weights in random order, whose decoder reads what this
+        one's reads."""
+        return replace(self.under(()), model=self.model + PERMUTED_SUFFIX, contents="")
+
+    def memo(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """Something computed from its recording, kept under `key` beside it."""
+        return caching.memo(self.recording(), key, make)
+
+    def measure(self, key: Hashable, measure: Callable[[Recording], Any]) -> Any:
+        """The result of `measure` on its recording, kept under `key`; the recording is not. A
+        message where the model cannot read the text."""
+        model = self.loaded
+
+        def make() -> Any:
+            text = host.current.truncate(self.text)
+            try:
+                recording = self.held() or host.current.record(
+                    model.uncached, text, self.edits, self.target
+                )
+                return measure(recording)
+            except ValueError as error:
+                return str(error)
+
+        return model.memo((key, self), make)
+
+
+def run_of(recording: Recording) -> Run:
+    """The run of a recording that a run made or that was handed in, for what outlives the
+    recording."""
+    return replace(_made_by(recording), contents=caching.cause(recording)[-1])
+
+
+def _made_by(recording: Recording) -> Run:
+    """The run in which a recording's model makes it."""
+    ids = tuple(map(int, recording.streams[-1].ids[1:])) if len(recording.streams) > 1 else None
+    return Run(recording.model.name, recording.text, recording.edits, ids)
