@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from inspect import Parameter, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 DEFAULT_MODEL = "encoder"
+INSTALL_APP = "run python -m pip install 'headlight-attention[app]', or make in a clone"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -117,6 +119,8 @@ def _of_a_text(verb: argparse.ArgumentParser) -> None:
 
 
 def _app(options: argparse.Namespace) -> int:
+    if find_spec("streamlit") is None:
+        raise ValueError(f"the app needs packages that are not here; {INSTALL_APP}")
     _expect_address(options.address, options.port)
     command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "app.py")]
     command += ["--server.port", str(options.port), "--server.address", options.address]

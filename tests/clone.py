@@ -45,6 +45,17 @@ def needed(name: str) -> set[str]:
     return found
 
 
+def link(asked: Iterable[tuple[str, bool]], folder: Path) -> None:
+    """Put links to packages of the tests' environment into a folder, each with all that it needs or
+    alone."""
+    every = {name for one, alone in asked for name in ({one} if alone else needed(one))}
+    for name in every:
+        found = metadata.distribution(name)
+        for top in {each.parts[0] for each in found.files or ()} - {"..", "__pycache__"}:
+            if not top.endswith(".pth") and not (folder / top).exists():
+                (folder / top).symlink_to(found.locate_file(top))
+
+
 def copy(chosen: Iterable[str], folder: Path) -> Path:
     """Copy files of the project into a folder, each under its own name there."""
     for name in chosen:

@@ -13,9 +13,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
 from fnmatch import fnmatch
-from importlib import metadata
 from pathlib import Path, PurePosixPath
 
 import clone
@@ -85,17 +83,6 @@ def installs(said: str) -> list[list[str]]:
 def pip_calls() -> list[list[str]]:
     """What the whole Dockerfile gives to `pip install`."""
     return [call for name, said in lines() if name == "RUN" for call in installs(said)]
-
-
-def link(asked: Iterable[tuple[str, bool]], folder: Path) -> None:
-    """Put links to packages of the tests' environment into a folder, each with all that it needs or
-    alone."""
-    every = {name for one, alone in asked for name in ({one} if alone else clone.needed(one))}
-    for name in every:
-        found = metadata.distribution(name)
-        for top in {each.parts[0] for each in found.files or ()} - {"..", "__pycache__"}:
-            if not top.endswith(".pth") and not (folder / top).exists():
-                (folder / top).symlink_to(found.locate_file(top))
 
 
 def required(call: list[str], folder: Path) -> list[tuple[str, bool]]:
@@ -209,7 +196,7 @@ def test_what_it_copies_and_installs_is_all_that_the_app_needs(tmp_path: Path) -
                 if "." in call:
                     python = environment(image, tmp_path / "fresh", others)
     assert python, "the project itself is installed"
-    link(asked, others)
+    clone.link(asked, others)
     (site,) = python.parents[1].glob("lib/python*/site-packages")
     folders = ("explorer/", "models/", "pages/")
     own = [each for each in clone.names() if each.startswith(folders) and each[-3:] != ".md"]

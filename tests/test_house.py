@@ -35,7 +35,11 @@ FLOORS = [
         {"numpy"},
         r"models\.(edits|results|recording|version|buffer_pool|capabilities|argument_validation)",
     ),
-    (r"models/(cache|host|caching|run|drafts|model_card|model_names)\.py", {"numpy"}, r"models\..*"),
+    (
+        r"models/(cache|host|caching|run|drafts|model_card|model_names)\.py",
+        {"numpy"},
+        r"models\..*",
+    ),
     (
         r"models/serve\.py",
         {"numpy", "ray", "starlette"},

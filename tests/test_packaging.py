@@ -27,7 +27,7 @@ from packaging.specifiers import SpecifierSet
 
 import headlight
 from explorer.panels import attention
-from explorer.panels.spec import python
+from explorer.panels.spec import panel_names, python
 from models import shipped_models
 from models.recording import from_npz
 from models.run import Run
@@ -88,6 +88,15 @@ def test_make_installs_by_hash_first_and_locks_what_torch_needs() -> None:
     asked = map(Requirement, metadata.distribution("torch").requires or ())
     names = {clone.plain(each.name) for each in asked if "extra" not in str(each.marker)}
     assert {name for name in names if not OF_GRAPHICS_CARDS.match(name)} == set(of_torch)
+
+
+def test_what_an_extra_asks_for_is_asked_for_as_the_app_does() -> None:
+    asked, tested = required("requirements.txt"), pinned("constraints.txt")
+    for name, versions in required("requirements-models.txt").items():
+        assert asked.get(name, versions) == versions and tested[name] in versions
+    core = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["dependencies"]
+    for each in map(Requirement, core):
+        assert asked[clone.plain(each.name)] == each.specifier
 
 
 @pytest.fixture(scope="module")
@@ -358,6 +367,71 @@ def test_lines_of_the_export_menu_run_where_it_is_installed(installed: Installed
     installed.script("\n".join([lines, *others]))
     (file, *_) = re.findall(r'save\("(.+?)"\)', lines)
     assert (installed.folder / file).stat().st_size > 10**5
+
+
+WITHOUT_THE_APP = """
+import io, sys
+from importlib.util import find_spec
+for name in ("streamlit", "plotly", "segno", "uvloop", "starlette", "transformers"):
+    assert find_spec(name) is None, name
+import headlight
+from headlight.explorer.panels import spec
+from headlight.explorer.text import claims
+
+model = {"translation": "translator", "training": "induction", "generation": "decoder"}
+text = "The animal didn't cross the street because it was too tired."
+made = 0
+for name in spec.panel_names():
+    run = headlight.Run(model.get(name.partition(".")[0], "encoder"), text)
+    choices = {"claims": "rows-sum,heads-differ"} if name == "claims.verdicts" else {}
+    try:
+        panel = spec.from_words(name, run, choices)
+        assert panel.finding and panel.encode() and panel.csv()
+    except ValueError as why:  # the package leaves them out
+        assert name.startswith("training.") and "leaves out earlier weights" in str(why)
+    made += 1
+recording = headlight.record("encoder", text)
+assert "<html" in headlight.page(recording, layer=1, head=5)
+again = headlight.from_npz(headlight.to_npz(recording))
+of_recording = headlight.panels.attention.heads(again)
+of_run = headlight.panels.attention.heads(headlight.Run("encoder", text))
+assert of_recording.finding == of_run.finding and of_recording.csv() == of_run.csv()
+assert headlight.panels.attention.heads(headlight.load("encoder")).finding
+print(made)
+"""
+
+
+@pytest.mark.slow
+def test_the_library_runs_where_the_app_is_not_installed(site: Path, tmp_path: Path) -> None:
+    packages, work = tmp_path / "packages", tmp_path / "work"
+    packages.mkdir()
+    work.mkdir()
+    (wheel,) = metadata.distributions(path=[str(site)])
+    asked = map(Requirement, wheel.requires or ())
+    clone.link(((each.name, False) for each in asked if "extra" not in str(each.marker)), packages)
+    paths = os.pathsep.join(map(str, (site, packages)))
+    environment = {**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1"}
+
+    def run(*asked: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-S", *asked]  # without the packages of this environment
+        return subprocess.run(
+            command, cwd=work, env=environment, check=False, capture_output=True, text=True
+        )
+
+    done = run("-c", WITHOUT_THE_APP)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) == len(panel_names())
+    command = "-m", "headlight.explorer.cli"
+    for words in (
+        ("record", "The cat sat.", "-o", "it.npz"),
+        ("page", "The cat sat.", "-o", "it.html"),
+        ("page", "The cat sat.", "--view", "residual.updates", "-o", "updates.html"),
+        ("models",),
+        ("page", "--help"),
+    ):
+        assert (done := run(*command, *words)).returncode == 0, done.stderr
+    done = run(*command, "app")
+    assert done.returncode == 1 and "pip install 'headlight-attention[app]'" in done.stderr
 
 
 @pytest.mark.slow
