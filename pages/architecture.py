@@ -6,10 +6,9 @@ from functools import partial
 
 import streamlit as st
 
-from explorer.analysis import residual
+from explorer.analysis import recorded_findings, residual
 from explorer.layout import controls, current_recording, navigation, output, selection_bar
 from explorer.panels import architecture
-from explorer.panels import attention as attention_panels
 from explorer.panels import feed_forward as feed_forward_panels
 from explorer.views.embeddings import word_paths
 from explorer.views.positions import word_order
@@ -22,7 +21,7 @@ def diagram(source: Run) -> None:
     """The tab Diagram."""
     recording = source.recording()
     stream = recording.streams[0]
-    token = selection_bar.word(stream, attention_panels.first_word(recording, stream))
+    token = selection_bar.word(stream, recorded_findings.first_word(recording, stream))
     every_layer = st.session_state.diagram_layers == "All"
     make = partial(architecture.diagram, source, token, every_layer)
     output.show_panel(make, "architecture")
@@ -36,7 +35,7 @@ def feed_forward(source: Run) -> None:
     names = tuple(each.name for each in recording.streams)
     stream = recording.stream(controls.pick_stream(names, names[0], container=bar))
     n_layers = sum(each.place == "ffn" for each in residual.sublayers(stream))
-    default = attention_panels.first_word(recording, stream)
+    default = recorded_findings.first_word(recording, stream)
     layer: int | None = None  # of a model that shows no FFN
     with bar:
         if n_layers:

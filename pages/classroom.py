@@ -7,12 +7,11 @@ import hashlib
 
 import streamlit as st
 
-from explorer.analysis import predictions
+from explorer.analysis import predictions, recorded_findings
 from explorer.analysis.quiz import Question, questions
 from explorer.components import mounts
 from explorer.components.mounts import QuizItem
 from explorer.layout import current_recording, navigation
-from explorer.panels import attention as attention_panels
 from explorer.panels.selection import next_token_label
 from explorer.state import places, url_state
 from explorer.text.quiz import ask, choice, measured, says, sheet
@@ -72,7 +71,7 @@ def _make(recording: Recording) -> tuple[Question, ...]:
     after = next_token_label(recording, recording.attention[-1].query) if two else ""
     return questions(
         recording,
-        attention_panels.recording_findings(recording),
+        recorded_findings.recording_findings(recording),
         after,
         likeliest(recording, stream),
     )

@@ -12,9 +12,9 @@ from streamlit.testing.v1 import AppTest
 from tolerances import DOUBLE, STORED, SUMMED
 
 from explorer.analysis import anatomy as analysis
+from explorer.analysis import recorded_findings
 from explorer.analysis.formatting import parse_number
 from explorer.panels import anatomy, soft_lookup
-from explorer.panels import attention as attention_panels
 from explorer.panels.spec import Panel
 from models.edits import WithoutScale, ZeroHead, to_line
 from models.model import Model
@@ -130,7 +130,7 @@ def test_it_opens_on_the_cell_of_the_strongest_finding(model: str, attention: st
     app = opened_page(model=model, attention=attention, text=TEXT)
     recording = read_once(model).record(TEXT)
     seen = [
-        one for one in attention_panels.recording_findings(recording) if one.page == "attention"
+        one for one in recorded_findings.recording_findings(recording) if one.page == "attention"
     ]
     if attention:
         seen = [one for one in seen if one.attention == attention]

@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from test_pages import clean, opened, sent
 from tolerances import STORED
 
-from explorer.analysis import head_naming
+from explorer.analysis import head_naming, recorded_findings
 from explorer.analysis.figures import HeadMatrices
 from explorer.panels import attention as attention_panels
 from explorer.text.markdown_escape import literal
@@ -136,7 +136,7 @@ def test_an_attention_that_was_chosen_stays_when_the_whole_page_runs_again() -> 
 def test_a_pattern_opens_its_strongest_head_and_keeps_one_that_has_it() -> None:
     app = clean(page_at("attention"))
     recording = loaded("encoder").record(DEFAULT_TEXT)
-    every = attention_panels.named_heads(recording, recording.attention[0])
+    every = recorded_findings.named_heads(recording, recording.attention[0])
     for pattern in ("previous", "next", ""):
         before = app.session_state["selected layer"], app.session_state["selected head"]
         clean(app.selectbox(key="pattern").set_value(pattern).run())
@@ -172,7 +172,7 @@ def test_another_attention_or_model_forgets_head_and_token() -> None:
     app = clean(opened(model="translator", attention="cross", layer="1", head="2", source="2"))
     clean(app.segmented_control(key="attention shown").set_value("decoder self").run())
     recording = loaded("translator").record(DEFAULT_TEXT)
-    first = attention_panels.opening_finding(recording, recording.attention[1])
+    first = recorded_findings.opening_finding(recording, recording.attention[1])
     header = sent(app, "head")[0]
     assert "source" not in app.query_params
     # Another attention is opened on its own finding.
@@ -180,12 +180,12 @@ def test_another_attention_or_model_forgets_head_and_token() -> None:
     starts = header["firsts"][0] if header["firsts"] else range(len(header["rows"]))
     row = max(at for at, start in enumerate(starts) if start <= first.query)
     assert (*header["at"], header["selected"][0]) == (*first.at, row)
-    assert bool(header["firsts"]) == (max(attention_panels.word_sizes(recording, first)) > 1)
+    assert bool(header["firsts"]) == (max(recorded_findings.word_sizes(recording, first)) > 1)
     clean(choose_model(app, "copy"))
     recording = loaded("copy").record(DEFAULT_TEXT)
-    name = attention_panels.default_attention(recording)
+    name = recorded_findings.default_attention(recording)
     chosen = next(one for one in recording.attention if one.name == name)
-    first = attention_panels.opening_finding(recording, chosen)
+    first = recorded_findings.opening_finding(recording, chosen)
     header = sent(app, "head")[0]
     assert app.query_params.get("attention", "") == name != "decoder self"
     assert tuple(header["at"]) == first.at

@@ -12,8 +12,8 @@ from conftest import read_once
 
 from explorer import export
 from explorer.analysis import verdicts
+from explorer.analysis.measure import MeasureContext
 from explorer.panels import spec
-from explorer.panels.claims import measure_context
 from explorer.text import claims
 from models import buffer_pool, caching
 from models.cache import Cache, weight_of
@@ -140,5 +140,5 @@ def test_recordings_of_many_readers_stay_on_the_shelf(monkeypatch: pytest.Monkey
     for at in range(4):
         loaded("encoder").record(f"{at} {text}")
     for claim in (claims.BY_ID[name] for name in ("alone", "order-matters", "convex")):
-        verdicts.evaluate_claim(claim, measure_context(loaded("encoder").record(text), text))
+        verdicts.evaluate_claim(claim, MeasureContext.of(Run("encoder", text)))
     assert most == 4 < len(made)

@@ -34,12 +34,12 @@ def adding_nothing(e: MeasureContext) -> MeasureContext:
         )
         for s in e.recording.streams
     )
-    return replace(e, recording=replace(e.recording, streams=streams))
+    return e.replaced(recording=replace(e.recording, streams=streams))
 
 
 def hearing(e: MeasureContext, change: Callable[[Recording], Recording]) -> MeasureContext:
     """The same with every further recording sent through `change`."""
-    return replace(e, again=lambda *asked: change(e.again(*asked)))
+    return e.replaced(rerun=lambda *asked: change(e.rerun(*asked)))
 
 
 def deeply(e: MeasureContext, on: float, off: float) -> MeasureContext:
@@ -48,7 +48,7 @@ def deeply(e: MeasureContext, on: float, off: float) -> MeasureContext:
     ways = [f"residual {way}{norm}" for norm in ("", ", no LayerNorm") for way in ("on", "off")]
     norm = np.array([[left, 1.0, 1.0, 1.0, 1.0] for left in (on, off, on, off)])
     stack = SimpleNamespace(ways=tuple(ways), norm=norm, layers=4, tokens=9, width=32)
-    return replace(e, depth=lambda _: stack)
+    return e.replaced(depth=lambda _: stack)
 
 
 def same_heads(a: Attention) -> dict:
@@ -110,8 +110,8 @@ def unit_words(e: MeasureContext) -> MeasureContext:
 def words_of(e: MeasureContext, words: np.ndarray) -> MeasureContext:
     """The same with a readout that is these words, as they stand."""
     stream = e.recording.streams[-1]
-    return replace(
-        e, embeddings=lambda: words, logits=lambda _, token: words @ stream.resid[-1, token]
+    return e.replaced(
+        embeddings=lambda: words, logits=lambda _, token: words @ stream.resid[-1, token]
     )
 
 
@@ -124,7 +124,7 @@ def ranked(e: MeasureContext, rank: int) -> MeasureContext:
     shape = (3, len(e.recording.streams[-1].tokens))
     sites = ("embed+pos", "0.ffn.normed", "1.ffn.normed")
     lens = SimpleNamespace(sites=sites, rank=np.full(shape, rank), kl=np.zeros(shape))
-    return replace(e, lens=lambda *_: lens)
+    return e.replaced(lens=lambda *_: lens)
 
 
 @pytest.mark.parametrize("claim", claims.CLAIMS, ids=lambda claim: claim.id)
@@ -145,7 +145,7 @@ def saying(e: MeasureContext, ahead: int) -> MeasureContext:
     def logits(_: str, token: int) -> np.ndarray:
         return 10.0 * np.eye(1, n, int(stream.ids[min(token + ahead, len(stream.ids) - 1)]))[0]
 
-    return replace(e, logits=logits)
+    return e.replaced(logits=logits)
 
 
 def other_keys(recording: Recording) -> Recording:
@@ -153,7 +153,7 @@ def other_keys(recording: Recording) -> Recording:
 
 
 def drawing(how: Callable[[int, int], np.ndarray]) -> MeasureContext:
-    return replace(real("encoder"), draw=how)
+    return real("encoder").replaced(draw=how)
 
 
 def other_table() -> MeasureContext:
@@ -193,7 +193,7 @@ CASES: dict[str, tuple[Callable[[], MeasureContext], Callable[[], MeasureContext
     "variance-here": (lambda: attending(E(), aligned), lambda: attending(E(), independent)),
     "mask-is-zero": (D, lambda: attending(D(), even)),
     "future-blind": (D, lambda: real("decoder", "WithoutMask")),
-    "start": (E, lambda: replace(E(), embeddings=lambda: 2 * E().embeddings())),
+    "start": (E, lambda: E().replaced(embeddings=lambda: 2 * E().embeddings())),
     "balance": (E, lambda: flowing(E(), lambda _, site, x: x / 16 if site == "embed" else x)),
     "product-is-distance": (E, other_table),
     "left-is-right": (E, other_table),
@@ -203,24 +203,24 @@ CASES: dict[str, tuple[Callable[[], MeasureContext], Callable[[], MeasureContext
     "near-and-far": (E, lambda: attending(E(), even)),
     "identity-plus": (
         D,
-        lambda: replace(D(), jacobian=lambda *where: replace(D().jacobian(*where), error=0.5)),
+        lambda: D().replaced(jacobian=lambda *where: replace(D().jacobian(*where), error=0.5)),
     ),
     "gradient-with": (E, lambda: deeply(E(), 1e-3, 1e-3)),
     "gradient-without": (E, lambda: deeply(E(), 1.0, 0.5)),
-    "norm-tames": (E, lambda: replace(E(), again=lambda *_: E().recording)),
+    "norm-tames": (E, lambda: E().replaced(rerun=lambda *_: E().recording)),
     "summed-axis": (E, lambda: attending(E(), even)),
     "naive-itself": (E, lambda: flowing(E(), one_direction)),
     "asymmetric": (E, lambda: attending(E(), mirrored)),
-    "messages": (E, lambda: replace(E(), again=lambda *_: E().recording)),
-    "alone": (E, lambda: replace(E(), again=lambda *_: still(E().recording, 0.5))),
+    "messages": (E, lambda: E().replaced(rerun=lambda *_: E().recording)),
+    "alone": (E, lambda: E().replaced(rerun=lambda *_: still(E().recording, 0.5))),
     "adds": (E, lambda: real("encoder", "WithoutResidual")),
     "order-matters": (E, lambda: adding_nothing(real("encoder", "WithoutPositions"))),
     "offset-by-one": (D, lambda: saying(D(), 0)),
     "soft-lookup": (E, lambda: attending(E(), lambda a: {"scores": np.zeros_like(a.scores)})),
     "concatenate": (
         E,
-        lambda: replace(
-            E(), outputs=lambda: {name: (2 * w, b) for name, (w, b) in E().outputs().items()}
+        lambda: E().replaced(
+            outputs=lambda: {name: (2 * w, b) for name, (w, b) in E().outputs().items()}
         ),
     ),
     "unit-length": (lambda: unit_states(E()), E),
@@ -231,7 +231,7 @@ CASES: dict[str, tuple[Callable[[], MeasureContext], Callable[[], MeasureContext
         lambda: unit_words(E()),
         lambda: words_of(E(), stretched_words(E())),
     ),
-    "near-its-words": (D, lambda: replace(D(), embeddings=lambda: -D().embeddings())),
+    "near-its-words": (D, lambda: D().replaced(embeddings=lambda: -D().embeddings())),
     "distance-tells": (lambda: unit_words(D()), lambda: words_of(D(), stretched_words(D()))),
     "readable-blocks": (
         lambda: ranked(D(), 0),
@@ -249,8 +249,8 @@ CASES: dict[str, tuple[Callable[[], MeasureContext], Callable[[], MeasureContext
     ),
     "order-blind": (
         E,
-        lambda: replace(
-            E(), again=lambda edits, *more: E().again(edits.replace("WithoutPositions,", ""), *more)
+        lambda: E().replaced(
+            rerun=lambda edits, *more: E().rerun(edits.replace("WithoutPositions,", ""), *more)
         ),
     ),
     "blind-decoder": (lambda: real("decoder", "WithoutMask"), D),
@@ -260,10 +260,10 @@ CASES: dict[str, tuple[Callable[[], MeasureContext], Callable[[], MeasureContext
     ),
     "rows-sum": (E, lambda: attending(E(), unnormalised)),
     "looks-at-itself": (lambda: attending(E(), itself), E),
-    "context-moves": (E, lambda: replace(E(), again=lambda *_: E().recording)),
+    "context-moves": (E, lambda: E().replaced(rerun=lambda *_: E().recording)),
     "steps-agree": (
         D,
-        lambda: replace(D(), stepwise=lambda rows: [scores + 1 for scores in D().stepwise(rows)]),
+        lambda: D().replaced(stepwise=lambda rows: [scores + 1 for scores in D().stepwise(rows)]),
     ),
     "reshape": (
         lambda: attending(E(), unscaled),
@@ -371,7 +371,7 @@ def test_distances_are_to_the_rows_of_the_readout(model: str) -> None:
         likeliest_first = np.argsort(-e.logits(model, place)).argsort()
         found.append(np.corrcoef(nearest_first, likeliest_first)[0, 1])
     assert value("distance-tells", e) == pytest.approx(np.mean(found), abs=PASSED)
-    cubed = replace(e, logits=lambda *where: e.logits(*where) ** 3)
+    cubed = e.replaced(logits=lambda *where: e.logits(*where) ** 3)
     transformed = verdicts.evaluate_claim(claims.BY_ID["distance-tells"], cubed)
     assert transformed.verdict == UNTESTABLE and "not its embedding matrix" in transformed.why
 

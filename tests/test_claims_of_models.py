@@ -61,7 +61,7 @@ def test_any_text_has_a_verdict_or_why(
     e = shuffled(request.getfixturevalue(kind), AWKWARD[text])
     # A stack of 8 layers instead of 64, half of the time of all claims, and asked once.
     resid = {stream.name: stream.resid[0] for stream in e.recording.streams}
-    e = replace(e, depth=cache(lambda stream: gradients.depth(resid[stream], layers=8)))
+    e = e.replaced(depth=cache(lambda stream: gradients.depth(resid[stream], layers=8)))
     for finding in evaluated(e).values():
         assert finding.verdict in verdicts.VERDICTS and finding.why and finding.value_text
         assert (finding.value is None) == (finding.verdict in (SHORT, UNTESTABLE))
@@ -141,17 +141,17 @@ def counting(e: MeasureContext, seen: dict[str, set]) -> MeasureContext:
 
         return asked
 
-    passes = noted("again", lambda edits, text, target: (edits, text, target))
+    passes = noted("rerun", lambda edits, text, target: (edits, text, target))
     tokens = {
         door: noted(door, lambda _, token, *site: token)
-        for door in ("logits", "highway", "jacobian")
+        for door in ("logits", "gradients", "jacobian")
     }
     steps = noted("stepwise", lambda rows: rows)
-    return replace(e, again=passes, stepwise=steps, **tokens)
+    return e.replaced(rerun=passes, stepwise=steps, **tokens)
 
 
 # One other pass is the whole experiment here, looked at in every row: a part is taken away.
-ONE_SWITCH = {("norm-tames", "again")}
+ONE_SWITCH = {("norm-tames", "rerun")}
 
 
 # Two rows say by what the vocabulary's every row is multiplied; what is decided on is all rows.
@@ -179,7 +179,7 @@ def test_no_claim_decides_on_fewer_than_four_of_what_it_looks_at(model: str) -> 
             elif (claim.id, door) not in TWO_ROWS_OF_ALL_WORDS:
                 # A pass with the same part taken away, to compare with, is none of the four.
                 assert len(asked - {(each, "", None) for each in BASES}) >= FEWEST, claim.id
-    assert len(counted["again"]) >= 6 and len(counted["logits"]) >= 3
+    assert len(counted["rerun"]) >= 6 and len(counted["logits"]) >= 3
 
 
 BASES = ("", "WithoutPositions", "WithoutPositions,WithoutMask")
@@ -221,7 +221,7 @@ def test_nothing_that_is_measured_holds_on_random_weights(model: str, seed: int)
     )
     if base.card.kind == "encoder-decoder":
         target = tuple(map(int, real(model).recording.streams[-1].ids[1:]))
-    e = material(own, TEXT, target=target, chance=lambda ids: material(other, TEXT, target=ids))
+    e = material(own, TEXT, target=target, permuted=lambda ids: material(other, TEXT, target=ids))
     held = [c.id for c in MEASURED_CLAIMS if verdicts.evaluate_claim(c, e).verdict == HOLDS]
     assert not held
 
@@ -253,7 +253,7 @@ def test_the_bound_lies_beyond_chance_and_both_figures_are_shown() -> None:
             f"{claim.bound} {formatting.with_unit(found.bound, claim.unit)}",
         )
         assert claims.parts(found)[1][1] == found.by_chance
-    alone = replace(D(), chance=None)
+    alone = D().replaced(permuted=None)
     assert {verdicts.evaluate_claim(claim, alone).verdict for claim in MEASURED_CLAIMS} == {
         UNTESTABLE
     }
@@ -290,7 +290,7 @@ def test_a_claim_says_enough_and_leads_to_a_tab() -> None:
 def test_norms_are_taken_from_a_model_trained_with_them_beside_one_without() -> None:
     text = "a b c d e f a b c d e f"
     bare = read_once("induction-no-norm").record(text)
-    e = replace(on_text("induction", text), bare=lambda: bare)
+    e = on_text("induction", text).replaced(without_norm=lambda: bare)
     slots = claims.BY_ID["norm-tames"].measure(e).slots
     length = np.linalg.norm(bare.streams[0].resid[-1].astype(float), axis=1).mean()
     assert slots["other"] == "induction-no-norm" and slots["last"] == pytest.approx(length)

@@ -25,7 +25,7 @@ def closed(e: MeasureContext) -> MeasureContext:
         Attention.closed(a.name, a.query, a.key, a.pattern, a.allowed[0])
         for a in e.recording.attention
     )
-    return replace(e, recording=replace(e.recording, attention=attention))
+    return e.replaced(recording=replace(e.recording, attention=attention))
 
 
 def turning(degrees: float) -> Callable:
@@ -90,15 +90,15 @@ def test_an_edge_whose_weight_is_lost_in_rounding_decides_nothing() -> None:
         e = attending(E(), quiet)
 
         def again(*asked: object) -> Recording:
-            changed = attending(replace(e, recording=E().again(*asked)), quiet).recording
+            changed = attending(e.replaced(recording=E().rerun(*asked)), quiet).recording
 
             def silent(s: Stream, site: str, x: np.ndarray) -> np.ndarray:
                 x[:rows] = stream.at(site)[:rows]
                 return x
 
-            return flowing(replace(e, recording=changed), silent).recording
+            return flowing(e.replaced(recording=changed), silent).recording
 
-        return replace(e, again=again)
+        return e.replaced(rerun=again)
 
     claim = claims.BY_ID["messages"]
     assert verdicts.evaluate_claim(claim, deaf(3)).verdict == HOLDS
@@ -135,7 +135,7 @@ def without_updates(e: MeasureContext) -> MeasureContext:
         replace(s, sites=("embed", "2.ffn.normed"), resid=s.resid[[0, -1]])
         for s in e.recording.streams
     )
-    return replace(e, recording=replace(e.recording, streams=streams))
+    return e.replaced(recording=replace(e.recording, streams=streams))
 
 
 def with_zeros(x: np.ndarray) -> np.ndarray:
@@ -158,8 +158,8 @@ UNDECIDED: list[tuple[str, Callable[[], MeasureContext], str, str]] = [
     ("identity-plus", lambda: real("induction-no-residual"), UNTESTABLE, "without residual"),
     ("order-matters", lambda: real("induction-no-positions"), UNTESTABLE, "has no positions"),
     ("low-is-fast", lambda: adding(E(), with_zeros), UNTESTABLE, "no angle"),
-    ("concatenate", lambda: replace(E(), outputs=refusing), UNTESTABLE, "model has no readout."),
-    ("offset-by-one", lambda: replace(D(), logits=refusing), UNTESTABLE, "model has no readout."),
+    ("concatenate", lambda: E().replaced(outputs=refusing), UNTESTABLE, "model has no readout."),
+    ("offset-by-one", lambda: D().replaced(logits=refusing), UNTESTABLE, "model has no readout."),
     ("offset-by-one", lambda: decoder("the the the the the"), SHORT, "four rows"),
     ("far-words-count", lambda: decoder("the cat saw the dog"), SHORT, "at least 8 tokens"),
 ]
@@ -190,11 +190,11 @@ def test_a_model_without_positions_is_not_tested_for_them() -> None:
     def elsewhere(edits: str, *more: object) -> Recording:
         if "WithoutPositions" in edits:
             raise ValueError("this edit needs another model")
-        return e.again(edits, *more)
+        return e.rerun(edits, *more)
 
     # It adds none to its embeddings and refuses to go without: its positions are elsewhere, as in
     # T5.
-    assert undecided("order-matters", replace(e, again=elsewhere)).verdict == HOLDS
+    assert undecided("order-matters", e.replaced(rerun=elsewhere)).verdict == HOLDS
 
 
 def test_only_whole_words_with_something_around_them_are_read_alone() -> None:
@@ -216,7 +216,7 @@ def test_another_table_is_not_called_the_papers_and_random_words_are_no_sphere()
     left, shift = (claims.BY_ID[id].measure(other) for id in ("left-is-right", "shift-is-rotation"))
     assert (left.variant, shift.variant) == ("apart", "other")
     assert "other than the paper’s" in str(shift.slots["table"])
-    random = replace(E(), embeddings=lambda: measure.gaussian(4000, 256))
+    random = E().replaced(embeddings=lambda: measure.gaussian(4000, 256))
     found = undecided("vocabulary-sphere", random)
     # The spread of 4,000 lengths is itself known to 1 / √8,000, a hundredth; five of these.
     assert found.verdict == FAILS and found.value == pytest.approx(1, abs=0.05)

@@ -318,10 +318,11 @@ def test_nothing_is_collected_while_readers_are_served_unless_memory_grows() -> 
 
 KEPT = """
 import numpy as np
-from explorer.state import cache, garbage_collection
+from explorer.state import garbage_collection, host
+from models import caching
 size = 64 * 2**20
 before, unaccounted = garbage_collection.in_memory(), garbage_collection.unaccounted()
-cache.get("a large thing", lambda: np.ones(size // 8))
+caching.get("a large thing", lambda: np.ones(size // 8))
 assert garbage_collection.in_memory() - before > 0.8 * size
 assert garbage_collection.unaccounted() - unaccounted < 0.2 * size
 beside = np.ones(size // 8)

@@ -71,6 +71,12 @@ FLOORS = [
         r"models\.(?!training\.).*",
     ),
     (
+        r"explorer/analysis/(measure|recorded_findings)\.py",  # which ask a model
+        {"numpy"},
+        r"models\.(caching|cancellation|capabilities|edits|model_names|recording|results|run)"
+        r"|explorer\.analysis\..*|explorer\.text\.(templates|model_descriptions)",
+    ),
+    (
         r"explorer/analysis/.*",
         {"numpy"},
         r"models\.(recording|version|token_relations|results|buffer_pool|edits|chat|capabilities)"

@@ -14,8 +14,8 @@ from conftest import AWKWARD
 from javascript import needs_node, run, served
 from test_panels import NAMES, made, model_of
 
+from explorer.analysis.measure import MeasureContext
 from explorer.components import codec, mounts
-from explorer.panels.claims import measure_context
 from explorer.text import tour as tour_text
 from explorer.text.templates import sentences
 from explorer.views import learn
@@ -50,7 +50,7 @@ def payloads(kind: str) -> Iterator[tuple[str, bytes]]:
         panel = made(name, Run(model if own == "encoder" else own, text))
         if not isinstance(panel, str):
             yield name, panel.encode()
-    context = measure_context(Run(model, text).recording(), text)
+    context = MeasureContext.of(Run(model, text))
     steps = learn.available(context)
     for at, step in enumerate(steps):
         measure = learn.measured(context, step)

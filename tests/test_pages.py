@@ -10,10 +10,9 @@ from javascript import arrived
 from streamlit.testing.v1 import AppTest
 from tolerances import PASSED
 
-from explorer.analysis import findings
+from explorer.analysis import findings, recorded_findings
 from explorer.components import codec
 from explorer.layout import current_recording
-from explorer.panels import attention as attention_panels
 from explorer.server import middleware
 from explorer.text import model_descriptions
 from explorer.text.markdown_escape import literal
@@ -133,7 +132,7 @@ def test_the_address_says_what_is_on_screen_and_opens_the_same() -> None:
 def test_a_link_that_asks_for_what_is_not_there_still_opens(asked: dict[str, str]) -> None:
     app = clean(opened(**asked))
     header, _ = sent(app, "head")
-    first = attention_panels.recording_findings(loaded("encoder").record(DEFAULT_TEXT))[0]
+    first = recorded_findings.recording_findings(loaded("encoder").record(DEFAULT_TEXT))[0]
     assert header["views"] == ["links"] and header["selected"][0] == first.query
     assert not set(app.query_params) - {"text"}, "what was refused does not stay in the address"
     if "model" in asked:

@@ -13,8 +13,8 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from waiting import until
 
+from explorer.analysis import recorded_findings
 from explorer.components import codec
-from explorer.panels import attention as attention_panels
 from explorer.server import middleware, prefetch
 from explorer.server.prefetch import pictures
 from explorer.state.scheduling import ScriptQueue, compute_queue
@@ -59,7 +59,7 @@ def test_they_are_what_the_page_sends(model: str, asked: dict[str, str]) -> None
 def test_a_chosen_head_without_a_finding_waits_for_no_prediction() -> None:
     loaded("decoder")
     recording = loaded("decoder").record(text := f"{TEXT} Then it slept.")
-    seen = {one.at for one in attention_panels.leading_findings(recording)}
+    seen = {one.at for one in recorded_findings.leading_findings(recording)}
     heads = np.ndindex(recording.attention[0].pattern.shape[:2])
     layer, head = next(at for at in heads if at not in seen)
     assert pictures("decoder", text, {"layer": str(layer), "head": str(head)})

@@ -22,7 +22,6 @@ from explorer.analysis.measure import Measure, MeasureContext
 from explorer.analysis.tour import REACH_RATIO, followed_pair
 from explorer.analysis.verdicts import FAILS, HOLDS
 from explorer.panels import claims as claims_panels
-from explorer.panels.claims import measure_context
 from explorer.text import claims, quiz
 from explorer.text import tour as tour_text
 from models import registry
@@ -51,7 +50,7 @@ CASES += [case for case in OPPOSED if case not in CASES]
 
 @lru_cache(maxsize=2)
 def seen(model: str, text: str) -> MeasureContext:
-    return measure_context(Run(model, text).recording(), text)
+    return MeasureContext.of(Run(model, text))
 
 
 # Of SmolLM2 the claims take minutes a sentence, and are not asked here.

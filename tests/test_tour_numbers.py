@@ -10,7 +10,6 @@ from explorer.analysis import tour
 from explorer.analysis.head_naming import describe
 from explorer.analysis.measure import MeasureContext
 from explorer.analysis.tour import followed_pair, followed_word
-from explorer.panels.claims import measure_context
 from models.caching import depth_gradients, loaded
 from models.edits import (
     OtherNorm,
@@ -30,7 +29,7 @@ MODELS = ("encoder", "decoder", "translator")
 @pytest.fixture(scope="module")
 def seen() -> dict[str, MeasureContext]:
     runs = [Run(model, DEFAULT_TEXT) for model in MODELS]
-    return {run.model: measure_context(run.recording(), run.text) for run in runs}
+    return {run.model: MeasureContext.of(run) for run in runs}
 
 
 # ---- the numbers, by another way ---------------------------------------------

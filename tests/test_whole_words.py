@@ -10,11 +10,10 @@ import pytest
 from conftest import needs_smollm2, read_once
 from tolerances import PASSED
 
-from explorer.analysis import tour
+from explorer.analysis import recorded_findings, tour
 from explorer.analysis.formatting import tenths
-from explorer.panels import attention as attention_panels
+from explorer.analysis.measure import MeasureContext
 from explorer.panels import logit_lens, predictions
-from explorer.panels.claims import measure_context
 from explorer.text import findings as findings_text
 from explorer.text import tour as tour_text
 from models import drafts, whole_words
@@ -171,14 +170,14 @@ def test_tour_findings_presenter_and_files_say_the_whole_word(model: str, text: 
     word, piece = word_of(model, text, id), loaded(model).labels([id])[0]
     assert word != piece and word.startswith(piece)
     recording = loaded(model).record(text)
-    found = attention_panels.recording_findings(recording)
+    found = recorded_findings.recording_findings(recording)
     answers = [one for one in found if one.page in ("lens", "attribution")]
     assert answers
     for one in answers:
         assert one.words == (word, piece)
         assert word in findings_text.headline(one, str)
         assert f"first piece, {piece}." in findings_text.evidence(one, str)
-    step = tour.words(measure_context(Run(model, text).recording(), text))
+    step = tour.words(MeasureContext.of(Run(model, text)))
     (told,) = [each for each in tour_text.STEPS if each.id == "words"]
     before, number, _ = tour_text.sentence(told, step)
     assert f"“{word}”" in before and f"“{piece}”" in before

@@ -15,7 +15,7 @@ from test_pages import clean, opened, sent
 from tolerances import PASSED, STORED
 
 from explorer.analysis.findings import PAIRS
-from explorer.panels.attention import leading_findings
+from explorer.analysis.recorded_findings import leading_findings
 from models.caching import loaded
 
 WORDS = "The kitchen-maid’s unbelievable idea wasn't naïve."

@@ -282,7 +282,7 @@ def far_words_count(context: MeasureContext) -> Measure:
     require_count(len(text), "tokens of text, so that near and far differ", NEAR_AND_FAR)
     steps, reach, rows = [], 0, []
     for token in map(int, text[-N_TRIALS:]):
-        norms = context.highway(stream.name, token).norm[0, 0]  # the model as it is
+        norms = context.gradients(stream.name, token).norm[0, 0]  # the model as it is
         visible = text[(text != token) & (norms[text] > 0)]  # a mask hides the later ones
         means = _by_distance(np.abs(visible - token), norms[visible])
         step = residual.step_factor(means)
@@ -575,7 +575,7 @@ def _with_other_vector(context: MeasureContext, stream: Stream, place: int) -> S
 def _with_other_word(context: MeasureContext, stream: Stream, place: int) -> Stream:
     ids = list(map(int, stream.ids[1:]))
     ids[place - 1] = _other_id(context.recording, int(stream.ids[place]))
-    return context.again("", "", tuple(ids)).stream(stream.name)
+    return context.rerun("", "", tuple(ids)).stream(stream.name)
 
 
 def _other_id(recording: Recording, id: int) -> int:
@@ -678,7 +678,7 @@ def cross_from_encoder(context: MeasureContext) -> Measure:
     key_changes, query_changes, rows = [], [], []
     for ids in _other_targets(source, target):
         other = next(
-            each for each in context.again("", "", ids).attention if each.name == cross.name
+            each for each in context.rerun("", "", ids).attention if each.name == cross.name
         )
         pairs = (cross.k, other.k), (cross.v, other.v)
         key_changes.append(max(float(np.abs(a - b).max()) for a, b in pairs))
@@ -908,13 +908,13 @@ def _shuffled(
     other order, TooShort where fewer shuffles than N_TRIALS move a token."""
     require_shuffle(context.recording.streams[0])
     baseline = _last_state(
-        context.again(base, "", None).stream(stream) if base else context.recording.stream(stream)
+        context.rerun(base, "", None).stream(stream) if base else context.recording.stream(stream)
     )
     length = np.linalg.norm(baseline.resid[-1].astype(np.float64), axis=1)
     effects: dict[tuple[int, ...], tuple[float, int]] = {}
     for seed in range(1, MOST_SHUFFLES + 1):
         edits = ",".join(filter(None, (base, f"ShuffleTokens:{seed}")))
-        shuffled = _last_state(context.again(edits, "", None).stream(stream))
+        shuffled = _last_state(context.rerun(edits, "", None).stream(stream))
         pairs = positions.match_tokens(baseline, shuffled, same_text=True)
         moved = pairs.here != pairs.there
         if moved.any():
@@ -968,7 +968,7 @@ def _has_no_positions(context: MeasureContext) -> bool:
     if any("pos.wrote" in stream.sites for stream in context.recording.streams):
         return False
     try:
-        without = context.again("WithoutPositions", "", None)
+        without = context.rerun("WithoutPositions", "", None)
     except Untestable:
         return False
     return all(
@@ -991,7 +991,7 @@ def norm_tames(context: MeasureContext) -> Measure:
     stream = context.recording.streams[0]
     if not any(site.endswith((".normed", ".read")) for site in stream.sites):
         raise Untestable(REASONS("no_norm"))
-    without_norms = context.again("WithoutNorm", "", None).stream(stream.name)
+    without_norms = context.rerun("WithoutNorm", "", None).stream(stream.name)
     length, length_without = (_length(each, each.sites[-1]) for each in (stream, without_norms))
     rows = by_layer(
         "without norms, after ",
@@ -1003,7 +1003,7 @@ def norm_tames(context: MeasureContext) -> Measure:
     )
     slots: dict[str, object] = {"length": length, "without": length_without}
     variant = "none"
-    if norm_free := context.bare():
+    if norm_free := context.without_norm():
         variant, bare = "trained", norm_free.stream(stream.name)
         first, last = (_length(bare, site) for site in (bare.sites[0], bare.sites[-1]))
         slots |= {"other": norm_free.model.name, "last": last, "times": last / first}
@@ -1293,7 +1293,7 @@ def context_moves(context: MeasureContext) -> Measure:
     ]
     cosines = {}
     for place in map(int, subsample(np.array(words, dtype=int), MOST_WORDS)):
-        alone_stream = context.again("", stream.tokens[place], ()).stream(stream.name)
+        alone_stream = context.rerun("", stream.tokens[place], ()).stream(stream.name)
         matches = np.flatnonzero(alone_stream.ids == stream.ids[place])
         if len(matches):
             here, there = (

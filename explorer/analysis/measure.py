@@ -6,21 +6,27 @@ A measure that a text or a model has nothing for raises `Untestable` with a mess
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
-from explorer.analysis import residual
+from explorer.analysis import recorded_findings, residual
 from explorer.analysis.figures import Figure
 from explorer.analysis.findings import Finding
 from explorer.analysis.formatting import fill
+from explorer.analysis.terminology import recording_norm_name
 from explorer.text.templates import sentences
+from models import model_names
+from models.caching import CachedModel, depth_gradients, in_turn, loaded
 from models.capabilities import Capabilities
-from models.edits import Edit
+from models.edits import Edit, from_line
 from models.recording import Attention, Recording, Stream
-from models.results import Lens, WholeWord
+from models.results import FFNActivations, Jacobian, Lens, Norm, ResidualGradients
+from models.run import Run
 
 REASONS = sentences("measure", "untestable")
 
@@ -72,57 +78,137 @@ def gaussian(rows: int, columns: int) -> np.ndarray:
     return np.random.default_rng((rows, columns)).standard_normal((rows, columns))
 
 
+NO_NORM = "-no-norm"  # behind a model's name: trained without LayerNorm from the first step on
+
+
 @dataclass(frozen=True, eq=False)
 class MeasureContext:
-    """The recording on screen, and functions that compute more with its model.
+    """A run that measures are taken of: its recording, and what its model computes of it.
 
-    again(edits, text, target): another recording; `edits` in one line as `models.edits.to_line`
-    writes them, text "" for the same one, target ids of a translator's decoder, None for those it
-    has here. norms(stream), outputs(), jacobian(stream, token, site), highway(stream, token),
-    lens(recording, stream), logits(stream, token), embeddings() and depth(stream) as in
-    `models.registry`. stepwise(rows): the scores (id) after each of so many tokens, read one at a
-    time; raises ValueError for a model that does not write. chance(): the same context for the same
-    model with permuted weights. bare(): the recording of the model trained without LayerNorm beside
-    this one, None where there is none. draw(rows, columns): random numbers.
+    A measure holds it as long as it runs, and nothing keeps it. draw(rows, columns): random
+    numbers."""
 
-    first(): the recording's strongest finding that is seen in a head, None where there is none.
-    labels(ids): tokens of the vocabulary as a person reads them. ffn(stream, layer, token): the
-    hidden units. nearest(vectors, top): the words that vectors come nearest to, ids and cosines.
-    predicted_words(token): the words of several pieces that the likeliest tokens after one begin,
-    by the token. scale: by what embeddings are multiplied, None where that is not known. norm: what
-    the model's norms are called. offers: its capabilities."""
-
+    run: Run
     recording: Recording
-    again: Callable[[str, str, tuple[int, ...] | None], Recording]
-    norms: Callable[[str], Mapping[str, tuple[np.ndarray, np.ndarray, float, bool]]]
-    outputs: Callable[[], Mapping[str, tuple[np.ndarray, np.ndarray]]]
-    jacobian: Callable[[str, int, str], Any]
-    highway: Callable[[str, int], Any]
-    lens: Callable[[Recording, str], Lens]
-    logits: Callable[[str, int], np.ndarray]
-    embeddings: Callable[[], np.ndarray]
-    stepwise: Callable[[int], Sequence[np.ndarray]]
-    depth: Callable[[str], Any]
-    first: Callable[[], Finding | None]
-    labels: Callable[[Iterable[int]], list[str]]
-    ffn: Callable[[str, int, int], Any]
-    nearest: Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray]]
-    predicted_words: Callable[[int], Mapping[int, WholeWord]]
-    offers: Capabilities
-    scale: float | None
-    norm: str
-    chance: Callable[[], MeasureContext] | None = None
-    bare: Callable[[], Recording | None] = lambda: None
+    model: CachedModel
     draw: Callable[[int, int], np.ndarray] = gaussian
+
+    @classmethod
+    def of(cls, run: Run) -> MeasureContext:
+        """The context of a run."""
+        return cls(run, run.recording(), run.loaded)
+
+    def replaced(self, **members: Any) -> MeasureContext:
+        """The same with some members replaced, such as `logits` or `recording`."""
+        other = copy(self)
+        for name, member in members.items():
+            object.__setattr__(other, name, member)
+        return other
+
+    @cached_property
+    def capabilities(self) -> Capabilities:
+        """What the model shows of itself."""
+        return self.model.capabilities
+
+    @cached_property
+    def norm(self) -> str:
+        """What the model's norms are called."""
+        return recording_norm_name(self.recording, self.capabilities.rms)
+
+    @cached_property
+    def own_target(self) -> tuple[int, ...] | None:
+        """The ids that the decoder of a translator reads here; None for other models."""
+        streams = self.recording.streams
+        return tuple(map(int, streams[-1].ids[1:])) if len(streams) > 1 else None
+
+    def rerun(self, edits: str, text: str, target: tuple[int, ...] | None) -> Recording:
+        """Another recording by the model, not kept. edits: in one line as `models.edits.to_line`
+        writes them, beside those of the run; text: "" for the same one; target: ids that a
+        translator's decoder reads, None for those it has here."""
+        own = self.own_target if target is None and not text else target
+        edited = (*self.run.edits, *from_line(edits))
+        target = own if self.own_target is not None else None
+        return self.model.record_once(text or self.run.text, edited, target)
+
+    @cached_property
+    def permuted(self) -> Callable[[], MeasureContext] | None:
+        """Makes the same context of the model with its weights in random order; it holds nothing of
+        this one. None where there is no such model."""
+        return partial(MeasureContext.of, self.run.permuted())
+
+    def without_norm(self) -> Recording | None:
+        """The recording of the model trained without LayerNorm beside this one, None where there is
+        none."""
+        name = f"{self.run.model}{NO_NORM}"
+        if name not in model_names.names():
+            return None
+        return loaded(name).record(self.run.text, target=self.own_target)
+
+    def strongest_finding(self) -> Finding | None:
+        """The recording's strongest finding that is seen in a head, None where there is none."""
+        return recorded_findings.strongest_in_head(self.recording)
+
+    def norms(self, stream: str) -> Mapping[str, Norm]:
+        """The norms of a stream as they are in the recording, see `Model.norms`."""
+        return self.model.norms(stream, self.recording.edits)
+
+    def outputs(self) -> Mapping[str, tuple[np.ndarray, np.ndarray]]:
+        """W_O and its bias by attention, see `Model.outputs`."""
+        return self.model.outputs()
+
+    def embeddings(self) -> np.ndarray:
+        """Every word's embedding as the stream begins with it, (id, d_model)."""
+        return self.model.embeddings()
+
+    def logits(self, stream: str, token: int) -> np.ndarray:
+        """Scores over the vocabulary, (id), at one token of a stream."""
+        return self.model.logits(self.recording, stream, token)
+
+    def lens(self, recording: Recording, stream: str) -> Lens:
+        """The logit lens on a stream of a recording by the model."""
+        return self.model.lens(recording, stream)
+
+    def gradients(self, stream: str, token: int) -> ResidualGradients:
+        """The gradient at a token back to every state of a stream, see `Model.gradients`."""
+        return self.model.gradients(self.recording, stream, token)
+
+    def jacobian(self, stream: str, token: int, site: str) -> Jacobian:
+        """The Jacobians of a sub-layer at one token, see `Model.jacobian`."""
+        return self.model.jacobian(self.recording, stream, token, site)
+
+    def ffn(self, stream: str, layer: int, token: int) -> FFNActivations:
+        """The hidden units of a layer's feed-forward network at one token."""
+        return self.model.ffn_activations(self.recording, stream, layer, token)
+
+    def depth(self, stream: str) -> Any:
+        """The gradients of a deep random stack on a stream's embeddings, see `registry.depth`."""
+        return depth_gradients(self.recording, stream)
+
+    def stepwise(self, rows: int) -> Sequence[np.ndarray]:
+        """The scores (id) after each of so many tokens, read one at a time. Raises ValueError for a
+        model that does not write."""
+        last = self.recording.streams[-1]
+
+        def write() -> list[np.ndarray]:
+            writing = self.model.generate("" if self.own_target is None else self.run.text)
+            if writing.ids != [int(last.ids[0])]:
+                raise ValueError("a text that begins with one token of its own")
+            scores = [writing.logits]
+            for id in last.ids[1:rows]:
+                writing.add(int(id))
+                scores.append(writing.logits)
+            return scores
+
+        return in_turn(write)
 
     def require_edits(self, *kinds: type[Edit]) -> None:
         """Raises Untestable where the model does not honour an edit of each of these kinds."""
-        if not all(issubclass(kind, self.offers.edits) for kind in kinds):
+        if not all(issubclass(kind, self.capabilities.edits) for kind in kinds):
             raise Untestable(LACKS)
 
     def require_readout(self) -> None:
         """Raises Untestable where no words are read off the model's last stream."""
-        if self.offers.logits != self.recording.streams[-1].name:
+        if self.capabilities.logits != self.recording.streams[-1].name:
             raise Untestable(REASONS("no_readout"))
 
 
@@ -269,7 +355,7 @@ def with_other_vector(context: MeasureContext, stream: Stream, place: int, site:
     as the stream has tokens, of which none is this token."""
     other = "b" if stream.tokens[place].strip().lower() == "a" else "a"
     text = "%20".join([other] * len(stream.tokens))
-    return context.again(f"PatchSite:{text}:{site.replace('+', '%2B')}:{place}:", "", None)
+    return context.rerun(f"PatchSite:{text}:{site.replace('+', '%2B')}:{place}:", "", None)
 
 
 def layers_of(stream: Stream) -> tuple[residual.SubLayer, ...]:

@@ -143,7 +143,7 @@ def followed_pair(context: MeasureContext, attention_name: str = "") -> Followed
     attention `attention_name` where that is named. Else of all words that attend to another word
     most the one that does so most; without any the largest weight between two different words.
     Raises Untestable for a text without two words."""
-    recording, finding = context.recording, context.first()
+    recording, finding = context.recording, context.strongest_finding()
     if not recording.attention:
         raise Untestable(REASONS("no_attention"))
     if (
@@ -191,7 +191,7 @@ def followed_word(context: MeasureContext, stream: Stream) -> int:
     places = np.flatnonzero(word_mask(stream))
     if not len(places):
         raise Untestable(NO_WORD)
-    finding = context.first()
+    finding = context.strongest_finding()
     if finding is not None and finding.query in places:
         attention = next(
             each for each in context.recording.attention if each.name == finding.attention
@@ -223,12 +223,12 @@ def words(context: MeasureContext) -> Measure:
     word = stream.tokens[token]
     recording = context.recording
     if is_hidden:
-        recording = context.again(f"HideToken:{token}", "", None)
+        recording = context.rerun(f"HideToken:{token}", "", None)
         stream = recording.stream(stream.name)
     lens = context.lens(recording, stream.name)
     sites = [at for at, site in enumerate(lens.sites) if _ends_a_layer(lens.sites, at)]
     sites = sites[:1] + sites[-(MOST_RUNGS - 1) :] if len(sites) > MOST_RUNGS else sites
-    words = {} if is_hidden else context.predicted_words(token)
+    words = {} if is_hidden else context.model.words_after(context.recording, token)
     rungs = [_rung(context, lens, (at, token), words) for at in sites]
     final = int(lens.final_id[token])
     first_sites = [at for at in sites if lens.top_ids[at, token, 0] == final]
@@ -259,7 +259,7 @@ def _rung(
     ids = list(map(int, lens.top_ids[cell][:3]))
     labels = [
         first_piece(words[id]) if id in words else label
-        for id, label in zip(ids, context.labels(ids))
+        for id, label in zip(ids, context.model.labels(ids))
     ]
     p = map(float, np.exp(lens.top_logprobs[cell][:3]))
     return Rung(
@@ -276,7 +276,7 @@ def predicted_place(context: MeasureContext) -> int:
         return place
     before_words = np.flatnonzero(word_mask(stream))[::-1] - 1
     for at in (place, *map(int, before_words[before_words >= 0])):
-        (answer,) = context.labels([int(context.logits(stream.name, at).argmax())])
+        (answer,) = context.model.labels([int(context.logits(stream.name, at).argmax())])
         if is_word(answer):
             return at
     return place
@@ -373,7 +373,7 @@ def loops(context: MeasureContext) -> Measure:
     model, stream = context.recording.model, context.recording.streams[-1]
     attention = causal_attention(context.recording)[0]
     n, layers, heads = len(stream.tokens), attention.pattern.shape[0], attention.pattern.shape[1]
-    key_heads = context.offers.key_heads or heads
+    key_heads = context.capabilities.key_heads or heads
     stored = 2 * n * layers * key_heads * model.d_head
     number = f"{stored:,}"
     pairs, n_scores = int(attention.allowed[0].sum()), int(attention.allowed.sum()) * heads
@@ -782,7 +782,7 @@ def pizza(context: MeasureContext) -> Measure:
 def read_pizza(context: MeasureContext) -> tuple[Recording, np.ndarray]:
     """The note's sentence as this model reads it, and the places of its five words. Raises
     Untestable where these are not tokens."""
-    recording = context.again("", PIZZA, None)
+    recording = context.rerun("", PIZZA, None)
     tokens = recording.streams[0].tokens
     places = np.flatnonzero(word_mask(recording.streams[0]))
     if [tokens[each].strip().lower() for each in places] != PIZZA.lower().strip(".").split():
@@ -878,7 +878,7 @@ def ffn(context: MeasureContext) -> Measure:
     layer = residual.largest_ffn(stream, token)
     activations = context.ffn(stream.name, layer, token)
     silent = not np.any(activations.after[activations.before <= 0])
-    summands = WORDS("plus_bias") if context.offers.ffn_biases else "these vectors"
+    summands = WORDS("plus_bias") if context.capabilities.ffn_biases else "these vectors"
     n_above, n_units = int((activations.before > 0).sum()), len(activations.before)
     lengths = np.linalg.norm(activations.writes, axis=1)
     best = np.argsort(-lengths, kind="stable")[:MOST_UNITS]
@@ -933,10 +933,10 @@ def require_ffn(context: MeasureContext) -> None:
 def _nearest_words(context: MeasureContext, writes: np.ndarray) -> list[str]:
     """The two words of the vocabulary that each written vector points to most."""
     try:
-        ids, _ = context.nearest(writes, 2)
+        ids, _ = context.model.nearest(writes, 2)
     except (ValueError, AttributeError):
         return [""] * len(writes)
-    return [", ".join(context.labels(map(int, row))) for row in ids]
+    return [", ".join(context.model.labels(map(int, row))) for row in ids]
 
 
 def deep(context: MeasureContext) -> Measure:
@@ -1056,7 +1056,7 @@ def since(context: MeasureContext) -> Measure:
     shifts = {}
     for name, edit in CHANGES.items():
         try:
-            other = context.again(edit, "", None).stream(stream.name)
+            other = context.rerun(edit, "", None).stream(stream.name)
         except ValueError:  # it has this already, or runs in its own code
             continue
         shift = _mean_shift(stream, other, text)
@@ -1089,7 +1089,7 @@ def since(context: MeasureContext) -> Measure:
 def changeable_places(context: MeasureContext) -> np.ndarray:
     """The places of the text. Raises Untestable without words, and where no part can be
     exchanged."""
-    if not any(issubclass(kind, context.offers.edits) for kind in KINDS):
+    if not any(issubclass(kind, context.capabilities.edits) for kind in KINDS):
         raise Untestable(REASONS("own_code"))
     return text_tokens(context.recording.streams[-1])
 
@@ -1160,12 +1160,11 @@ def word_span(stream: Stream) -> np.ndarray:
 def embed(context: MeasureContext) -> Measure:
     """A word's vector times the root of d_model, and its position; the number is the length of the
     first."""
-    stream = (
-        context.recording.streams[-1] if context.scale is None else context.recording.streams[0]
-    )
+    scale = context.model.embedding_scale()
+    stream = context.recording.streams[-1 if scale is None else 0]
     token = followed_word(context, stream)
     word = residual.site_vectors(stream, stream.sites[0])[token]
-    scale = context.scale or 1.0
+    scale = scale or 1.0
     strips = []
     if scale != 1.0:
         strips.append((WORDS("embedding"), word / scale, ""))
@@ -1266,18 +1265,18 @@ def require_sinusoids(context: MeasureContext) -> None:
 def order(context: MeasureContext) -> Measure:
     """The movement of each word's last vector under another word order, with positions and without.
     The number is the largest with positions."""
-    recording, again = context.recording, context.again
+    recording, rerun = context.recording, context.rerun
     stream = recording.streams[0]
     require_order(context)
     edits = "WithoutPositions" + (",WithoutMask" if stream.name == "decoder" else "")
     for seed in range(1, MOST_SHUFFLES + 1):
         shuffle = f"ShuffleTokens:{seed}"
-        shifts = _word_shifts(recording, again(shuffle, "", None), stream)
+        shifts = _word_shifts(recording, rerun(shuffle, "", None), stream)
         if len(shifts) >= 2:
             break
     require_count(len(shifts), "words that a shuffle moves", 2)
     shifts_without = _word_shifts(
-        again(edits, "", None), again(f"{edits},{shuffle}", "", None), stream
+        rerun(edits, "", None), rerun(f"{edits},{shuffle}", "", None), stream
     )
     if not max(shifts_without.values()) < SMALLEST_SHIFT < max(shifts.values()):
         raise Untestable(REASONS("order_elsewhere"))

@@ -8,7 +8,7 @@ with its weights permuted (`chance`)."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -139,9 +139,9 @@ def evaluate_claim(claim: Claim, context: MeasureContext) -> Verdict:
     """The verdict on a claim. A number that does not exist (NaN) decides nothing."""
     try:
         _require_text(claim, context)
-        measure, chance = _measure(claim, context), context.chance
+        measure, permuted_context = _measure(claim, context), context.permuted
         del context  # its recordings are as large as those of permuted weights
-        permuted = _measure_permuted(claim, chance)
+        permuted = _measure_permuted(claim, permuted_context)
     except TooShort as reason:
         return Verdict(SHORT, None, "–", str(reason))
     except Untestable as reason:
@@ -182,15 +182,17 @@ def _measure(claim: Claim, context: MeasureContext) -> Measure:
     return measure
 
 
-def _measure_permuted(claim: Claim, chance: Callable[[], MeasureContext] | None) -> Measure | None:
+def _measure_permuted(
+    claim: Claim, permuted: Callable[[], MeasureContext] | None
+) -> Measure | None:
     """The number with permuted weights, for a claim measured here. Raises Untestable where there is
     none: alone it decides nothing."""
     if claim.kind != MEASURED:
         return None
-    if chance is None:
+    if permuted is None:
         raise Untestable(REASONS("no_permuted"))
     try:
-        return _measure(claim, chance())
+        return _measure(claim, permuted())
     except ValueError as error:
         why = str(error).rstrip(".")
         raise Untestable(REASONS("no_permuted_since", why=why)) from error
@@ -212,19 +214,19 @@ def _with_reader_errors(context: MeasureContext) -> MeasureContext:
     calls: dict[str, Any] = {
         name: with_reader_error(getattr(context, name)) for name in _MODEL_CALLS
     }
-    return replace(context, **calls)
+    return context.replaced(**calls)
 
 
 _MODEL_CALLS = (
-    "again",
+    "rerun",
     "norms",
     "outputs",
     "jacobian",
-    "highway",
+    "gradients",
     "lens",
     "logits",
     "embeddings",
     "stepwise",
     "depth",
-    "bare",
+    "without_norm",
 )

@@ -10,8 +10,8 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from explorer.analysis import recorded_findings
 from explorer.analysis.findings import Finding
-from explorer.panels import attention as attention_panels
 from explorer.panels.selection import Selection, select
 from explorer.state import url_state
 from explorer.text.attention import LABELS
@@ -61,7 +61,7 @@ def choose_attention(source: Run) -> None:
     recording = source.recording()
     url_state.one_of("attention", attention_names(recording))
     if not any(st.session_state[name] for name in SELECTION_KEYS):
-        st.session_state.attention = attention_panels.default_attention(recording)
+        st.session_state.attention = recorded_findings.default_attention(recording)
 
 
 def open_finding(finding: Finding) -> None:
@@ -142,10 +142,10 @@ def open_attention(source: Run) -> None:
     """Open the attention that was chosen on its strongest finding, or else on the head whose name
     stands out most; it stays chosen from here on. For a callback."""
     on = select(source, attention=st.session_state.attention)
-    if first := attention_panels.opening_finding(on.recording, on.attention):
+    if first := recorded_findings.opening_finding(on.recording, on.attention):
         open_finding(first)
     else:
-        take_head(*attention_panels.opening_head(on.recording, on.attention))
+        take_head(*recorded_findings.opening_head(on.recording, on.attention))
 
 
 def pick_stream(

@@ -16,7 +16,7 @@ from explorer.analysis.caption import hybrid
 from explorer.analysis.caption import read_text as read_text
 from explorer.analysis.formatting import plural
 from explorer.analysis.questions import is_question
-from explorer.panels.attention import is_learned
+from explorer.analysis.recorded_findings import is_learned
 from explorer.state import event_log, jobs, url_state
 from explorer.state.models import SMOLLM2, is_chat_model, server_models, typed_special
 from explorer.state.settings import well_formed

@@ -10,10 +10,9 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from explorer.analysis import soft_lookup
+from explorer.analysis import recorded_findings, soft_lookup
 from explorer.analysis.attention import numbered
 from explorer.layout import controls
-from explorer.panels import attention as attention_panels
 from explorer.panels.selection import Selection
 from explorer.state import url_state
 from models.caching import memo
@@ -211,7 +210,7 @@ def choose(on: Selection, view: Callable[[], None] | None = None) -> Selection:
     layer, head = controls.head_on_screen(size) or (None, None)
     query = url_state.whole_number("token", rows)
     if layer is None and query is None:
-        first = attention_panels.opening_finding(on.recording, on.attention)
+        first = recorded_findings.opening_finding(on.recording, on.attention)
         if first is not None and first.query >= 0:
             layer, head, query = *first.at, first.query
     if layer is None or head is None or query is None:

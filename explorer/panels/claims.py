@@ -2,105 +2,31 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from explorer.analysis.figures import BarRow, Bars, Facts, Figure, Stack, TextTable
 from explorer.analysis.formatting import NONE, with_unit
 from explorer.analysis.measure import MeasureContext
-from explorer.analysis.terminology import recording_norm_name
 from explorer.analysis.verdicts import FAILS, HOLDS, Claim, Verdict, evaluate_claim
-from explorer.panels import attention as attention_panels
 from explorer.panels import spec
 from explorer.panels.spec import Panel
 from explorer.text import claims as claims_text
 from explorer.text.templates import sentences
-from models import host, model_names
-from models.caching import depth_gradients, in_turn, loaded, memo
-from models.edits import from_line
-from models.recording import Recording
+from models import host
 from models.run import Run
 
 CONCEPT = "claims"
 DEFAULT = "rows-sum"
 FEW = "rows-sum,convex,heads-differ"
 ALL = "all"
-PERMUTED = "@permuted"  # behind a model's name: the same with its weights in random order
-NO_NORM = "-no-norm"  # behind a model's name: trained without LayerNorm from the first step on
 
 
 # ---- tests of claims -----------------------------------------------------------------------------
 
 
-def measure_context(recording: Recording, text: str) -> MeasureContext:
-    """The recording, and its model through the app's cache. It is made anew in every run and
-    nowhere kept."""
-    model, last = recording.model.name, recording.streams[-1]
-    two = len(recording.streams) > 1
-    own_target = tuple(map(int, last.ids[1:])) if two else None
-
-    def again(edits: str, other: str, target: tuple[int, ...] | None) -> Recording:
-        own = own_target if target is None and not other else target
-        edited = from_line(edits)
-        return loaded(model).record_once(other or text, edited, own if two else None)
-
-    def stepwise(rows: int) -> list[np.ndarray]:
-        def write() -> list[np.ndarray]:
-            writing = loaded(model).generate(text if two else "")
-            if writing.ids != [int(last.ids[0])]:
-                raise ValueError("a text that begins with one token of its own")
-            scores = [writing.logits]
-            for id in last.ids[1:rows]:
-                writing.add(int(id))
-                scores.append(writing.logits)
-            return scores
-
-        return in_turn(write)
-
-    def chance() -> MeasureContext:
-        return measure_context(loaded(model + PERMUTED).record(text, target=own_target), text)
-
-    def bare() -> Recording | None:
-        other = model + NO_NORM
-        return (
-            loaded(other).record(text, target=own_target) if other in model_names.cards() else None
-        )
-
-    shows = loaded(model).capabilities
-    return MeasureContext(
-        recording,
-        again,
-        norms=lambda stream: loaded(recording).norms(stream, recording.edits),
-        outputs=lambda: loaded(recording).outputs(),
-        jacobian=lambda stream, token, site: loaded(recording).jacobian(
-            recording, stream, token, site
-        ),
-        highway=lambda stream, token: loaded(recording).gradients(recording, stream, token),
-        lens=lambda of, stream: loaded(of).lens(of, stream),
-        logits=lambda stream, token: loaded(recording).logits(recording, stream, token),
-        embeddings=lambda: loaded(model).embeddings(),
-        stepwise=stepwise,
-        depth=lambda stream: depth_gradients(recording, stream),
-        first=lambda: attention_panels.strongest_in_head(recording),
-        labels=lambda ids: loaded(model).labels(ids),
-        ffn=lambda stream, layer, token: loaded(recording).ffn_activations(
-            recording, stream, layer, token
-        ),
-        nearest=lambda vectors, top: loaded(model).nearest(vectors, top),
-        predicted_words=lambda token: loaded(recording).words_after(recording, token),
-        offers=shows,
-        scale=loaded(model).embedding_scale(),
-        norm=recording_norm_name(recording, shows.rms),
-        chance=chance,
-        bare=bare,
-    )
-
-
 def evaluate(run: Run, claim: Claim) -> Verdict:
     """The verdict on a claim, made once for everyone; one test at a time on the whole server, which
     holds no recording of another."""
-    test = lambda: evaluate_claim(claim, measure_context(run.recording(), run.text))
-    key = ("claim", claim.id)
-    return memo(run.recording(), key, lambda: host.current.exclusively(test))
+    test = lambda: evaluate_claim(claim, MeasureContext.of(run))
+    return run.memo(("claim", claim.id), lambda: host.current.exclusively(test))
 
 
 def _expect_unedited(run: Run) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from explorer.analysis import logit_lens
-from explorer.analysis.attention import Axes, argmax_id, axes
+from explorer.analysis.attention import Axes, axes
+from explorer.analysis.recorded_findings import next_token_label
 from explorer.text.templates import sentences
 from models import model_names
 from models.caching import loaded, memo
@@ -115,13 +116,6 @@ def select(
     following = next_token_label(recording, chosen.query) if is_across else ""
     of_axes = axes(recording, chosen, following)
     return Selection(run, recording, chosen, of_axes, layer, head, token)
-
-
-def next_token_label(recording: Recording, stream: str) -> str:
-    """The label of the token that the model predicts after the last token of a stream."""
-    last = len(recording.stream(stream).tokens) - 1
-    likeliest = argmax_id(loaded(recording).logits(recording, stream, last))
-    return next(iter(loaded(recording).labels([likeliest])))
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from explorer.analysis import attention
+from explorer.analysis import attention, recorded_findings
 from explorer.analysis.attention import DisplayOptions, HeadSelection
 from explorer.components import codec
 from explorer.panels import attention as attention_panels
@@ -50,18 +50,18 @@ def pictures(model: str, text: str, choices: Mapping[str, str]) -> dict[str, byt
     source = Run(model, text)
     attention_name = choices.get("attention", "")
     if not any(map(choices.get, SELECTION_KEYS)):
-        attention_name = attention_panels.default_attention(source.recording())
+        attention_name = recorded_findings.default_attention(source.recording())
     on = select(source, attention=attention_name)
     display = DisplayOptions(
         scale=choices.get("scale", attention.SCALES[0]),
         tone=choices.get("tone", attention.TONES[0]),
     )
     heads = attention_panels.grid_panel(on, display)
-    layer, head = chosen_head(on, choices) or attention_panels.opening_head(
+    layer, head = chosen_head(on, choices) or recorded_findings.opening_head(
         on.recording, on.attention
     )
     on = replace(on, layer=layer, head=head)
-    row = attention_panels.opening_row(on.recording, on.attention, (layer, head))
+    row = recorded_findings.opening_row(on.recording, on.attention, (layer, head))
     display = replace(display, unit=attention_panels.unit_on_screen(on, row))
     selected = HeadSelection((row, None if on.is_across else row))
     link = attention_panels.link_on_screen(on, row)

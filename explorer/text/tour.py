@@ -68,7 +68,7 @@ def way(kind: str) -> tuple[TourStep, ...]:
 
 def more(step: TourStep, context: MeasureContext) -> str:
     """A step's second paragraph, for this model."""
-    heads, offers = context.recording.model.n_head, context.offers
+    heads, offers = context.recording.model.n_head, context.capabilities
     words = sentences("tour", "more")
     groups = heads // (offers.key_heads or heads)  # of heads that share a key and a value
     return step.more.format(

@@ -9,7 +9,7 @@ from functools import partial
 
 import streamlit as st
 
-from explorer.analysis import attention, consistency, coreference, head_naming
+from explorer.analysis import attention, consistency, coreference, head_naming, recorded_findings
 from explorer.analysis.attention import (
     SCALE_LABELS,
     DisplayOptions,
@@ -89,7 +89,7 @@ def selected_tokens(on: Selection) -> tuple[int | None, int | None]:
         "source", len(on.axes.keys) if row is None and on.is_across else 0
     )
     if row is None and column is None and url_state.one_of("att_word", WORDS) != "none":
-        row = attention_panels.opening_row(on.recording, on.attention, (on.layer, on.head))
+        row = recorded_findings.opening_row(on.recording, on.attention, (on.layer, on.head))
     return (row, column) if on.is_across else (row, row)
 
 
@@ -102,7 +102,7 @@ TITLES = {"previous": "previous token", "next": "next token"}  # of patterns
 def head_grid(on: Selection) -> Panel:
     """The grid of all heads."""
     state, attention = st.session_state, on.attention
-    every = attention_panels.named_heads(on.recording, attention)
+    every = recorded_findings.named_heads(on.recording, attention)
     patterns = {
         name: sorted((head for head in every if head.name == name), key=lambda head: -head.score)
         for name in head_naming.meanings(on.recording, attention)
@@ -200,7 +200,7 @@ def finding_headline(on: Selection, view: HeadView, one: Finding | None) -> None
             n_layers, n_heads = on.attention.pattern.shape[:2]
             n_tokens = 1
             if one is not None and one.kind in PAIRS:
-                _, n_tokens = attention_panels.word_sizes(on.recording, one)
+                _, n_tokens = recorded_findings.word_sizes(on.recording, one)
             st.markdown(
                 place(view, n_layers * n_heads, label(on, view, one), n_tokens)
                 + tested_on(on, view, one)
@@ -482,7 +482,7 @@ def head_details(on: Selection, view: HeadView, one: Finding | None) -> None:
     """Show the measures of the head, and how it was classified. one: the finding on screen."""
     meanings = head_naming.meanings(on.recording, on.attention)
     link, cell = tied(on, view.head, one)
-    explained = link is not None and attention_panels.is_explained(
+    explained = link is not None and recorded_findings.is_explained(
         on.recording, on.attention, view.head, link
     )
     output.markdown(summary(view.head, meanings, link, cell, explained))
@@ -541,7 +541,7 @@ def tied(
     link: Link | Finding | None = one
     if one is not None and one.kind in (*PAIRS, ALIGNED):
         query, key = one.query, one.keys[0]
-    elif link := attention_panels.head_link(on.recording, on.attention, head):
+    elif link := recorded_findings.head_link(on.recording, on.attention, head):
         query, key = link.query, link.key
     else:
         return None, None
@@ -607,11 +607,11 @@ def heads_tab(source: Run) -> None:
     left, right = st.columns([1, 1.9 if state.view == "Both" else 1.18], gap="large")
     # On its way to the browser before the findings are made, but behind those that are there.
     grid = None
-    if not attention_panels.has_findings(on.recording):
+    if not recorded_findings.has_findings(on.recording):
         with left:
             grid = head_grid(on)
     size = on.attention.pattern.shape[:2]
-    layer, head = controls.head_on_screen(size) or attention_panels.opening_head(
+    layer, head = controls.head_on_screen(size) or recorded_findings.opening_head(
         on.recording, on.attention
     )
     on = replace(on, layer=layer, head=head)
@@ -620,7 +620,7 @@ def heads_tab(source: Run) -> None:
     chosen = HeadSelection(tokens, state.anatomy_cell)
     link = attention_panels.link_on_screen(on, tokens[0])
     view = attention_panels.view_of(on, chosen, display_options(unit_of(on)), link)
-    every = attention_panels.leading_findings(on.recording)
+    every = recorded_findings.leading_findings(on.recording)
     listed, of_head = select_findings(every), finding_on_screen(every, view)
     is_chosen = any(state[name] for name in ("layer", "token", "source"))
     one = of_head if is_chosen else next(iter(listed), None)
@@ -698,8 +698,8 @@ def _head_and_cell(on: Selection) -> tuple[tuple[int, int], tuple[int, int]]:
     attention, (layers, heads) = on.attention, on.attention.pattern.shape[:2]
     at, first = controls.head_on_screen((layers, heads)), None
     if at is None:
-        first = attention_panels.opening_finding(on.recording, attention)
-        at = attention_panels.opening_head(on.recording, attention)
+        first = recorded_findings.opening_finding(on.recording, attention)
+        at = recorded_findings.opening_head(on.recording, attention)
     cell = _cell(on, at, first)
     roles = on.recording.stream(attention.query).roles
     words = selection_bar.Words(on.axes.rows, cell[0], on.axes.keys, cell[1], roles=roles)
@@ -761,7 +761,7 @@ def aggregated(source: Run) -> None:
     kind = pick("Aggregate by", AGGREGATES, "sum_what", bare=True, container=bar)
     name, state = on.attention.name, st.session_state
     stream = on.recording.stream(on.attention.query)
-    first = attention_panels.first_word(on.recording, stream)
+    first = recorded_findings.first_word(on.recording, stream)
     if kind == "Writes":
         with bar:
             query = _word_or_every(stream, first)

@@ -9,10 +9,9 @@ from functools import partial
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from explorer.analysis import comparison
+from explorer.analysis import comparison, recorded_findings
 from explorer.layout import controls, current_recording, output, selection_bar
 from explorer.layout.controls import bind, pick
-from explorer.panels import attention as attention_panels
 from explorer.panels import compare as compare_panels
 from explorer.panels.compare import TwoRuns, counterpart
 from explorer.panels.spec import Panel
@@ -508,7 +507,7 @@ def _choices(a: Run, b: Run, one: Recording, other: Recording) -> ComparedRuns:
     of_a, of_b = _attentions(one, other)
     token = url_state.whole_number("token", len(one.streams[0].tokens))
     if token is None and one.text == other.text and st.session_state.att_word != "none":
-        token = attention_panels.opening_word(one, one.attention[0])
+        token = recorded_findings.opening_word(one, one.attention[0])
     two = compare_panels.two_runs(a, b, of_a, of_b)
     pair = _pair(two)
     pick("Colours of weights", TONES, "other_tone")

@@ -8,13 +8,12 @@ from functools import partial
 
 import streamlit as st
 
-from explorer.analysis import terminology
+from explorer.analysis import recorded_findings, terminology
 from explorer.analysis.residual import norm_place
 from explorer.analysis.terminology import FFN, PARALLEL_FFN, SCALE, LayerSwitch, edits_without
 from explorer.components import mounts
 from explorer.layout import current_recording, navigation, output, selection_bar
 from explorer.layout.controls import bind, head_on_screen, pick, pick_attention, pick_stream
-from explorer.panels import attention as attention_panels
 from explorer.panels import interventions
 from explorer.panels.interventions import (
     Edits,
@@ -481,7 +480,7 @@ def selected_token(plain: Recording) -> int:
     if token is not None:
         return token
     if plain.model.kind == "encoder":
-        word = attention_panels.opening_word(plain, plain.attention[0])
+        word = recorded_findings.opening_word(plain, plain.attention[0])
         if word is not None and not stream.special[word]:
             return word
     return interventions.default_token(plain)
@@ -650,7 +649,7 @@ def _effect_on_heads(
     names none, the one that changed most, and that of the strongest finding."""
     if at := head_on_screen(attention.pattern.shape):
         return at, at
-    finding = attention_panels.opening_finding(plain, attention)
+    finding = recorded_findings.opening_finding(plain, attention)
     first = finding.at if finding is not None else (0, 0)
     if not run.edits:
         return first, first

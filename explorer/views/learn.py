@@ -35,7 +35,7 @@ WORDS = sentences("claims", "tab")
 @current_recording.tab(edited=False)
 def take_tour(source: Run) -> None:
     """The tab Tour: the step on screen."""
-    context = claims.measure_context(source.recording(), source.text)
+    context = MeasureContext.of(source)
     steps = available(context)
     show(context, steps, selected_step(steps))
 

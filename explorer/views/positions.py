@@ -7,10 +7,9 @@ from functools import partial
 
 import streamlit as st
 
-from explorer.analysis import positions
+from explorer.analysis import positions, recorded_findings
 from explorer.layout import current_recording, output, selection_bar
 from explorer.layout.controls import bind, pick, pick_stream
-from explorer.panels import attention as attention_panels
 from explorer.panels import positions as positions_panels
 from explorer.panels.positions import DEFAULT_PLACES, PositionRuns
 from explorer.state import url_state
@@ -73,7 +72,7 @@ def sentence(runs: PositionRuns) -> None:
     stream = runs.plain.stream(runs.stream)
     token = url_state.whole_number("token", len(stream.tokens))
     if token is None:
-        token = attention_panels.first_word(runs.plain, stream)
+        token = recorded_findings.first_word(runs.plain, stream)
     if at := head_of(runs):
         words = selection_bar.Words(stream.tokens, token, roles=stream.roles)
         selection_bar.show(words, size(runs), at)

@@ -10,13 +10,12 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from explorer.analysis import head_naming, logit_lens, predictions
+from explorer.analysis import head_naming, logit_lens, predictions, recorded_findings
 from explorer.analysis.attention import argmax_id
 from explorer.analysis.formatting import signed
 from explorer.analysis.logit_lens import read_stream
 from explorer.layout import controls, current_recording, navigation, output, selection_bar
 from explorer.layout.controls import bind, pick
-from explorer.panels import attention as attention_panels
 from explorer.panels import attribution, generation
 from explorer.panels import logit_lens as logit_lens_panels
 from explorer.panels import predictions as predictions_panels
@@ -371,7 +370,7 @@ def gaps(recording: Recording) -> tuple[tuple[int, ...], int | None, tuple[int, 
         return (), None, ()
     if typed:
         return *_beside_typed(stream, typed), typed
-    opening = attention_panels.opening_word(recording, recording.attention[0])
+    opening = recorded_findings.opening_word(recording, recording.attention[0])
     if (
         opening is not None
         and not stream.special[opening]
@@ -542,7 +541,7 @@ def named_head(recording: Recording, part: Part, token: int) -> None:
     cross = part.attention == "cross"
     words = f"**Layer {part.layer}, head {part.head}**{' of the cross-attention' * cross}"
     if attention.query == attention.key:
-        heads = attention_panels.named_heads(recording, attention)
+        heads = recorded_findings.named_heads(recording, attention)
         head = heads[part.layer * recording.model.n_head + part.head]
         meaning = head_naming.meanings(recording, attention)[head.name].rstrip(".")
         words += f" is called **{head.name}** on this text. {meaning}"

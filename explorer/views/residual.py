@@ -8,12 +8,11 @@ from functools import partial
 
 import streamlit as st
 
-from explorer.analysis import residual
+from explorer.analysis import recorded_findings, residual
 from explorer.analysis.attention import TONES
 from explorer.analysis.terminology import recording_norm_name
 from explorer.layout import controls, current_recording, output, selection_bar
 from explorer.layout.controls import bind, pick
-from explorer.panels import attention as attention_panels
 from explorer.panels import gradients
 from explorer.panels import residual as residual_panels
 from explorer.state import event_log, jobs, url_state
@@ -108,7 +107,7 @@ class StreamState:
     def token(self) -> int:
         """The token of the address, or else the word that all tabs open on."""
         token = url_state.whole_number("token", len(self.stream.tokens))
-        first = attention_panels.first_word
+        first = recorded_findings.first_word
         return first(self.recording, self.stream) if token is None else token
 
     def is_log(self) -> bool:

@@ -1,0 +1,223 @@
+"""The findings of a recording and its heads' names, kept beside it, and the head and word that a
+page opens on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from explorer.analysis import coreference, head_naming, logit_lens, predictions
+from explorer.analysis.attention import argmax_id
+from explorer.analysis.findings import (
+    MAX_ANSWER_SCORE,
+    MAX_LISTED,
+    Finding,
+    Link,
+    StreamPrediction,
+    answer_findings,
+    findings,
+    is_trained,
+    select_findings,
+    strongest_link,
+    word_groups,
+)
+from explorer.text import model_descriptions
+from models.caching import has_memo, loaded, memo
+from models.cancellation import TimeLimit
+from models.recording import Attention, Recording, Stream
+from models.results import softmax
+
+MAX_ANSWER_TOKENS = 64  # up to which findings say what the model predicts
+MAX_OPENING_TOKENS = 128  # up to which every page opens on the word that the first page opens on
+HEAD_BYTES = 1100  # what a head's name takes with all that speaks for it
+FINDING_BYTES = 500  # what a finding takes
+
+
+def next_token_label(recording: Recording, stream: str) -> str:
+    """The label of the token that the model predicts after the last token of a stream."""
+    last = len(recording.stream(stream).tokens) - 1
+    likeliest = argmax_id(loaded(recording).logits(recording, stream, last))
+    return next(iter(loaded(recording).labels([likeliest])))
+
+
+def recording_findings(recording: Recording) -> tuple[Finding, ...]:
+    """The findings of a recording, the most telling first, kept beside it."""
+    return memo(recording, "findings", lambda: _with_answer(recording), weigh=_findings_bytes)
+
+
+def strongest_in_head(recording: Recording) -> Finding | None:
+    """The strongest finding that is seen in a head at one token, None where there is none."""
+    seen = (
+        finding
+        for finding in leading_findings(recording)
+        if finding.page == "attention" and finding.query >= 0
+    )
+    return next(seen, None)
+
+
+def leading_findings(recording: Recording) -> tuple[Finding, ...]:
+    """The findings of a recording, without those about its prediction where a page would list none
+    of these (`select_findings`): to predict a token takes longer than all others."""
+    others = _other_findings(recording)
+    chosen = select_findings(others)
+    if len(chosen) == MAX_LISTED and chosen[-1].score > MAX_ANSWER_SCORE:
+        return others
+    return recording_findings(recording)
+
+
+def has_findings(recording: Recording) -> bool:
+    """True where the findings of a recording that a page lists are made."""
+    return has_memo(recording, "other findings")
+
+
+def _findings_bytes(results: Sequence[Finding]) -> int:
+    return FINDING_BYTES * len(results)
+
+
+def _with_answer(recording: Recording) -> tuple[Finding, ...]:
+    others, answer = _other_findings(recording), _stream_prediction(recording)
+    if answer is None:
+        return others
+    return tuple(sorted((*others, *answer_findings(answer)), key=lambda one: -one.score))
+
+
+def _other_findings(recording: Recording) -> tuple[Finding, ...]:
+    """The findings of a recording but those about its prediction, the most telling first."""
+    return memo(
+        recording, "other findings", lambda: _compute_findings(recording), weigh=_findings_bytes
+    )
+
+
+def _compute_findings(recording: Recording) -> tuple[Finding, ...]:
+    continuation = ""
+    if any(layer_attention.query != layer_attention.key for layer_attention in recording.attention):
+        continuation = next_token_label(recording, recording.attention[-1].query)
+    heads = {
+        layer_attention.name: named_heads(recording, layer_attention)
+        for layer_attention in recording.attention
+    }
+    unread = model_descriptions.unread_language(recording.model.name, recording.text)
+    return findings(recording, continuation, heads, is_learned(recording), unread)
+
+
+def named_heads(recording: Recording, attention: Attention) -> tuple[head_naming.Head, ...]:
+    """Every head of an attention with its name on this text, kept beside the recording."""
+    return memo(
+        recording,
+        (attention.name, "heads", coreference.is_measured(recording.model.fingerprint)),
+        lambda: head_naming.describe(recording, attention),
+        weigh=lambda heads: HEAD_BYTES * len(heads),
+    )
+
+
+def is_learned(recording: Recording) -> bool:
+    """True where the heads show that they were learned, kept beside the recording."""
+    return memo(recording, "learned", lambda: is_trained(recording))
+
+
+def head_link(recording: Recording, attention: Attention, head: head_naming.Head) -> Link | None:
+    """The word that attends most plainly to another in one head, kept beside the recording; None of
+    a head without one, and of weights that were not learned."""
+    if not is_learned(recording):
+        return None
+    key = (attention.name, "link", head.layer, head.head)
+    return memo(recording, key, lambda: strongest_link(recording, attention, head))
+
+
+def is_explained(
+    recording: Recording, attention: Attention, head: head_naming.Head, link: Link | Finding
+) -> bool:
+    """True where a head's name says why the words of a link attend."""
+    key = link.keys[0] if isinstance(link, Finding) else link.key
+    return head_naming.explains(recording, attention, head, link.query, key)
+
+
+def _stream_prediction(recording: Recording) -> StreamPrediction | None:
+    """A decoder's next token and its logit lens; None for other models and long texts."""
+    stream = recording.streams[-1]
+    n = len(stream.tokens)
+    applies = recording.model.kind == "decoder" and 1 < n <= MAX_ANSWER_TOKENS
+    if not applies or loaded(recording).capabilities.logits != stream.name:
+        return None
+    try:
+        scores = loaded(recording).logits(recording, stream.name, n - 1)
+        id = argmax_id(scores)
+        words = loaded(recording).predicted_words(recording, [(id, float(softmax(scores)[id]))], 1)
+        is_cheap = logit_lens.is_cheap(recording, stream)
+        lens = loaded(recording).lens(recording, stream.name) if is_cheap else None
+        pieces = tuple(loaded(recording).labels([id]))
+        label = (words[id].word, *pieces) if id in words else pieces
+        return StreamPrediction(
+            lens, n - 1, label, loaded(recording).attribute(recording, stream.name, n - 1, id)
+        )
+    except TimeLimit:
+        raise
+    except ValueError:  # a model whose logits cannot be read or taken apart
+        return None
+
+
+def opening_finding(recording: Recording, attention: Attention) -> Finding | None:
+    """The finding that an attention is opened on: its strongest one that is seen in a head."""
+    return next(
+        (
+            finding
+            for finding in leading_findings(recording)
+            if finding.page == "attention" and finding.attention == attention.name
+        ),
+        None,
+    )
+
+
+def opening_head(recording: Recording, attention: Attention) -> tuple[int, int]:
+    """The head (layer, head) that an attention is opened on: that of its strongest finding, or else
+    the one whose name stands out most."""
+    if first := opening_finding(recording, attention):
+        return first.at
+    best = max(named_heads(recording, attention), key=head_naming.clarity)
+    return best.layer, best.head
+
+
+def opening_row(recording: Recording, attention: Attention, at: tuple[int, int]) -> int | None:
+    """The word that the strongest finding of a head (layer, head) is about, as its row."""
+    for finding in leading_findings(recording):
+        if (finding.attention, finding.at) == (attention.name, at) and finding.query >= 0:
+            return finding.query
+    return None
+
+
+def word_sizes(recording: Recording, link: Finding) -> tuple[int, int]:
+    """The number of tokens of the two words of a link, one of PAIRS."""
+    attention = next(each for each in recording.attention if each.name == link.attention)
+    grouped = word_groups(recording, attention.key)
+    row, key = (int(grouped.sizes[grouped.of[at]]) for at in (link.query, link.keys[0]))
+    return row, key
+
+
+def opening_word(recording: Recording, attention: Attention) -> int | None:
+    """The word that an attention's strongest finding is about, as its row; None where there is
+    none, and of a long text, whose findings would keep a page waiting."""
+    if len(recording.stream(attention.query).tokens) > MAX_OPENING_TOKENS:
+        return None
+    finding = opening_finding(recording, attention)
+    return finding.query if finding is not None and finding.query >= 0 else None
+
+
+def first_word(recording: Recording, stream: Stream) -> int:
+    """The token that a tab about one word opens on: the word that the strongest finding of an
+    attention within the stream is about, else the last whole word, else the first token."""
+    for attention in recording.attention:
+        if attention.query == stream.name:
+            word = opening_word(recording, attention)
+            if word is not None:
+                return word
+    return predictions.default_masked_word(stream) or 0
+
+
+def default_attention(recording: Recording) -> str:
+    """Of several attentions the one that the strongest finding is seen in, as the address calls it;
+    "" for the first."""
+    if len(recording.attention) == 1:
+        return ""
+    finding = next(
+        (finding for finding in leading_findings(recording) if finding.page == "attention"), None
+    )
+    return dict(finding.address)["attention"] if finding else ""
