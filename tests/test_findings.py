@@ -15,9 +15,8 @@ from planted import recording_of
 from tolerances import DEGREES, STORED, SUMMED, TOTAL
 
 from benchmarks import names
-from explorer.analysis import findings, head_naming, logit_lens, words
+from explorer.analysis import findings, head_naming, logit_lens, recorded_findings, words
 from explorer.analysis.findings import StreamPrediction
-from explorer.panels import attention as attention_panels
 from explorer.text.findings import evidence, headline, question, quoted
 from models import own_model
 from models.example_texts import DEFAULT_TEXT, EXAMPLES
@@ -264,7 +263,7 @@ def test_a_lens_that_takes_long_is_left_out_and_the_push_stays() -> None:
     assert logit_lens.is_cheap(recording, stream)
     many = replace(recording.model, n_vocab=int(logit_lens.MAX_CHEAP_PRODUCTS))
     assert not logit_lens.is_cheap(replace(recording, model=many), stream)
-    answer = attention_panels._stream_prediction(recording)
+    answer = recorded_findings._stream_prediction(recording)
     assert answer is not None and answer.lens is not None
     whole = findings.answer_findings(answer)
     assert {one.kind for one in whole} == {findings.SETTLED, findings.PUSHED}
