@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import headlight
-from docs import glossary
+from docs import glossary, reference
 from explorer.panels.spec import Panel
 from explorer.state import places, url_state
 from models import edits
@@ -47,6 +47,10 @@ def test_every_decision_has_a_number_a_date_and_four_parts() -> None:
             "Measured",
             "Rejected",
         ], file.name
+
+
+def test_the_tables_of_the_reference_are_made_of_the_code() -> None:
+    assert reference.FILE.read_text("utf-8") == reference.document(REFERENCE)
 
 
 def test_every_page_stands_in_the_reference() -> None:

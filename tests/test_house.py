@@ -121,6 +121,12 @@ FLOORS = [
         r"explorer\.(classroom|state|server)\..*|explorer\.(components\.bundle|text\.templates)",
     ),
     (
+        r"explorer/state/url_state\.py",
+        {"streamlit"},
+        r"explorer\.(state|text)\..*|explorer\.panels\.(choice|spec)"
+        r"|models\.(caching|example_texts|model_card|model_names|registry|run)",
+    ),
+    (
         r"explorer/state/.*",
         {"streamlit", "numpy"},
         r"explorer\.(state|text)\..*|models\.(registry|model|recording|edits|example_texts|results|"

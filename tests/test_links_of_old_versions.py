@@ -8,7 +8,7 @@ import pytest
 from app_harness import page_at
 
 from explorer.server.middleware import refusal
-from explorer.state import places
+from explorer.state import places, url_state
 
 OWN = "My+sister+thanked+the+nurse+because+she+was+kind."
 FRENCH = "La+voiture+rouge+est+devant+la+maison."
@@ -112,7 +112,7 @@ def test_a_link_opens_its_tab_with_all_its_choices(link: tuple[str, str, str]) -
     assert not app.exception and not app.toast and state["page"] == tab
     for name, value in choices.items():
         if (name, value) not in IS_A_TAB:
-            assert state[name] == value, name
+            assert state[name] == url_state.EARLIER_WORDS.get((name, value), value), name
     names = [each.proto.component_name for each in app.get("bidi_component")]
     assert not drawn or f"headlight.{drawn}" in names, names
 

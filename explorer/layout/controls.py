@@ -174,24 +174,6 @@ def _forget_token() -> None:
     st.session_state.token = ""
 
 
-BLOCKS = ("", "Sub-layers", "Layers")
-MANY_LAYERS = 12  # beyond which a model is shown by whole layers at first
-
-
-def in_layers(recording: Recording, is_open: bool) -> bool:
-    """True where a stream is shown by whole layers: by the reader's choice, else in a deep model.
-    is_open: the address names a sub-layer."""
-    if chosen := url_state.one_of("blocks", BLOCKS):
-        return chosen == BLOCKS[-1]
-    return recording.model.n_layer > MANY_LAYERS and not is_open
-
-
-def pick_blocks(layers: bool) -> None:
-    """The toggle between whole layers and their sub-layers; layers: True for the former."""
-    write = lambda whole: BLOCKS[2 if whole else 1]
-    st.toggle("Whole layers", **bind("blocks", "whole layers", layers, write))
-
-
 def take_head(layer: int | str, head: int | str) -> None:
     """Put this head on screen. For callbacks."""
     st.session_state.layer, st.session_state.head = str(layer), str(head)

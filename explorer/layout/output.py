@@ -117,16 +117,16 @@ def _has_fractions(values: Cells) -> bool:
 
 
 def show_panel(
-    make: Callable[[], Panel], key: str, on_select: Callable[[], None] | None = None
+    make: Callable[[], Panel] | Panel, key: str, on_select: Callable[[], None] | None = None
 ) -> Panel | None:
-    """Draw the panel that a function makes, with its table below it, and offer its files. Where the
-    function raises a ValueError, its message is shown instead, and None is returned. on_select:
-    called after a press has set choices of the address."""
+    """Draw a panel, or that which a function makes, with its table below it, and offer its files.
+    Where the function raises a ValueError, its message is shown instead, and None is returned.
+    on_select: called after a press has set choices of the address."""
     assert key not in url_state.names(), "what a panel sends would be dropped with its page"
     if tab := st.session_state.pop("tab pressed", ""):
         navigation.go(tab, {})
     try:
-        made = make()
+        made = make if isinstance(make, Panel) else make()
     except ValueError as reason:
         st.info(literal(str(reason)))
         return None

@@ -3,7 +3,8 @@ sub-layer, and over distance."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -13,7 +14,13 @@ from explorer.analysis.figures import Chart, Series, Stack, TextTable
 from explorer.analysis.formatting import fixed, percent, plural, power
 from explorer.analysis.terminology import recording_norm_name
 from explorer.panels import spec
-from explorer.panels.selection import StreamSelection, expect_option, select_stream
+from explorer.panels.choice import Choice
+from explorer.panels.selection import (
+    StreamSelection,
+    expect_option,
+    first_site,
+    select_stream,
+)
 from explorer.panels.spec import Panel
 from explorer.text.templates import Sentences, sentences
 from models import registry
@@ -187,8 +194,29 @@ def deep_stack(run: Run, stream: str = "") -> Panel:
     )
 
 
+def sublayer_sites(run: Run, chosen: Mapping[str, Any]) -> dict[str, str]:
+    """The names of a stream's sub-layers by their sites."""
+    stream = select_stream(run, 0, chosen.get("stream", "")).stream
+    places = (each for each in residual.sublayers(stream) if each.layer >= 0)
+    return {each.site: each.name[0].upper() + each.name[1:] for each in places}
+
+
 @spec.panel
-def jacobian(run: Run, token: int = 0, sublayer: str = "", stream: str = "") -> Panel:
+def jacobian(
+    run: Run,
+    token: int = 0,
+    sublayer: Annotated[
+        str,
+        Choice(
+            sublayer_sites,
+            "Sub-layer",
+            name="block",
+            of="model",
+            suits=first_site(sublayer_sites),
+        ),
+    ] = "",
+    stream: str = "",
+) -> Panel:
     """The singular values of one sub-layer's Jacobian at one token.
 
     sublayer: its site, such as "1.ffn"; the first one where "". Raises ValueError for what is not

@@ -3,8 +3,10 @@ develops."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -15,8 +17,9 @@ from explorer.analysis.logit_lens import LensCell
 from explorer.analysis.predictions import first_piece
 from explorer.analysis.terminology import recording_norm_name, with_article
 from explorer.panels import spec
+from explorer.panels.choice import WHOLE_LAYERS, Choice, is_deep
 from explorer.panels.predictions import with_line_break
-from explorer.panels.selection import expect_option, predicted
+from explorer.panels.selection import predicted
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models.caching import loaded, memo
@@ -27,7 +30,13 @@ from models.run import Run
 REFUSALS = sentences("logit_lens", "refusals")
 
 CONCEPT = "logit_lens"
-MEASURES = ("Top word", "Answer", "Rank", "KL")  # what the cells are coloured by
+# What the cells are coloured by.
+COLOURS = {
+    "Top word": "Probability of the word",
+    "Answer": "Probability of the final answer",
+    "Rank": "Rank of the final answer",
+    "KL": "Divergence from the final distribution",
+}
 NONE = -1
 
 
@@ -80,22 +89,38 @@ class Reading:
         return "next" if logit_lens.predicts_next(self.recording) else "here"
 
 
+def in_layers(run: Run, chosen: Mapping[str, Any]) -> bool:
+    """True where the lens reads the sites between layers alone until a reader chooses: in a deep
+    model unless a site within a layer is open."""
+    if not is_deep(run):
+        return False
+    recording = run.recording()
+    readout = loaded(recording).lens(recording, logit_lens.read_stream(recording).name)
+    return chosen.get("site", "") not in logit_lens.sites_within_layers(readout)
+
+
+Site = Annotated[str, Choice(help="the site that is opened")]
+Layers = Annotated[bool | None, replace(WHOLE_LAYERS, suits=in_layers)]
+
+
 @spec.panel
 def lens(
     run: Run,
     token: int | None = None,
-    site: str = "",
-    measure: str = "Top word",
-    layers: bool = False,
+    site: Site = "",
+    measure: Annotated[str, Choice(COLOURS, "Colour by", name="lens", menu=True)] = "Top word",
+    layers: Layers = None,
 ) -> Panel:
     """The most likely word at every site of every token.
 
     token: the first one that is predicted where None. site: its name in the recording, the last one
-    where "". measure: one of MEASURES. layers: True for the sites between layers alone, and `site`.
+    where "". measure: one of MEASURES. layers: True for the sites between layers alone, and `site`;
+    None: so in deep models.
     Raises ValueError for what is not there and for a model that predicts no words.
     """
     on = read(run, token, site)
-    expect_option("measure", measure, MEASURES)
+    if layers is None:
+        layers = in_layers(run, {"site": site})
     words = sentences(CONCEPT, "lens")
     return Panel(
         title=words("title"),
@@ -109,7 +134,7 @@ def lens(
 
 
 @spec.panel
-def development(run: Run, token: int | None = None, site: str = "") -> Panel:
+def development(run: Run, token: int | None = None, site: Site = "") -> Panel:
     """Final prediction at one token, as read at every site: its probability, its rank, and the
     divergence from the final distribution. token, site and ValueError as for `lens`."""
     on = read(run, token, site)

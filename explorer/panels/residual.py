@@ -3,9 +3,10 @@ adds."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -26,7 +27,8 @@ from explorer.analysis.figures import (
 from explorer.analysis.formatting import enough_digits_for_all, fixed, percent, power
 from explorer.analysis.terminology import EITHER_NORM, norm_name, recording_norm_name
 from explorer.panels import spec
-from explorer.panels.selection import StreamSelection, expect_option, select_stream
+from explorer.panels.choice import WHOLE_LAYERS, Choice, is_deep
+from explorer.panels.selection import StreamSelection, expect_option, first_site, select_stream
 from explorer.panels.spec import Panel
 from explorer.text.templates import Sentences, sentences
 from models.caching import loaded
@@ -38,7 +40,14 @@ NORM_MEASURES = tuple(each.name for each in residual.NORMS)
 HEAD_MEASURES = tuple(each.name for each in consistency.HEADS)
 TIMES = (0.0, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
 SATURATED = 0.98  # of the components of vectors stay below the strongest colour
+OPENED = "the sub-layer, layer or norm that is opened"
 N_ROWS = 12  # tokens or heads that are listed one by one
+NORM_LABELS = dict(zip(NORM_MEASURES, ("σ before", "Mean before", "σ after", "Mean after")))
+HEAD_LABELS = dict(zip(HEAD_MEASURES, ("Norm", "Share of the output")))
+
+
+def _capital(name: str) -> str:
+    return name[0].upper() + name[1:]
 
 
 def _norm(selection: StreamSelection) -> str:
@@ -178,26 +187,57 @@ def _short(group: str) -> str:
 KEYS = dict(zip(MEASURES, ("rotation", "update", "share", "cosine", "state")))
 
 
+Log = Annotated[
+    bool,
+    Choice(
+        label="Norms on a logarithmic scale",
+        name="spread",
+        menu=True,
+        help=sentences(CONCEPT, "tab")("logarithmic"),
+    ),
+]
+
+
+def sites(run: Run, chosen: Mapping[str, Any]) -> tuple[str, ...]:
+    """The sites of a stream's updates: of its whole layers, or of its sub-layers."""
+    stream = select_stream(run, 0, chosen.get("stream", "")).stream
+    whole = in_layers(run, chosen) if chosen.get("layers") is None else chosen["layers"]
+    stream = residual.whole_layers(stream) if whole else stream
+    return ("", *(each.site for each in residual.sublayers(stream)))
+
+
+def in_layers(run: Run, chosen: Mapping[str, Any]) -> bool:
+    """True where updates are shown by whole layers until a reader chooses: in a deep model unless
+    one of its sub-layers is open, and where the model shows no sub-layers."""
+    stream = select_stream(run, 0, chosen.get("stream", "")).stream
+    open_ones = [each.site for each in residual.sublayers(stream)]
+    return not open_ones or (is_deep(run) and chosen.get("sublayer", "") not in open_ones)
+
+
+Layers = Annotated[bool | None, replace(WHOLE_LAYERS, suits=in_layers)]
+
+
 @spec.panel
 def updates(
     run: Run,
-    measure: str = "Rotation angle",
+    measure: Annotated[str, Choice(MEASURES, "Colour by", name="write")] = "Rotation angle",
     token: int = 0,
-    sublayer: str = "",
-    log: bool = False,
+    sublayer: Annotated[str, Choice(sites, name="block", of="model", help=OPENED)] = "",
+    log: Log = False,
     stream: str = "",
-    layers: bool = False,
+    layers: Layers = None,
 ) -> Panel:
     """Update of every token's vector by each sub-layer, and one update as before + update = after.
 
     measure: one of MEASURES. sublayer: its site, such as "1.ffn"; the one with the token's largest
     value where "". log: norms on a logarithmic scale. layers: one update for each whole layer, with
-    sites such as "1.layer"; so too for a model that does not show what its sub-layers add. Raises
-    ValueError for what is not there.
+    sites such as "1.layer"; None: in deep models, and where a model does not show what its
+    sub-layers add. Raises ValueError for what is not there.
     """
     selection = select_stream(run, token, stream)
     words = sentences(CONCEPT, "updates")
-    expect_option("measure", measure, MEASURES)
+    if layers is None:
+        layers = in_layers(run, {"stream": stream, "sublayer": sublayer})
     layers = layers or not residual.sublayers(selection.stream)
     if layers:
         selection = replace(selection, stream=residual.whole_layers(selection.stream))
@@ -209,8 +249,8 @@ def updates(
     )
     columns = _columns_of(selection, measure, tuple(places.values()))
     row = np.nan_to_num(np.abs(grid.values[token]))
-    in_layers = [site for site, each in places.items() if each.layer >= 0]
-    largest = max(in_layers or places, key=lambda site: row[columns[site]])
+    layered = [site for site, each in places.items() if each.layer >= 0]
+    largest = max(layered or places, key=lambda site: row[columns[site]])
     key, block = KEYS[measure], "layer" if layers else "sub-layer"
     chosen = places[sublayer or largest]
     # Norms of states are drawn at further sites, such as sums before their norm.
@@ -417,9 +457,9 @@ def _norms(selection: StreamSelection) -> StreamNorms:
 @spec.panel
 def norms(
     run: Run,
-    measure: str = "Sigma before",
+    measure: Annotated[str, Choice(NORM_LABELS, "Show", name="norm")] = "Sigma before",
     token: int = 0,
-    log: bool = False,
+    log: Log = False,
     stream: str = "",
 ) -> Panel:
     """The mean and the standard deviation of every token before and after each norm.
@@ -428,7 +468,6 @@ def norms(
     ValueError for what is not there, and for a model without norms.
     """
     selection = select_stream(run, token, stream)
-    expect_option("measure", measure, NORM_MEASURES)
     words = sentences(CONCEPT, "norms")
     norms = _norms(selection)
     name = norms.name()
@@ -468,9 +507,21 @@ def norms(
 FORMULAS = ("LayerNorm", "RMSNorm")
 
 
+def norm_sites(run: Run, chosen: Mapping[str, Any]) -> dict[str, str]:
+    """The names of a stream's norms by their sites."""
+    stream = select_stream(run, 0, chosen.get("stream", "")).stream
+    return {each.site: _capital(each.name) for each in residual.stream_norms(stream)}
+
+
 @spec.panel
 def norm_steps(
-    run: Run, token: int = 0, sublayer: str = "", times: float = 3.0, stream: str = ""
+    run: Run,
+    token: int = 0,
+    sublayer: Annotated[
+        str, Choice(norm_sites, "Norm", name="block", of="model", suits=first_site(norm_sites))
+    ] = "",
+    times: Annotated[float, Choice(TIMES, "Multiply the selected token’s vector by")] = 3.0,
+    stream: str = "",
 ) -> Panel:
     """One norm at one token step by step, and BatchNorm beside it when the token's vector is
     multiplied.
@@ -483,7 +534,6 @@ def norm_steps(
     norms = _norms(selection)
     site = sublayer or next(iter(norms.places))
     expect_option("sublayer", site, tuple(norms.places))
-    expect_option("times", times, TIMES)
     place, name = norms.places[site], norms.name(site)
     steps = residual.norm_stages(selection.stream, norms.weights, site, token)
     changed = residual.norm_change(selection.stream, site, token, times, *norms.weights[site][2:])
@@ -554,7 +604,11 @@ def _changes(selection: StreamSelection, changed: residual.NormChange, norm: str
 
 @spec.panel
 def heads(
-    run: Run, measure: str = "Length", token: int = 0, log: bool = False, stream: str = ""
+    run: Run,
+    measure: Annotated[str, Choice(HEAD_LABELS, "Show", name="writer")] = "Length",
+    token: int = 0,
+    log: Log = False,
+    stream: str = "",
 ) -> Panel:
     """The norm of what every head adds to each token's vector.
 
@@ -562,7 +616,6 @@ def heads(
     not there, and for a model that does not give its values and W_O.
     """
     selection = select_stream(run, token, stream)
-    expect_option("measure", measure, HEAD_MEASURES)
     words = sentences(CONCEPT, "heads")
     recording = selection.recording
     expect_updates(selection)

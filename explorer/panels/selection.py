@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable
+from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,6 +91,21 @@ def expect_option(name: str, value: object, options: Collection[object]) -> None
         raise ValueError(
             REFUSALS("no_choice", name=name, value=value, names=", ".join(map(str, options)))
         )
+
+
+FIRST_SITE = "0.attn"
+
+
+def first_site(
+    options: Callable[[Run, Mapping[str, Any]], Mapping[str, str]],
+) -> Callable[[Run, Mapping[str, Any]], str]:
+    """The site that is shown until a reader chooses: the first sub-layer's where there is one."""
+
+    def first(run: Run, chosen: Mapping[str, Any]) -> str:
+        there = options(run, chosen)
+        return FIRST_SITE if FIRST_SITE in there else next(iter(there), "")
+
+    return first
 
 
 def select(

@@ -11,11 +11,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, wraps
+from functools import cache, cached_property, wraps
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import Any, Concatenate, ParamSpec, get_type_hints
+from typing import Any, Concatenate, ParamSpec
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from explorer.analysis.csv import Columns, to_csv
 from explorer.analysis.figures import Figure, as_plain
 from explorer.components import codec
 from explorer.html_export import Document, DocumentSpec, Line, Part, TextLines, View
+from explorer.panels.choice import Parameter, parameters
 from explorer.text import glossary
 from models.caching import picture_name
 from models.model import Model
@@ -179,24 +180,34 @@ def from_words(name: str, run: Run, choices: Mapping[str, str | Run]) -> Panel:
     if name not in (there := panel_names()):
         raise ValueError(f"no panel is called {name!r}; there are {', '.join(there)}")
     function = PANELS[name]
-    hints = get_type_hints(function)
-    names = [each for each in inspect.signature(function).parameters if each != "run"]
-    if other := next((each for each in choices if each not in names), ""):
-        raise ValueError(f"the panel {name} has no choice {other!r}; it has {', '.join(names)}")
-    return function(run, **{each: _read(each, hints[each], word) for each, word in choices.items()})
+    by_name = {each.argument: each for each in parameters(function)}
+    if other := next((each for each in choices if each not in by_name), ""):
+        raise ValueError(f"the panel {name} has no choice {other!r}; it has {', '.join(by_name)}")
+    return function(
+        run,
+        **{
+            each: word if isinstance(word, Run) else by_name[each].parse(word)
+            for each, word in choices.items()
+        },
+    )
 
 
-def _read(name: str, kind: Any, word: str | Run) -> Any:
-    """A word as an argument of a type."""
-    if isinstance(word, Run):
-        return word
-    for reader in (int, float, bool):
-        if kind in (reader, reader | None):
-            try:
-                return word == "True" if reader is bool else reader(word)
-            except ValueError:
-                raise ValueError(f"{name} is {word!r}; it must be a number") from None
-    return word
+def declared(name: str) -> tuple[Parameter, ...]:
+    """The choices that a panel declares."""
+    return tuple(each for each in parameters(PANELS[name]) if each.choice is not None)
+
+
+@cache
+def address_choices() -> dict[str, Parameter]:
+    """The declared choices of all panels by their names in an address. Raises ValueError where two
+    panels mean different things by one name."""
+    found: dict[str, Parameter] = {}
+    for name in panel_names():
+        for each in declared(name):
+            first = found.setdefault(each.name, each)
+            if (first.first, first.of) != (each.first, each.of):
+                raise ValueError(f"{name} means something else by {each.name} than others do")
+    return found
 
 
 def special_labels(recording: Recording) -> tuple[str, ...]:
@@ -218,6 +229,7 @@ def panel(
     signature = inspect.signature(function)
     module = function.__module__.rpartition(".")[2]
     name = f"{module}.{function.__name__}"
+    chosen = [each for each in parameters(function) if each.choice is not None]
 
     @wraps(function)
     def complete(
@@ -230,6 +242,8 @@ def panel(
             for each, value in bound.arguments.items()
             if each != "run" and value != signature.parameters[each].default
         }
+        for each in chosen:
+            each.expect(bound.arguments.get(each.argument, each.default))
         made = function(run, *arguments, **choices)
         recording = run.recording()
         words = ", ".join(["run", *(f"{each}={_argument(value)}" for each, value in named.items())])

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from time import monotonic
+from typing import Any
 from urllib.parse import quote
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from explorer.panels import spec
+from explorer.panels.choice import Parameter
 from explorer.state import garbage_collection, models, places
 from explorer.state.models import DEFAULT_MODEL, PREFERRED, is_loaded
 from explorer.state.settings import MAX_FIELD, well_formed
@@ -18,6 +22,7 @@ from explorer.text.markdown_escape import literal
 from models import model_card, model_names, registry
 from models.caching import loaded
 from models.example_texts import CONTINUED_TEXT, DEFAULT_TEXT, EXAMPLES
+from models.run import Run
 
 ADDRESS = templates.sentences("frame", "address")
 
@@ -55,19 +60,31 @@ class PageParameters:
         self.every.update(self.named)
 
 
+@cache
+def _every() -> dict[str, UrlParameter]:
+    """All choices by their names: those that panels declare, and the others. Raises ValueError for
+    a name that both have."""
+    declared = {
+        name: UrlParameter(each.first, each.of) for name, each in spec.address_choices().items()
+    }
+    if twice := sorted(declared.keys() & PageParameters.every.keys()):
+        raise ValueError(f"a panel declares what a page has declared: {', '.join(twice)}")
+    return declared | PageParameters.every
+
+
 def names() -> tuple[str, ...]:
     """The names of all choices."""
-    return tuple(PageParameters.every)
+    return tuple(_every())
 
 
 def default(name: str) -> str:
     """The default of a choice, for an address without it."""
-    return PageParameters.every[name].default
+    return _every()[name].default
 
 
 def depending_on(*causes: str) -> tuple[str, ...]:
     """The names of the choices that depend on any of these, "text" or "model"."""
-    return tuple(name for name, parameter in PageParameters.every.items() if parameter.of in causes)
+    return tuple(name for name, parameter in _every().items() if parameter.of in causes)
 
 
 OF_TEXT, OF_MODEL = UrlParameter(of="text"), UrlParameter(of="model")
@@ -81,7 +98,6 @@ shared = PageParameters(
     source=OF_TEXT,  # the other side's token, between two texts
     stream=OF_MODEL,
     target=OF_MODEL,  # what a decoder is to read
-    blocks="",  # "Sub-layers" or "Layers"; "" suits the model
     edits="",
 )
 attention = PageParameters(
@@ -118,17 +134,7 @@ positions = PageParameters(
     retyped=OF_TEXT,
     positions="Without",
 )
-residual = PageParameters(
-    "residual",
-    flow="Writes",
-    write="Turned",
-    norm="Sigma before",
-    writer="Length",
-    block=OF_MODEL,  # the site of a sub-layer, a layer or a norm
-    spread="Linear",
-    times="3",
-    lag="8",
-)
+residual = PageParameters("residual", flow="Writes", lag="8")
 embeddings = PageParameters(
     "embeddings",
     contexts="Two",  # or "One": one text alone
@@ -162,7 +168,6 @@ circuits = PageParameters(
     "circuits", look_as="Bare", look_keys="Text", look_key=OF_TEXT, look_word=OF_MODEL
 )
 predictions = PageParameters("word", hidden=OF_TEXT)
-logit_lens = PageParameters("lens", site="", lens="Top word")
 attribution = PageParameters(
     "attribution",
     word=OF_MODEL,
@@ -413,6 +418,18 @@ IN_FLIGHT = 10.0  # seconds in which a browser may still send the address that w
 MAX_NUMBERS_LENGTH = 8000  # characters of a list of numbers
 
 
+# Words of links that were shared before the choices of panels had their own.
+EARLIER_WORDS = {
+    ("write", "Turned"): "Rotation angle",
+    ("write", "Written"): "Update norm",
+    ("write", "Norm"): "State norm",
+    ("spread", "Linear"): "",
+    ("spread", "Log"): "1",
+    ("blocks", "Sub-layers"): "0",
+    ("blocks", "Layers"): "1",
+}
+
+
 def query_parameters() -> dict[str, str]:
     """The parameters in the address bar."""
     parameters = st.query_params.to_dict()
@@ -561,9 +578,10 @@ def _take_choices(parameters: dict[str, str]) -> None:
     """Take every choice as a link has it."""
     state = st.session_state.to_dict()  # at once: each look by itself is a look whether to stop
     for name in names():
-        value = parameters.get(name, default(name))
-        if name not in state or state[name] != value:
-            st.session_state[name] = value
+        word = parameters.get(name, default(name))
+        word = EARLIER_WORDS.get((name, word), word)
+        if name not in state or state[name] != word:
+            st.session_state[name] = word
     st.session_state.linked = dict(parameters)
 
 
@@ -611,6 +629,28 @@ def whole_numbers(name: str, below: int) -> tuple[int, ...]:
         return tuple(map(int, parts))
     _refuse(name, value, "")
     return ()
+
+
+def value(parameter: Parameter, run: Run, chosen: Mapping[str, Any]) -> Any:
+    """What the address says of a declared choice of a panel, or what suits the run where it says
+    nothing. A word that is no option is forgotten; where the options depend on the run, another
+    panel may have it."""
+    name, choice = parameter.name, parameter.choice
+    word = str(st.session_state.get(name, ""))
+    suits = choice.suits if choice else None
+    if word != parameter.first:
+        options = parameter.options(run, chosen)
+        try:
+            read = parameter.parse(word)
+            if not options or read in options:
+                _mark_followed(name)
+                return read
+            is_wrong = choice is None or not callable(choice.options)
+        except ValueError:
+            is_wrong = True
+        if is_wrong:
+            _refuse(name, word, parameter.first)
+    return suits(run, chosen) if suits else parameter.default
 
 
 def one_of(name: str, options: tuple[str, ...]) -> str:

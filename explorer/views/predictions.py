@@ -14,12 +14,11 @@ from explorer.analysis import head_naming, logit_lens, predictions, recorded_fin
 from explorer.analysis.attention import argmax_id
 from explorer.analysis.formatting import signed
 from explorer.analysis.logit_lens import read_stream
-from explorer.layout import controls, current_recording, navigation, output, selection_bar
-from explorer.layout.controls import bind, pick
+from explorer.layout import controls, current_recording, navigation, output, selection_bar, tab
+from explorer.layout.controls import bind
 from explorer.panels import attribution, generation
 from explorer.panels import logit_lens as logit_lens_panels
 from explorer.panels import predictions as predictions_panels
-from explorer.panels.logit_lens import MEASURES
 from explorer.panels.selection import StreamSelection, predicted
 from explorer.state import event_log, jobs, url_state
 from explorer.text.markdown_escape import literal
@@ -426,14 +425,6 @@ def show_all() -> None:
 
 # ---- logit lens ----------------------------------------------------------------------
 
-COLOURS = {
-    "Top word": "Probability of the word",
-    "Answer": "Probability of the final answer",
-    "Rank": "Rank of the final answer",
-    "KL": "Divergence from the final distribution",
-}
-
-
 # ---- logit attribution ---------------------------------------------------------------
 
 
@@ -606,7 +597,7 @@ def selected(source: Run) -> tuple[Run, int | None]:
     return run, place if chosen is None else chosen
 
 
-@current_recording.tab(lens=MEASURES)
+@current_recording.tab()
 def lens_tab(source: Run) -> None:
     """The tab Logit lens: the predictions at each layer, and how one prediction develops."""
     run, token = selected(source)
@@ -619,11 +610,9 @@ def lens_tab(source: Run) -> None:
     if state.site not in lens.sites:
         state.site = ""
     with bar.popover("View"):
-        measure = pick("Colour by", COLOURS, "lens")
-        layers = controls.in_layers(recording, state.site in logit_lens.sites_within_layers(lens))
-        controls.pick_blocks(layers)
+        chosen = tab.choose(logit_lens_panels.lens, run, {"token": token})
     hidden = tuple(edit.token for edit in run.edits if isinstance(edit, HideToken))
-    make = partial(logit_lens_panels.lens, run, token, state.site, measure, layers)
+    make = partial(logit_lens_panels.lens, run, **chosen)
     output.show_panel(make, "logit lens", partial(keep_hidden, hidden))
     output.show_panel(partial(logit_lens_panels.development, run, token, state.site), "development")
 

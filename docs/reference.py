@@ -1,0 +1,122 @@
+"""Writes the tables of docs/reference.md anew from signatures and docstrings: `python -m
+docs.reference`. The text around them stays, and the rows of choices that no panel declares."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from explorer.panels import spec
+from explorer.panels.choice import Parameter
+from explorer.panels.spec import Panel
+from explorer.state import places, url_state
+from models import edits
+from models.model import Model
+
+FILE = Path(__file__).with_name("reference.md")
+
+
+def document(text: str) -> str:
+    """The reference with its tables as the code has them."""
+    for heading, rows in TABLES.items():
+        text = _replaced(text, heading, rows(_rows(text, heading)))
+    return text
+
+
+def signature(name: str, function: Callable[..., Any]) -> str:
+    """A function with the names of its arguments."""
+    names = [each for each in inspect.signature(function).parameters if each != "self"]
+    return f"{name}({', '.join(names)})"
+
+
+def _first_paragraph(function: object) -> str:
+    return " ".join((inspect.getdoc(function) or "").split("\n\n")[0].split())
+
+
+def _pages(rows: list[str]) -> Iterable[str]:
+    for place in places.PLACES.values():
+        for tab, title in place.tabs.items():
+            yield f"| {place.title} | {title} | `{places.address(tab, {})}` |"
+
+
+def _choices(rows: list[str]) -> Iterable[str]:
+    written = {row.split("`")[1]: row for row in rows}
+    declared = spec.address_choices()
+    for name in url_state.names():
+        yield _choice(name, declared[name]) if name in declared else written[name]
+
+
+def _choice(name: str, parameter: Parameter) -> str:
+    """The row of a declared choice: the panels that have it, its default, its label and options."""
+    panels = [
+        each for each in spec.panel_names() if name in (one.name for one in spec.declared(each))
+    ]
+    choice = parameter.choice
+    options = choice.options if choice and not callable(choice.options) else ()
+    listed = ", ".join(f"`{parameter.word(each)}`" for each in options)
+    means = ": ".join(filter(None, (choice.label or choice.help if choice else "", listed)))
+    default = f"`{parameter.first}`" if parameter.first else ""
+    return f"| `{name}` | {', '.join(panels)} | {default} | {means} |"
+
+
+def _edits(rows: list[str]) -> Iterable[str]:
+    for name, kind in edits.KINDS.items():
+        yield f"| `{signature(name, kind)}` | {_first_paragraph(kind)} |"
+
+
+def _methods(rows: list[str]) -> Iterable[str]:
+    for name, method in inspect.getmembers(Model, inspect.isfunction):
+        if not name.startswith("_"):
+            yield f"| `{signature(name, method)}` | {_first_paragraph(method)} |"
+
+
+def _panels(rows: list[str]) -> Iterable[str]:
+    modules = {each.partition(".")[0] for each in spec.panel_names()}
+    for module in sorted(modules):
+        for name, made in vars(import_module(f"explorer.panels.{module}")).items():
+            if is_panel(made, f"explorer.panels.{module}"):
+                yield f"| `{signature(f'{module}.{name}', made)}` | {_first_paragraph(made)} |"
+
+
+def is_panel(made: object, module: str) -> bool:
+    """True for a public function of a module that makes a panel of a run."""
+    function = inspect.unwrap(made) if inspect.isfunction(made) else None
+    if function is None or function.__module__ != module or function.__name__.startswith("_"):
+        return False
+    names = inspect.signature(function, eval_str=True)
+    return names.return_annotation is Panel and next(iter(names.parameters), "") == "run"
+
+
+TABLES: dict[str, Callable[[list[str]], Iterable[str]]] = {
+    "## Pages": _pages,
+    "## Link parameters": _choices,
+    "## Edits": _edits,
+    "### Methods of a model": _methods,
+    "### Panels": _panels,
+}
+TABLE = r"\n{heading}\n.*?\n\|[^\n]*\|\n\|[-|: ]+\|\n((?:\|[^\n]*\|\n)+)"
+
+
+def _rows(text: str, heading: str) -> list[str]:
+    """The rows of the table below a heading."""
+    return _table(text, heading)[1].splitlines()
+
+
+def _replaced(text: str, heading: str, rows: Iterable[str]) -> str:
+    start, end = _table(text, heading).span(1)
+    return text[:start] + "".join(f"{row}\n" for row in rows) + text[end:]
+
+
+def _table(text: str, heading: str) -> re.Match[str]:
+    match = re.search(TABLE.format(heading=re.escape(heading)), text, re.DOTALL)
+    if match is None:
+        raise ValueError(f"the reference has no table below {heading}")
+    return match
+
+
+if __name__ == "__main__":
+    FILE.write_text(document(FILE.read_text("utf-8")), "utf-8")

@@ -1,0 +1,203 @@
+"""A tab as a row: the panels that it shows, and those that open below them. One view draws every
+such tab: the selection, a widget for each choice that its panels declare, the panels with their
+tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from explorer.analysis import recorded_findings
+from explorer.layout import controls, current_recording, output, selection_bar
+from explorer.layout.controls import bind, pick
+from explorer.panels.choice import Parameter, parameters
+from explorer.panels.spec import Panel
+from explorer.state import url_state
+from explorer.text.markdown_escape import literal
+from models.run import Run
+
+PanelFunction = Callable[..., Panel]
+FEW = 6  # options that stand side by side; more are a menu
+
+
+@dataclass(frozen=True)
+class Fold:
+    """A part of a tab that opens: its label, or what gives it of a run; its panels; or what draws
+    it by hand, of a run and a stream. wait: said while its panels are made."""
+
+    label: str | Callable[[Run], str]
+    panels: tuple[PanelFunction, ...] = ()
+    draw: Callable[[Run, str], None] | None = None
+    wait: str = ""
+
+
+@dataclass(frozen=True)
+class Tab:
+    """A tab: its panels from top to bottom, and the parts below them of which one is open at a
+    time. open_fold: the choice of the address that names it, with `closed` for none."""
+
+    panels: tuple[PanelFunction, ...]
+    folds: Mapping[str, Fold] = field(default_factory=dict)
+    open_fold: str = ""
+    closed: str = ""
+
+
+def view(row: Tab) -> Callable[[], None]:
+    """What draws a tab."""
+    folds: Any = {row.open_fold: (row.closed, *row.folds)} if row.folds else {}
+
+    @current_recording.tab(**folds)
+    def draw_tab(source: Run) -> None:
+        _draw(row, source)
+
+    return draw_tab
+
+
+def _draw(row: Tab, source: Run) -> None:
+    recording = source.recording()
+    declared = [each for panel in row.panels for each in parameters(panel)]
+    names = tuple(each.name for each in recording.streams)
+    bar = st.container(horizontal=True, vertical_alignment="center")
+    asked = {each.argument for each in declared}
+    chosen: dict[str, Any] = {}
+    first = [each for each in declared if _has_widget(each) and not _in_menu(each)]
+    chosen |= {each.argument: widget(each, source, chosen, bar) for each in first}
+    if "stream" in asked:
+        chosen["stream"] = controls.pick_stream(names, names[0], container=bar)
+    stream = recording.stream(chosen.get("stream", names[0]))
+    if "token" in asked:
+        with bar:
+            default = recorded_findings.first_word(recording, stream)
+            chosen["token"] = selection_bar.word(stream, default)
+    if any(map(_in_menu, declared)):
+        with bar.popover("View"):
+            for panel in row.panels:
+                chosen |= choose(panel, source, chosen)
+    for panel in row.panels:
+        show(panel, partial(panel, source, **taken(panel, chosen)))
+    parts = {
+        name: (
+            fold.label(source) if callable(fold.label) else fold.label,
+            partial(_draw_fold, fold, source, chosen),
+        )
+        for name, fold in row.folds.items()
+    }
+    if parts:
+        controls.folds(row.open_fold, row.closed, parts)
+
+
+def _draw_fold(fold: Fold, source: Run, selected: Mapping[str, Any]) -> None:
+    if fold.draw is not None:
+        fold.draw(source, selected.get("stream", ""))
+    shared = {name: selected[name] for name in ("stream", "token", "log") if name in selected}
+    reasons: set[str] = set()  # why panels are not there, each said once
+    for panel in fold.panels:
+        place = st.container(horizontal=True, vertical_alignment="bottom")
+        try:
+            with st.spinner(fold.wait) if fold.wait else nullcontext():
+                made = panel(source, **taken(panel, values(panel, source, shared)))
+        except ValueError as why:
+            if str(why) not in reasons:
+                st.info(literal(str(why)))
+            reasons.add(str(why))
+            continue
+        with place:
+            choose(panel, source, shared)
+        show(panel, made)
+
+
+def taken(panel: PanelFunction, chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of some choices that a panel takes."""
+    arguments = {each.argument for each in parameters(panel)}
+    return {name: value for name, value in chosen.items() if name in arguments}
+
+
+def show(panel: PanelFunction, make: Callable[[], Panel] | Panel) -> None:
+    """A panel, or what makes it, with its table."""
+    output.show_panel(make, panel.__name__.replace("_", " "))
+
+
+def values(panel: PanelFunction, source: Run, selected: Mapping[str, Any]) -> dict[str, Any]:
+    """The choices of a panel as the address says them, or as suits the run; those of `selected`
+    are known."""
+    declared = [each for each in parameters(panel) if each.choice is not None]
+    chosen = {each.argument: _said(each) for each in declared} | dict(selected)
+    for each in declared:
+        if each.argument not in selected:
+            chosen[each.argument] = url_state.value(each, source, chosen)
+    return chosen
+
+
+def choose(panel: PanelFunction, source: Run, selected: Mapping[str, Any]) -> dict[str, Any]:
+    """The same, with a widget for each that has one and is not among `selected`."""
+    chosen = values(panel, source, selected)
+    for each in parameters(panel):
+        if each.choice is not None and each.argument not in selected:
+            chosen[each.argument] = widget(each, source, chosen)
+    return chosen
+
+
+def _said(parameter: Parameter) -> Any:
+    """What the address says of a choice, whether or not it can be."""
+    try:
+        return parameter.parse(str(st.session_state.get(parameter.name, "")))
+    except ValueError:
+        return parameter.default
+
+
+def _has_widget(parameter: Parameter) -> bool:
+    return parameter.choice is not None and bool(parameter.choice.label)
+
+
+def _in_menu(parameter: Parameter) -> bool:
+    return parameter.choice is not None and parameter.choice.menu
+
+
+def widget(
+    parameter: Parameter,
+    source: Run,
+    chosen: Mapping[str, Any],
+    container: DeltaGenerator | None = None,
+) -> Any:
+    """The value of a choice, with its widget: a switch, a row of buttons, a slider over numbers, or
+    a menu. One that is made by a press in a picture has none."""
+    value = url_state.value(parameter, source, chosen)
+    choice, name = parameter.choice, parameter.name
+    if choice is None or not choice.label:
+        return value
+    place = st if container is None else container
+    if parameter.kind is bool:
+        place.toggle(
+            choice.label,
+            help=choice.help or None,
+            **bind(name, f"{name} on", bool(value), parameter.word),
+        )
+        return value
+    labels = {
+        parameter.word(each): label for each, label in parameter.options(source, chosen).items()
+    }
+    if not labels:
+        return value
+    if parameter.kind in (int, float):
+        place.select_slider(
+            choice.label, tuple(labels), key=name, persist_state="session", width=420
+        )
+    elif callable(choice.options) or len(labels) > FEW:
+        word = parameter.word(value)
+        place.selectbox(
+            choice.label,
+            tuple(labels),
+            format_func=labels.__getitem__,
+            width=320,
+            **bind(name, f"{name} menu", word if word in labels else next(iter(labels))),
+        )
+    else:
+        is_bare = not choice.menu
+        pick(choice.label, labels, name, choice.help or None, is_bare, container)
+    return value

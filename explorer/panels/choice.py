@@ -1,0 +1,147 @@
+"""A choice of a panel, declared once: in the panel's signature.
+
+    @spec.panel
+    def heads(run: Run, measure: Annotated[str, Choice(MEASURES, "Show", name="writer")] = "Length")
+
+What follows from it: the name in the address with its default and scope, the refusal of a value
+that is no option, the widget of the tab, `--choose` of the command line, the row of the
+reference."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from types import NoneType
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+from explorer.text.templates import sentences
+from models.run import Run
+
+REFUSALS = sentences("selection", "refusals")
+Options = Sequence[Any] | Mapping[Any, str]
+# What a run and the choices made so far (by their arguments) leave to choose from, or suggest.
+OptionsOf = Callable[[Run, Mapping[str, Any]], Options]
+Suggestion = Callable[[Run, Mapping[str, Any]], Any]
+TRUE, FALSE = "1", "0"  # the words of yes and no in an address
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How a reader makes a choice of a panel.
+
+    options: its values, or their labels by value, or a function that gives them; () for any value
+    of its type. label: what its widget is called, "" for one that is made by a press in a picture.
+    name: its name in an address, "" for that of the argument. of: it is forgotten with the "text"
+    or the "model", with neither where "". suits: the value that is shown until a reader chooses,
+    where it depends on the run. menu: its widget stands in the View menu. help: what its widget
+    explains.
+    """
+
+    options: Options | OptionsOf = ()
+    label: str = ""
+    name: str = ""
+    of: str = ""
+    suits: Suggestion | None = None
+    menu: bool = False
+    help: str = ""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """An argument of a panel function: its name, its type, its default, and how it is chosen, None
+    for one that no reader chooses."""
+
+    argument: str
+    kind: type
+    is_optional: bool
+    default: Any
+    choice: Choice | None
+
+    @property
+    def name(self) -> str:
+        """Its name in an address."""
+        return (self.choice.name if self.choice else "") or self.argument
+
+    @property
+    def of(self) -> str:
+        """With what it is forgotten: the "text", the "model", or neither, ""."""
+        return self.choice.of if self.choice else ""
+
+    @cached_property
+    def first(self) -> str:
+        """The word that an address means which does not name it."""
+        return self.word(self.default)
+
+    def options(self, run: Run, chosen: Mapping[str, Any]) -> Mapping[Any, str]:
+        """The labels by value that there are to choose from."""
+        options = self.choice.options if self.choice else ()
+        options = options(run, chosen) if callable(options) else options
+        if isinstance(options, Mapping):
+            return options
+        return {value: value if isinstance(value, str) else f"{value:g}" for value in options}
+
+    def word(self, value: Any) -> str:
+        """A value as a word of an address."""
+        if value is None:
+            return ""
+        if self.kind is bool:
+            return TRUE if value else FALSE if self.is_optional else ""
+        return f"{value:g}" if self.kind is float else str(value)
+
+    def parse(self, word: str) -> Any:
+        """The value of a word. Raises ValueError for one that is none of its type."""
+        if word == "" and self.is_optional:
+            return None
+        if self.kind is bool:
+            if word not in ("", TRUE, FALSE, "True", "False"):
+                raise ValueError(f"{self.argument} is {word!r}; it must be {TRUE} or {FALSE}")
+            return word in (TRUE, "True")
+        if self.kind in (int, float):
+            try:
+                return self.kind(word)
+            except ValueError:
+                raise ValueError(f"{self.argument} is {word!r}; it must be a number") from None
+        return word
+
+    def expect(self, value: Any) -> None:
+        """Raises ValueError for a value that is none of the options, where these are the same for
+        every run."""
+        options = self.choice.options if self.choice else ()
+        if value == self.default or not options or callable(options):
+            return
+        if value not in options:
+            names = ", ".join(map(str, options))
+            raise ValueError(REFUSALS("no_choice", name=self.argument, value=value, names=names))
+
+
+def parameters(function: Callable[..., Any]) -> tuple[Parameter, ...]:
+    """The arguments of a panel function but its run."""
+    hints = get_type_hints(function, include_extras=True)
+    return tuple(
+        _parameter(name, hints[name], each.default)
+        for name, each in inspect.signature(function).parameters.items()
+        if name != "run"
+    )
+
+
+def _parameter(name: str, hint: Any, default: Any) -> Parameter:
+    choice = None
+    if get_origin(hint) is Annotated:
+        hint, *notes = get_args(hint)
+        choice = next((each for each in notes if isinstance(each, Choice)), None)
+    kinds = [each for each in get_args(hint) or (hint,) if each is not NoneType]
+    return Parameter(name, kinds[0], NoneType in get_args(hint), default, choice)
+
+
+MANY_LAYERS = 12  # beyond which a model is shown by whole layers at first
+
+
+def is_deep(run: Run) -> bool:
+    """True for a model of so many layers that they are shown whole at first."""
+    return run.recording().model.n_layer > MANY_LAYERS
+
+
+# The choice between whole layers and their sub-layers; None: what suits the model.
+WHOLE_LAYERS = Choice((True, False), "Whole layers", name="blocks", menu=True)
