@@ -504,7 +504,7 @@ def test_the_lens_is_the_models_readout_at_every_site(model: str) -> None:
         ("Rank", found.rank + 1),
         ("KL", found.kl),
     ):
-        matrix, bars = every()["logit_lens.lens"](run, token=2, site=site, measure=measure).figures
+        matrix, bars = every()["logit_lens.lens"](run, 2, site, measure, layers=False).figures
         np.testing.assert_allclose(matrix.values[: last + 1], values, rtol=STORED, atol=TINY)
         words = loaded(model).labels(found.top_ids[..., 0].ravel())
         assert list(matrix.words[: len(words)]) == words and matrix.marks == ((2, 2, ""),)

@@ -13,13 +13,14 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from explorer.analysis import recorded_findings
+from explorer.analysis import recorded_findings, residual
 from explorer.layout import controls, current_recording, output, selection_bar
 from explorer.layout.controls import bind, pick
 from explorer.panels.choice import Parameter, parameters
 from explorer.panels.spec import Panel
 from explorer.state import url_state
 from explorer.text.markdown_escape import literal
+from models.recording import Recording, Stream
 from models.run import Run
 
 PanelFunction = Callable[..., Panel]
@@ -40,12 +41,14 @@ class Fold:
 @dataclass(frozen=True)
 class Tab:
     """A tab: its panels from top to bottom, and the parts below them of which one is open at a
-    time. open_fold: the choice of the address that names it, with `closed` for none."""
+    time. open_fold: the choice of the address that names it, with `closed` for none. layer_of: the
+    layer that a token of a stream is opened in."""
 
     panels: tuple[PanelFunction, ...]
     folds: Mapping[str, Fold] = field(default_factory=dict)
     open_fold: str = ""
     closed: str = ""
+    layer_of: Callable[[Stream, int], int] | None = None
 
 
 def view(row: Tab) -> Callable[[], None]:
@@ -73,12 +76,10 @@ def _draw(row: Tab, source: Run) -> None:
     stream = recording.stream(chosen.get("stream", names[0]))
     if "token" in asked:
         with bar:
-            default = recorded_findings.first_word(recording, stream)
-            chosen["token"] = selection_bar.word(stream, default)
-    if any(map(_in_menu, declared)):
-        with bar.popover("View"):
-            for panel in row.panels:
-                chosen |= choose(panel, source, chosen)
+            chosen |= _selected(row, recording, stream)
+    with bar.popover("View") if any(map(_in_menu, declared)) else nullcontext():
+        for panel in row.panels:
+            chosen |= choose(panel, source, chosen)
     for panel in row.panels:
         show(panel, partial(panel, source, **taken(panel, chosen)))
     parts = {
@@ -90,6 +91,17 @@ def _draw(row: Tab, source: Run) -> None:
     }
     if parts:
         controls.folds(row.open_fold, row.closed, parts)
+
+
+def _selected(row: Tab, recording: Recording, stream: Stream) -> dict[str, int]:
+    """The token on screen, and where the tab shows one layer the layer, with their menus."""
+    default = recorded_findings.first_word(recording, stream)
+    layers = {each.layer for each in residual.sublayers(stream) if each.layer >= 0}
+    if row.layer_of is None or not layers:
+        return {"token": selection_bar.word(stream, default)}
+    layer_of = partial(row.layer_of, stream)
+    token, layer = selection_bar.word_and_layer(stream, default, len(layers), layer_of)
+    return {"token": token, "layer": layer}
 
 
 def _draw_fold(fold: Fold, source: Run, selected: Mapping[str, Any]) -> None:

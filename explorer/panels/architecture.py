@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Annotated
 from urllib.parse import urlencode
 
 import numpy as np
@@ -12,6 +13,7 @@ from explorer.analysis import residual
 from explorer.analysis.figures import Block, BlockStack, Diagram, Section
 from explorer.analysis.formatting import fixed, tenths
 from explorer.panels import spec
+from explorer.panels.choice import TRUE, Choice
 from explorer.panels.selection import expect_place
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
@@ -40,7 +42,13 @@ class Step:
 
 
 @spec.panel
-def diagram(run: Run, token: int = -1, every_layer: bool = False) -> Panel:
+def diagram(
+    run: Run,
+    token: int = -1,
+    every_layer: Annotated[
+        bool, Choice(name="diagram_layers", help="every layer of a deep model, and none folded")
+    ] = False,
+) -> Panel:
     """Every block of the model in order, with what it does to a token of the first stream, -1 for
     the one that is rotated most. Of a deep model layers are folded, unless `every_layer`. Raises
     ValueError for a token that is not there, and for a model that does not show its stream."""
@@ -156,7 +164,7 @@ def _fold(first: int, last: int, steps: list[Step]) -> Section:
     inside = [each.rotation for each in steps if first <= each.sublayer.layer <= last]
     label = words("layers" if last > first else "layer", layer=first, first=first, last=last)
     text = words("at_most", rotation=fixed(float(np.nanmax(inside)), 0))
-    key = urlencode({"diagram_layers": "All"})
+    key = urlencode({"diagram_layers": TRUE})
     return Section(label, (Block(words("folded"), words("open"), text, key=key),))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 
 from explorer.analysis import figures, residual
@@ -9,6 +11,7 @@ from explorer.analysis.figures import BarRow, Bars, Stack, TokenRow
 from explorer.analysis.formatting import fixed, percent
 from explorer.analysis.terminology import unit_formula
 from explorer.panels import spec
+from explorer.panels.choice import Choice
 from explorer.panels.selection import StreamSelection, select_stream
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
@@ -26,7 +29,7 @@ def units(
     run: Run,
     token: int = 0,
     layer: int | None = None,
-    unit: int | None = None,
+    unit: Annotated[int | None, Choice(of="model", help="the selected hidden unit")] = None,
     stream: str = "",
 ) -> Panel:
     """Hidden units of an FFN at a token, by their shares of what the FFN writes there.

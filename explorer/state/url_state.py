@@ -120,7 +120,6 @@ anatomy = PageParameters(
     anatomy_cell=OF_TEXT,  # query and key with a dot between them
     weight_step="",  # the name of the step on show
 )
-diagram = PageParameters("diagram", diagram_layers="Folded")
 positions = PageParameters(
     "positions",
     ask="",  # the view; the first one, or the encoding where it has choices
@@ -151,7 +150,6 @@ embeddings = PageParameters(
     trails="Chosen",
     frame="All",
 )
-feed_forward = PageParameters("feedforward", unit=OF_MODEL)  # of the hidden layer
 summaries = PageParameters(
     "summaries", sum_what="Mean", sum_layer="", sum_head="", sum_measure="Length"
 )
@@ -427,6 +425,8 @@ EARLIER_WORDS = {
     ("spread", "Log"): "1",
     ("blocks", "Sub-layers"): "0",
     ("blocks", "Layers"): "1",
+    ("diagram_layers", "Folded"): "",
+    ("diagram_layers", "All"): "1",
 }
 
 
