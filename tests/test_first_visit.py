@@ -177,6 +177,11 @@ def swipe(phone: Visitor, what: str, right: int) -> None:
 
 def test_on_a_phone_a_tapped_head_changes_what_stands_above_it(phone: Visitor) -> None:
     phone.open()
+    last, foot = (
+        phone.page.locator(what).bounding_box()
+        for what in (".cell >> nth=31", ".st-key-places-bar")
+    )
+    assert last["y"] + last["height"] < foot["y"], "every head is in sight"
     phone.page.locator(".cell").nth(4).tap()
     phone.page.wait_for_selector(".st-key-finding p:has-text('Layer 0, head 4')")
     phone.drawn()
