@@ -38,6 +38,13 @@ from models.version import VERSION
 # The first character of a token's label where the token goes on inside a word: "dev", "‧ices".
 CONTINUES = "\u2027"
 
+
+def from_end(value: int, n: int) -> int:
+    """The place from 0 of one of n; a negative one counts from the end, as in Python. What is none
+    of them is left for the callee, which says what there is."""
+    return value + n if -n <= value < 0 else value
+
+
 # Keys and values that several heads share: held once, read as if every head had its own.
 
 

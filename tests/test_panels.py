@@ -4,6 +4,7 @@ laws."""
 from __future__ import annotations
 
 import csv
+import inspect
 import io
 import os
 import re
@@ -114,6 +115,34 @@ def test_a_panel_says_what_it_shows_of_any_text(name: str, model: str) -> None:
         assert len(set(map(len, panel.table.values()))) == 1
         for sentence in (panel.finding, *panel.details):
             assert "nan" not in sentence.lower().split()
+
+
+PLACES = ("layer", "head", "token", "source", "key", "unit", "place")
+BEYOND = 10**6
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("model", ["encoder", "translator"])
+def test_a_negative_place_counts_from_the_end(name: str, model: str) -> None:
+    """The panel of the place -1 is that of the last one, which a refusal names."""
+    run = Run(model if model_of(name) == "encoder" else model_of(name), TEXT)
+    parameters = inspect.signature(every()[name]).parameters
+    for place in PLACES:
+        if place not in parameters:
+            continue
+        others = {"token": 1} if place == "key" else {}
+        if {"layer", "head"} <= parameters.keys():
+            others |= {"layer": 0, "head": 0}
+        refusal = made(name, run, **others | {place: BEYOND})
+        last = isinstance(refusal, str) and re.search(r"the last is (\d+)|0 to (\d+) and", refusal)
+        if not last:
+            continue
+        ends = (made(name, run, **others | {place: at}) for at in (-1, int(last[1] or last[2])))
+        one, other = (
+            end if isinstance(end, str) else replace(end, call="", choices={}, token="").encode()
+            for end in ends
+        )
+        assert one == other, place
 
 
 @pytest.mark.parametrize("name", NAMES)

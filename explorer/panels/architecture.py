@@ -12,7 +12,7 @@ from explorer.analysis import residual
 from explorer.analysis.figures import Block, BlockStack, Diagram, Section
 from explorer.analysis.formatting import fixed, tenths
 from explorer.panels import spec
-from explorer.panels.selection import expect_place
+from explorer.panels.selection import place_of
 from explorer.panels.spec import Panel
 from explorer.state import cache, models
 from explorer.state.cache import Run
@@ -39,17 +39,16 @@ class Step:
 
 
 @spec.panel
-def diagram(run: Run, token: int = -1, every_layer: bool = False) -> Panel:
-    """Every block of the model in order, with what it does to a token of the first stream, -1 for
-    the one that is rotated most. Of a deep model layers are folded, unless `every_layer`. Raises
+def diagram(run: Run, token: int | None = None, every_layer: bool = False) -> Panel:
+    """Every block of the model in order, with what it does to a token of the first stream, the one
+    that is rotated most where None. Of a deep model layers are folded, unless `every_layer`. Raises
     ValueError for a token that is not there, and for a model that does not show its stream."""
     recording, words = run.recording(), sentences(CONCEPT, "diagram")
     if not recording.streams or not residual.sublayers(recording.streams[0]):
         raise ValueError(words("closed", model=models.title(recording.model.name)))
     first = recording.streams[0]
-    if token == -1:
-        token = residual.most_turned_token(first)
-    expect_place("token", token, len(first.tokens))
+    token = residual.most_turned_token(first) if token is None else token
+    token = place_of("token", token, len(first.tokens))
     tokens = [token, *(aligned(recording, stream, token) for stream in recording.streams[1:])]
     followed = list(zip(recording.streams, tokens))
     steps = [steps_of(stream, at) for stream, at in followed]

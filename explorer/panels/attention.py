@@ -42,8 +42,8 @@ from explorer.panels import spec
 from explorer.panels.selection import (
     Selection,
     expect_option,
-    expect_place,
     next_token_label,
+    place_if_any,
     select,
 )
 from explorer.panels.spec import Panel
@@ -320,6 +320,8 @@ def heads(
     """
     selection = select(run, layer or 0, head or 0, 0, attention)
     recording, of = selection.recording, selection.attention
+    if layer is not None and head is not None:
+        layer, head, _ = selection.at
     expect_option("rows", rows, ROWS)
     display, _ = display_of(options)
     every = named_heads(recording, of)
@@ -608,7 +610,8 @@ def head(
     display, incoming = display_of(options)
     selection = select(run, layer, head, token or 0, attention)
     recording, of = selection.recording, selection.attention
-    expect_place("key", key, of.pattern.shape[3])
+    token = None if token is None else selection.query
+    key = place_if_any("key", key, of.pattern.shape[3])
     across = selection.is_across
     chosen = HeadSelection(
         (token, key if across and token is None else None if across else token),

@@ -19,6 +19,7 @@ from explorer.panels.spec import Panel
 from explorer.state import cache, models
 from explorer.state.cache import Run
 from explorer.text.templates import sentences
+from models.recording import from_end
 from models.results import Attribution, Neurons
 
 CONCEPT = "attribution"
@@ -247,6 +248,7 @@ def neurons(
     if not shows.weights:
         raise ValueError(words("closed", model=at.model))
     layers = logit_lens.ffns(on.attribution)
+    layer = None if layer is None else from_end(layer, at.recording.model.n_layer)
     if not layers or (layer is not None and layer not in layers):
         raise ValueError(words("no_ffn", layer="?" if layer is None else layer))
     layer = logit_lens.strongest_ffn(on.attribution) if layer is None else layer

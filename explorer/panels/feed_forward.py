@@ -14,6 +14,7 @@ from explorer.panels.spec import Panel
 from explorer.state import cache, models
 from explorer.state.cache import Run
 from explorer.text.templates import sentences
+from models.recording import from_end
 from models.results import FFNActivations
 
 CONCEPT = "feed_forward"
@@ -37,12 +38,14 @@ def units(
     ValueError for what is not there and for a model whose FFN cannot be read.
     """
     selection = select_stream(run, token, stream)
+    token = selection.token
     words, name = sentences(CONCEPT, "units"), selection.stream.name
     shows = models.capabilities(selection.recording.model.name)
     if not shows.weights:
         raise ValueError(words("closed", model=selection.model))
     try:
         layer = residual.largest_ffn(selection.stream, token) if layer is None else layer
+        layer = from_end(layer, selection.recording.model.n_layer)
         hidden = cache.ffn_activations(selection.recording, name, layer, token)
     except ValueError as why:
         raise ValueError(words("unread", why=why)) from None

@@ -103,6 +103,7 @@ def by_layer(run: Run, token: int = 0, stream: str = "") -> Panel:
     Raises ValueError for what is not there, and for a model that predicts no words.
     """
     selection = select_stream(run, token, stream)
+    token = selection.token
     words = sentences(CONCEPT, "by_layer")
     recording = selection.recording
     if why := models.capabilities(recording.model.name).no_readout:
@@ -194,6 +195,7 @@ def jacobian(run: Run, token: int = 0, sublayer: str = "", stream: str = "") -> 
     there, and for a model whose sub-layers cannot be run one by one.
     """
     selection = select_stream(run, token, stream)
+    token = selection.token
     words = sentences(CONCEPT, "jacobian")
     recording = selection.recording
     places = {each.site: each for each in residual.sublayers(selection.stream) if each.layer >= 0}

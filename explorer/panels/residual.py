@@ -196,6 +196,7 @@ def updates(
     ValueError for what is not there.
     """
     selection = select_stream(run, token, stream)
+    token = selection.token
     words = sentences(CONCEPT, "updates")
     expect_option("measure", measure, MEASURES)
     layers = layers or not residual.sublayers(selection.stream)
@@ -334,6 +335,7 @@ def token_path(run: Run, token: int = 0, stream: str = "") -> Panel:
     """One token through the sub-layers in numbers, and its rotations layer by layer. Raises
     ValueError for what is not there, and for a model that does not show what its sub-layers add."""
     selection = select_stream(run, token, stream)
+    token = selection.token
     expect_updates(selection)
     words = sentences(CONCEPT, "token_path")
     path = residual.token_path(selection.stream, token)
@@ -428,6 +430,7 @@ def norms(
     ValueError for what is not there, and for a model without norms.
     """
     selection = select_stream(run, token, stream)
+    token = selection.token
     expect_option("measure", measure, NORM_MEASURES)
     words = sentences(CONCEPT, "norms")
     norms = _norms(selection)
@@ -479,6 +482,7 @@ def norm_steps(
     Raises ValueError for what is not there, and for a model without norms.
     """
     selection = select_stream(run, token, stream)
+    token = selection.token
     words = sentences(CONCEPT, "norm_steps")
     norms = _norms(selection)
     site = sublayer or next(iter(norms.places))
@@ -562,6 +566,7 @@ def heads(
     not there, and for a model that does not give its values and W_O.
     """
     selection = select_stream(run, token, stream)
+    token = selection.token
     expect_option("measure", measure, HEAD_MEASURES)
     words = sentences(CONCEPT, "heads")
     recording = selection.recording

@@ -76,6 +76,8 @@ def aggregated(
     texts, and for a flow that takes too long.
     """
     selection = select(run, layer or 0, head or 0, token, attention)
+    layer = None if layer is None else selection.layer
+    head = None if head is None else selection.head
     words = sentences(CONCEPT, "aggregated")
     expect_option("kind", kind, KINDS)
     expect_option("tokens", tokens, TOKENS)
@@ -315,6 +317,7 @@ def output_norms(
     W_O.
     """
     selection = select(run, token=token or 0, attention=attention)
+    token = None if token is None else selection.query
     _expect_outputs(selection)
     expect_option("measure", measure, ("Length", "Share"))
     words = sentences(CONCEPT, "output_norms")

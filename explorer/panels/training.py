@@ -22,7 +22,7 @@ from explorer.state import cache, models
 from explorer.state.cache import Run
 from explorer.state.models import Checkpoint
 from explorer.text.templates import sentences
-from models.recording import Attention, Recording
+from models.recording import Attention, Recording, from_end
 
 CONCEPT = "training"
 # Of a model that has several attentions, the one in which a training is seen best first.
@@ -277,11 +277,14 @@ def _chosen(
             words("no_pattern", pattern=repr(pattern), patterns=", ".join(names) or "none")
         )
     if layer is not None and head is not None:
-        if (layer, head) not in [(each.layer, each.head) for each in stages[-1].heads]:
+        places = [(each.layer, each.head) for each in stages[-1].heads]
+        n_layers, n_heads = (1 + max(of) for of in zip(*places))
+        at = from_end(layer, n_layers), from_end(head, n_heads)
+        if at not in places:
             raise ValueError(words("no_head", layer=layer, head=head))
         if not names:
             return None
-        own = [training.habit_course(stages, name, (layer, head)) for name in names]
+        own = [training.habit_course(stages, name, at) for name in names]
         wanted = next((each for each in own if each.habit == pattern), None)
         return wanted or training.most_informative(own)
     wanted = next((each for each in courses if each.habit == pattern), None)

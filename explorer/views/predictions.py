@@ -74,7 +74,7 @@ def show_prediction(run: Run, token: int, on_select: Callable[[], None] | None =
         return
     chosen: dict[str, object] = {"token": token, "word": st.session_state.word}
     if fills(recording):
-        masked = [edit.token for edit in run.edits if isinstance(edit, HideToken)]
+        masked = [edit.token for edit in run.recording().edits if isinstance(edit, HideToken)]
         chosen["hidden"] = ".".join(map(str, masked)) or NOTHING
     way_to("attribution", "Contributions to this logit", recording, **chosen)
 
@@ -619,7 +619,7 @@ def lens_tab(source: Run) -> None:
         measure = pick("Colour by", COLOURS, "lens")
         layers = controls.in_layers(recording, state.site in logit_lens.sites_within_layers(lens))
         controls.pick_blocks(layers)
-    hidden = tuple(edit.token for edit in run.edits if isinstance(edit, HideToken))
+    hidden = tuple(edit.token for edit in run.recording().edits if isinstance(edit, HideToken))
     make = partial(logit_lens_panels.lens, run, token, state.site, measure, layers)
     output.show_panel(make, "logit lens", partial(keep_hidden, hidden))
     output.show_panel(partial(logit_lens_panels.development, run, token, state.site), "development")
