@@ -306,18 +306,23 @@ def _score_lines(
 
 
 def _columns(stages: Sequence[Stage], courses: Sequence[HabitCourse], loss: Curve) -> Columns:
-    """Loss and scores at each checkpoint as named columns."""
+    """Loss and scores at each checkpoint as named columns: a row for each pattern's head there, and
+    one where the text shows no pattern."""
     words = sentences(CONCEPT, "checkpoints")
-    step, nats = words.lines("columns")
-    made: dict[str, Cells] = {step: [stage.step for stage in stages]}
+    step, nats, *names = words.lines("columns")
+    each = max(1, len(courses))
+    made: dict[str, Cells] = {step: [stage.step for stage in stages for _ in range(each)]}
     if loss:
-        made[nats] = [loss_at(loss, stage.step) for stage in stages]
-    for one in courses:
-        name = f"{one.habit}, {head_name(one.at)}"
-        made[name] = list(one.scores)
-        made[words("chance_column", column=name)] = list(one.chances)
-        made[words("present_column", column=name)] = [words("present") * has for has in one.has]
-    return made
+        made[nats] = [loss_at(loss, at) for at in made[step]]
+    rows = [
+        (
+            *(one.habit, head_name(one.at)),
+            *(one.scores[at], one.chances[at], words("present") * one.has[at]),
+        )
+        for at in range(len(stages))
+        for one in courses
+    ]
+    return made | dict(zip(names, map(list, zip(*rows))))
 
 
 def _finding(courses: Sequence[HabitCourse], chosen: HabitCourse | None, is_chosen: bool) -> str:
