@@ -54,8 +54,8 @@ def number(value: float) -> str:
 
 
 def weight_text(value: float) -> str:
-    """A weight in four figures; in more where these would make all of it out of almost all."""
-    texts = (power(float(value), digits) for digits in range(4, MOST_DIGITS))
+    """A weight in three figures; in more where these would make all of it out of almost all."""
+    texts = (power(float(value), digits) for digits in range(3, MOST_DIGITS))
     return next((text for text in texts if value >= 1 or text != "1"), "1")
 
 

@@ -356,7 +356,7 @@ def _on_sinks(every: Sequence[head_naming.Head]) -> str:
     if all(each.name == head_naming.TOO_SHORT for each in every):
         return words("too_short", fewest=head_naming.FEWEST_TOKENS)
     n = sum(each.name == head_naming.SINK for each in every)
-    return words("sinks" if n else "no_sinks", n=n, heads=len(every))
+    return words("no_sinks" if not n else "one_sink" if n == 1 else "sinks", n=n, heads=len(every))
 
 
 def _grid(
