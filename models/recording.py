@@ -310,7 +310,8 @@ class Attention:
         return stored_array(self.k).shape[1]
 
     def of_layers(self, at: slice | np.ndarray) -> Attention:
-        """The same of some of its layers alone, without its q, k, v and scores."""
+        """Some of the layers alone, without q, k, v and scores; all of them, for which a slice
+        stands, as they are."""
         if isinstance(at, slice):
             return self
         sink = self.sink[at] if self.sink.size else self.sink

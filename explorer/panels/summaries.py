@@ -87,7 +87,7 @@ def aggregated(
     if kind == "Values" and not models.shows_writes(selection.recording):
         raise ValueError(words("closed", model=selection.model))
     of = selection.attention
-    if kind == "Flow" and summaries.flow_work(of, layer)[1] > summaries.MAX_TOTAL_WORK:
+    if kind == "Flow" and summaries.flow_work(of, layer) > summaries.MAX_FLOW_WORK:
         raise ValueError(words("too_long", n=of.pattern.shape[2]))
     head = head if kind == "Values" and layer is not None else None
     made = _aggregate(selection, kind, layer, head, tokens)
