@@ -53,12 +53,12 @@ def of_text(edits: tuple[Edit, ...], n: int, stream: str) -> tuple[Edit, ...]:
     the edits, and its tokens are counted from 0."""
 
     def resolved(edit: Edit) -> Edit:
-        is_here = isinstance(edit, HideToken) or (
-            isinstance(edit, PatchSite) and edit.stream in (None, stream)
-        )
-        if not is_here or edit.token is None:
-            return edit
-        return replace(edit, token=from_end(edit.token, n))
+        if isinstance(edit, HideToken):
+            return replace(edit, token=from_end(edit.token, n))
+        if isinstance(edit, PatchSite) and edit.token is not None:
+            is_here = edit.stream in (None, stream)
+            return replace(edit, token=from_end(edit.token, n)) if is_here else edit
+        return edit
 
     return tuple(map(resolved, edits))
 
