@@ -51,13 +51,14 @@ class Document(str):
 
     @property
     def heading(self) -> str:
-        """What it is titled, without the project's name."""
+        """The document's title, without the project's name."""
         found = re.search(r"<title>(.*?)( · Headlight)?</title>", self)
         return unescape(found[1]) if found else ""
 
     def _repr_html_(self) -> str:
-        """A frame over a sentence, which is seen where frames are not shown. What is in the frame
-        runs as a page of its own, and can reach neither the notebook nor the network."""
+        """The document in a frame, over a sentence that is seen where frames are not shown. What is
+        in the frame runs as a page of its own, and can reach neither the notebook nor the
+        network."""
         whole = f"width:100%;height:{FRAME_HEIGHT}px;border:0"
         return (
             f'<div style="position:relative;min-height:{FRAME_HEIGHT}px">'
@@ -71,8 +72,8 @@ class Document(str):
 
 
 def document(sheet: DocumentSpec, link: str = "") -> Document:
-    """The file's text. `link`: where a Headlight is that shows the same, such as an address of http
-    or https; "" for none."""
+    """Write the file's text. `link`: where a Headlight is that shows the same, such as an address
+    of http or https; "" for none."""
     data = b64encode(gzip.compress(packed(sheet), compresslevel=6, mtime=0)).decode()
     views = [part.component for part in sheet.parts if isinstance(part, View)]
     code = json.dumps(import_map(views))
@@ -98,15 +99,15 @@ def document(sheet: DocumentSpec, link: str = "") -> Document:
 
 
 def _shown(text: str) -> str:
-    """Text without what HTML cannot hold."""
+    """Remove from a text what HTML cannot hold."""
     return "".join(
         "\ufffd" if "\ud800" <= each <= "\udfff" or each == "\0" else each for each in text
     )
 
 
 def _back(sheet: DocumentSpec, link: str) -> str:
-    """The way back to Headlight: a link where its address is known, else what is to be put behind
-    that address."""
+    """Write the way back to Headlight: a link where its address is known, else what is to be put
+    behind that address."""
     where = "/" + ("?" + urlencode(sheet.query) if sheet.query else "")
     if urlsplit(link).scheme in ("http", "https"):
         address = escape(link.rstrip("/") + where if sheet.query else link)
@@ -116,7 +117,7 @@ def _back(sheet: DocumentSpec, link: str) -> str:
 
 @cache
 def _style() -> str:
-    """The document's own style with the app's colours, light and dark, and its font."""
+    """Write the document's own style with the app's colours, light and dark, and its font."""
     theme = tomllib.loads(bundle.THEME.read_text("utf-8"))["theme"]
     light, dark = (_colours(theme[name]) for name in ("light", "dark"))
     font = b64encode(FONT.read_bytes()).decode()
@@ -174,8 +175,8 @@ class DocumentSpec:
 
 
 def packed(sheet: DocumentSpec) -> bytes:
-    """All parts in one message of `codec`: equal blocks of numbers, of whatever view, are in it
-    once."""
+    """Pack all parts into one message of `codec`: equal blocks of numbers, of whatever view, are in
+    it once."""
     pool: dict[bytes, str] = {}
     blocks: dict[str, np.ndarray] = {}
 
@@ -205,8 +206,8 @@ IMPORT = re.compile(r'^((?:import|export)\b[^"\';]*?|\} from\s*)"\./([\w.]+)"', 
 
 
 def import_map(components: Iterable[str]) -> dict[str, dict[str, str]]:
-    """An import map with the host, the components and whatever they import. Raises ValueError for a
-    component that does not exist."""
+    """Make an import map with the host, the components and whatever they import. Raises ValueError
+    for a component that does not exist."""
     made: dict[str, str] = {}
     left = [f"{name}.js" for name in (HOST, *components)]
     while left:

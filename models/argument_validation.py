@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from models.edits import Edit
-from models.recording import Recording
+from models.recording import Recording, from_end
 
 
 def edits_of(edits: Edit | Iterable[Edit]) -> tuple[Edit, ...]:
@@ -39,12 +39,6 @@ def of_model(edits: tuple[Edit, ...], card: Any) -> tuple[Edit, ...]:
         )
 
     return tuple(map(resolved, edits))
-
-
-def from_end(value: int, n: int) -> int:
-    """The place from 0 of one of n; a negative one counts from the end, as in Python. What is none
-    of them is left for the callee, which says what there is."""
-    return value + n if -n <= value < 0 else value
 
 
 def expect_text(text: object) -> None:

@@ -34,12 +34,12 @@ def messages(text: str) -> tuple[Message, ...]:
     if not starts or text[: starts[0].start()].strip():
         return ()
     ends = [each.start() for each in starts[1:]] + [len(text)]
-    found = []
+    parts = []
     for match, end in zip(starts, ends):
         content = text[match.end() : end]
         begin = match.end() + len(content) - len(content.lstrip())
-        found.append(Message(match[1].lower(), begin, begin + len(content.strip())))
-    return tuple(found)
+        parts.append(Message(match[1].lower(), begin, begin + len(content.strip())))
+    return tuple(parts)
 
 
 def with_answer(text: str, answer: str) -> str:

@@ -273,10 +273,10 @@ class ChatTemplate:
         at = next((len(each) for each in begins if each and text.startswith(each)), 0)
         spans: list[Span] = []
         for piece in between if at else ():
-            found = text.find(piece, at) if piece else -1
-            if found >= 0:
-                spans.append((at, found))
-                at = found + len(piece)
+            begin = text.find(piece, at) if piece else -1
+            if begin >= 0:
+                spans.append((at, begin))
+                at = begin + len(piece)
                 continue
             # The last content, with as much of the piece after it as there is.
             ends = [piece.rstrip(), *(piece[: m.end()] for m in self._spelled.finditer(piece)), ""]

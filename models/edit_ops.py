@@ -15,6 +15,7 @@ from models.edits import (
     HeadEdit,
     HideToken,
     MeanHead,
+    PatchSite,
     ScaledBy,
     ShuffleTokens,
     UniformHead,
@@ -23,6 +24,7 @@ from models.edits import (
     applies,
     last_edit,
 )
+from models.recording import from_end
 from models.tokenizer import Tokens
 
 # The edits that change the text a model reads, and not the model: they work on tokens, whichever
@@ -43,6 +45,22 @@ def shuffle_tokens(tokens: Tokens, edits: tuple[Edit, ...]) -> Tokens:
                 tokens.roles,  # a message has its place in the template, whatever is read there
             )
     return tokens
+
+
+def of_text(edits: tuple[Edit, ...], n: int, stream: str) -> tuple[Edit, ...]:
+    """Edits with each token counted from 0 that was counted from the end of a text of n tokens.
+    stream: the one that reads the text; where a model has another one, its text is written under
+    the edits, and its tokens are counted from 0."""
+
+    def resolved(edit: Edit) -> Edit:
+        if isinstance(edit, HideToken):
+            return replace(edit, token=from_end(edit.token, n))
+        if isinstance(edit, PatchSite) and edit.token is not None:
+            is_here = edit.stream in (None, stream)
+            return replace(edit, token=from_end(edit.token, n)) if is_here else edit
+        return edit
+
+    return tuple(map(resolved, edits))
 
 
 def fitting_edits(tokens: Tokens, edits: tuple[Edit, ...]) -> tuple[Edit, ...]:

@@ -4,6 +4,7 @@ An edit is data, never a hook. It travels with the call, `record(handle, text, e
 back inside the Recording, so a caption can always state it and a shared model is never changed.
 `str(edit)` describes it in words.
 
+Layers, heads and tokens count from 0, negative ones from the end; the Recording's count from 0.
 `layer` None stands for every layer; in a model of two stacks a layer's number means that layer of
 both. `attention` is a name as in the Recording ("self", "encoder self", "decoder self", "cross").
 `sublayer` is "attn", "cross" or "ffn"."""

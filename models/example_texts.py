@@ -98,9 +98,9 @@ def other_sentence(
     are `whole` tokens if there are any. Where neither has one, a sentence that names the word, or
     the word alone where the text is in another language. "" where no word is long enough."""
     here = [each.group() for each in WORD.finditer(text)]
-    known = (each for each in SENSES if each in here and SENSES[each] != text)
+    ambiguous = (each for each in SENSES if each in here and SENSES[each] != text)
     plain = [each for each in here if each in whole and len(each) >= FEWEST_LETTERS]
-    word = word or next(known, max(plain or here, key=len, default=""))
+    word = word or next(ambiguous, max(plain or here, key=len, default=""))
     if len(word) < FEWEST_LETTERS or not WORD.fullmatch(word):
         return ""
     candidates = [SENSES.get(word, ""), *(each for each in examples if word in WORD.findall(each))]

@@ -15,12 +15,11 @@ from models.argument_validation import (
     edits_of,
     expect_recording_of,
     expect_text,
-    from_end,
     of_model,
 )
 from models.capabilities import Capabilities, TextGenerator
 from models.edits import Edit
-from models.recording import Card, Recording
+from models.recording import Card, Recording, from_end
 from models.results import (
     Attribution,
     Beam,

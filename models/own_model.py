@@ -28,7 +28,7 @@ from models.attention import MultiHeadAttention, self_attention_mask, self_atten
 from models.chat_template import ChatTemplate
 from models.config import Config
 from models.copying import Copier
-from models.edit_ops import fitting_edits, mask_tokens, score_divisor, shuffle_tokens
+from models.edit_ops import fitting_edits, mask_tokens, of_text, score_divisor, shuffle_tokens
 from models.edit_validation import check, check_length
 from models.edits import Edit, PatchHead, PatchSite
 from models.layers import GatedFeedForward, Patch, with_shared_keys
@@ -188,15 +188,18 @@ def record(
         fills_masks = handle.tokenizer.mask is not None
         check(edits, handle.card, handle.model.config, tuple(handle.attentions), fills_masks)
     text = clean(text)
-    patches = _patches(handle, edits)
-    if isinstance(handle.model, EncoderDecoder):
-        return _record_two(handle, text, edits, patches, target)
-    if target is not None:
+    is_pair = isinstance(handle.model, EncoderDecoder)
+    if target is not None and not is_pair:
         raise ValueError(
             f"{handle.card.name} reads one text alone, so there is no target to give it"
         )
     tokens, dropped = frame(handle, text)
-    tokens = mask_tokens(shuffle_tokens(tokens, edits), edits, handle.tokenizer.mask, MASK)
+    edits = of_text(edits, len(tokens.ids), "encoder" if is_pair else handle.card.kind)
+    patches = _patches(handle, edits)
+    tokens = shuffle_tokens(tokens, edits)
+    if is_pair:
+        return _record_two(handle, text, (tokens, dropped), edits, patches, target)
+    tokens = mask_tokens(tokens, edits, handle.tokenizer.mask, MASK)
     check_length(edits, len(tokens.ids), handle.card)
     tape = Recorder(with_shared_keys(handle.model.config, edits), len(tokens.ids))
     all_edits = (*edits, *patches[handle.card.kind])
@@ -271,12 +274,12 @@ def _recording(
 def _record_two(
     handle: OwnModel,
     text: str,
+    framed: tuple[Tokens, int],
     edits: tuple[Edit, ...],
     patches: dict[str, tuple[Patch, ...]],
     target: str | tuple[int, ...] | None,
 ) -> Recording:
-    source, dropped = frame(handle, text)
-    source = shuffle_tokens(source, edits)
+    source, dropped = framed
     check_length(edits, n := len(source.ids), handle.card)
     encoder_edits, decoder_edits = (*edits, *patches["encoder"]), (*edits, *patches["decoder"])
     model = handle.model

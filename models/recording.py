@@ -38,6 +38,13 @@ from models.version import VERSION
 # The first character of a token's label where the token goes on inside a word: "dev", "‧ices".
 CONTINUES = "\u2027"
 
+
+def from_end(value: int, n: int) -> int:
+    """The place from 0 of one of n; a negative one counts from the end, as in Python. What is none
+    of them is left for the callee, which says what there is."""
+    return value + n if -n <= value < 0 else value
+
+
 # Keys and values that several heads share: held once, read as if every head had its own.
 
 
@@ -303,7 +310,8 @@ class Attention:
         return stored_array(self.k).shape[1]
 
     def of_layers(self, at: slice | np.ndarray) -> Attention:
-        """The same of some of its layers alone, without its q, k, v and scores."""
+        """Some of the layers alone, without q, k, v and scores; all of them, for which a slice
+        stands, as they are."""
         if isinstance(at, slice):
             return self
         sink = self.sink[at] if self.sink.size else self.sink

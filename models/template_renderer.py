@@ -159,16 +159,16 @@ def rendered(request: Request) -> dict:
     except RecursionError:
         return _overrun("calls itself without end")
     except Exception as error:  # a program from anywhere fails in any way
-        said = " ".join(str(error).split())
-        said = said if len(said) <= DETAIL else f"{said[:DETAIL]}…"
+        message = " ".join(str(error).split())
+        message = message if len(message) <= DETAIL else f"{message[:DETAIL]}…"
         if type(error) is TemplateError:  # what `raise_exception` raises, and nothing else
             return {
                 "problem": "The chat template of this model refuses these roles in this order "
-                f"(“{said}”); change the roles at the beginnings of the lines."
+                f"(“{message}”); change the roles at the beginnings of the lines."
             }
         return {
-            "problem": f"The chat template of this model fails on this chat (“{said}”); write the "
-            "text without roles, or choose another model."
+            "problem": f"The chat template of this model fails on this chat (“{message}”); write "
+            "the text without roles, or choose another model."
         }
     return {"plain": plain, "marked": marked if len(marked) < 2 * len(plain) + 1000 else plain}
 

@@ -154,10 +154,10 @@ class TokenLabels:
                     text[span[0] : span[1]] * (not shared), ids[at], spelled[at], continues
                 )
             if len(members) > 1 and not shared:
-                shown = _seen(text[span[0] : span[1]])
-                shown = BASE * (unicodedata.category(shown[0])[0] == "M") + shown
+                word = _seen(text[span[0] : span[1]])
+                word = BASE * (unicodedata.category(word[0])[0] == "M") + word
                 for part, at in enumerate(members, start=1):
-                    labels[at] = f"{shown} {part}/{len(members)}"
+                    labels[at] = f"{word} {part}/{len(members)}"
         return [label or self.label(token) for label, token in zip(labels, ids)], spans
 
     def places(self, text: str, ids: Sequence[int], special: Sequence[bool]) -> list[Span]:

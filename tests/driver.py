@@ -325,7 +325,7 @@ class Visitor:
         return self.page.locator(f"{HEAD} .finding").inner_text()
 
     def title(self) -> str:
-        return self.page.locator(".st-key-finding p").last.inner_text()
+        return self.page.locator(".st-key-finding p").first.inner_text()
 
     def tokens(self) -> list[str]:
         """The words above the head's picture, of two texts those of both."""

@@ -21,6 +21,7 @@ from models.model import Model
 from models.run import Run
 
 FOUR_FIGURES = 5e-4  # half a unit of the fourth figure, relative
+THREE_FIGURES = 5e-3
 TEXT = "The red car is in front of the white house."
 
 
@@ -58,7 +59,7 @@ def test_each_step_shows_the_numbers_of_the_recording(text: str) -> None:
     assert dot / divisor == pytest.approx(score, rel=3 * FOUR_FIGURES)
     part, total, weight = facts_of(panel, "Softmax")
     assert part / total == pytest.approx(weight, rel=3 * FOUR_FIGURES)
-    assert weight == pytest.approx(attention.pattern[1, 5, query, opened.key], rel=FOUR_FIGURES)
+    assert weight == pytest.approx(attention.pattern[1, 5, query, opened.key], rel=THREE_FIGURES)
     parts = [strip.values for strip in frames["Sum"][1].strips]
     np.testing.assert_allclose(sum(parts[:-1]), parts[-1], atol=SUMMED)
     terms = [strip for strip in frames["Sum"][1].strips if strip.weight is not None]
@@ -69,7 +70,7 @@ def test_each_step_shows_the_numbers_of_the_recording(text: str) -> None:
     shares = [row.values[0] for row in frames["Heads"][1].rows]
     assert sum(shares) == pytest.approx(1, abs=SUMMED)
     digits = [fact for figures in frames.values() for fact, _ in figures[0].facts]
-    assert all(sum(map(str.isdecimal, fact.partition(" × 10")[0])) <= 7 for fact in digits)
+    assert all(sum(map(str.isdecimal, fact.partition(" × 10")[0])) <= 6 for fact in digits)
 
 
 def test_a_forbidden_cell_has_the_weight_0_and_says_why() -> None:

@@ -143,8 +143,23 @@ def test_negative_places_count_from_the_end_everywhere(encoder, recording: Recor
         assert one.clean == other.clean and next(one.effects) == next(other.effects)
         with pytest.raises(ValueError, match=f"tokens 0 to {last}, not {-last - 2}"):
             sweep(text, "The dog sat on", name, -last - 2, 5, 6)
-    edit = encoder.record(TEXT, ZeroHead(-1, -2)).edits[0]
-    assert edit == ZeroHead(layers - 1, heads - 2), "a caption says which it was"
+    edits = (ZeroHead(-1, -2), HideToken(-2), PatchSite("The dog sat on it", "0.ffn.normed", -3))
+    places = (
+        ZeroHead(layers - 1, heads - 2),
+        HideToken(n - 2),
+        PatchSite(edits[2].text, "0.ffn.normed", n - 3),
+    )
+    changed = encoder.record(TEXT, edits)
+    assert changed.edits == places, "a caption says which it was"
+    assert_same(changed.streams[0].resid, encoder.record(TEXT, places).streams[0].resid)
+    for beyond in (HideToken(-n - 1), PatchSite("The dog", "0.ffn.normed", -n - 1)):
+        with pytest.raises(ValueError, match=f"{-n - 1}"):
+            encoder.record(TEXT, beyond)
+    hidden = encoder.patch_heads(TEXT, "The dog sat", "self", 1, 5, 6, HideToken(-2))
+    assert (
+        hidden.donor
+        == encoder.patch_heads(TEXT, "The dog sat", "self", 1, 5, 6, HideToken(n - 2)).donor
+    )
 
 
 def assert_same(found: object, expected: object) -> None:

@@ -123,7 +123,9 @@ def test_the_heads_that_rest_on_sinks_open_by_a_key_and_by_a_press(visitor: Visi
     cells, button = page.locator(f"{GRID} .cell"), page.locator(f"{GRID} .more")
     few = cells.count()
     assert 0 < few <= 45
-    expect(button).to_have_text(re.compile(r"^Show all 270 heads, 2\d\d of which rest on sinks"))
+    expect(button).to_have_text(
+        re.compile(r"^Show all 270 heads, those on sinks \(2\d\d\) among them")
+    )
     for panel in (GRID, HEAD):
         box = page.locator(panel).bounding_box()
         assert box["y"] + box["height"] <= 900, panel

@@ -131,7 +131,7 @@ def test_numbers_that_overflow_are_named(small_decoder: own_model.OwnModel) -> N
         (edits.PatchSite(OTHER, "9.lunch"), "no site .9.lunch.; stream"),
         (edits.WithMask(), "decoder"),
         (edits.HideToken(1), "masked words"),
-        *((edits.PatchSite(OTHER, "embed", token), "tokens 0 to") for token in (-1, 40)),
+        *((edits.PatchSite(OTHER, "embed", token), "tokens 0 to") for token in (-99, 40)),
     ],
 )
 def test_what_cannot_be_done_is_said(

@@ -36,8 +36,7 @@ def test_weights_that_learned_nothing_get_hardly_any_name(handles: list, kind: s
 def test_names_are_stable_from_sentence_to_sentence(handles: list) -> None:
     for handle in handles:
         share, _ = names.stability(handle, names.sentences()[::2])
-        # "pronoun to noun" comes and goes with a text's pronouns
-        assert share >= (0.93 if handle.card.name == "minilm" else 0.86), handle.card.name
+        assert share >= (0.93 if handle.card.name == "minilm" else 0.87), handle.card.name
 
 
 def test_the_command_prints_a_line_for_each_kind(capsys: pytest.CaptureFixture[str]) -> None:

@@ -65,7 +65,7 @@ def test_every_picture_that_is_handed_out_is_a_sheet() -> None:
     """A sheet has the screen's font with what stands in for it, and the screen's paper or white."""
 
     def draws(text: str) -> bool:
-        return bool(re.search(r"\b(paper|plate|sheet)\(", text))
+        return bool(re.search(r"\bsheet\(", text))
 
     # Where it is made, what a view offers is not drawn.
     menu = COMPONENTS / "svg_export.js"

@@ -4,6 +4,7 @@ name has one number wherever it stands."""
 
 from __future__ import annotations
 
+import inspect
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -22,6 +23,8 @@ from explorer.analysis.measure import MeasureContext, Untestable
 from explorer.panels import spec
 from explorer.panels.spec import Panel
 from explorer.text import tour as tour_text
+from models import registry
+from models.edits import Edit, ZeroHead
 from models.run import Run
 
 pytestmark = pytest.mark.slow
@@ -35,9 +38,12 @@ def panels() -> dict[str, Callable[..., Panel]]:
     return dict(spec.PANELS)
 
 
-def made(of: MeasureContext, name: str, **choices: object) -> Panel | None:
-    """A panel of a recording, None where it has nothing for this text or model."""
-    run = Run(of.recording.model.name, of.recording.text)
+def made(
+    of: MeasureContext, name: str, edits: tuple[Edit, ...] = (), **choices: object
+) -> Panel | None:
+    """A panel of a recording or of its text under edits, None where it has nothing for this text or
+    model."""
+    run = Run(of.recording.model.name, of.recording.text, edits)
     try:
         return panels()[name](run, **choices)
     except ValueError:
@@ -190,6 +196,111 @@ def marked_is_largest(of: MeasureContext) -> None:
         if id == "order":  # of words, where punctuation moves too
             rows = tuple(row for row in rows if any(map(str.isalnum, row.label)))
         assert figure.rows[at].values[column] == max(row.values[column] for row in rows), id
+
+
+def without_head(place: dict[str, object]) -> tuple[Edit, ...]:
+    """The edit that ablates a head of the first layer, which changes the layers after it: of the
+    number and attention of the head that the tour follows."""
+    return (ZeroHead(0, int(str(place["head"])), str(place["attention"])),)
+
+
+def parameters(name: str) -> set[str]:
+    """The names of a panel's choices."""
+    return {*inspect.signature(panels()[name]).parameters}
+
+
+def matrices(panel: Panel) -> list[Matrix]:
+    """Every matrix of a panel."""
+    return [each for each in parts(panel.figures) if isinstance(each, Matrix)]
+
+
+def of_head(panel: Panel) -> str:
+    """The head that a sentence names, as tables have it."""
+    layer, head = re.findall(r"[Ll]ayer (\d+), head (\d+)", panel.finding)[0]
+    return f"L{layer} H{head}"
+
+
+def changes(panel: Panel) -> list[float]:
+    """How much each experiment changes the probability of the model's own prediction."""
+    own, *others = panel.table["probability"]
+    return [abs(p - own) for p in others]
+
+
+def changed_by(panel: Panel) -> float:
+    """How much the experiment changes it that the sentence calls the strongest."""
+    name = re.findall(r"“(.+?)” changes the prediction most", panel.finding)[0]
+    return changes(panel)[panel.table["experiment"].index(name) - 1]
+
+
+def marked_change(panel: Panel) -> tuple[str, list[float]]:
+    """The change of the weight that is framed, between the two weights that the sentence has."""
+    before, after, difference = matrices(panel)
+    ((row, key, _),) = difference.marks
+    texts = re.findall(r"weight ([\d.]+) before and ([\d.]+) after", panel.finding)[0]
+    for text, one in zip(texts, (before, after)):
+        assert matches_text(text, float(np.nan_to_num(one.values[row, key])))
+    values = np.nan_to_num(np.abs(difference.values))
+    return f"{values[row, key]:.6f}", values.ravel().tolist()
+
+
+# The same of panels that compare two runs, each with what its sentence calls the largest.
+LARGEST_OF_TWO: dict[str, tuple[str, Callable[[Panel], tuple[str, list[float]]]]] = {
+    "interventions.experiments": (
+        "changes the prediction most",
+        lambda panel: (f"{changed_by(panel):.6f}", changes(panel)),
+    ),
+    "interventions.effect": (
+        "changed most",
+        lambda panel: (
+            re.findall(r"changed most \(([^)]+)\)", panel.finding)[0],
+            matrices(panel)[-1].values.ravel().tolist(),
+        ),
+    ),
+    "interventions.head_attention": ("largest change of one weight", marked_change),
+    "interventions.residual_stream": (
+        "differ most",
+        lambda panel: (
+            re.findall(r"by ([^ ]+) times", panel.finding)[0],
+            panel.table["distance / length before"].tolist(),
+        ),
+    ),
+    "interventions.patches": (
+        "largest effect",
+        lambda panel: (
+            re.findall(r"logit difference ([^ ]+) of the way", panel.finding)[0],
+            np.abs(matrices(panel)[0].values).ravel().tolist(),
+        ),
+    ),
+    "compare.heads": (
+        "differs most",
+        lambda panel: (
+            f"{dict(zip(panel.table['head'], panel.table['distance']))[of_head(panel)]:.6f}",
+            list(panel.table["distance"]),
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize(("model", "text"), ALL)
+def test_what_changes_most_between_two_runs_is_the_largest_drawn(model: str, text: str) -> None:
+    of = seen(model, text)
+    place = followed(of)
+    if place is None:
+        return
+    read = set()
+    for name, (says, values_of) in LARGEST_OF_TWO.items():
+        if name == "interventions.patches" and model == registry.SMOLLM2:
+            continue  # as many passes as it has heads
+        is_of_plain = name in ("interventions.experiments", "interventions.patches")
+        choices = {"attention": place["attention"], "other_attention": place["attention"]}
+        choices = {each: choices[each] for each in choices.keys() & parameters(name)}
+        panel = made(of, name, () if is_of_plain else without_head(place), **choices)
+        if panel is None or says not in panel.finding:
+            continue
+        written, values = values_of(panel)
+        assert matches_text(written, max(values)), (name, panel.finding, max(values))
+        read.add(name)
+    assert len(read) >= 4, read
 
 
 @pytest.mark.parametrize(("model", "text"), ALL)
@@ -478,6 +589,91 @@ def step_entries(of: MeasureContext, place: dict[str, object]) -> Iterator[Entry
             yield ("length of an embedding", token), length, "positions.sentence"
 
 
+def distance_of_two_entries(of: MeasureContext, place: dict[str, object]) -> Iterator[Entry]:
+    """How far each head of a run without a head is from the same head as trained."""
+    edits, name = without_head(place), str(place["attention"])
+    attentions = {"attention": name, "other_attention": name}
+    if both := made(of, "compare.heads", edits, **attentions):
+        for head, distance in zip(both.table["head"], both.table["distance"]):
+            yield ("distance of runs", head), distance, "compare.heads"
+    if near := made(of, "compare.nearest", edits, **attentions):
+        columns = (near.table[column] for column in ("head of A", "head of B", "distance"))
+        for a, b, distance in zip(*columns):
+            if a == b:
+                yield ("distance of runs", a), distance, "compare.nearest"
+    if len(of.recording.streams) > 1:  # there each run reads a translation of its own
+        return
+    if effect := made(of, "interventions.effect", edits, attention=name, masked=False):
+        for (layer, head), distance in np.ndenumerate(matrices(effect)[-1].values):
+            yield ("distance of runs", f"L{layer} H{head}"), distance, "interventions.effect"
+
+
+LESS = re.compile(r"“([^”]+)” attends less")
+WEIGHTS = re.compile(r"to “([^”]+)” \(([\d.]+) → ([\d.]+)\)")
+DISTANCE = re.compile(r"distance of the two heads is (\d\.\d+)")
+
+
+def difference_entries(of: MeasureContext, place: dict[str, object]) -> Iterator[Entry]:
+    """The head that differs most in a run without a head: its distance, and weights of one row."""
+    edits, name = without_head(place), str(place["attention"])
+    attentions = {"attention": name, "other_attention": name}
+    both = made(of, "compare.heads", edits, **attentions)
+    one = made(of, "compare.difference", edits, **attentions)
+    if both is None or one is None or "differs most" not in both.finding:
+        return
+    head = of_head(both)
+    for text in DISTANCE.findall(one.finding):
+        yield ("distance of runs", head), text, "compare.difference, sentence"
+    cells: dict[tuple[str, ...], list[tuple[float, float]]] = {}
+    for row, key, *both_weights in zip(*(one.table[each] for each in ("row", "column", "A", "B"))):
+        words = (row.partition(" ")[2], key.partition(" ")[2])
+        cells.setdefault(words, []).append(tuple(both_weights))
+    for name, panel in (("heads", both), ("difference", one)):
+        (row,) = LESS.findall(panel.finding)[:1] or ("",)
+        for key, *texts in WEIGHTS.findall(panel.finding):
+            drawn = cells.get((row, key), [])
+            for side, text, at in zip("AB", texts, (0, 1)):
+                yield (f"weight of {side}", head, row, key), text, f"compare.{name}, sentence"
+                if len(drawn) == 1:
+                    yield (f"weight of {side}", head, row, key), drawn[0][at], "compare.difference"
+
+
+def predicted_by_two_entries(of: MeasureContext, place: dict[str, object]) -> Iterator[Entry]:
+    """Probabilities of words in a run without a head and as trained."""
+    edits = without_head(place)
+    if panel := made(of, "compare.prediction", edits):
+        for word, *both in zip(*(panel.table[name] for name in ("word", "A", "B"))):
+            for side, p in zip("AB", both):
+                if np.isfinite(p):
+                    yield ("probability in", side, word), p, "compare.prediction"
+    for name in ("compare.heads", "compare.prediction"):
+        finding = panel.finding if (panel := made(of, name, edits)) else ""
+        for side, word, p in re.findall(r"([AB]) predicts “([^”]+)” \(([^)]+)\)", finding):
+            yield ("probability in", side, word), p, f"{name}, sentence"
+
+
+def changed_entries(of: MeasureContext, place: dict[str, object]) -> Iterator[Entry]:
+    """The probability of what the model predicts as trained, before an experiment or an edit."""
+    before = re.compile(r"probability of “([^”]+)” (?:falls|rises) from ([^ ]+) to")
+    every = made(of, "interventions.experiments")
+    effect = made(of, "interventions.effect", without_head(place))
+    for name, panel in (("experiments", every), ("effect", effect)):
+        for word, p in before.findall(panel.finding if panel else ""):
+            yield ("probability before", word), p, f"interventions.{name}, sentence"
+    if every:
+        word, p = every.table["top prediction"][0], every.table["probability"][0]
+        yield ("probability before", word), p, "interventions.experiments"
+
+
+def path_entries(of: MeasureContext, place: dict[str, object]) -> Iterator[Entry]:
+    """How far a token's last vectors in a run without a head are from those as trained."""
+    if panel := made(of, "compare.paths", without_head(place)):
+        (word, text) = re.findall(r"“(.+?)” ends at distance ([\d.,]+) from", panel.finding)[0]
+        yield ("distance of vectors", word), text, "compare.paths, sentence"
+        (row,) = [row for row in panel.figures[1].rows if row.selected]
+        yield ("distance of vectors", word), row.values[0], "compare.paths"
+
+
 SOURCES = (
     head_entries,
     distance_entries,
@@ -487,6 +683,13 @@ SOURCES = (
     stream_entries,
 )
 SOURCES += (word_entries, answer_entries, step_entries)
+SOURCES += (
+    distance_of_two_entries,
+    difference_entries,
+    predicted_by_two_entries,
+    changed_entries,
+    path_entries,
+)
 
 
 def agrees(a: float | str, b: float | str) -> bool:

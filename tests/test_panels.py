@@ -4,6 +4,7 @@ laws."""
 from __future__ import annotations
 
 import csv
+import inspect
 import io
 import os
 import re
@@ -61,8 +62,9 @@ def every() -> dict[str, Callable[..., Panel]]:
 
 
 NAMES = sorted(every())
-MATRICES = ("attention.head", "summaries.aggregated", "soft_lookup.scoring")
-MOST_COLUMNS = 27  # of a table: of the lens, with its ten words and their probabilities
+MATRICES = ("attention.head", "summaries.aggregated")
+MOST_COLUMNS = 20  # of a table: of one weight, with the numbers of each of its steps
+LENS_COLUMNS = 27  # a row for each cell, with its ten words and their probabilities
 
 
 # The models of panels that encoder has nothing for.
@@ -116,6 +118,34 @@ def test_a_panel_says_what_it_shows_of_any_text(name: str, model: str) -> None:
             assert "nan" not in sentence.lower().split()
 
 
+PLACES = ("layer", "head", "token", "source", "key", "unit", "place")
+BEYOND = 10**6
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("model", ["encoder", "translator"])
+def test_a_negative_place_counts_from_the_end(name: str, model: str) -> None:
+    """The panel of the place -1 is that of the last one, which a refusal names."""
+    run = Run(model if model_of(name) == "encoder" else model_of(name), TEXT)
+    parameters = inspect.signature(every()[name]).parameters
+    for place in PLACES:
+        if place not in parameters:
+            continue
+        others = {"token": 1} if place == "key" else {}
+        if {"layer", "head"} <= parameters.keys():
+            others |= {"layer": 0, "head": 0}
+        refusal = made(name, run, **others | {place: BEYOND})
+        last = isinstance(refusal, str) and re.search(r"the last is (\d+)|0 to (\d+) and", refusal)
+        if not last:
+            continue
+        ends = (made(name, run, **others | {place: at}) for at in (-1, int(last[1] or last[2])))
+        one, other = (
+            end if isinstance(end, str) else replace(end, call="", choices={}, token="").encode()
+            for end in ends
+        )
+        assert one == other, place
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_its_python_line_and_the_words_of_an_address_make_a_panel_again(name: str) -> None:
     model = model_of(name)
@@ -162,7 +192,8 @@ def test_a_panel_leaves_as_csv_and_as_one_file(name: str, tmp_path: Any) -> None
     assert len(rows) == len(next(iter(panel.table.values()), ()))
     # Long and not wide: what a text or a model has many of stands below each other. A matrix of
     # words by words keeps its form.
-    assert name in MATRICES or len(names) <= MOST_COLUMNS, names
+    most = LENS_COLUMNS if name == "logit_lens.lens" else MOST_COLUMNS
+    assert name in MATRICES or len(names) <= most, names
     live = re.compile(r"[,;\t][\s\"']*[=+\-@＝]")
     assert not [line for line in comments if live.search(line.replace("'", "\0"))]
     assert all(len(row) == len(names) for row in rows)

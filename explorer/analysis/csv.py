@@ -25,8 +25,8 @@ MISSING = re.compile(r"'*(#N/A( N/A)?|#NA|-?1\.#(IND|QNAN)|-?nan|<NA>|N/?A|n/a|N
 
 
 def to_csv(columns: Columns, about: Sequence[str] = ()) -> str:
-    """Named columns as CSV: a header, then the rows, numbers in full, nothing where there is no
-    number.
+    """Write named columns as CSV: a header, then the rows, numbers in full, nothing where there is
+    no number.
 
     `about`, what a reader of the file must know, stands before the header, a comment line each, and
     last the Headlight that made it: `pandas.read_csv(file, comment="#")`."""
@@ -38,14 +38,14 @@ def to_csv(columns: Columns, about: Sequence[str] = ()) -> str:
 
 
 def without_comments(text: str) -> str:
-    """A file's text without the comment lines before its header."""
+    """Remove the comment lines before the header from a file's text."""
     lines = text.lstrip("\ufeff").splitlines(keepends=True)
     return "".join(dropwhile(lambda line: line.startswith(COMMENT), lines))
 
 
 def long_form(axes: Mapping[str, Sequence], values: np.ndarray, name: str) -> dict[str, Cells]:
-    """An array as named columns in long form: a row for each number, with its place on each axis by
-    the axis's name and the labels along it."""
+    """Lay out an array as named columns in long form: a row for each number, with its place on each
+    axis by the axis's name and the labels along it."""
     grid = np.indices(values.shape).reshape(values.ndim, -1)
     columns: dict[str, Cells] = {
         axis: [labels[at] for at in places] for (axis, labels), places in zip(axes.items(), grid)
@@ -54,8 +54,8 @@ def long_form(axes: Mapping[str, Sequence], values: np.ndarray, name: str) -> di
 
 
 def stacked(named: Iterable[tuple[str, Columns]], key: str = "table") -> dict[str, list]:
-    """Several tables as one, each row with the name of its table in front; empty where a table has
-    no such column."""
+    """Join several tables into one, each row with the name of its table in front; empty where a
+    table has no such column."""
     columns: dict[str, list] = {key: []}
     for name, table in named:
         n = len(next(iter(table.values()), ()))
@@ -69,19 +69,19 @@ def stacked(named: Iterable[tuple[str, Columns]], key: str = "table") -> dict[st
 
 
 def escape_cell(text: str) -> str:
-    """Text that stays text: an apostrophe in front of what would be read as a formula, a number or
-    a missing one. `unescape_cell` takes it away."""
+    """Put an apostrophe in front of a text that would be read as a formula, a number or a missing
+    one, so that it stays text. `unescape_cell` takes it away."""
     text = text.replace("\0", "\u2400")
     return f"'{text}" if _needs_escape(text) else text
 
 
 def unescape_cell(cell: str) -> str:
-    """What `escape_cell` was given."""
+    """Undo `escape_cell`."""
     return cell[1:] if cell.startswith("'") and _needs_escape(cell) else cell
 
 
 def count_cells(columns: Columns) -> int:
-    """How many cells a table has."""
+    """Count the cells of a table."""
     return sum(len(values) for values in columns.values())
 
 
@@ -91,7 +91,7 @@ def _comment(line: str) -> str:
 
 
 def _quoted(cell: str) -> str:
-    """A cell in quotes where it holds what ends one, or begins a comment."""
+    """Quote a cell where it holds what ends one, or begins a comment."""
     return '"' + cell.replace('"', '""') + '"' if re.search('[",\r\n#]', cell) else cell
 
 
@@ -112,7 +112,7 @@ def _plain(values: Cells) -> Sequence:
 
 
 def _cell(value: Any) -> str:
-    """A number in full, text as text, nothing for None and NaN."""
+    """Write a value as a cell: a number in full, text as text, nothing for None and NaN."""
     if value is None:
         return ""
     if isinstance(value, (bool, np.bool_)):

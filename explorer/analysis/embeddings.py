@@ -14,7 +14,7 @@ from itertools import combinations
 
 import numpy as np
 
-from explorer.analysis.csv import Cells, Columns
+from explorer.analysis.csv import Columns, long_form
 from explorer.analysis.logit_lens import title as site_title
 from explorer.analysis.logit_lens import vectors
 from explorer.analysis.residual import has_residual, norm_place, sublayers
@@ -585,11 +585,7 @@ def curve_table(titles: Sequence[str], site_curves: SiteCurves) -> Columns:
 def nearest_word_table(
     titles: Sequence[str], words: Sequence[Sequence[str]], cosines: np.ndarray
 ) -> Columns:
-    """The nearest words (site, rank) with their cosines, one row a site."""
-    columns: dict[str, Cells] = {"site": list(titles)}
-    for rank in range(cosines.shape[1]):
-        columns |= {
-            f"word {rank + 1}": [row[rank] for row in words],
-            f"cosine {rank + 1}": cosines[:, rank],
-        }
-    return columns
+    """The nearest words (site, rank) with their cosines, one row a word."""
+    axes = {"site": titles, "rank": range(1, cosines.shape[1] + 1)}
+    columns = long_form(axes, cosines, "cosine")
+    return columns | {"word": [word for row in words for word in row]}

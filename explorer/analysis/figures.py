@@ -180,7 +180,8 @@ class LinkedWeights(Figure):
 
     at: (layer, head). weights: arrays by name, as `explorer/components/codec.py` packs them: the
     weight of each (row, column), the `runs` of allowed cells, the selected `row` and `column`
-    exactly, and `hidden`, the share of each row on columns that are left out. views: of "links" and
+    exactly, `hidden`, the share of each row on columns that are left out, and `sink`, that of a
+    learned sink, which is the last column of the matrix. views: of "links" and
     "matrix". selected: a row and a column, -1 for none; cell: the one that is opened. texts: of two
     texts, what each row is called in its sentence. special: of columns, and of rows in
     `texts`. places: the numbers of rows and columns, None for 0, 1, 2 ...; sizes: how many tokens

@@ -527,17 +527,13 @@ def scoring_table(
     variants: Sequence[ScoringVariant], labels: Sequence[str], quantity: str
 ) -> Columns:
     """Scores or weights ("Scores", "Weights") of all constructions as named columns: construction,
-    query, then a column for each key."""
-    n = len(labels)
-    values = np.concatenate(
-        [variant.scores if quantity == "Scores" else variant.weights for variant in variants]
-    )
-    token_labels = [f"{at} {label}" for at, label in enumerate(labels)]
-    return {
-        "construction": [variant.name for variant in variants for _ in range(n)],
-        "query": token_labels * len(variants),
-        **dict(zip(token_labels, values.T)),
-    }
+    query, key and the value."""
+    is_score = quantity == "Scores"
+    values = np.stack([variant.scores if is_score else variant.weights for variant in variants])
+    tokens = [f"{at} {label}" for at, label in enumerate(labels)]
+    names = [variant.name for variant in variants]
+    axes = {"construction": names, "query": tokens, "key": tokens}
+    return long_form(axes, values, "score" if is_score else "weight")
 
 
 # Why scores are divided by the root of d_k: the variance of q . k, and what the softmax makes of

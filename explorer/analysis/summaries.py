@@ -23,9 +23,7 @@ from models.recording import Attention, Recording
 # as through pipes.
 
 TINY = 1e-12  # what rounding may leave of an edge or a node
-# Work of a flow, in cells of all the graphs that are solved side by side: one row is computed up to
-# MOST_OF_A_ROW, all rows up to MOST_OF_ALL.
-MAX_ROW_WORK, MAX_TOTAL_WORK = 8_000_000, 3_000_000
+MAX_FLOW_WORK = 3_000_000  # cells of all the graphs of a flow, which are solved side by side
 BATCH = 400_000  # cells that are worked on at once: what the processor's memory cache holds
 
 
@@ -67,11 +65,10 @@ def allowed_cells(attention: Attention, through: bool, layer: int | None) -> np.
     return reached > 0
 
 
-def flow_work(attention: Attention, upto: int | None = None) -> tuple[int, int]:
-    """Cells of the graphs behind one row of `flow` and behind all rows."""
+def flow_work(attention: Attention, upto: int | None = None) -> int:
+    """Cells of the graphs behind all rows of `flow`."""
     n = attention.pattern.shape[-1]
-    row = n**3 * (attention.pattern.shape[0] if upto is None else upto + 1)
-    return row, row * n
+    return n**4 * (attention.pattern.shape[0] if upto is None else upto + 1)
 
 
 def flow(attention: Attention, queries: Sequence[int], upto: int | None = None) -> np.ndarray:

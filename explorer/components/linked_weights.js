@@ -21,6 +21,7 @@ const MOST = 400; // links of all words: more are one block of ink
 const LONG = 30; // words of a text from which on the selected one is shown with PARTNERS alone
 const PARTNERS = 10;
 const NAMED = 4; // words that a sentence names
+const SINK = say("sink");
 
 /** Unpack what came, once. @param {any} figure */
 export function unpack(figure) {
@@ -44,17 +45,29 @@ export function unpack(figure) {
   return measured(figure);
 }
 
-/** The largest weight of each row, and of all. @param {any} figure */
+/** The largest weight of each row, and of all; and where the scales end, a learned sink's among them. @param {any} figure */
 export function measured(figure) {
   const { weight, n, rows } = figure;
   figure.full = rows.map((_, q) => weight.subarray(q * n, (q + 1) * n).reduce((a, b) => (a > b ? a : b), 0)); // prettier-ignore
   figure.peak = Math.max(...figure.full);
-  figure.tints = undefined;
+  figure.tops = figure.full.map((/** @type {number} */ each, /** @type {number} */ q) => Math.max(each, figure.sink?.[q] ?? 0)); // prettier-ignore
+  figure.top = Math.max(...figure.tops);
+  figure.tints = figure.images = undefined;
   return figure;
 }
 
 /** @param {any} figure */
 export const isAcross = (figure) => Boolean(figure.texts);
+
+/** The columns of the matrix: the keys, and last what a learned sink takes of each row. @param {any} figure @returns {string[]} */
+export const columnsOf = ({ columns, sink }) => (sink ? [...columns, SINK] : columns);
+
+/** Numbers of the matrix, (row, column): those of the weights with those of the sink behind each row. @param {any} figure @param {Float32Array} values @param {(q: number) => number} ofSink */
+function withSink({ rows, n, sink }, values, ofSink) {
+  if (!sink) return values;
+  const lines = rows.map((/** @type {string} */ _, /** @type {number} */ q) => [...values.subarray(q * n, (q + 1) * n), ofSink(q)]); // prettier-ignore
+  return Float32Array.from(lines.flat());
+}
 
 /** What of a row is on no column, as it is written beside it. @param {any} figure @param {number} q */
 const aside = ({ hidden, sink }, q) => [hidden && `${share(hidden[q])} hidden`, sink && `${share(sink[q])} sink`].filter(Boolean).join(", "); // prettier-ignore
@@ -63,13 +76,16 @@ const free = ({ may, n }, q, k) => !may || may[q * n + k] === 1;
 
 /** How far along its colours each cell stands, NaN where it is not allowed. @param {any} figure */
 function tints(figure) {
-  const { weight, full, peak, scale, log, n } = figure;
+  const { weight, n } = figure;
   return (figure.tints ||= Float32Array.from(weight, (value, at) => {
     const [q, k] = [Math.floor(at / n), at % n];
     if (!free(figure, q, k)) return NaN;
-    return shade(value, scale === "row" ? full[q] : scale === "head" ? peak : 1, log);
+    return shade(value, endOf(figure, q), figure.log);
   }));
 }
+
+/** The weight at the end of a row's scale. @param {any} figure @param {number} q */
+const endOf = ({ scale, tops, top }, q) => (scale === "row" ? tops[q] : scale === "head" ? top : 1);
 
 // ---- what is selected and what is pointed at -----------------------------------------------------
 
@@ -77,7 +93,7 @@ function tints(figure) {
 export function shownAt(figure) {
   const [q, k] = figure.over || [-1, -1];
   if (isAcross(figure)) {
-    if (q >= 0 || k >= 0) return [q, k];
+    if (q >= 0 || k >= 0) return [q, k < figure.n ? k : -1];
     return figure.selected;
   }
   if (q >= 0) return [q, figure.incoming ? q : -1];
@@ -98,6 +114,7 @@ export function hold(figure, axis, at) {
 
 /** What a press on a cell makes of it: its row, and the cell. @param {any} figure @param {number[]} cell */
 export function opened(figure, [q, k]) {
+  if (k >= figure.n) return hold(figure, ROW, q); // the sink is no key
   const [at, column] = figure.cell || [-1, -1];
   if (at === q && column === k && figure.selected[ROW] === q) return hold(figure, ROW, q);
   figure.selected = isAcross(figure) ? [q, -1] : [q, q];
@@ -108,7 +125,7 @@ export function opened(figure, [q, k]) {
 /** Another head in the place of this one, from what the grid of all heads has of it. @param {any} figure @param {number} layer @param {number} head @param {any} made */
 export function moved(figure, layer, head, made) {
   Object.assign(figure, { at: [layer, head], weight: made.weight, unknown: made.unknown });
-  Object.assign(figure, { hidden: null, coarse: true, over: null });
+  Object.assign(figure, { hidden: null, sink: null, coarse: true, over: null });
   measured(figure);
 }
 
@@ -120,6 +137,7 @@ const filled = (template, slots) =>
 
 /** @param {any} figure */
 export function value(figure, q, k) {
+  if (k >= figure.n) return weightText(figure.sink[q]);
   if (!free(figure, q, k)) return notAllowed(q, k, figure.ahead);
   return weightText(figure.weight[q * figure.n + k], figure.unknown?.[q * figure.n + k]);
 }
@@ -142,7 +160,7 @@ export function said(figure) {
   ];
   let sentence = [says.every];
   if (over?.[ROW] >= 0 && over?.[COLUMN] >= 0) {
-    const words = { row: named(rows[over[ROW]]), column: named(columns[over[COLUMN]]) };
+    const words = { row: named(rows[over[ROW]]), column: named(columnsOf(figure)[over[COLUMN]]) };
     sentence = [...filled(says.cell, { ...words, weight: make("strong", "", value(figure, over[ROW], over[COLUMN])) }), ...rest(over[ROW])]; // prettier-ignore
   } else if (row >= 0) {
     const cell = figure.cell?.[ROW] === row ? figure.cell[COLUMN] : undefined;
@@ -221,15 +239,16 @@ function links(figure) {
 
 /** @param {any} figure */
 function matrix(figure) {
-  const { rows, columns, weight, selected, cell, hidden, sink, sides, scale, log, peak, may } =
-    figure;
+  const { rows, weight, selected, cell, hidden, sink, sides, scale, log, may } = figure;
   const values = Float32Array.from(weight, (each, at) => (!may || may[at] ? each : NaN));
-  const top = scale === "head" ? peak : 1;
+  const top = scale === "head" ? figure.top : 1;
   const low = log ? top / 1000 : 0;
   const ends = scale === "row" ? endsOf("row", log) : undefined;
   return {
-    ...{ ...plain, kind: "matrix", longest: hidden || sink ? 15 : 8, rows: rows.map((/** @type {string} */ row, /** @type {number} */ q) => (hidden || sink ? `${row}  ${aside(figure, q)}` : row)) }, // prettier-ignore
-    ...{ columns, values, tints: tints(figure), low, high: top, log, signed: false, ends, sides },
+    ...{ ...plain, kind: "matrix", longest: hidden ? 15 : 8, rows: rows.map((/** @type {string} */ row, /** @type {number} */ q) => (hidden ? `${row}  ${aside({ hidden }, q)}` : row)) }, // prettier-ignore
+    ...{ columns: columnsOf(figure), values: withSink(figure, values, (q) => sink[q]) },
+    tints: withSink(figure, tints(figure), (q) => shade(sink[q], endOf(figure, q), log)),
+    ...{ low, high: top, log, signed: false, ends, sides },
     ...{
       scrolls: true,
       cache: figure,

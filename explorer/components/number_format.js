@@ -14,12 +14,6 @@ const raised = (/** @type {string} */ digits) =>
 /** In so many decimals; what rounds to 0 has no sign. @param {number} value @param {number} digits */
 export const fixed = (value, digits) => signs(value.toFixed(digits).replace(/^-(?=[0.]*$)/, ""));
 
-/** The same with its sign in front. @param {number} value @param {number} digits */
-export const signed = (value, digits) => {
-  const text = fixed(value, digits);
-  return value > 0 && /[1-9]/.test(text) ? `+${text}` : text;
-};
-
 /** Decimals, or a power of ten where they would all be 0. @param {number} value @param {number} digits */
 export function exact(value, digits = 4) {
   const tiny = value !== 0 && Math.abs(value) < 0.5 * 10 ** -digits;
@@ -40,9 +34,6 @@ export const tenths = (value) =>
     : value >= 99.95 && value < 100
       ? "> 99.9%"
       : `${value.toFixed(1)}%`;
-
-/** A whole number with its thousands apart. @param {number} value */
-export const count = (value) => value.toLocaleString("en");
 
 /**
  * So many figures, very large and very small ones as a power of ten.

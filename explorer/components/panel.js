@@ -15,6 +15,7 @@ import {
 import { arrow, plainKey, stepped } from "./keys.js";
 import {
   COLUMN,
+  columnsOf,
   hold,
   isAcross,
   moved,
@@ -545,7 +546,8 @@ function fold(view, at) {
 /** Say a cell of a matrix beside it. @param {View} view @param {Element} cells @param {number[]} cell */
 function tell(view, cells, [row, column]) {
   const whole = owner(view, cells);
-  const { rows, columns, values, words, sides, missing, digits, unit } = whole;
+  const { rows, values, words, sides, missing, digits, unit } = whole;
+  const columns = whole.kind === LINKED ? columnsOf(whole) : whole.columns;
   const named = (/** @type {number} */ side, /** @type {string} */ label) => `${sides[side]} ${label}`.trim(); // prettier-ignore
   const number = (/** @type {string} */ word) => {
     if (whole.kind === LINKED) return value(whole, row, column);

@@ -8,7 +8,6 @@ import { send, spelled, wayIn } from "./class_part.js";
 import { questionSlide } from "./class_slide.js";
 import { clamp } from "./theme.js";
 import { plainKey } from "./keys.js";
-import { slide } from "./slide_layout.js";
 import { hear, make, mount, put, until, viewOf } from "./mount.js";
 import { captionOf, content, headline, is, pictures, rootOf, tree } from "./presenter_pictures.js";
 import { spokenLine } from "./number_format.js";
@@ -211,13 +210,14 @@ function questionStep(view, by) {
 
 /** Put the picture, its headline and its caption on the screen. @param {View} view */
 function present(view) {
+  view.turn = (view.turn || 0) + 1;
   const current = ofClass(view);
   view.current = current && JSON.stringify(current);
   if (current) {
     free();
     [view.head.textContent, view.caption.textContent] = [current.says, current.caption];
     view.board.classList.remove("clear");
-    if ("figures" in current) return slide({ header: {}, look: view.look, figures: current.figures }, view.plate, current.says, undefined, LARGE); // prettier-ignore
+    if ("figures" in current) return drawSlide(view, { header: {}, look: view.look, figures: current.figures }, current.says, LARGE); // prettier-ignore
     const about = classroom("qr_code");
     const image = make("img", { src: current.picture, alt: about });
     return view.plate.replaceChildren(make("div", "invite", image, make("p", "", current.code)));
@@ -267,8 +267,15 @@ function presentPanel(view, panel) {
   const named = figures.some(({ title, kind }) => title || UNTITLED.includes(kind));
   const [first, ...others] = figures;
   const shown = named ? figures : [{ ...first, title: header.title }, ...others];
-  slide({ header, look: panel.look, figures: shown }, view.plate, header.title);
+  drawSlide(view, { header, look: panel.look, figures: shown }, header.title);
   view.size = sizeOf(view.plate);
+}
+
+/** Draw a slide by the code that the first one fetches, unless another picture has come meanwhile. @param {View} view @param {any} figures @param {string} name @param {number} [large] */
+async function drawSlide(view, figures, name, large) {
+  const turn = ++view.turn;
+  const { slide } = await import("./slide_layout.js");
+  if (view.turn === turn && bus.now.presenter) slide(figures, view.plate, name, undefined, large);
 }
 
 /** Put as many parts of a text into an element as it shows whole, and the first one in any case. @param {HTMLElement} element @param {string[]} parts @param {string} between */
@@ -295,7 +302,7 @@ function captions([first, ...rest]) {
  */
 async function fill(view, picture, [top, bottom], size) {
   const [wide, high] = [Math.round(innerWidth * 0.96), bottom - top];
-  const turn = (view.turn = (view.turn || 0) + 1);
+  const { turn } = view;
   if (!tree(picture)) return enlarged(picture, size, top, wide, high);
   put(picture, { style: { opacity: "0", left: "0", top: "0" } });
   for (const size of LETTERS) {

@@ -35,6 +35,8 @@ const MOST = [60, 40, 30, 26, 22, 20, 18, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6
 const COLUMN = 13; // letters of width of one of three figures
 const HEAD = 0.45; // of the height, for the sentence above the figures
 const LOST = { figures: 100, names: 4, numbers: 5, cells: 30 };
+const READABLE = 16; // pixels of type, and the share of the smallest type, in which all figures stand
+const SMALLER_TYPE = 4 / 7; // rather than fewer of them in larger type
 const PART = 20; // what it costs to leave out all rows
 const CALM = 6; // what may be lost before another setting is tried: names of rows between others
 const WORD_COLUMNS = [16, 12, 9, 7, 6, 5, 4]; // of a matrix with words in its cells
@@ -79,19 +81,16 @@ export function below({ header, figures, look }, width, letter) {
 export function laid({ header, figures, look }, room, small, large = LARGE) {
   const says = [header.title, header.finding, ...(header.says || [])].filter(Boolean).join(" ");
   const pen = (/** @type {number} */ letter) => new Pen(look, letter, ON_SCREEN, header.special, Math.min(letter, small)); // prettier-ignore
-  let best;
-  let type = small;
-  for (; !best; type -= 2) best = type > small / 2 ? setting(pen(type), figures, room, says) : alone(figures, says); // prettier-ignore
-  const { list, shares, omitted } = best;
-  const foot = footOf(pen(type + 2), omitted, room.width);
+  const { list, shares, omitted, type } = readable(pen, figures, room, says, small);
+  const foot = footOf(pen(type), omitted, room.width);
   const draw = (/** @type {Pen} */ made) => {
     const took = row(made, list, { x: 0, y: 0, width: room.width, height: room.height - foot }, shares); // prettier-ignore
     return took <= room.height - foot + 0.5 && made.right <= room.width + 1;
   };
-  const first = pen(type + 2).probe();
+  const first = pen(type).probe();
   draw(first);
   const most = list.some(usesAll) ? Math.min(large, FLAT) : large;
-  let [low, high] = [type + 2, most * small];
+  let [low, high] = [type, most * small];
   while (high - low > 0.5) {
     const tried = pen((low + high) / 2).probe();
     if (draw(tried) && loss(tried) <= loss(first)) low = tried.letter;
@@ -123,6 +122,24 @@ const usesAll = (one) => USES_ALL.includes(one.kind) || (one.figures || one.fram
 const loss = ({ omitted, shortened }) =>
   CUT * shortened +
   omitted.reduce((sum, { what, shown, all }) => sum + (LOST[what] ?? PART) * (what === "figures" ? all - shown : 1 - shown / all), 0); // prettier-ignore
+
+/**
+ * The setting in the largest type that can be read in which the most figures are drawn; in smaller type
+ * only where not even one fits.
+ * @param {(letter: number) => Pen} pen @param {any[]} figures @param {{ width: number, height: number }} room @param {string} says @param {number} small
+ */
+function readable(pen, figures, room, says, small) {
+  const least = Math.min(small, Math.max(READABLE, SMALLER_TYPE * small));
+  const gone = (/** @type {{ lost: number }} */ { lost }) => Math.floor(lost / LOST.figures);
+  let best;
+  let type = small;
+  for (; type >= least || (!best && type > small / 2); type -= 2) {
+    const made = setting(pen(type), figures, room, says);
+    if (made && (!best || gone(made) < gone(best))) best = { ...made, type };
+    if (best && !gone(best)) break;
+  }
+  return best || { ...alone(figures, says), type: type + 2 };
+}
 
 /**
  * The setting that loses least: all figures before fewer of them; undefined where not even one fits.

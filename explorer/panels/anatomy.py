@@ -37,7 +37,7 @@ from explorer.analysis.formatting import (
 )
 from explorer.analysis.terminology import mask_reason, sees_ahead, window_reach, windowed
 from explorer.panels import spec
-from explorer.panels.selection import Selection, expect_place, select
+from explorer.panels.selection import Selection, place_of, select
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models.caching import loaded
@@ -54,8 +54,8 @@ def number(value: float) -> str:
 
 
 def weight_text(value: float) -> str:
-    """A weight in four figures; in more where these would make all of it out of almost all."""
-    texts = (power(float(value), digits) for digits in range(4, MOST_DIGITS))
+    """A weight in three figures; in more where these would make all of it out of almost all."""
+    texts = (power(float(value), digits) for digits in range(3, MOST_DIGITS))
     return next((text for text in texts if value >= 1 or text != "1"), "1")
 
 
@@ -131,6 +131,7 @@ def weight(
     not there, and for a model that does not give its queries, keys and values.
     """
     selection = select(run, layer, head, token, attention)
+    layer, head, token = selection.at
     words = sentences(CONCEPT, "weight")
     if not selection.attention.opens:
         raise ValueError(words("not_given", model=selection.model))
@@ -155,8 +156,8 @@ def weight(
 def _cell(selection: Selection, source: int | None) -> Cell:
     """A cell of a row, that of the largest weight where None."""
     recording, attention = selection.recording, selection.attention
-    key = int(np.nan_to_num(selection.weights, nan=-1).argmax()) if source is None else source
-    expect_place("key", key, len(selection.axes.keys))
+    strongest = int(np.nan_to_num(selection.weights, nan=-1).argmax())
+    key = strongest if source is None else place_of("key", source, len(selection.axes.keys))
     projection = _projection(selection)
     outputs = projection and anatomy.head_outputs(
         recording, attention, selection.layer, selection.query, projection
@@ -535,6 +536,7 @@ def split(run: Run, layer: int = 0, head: int = 0, token: int = 0, attention: st
     and values.
     """
     selection = select(run, layer, head, token, attention)
+    layer, head, token = selection.at
     words, of = sentences(CONCEPT, "split"), selection.attention
     if not of.opens:
         raise ValueError(sentences(CONCEPT, "weight")("not_given", model=selection.model))
@@ -597,6 +599,7 @@ def formulas(run: Run, layer: int = 0, token: int = 0, attention: str = "") -> P
     Raises ValueError for what is not there, and for a model that does not give its values and W_O.
     """
     selection = select(run, layer, 0, token, attention)
+    layer, _, token = selection.at
     words, of = sentences(CONCEPT, "formulas"), selection.attention
     if not of.opens:
         raise ValueError(sentences(CONCEPT, "weight")("not_given", model=selection.model))

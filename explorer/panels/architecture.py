@@ -14,7 +14,7 @@ from explorer.analysis.figures import Block, BlockStack, Diagram, Section
 from explorer.analysis.formatting import fixed, tenths
 from explorer.panels import spec
 from explorer.panels.choice import TRUE, Choice
-from explorer.panels.selection import expect_place
+from explorer.panels.selection import place_of
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models import model_card, model_names
@@ -44,21 +44,20 @@ class Step:
 @spec.panel
 def diagram(
     run: Run,
-    token: int = -1,
+    token: int | None = None,
     every_layer: Annotated[
         bool, Choice(name="diagram_layers", help="every layer of a deep model, and none folded")
     ] = False,
 ) -> Panel:
-    """Every block of the model in order, with what it does to a token of the first stream, -1 for
-    the one that is rotated most. Of a deep model layers are folded, unless `every_layer`. Raises
+    """Every block of the model in order, with what it does to a token of the first stream, the one
+    that is rotated most where None. Of a deep model layers are folded, unless `every_layer`. Raises
     ValueError for a token that is not there, and for a model that does not show its stream."""
     recording, words = run.recording(), sentences(CONCEPT, "diagram")
     if not recording.streams or not residual.sublayers(recording.streams[0]):
         raise ValueError(words("closed", model=model_names.title(recording.model.name)))
     first = recording.streams[0]
-    if token == -1:
-        token = residual.most_turned_token(first)
-    expect_place("token", token, len(first.tokens))
+    token = residual.most_turned_token(first) if token is None else token
+    token = place_of("token", token, len(first.tokens))
     tokens = [token, *(aligned(recording, stream, token) for stream in recording.streams[1:])]
     followed = list(zip(recording.streams, tokens))
     steps = [steps_of(stream, at) for stream, at in followed]

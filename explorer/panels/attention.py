@@ -41,7 +41,7 @@ from explorer.panels import spec
 from explorer.panels.selection import (
     Selection,
     expect_option,
-    expect_place,
+    place_if_any,
     select,
 )
 from explorer.panels.spec import Panel
@@ -107,6 +107,8 @@ def heads(
     """
     selection = select(run, layer or 0, head or 0, 0, attention)
     recording, of = selection.recording, selection.attention
+    if layer is not None and head is not None:
+        layer, head, _ = selection.at
     expect_option("rows", rows, ROWS)
     display, _ = display_of(options)
     every = named_heads(recording, of)
@@ -141,7 +143,7 @@ def _on_sinks(every: Sequence[head_naming.Head]) -> str:
     if all(each.name == head_naming.TOO_SHORT for each in every):
         return words("too_short", fewest=head_naming.FEWEST_TOKENS)
     n = sum(each.name == head_naming.SINK for each in every)
-    return words("sinks" if n else "no_sinks", n=n, heads=len(every))
+    return words("no_sinks" if not n else "one_sink" if n == 1 else "sinks", n=n, heads=len(every))
 
 
 def _grid(
@@ -395,7 +397,8 @@ def head(
     display, incoming = display_of(options)
     selection = select(run, layer, head, token or 0, attention)
     recording, of = selection.recording, selection.attention
-    expect_place("key", key, of.pattern.shape[3])
+    token = None if token is None else selection.query
+    key = place_if_any("key", key, of.pattern.shape[3])
     across = selection.is_across
     chosen = HeadSelection(
         (token, key if across and token is None else None if across else token),

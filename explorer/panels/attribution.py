@@ -18,6 +18,7 @@ from explorer.panels.selection import StreamSelection, expect_place, predicted
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models.caching import loaded
+from models.recording import from_end
 from models.results import Attribution, Neurons
 from models.run import Run
 
@@ -249,6 +250,7 @@ def neurons(
     if not shows.weights:
         raise ValueError(words("closed", model=at.model))
     layers = logit_lens.ffns(on.attribution)
+    layer = None if layer is None else from_end(layer, at.recording.model.n_layer)
     if not layers or (layer is not None and layer not in layers):
         raise ValueError(words("no_ffn", layer="?" if layer is None else layer))
     layer = logit_lens.strongest_ffn(on.attribution) if layer is None else layer

@@ -11,7 +11,7 @@ from explorer.analysis import soft_lookup
 from explorer.analysis.figures import BarRow, Bars
 from explorer.analysis.formatting import signed
 from explorer.panels import spec
-from explorer.panels.selection import Selection, expect_place, select
+from explorer.panels.selection import Selection, place_of, select
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models.caching import loaded, memo
@@ -48,12 +48,13 @@ def circuits(
     ValueError for a model that does not give its matrices.
     """
     selection = select(run, layer, head, token, attention)
+    layer, head, _ = selection.at
     words = sentences("circuits", "circuits")
     model = selection.recording.model.name
     if not loaded(selection.recording).shows_writes(selection.recording):
         raise ValueError(words("not_given", model=selection.model))
     weights = selection.attention.pattern[selection.at]
-    place = int(weights.argmax()) if source is None else source
+    place = place_of("token", int(weights.argmax()) if source is None else source, len(weights))
     chosen = _words(selection, place, word)
     ids = soft_lookup.text_words(
         selection.recording, selection.attention, (chosen.query, chosen.key)
@@ -109,7 +110,6 @@ def _words(selection: Selection, place: int, word: int | None) -> CircuitWords:
         return CircuitWords(word, word)
     recording, attention = selection.recording, selection.attention
     queries, keys = (recording.stream(each).ids for each in (attention.query, attention.key))
-    expect_place("token", place, len(keys))
     return CircuitWords(int(queries[min(selection.query, len(queries) - 1)]), int(keys[place]))
 
 

@@ -32,13 +32,13 @@ from explorer.analysis.figures import (
 )
 from explorer.analysis.formatting import fixed, percent, tenths
 from explorer.panels import spec
-from explorer.panels.selection import expect_place, model_name, select
+from explorer.panels.selection import model_name, place_of, select
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models import model_names
 from models.caching import loaded, memo, picture_name
 from models.edits import HideToken, MeanHead, WithoutPositions, ZeroHead, describe
-from models.recording import Attention, Recording
+from models.recording import Attention, Recording, from_end
 from models.run import Run
 
 CONCEPT = "compare"
@@ -641,8 +641,8 @@ def _places(two: TwoRuns, token: int | None) -> tuple[int | None, int | None]:
     axes = (alignment.axis(each, each.streams[0].name) for each in (two.a, two.b))
     units: Sequence[Unit] = two.cached("sources", lambda: alignment.align(*axes)).units
     in_both = {at for unit in units if unit.b and not unit.special for at in unit.a}
-    if token in in_both:
-        first = token
+    if token is not None and (at := from_end(token, len(streams[0].tokens))) in in_both:
+        first = at
     elif two.a.text != two.b.text:
         common = [
             unit.a[0]
@@ -807,8 +807,7 @@ def paths(
     two = two_runs(run, other, attention, other_attention)
     words, states = sentences(CONCEPT, "paths"), aligned_states(two)
     together = two.is_one_model
-    unit = default_unit(two) if unit is None else unit
-    expect_place("token", unit, len(states.labels))
+    unit = place_of("token", default_unit(two) if unit is None else unit, len(states.labels))
     token = states.labels[unit]
     planes = two.cached("planes", lambda: comparison.project_paths(states, together))
     if together:

@@ -82,7 +82,8 @@ def _read(
     run: Run, others: str, pattern: str, layer: int | None, head: int | None, attention: str
 ) -> CorpusReading:
     """The sentences, with the head of the highest mean score where none is named."""
-    name = select(run, layer or 0, head or 0, attention=attention).attention.name
+    selection = select(run, layer or 0, head or 0, attention=attention)
+    name = selection.attention.name
     words = sentences(CONCEPT, "shared")
     lines = corpus.lines_of(others)[: corpus.MOST_LINES - 1]
     results = [measured(each) for each in (run, *(replace(run, text=line) for line in lines))]
@@ -97,6 +98,8 @@ def _read(
         raise ValueError(words("pattern", pattern=pattern, patterns=", ".join(patterns)))
     if layer is None or head is None:
         layer, head = corpus.strongest_head(readable, pattern)
+    else:
+        layer, head, _ = selection.at
     return CorpusReading(name, readable, unread, pattern, layer, head)
 
 

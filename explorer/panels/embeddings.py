@@ -31,7 +31,7 @@ from explorer.panels.selection import expect_option, select_stream
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models.caching import loaded, memo
-from models.recording import Recording
+from models.recording import Recording, from_end
 from models.run import Run
 
 CONCEPT = "embeddings"
@@ -104,6 +104,8 @@ def select_word(
         recordings.append(Run(run.model, second, run.edits).recording())
     streams = [each.stream(selection.stream.name) for each in recordings]
     other = streams[1] if second else None
+    if other is not None and mate is not None:
+        mate = from_end(mate, len(other.tokens))
     specials = "specials" in chosen or (token is not None and bool(streams[0].special[token]))
     specials |= bool(
         mate is not None and other and 0 <= mate < len(other.special) and other.special[mate]
@@ -125,6 +127,7 @@ def select_word(
     words = sentences(CONCEPT, "shared")
     if site and site not in names:
         raise ValueError(words("no_site", site=repr(site), sites=", ".join(names)))
+    token = None if token is None else selection.token
     if token is None:
         token = embeddings.default_token(streams[0], other, scene.texts[0].places)
     if other is not None:

@@ -16,6 +16,7 @@ from explorer.panels.selection import StreamSelection, select_stream
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models.caching import loaded
+from models.recording import from_end
 from models.results import FFNActivations
 from models.run import Run
 
@@ -40,12 +41,14 @@ def units(
     ValueError for what is not there and for a model whose FFN cannot be read.
     """
     selection = select_stream(run, token, stream)
+    token = selection.token
     words, name = sentences(CONCEPT, "units"), selection.stream.name
     shows = loaded(selection.recording).capabilities
     if not shows.weights:
         raise ValueError(words("closed", model=selection.model))
     try:
         layer = residual.largest_ffn(selection.stream, token) if layer is None else layer
+        layer = from_end(layer, selection.recording.model.n_layer)
         hidden = loaded(selection.recording).ffn_activations(
             selection.recording, name, layer, token
         )

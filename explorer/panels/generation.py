@@ -25,7 +25,7 @@ from explorer.analysis.formatting import (
 from explorer.analysis.predictions import Distribution, Draw, Word
 from explorer.panels import spec
 from explorer.panels.predictions import with_line_break
-from explorer.panels.selection import expect_place, model_name
+from explorer.panels.selection import model_name, place_if_any
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models import drafts, model_names
@@ -335,8 +335,8 @@ def attention(
     """
     on = _continuation(run, continuation)
     words, rows = sentences(CONCEPT, "attention"), on.text.attention
-    expect_place("layer", layer, rows.shape[0])
-    expect_place("head", head, rows.shape[1])
+    layer = place_if_any("layer", layer, rows.shape[0])
+    head = place_if_any("head", head, rows.shape[1])
     is_head = layer is not None and head is not None
     weights = rows[layer, head] if is_head else rows.mean(axis=(0, 1), dtype=np.float64)
     special = on.special

@@ -111,6 +111,7 @@ def by_layer(run: Run, token: int = 0, stream: str = "") -> Panel:
     Raises ValueError for what is not there, and for a model that predicts no words.
     """
     selection = select_stream(run, token, stream)
+    token = selection.token
     words = sentences(CONCEPT, "by_layer")
     recording = selection.recording
     if why := loaded(recording).capabilities.no_readout:
@@ -223,6 +224,7 @@ def jacobian(
     there, and for a model whose sub-layers cannot be run one by one.
     """
     selection = select_stream(run, token, stream)
+    token = selection.token
     words = sentences(CONCEPT, "jacobian")
     recording = selection.recording
     places = {each.site: each for each in residual.sublayers(selection.stream) if each.layer >= 0}

@@ -18,6 +18,7 @@ from explorer.panels.selection import (
     Selection,
     StreamSelection,
     expect_option,
+    place_of,
     select,
     select_stream,
 )
@@ -200,7 +201,8 @@ def changed_head(
     """(layer, head): the one named, else the one whose attention changed most."""
     selected = select(replace(run, edits=()), attention=attention)
     if layer is not None and head is not None:
-        return layer, head
+        n_layers, n_heads = selected.attention.pattern.shape[:2]
+        return place_of("layer", layer, n_layers), place_of("head", head, n_heads)
     distance = _distances(selected, _edited(run, selected.recording))
     return next(iter(interventions.most_changed(distance, 1)), (0, 0))
 
@@ -249,6 +251,7 @@ def experiments(
     if run.edits:
         raise ValueError(words("edited"))
     on, selected = pair(run, token, masked), select(run, layer, head, 0, attention)
+    layer, head, _ = selected.at
     n = len(on.plain.streams[0].tokens)
     if n > MAX_TOKENS:
         raise ValueError(words("long", n=n, most=MAX_TOKENS))
@@ -616,6 +619,7 @@ def residual_stream(run: Run, token: int | None = None, stream: str = "") -> Pan
     if name in (each.name for each in plain.streams):
         at = min(at, len(plain.stream(name).tokens) - 1) if stream or token is None else at
     selected = select_stream(plain_run, at, name)
+    at = selected.token
     edited = _edited(run, plain)
     paths = memo(
         edited,

@@ -26,7 +26,13 @@ from explorer.analysis.figures import (
 from explorer.analysis.formatting import MINUS, enough_digits_for_all, fixed, percent, power
 from explorer.analysis.terminology import recording_norm_name
 from explorer.panels import spec
-from explorer.panels.selection import StreamSelection, expect_place, model_name, select_stream
+from explorer.panels.selection import (
+    StreamSelection,
+    expect_place,
+    model_name,
+    place_of,
+    select_stream,
+)
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models.caching import loaded, memo
@@ -135,9 +141,7 @@ class PositionRuns:
                 ("most positional", self),
                 lambda: positions.most_positional_head(*self.both(), self.stream),
             )
-        expect_place("layer", layer, shape[0])
-        expect_place("head", head, shape[1])
-        return layer, head
+        return place_of("layer", layer, shape[0]), place_of("head", head, shape[1])
 
     def table(self) -> np.ndarray:
         """The vectors of all positions that the model has, (position, d_model); of a learned table
@@ -874,9 +878,8 @@ def rotation(
     words = sentences(CONCEPT, "rotation")
     n, d = _sizes(runs, n, width)
     pair = default_pair(d) if pair is None else pair
-    place, shift = min(place, n - 1), min(shift, n - 1)
+    place, shift = place_of("position", min(place, n - 1), n), min(shift, n - 1)
     expect_place("pair", pair, d // 2)
-    expect_place("position", place, n)
     expect_place("shift", shift, n)
     wave = positions.wave(2 * n, d, pair)
     radians, degrees = positions.rotation_angle(d, pair, shift)

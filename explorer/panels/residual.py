@@ -235,6 +235,7 @@ def updates(
     sub-layers add. Raises ValueError for what is not there.
     """
     selection = select_stream(run, token, stream)
+    token = selection.token
     words = sentences(CONCEPT, "updates")
     if layers is None:
         layers = in_layers(run, {"stream": stream, "sublayer": sublayer})
@@ -374,6 +375,7 @@ def token_path(run: Run, token: int = 0, stream: str = "") -> Panel:
     """One token through the sub-layers in numbers, and its rotations layer by layer. Raises
     ValueError for what is not there, and for a model that does not show what its sub-layers add."""
     selection = select_stream(run, token, stream)
+    token = selection.token
     expect_updates(selection)
     words = sentences(CONCEPT, "token_path")
     path = residual.token_path(selection.stream, token)
@@ -468,6 +470,7 @@ def norms(
     ValueError for what is not there, and for a model without norms.
     """
     selection = select_stream(run, token, stream)
+    token = selection.token
     words = sentences(CONCEPT, "norms")
     norms = _norms(selection)
     name = norms.name()
@@ -530,6 +533,7 @@ def norm_steps(
     Raises ValueError for what is not there, and for a model without norms.
     """
     selection = select_stream(run, token, stream)
+    token = selection.token
     words = sentences(CONCEPT, "norm_steps")
     norms = _norms(selection)
     site = sublayer or next(iter(norms.places))
@@ -616,6 +620,7 @@ def heads(
     not there, and for a model that does not give its values and W_O.
     """
     selection = select_stream(run, token, stream)
+    token = selection.token
     words = sentences(CONCEPT, "heads")
     recording = selection.recording
     expect_updates(selection)

@@ -14,7 +14,7 @@ from explorer.analysis.recorded_findings import next_token_label
 from explorer.text.templates import sentences
 from models import model_names
 from models.caching import loaded, memo
-from models.recording import Attention, Recording, Stream
+from models.recording import Attention, Recording, Stream, from_end
 from models.run import Run
 
 REFUSALS = sentences("selection", "refusals")
@@ -77,12 +77,16 @@ def expect_place(name: str, value: int | None, n: int, first: int = 0) -> None:
         raise ValueError(REFUSALS("no_place", name=name, value=value, last=first + n - 1))
 
 
-def place(name: str, value: int, n: int) -> int:
+def place_of(name: str, value: int, n: int) -> int:
     """The place from 0 of one of n; a negative one counts from the end. Raises as
     `expect_place`."""
-    value = value + n if -n <= value < 0 else value
-    expect_place(name, value, n)
-    return value
+    expect_place(name, from_end(value, n), n)
+    return from_end(value, n)
+
+
+def place_if_any(name: str, value: int | None, n: int) -> int | None:
+    """The place of one of n as `place_of` gives it; None for None."""
+    return None if value is None else place_of(name, value, n)
 
 
 def expect_option(name: str, value: object, options: Collection[object]) -> None:
@@ -121,7 +125,7 @@ def select(
         raise ValueError(REFUSALS("no_such_attention", name=attention, names=", ".join(names)))
     chosen = recording.attention[names.index(attention) if attention else 0]
     layer, head, token = (
-        place(name, value, count)
+        place_of(name, value, count)
         for name, value, count in zip(
             ("layer", "head", "token"), (layer, head, token), chosen.pattern.shape
         )
@@ -184,4 +188,4 @@ def select_stream(run: Run, token: int = 0, stream: str = "") -> StreamSelection
     if stream and stream not in names:
         raise ValueError(REFUSALS("no_stream", name=stream, names=", ".join(names)))
     chosen = recording.streams[names.index(stream) if stream else 0]
-    return StreamSelection(recording, chosen, place("token", token, len(chosen.tokens)))
+    return StreamSelection(recording, chosen, place_of("token", token, len(chosen.tokens)))

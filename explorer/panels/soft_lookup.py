@@ -60,6 +60,7 @@ def temperature(
     scores and values.
     """
     selection = select(run, layer, head, token, attention)
+    layer, head, token = selection.at
     expect_values(selection)
     if not (t in (0, float("inf")) or COLDEST <= t <= HOTTEST):
         raise ValueError(REFUSALS("range", low=COLDEST, high=HOTTEST))
@@ -170,6 +171,7 @@ def heads(run: Run, layer: int = 0, head: int = 0, attention: str = "") -> Panel
     Raises ValueError for a model without scores and values, and for a text without a choice.
     """
     selection = select(run, layer, head, 0, attention)
+    layer, head, _ = selection.at
     expect_values(selection)
     words = sentences(CONCEPT, "heads")
     distances = memo(
@@ -248,6 +250,7 @@ def messages(
     ValueError for a head or token that is not there.
     """
     selection = select(run, layer, head, token, attention)
+    layer, head, token = selection.at
     words = sentences(CONCEPT, "messages")
     of, axes = selection.attention, selection.axes
     weights = of.pattern[layer, head].astype(np.float64)
@@ -393,6 +396,7 @@ def scoring(
     between two texts and for a model that does not give its vectors.
     """
     selection = select(run, layer, head, 0, attention)
+    layer, head, _ = selection.at
     words = sentences(CONCEPT, "scoring")
     if selection.is_across:
         raise ValueError(words("across"))

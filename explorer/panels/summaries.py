@@ -76,6 +76,8 @@ def aggregated(
     texts, and for a flow that takes too long.
     """
     selection = select(run, layer or 0, head or 0, token, attention)
+    layer = None if layer is None else selection.layer
+    head = None if head is None else selection.head
     words = sentences(CONCEPT, "aggregated")
     expect_option("kind", kind, KINDS)
     expect_option("tokens", tokens, TOKENS)
@@ -85,7 +87,7 @@ def aggregated(
     if kind == "Values" and not loaded(selection.recording).shows_writes(selection.recording):
         raise ValueError(words("closed", model=selection.model))
     of = selection.attention
-    if kind == "Flow" and summaries.flow_work(of, layer)[1] > summaries.MAX_TOTAL_WORK:
+    if kind == "Flow" and summaries.flow_work(of, layer) > summaries.MAX_FLOW_WORK:
         raise ValueError(words("too_long", n=of.pattern.shape[2]))
     head = head if kind == "Values" and layer is not None else None
     made = _aggregate(selection, kind, layer, head, tokens)
@@ -315,6 +317,7 @@ def output_norms(
     W_O.
     """
     selection = select(run, token=token or 0, attention=attention)
+    token = None if token is None else selection.query
     _expect_outputs(selection)
     expect_option("measure", measure, ("Length", "Share"))
     words = sentences(CONCEPT, "output_norms")

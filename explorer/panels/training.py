@@ -21,7 +21,7 @@ from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models import model_card, model_names
 from models.model_card import Checkpoint
-from models.recording import Attention, Recording
+from models.recording import Attention, Recording, from_end
 from models.run import Run
 
 CONCEPT = "training"
@@ -277,11 +277,14 @@ def _chosen(
             words("no_pattern", pattern=repr(pattern), patterns=", ".join(names) or "none")
         )
     if layer is not None and head is not None:
-        if (layer, head) not in [(each.layer, each.head) for each in stages[-1].heads]:
+        places = [(each.layer, each.head) for each in stages[-1].heads]
+        n_layers, n_heads = (1 + max(of) for of in zip(*places))
+        at = from_end(layer, n_layers), from_end(head, n_heads)
+        if at not in places:
             raise ValueError(words("no_head", layer=layer, head=head))
         if not names:
             return None
-        own = [training.habit_course(stages, name, (layer, head)) for name in names]
+        own = [training.habit_course(stages, name, at) for name in names]
         wanted = next((each for each in own if each.habit == pattern), None)
         return wanted or training.most_informative(own)
     wanted = next((each for each in courses if each.habit == pattern), None)
@@ -303,18 +306,23 @@ def _score_lines(
 
 
 def _columns(stages: Sequence[Stage], courses: Sequence[HabitCourse], loss: Curve) -> Columns:
-    """Loss and scores at each checkpoint as named columns."""
+    """Loss and scores at each checkpoint as named columns: a row for each pattern's head there, and
+    one where the text shows no pattern."""
     words = sentences(CONCEPT, "checkpoints")
-    step, nats = words.lines("columns")
-    made: dict[str, Cells] = {step: [stage.step for stage in stages]}
+    step, nats, *names = words.lines("columns")
+    each = max(1, len(courses))
+    made: dict[str, Cells] = {step: [stage.step for stage in stages for _ in range(each)]}
     if loss:
-        made[nats] = [loss_at(loss, stage.step) for stage in stages]
-    for one in courses:
-        name = f"{one.habit}, {head_name(one.at)}"
-        made[name] = list(one.scores)
-        made[words("chance_column", column=name)] = list(one.chances)
-        made[words("present_column", column=name)] = [words("present") * has for has in one.has]
-    return made
+        made[nats] = [loss_at(loss, at) for at in made[step]]
+    rows = [
+        (
+            *(one.habit, head_name(one.at)),
+            *(one.scores[at], one.chances[at], words("present") * one.has[at]),
+        )
+        for at in range(len(stages))
+        for one in courses
+    ]
+    return made | dict(zip(names, map(list, zip(*rows))))
 
 
 def _finding(courses: Sequence[HabitCourse], chosen: HabitCourse | None, is_chosen: bool) -> str:

@@ -14,7 +14,7 @@ FILES_EACH = 8
 
 
 def limit() -> int:
-    """How many files this process may have open; 0 where the system does not say."""
+    """The number of files that this process may have open; 0 where the system does not say."""
     return 0 if sys.platform == "win32" else resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
 
@@ -32,6 +32,6 @@ def raise_limit() -> None:
 
 
 def readers(wanted: int) -> int:
-    """How many readers of those that are wanted have files enough, at least one."""
+    """The number of readers, of those that are wanted, that have files enough; at least one."""
     files = limit()
     return min(wanted, max(1, files // FILES_EACH)) if files > 0 else wanted

@@ -132,7 +132,7 @@ def _build(static: Path) -> StartupBundle | None:
     soon = [path for path in modules if _stem(path) in ELEMENTS]
     own = f"{bundle.ROUTE}/{bundle.folder()}"
     soon += [f"{own}/{name}.js" for name in VIEWS]
-    modules |= {f"{own}/{name}": text.decode() for name, text in bundle.modules().items()}
+    modules |= {f"{own}/{name}": text for name, text in _own_modules().items()}
     parts = {path: _relocatable(path, text).encode() for path, text in modules.items()}
     sizes = [(path, len(part)) for path, part in parts.items()]
     index = json.dumps({"modules": sizes, "soon": soon})
@@ -156,6 +156,21 @@ def _streamlit_modules(static: Path, entry: str) -> dict[str, str]:
             if keyword != "import(" or (path == entry and _stem(name) in ELEMENTS)
         ]
         waiting += [f"{SCRIPTS}/{name}" for name in names]
+    return texts
+
+
+def _own_modules() -> dict[str, str]:
+    """Texts by names: of the modules of `VIEWS`, and of what they import at once."""
+    every = bundle.modules()
+    texts: dict[str, str] = {}
+    waiting = [f"{name}.js" for name in VIEWS]
+    while waiting:
+        name = waiting.pop()
+        if name in texts:
+            continue
+        texts[name] = every[name].decode()
+        imports = IMPORT.findall(texts[name])
+        waiting += [named for keyword, _, named in imports if keyword != "import("]
     return texts
 
 

@@ -415,7 +415,7 @@ def corpus_job(
 ) -> Job:
     """Many texts read one by one: `latest` has the result of `measure` for each so far, in their
     order, or an error message for a text that cannot be read. At its furthest step. The recordings
-    themselves are not kept; the results are, as those of `cache.measure_run`."""
+    themselves are not kept; the results are, as those of `Run.measure`."""
 
     def steps() -> Iterator[tuple[Any, ...]]:
         results: list[Any] = []

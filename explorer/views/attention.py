@@ -194,19 +194,24 @@ def finding_headline(on: Selection, view: HeadView, one: Finding | None) -> None
     ):
         with st.container(gap="xxsmall", width="stretch", key="finding"):
             title = headline(one) if one else sentence_of_head(on, view)
-            why = f"{findings.evidence(one)}\n\n" if one else ""
+            tested = tested_on(on, view, one)
+            why = f"{findings.evidence(one)} {tested}\n\n" if one else ""
             words = glossary.explained(f"{title} {why}", *TERMS)
             st.title(title, anchor=False, help=f"{why}{words}", width="content")
             n_layers, n_heads = on.attention.pattern.shape[:2]
             n_tokens = 1
             if one is not None and one.kind in PAIRS:
                 _, n_tokens = recorded_findings.word_sizes(on.recording, one)
-            st.markdown(
-                place(view, n_layers * n_heads, label(on, view, one), n_tokens)
-                + tested_on(on, view, one)
-                + finding_of_tokens(on, one)
-                + before_change(on, view)
-            )
+            with st.container(horizontal=True, gap="xxsmall"):
+                st.markdown(
+                    place(view, n_layers * n_heads, label(on, view, one), n_tokens)
+                    + finding_of_tokens(on, one)
+                    + before_change(on, view),
+                    width="content",
+                )
+                if tested:
+                    with st.container(key="tested", width="content"):  # a phone has no room for it
+                        st.markdown(tested, width="content")
         if one and (test := findings.question(one)):
             offer_test(test, one, on)
         if on.run.text == DEFAULT_TEXT and not st.session_state.get("toured"):
@@ -230,7 +235,7 @@ def tested_on(on: Selection, view: HeadView, one: Finding | None) -> str:
     finding, and where the model's heads were not tested."""
     if one is None or not one.stands_for or not coreference.is_tested(on.recording):
         return ""
-    return f" {attention_text.tested(view.head)}"
+    return attention_text.tested(view.head)
 
 
 def finding_of_tokens(on: Selection, one: Finding | None) -> str:

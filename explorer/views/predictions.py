@@ -73,7 +73,7 @@ def show_prediction(run: Run, token: int, on_select: Callable[[], None] | None =
         return
     chosen: dict[str, object] = {"token": token, "word": st.session_state.word}
     if fills(recording):
-        masked = [edit.token for edit in run.edits if isinstance(edit, HideToken)]
+        masked = [edit.token for edit in run.recording().edits if isinstance(edit, HideToken)]
         chosen["hidden"] = ".".join(map(str, masked)) or NOTHING
     way_to("attribution", "Contributions to this logit", recording, **chosen)
 
@@ -611,7 +611,7 @@ def lens_tab(source: Run) -> None:
         state.site = ""
     with bar.popover("View"):
         chosen = tab.choose(logit_lens_panels.lens, run, {"token": token})
-    hidden = tuple(edit.token for edit in run.edits if isinstance(edit, HideToken))
+    hidden = tuple(edit.token for edit in run.recording().edits if isinstance(edit, HideToken))
     make = partial(logit_lens_panels.lens, run, **chosen)
     output.show_panel(make, "logit lens", partial(keep_hidden, hidden))
     output.show_panel(partial(logit_lens_panels.development, run, token, state.site), "development")

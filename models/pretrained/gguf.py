@@ -200,10 +200,10 @@ def _locked(folder: Path, how: int = 0) -> Iterator[None]:
 def _workspace(parent: Path) -> Iterator[Path]:
     """A new folder in `parent` that is this process's own, and is removed at the end."""
     parent.mkdir(parents=True, exist_ok=True)
-    with ExitStack() as held:
+    with ExitStack() as locks:
         with _locked(parent):
             folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
-            held.enter_context(_locked(folder))
+            locks.enter_context(_locked(folder))
         try:
             yield folder
         finally:

@@ -237,10 +237,10 @@ class GGUFTokenizer:
 
 def pairs(merges: Sequence[str]) -> list[tuple[str, str]]:
     """Merges as pairs of tokens, which a file writes with a space between. Raises NotLoaded."""
-    found = [(first, second) for first, _, second in (each.partition(" ") for each in merges)]
-    if not all(second for _, second in found):
+    split = [(first, second) for first, _, second in (each.partition(" ") for each in merges)]
+    if not all(second for _, second in split):
         raise NotLoaded("one of its merges is not of two tokens")
-    return found
+    return split
 
 
 def pre_tokenizer(split: str) -> pre_tokenizers.PreTokenizer:

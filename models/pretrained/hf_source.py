@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from models.cancellation import checkpoint
 from models.capabilities import Capabilities
-from models.edit_ops import mask_tokens, shuffle_tokens
+from models.edit_ops import mask_tokens, of_text, shuffle_tokens
 from models.edit_validation import check_places
 from models.edits import Edit, HideToken, ShuffleTokens, WithoutScale
 from models.generation import expect_room
@@ -83,6 +83,7 @@ def record(
         )
     masks = handle.card.kind == "encoder"
     tokens, dropped = handle.tokens(text, masks)
+    edits = of_text(edits, len(tokens.ids), handle.card.kind)
     tokens = shuffle_tokens(tokens, edits)
     if handle.tokenizer.mask is not None:
         tokens = mask_tokens(

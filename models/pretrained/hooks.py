@@ -57,11 +57,11 @@ class Heads:
     def keep(self, layer: int, allowed: np.ndarray, scale: float, **tensors: Tensor) -> None:
         """One layer's tensors, (1, head, ...) each, keys and values that heads share once if all
         layers share them alike, and what it multiplies q . k by."""
-        held = self.arrays.setdefault("allowed", allowed)
-        if held.ndim == 2 and not np.array_equal(held, allowed):
-            held = self.arrays["allowed"] = np.stack([held] * self.n_layer)
-        if held.ndim == 3:
-            held[layer:] = allowed
+        mask = self.arrays.setdefault("allowed", allowed)
+        if mask.ndim == 2 and not np.array_equal(mask, allowed):
+            mask = self.arrays["allowed"] = np.stack([mask] * self.n_layer)
+        if mask.ndim == 3:
+            mask[layer:] = allowed
         self.arrays.setdefault("scale", np.zeros(self.n_layer))[layer] = scale
         for name, tensor in tensors.items():
             if name not in self.arrays:
@@ -175,10 +175,10 @@ def attend(
     scores, permitted, biased = _biased_scores(scores, attention_mask, **others)
     masked = scores if permitted is None else scores.masked_fill(~permitted, float("-inf"))
     address = AttentionAddress(name or "", layer)
-    pattern, taken = _with_sink(masked, s_aux)
+    pattern, sink = _with_sink(masked, s_aux)
     pattern = uniform_patterns(pattern, permitted, edits, address)
-    if taken and edits:  # an even row leaves nothing
-        taken = {"sink": (1 - pattern.sum(dim=-1)).clamp(min=0)}
+    if sink and edits:  # an even row leaves nothing
+        sink = {"sink": (1 - pattern.sum(dim=-1)).clamp(min=0)}
     z = ablate_heads(torch.matmul(pattern, value), edits, address)
     if current is not None and current.on_attention is not None:
         sizes = query.shape[2], key.shape[2]
@@ -188,7 +188,7 @@ def attend(
         allowed = (all_allowed if permitted is None else permitted[0].any(dim=0)).numpy()
         heads = current.heads.setdefault(name, Heads(current.n_layer[name]))
         tensors = {"q": query, **shared_kv, "scores": scores, "pattern": pattern}
-        heads.keep(layer, allowed, 1 / scale_divisor, **tensors, **taken)
+        heads.keep(layer, allowed, 1 / scale_divisor, **tensors, **sink)
     return z.transpose(1, 2).contiguous(), pattern
 
 

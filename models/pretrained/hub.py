@@ -58,8 +58,8 @@ def tokenizer_of(folder: Path, name: str) -> HubTokenizer:
 
 def _package(error: ImportError) -> str:
     """The package that is missing, by what Python or transformers says of it."""
-    said = re.search(r"requires the (\w+) library", str(error))
-    return (said[1].lower() if said else error.name) or first_line(error)
+    requirement = re.search(r"requires the (\w+) library", str(error))
+    return (requirement[1].lower() if requirement else error.name) or first_line(error)
 
 
 def model_of(folder: Path, name: str) -> PreTrainedModel:

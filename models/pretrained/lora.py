@@ -142,5 +142,5 @@ def find(target: str, keys: set[str]) -> str | None:
     prefix more. None where there is none, or several."""
     if target in keys:
         return target
-    found = [key for key in keys if target.endswith(f".{key}") or key.endswith(f".{target}")]
-    return found[0] if len(found) == 1 else None
+    matches = [key for key in keys if target.endswith(f".{key}") or key.endswith(f".{target}")]
+    return matches[0] if len(matches) == 1 else None

@@ -286,12 +286,12 @@ def _needs_no_words(folder: Path, name: str) -> bool:
     kind = (
         read_object(file, name, "no tokenizer").get("tokenizer_class") if file.is_file() else None
     )
-    known = getattr(transformers, kind, None) if isinstance(kind, str) else None
+    tokenizer_class = getattr(transformers, kind, None) if isinstance(kind, str) else None
     return (
-        isinstance(known, type)
-        and issubclass(known, transformers.PreTrainedTokenizerBase)
-        and known.__module__.startswith("transformers.models.")
-        and not known.vocab_files_names
+        isinstance(tokenizer_class, type)
+        and issubclass(tokenizer_class, transformers.PreTrainedTokenizerBase)
+        and tokenizer_class.__module__.startswith("transformers.models.")
+        and not tokenizer_class.vocab_files_names
     )
 
 

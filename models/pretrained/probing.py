@@ -303,8 +303,8 @@ def _attended(trace: TraceLog, state_indices: list[int]) -> tuple[int, ...]:
     never was."""
     calls = [at for at, event in enumerate(trace.log) if isinstance(event, AttentionCall)]
     spans = list(enumerate(zip(state_indices, state_indices[1:])))
-    found = [layer for layer, (begin, end) in spans if any(begin < at <= end for at in calls)]
-    return tuple(found or range(len(spans)))
+    layers = [layer for layer, (begin, end) in spans if any(begin < at <= end for at in calls)]
+    return tuple(layers or range(len(spans)))
 
 
 def _final_norm(trace: TraceLog, last: Tensor) -> int | None:

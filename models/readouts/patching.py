@@ -13,11 +13,11 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from models.argument_validation import from_end
 from models.edits import Edit, PatchHead, PatchSite
 from models.layers import Patch
 from models.own_model import OwnModel, activations, head_output_site, record
 from models.readouts.logit_lens import states
+from models.recording import from_end
 from models.results import Effect, Sweep
 from models.transformer import EncoderDecoder
 
@@ -95,12 +95,11 @@ class _Run:
         id: int,
         against: int,
     ) -> None:
-        self.handle, self.edits = (
-            handle,
-            tuple(edit for edit in edits if not isinstance(edit, (PatchHead, PatchSite))),
-        )
+        self.handle = handle
         self.words = torch.tensor([id, against])
-        self.recording = record(handle, text, self.edits)
+        others = tuple(edit for edit in edits if not isinstance(edit, (PatchHead, PatchSite)))
+        self.recording = record(handle, text, others)
+        self.edits = self.recording.edits
         n = len(self.recording.streams[-1].tokens)
         token = from_end(token, n)
         if not 0 <= token < n:

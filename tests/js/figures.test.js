@@ -8,7 +8,7 @@ const { between, figure } = await of("figures");
 const { spoken } = await of("head_matrices");
 const { row, widths } = await of("panel_layout");
 const { around, cut, laid, namedIn, spread } = await of("slide_layout");
-const { hold, opened, shownAt, unpack } = await of("linked_weights");
+const { hold, moved, opened, picture, shownAt, unpack, value } = await of("linked_weights");
 const { lookOf } = await of("theme");
 
 const look = lookOf({
@@ -340,10 +340,10 @@ test("what has no room on a slide is named there, and the more room the less of 
     const says = texts.map(({ shown }) => shown).join(" ");
     const gone = omitted.flatMap(({ titles = [] }) => titles);
     for (const { title } of view.figures) assert.ok(says.includes(title), title);
+    assert.ok(texts.every(({ size }) => size >= 16));
     return gone.length;
   };
-  assert.equal(drawn(1218, 530), 0);
-  assert.ok(drawn(800, 530) === 1 && drawn(500, 300) === 2);
+  assert.deepEqual([drawn(1218, 530), drawn(800, 530), drawn(500, 300), drawn(400, 300)], [0, 0, 1, 2]); // prettier-ignore
 });
 
 test("on a slide figures begin at one height, notes are short and no axis is squeezed", () => {
@@ -451,6 +451,34 @@ test("a press selects a word or a cell, and a second press lets it go", () => {
   });
   assert.deepEqual(hold(across, 1, 2), { row: -1, column: 2, cell: -1 });
   assert.deepEqual(shownAt(across), [-1, 2]);
+});
+
+test("a learned sink is the last column of the matrix, whose rows sum to 1 with it, and no key", () => {
+  const sink = Float32Array.of(0, 0.4, 0.75);
+  const exact = weights().exact.map((each, at) => each * (1 - sink[Math.floor(at / 3)]));
+  const one = unpack({
+    ...HEAD,
+    selected: [-1, -1],
+    views: ["matrix"],
+    scale: "row",
+    weights: { exact, sink },
+  });
+  const { columns, values, tints, marks } = picture(one);
+  assert.deepEqual(columns, [...HEAD.columns, "sink"]);
+  const rows = [0, 1, 2].map((q) => values.subarray(4 * q, 4 * q + 4));
+  for (const row of rows) assert.ok(Math.abs(row.reduce((a, b) => a + b) - 1) < 1e-6);
+  assert.deepEqual(
+    rows.map((row) => row[3]),
+    [...sink],
+  );
+  const largest = [0, 1, 2].map((q) => tints.subarray(4 * q, 4 * q + 4).indexOf(1));
+  assert.deepEqual(largest, [2, 1, 3], "each row's scale ends at its largest number");
+  assert.ok(marks.every(([, k]) => k < 3));
+  assert.equal(value(one, 2, 3), "0.7500");
+  assert.deepEqual(opened(one, [1, 3]), { row: 1, column: -1, cell: -1 });
+  assert.match(drawn("linkedweights", one), />sink</);
+  moved(one, 0, 1, { weight: weights().exact });
+  assert.equal(picture(one).columns.length, 3, "the grid has no sink of another head");
 });
 
 test("all heads: one picture each, on one scale, with the names of their patterns", () => {
