@@ -13,7 +13,7 @@ pytestmark = driver.MARKS
 
 
 def start(visitor: driver.Visitor, **asked: str):
-    return visitor.visit("experiment", ".panel svg", **asked).page
+    return visitor.visit("edit", ".panel svg", **asked).page
 
 
 def edits_of(page) -> tuple:
