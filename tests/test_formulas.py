@@ -138,7 +138,7 @@ PAGES = {
     "weight": [{"layer": "1", "head": "5"}, {"layer": "3", "head": "2"}],
     "concepts": [{}],
     "positions": [
-        {"ask": ask} for ask in ("Waves", "Products", "Shift", "Sentence", "Order", "Overlap")
+        {"ask": ask} for ask in ("Waves", "Distance", "Shift", "Sentence", "Order", "Adding")
     ],
     "residual": [{"flow": "Writes", "token": "4"}, {"flow": "Writes", "token": "7"}],
     "embeddings": [{}, {"token": "3"}],

@@ -107,7 +107,7 @@ anatomy = PageParameters(
 diagram = PageParameters("diagram", diagram_layers="Folded")
 positions = PageParameters(
     "positions",
-    ask="",  # the view; the first one, or the encoding where it has choices
+    ask="",  # the view
     width="",
     places="",
     pair="",
@@ -116,7 +116,6 @@ positions = PageParameters(
     order="Shuffle",
     shuffle="1",
     retyped=OF_TEXT,
-    positions="Without",
 )
 residual = PageParameters(
     "residual",
