@@ -151,7 +151,6 @@ PAGES = {
     "compare": [
         {},
         {"other_what": "Sentence", "other_view": "Nearest"},
-        {"other_what": "Model", "other_view": "Vectors"},
         {"other_what": "Model", "other_view": "Answers"},
     ],
 }  # fmt: skip  (a page a word)

@@ -207,7 +207,6 @@ compare = PageParameters(
     other_view="Heads",
     other_tone="Linear",
     other_pair="",
-    other_word="",
 )
 tour = PageParameters("tour", tour=OF_MODEL)  # the step, by its id
 claims = PageParameters("claims", claim="", claim_verdict="All", claim_note="All notes")
