@@ -41,7 +41,7 @@ SAID: list[tuple[str, dict[str, str], str, tuple[str, ...]]] = [
     ("residual", {"flow": "Heads"}, "bloom", ("does not show W_O, the output projection",)),
     ("residual", {"flow": "Heads"}, "gpt_neox", ("gives the sum of a whole layer alone",)),
     ("residual", {"flow": "LayerNorm"}, "deberta-v2", ("gains and biases of its norms",)),
-    ("residual", {"flow": "Gradient"}, "bloom", ("a sub-layer’s Jacobian", "It is taken once")),
+    ("residual", {"flow": "Gradient"}, "bloom", ("a sub-layer’s Jacobian",)),
     ("embeddings", {"contexts": "One"}, "gpt_neox", ("its attention and FFN outputs",)),
     ("compare", {}, "bloom", (f"does not support edits: {INSIDE}", "two sentences or two models")),
     ("edit", {}, "gpt_neox", ("does not support edits of mask, positions",)),

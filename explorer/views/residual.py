@@ -154,11 +154,10 @@ def head_shares(on: StreamState) -> None:
 
 
 def gradient(on: StreamState) -> None:
-    """The gradient through a deep stack, through the model and through one sub-layer."""
+    """The gradient through a deep stack and through one sub-layer."""
     name = on.stream.name
     with st.spinner("Going back through the layers …"):
         output.show_panel(partial(gradients.deep_stack, on.source, name), "deep stack")
-        output.show_panel(partial(gradients.by_layer, on.source, on.token, name), "by layer")
     places = {each.site: each.name for each in residual.sublayers(on.stream) if each.layer >= 0}
     site = pick_place(places, "Sub-layer") if places else ""
     make = partial(gradients.jacobian, on.source, on.token, site, name)
