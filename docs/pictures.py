@@ -18,7 +18,7 @@ FOLDER = Path(__file__).parent / "pictures"
 VIEWS = {
     "attention": ("", "canvas[data-painted]"),
     "translation": (
-        "translation?model=translator&text=The+red+car+is+in+front+of+the+white+house.",
+        "predict?tab=translate&model=translator&text=The+red+car+is+in+front+of+the+white+house.",
         ".panel svg",
     ),
 }

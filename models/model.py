@@ -104,8 +104,8 @@ class Model:
         return self._source.attribute(self, recording, stream, token, id, against)
 
     def gradients(self, recording: Recording, stream: str, token: int) -> ResidualGradients:
-        """The gradient of the likeliest word's logit at a token, back to every state of a stream,
-        with residual connections and LayerNorm and without."""
+        """The gradient of the likeliest word's logit at a token, back to every state of a
+        stream."""
         token = expect_recording_of(self, recording, stream, token)
         return self._source.gradients(self, recording, stream, token)
 

@@ -294,22 +294,19 @@ class Depth:
 
 @dataclass(frozen=True, eq=False)
 class ResidualGradients:
-    """Norms of d(logit of word `id` at `token` of stream `output`)/d(state), by way, site and
-    token.
+    """Norms of d(logit of word `id` at `token` of stream `output`)/d(state), by site and token.
 
-    ways: names of what was switched, as in WAYS; sites: "embed+pos" and then the sub-layers, such
-    as "0.attn", each standing for the state after it; norm (way, site, token); logit (way): the
-    output itself.
+    sites: "embed+pos" and then the sub-layers, such as "0.attn", each standing for the state after
+    it; norm (site, token); logit: the output itself.
     """
 
     stream: str
     output: str
     token: int
     id: int
-    ways: tuple[str, ...]
     sites: tuple[str, ...]
     norm: np.ndarray
-    logit: np.ndarray
+    logit: float
 
 
 @dataclass(frozen=True, eq=False)

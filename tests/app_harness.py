@@ -15,25 +15,22 @@ MAIN = str(ROOT / "explorer" / "main.py")
 TABS = tuple(tab for place in places.PLACES.values() for tab in place.tabs)
 
 
-def aimed(app: AppTest, page: str, **asked: str) -> AppTest:
-    """An app whose next run is at the address of a tab, or of a page of an earlier version, with
-    these choices."""
-    to = urlsplit(places.address(page, asked))
+def aimed(app: AppTest, tab: str, **asked: str) -> AppTest:
+    """An app whose next run is at the address of a tab with these choices."""
+    to = urlsplit(places.address(tab, asked))
     app.query_params.update(dict(parse_qsl(to.query, keep_blank_values=True)))
     if to.path != "/":  # which the app opens on
         app.switch_page(str(ROOT / "pages" / f"{to.path.strip('/')}.py"))
     return app
 
 
-def page_at(page: str, **asked: str) -> AppTest:
-    """That page in a new visit."""
-    return aimed(AppTest.from_file(MAIN, default_timeout=120), page, **asked).run()
+def page_at(tab: str, **asked: str) -> AppTest:
+    """That tab in a new visit."""
+    return aimed(AppTest.from_file(MAIN, default_timeout=120), tab, **asked).run()
 
 
-def go(app: AppTest, page: str) -> AppTest:
-    """The app after a reader went to a tab by place and tab, or to what was a page of an earlier
-    version."""
-    tab = places.tab_of(page, {})
+def go(app: AppTest, tab: str) -> AppTest:
+    """The app after a reader went to a tab by place and tab."""
     place = places.place_of(tab)
     app.session_state["tabs"] = {**app.session_state["tabs"], place: tab}
     app.session_state["went"] = True

@@ -107,9 +107,8 @@ def feeling(e: MeasureContext, norm: Callable[[int, int], float]) -> MeasureCont
         sites = ("embed+pos", "0.attn", "0.ffn")
         one = [[norm(site, abs(at - token)) for at in range(n)] for site in range(len(sites))]
         return SimpleNamespace(
-            ways=("residual on", "residual off"),
             sites=sites,
-            norm=np.array([one, one], dtype=float),
+            norm=np.array(one, dtype=float),
         )
 
     return e.replaced(gradients=gradients)

@@ -19,6 +19,8 @@ from urllib.parse import urlencode
 
 import pytest
 
+from explorer.state import places
+
 ROOT = Path(__file__).resolve().parent.parent
 CHROMIUM = (
     shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -217,10 +219,10 @@ class Visitor:
         self.page.wait_for_selector("[data-test-script-state=notRunning]")
         return self
 
-    def visit(self, path: str, drawn: str, **asked: object) -> Visitor:
-        """Another page than the first, by a link with these choices, at rest with `drawn`, a
-        selector, on it."""
-        self.page.goto(f"{self.server}/{path}?{urlencode(asked)}")
+    def visit(self, tab: str, drawn: str, **asked: object) -> Visitor:
+        """A tab by a link with these choices, at rest with `drawn`, a selector, on it."""
+        choices = {name: str(value) for name, value in asked.items()}
+        self.page.goto(f"{self.server}{places.address(tab, choices)}")
         self.page.wait_for_selector(drawn)
         self.at_rest()
         # Streamlit first looks for its own addresses below a page's path and finds none there.

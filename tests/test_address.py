@@ -46,7 +46,7 @@ def test_what_depends_on_a_text_goes_with_it_and_what_on_a_model_with_that() -> 
 
 @pytest.mark.slow
 def test_what_a_link_asks_for_in_vain_is_told_in_one_sentence_once() -> None:
-    app = opened("attention", layer="99", head="x", view="<b>Nonsense</b>", tone="Log")
+    app = opened("heads", layer="99", head="x", view="<b>Nonsense</b>", tone="Log")
     said = told(app, "toast")
     assert said.count("The link asks for") == 1
     for part in ("layer “99”", "head “x”", "view “<b>Nonsense</b>”"):
@@ -59,7 +59,7 @@ def test_what_a_link_asks_for_in_vain_is_told_in_one_sentence_once() -> None:
 
 @pytest.mark.slow
 def test_what_no_link_asked_for_is_not_told() -> None:
-    app = opened("attention", text="The cat sat on the mat", token="6")
+    app = opened("heads", text="The cat sat on the mat", token="6")
     app.session_state["text"] = "Hi"  # a shorter one: token 6 is gone
     assert not app.run().toast
 
@@ -74,7 +74,7 @@ def act_again() -> None:
 
 @pytest.mark.slow
 def test_an_action_that_arrives_while_an_address_is_read_leaves_none_half_read(monkeypatch) -> None:
-    app = opened("attention", text="Ram pushed Hari", layer="0", head="6")
+    app = opened("heads", text="Ram pushed Hari", layer="0", head="6")
     take = url_state._take_choices
 
     def interrupted(parameters: dict[str, str]) -> None:
@@ -100,7 +100,7 @@ def moved_to(app: AppTest, address: dict) -> AppTest:
 def test_a_choice_outlives_an_action_that_arrives_before_the_address_is_written(
     monkeypatch,
 ) -> None:
-    app = open_menu(opened("attention", text="Ram pushed Hari"))
+    app = open_menu(opened("heads", text="Ram pushed Hari"))
     old, write = dict(app.query_params), url_state.write
     app = open_menu(app.button(key="model decoder").click().run())
 
@@ -119,7 +119,7 @@ def test_a_choice_outlives_an_action_that_arrives_before_the_address_is_written(
 
 @pytest.mark.slow
 def test_a_choice_outlives_an_action_that_was_sent_before_its_address_came(monkeypatch) -> None:
-    app = open_menu(opened("attention", text="Ram pushed Hari"))
+    app = open_menu(opened("heads", text="Ram pushed Hari"))
     old = dict(app.query_params)
     app = app.button(key="model decoder").click().run()
     new = dict(app.query_params)
@@ -262,7 +262,7 @@ def shown(app: AppTest) -> tuple[str, str]:
 @needs_smollm2
 @pytest.mark.slow
 def test_predict_opens_on_a_language_model_where_nothing_was_chosen() -> None:
-    app = opened("predictions")
+    app = opened("word")
     assert shown(app) == (CONTINUED_TEXT, smollm2.NAME) and not app.query_params
     (panel, *_) = panels_on(app)
     rows = panel["figures"][1]["rows"]
@@ -285,15 +285,15 @@ def test_predict_opens_on_a_language_model_where_nothing_was_chosen() -> None:
 @pytest.mark.slow
 def test_what_a_page_opens_on_gives_way_to_what_was_chosen() -> None:
     default = (DEFAULT_TEXT, "encoder")
-    app = opened("attention")
+    app = opened("heads")
     assert shown(app) == default
-    assert shown(go(app, "predictions")) == (CONTINUED_TEXT, smollm2.NAME)
+    assert shown(go(app, "word")) == (CONTINUED_TEXT, smollm2.NAME)
     assert shown(go(app, "residual")) == default
-    app = opened("attention", text="Ram pushed Hari")
-    assert shown(go(app, "predictions")) == ("Ram pushed Hari", "encoder")
-    app = opened("attention", model="decoder")
-    assert shown(go(app, "predictions")) == (DEFAULT_TEXT, "decoder")
-    app = opened("predictions", temperature="1")  # a link means what it always meant
+    app = opened("heads", text="Ram pushed Hari")
+    assert shown(go(app, "word")) == ("Ram pushed Hari", "encoder")
+    app = opened("heads", model="decoder")
+    assert shown(go(app, "word")) == (DEFAULT_TEXT, "decoder")
+    app = opened("generate", temperature="1")  # a link means what it always meant
     assert app.session_state.page == "generate" and shown(app) == (DEFAULT_TEXT, smollm2.NAME)
     assert any("Other pages keep encoder" in each.value for each in app.caption)
 
@@ -306,7 +306,7 @@ def test_without_its_package_predict_opens_as_other_pages_do(
     monkeypatch.setattr(smollm2, "PACKAGE", "no-such-package")
     smollm2.file.cache_clear()
     try:
-        assert shown(opened("predictions")) == (DEFAULT_TEXT, "encoder")
+        assert shown(opened("word")) == (DEFAULT_TEXT, "encoder")
     finally:
         monkeypatch.undo()
         smollm2.file.cache_clear()

@@ -111,7 +111,7 @@ def test_the_three_formulas_and_the_pieces_of_all_heads_agree() -> None:
 
 
 def opened_page(**asked: str) -> AppTest:
-    return clean(page_at("anatomy", **asked))
+    return clean(page_at("weight", **asked))
 
 
 def cell_of(app: AppTest) -> tuple[int, int, int, int]:
@@ -130,9 +130,7 @@ def cell_of(app: AppTest) -> tuple[int, int, int, int]:
 def test_it_opens_on_the_cell_of_the_strongest_finding(model: str, attention: str) -> None:
     app = opened_page(model=model, attention=attention, text=TEXT)
     recording = read_once(model).record(TEXT)
-    seen = [
-        one for one in recorded_findings.recording_findings(recording) if one.page == "attention"
-    ]
+    seen = [one for one in recorded_findings.recording_findings(recording) if one.page == "heads"]
     if attention:
         seen = [one for one in seen if one.attention == attention]
     cell = cell_of(app)

@@ -124,7 +124,7 @@ def test_the_address_carries_attention_and_side_and_refuses_what_is_not_there() 
 
 @pytest.mark.slow
 def test_an_attention_that_was_chosen_stays_when_the_whole_page_runs_again() -> None:
-    app = clean(page_at("anatomy", model="translator"))
+    app = clean(page_at("weight", model="translator"))
     picked = app.segmented_control(key="attention shown")
     other = next(name for name in ("", "cross") if name != picked.value)
     for name in (other, picked.value):
@@ -134,7 +134,7 @@ def test_an_attention_that_was_chosen_stays_when_the_whole_page_runs_again() -> 
 
 @pytest.mark.slow
 def test_a_pattern_opens_its_strongest_head_and_keeps_one_that_has_it() -> None:
-    app = clean(page_at("attention"))
+    app = clean(page_at("heads"))
     recording = loaded("encoder").record(DEFAULT_TEXT)
     every = recorded_findings.named_heads(recording, recording.attention[0])
     for pattern in ("previous", "next", ""):
@@ -149,7 +149,7 @@ def test_a_pattern_opens_its_strongest_head_and_keeps_one_that_has_it() -> None:
         place = f"Layer {best.layer}, head {best.head} ({pattern}"
         assert any(each.value.startswith(place) for each in app.markdown)
     other = next(head for head in every if head.name == "sink")
-    app = clean(page_at("attention", layer=str(other.layer), head=str(other.head)))
+    app = clean(page_at("heads", layer=str(other.layer), head=str(other.head)))
     clean(app.selectbox(key="pattern").set_value("sink").run())
     assert (app.session_state["selected layer"], app.session_state["selected head"]) == other[:2]
 
@@ -157,13 +157,13 @@ def test_a_pattern_opens_its_strongest_head_and_keeps_one_that_has_it() -> None:
 @pytest.mark.slow
 def test_heads_that_an_edit_ablates_are_marked_in_their_own_attention() -> None:
     line = to_line((ZeroHead(1, 2), MeanHead(3, 0), UniformHead(0, 5)))
-    app = clean(page_at("attention", edits=line))
+    app = clean(page_at("heads", edits=line))
     assert sorted(sent(app, "heads")[0]["ablated"]) == [10, 24]
     line = to_line((ZeroHead(1, 2, "cross"),))
-    app = clean(page_at("attention", model="translator", attention="cross", edits=line))
+    app = clean(page_at("heads", model="translator", attention="cross", edits=line))
     heads = loaded("translator").record(DEFAULT_TEXT).attention[2].pattern.shape[1]
     assert sent(app, "heads")[0]["ablated"] == [heads + 2]
-    app = clean(page_at("attention", model="translator", attention="decoder self", edits=line))
+    app = clean(page_at("heads", model="translator", attention="decoder self", edits=line))
     assert sent(app, "heads")[0]["ablated"] == []
 
 

@@ -29,7 +29,7 @@ from explorer.analysis.verdicts import (
     UNTESTABLE,
 )
 from explorer.panels import claims as claims_panels
-from explorer.state import places, url_state
+from explorer.state import url_state
 from explorer.text import claims
 from models import registry
 from models.own_model import OwnModel, handle_of
@@ -284,7 +284,7 @@ def test_a_claim_says_enough_and_leads_to_a_tab() -> None:
     assert {claim.note for claim in claims.CLAIMS} == set(claims.NOTES)
     for claim in claims.CLAIMS:
         page, choices = claims.place(claim)
-        assert places.tab_of(page, choices) in TABS and set(choices) <= set(url_state.names())
+        assert page in TABS and set(choices) <= set(url_state.names())
 
 
 def test_norms_are_taken_from_a_model_trained_with_them_beside_one_without() -> None:

@@ -66,7 +66,9 @@ def test_a_reader_chooses_a_claim_filters_and_goes_to_where_it_is_seen(
     visitor: driver.Visitor,
 ) -> None:
     page, text = visitor.page, "the cat saw the <b>dog</b>, and the dog saw the cat"
-    page.goto(f"{visitor.server}/claims?{urlencode({'text': text, 'model': 'induction'})}")
+    page.goto(
+        f"{visitor.server}/learn?tab=claims&{urlencode({'text': text, 'model': 'induction'})}"
+    )
     page.wait_for_selector("text=All claims as a table", timeout=60_000)
     visitor.errors[:] = visitor.wrong()
     page.locator(".st-key-claims-list label", has_text="unit vector").click()

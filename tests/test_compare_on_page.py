@@ -20,7 +20,7 @@ from models.results import softmax
 from models.run import Run
 
 TEXT = "Ram pushed Hari"
-VIEWS = ("Heads", "Difference", "Answers", "Nearest", "Vectors", "Tokens")
+VIEWS = ("Heads", "Difference", "Answers", "Nearest", "Tokens")
 
 
 def opened(**asked: str) -> AppTest:
@@ -146,14 +146,14 @@ TWO_SHAPES = {"model": "decoder", "other_what": "Model", "other_model": "transla
 CROSS = {"model": "translator", "other_edits": "WithoutScale", "other_of": "cross"}
 CHECKPOINT = {"model": "induction", "other_what": "Model", "text": "a b c a b"}
 OPENED = [*((view, TWO_SHAPES) for view in VIEWS), ("Heads", CROSS), ("Nearest", CROSS)]
-OPENED += [("Answers", CHECKPOINT), ("Vectors", CHECKPOINT), ("Tokens", CROSS)]
+OPENED += [("Answers", CHECKPOINT), ("Tokens", CROSS)]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("view", "asked"), OPENED)
 def test_every_part_opens(view: str, asked: dict[str, str]) -> None:
     drawn = panels_on(clean(opened(**{"text": "The cat sleeps."} | asked, other_view=view)))
-    assert len(drawn) == {"Heads": 1, "Vectors": 3}.get(view, 2)
+    assert len(drawn) == 1 + (view != "Heads")
     assert all(any("B: model" in line for line in each["caption"]) for each in drawn)
 
 
@@ -235,7 +235,7 @@ def test_a_head_of_b_is_chosen_from_a_list_and_its_own_attention_is_shown() -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("model", "view"), [("encoder", "Vectors"), ("translator", "Heads")])
+@pytest.mark.parametrize(("model", "view"), [("encoder", "Nearest"), ("translator", "Heads")])
 def test_every_example_opens(model: str, view: str) -> None:
     app = clean(opened(model=model, other_view=view))
     for name in app.pills(key="comparison").options:

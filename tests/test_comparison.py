@@ -9,7 +9,7 @@ import pytest
 from compare_fixtures import TEXT, recorded, sides
 from conftest import AWKWARD
 from table_files import commented
-from tolerances import DOUBLE, DOUBLE_LONG, STORED, SUMMED, TOTAL
+from tolerances import DOUBLE, STORED, SUMMED, TOTAL
 
 from explorer.analysis import alignment, comparison
 from explorer.analysis.csv import to_csv
@@ -176,44 +176,6 @@ def test_the_told_change_is_in_the_matrices() -> None:
 
 
 # ---- spaces ------------------------------------------------------------------
-
-
-def cka(x: np.ndarray, y: np.ndarray) -> float:
-    """Linear CKA of two sets of vectors (thing, d) and (thing, e) of the same things."""
-    names = ("",) * len(x)
-    aligned = comparison.AlignedStates(names, ("embed",), ("embed",), x[None], y[None])
-    return comparison.cka_matrix(aligned).values.item()
-
-
-def test_cka_is_1_up_to_rotation_and_scale_0_where_nothing_is_shared_and_symmetric() -> None:
-    rng = np.random.default_rng(1)
-    x, y = rng.standard_normal((40, 6)), rng.standard_normal((40, 9))
-    turn, _ = np.linalg.qr(rng.standard_normal((6, 6)))
-    assert cka(x, 3 * x @ turn + 5) == pytest.approx(1)
-    assert cka(x, y) == pytest.approx(cka(y, x))
-    one, other = x - x.mean(0), y - y.mean(0)
-    shared, own = np.linalg.norm(other.T @ one) ** 2, np.linalg.norm(one.T @ one)
-    assert cka(x, y) == pytest.approx(shared / (own * np.linalg.norm(other.T @ other)))
-    assert cka(np.eye(4)[:, :1], np.eye(4)[:, 1:2] * 0) == 0
-
-
-def test_spaces_of_unlike_models_on_common_tokens() -> None:
-    a, b = recorded("encoder"), recorded("decoder")
-    common = alignment.align(alignment.axis(a, "encoder"), alignment.axis(b, "decoder"))
-    found = comparison.aligned_states(a.streams[0], b.streams[0], common)
-    assert found.a.shape[1] == found.b.shape[1] == len(found.labels)
-    assert not {"[CLS]", "[SEP]", "[BOS]"} & set(found.labels)
-    assert comparison.depth(len(found.sites_a))[[0, -1]].tolist() == [0, 1]
-    like = comparison.cka_matrix(found)
-    assert like.values[2, 3] == pytest.approx(cka(found.a[2], found.b[3]))
-    assert like.values.mean() > like.chance.mean()
-    same = replace(found, sites_b=found.sites_a, b=found.a)
-    np.testing.assert_allclose(np.diag(comparison.cka_matrix(same).values), 1, atol=DOUBLE_LONG)
-    one, other = comparison.project_paths(same, common=True)
-    np.testing.assert_array_equal(one.points, other.points)
-    few = replace(found, labels=found.labels[:2], a=found.a[:, :2], b=found.b[:, :2])
-    with pytest.raises(ValueError, match="too few"):
-        comparison.cka_matrix(few)
 
 
 def test_a_file_reads_back() -> None:

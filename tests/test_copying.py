@@ -139,7 +139,7 @@ def test_a_drawn_translation_copies_too_and_keeps_other_probabilities(
 
 @pytest.mark.slow
 def test_it_is_said_which_words_were_copied() -> None:
-    app = page_at("translation", model="translator", text="I met Xavier in Ouagadougou.")
+    app = page_at("translate", model="translator", text="I met Xavier in Ouagadougou.")
     assert not app.exception
     (said,) = [each.value for each in app.caption if "copied" in each.value]
     assert said.startswith("“Xavier”, “Ouagadougou” are copied from the source")

@@ -17,7 +17,7 @@ SAID = ["The cat, a dog <b>sat</b>.", 'He said "go", twice.', "It was so tired."
 
 def test_a_file_is_loaded_and_its_sentences_are_read(visitor: Visitor, tmp_path: Path) -> None:
     page = visitor.page
-    page.goto(f"{visitor.server}/sentences")
+    page.goto(f"{visitor.server}/?tab=sentences")
 
     def load(name: str, delimiter: str, said: list[str]) -> None:
         with (tmp_path / name).open("w", newline="", encoding="utf-8") as file:

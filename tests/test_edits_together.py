@@ -209,7 +209,7 @@ def test_a_block_of_heads_is_one_word_of_an_address_and_one_of_a_caption() -> No
     mixed = (edits.WithoutScale(), *every[3:13], *ablated, every[31])
     assert edits.from_line(edits.to_line(mixed)) == mixed
     assert edits.to_line(mixed).count(",") < len(mixed) - 1
-    # What older links say, an edit a word, is read as before.
+    # An edit a word is read too.
     line = ",".join(f"ZeroHead:{layer}:{head}:self" for layer in (0, 1) for head in (2, 3))
     assert edits.from_line(line) == edits.from_line("ZeroHead:0-1:2-3:self")
     for bad in ("UniformHead:3-0:0:self", "UniformHead:0-9999:0-9999:self", "PatchHead:a:0-1:0"):

@@ -28,7 +28,7 @@ def points(visitor: Visitor, pressed: str = "") -> list[str]:
 
 def test_a_reader_follows_apple_through_two_contexts(visitor: Visitor) -> None:
     page = visitor.page
-    page.goto(f"{visitor.server}/embeddings")
+    page.goto(f"{visitor.server}/architecture?tab=embeddings")
     page.locator(".panel svg").first.wait_for()
     page.get_by_role("button", name="Example: “apple”").click()
     expect(page.locator("textarea").first).to_have_value(FRUIT)
@@ -61,7 +61,7 @@ def test_a_reader_follows_apple_through_two_contexts(visitor: Visitor) -> None:
 
 def test_the_plane_plays_and_names_its_points_and_gives_way_to_any_text(visitor: Visitor) -> None:
     page = visitor.page
-    page.goto(f"{visitor.server}/embeddings?stage=8")
+    page.goto(f"{visitor.server}/architecture?tab=embeddings&stage=8")
     page.get_by_role("button", name="Play").click()
     page.get_by_role("button", name="Pause").wait_for()
     page.get_by_role("button", name="Play").wait_for()
@@ -83,7 +83,7 @@ def test_the_plane_plays_and_names_its_points_and_gives_way_to_any_text(visitor:
     long = "Ram pushed Hari and then the old dog " * 8
     last = len(of(read_once("encoder"), long).tokens) - 2
     asked = urlencode({"text": long, "contexts": "One", "token": last})
-    page.goto(f"{visitor.server}/embeddings?{asked}")
+    page.goto(f"{visitor.server}/architecture?tab=embeddings&{asked}")
     page.locator(".panel .slider").wait_for()
     field = page.locator("textarea").first
     # Of no text the special tokens are drawn.

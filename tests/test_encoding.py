@@ -62,18 +62,16 @@ def test_a_stop_of_the_program_is_none() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("page", "way"),
-    [("attention", "ours:"), ("predictions", "hub:"), ("compare", "ours:"), ("classroom", "hub:")],
+    [("heads", "ours:"), ("word", "hub:"), ("compare", "ours:"), ("classroom", "hub:")],
 )
 def test_a_page_says_it_in_one_sentence_and_its_run_ends(page: str, way: str, folder: Path) -> None:
     name = f"{way}{folder}"
     models.record_trial(name, registry.stamp(name))  # a trial that found nothing
     loaded(name)
-    app = aimed(
-        AppTest.from_file(MAIN, default_timeout=60), "attention", model=name, text=VAIN_TEXT
-    )
+    app = aimed(AppTest.from_file(MAIN, default_timeout=60), "heads", model=name, text=VAIN_TEXT)
     app.session_state[models.OPENED_KEY] = (name,)
     app = app.run()
-    if page != "attention":
+    if page != "heads":
         go(app, page)
     assert not app.exception
     (said,) = (each.value for each in app.warning if "tokenizer" in each.value)

@@ -16,7 +16,6 @@ from conftest import SMALL, TEXTS, read_once, sharpened
 from explorer import export
 from explorer.components import bundle
 from explorer.html_export import import_map
-from explorer.state import places
 from explorer.text.markdown_escape import literal, plain
 from models.edits import ZeroHead, describe, to_line
 from models.own_model import handle_of
@@ -69,8 +68,7 @@ def test_every_file_says_what_it_is_of_and_leads_back(view: str) -> None:
     where = urlsplit(unescape(re.search(r'<a href="([^"]+)"', made)[1]))
     assert (where.scheme, where.netloc) == ("https", "lab.example")
     query = dict(parse_qsl(where.query))
-    tab = places.tab_of(where.path.removeprefix("/h/") or "attention", query)
-    assert tab == "heads" and query.get("model", "encoder") == name
+    assert where.path == "/h/" and query.get("model", "encoder") == name
     assert query["text"] == recording.text and query["edits"] == to_line(edits)
 
 

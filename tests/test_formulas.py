@@ -134,25 +134,23 @@ def test_the_reader_finds_what_is_false_and_passes_what_is_true() -> None:
 
 
 PAGES = {
-    "attention": [
-        {"layer": layer, "head": head, "att_right": "Open"} for layer, head in ("15", "40")
-    ],
-    "anatomy": [{"layer": "1", "head": "5"}, {"layer": "3", "head": "2"}],
-    "lookup": [{}],
+    "heads": [{"layer": layer, "head": head, "att_right": "Open"} for layer, head in ("15", "40")],
+    "weight": [{"layer": "1", "head": "5"}, {"layer": "3", "head": "2"}],
+    "concepts": [{}],
     "positions": [
-        {"ask": ask} for ask in ("Waves", "Products", "Shift", "Sentence", "Order", "Overlap")
+        {"ask": ask} for ask in ("Waves", "Distance", "Shift", "Sentence", "Order", "Adding")
     ],
     "residual": [{"flow": "Writes", "token": "4"}, {"flow": "Writes", "token": "7"}],
     "embeddings": [{}, {"token": "3"}],
-    "predictions": [{"hidden": "5"}, {"word": "100", "against": "500"}],
+    "word": [{"hidden": "5"}],
+    "attribution": [{"word": "100", "against": "500"}],
     "generate": [{"said": ""}, {"temperature": "0.7", "top_k": "50", "top_p": "0.9"}],
-    "translation": [{}],
-    "summaries": [{}],
-    "switches": [{}],
+    "translate": [{}],
+    "aggregated": [{}],
+    "edit": [{}],
     "compare": [
         {},
         {"other_what": "Sentence", "other_view": "Nearest"},
-        {"other_what": "Model", "other_view": "Vectors"},
         {"other_what": "Model", "other_view": "Answers"},
     ],
 }  # fmt: skip  (a page a word)
@@ -161,9 +159,9 @@ LONG = (
     "down to the water together."
 )
 # Where equalities are printed for every model; the other pages are opened with one.
-ALWAYS = {"attention", "anatomy"}
-EXPECTED = ALWAYS | {"positions", "residual", "embeddings", "predictions"}
-MODEL_OF = {"generate": "decoder", "translation": "translator"}
+ALWAYS = {"heads", "weight"}
+EXPECTED = ALWAYS | {"positions", "residual", "embeddings", "word"}
+MODEL_OF = {"generate": "decoder", "translate": "translator"}
 
 
 def said(app: AppTest) -> list[str]:
@@ -194,5 +192,5 @@ def test_every_equality_of_a_page_is_true_at_the_digits_printed(page: str) -> No
     checked = sum(count_true(page, model, **asked) for asked in (*PAGES[page], {"text": LONG}))
     assert checked or page not in EXPECTED, "nothing to check"
     if page in EXPECTED:
-        assert {count_true(page, "decoder", **first) > 0, page == "predictions"} != {False}
+        assert {count_true(page, "decoder", **first) > 0, page == "word"} != {False}
         assert count_true(page, "translator", **first) or page not in ALWAYS

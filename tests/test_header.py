@@ -129,7 +129,7 @@ def test_a_folder_is_opened_with_the_keyboard_and_for_its_reader_alone(
     visitor: driver.Visitor, folders: dict[str, str]
 ) -> None:
     page = visitor.page
-    page.goto(f"{visitor.server}/compare?{urlencode({'text': TEXT})}")
+    page.goto(f"{visitor.server}/experiment?tab=compare&{urlencode({'text': TEXT})}")
     page.get_by_text("differs most").first.wait_for()
     page.locator(".st-key-model-menu button").focus()
     page.keyboard.press("Enter")

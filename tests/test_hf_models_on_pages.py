@@ -58,7 +58,7 @@ def test_a_translation_is_made_in_a_models_own_code_and_names_its_own_tokens(
     kind = "BartForConditionalGeneration"
     name = f"hub:{tiny.save(tmp_path, kind, deep, tiny.framed_bytes)}"
     there(name)
-    app = opened("translation", model=name, text=TEXT, beams="3", target="the dog <b>ran")
+    app = opened("translate", model=name, text=TEXT, beams="3", target="the dog <b>ran")
     assert not app.exception and not app.error and app.session_state.model == name
     (steps,) = sent(app, "alignment")[0]["figures"]
     assert steps["whole"]["left"][-1] == "</s>"
@@ -116,7 +116,7 @@ LOOKS = [
     ("concepts", {"look_at": "Graph", "look_heads": "Mean", "look_layout": "Circle"}),
     ("concepts", {"look_at": "Three", "look_before": "Scores"}),
     *(("aggregated", {"sum_what": what}) for what in ("Rollout", "Values", "Writes")),
-    *(("compare", {"other_view": view}) for view in ("Answers", "Vectors")),
+    ("compare", {"other_view": "Answers"}),
     ("compare", {"other_what": "Sentence", "other_text": "the dog ran", "other_view": "Nearest"}),
     ("edit", {"effects": "Vectors"}),
     *(("patching", {"donor": "the dog ran to the house", "patch": p}) for p in ("Heads", "Sites")),
@@ -176,7 +176,7 @@ def test_a_link_alone_fetches_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     loaded(models.DEFAULT_MODEL)
     asked = []
     monkeypatch.setattr(registry, "load", lambda name, told=None: asked.append(name))
-    app = opened("attention", model="hub:someone/large")
+    app = opened("heads", model="hub:someone/large")
     assert not asked and app.session_state.model == models.DEFAULT_MODEL
     assert "someone/large" in told(app, "info") and "not opened yet" in told(app, "info")
     assert "Fetch it" in [button.label for button in app.button]
@@ -189,7 +189,7 @@ def test_what_a_link_asks_for_waits_for_its_model(tiny_folder: Callable[[str], P
     name, chosen = f"hub:{tiny_folder('t5')}", {"target": "the mat", "layer": "1", "token": "2"}
     for text in (TEXT, "the mat"):
         models._handles.pop(name, None)
-        app = opened("anatomy", model=name, text=TEXT, **chosen)
+        app = opened("weight", model=name, text=TEXT, **chosen)
         assert app.session_state.model == models.DEFAULT_MODEL
         there(name)
         app.session_state.text, app.session_state.acted = text, True
@@ -202,8 +202,8 @@ def test_what_a_link_asks_for_waits_for_its_model(tiny_folder: Callable[[str], P
 
 @pytest.mark.slow
 def test_one_attention_is_followed_from_page_to_page_and_back() -> None:
-    app = opened("attention", model="translator", attention="cross")
-    for page in ("anatomy", "summaries", "lookup", "attention"):
+    app = opened("heads", model="translator", attention="cross")
+    for page in ("weight", "aggregated", "concepts", "heads"):
         go(app, page)
         assert not app.exception and app.session_state.attention == "cross", page
 

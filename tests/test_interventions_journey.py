@@ -12,8 +12,8 @@ TEXT = "the cat sat on the mat"
 pytestmark = driver.MARKS
 
 
-def start(visitor: driver.Visitor, **asked: str):
-    return visitor.visit("experiment", ".panel svg", **asked).page
+def start(visitor: driver.Visitor, tab: str = "edit", **asked: str):
+    return visitor.visit(tab, ".panel svg", **asked).page
 
 
 def edits_of(page) -> tuple:
@@ -49,8 +49,10 @@ def test_an_experiment_is_run_and_another_edit_added_and_removed(visitor: driver
 
 
 def test_the_strongest_patch_is_added_to_the_edits(visitor: driver.Visitor) -> None:
-    chosen = {"model": "decoder", "tab": "patching", "patch": "Sites"}
-    page = start(visitor, text="She ate the apple", donor="She drove the apple", **chosen)
+    chosen = {"model": "decoder", "patch": "Sites"}
+    page = start(
+        visitor, "patching", text="She ate the apple", donor="She drove the apple", **chosen
+    )
     page.get_by_role("button", name="Add this patch to the edits").click()
     page.wait_for_url("**edits=PatchSite**")
     (edit,) = edits_of(page)

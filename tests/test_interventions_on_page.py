@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 
 
 def opened(**asked: str) -> AppTest:
-    return page_at("switches", **asked)
+    return page_at("edit", **asked)
 
 
 def edits_of(app: AppTest) -> tuple:
@@ -103,7 +103,7 @@ def test_a_model_of_today_is_offered_the_papers_parts_and_not_its_own(
 ) -> None:
     name = f"ours:{tiny_folder(family)}"
     there(name)
-    app = clean(of_today("switches", model=name, text=TEXT))
+    app = clean(of_today("edit", model=name, text=TEXT))
     parts = app.selectbox(key="edit part").options
     assert ("Key/value heads" in parts) == (family == "gpt_neox")
     clean(app.selectbox(key="edit part").set_value("Positions").run())

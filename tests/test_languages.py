@@ -139,7 +139,7 @@ def test_the_tab_offers_the_languages_and_everything_says_them(translator: tuple
     name = f"hub:{folder}"
     record_trial(*registry.trial_load(f"{name}@{others[0]}-{others[1]}"))
     there(name)
-    app = opened("translation", model=name, text=SOURCE)
+    app = opened("translate", model=name, text=SOURCE)
     chosen = {each.label: each for each in app.selectbox if each.label in ("From", "To")}
     assert (chosen["From"].value, chosen["To"].value) == usual and not app.exception
     chosen["To"].select(others[1]).run()

@@ -3,11 +3,10 @@ to send readers elsewhere."""
 
 from __future__ import annotations
 
-from urllib.parse import urlencode
-
 import pytest
 from driver import MARKS, Visitor
 
+from explorer.state import places
 from models.edits import PatchHead, to_line
 
 pytestmark = MARKS
@@ -21,12 +20,12 @@ BAITED = {
     **{"other_text": BAIT, "other_what": "Sentence", "att_right": "1"},
 }
 NOT_HERE = "which is not here"
-# The pages that show each of these choices, a model, and what they say then.
+# The tabs that show each of these choices, a model, and what they say then.
 OPENED = [
-    *((page, MODEL, NOT_HERE) for page in ("", "embeddings", "switches", "compare", "claims")),
-    ("predictions", "decoder", BAIT),
-    ("translation", "translator", BAIT),
-    ("", f"ours:/{MODEL}", "has not opened yet"),
+    *((tab, MODEL, NOT_HERE) for tab in ("heads", "embeddings", "edit", "compare", "claims")),
+    ("word", "decoder", BAIT),
+    ("translate", "translator", BAIT),
+    ("heads", f"ours:/{MODEL}", "has not opened yet"),
 ]
 # True where the page says these words, or its field holds them.
 SAYS = """said => document.body.innerText.includes(said)
@@ -47,12 +46,12 @@ LEAVING = """() => {
 }"""
 
 
-@pytest.mark.parametrize(("page", "model", "says"), OPENED)
+@pytest.mark.parametrize(("tab", "model", "says"), OPENED)
 def test_no_words_from_outside_lead_out_of_the_app_or_run(
-    visitor: Visitor, page: str, model: str, says: str
+    visitor: Visitor, tab: str, model: str, says: str
 ) -> None:
     asked = BAITED | {"model": model} if says != OPENED[-1][2] else {"model": model}
-    visitor.page.goto(f"{visitor.server}/{page}?{urlencode(asked)}")
+    visitor.page.goto(f"{visitor.server}{places.address(tab, asked)}")
     visitor.until(SAYS, says)
     visitor.at_rest()
     assert visitor.page.evaluate(LEAVING) == []

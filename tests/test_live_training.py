@@ -178,7 +178,7 @@ def test_one_learns_at_a_time_and_what_a_visit_leaves_is_ended() -> None:
 
 @pytest.mark.slow
 def test_the_page_asks_begins_and_says_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
-    app = opened(train_view="Live", live_task="text")
+    app = opened("live", live_task="text")
     for text in ("", HOSTILE["script"], "x " * MIN_LENGTH):
         app.text_area(key="live text").set_value(text)
         app.button(key="live start").click().run()

@@ -22,8 +22,8 @@ SIXTY = (
 
 def visited(visitor: Visitor, **asked: str) -> Visitor:
     """The page in a browser, drawn and at rest."""
-    asked = {"tab": "lens", "model": "decoder", **asked}
-    return visitor.visit("predict", ".panel .pane .cells", **asked)
+    asked = {"model": "decoder", **asked}
+    return visitor.visit("lens", ".panel .pane .cells", **asked)
 
 
 def tip(visitor: Visitor) -> str:

@@ -79,7 +79,7 @@ def test_a_visit_holds_no_recording_beyond_the_shelf(
 ) -> None:
     monkeypatch.setattr(caching, "cache", Cache(2**29))
     before = {id(each) for each in recorded()}
-    visit = go(page_at("attention", text=LONG, model="translator"), page)
+    visit = go(page_at("heads", text=LONG, model="translator"), page)
     assert not visit.exception and not visit.error
     on_shelf = [value for value, _ in caching.cache.entries.values()]
     pattern = max(

@@ -224,7 +224,7 @@ def test_gradients_are_those_of_finite_differences(kind: str, tmp_path: Path) ->
     recording = recorded(handle)
     stream = recording.streams[-1]
     found = handle.gradients(recording, stream.name, 2)
-    assert found.ways == ("residual on",) and found.sites[0] == "embed+pos"
+    assert found.sites[0] == "embed+pos"
     plan = handle.plan.streams[-1]
     inputs = {"input_ids": torch.tensor(recording.streams[0].ids)[None]}
     if handle.start is not None:
@@ -250,7 +250,7 @@ def test_gradients_are_those_of_finite_differences(kind: str, tmp_path: Path) ->
             push[0, 1, at] = step
             up, down = logit(heard.module, push), logit(heard.module, -push)
             slope[at] = (up - down) / (2 * step)
-        expected = found.norm[0, found.sites.index(place), 1]
+        expected = found.norm[found.sites.index(place), 1]
         # a step of 1e-5 leaves 1e-10, rounding 1e-11; 32 bits and 1e-3 leave 1e-4 and 1e-6
         assert np.linalg.norm(slope) == pytest.approx(expected, rel=30 * step)
         checked += 1

@@ -657,8 +657,8 @@ SCRIPT = HOSTILE["script"]
 @pytest.mark.parametrize(
     ("tab", "lost"),
     [
-        ("lookup", {"look_at": "Hard", "layer": "99", "head": "x", "look_temperature": "nan"}),
-        ("lookup", {"look_at": "Graph", "layer": "99", "head": "x"}),
+        ("concepts", {"look_at": "Hard", "layer": "99", "head": "x", "look_temperature": "nan"}),
+        ("concepts", {"look_at": "Graph", "layer": "99", "head": "x"}),
         ("aggregated", {"sum_what": "?", "sum_layer": "99", "token": "x"}),
         ("word", {"model": "decoder", "text": "a b", "token": "999", "hidden": "x"}),
         ("word", {"model": "encoder", "text": "a b", "token": "999", "hidden": "x"}),

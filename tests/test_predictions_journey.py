@@ -28,9 +28,9 @@ GENERATED = """box => { const texts = [...box.querySelectorAll('text')].map((eac
   return texts.flatMap((text, at) => /^[<>]? ?[\\d.]+%/.test(text) ? [texts[at - 1]] : []) }"""
 
 
-def visited(visitor: Visitor, **asked: str) -> Visitor:
+def visited(visitor: Visitor, tab: str = "word", **asked: str) -> Visitor:
     """The page in a browser, drawn and at rest."""
-    return visitor.visit("predictions", ".panel[data-token]", **asked)
+    return visitor.visit(tab, ".panel[data-token]", **asked)
 
 
 def masked(visitor: Visitor) -> list[str]:
@@ -85,7 +85,7 @@ def test_words_are_masked_by_clicking_and_by_keyboard(visitor: Visitor) -> None:
 
 
 def test_step_play_pause_and_back(visitor: Visitor) -> None:
-    page = visited(visitor, text=PROMPT, model="decoder", seed="1").page
+    page = visited(visitor, "generate", text=PROMPT, model="decoder", seed="1").page
     press_button(visitor, "Step")
     until(visitor, written, lambda now: len(now) == 1)
     press_button(visitor, "Play")
@@ -108,7 +108,7 @@ def test_step_play_pause_and_back(visitor: Visitor) -> None:
 
 
 def test_a_bar_writes_its_token(visitor: Visitor) -> None:
-    page = visited(visitor, text="My sister", model="decoder", temperature="0.4").page
+    page = visited(visitor, "generate", text="My sister", model="decoder", temperature="0.4").page
     bars = page.locator(".panel").first.locator(".figure").nth(1)
     expect(bars).to_contain_text("temperature 0.4")
     label = bars.get_by_role("button").nth(2).locator("text").first.text_content().strip()

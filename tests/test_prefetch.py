@@ -48,7 +48,7 @@ def said(**more: object) -> dict[str, object]:
     ],
 )
 def test_they_are_what_the_page_sends(model: str, asked: dict[str, str]) -> None:
-    app = page_at("attention", text=TEXT, model=model, **asked)
+    app = page_at("heads", text=TEXT, model=model, **asked)
     parts = [each.proto for each in app.get("bidi_component")]
     found = {codec.decode(each.bytes)[0].get("panel"): each.bytes for each in parts if each.bytes}
     names = ("attention.heads", "attention.head")

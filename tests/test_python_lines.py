@@ -34,7 +34,7 @@ def test_the_lines_train_the_readers_own_model_again(monkeypatch: pytest.MonkeyP
             tables[:] = [make]
 
     monkeypatch.setattr(export_menu, "offer", offer)
-    app = opened(train_view="Live", live_task="copy", text=TEXT)
+    app = opened("live", live_task="copy", text=TEXT)
     app.session_state["export menu"] = True
     one = None
     try:

@@ -95,7 +95,7 @@ def test_pages_say_what_a_classifier_has_in_the_place_of_words(way: str, tmp_pat
     model = f"{way}{classifier(tmp_path)}"
     there(model)
     says = "has a classification head and no readout over the vocabulary and makes no predictions"
-    app = opened("predictions", model=model, text="the cat sat")
+    app = opened("word", model=model, text="the cat sat")
     assert not app.exception
     assert any(says in each.value for each in app.caption)
     app = opened(

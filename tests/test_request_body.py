@@ -18,7 +18,7 @@ VIEWS = [
     *(("positions", {"ask": ask}) for ask in ("Sentence", "Order")),
     ("edit", {"effects": "Attention"}),
     ("patching", {"donor": OTHER}),
-    *(("compare", {"other_view": view}) for view in ("Heads", "Nearest", "Vectors")),
+    *(("compare", {"other_view": view}) for view in ("Heads", "Nearest")),
     ("compare", {"other_what": "Sentence", "other_text": OTHER}),
     *(("aggregated", {"sum_what": what}) for what in ("Mean", "Flow", "Writes")),
     *(("residual", {"flow": flow}) for flow in ("Writes", "Heads")),

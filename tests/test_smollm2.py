@@ -88,7 +88,7 @@ def test_a_long_text_is_recorded_once_for_its_reader(monkeypatch: pytest.MonkeyP
         return record(handle, text, *more)
 
     monkeypatch.setattr(Model, "record", counted)
-    for page in ("attention", "predictions", "residual", "attention"):
+    for page in ("heads", "word", "residual", "heads"):
         assert not page_at(page, text=text, model=smollm2.NAME).exception
     assert len(loaded(smollm2.NAME).record(text).streams[0].ids) == 253
     assert passes.count((smollm2.NAME, text)) == 1

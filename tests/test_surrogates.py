@@ -38,7 +38,7 @@ def test_a_text_with_half_a_character_is_on_screen_and_in_the_address() -> None:
 
     app = AppTest.from_function(run, kwargs={"text": HALF}).run()
     assert not app.exception and app.session_state["text"] == WHOLE
-    page = page_at("attention")
+    page = page_at("heads")
     page.session_state["text"] = HALF  # however it came there
     assert not page.run().exception
     assert page.query_params["text"] in (WHOLE, [WHOLE])
@@ -85,8 +85,8 @@ TYPES = """(field, text) => {
 
 FIELDS = {
     "/": ("Your text", "text"),
-    "/embeddings?contexts=Two": ("The same word in another context", "second"),
-    "/translation": ("Your own French", "target"),
+    "/architecture?tab=embeddings&contexts=Two": ("The same word in another context", "second"),
+    "/predict?tab=translate": ("Your own French", "target"),
 }
 
 

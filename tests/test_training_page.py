@@ -175,8 +175,8 @@ def test_what_is_not_there_is_refused(choices: dict, reason: str) -> None:
 # ---- the page ------------------------------------------------------------------------------------
 
 
-def opened(**asked: str) -> AppTest:
-    return page_at("training", **{"model": "induction", "text": TWICE, **asked})
+def opened(tab: str = "checkpoints", **asked: str) -> AppTest:
+    return page_at(tab, **{"model": "induction", "text": TWICE, **asked})
 
 
 def steps_of(app: AppTest) -> dict:
@@ -199,16 +199,16 @@ def test_any_text_opens_it_and_another_model_too() -> None:
     assert steps_of(opened(train_step="300", layer="1", head="2"))["current"] == 4
 
 
-@pytest.mark.parametrize(("view", "model"), [("Checkpoints", "encoder"), ("Twins", "induction")])
+@pytest.mark.parametrize(("tab", "model"), [("checkpoints", "encoder"), ("twins", "induction")])
 def test_without_earlier_weights_the_page_says_how_to_get_them(
-    view: str, model: str, monkeypatch: pytest.MonkeyPatch
+    tab: str, model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As where the package is installed, which leaves them out."""
     monkeypatch.setattr(shipped_models, "EARLIER", "no such file")
-    app = clean(page_at("training", train_view=view, model=model, text=TWICE))
+    app = clean(page_at(tab, model=model, text=TWICE))
     assert [each.value for each in app.info] == [shipped_models.NO_EARLIER]
     assert app.session_state.model == model
     with pytest.raises(ValueError, match="leaves out earlier weights"):
         registry.load("induction@400")
-    app = clean(page_at("training", train_view="Live", model=model, text=TWICE))
+    app = clean(page_at("live", model=model, text=TWICE))
     assert shipped_models.NO_EARLIER not in told(app, "info")

@@ -18,7 +18,7 @@ pytestmark = MARKS
 def visited(visitor: Visitor, **asked: str) -> Visitor:
     """The page in a browser, drawn and at rest."""
     asked = {"model": "translator", "text": SENTENCE, **asked}
-    return visitor.visit("translation", ".panel .slider output", **asked)
+    return visitor.visit("translate", ".panel .slider output", **asked)
 
 
 def step(visitor: Visitor) -> str:

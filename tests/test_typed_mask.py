@@ -121,7 +121,7 @@ def test_the_prediction_is_what_would_stand_at_a_typed_mask(encoder) -> None:
         assert any("one of 2 mask tokens" in line for line in panel.details)
         assert "actual" not in panel.finding
     # A page shows a mask where another word was selected before.
-    (shown,) = panels_on(clean(page_at("predictions", text=text, model="encoder", token="3")))
+    (shown,) = panels_on(clean(page_at("word", text=text, model="encoder", token="3")))
     row, bars = shown["figures"][:2]
     assert row["marked"] == [2, 6]
     assert [each["label"] for each in bars["rows"] if each["key"]] == best(2)
@@ -137,7 +137,7 @@ def test_the_prediction_is_what_would_stand_at_a_typed_mask(encoder) -> None:
 
 
 def test_another_word_than_the_typed_mask_can_be_selected() -> None:
-    app = page_at("predictions", text="The [MASK] sat on the mat.", model="encoder")
+    app = page_at("word", text="The [MASK] sat on the mat.", model="encoder")
     app.selectbox(key="selected query").set_value(6).run()
     assert clean(app).selectbox(key="selected query").value == 6
     assert "“mat”" in panels_on(app)[0]["finding"]
@@ -145,9 +145,9 @@ def test_another_word_than_the_typed_mask_can_be_selected() -> None:
 
 def test_a_model_without_a_mask_token_says_what_to_do() -> None:
     for model, end in (("decoder", "end the text where the word is missing"), ("translator", "")):
-        app = clean(page_at("predictions", text="The [MASK] sat.", model=model))
+        app = clean(page_at("word", text="The [MASK] sat.", model=model))
         (said,) = [each.value for each in app.info if "mask token" in each.value]
         assert "has no mask token and reads" in said and "Choose encoder to fill a gap" in said
         assert end in said
-    app = clean(page_at("predictions", text="The cat sat.", model="decoder"))
+    app = clean(page_at("word", text="The cat sat.", model="decoder"))
     assert not [each for each in app.info if "mask token" in each.value]

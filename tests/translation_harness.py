@@ -22,7 +22,7 @@ SENTENCE = DEFAULT_TEXT
 
 def opened(**asked: str) -> AppTest:
     """The page, opened at an address."""
-    return clean(page_at("translation", **{"model": "translator", "text": SENTENCE, **asked}))
+    return clean(page_at("translate", **{"model": "translator", "text": SENTENCE, **asked}))
 
 
 def sent(app: AppTest, panel: str) -> tuple[dict, dict[str, np.ndarray]]:

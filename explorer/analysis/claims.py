@@ -282,7 +282,7 @@ def far_words_count(context: MeasureContext) -> Measure:
     require_count(len(text), "tokens of text, so that near and far differ", NEAR_AND_FAR)
     steps, reach, rows = [], 0, []
     for token in map(int, text[-N_TRIALS:]):
-        norms = context.gradients(stream.name, token).norm[0, 0]  # the model as it is
+        norms = context.gradients(stream.name, token).norm[0]
         visible = text[(text != token) & (norms[text] > 0)]  # a mask hides the later ones
         means = _by_distance(np.abs(visible - token), norms[visible])
         step = residual.step_factor(means)

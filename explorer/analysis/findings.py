@@ -52,7 +52,7 @@ class Finding:
     residual stream, or the kind of the part with the largest contribution. counts: parts of a sum,
     (name, number). example_head: the head (layer, head) whose picture is the evidence, where that
     is another than the one a page would open on. retype: a word of the text, and another that would
-    test the finding. page and address: a page's file and the choices of the address bar as (name,
+    test the finding. page and address: a tab and the choices of the address bar as (name,
     value). other: of a link the word that gets most of the row after the key, and its weight,
     where that is at least CONTEST of the link's; ("", 0) where none does. stands_for: true for a
     link from a pronoun to a noun that it may stand for.
@@ -74,7 +74,7 @@ class Finding:
     counts: tuple[tuple[str, int], ...] = ()
     example_head: tuple[int, ...] = ()
     retype: tuple[str, str] = ("", "")
-    page: str = "attention"
+    page: str = "heads"
     address: tuple[tuple[str, str], ...] = ()
     other: tuple[str, float] = ("", 0.0)
     stands_for: bool = False
@@ -1314,7 +1314,7 @@ def _retype(word_attention: WordLevelAttention, link: Link) -> tuple[str, str]:
 
 def _with_address(recording: Recording, finding: Finding) -> Finding:
     """The finding with the choices that show it, "" for those that say nothing."""
-    if finding.page != "attention":
+    if finding.page != "heads":
         return finding
     first = recording.attention[0].name
     name = "" if finding.attention == first else finding.attention

@@ -1,5 +1,5 @@
-"""Gradients on their way back as tables: through the layers, through a deep stack, through one
-sub-layer, and over distance."""
+"""Gradients on their way back as tables: through a deep stack, through one sub-layer, and over
+distance."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from explorer.analysis.csv import Columns
-from explorer.analysis.residual import SHORT_PLACES, token_norm
 
 NETWORKS = ("RNN", "LSTM", "Transformer")
 N_NETWORKS, NETWORK_WIDTH = 20, 64  # untrained ones, whose weights are drawn
@@ -34,26 +33,6 @@ def recurrent_gradient(
         gradient = (((1 - h**2) * gradient)[:, None] @ w)[:, 0]
         lengths.append(np.linalg.norm(gradient, axis=-1))
     return np.median(lengths, axis=1)
-
-
-def state_labels(gradients: Any) -> list[str]:
-    """The states of a `Model.gradients` in short: what enters layer 0, then each sub-layer."""
-    parts = (site.partition(".") for site in gradients.sites[1:])
-    return ["input", *(f"{SHORT_PLACES[place]} {layer}" for layer, _, place in parts)]
-
-
-def highway_columns(gradients: Any, token: int) -> Columns:
-    """The length of the gradient of a `Model.gradients` at every state, over all tokens and at
-    one, each way."""
-    total = zip(gradients.ways, token_norm(gradients.norm))
-    return (
-        {"state after": state_labels(gradients)}
-        | {f"{way}, all tokens": row for way, row in total}
-        | {
-            f"{way}, token {token}": row[:, token]
-            for way, row in zip(gradients.ways, gradients.norm)
-        }
-    )
 
 
 def stack_columns(gradients: Any) -> Columns:

@@ -566,29 +566,12 @@ def _names(stream: Stream, with_place: bool) -> list[tuple[int, ...]]:
 
 @dataclass(frozen=True)
 class Agreement:
-    """Agreement of the vectors of the same words in two orders.
+    """Agreement of the last vectors of the same words in two orders: by_token (match) the largest
+    difference of any number, digits (match) and cosine (match)."""
 
-    site: names; by_site (site) the largest difference of any number of any matched token there, and
-    size_by_site (site) the largest number. Of the last site: by_token (match) the largest
-    difference, digits (match) and cosine (match)."""
-
-    site: tuple[str, ...]
-    by_site: np.ndarray
-    size_by_site: np.ndarray
     by_token: np.ndarray
     digits: np.ndarray
     cosine: np.ndarray
-
-    def along(self, sites: Sequence[str]) -> np.ndarray:
-        """`by_site` in the order of other sites, NaN for one that is not there."""
-        return np.array(
-            [self.by_site[self.site.index(site)] if site in self.site else np.nan for site in sites]
-        )
-
-    def to_draw(self, sites: Sequence[str]) -> np.ndarray:
-        """The same, but NaN for a difference of 0 too, which no log scale has."""
-        differences = self.along(sites)
-        return np.where(differences > 0, differences, np.nan)
 
     @property
     def difference(self) -> float:
@@ -602,23 +585,14 @@ class Agreement:
 
 
 def agreement(stream: Stream, other_stream: Stream, pairs: TokenMatch) -> Agreement:
-    """The vectors of matched tokens compared at every state. Both streams have the same sites, but
-    for those of the positions."""
-    sites = tuple(site for site in states(stream) if site in other_stream.sites)
-    gaps, sizes, a, b = [], [], np.zeros((0, 1)), np.zeros((0, 1))
-    for site in sites:
-        a, b = (
-            stream.at(site)[pairs.here].astype(np.float64),
-            other_stream.at(site)[pairs.there].astype(np.float64),
-        )
-        gaps.append(np.abs(a - b).max(initial=0))
-        sizes.append(np.abs(a).max(initial=0))
+    """The last vectors of matched tokens compared."""
+    a, b = (
+        each.at(states(each)[-1])[places].astype(np.float64)
+        for each, places in ((stream, pairs.here), (other_stream, pairs.there))
+    )
     by_token = np.abs(a - b).max(axis=1, initial=0)
     lengths = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
     return Agreement(
-        sites,
-        np.array(gaps),
-        np.array(sizes),
         by_token,
         digits(by_token, np.abs(a).max(axis=1, initial=0)),
         (a * b).sum(axis=1) / np.maximum(lengths, 1e-30),
@@ -738,26 +712,4 @@ def order_columns(comparison: OrderComparison) -> Columns:
         "without: largest difference": without_positions.by_token,
         "without: digits": without_positions.digits,
         "without: cosine": without_positions.cosine,
-    }
-
-
-def site_columns(with_positions: Agreement, without_positions: Agreement) -> Columns:
-    """The largest difference at every site as named columns."""
-    return {
-        "site": list(with_positions.site),
-        "with: largest difference": with_positions.by_site,
-        "with: largest number": with_positions.size_by_site,
-        "without: largest difference": without_positions.along(with_positions.site),
-    }
-
-
-def map_columns(weights: np.ndarray, other_weights: np.ndarray, tokens: Sequence[str]) -> Columns:
-    """Both orders' weights, a row for each pair of tokens, as named columns."""
-    n = len(tokens)
-    query, key = np.divmod(np.arange(n * n), max(n, 1))
-    return {
-        "query": [f"{at} {tokens[at]}" for at in query],
-        "key": [f"{at} {tokens[at]}" for at in key],
-        "this order": weights.ravel(),
-        "the other order": other_weights.ravel(),
     }

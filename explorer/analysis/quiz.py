@@ -83,8 +83,8 @@ class Question:
     kind: one of MIN_MARGIN. choices: in order, the right one first until they are shuffled; right:
     its index. margin: its lead. attention, layer, head: the question's head, "" and -1 where it is
     about none. words: the words in question. token: that word's. site: a sub-layer's. value: a
-    number in the question. interest: the rank of questions of a kind. page and address: where the
-    answer can be seen."""
+    number in the question. interest: the rank of questions of a kind. page and address: the tab and
+    the choices that show the answer."""
 
     kind: str
     choices: tuple[AnswerOption, ...] = ()
@@ -100,7 +100,7 @@ class Question:
     stream: str = ""
     value: float = 0.0
     interest: float = 0.0
-    page: str = "attention"
+    page: str = "heads"
     address: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -526,7 +526,7 @@ def next_token_question(
         token=token,
         stream=stream.name,
         interest=1.0,
-        page="predictions",
+        page="word",
         address=(("token", str(token)),),
     )
     yield from most_question(choices, about)

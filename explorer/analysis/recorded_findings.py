@@ -49,7 +49,7 @@ def strongest_in_head(recording: Recording) -> Finding | None:
     seen = (
         finding
         for finding in leading_findings(recording)
-        if finding.page == "attention" and finding.query >= 0
+        if finding.page == "heads" and finding.query >= 0
     )
     return next(seen, None)
 
@@ -161,7 +161,7 @@ def opening_finding(recording: Recording, attention: Attention) -> Finding | Non
         (
             finding
             for finding in leading_findings(recording)
-            if finding.page == "attention" and finding.attention == attention.name
+            if finding.page == "heads" and finding.attention == attention.name
         ),
         None,
     )
@@ -218,6 +218,6 @@ def default_attention(recording: Recording) -> str:
     if len(recording.attention) == 1:
         return ""
     finding = next(
-        (finding for finding in leading_findings(recording) if finding.page == "attention"), None
+        (finding for finding in leading_findings(recording) if finding.page == "heads"), None
     )
     return dict(finding.address)["attention"] if finding else ""

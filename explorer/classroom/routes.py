@@ -138,7 +138,8 @@ def app_address(address: object) -> str:
     page = parts.path.strip("/") or places.FIRST
     if parts.scheme or parts.netloc or parts.fragment or page not in places.PLACES:
         raise ValueError(REFUSALS("no_page"))
-    if parts.path not in ("/", f"/{page}") or any(sign < " " for sign in address):
+    own = "/" if page == places.FIRST else f"/{page}"
+    if parts.path != own or any(sign < " " for sign in address):
         raise ValueError(REFUSALS("no_page"))
     return address
 

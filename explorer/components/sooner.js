@@ -7,7 +7,6 @@ import { decode } from "./codec.js";
 
 const ROOT = new URL("../../", import.meta.url); // of the app, wherever a proxy put it
 
-const PAGES = ["", "attention"];
 // What an address may hold beside these is a choice that the pictures are not made with ahead.
 const MEANT = ["attention", "layer", "head", "view", "scale", "tone"];
 const GONE = ["text", "model", "token", "source", "anatomy_cell", "att_word"]; // with a new text, or said by itself
@@ -50,7 +49,7 @@ function choices(model) {
   const known = Object.keys(at).every((name) => MEANT.includes(name) || GONE.includes(name));
   // After a step back an address may say less than is on screen.
   const here = known && (at.model || FIRST_MODEL) === model;
-  if (!here || !PAGES.includes(pathname.slice(ROOT.pathname.length))) return undefined;
+  if (!here || pathname !== ROOT.pathname) return undefined;
   return Object.fromEntries(Object.entries(at).filter(([name]) => MEANT.includes(name)));
 }
 

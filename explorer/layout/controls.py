@@ -73,7 +73,7 @@ def open_finding(finding: Finding) -> None:
     state.att_word = "none" if finding.query < 0 else ""
     for name, value in finding.address:
         state[name] = value
-    if finding.page == "attention" and finding.query >= 0 and finding.keys:
+    if finding.page == "heads" and finding.query >= 0 and finding.keys:
         state.anatomy_cell = f"{finding.query}.{finding.keys[0]}"
 
 

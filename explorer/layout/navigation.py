@@ -116,17 +116,14 @@ def _take_tab(key: str, place: str) -> None:
     st.session_state.went = True
 
 
-def go(page: str, choices: Mapping[str, str]) -> NoReturn:
-    """Go to the tab that shows a page under choices that are already taken."""
-    tab = places.tab_of(page, choices)
-    state = st.session_state
-    state.wanted_page = tab
+def go(tab: str) -> NoReturn:
+    """Go to a tab, under the choices that are already taken."""
+    st.session_state.wanted_page = tab
     st.rerun(scope="app")
 
 
-def link(page: str, label: str, query: Mapping[str, str]) -> None:
-    """A link to the tab that shows a page under the choices of `query`."""
-    tab = places.tab_of(page, query)
+def link(tab: str, label: str, query: Mapping[str, str]) -> None:
+    """A link to a tab under the choices of `query`."""
     st.page_link(
         f"../pages/{places.place_of(tab)}.py",
         label=label,

@@ -124,7 +124,7 @@ def show_panel(
     on_select: called after a press has set choices of the address."""
     assert key not in url_state.names(), "what a panel sends would be dropped with its page"
     if tab := st.session_state.pop("tab pressed", ""):
-        navigation.go(tab, {})
+        navigation.go(tab)
     try:
         made = make if isinstance(make, Panel) else make()
     except ValueError as reason:

@@ -183,12 +183,15 @@ def widget(
     choice, name = parameter.choice, parameter.name
     if choice is None or not choice.label:
         return value
+    shown = value
+    if choice.suits is not None and value == parameter.default:
+        shown = choice.suits(source, chosen)
     place = st if container is None else container
     if parameter.kind is bool:
         place.toggle(
             choice.label,
             help=choice.help or None,
-            **bind(name, f"{name} on", bool(value), parameter.word),
+            **bind(name, f"{name} on", bool(shown), parameter.word),
         )
         return value
     labels = {
@@ -201,7 +204,7 @@ def widget(
             choice.label, tuple(labels), key=name, persist_state="session", width=420
         )
     elif callable(choice.options) or len(labels) > FEW:
-        word = parameter.word(value)
+        word = parameter.word(shown)
         place.selectbox(
             choice.label,
             tuple(labels),

@@ -34,9 +34,9 @@ class Choice:
     options: its values, or their labels by value, or a function that gives them; () for any value
     of its type. label: what its widget is called, "" for one that is made by a press in a picture.
     name: its name in an address, "" for that of the argument. of: it is forgotten with the "text"
-    or the "model", with neither where "". suits: the value that is shown until a reader chooses,
-    where it depends on the run. menu: its widget stands in the View menu. help: what its widget
-    explains.
+    or the "model", with neither where "". suits: the value that the panel takes where it is given
+    its default, where it depends on the run. menu: its widget stands in the View menu. help: what
+    its widget explains.
     """
 
     options: Options | OptionsOf = ()

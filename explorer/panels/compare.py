@@ -1,4 +1,4 @@
-"""The panels on two runs side by side: heads, difference, predictions, nearest heads, vectors.
+"""The panels on two runs side by side: heads, difference, predictions, nearest heads.
 
 Both runs are brought onto common units of text (`explorer/analysis/alignment.py`); A is `run`, B
 is `other`.
@@ -17,22 +17,20 @@ import numpy as np
 from explorer.analysis import alignment, comparison, predictions
 from explorer.analysis.alignment import Alignment, Unit
 from explorer.analysis.caption import read_text
-from explorer.analysis.comparison import AlignedStates, PatternPair, RowChange
+from explorer.analysis.comparison import PatternPair, RowChange
 from explorer.analysis.figures import (
     BarRow,
     Bars,
-    Chart,
     Facts,
     Figure,
     Links,
     Matrix,
-    Series,
     Stack,
     TextTable,
 )
 from explorer.analysis.formatting import fixed, percent, tenths
 from explorer.panels import spec
-from explorer.panels.selection import model_name, place_of, select
+from explorer.panels.selection import model_name, select
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models import model_names
@@ -180,11 +178,6 @@ class TwoRuns:
             for side, each in zip("AB", (self.a, self.b))
             if each.dropped
         )
-
-    @property
-    def is_one_model(self) -> bool:
-        """True where both sides are one model's, so that their vectors lie in one space."""
-        return len({(each.model.name, each.model.fingerprint) for each in (self.a, self.b)}) == 1
 
 
 def two_runs(
@@ -697,196 +690,6 @@ def _probabilities(
         if word in wanted and word not in values:
             values[word] = float(p)
     return {word: p for word, p in values.items() if word in wanted}
-
-
-# ---- vectors -------------------------------------------------------------------------------------
-
-
-def aligned_states(two: TwoRuns) -> AlignedStates:
-    """The vectors of both sides at common units. Raises ValueError where there are none."""
-    words = sentences(CONCEPT, "vectors")
-
-    def make() -> AlignedStates:
-        sides = (two.a, two.of_a.query), (two.b, two.of_b.query)
-        one, other = (of.stream(name) for of, name in sides)
-        units = alignment.align(*(alignment.axis(of, name) for of, name in sides))
-        return comparison.aligned_states(one, other, units)
-
-    states = two.cached("spaces", make)
-    if not (states.sites_a and states.sites_b):
-        raise ValueError(words("closed"))
-    if not states.labels:
-        raise ValueError(words("none"))
-    return states
-
-
-@spec.panel
-def vectors(
-    run: Run, other: Run | None = None, attention: str = "", other_attention: str = ""
-) -> Panel:
-    """Similarity of both residual streams' spaces (linear CKA), and the norms of their vectors.
-
-    Arguments as in `two_runs`. Raises ValueError for models that do not give their vectors.
-    """
-    two = two_runs(run, other, attention, other_attention)
-    words, states = sentences(CONCEPT, "vectors"), aligned_states(two)
-    (a, b), (c, d) = (comparison.norms(each)[0][[0, -1]] for each in (states.a, states.b))
-    ends = {"a": fixed(a, 1), "b": fixed(b, 1), "c": fixed(c, 1), "d": fixed(d, 1)}
-    chart, n = _norms(states), len(states.labels)
-    caption = two.caption(words("caption", n=n))
-    if n < comparison.FEWEST_TOKENS:
-        return Panel(
-            title=words("title"),
-            finding=words("few", n=comparison.FEWEST_TOKENS, **ends),
-            figures=(chart,),
-            table=comparison.norm_columns(states),
-            caption=caption,
-            file="vectors",
-        )
-    like = two.cached("likeness", lambda: comparison.cka_matrix(states))
-    titles_a, titles_b = (
-        tuple(map(comparison.state_title, sites)) for sites in (states.sites_a, states.sites_b)
-    )
-    matrix = Matrix(title=words("cka"), rows=titles_a, columns=titles_b, values=like.values)
-    (first, last), (low, high) = ((each[0, 0], each[-1, -1]) for each in (like.values, like.chance))
-    lines = [words("norm_line", **ends)]
-    if like.n < 20:
-        lines.append(words("high_baseline", n=like.n))
-    if like.n < like.n_all:
-        lines.append(words("sample", n=like.n, all=like.n_all))
-    return Panel(
-        title=words("title"),
-        finding=words(
-            "finding",
-            last=fixed(last),
-            last_baseline=fixed(high),
-            first=fixed(first),
-            first_baseline=fixed(low),
-        ),
-        figures=(matrix, chart),
-        table=comparison.cka_columns(states, like),
-        details=(*lines, *words.lines("details", shuffles=comparison.SHUFFLES)),
-        caption=caption,
-        file="vectors",
-    )
-
-
-def _norms(states: AlignedStates) -> Chart:
-    """Mean norms of both sides by depth, with their ranges."""
-    words = sentences(CONCEPT, "vectors")
-    sides = [
-        (side, comparison.depth(len(each)), *comparison.norms(each))
-        for side, each in zip("AB", (states.a, states.b))
-    ]
-    bands = [
-        Series(words("range", side=side), x, most, shape="band", base=least)
-        for side, x, _, least, most in sides
-    ]
-    lines = [Series(side, x, mean, main=side == "A") for side, x, mean, _, _ in sides]
-    return Chart(
-        title=words("norms"),
-        series=(*bands, *lines),
-        x_title=words("depth"),
-        y_title=words("norm"),
-    )
-
-
-@spec.panel
-def paths(
-    run: Run,
-    other: Run | None = None,
-    unit: int | None = None,
-    attention: str = "",
-    other_attention: str = "",
-) -> Panel:
-    """The path of one token from the first state to the last, in both runs.
-
-    unit: the aligned token; the one that differs most where None. The others as in `two_runs`.
-    Raises ValueError for what is not there, and for models that do not give their vectors.
-    """
-    two = two_runs(run, other, attention, other_attention)
-    words, states = sentences(CONCEPT, "paths"), aligned_states(two)
-    together = two.is_one_model
-    unit = place_of("token", default_unit(two) if unit is None else unit, len(states.labels))
-    token = states.labels[unit]
-    planes = two.cached("planes", lambda: comparison.project_paths(states, together))
-    if together:
-        distance, cosine = comparison.final_distance(states, unit)
-        slots = {"distance": fixed(distance), "cosine": fixed(cosine, 3), "d": states.a.shape[-1]}
-        finding = words("together", token=token, **slots)
-    else:
-        finding = words("apart", token=token, n=len(states.labels))
-    figures = (
-        [(words("plane"), "AB")]
-        if together
-        else [(words("own_plane", side=two.side(at)), "AB"[at]) for at in range(2)]
-    )
-    plane = words("plane" if together else "own_plane", side="A, and of B")
-    return Panel(
-        title=words("title"),
-        finding=finding,
-        figures=tuple(_plane(planes, token, unit, title, sides) for title, sides in figures)
-        + ((_distances(states, unit),) if together else ()),
-        table=comparison.path_columns(states, planes),
-        details=words.lines("details"),
-        caption=two.caption(words("caption", token=token, plane=plane)),
-        file=f"paths-{unit}",
-    )
-
-
-def _distances(states: AlignedStates, selected: int) -> Bars:
-    """Bars of the distance between each token's last vectors on the two sides of one model."""
-    words = sentences(CONCEPT, "paths")
-    apart = [comparison.final_distance(states, at)[0] for at in range(len(states.labels))]
-    order = sorted(range(len(apart)), key=lambda at: -apart[at])
-    listed = order[:N_ROWS] if selected in order[:N_ROWS] else [*order[: N_ROWS - 1], selected]
-    return Bars(
-        title=words("distances"),
-        select=("other_word",),
-        columns=("",),
-        rows=tuple(
-            BarRow(
-                f"{at} {states.labels[at]}",
-                (apart[at],),
-                (fixed(apart[at]),),
-                selected=at == selected,
-                key=str(at),
-            )
-            for at in listed
-        ),
-    )
-
-
-def default_unit(two: TwoRuns) -> int:
-    """The aligned token whose path is drawn first."""
-    return comparison.default_unit(aligned_states(two), two.is_one_model)
-
-
-def _plane(
-    planes: tuple[comparison.ProjectedPaths, comparison.ProjectedPaths],
-    token: str,
-    unit: int,
-    title: str,
-    sides: str,
-) -> Chart:
-    """One token's path in a plane, on one side or both, with the last states of all tokens."""
-    words = sentences(CONCEPT, "paths")
-    series = []
-    for side in sides:
-        points = planes["AB".index(side)].points
-        last, own = points[-1], points[:, unit]
-        series += [
-            Series(words("last", side=side), last[:, 0], last[:, 1], shape="points"),
-            Series(f"{token} {side}", own[:, 0], own[:, 1], main=side == sides[0]),
-        ]
-    across, up = planes["AB".index(sides[0])].explained
-    return Chart(
-        title=title,
-        series=tuple(series),
-        x_title=words("axis", n=1, share=percent(across)),
-        y_title=words("axis", n=2, share=percent(up)),
-        square=True,
-    )
 
 
 # ---- the alignment -------------------------------------------------------------------------------

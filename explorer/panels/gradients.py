@@ -1,5 +1,4 @@
-"""The panels on gradients: back through the layers, through a deep random stack, through one
-sub-layer, and over distance."""
+"""The panels on gradients: through a deep random stack, one sub-layer, and over distance."""
 
 from __future__ import annotations
 
@@ -11,18 +10,17 @@ import numpy as np
 from explorer.analysis import gradients, residual
 from explorer.analysis.caption import caption
 from explorer.analysis.figures import Chart, Series, Stack, TextTable
-from explorer.analysis.formatting import fixed, percent, plural, power
+from explorer.analysis.formatting import fixed, percent, power
 from explorer.analysis.terminology import recording_norm_name
 from explorer.panels import spec
 from explorer.panels.choice import Choice
 from explorer.panels.selection import (
-    StreamSelection,
     expect_option,
     first_site,
     select_stream,
 )
 from explorer.panels.spec import Panel
-from explorer.text.templates import Sentences, sentences
+from explorer.text.templates import sentences
 from models import registry
 from models.caching import depth_gradients, loaded, picture_name
 from models.results import Decay
@@ -35,15 +33,7 @@ FAINTEST = 1e-9  # of a gradient that is drawn
 SMALLEST = 1e-6  # of the singular values that are drawn
 
 
-def _norm_at(selection: StreamSelection, *places: str) -> str:
-    """Name of the norms where they stand at one of `places`, "" where they do not."""
-    if residual.norm_place(selection.stream) not in places:
-        return ""
-    recording = selection.recording
-    return recording_norm_name(recording, loaded(recording).capabilities.rms)
-
-
-# ---- back through the layers ---------------------------------------------------------------------
+# ---- through layers ------------------------------------------------------------------------------
 
 
 def remaining(norm: np.ndarray) -> float:
@@ -64,18 +54,6 @@ def verdict(way: str, left: float) -> str:
         return words("gone", way=way)
     name = "shrinks" if left < 1 / MUCH else "grows" if left > MUCH else "keeps"
     return words(name, way=way, factor=power(left), much=f"{MUCH:.0f}")
-
-
-def _shrink_sentence(
-    words: Sentences, ways: Sequence[str], norm: np.ndarray, **slots: object
-) -> str:
-    """Sentence on the gradient left with and without residual connections, of the first way where
-    one is missing."""
-    left = {way: remaining(row) for way, row in zip(ways, norm)}
-    if {"residual on", "residual off"} <= left.keys():
-        on, off = (_factor(left[f"residual {each}"]) for each in ("on", "off"))
-        return words("finding", on=on, off=off, **slots)
-    return words("finding_one", way=ways[0], factor=_factor(left[ways[0]]), **slots)
 
 
 def _ends(ways: Sequence[str], norm: np.ndarray) -> TextTable:
@@ -104,60 +82,6 @@ def _lines(
 
 
 @spec.panel
-def by_layer(run: Run, token: int = 0, stream: str = "") -> Panel:
-    """The gradient of the model's likeliest word at a token, back through every state, with and
-    without residual connections and norms.
-
-    Raises ValueError for what is not there, and for a model that predicts no words.
-    """
-    selection = select_stream(run, token, stream)
-    token = selection.token
-    words = sentences(CONCEPT, "by_layer")
-    recording = selection.recording
-    if why := loaded(recording).capabilities.no_readout:
-        raise ValueError(words("no_readout", model=selection.model, why=why))
-    try:
-        flow = loaded(recording).gradients(recording, selection.stream.name, token)
-    except ValueError as why:
-        raise ValueError(words("failed", why=str(why).rstrip("."))) from None
-    (word,) = loaded(recording).labels([flow.id])
-    place = recording.stream(flow.output).tokens[flow.token]
-    total = residual.token_norm(flow.norm)
-    states = gradients.state_labels(flow)
-    norm = _norm_at(selection, "pre", "post")
-    finding = _shrink_sentence(words, flow.ways, total, word=word)
-    off = dict(zip(flow.ways, total)).get("residual off")
-    if off is not None and remaining(off) > 1 / MUCH:
-        finding += " " + words("kept", layers=plural(recording.model.n_layer, "layer"))
-    ways = "ways" if loaded(recording).capabilities.weights else "one_way"
-    return Panel(
-        title=words("title"),
-        finding=finding,
-        figures=(
-            Chart(
-                title=words("chart", word=word, token=place),
-                series=_lines(flow.ways, total),
-                x_title=words("x"),
-                y_title=words("y"),
-                log_y=True,
-                ticks=tuple((float(at), name) for at, name in enumerate(states)),
-            ),
-            _ends(flow.ways, total),
-        ),
-        table=gradients.highway_columns(flow, token),
-        details=(
-            words("output", word=word, token=place, logit=fixed(flow.logit[0])),
-            words(ways, count=len(flow.ways)),
-            *(verdict(way, remaining(row)) for way, row in zip(flow.ways, total)),
-            *words.lines("why"),
-            *([words("norm", norm=norm)] if norm else []),
-        ),
-        caption=(words("caption", word=word, token=place),),
-        file=f"gradient-token{token}",
-    )
-
-
-@spec.panel
 def deep_stack(run: Run, stream: str = "") -> Panel:
     """The gradient through a deep stack with random weights, with and without residual connections
     and LayerNorm. Raises ValueError for a stream that is not there."""
@@ -165,9 +89,15 @@ def deep_stack(run: Run, stream: str = "") -> Panel:
     words = sentences(CONCEPT, "deep_stack")
     depth = depth_gradients(selection.recording, selection.stream.name)
     shares = depth.norm / depth.norm[:, -1:]
+    left = {way: remaining(row) for way, row in zip(depth.ways, depth.norm)}
     return Panel(
         title=words("title", layers=depth.layers),
-        finding=_shrink_sentence(words, depth.ways, depth.norm, layers=depth.layers),
+        finding=words(
+            "finding",
+            on=_factor(left["residual on"]),
+            off=_factor(left["residual off"]),
+            layers=depth.layers,
+        ),
         figures=(
             Chart(
                 title=words("chart"),
@@ -180,7 +110,7 @@ def deep_stack(run: Run, stream: str = "") -> Panel:
         ),
         table=gradients.stack_columns(depth),
         details=(
-            *(verdict(way, remaining(row)) for way, row in zip(depth.ways, depth.norm)),
+            *(verdict(way, each) for way, each in left.items()),
             *words.lines(
                 "details",
                 layers=depth.layers,
@@ -232,10 +162,12 @@ def jacobian(
         raise ValueError(words("closed", model=selection.model))
     if recording.edits:
         raise ValueError(words("edited"))
-    site = sublayer or next(iter(places))
+    site = sublayer or first_site(sublayer_sites)(run, {"stream": stream})
     expect_option("sublayer", site, places)
     spectrum = loaded(recording).jacobian(recording, selection.stream.name, token, site)
-    norm = _norm_at(selection, "post")
+    is_normed = residual.norm_place(selection.stream) == "post"
+    capabilities = loaded(recording).capabilities
+    norm = recording_norm_name(recording, capabilities.rms) if is_normed else ""
     series = gradients.singular_value_series(spectrum, norm)
     d = len(spectrum.wrote)
     slots = {

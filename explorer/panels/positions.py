@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from explorer.analysis import logit_lens, positions
+from explorer.analysis import positions
 from explorer.analysis.consistency import scale_text
 from explorer.analysis.figures import (
     BarRow,
@@ -170,16 +170,16 @@ def sentence(
     stream: str = "",
 ) -> Panel:
     """The norms of each token's word vector, position vector and their sum; one sum; and one head's
-    scores by distance, where the model can run without its positions.
+    scores by distance, where the model can run without its positions. Of a model that adds nothing,
+    the scores alone.
 
-    layer, head: as in `scores`. Raises ValueError for what is not there, and for a model that adds
-    nothing.
+    layer, head: the head of layer 0 that positions move most where left out. Raises ValueError for
+    what is not there, and for a model that adds nothing and cannot run without its positions.
     """
     selection, runs = _runs(run, token, stream)
     words = sentences(CONCEPT, "sentence")
     if runs.adds == "none":
-        how = sentences(CONCEPT, "shared")(runs.within or "nothing")
-        raise ValueError(words("none", model=runs.model, how=how))
+        return _scores_alone(_scores(runs, layer, head))
     sums = positions.position_sum(selection.stream)
     name = run.loaded.word_vector()
     low, high = sums.ends
@@ -212,6 +212,7 @@ def sentence(
     else:
         finding += f" {by_distance.finding}"
         beside.append(by_distance.chart)
+        details.append(_score_parts(selection, runs, by_distance.layer))
     return Panel(
         title=words("title"),
         finding=finding,
@@ -324,41 +325,27 @@ def _scores(runs: PositionRuns, layer: int | None, head: int | None) -> Distance
     return DistanceScores(*at, by_offset, scaled)
 
 
-@spec.panel
-def scores(run: Run, layer: int | None = None, head: int | None = None, stream: str = "") -> Panel:
-    """One head's mean score by distance, with positions and without.
-
-    layer, head: the head of layer 0 that positions move most where left out. Raises ValueError for
-    what is not there, and for a model that cannot run without its positions.
-    """
-    selection, runs = _runs(run, 0, stream)
+def _score_parts(selection: StreamSelection, runs: PositionRuns, layer: int) -> str:
+    """Sentence on the part of the scores that is position alone."""
     words = sentences(CONCEPT, "scores")
-    made = _scores(runs, layer, head)
-    if runs.adds == "none":
-        part = words("rotated")
-    elif made.layer:
-        part = words("mixed")
-    elif positions.sum_reader(selection.stream):
-        part = words("normed", norm=runs.norm)
-    else:
-        part = words("separable")
-    columns = positions.offset_columns(made.by_offset)
-    table = TextTable(
-        title=words("table"),
-        columns=tuple(columns),
-        rows=tuple(
-            (str(offset).replace("-", MINUS), str(pairs), *map(fixed, map(float, values)))
-            for offset, pairs, *values in zip(*columns.values())
-        )[: 2 * N_ROWS],
-    )
+    if layer:
+        return words("mixed")
+    is_normed = positions.sum_reader(selection.stream)
+    return words("normed", norm=runs.norm) if is_normed else words("separable")
+
+
+def _scores_alone(by_distance: DistanceScores) -> Panel:
+    """The scores of a model that rotates its queries and keys."""
+    words = sentences(CONCEPT, "scores")
+    layer, head = by_distance.layer, by_distance.head
     return Panel(
         title=words("title"),
-        finding=made.finding,
-        figures=(made.chart, table),
-        table=columns,
-        details=(*words.lines("details"), part),
-        caption=(words("caption", layer=made.layer, head=made.head),),
-        file=f"positions-scores-L{made.layer}H{made.head}",
+        finding=by_distance.finding,
+        figures=(by_distance.chart,),
+        table=positions.offset_columns(by_distance.by_offset),
+        details=words.lines("details"),
+        caption=(words("caption", layer=layer, head=head),),
+        file=f"positions-scores-L{layer}H{head}",
     )
 
 
@@ -390,17 +377,17 @@ class OrderRuns:
             ),
         )
 
-    def weights(self, layer: int, head: int, bare: bool) -> positions.MatchedWeights:
-        """One head's weights in both orders."""
+    def weights(self, layer: int, head: int) -> positions.MatchedWeights:
+        """One head's weights without positions, in both orders."""
 
         def made() -> positions.MatchedWeights:
             one, other = (
                 positions.self_attention(each, self.runs.stream)
-                for each in self.runs.pair(bare, self.other)
+                for each in self.runs.pair(True, self.other)
             )
             return positions.head_in_both_orders(one, other, layer, head, self.compared().pairs)
 
-        return self.runs.run.loaded.memo(("order maps", self, layer, head, bare), made)
+        return self.runs.run.loaded.memo(("order maps", self, layer, head), made)
 
 
 def _orders(run: Run, seed: int, typed: str, stream: str) -> OrderRuns:
@@ -418,14 +405,22 @@ def _orders(run: Run, seed: int, typed: str, stream: str) -> OrderRuns:
 
 
 @spec.panel
-def order(run: Run, seed: int = 1, typed: str = "", stream: str = "") -> Panel:
+def order(
+    run: Run,
+    layer: int | None = None,
+    head: int | None = None,
+    seed: int = 1,
+    typed: str = "",
+    stream: str = "",
+) -> Panel:
     """Change of each word's vector when the words come in another order, with positions and
-    without.
+    without; and one head's weights without positions in both orders, matched by word.
 
-    seed: of the shuffle. typed: the other order as a text, in place of a shuffle. Raises ValueError
-    for texts and models that cannot be compared.
+    layer, head: as in `sentence`. seed: of the shuffle. typed: the other order as a text, in place
+    of a shuffle. Raises ValueError for texts and models that cannot be compared.
     """
     orders = _orders(run, seed, typed, stream)
+    at = orders.runs.head(layer, head)
     words = sentences(CONCEPT, "order")
     comparison, runs = orders.compared(), orders.runs
     tokens = [comparison.tokens[place] for place in comparison.pairs.here]
@@ -463,13 +458,36 @@ def order(run: Run, seed: int = 1, typed: str = "", stream: str = "") -> Panel:
         finding=_order_finding(runs, comparison),
         figures=(
             Stack(figures=(_other_order(runs, comparison), bars), main=1),
-            _by_site(comparison),
+            *_both_weights(orders, at, tuple(tokens)),
         ),
         table=positions.order_columns(comparison),
         details=tuple(details),
-        caption=(words("other", tokens=_quoted(comparison.read)),),
-        file="positions-order",
+        caption=(
+            words("caption", layer=at[0], head=at[1]),
+            words("other", tokens=_quoted(comparison.read)),
+        ),
+        file=f"positions-order-L{at[0]}H{at[1]}",
     )
+
+
+def _both_weights(
+    orders: OrderRuns, at: tuple[int, int], tokens: tuple[str, ...]
+) -> Iterator[Matrix]:
+    """The weights of the head (layer, head) without positions, in this order and in the other."""
+    words = sentences(CONCEPT, "order")
+    maps = orders.weights(*at)
+    titles = words("weights", layer=at[0], head=at[1]), words("other_weights")
+    gaps = words("gap", gap=power(maps.gap, 2), largest=power(maps.largest, 2), heads=maps.n_heads)
+    for title, note, values in zip(titles, ("", gaps), (maps.here, maps.there)):
+        yield Matrix(
+            title=title,
+            note=note,
+            rows=tokens,
+            columns=tokens,
+            values=values,
+            high=maps.top or 1.0,
+            sides=("query", "key"),
+        )
 
 
 def _other_order(runs: PositionRuns, comparison: positions.OrderComparison) -> TokenRow:
@@ -518,98 +536,6 @@ def _order_finding(runs: PositionRuns, comparison: positions.OrderComparison) ->
     else:
         reason = "causal" if causal and not across else "unexplained"
     return f"{numbers} {words(reason)}"
-
-
-def _by_site(comparison: positions.OrderComparison) -> Chart:
-    """The largest difference of any number at each state."""
-    words = sentences(CONCEPT, "order")
-    sites = comparison.with_.site
-    x = np.arange(len(sites), dtype=float)
-    names = words.lines("columns")
-    drawn = comparison.with_.to_draw(sites), comparison.without.to_draw(sites)
-    return Chart(
-        title=words("by_site"),
-        series=tuple(
-            Series(name, x, values, main=at == 0)
-            for at, (name, values) in enumerate(zip(names, drawn))
-        ),
-        y_title=words("y"),
-        log_y=bool(np.nanmax([np.nan_to_num(each).max(initial=0) for each in drawn]) > 0),
-        ticks=tuple((float(at), logit_lens.title(site, sites)) for at, site in enumerate(sites)),
-    )
-
-
-@spec.panel
-def order_by_layer(run: Run, seed: int = 1, typed: str = "", stream: str = "") -> Panel:
-    """The largest difference of two orders at each state, in numbers. Raises ValueError as
-    `order`."""
-    comparison = _orders(run, seed, typed, stream).compared()
-    words = sentences(CONCEPT, "order_by_layer")
-    columns = positions.site_columns(comparison.with_, comparison.without)
-    header = words.lines("columns")
-    rows = tuple(
-        (
-            logit_lens.title(str(site), comparison.with_.site),
-            *("–" if np.isnan(value) else power(float(value)) for value in values),
-        )
-        for site, *values in zip(*columns.values())
-    )
-    return Panel(
-        title=words("title"),
-        finding=words(
-            "finding",
-            with_=power(float(comparison.with_.by_site[-1]), 2),
-            without=power(float(comparison.without.by_site[-1]), 2),
-        ),
-        figures=(TextTable(columns=header, rows=rows),),
-        table=columns,
-        caption=(words("caption", tokens=_quoted(comparison.read)),),
-        file="positions-order-by-layer",
-    )
-
-
-@spec.panel
-def order_weights(
-    run: Run,
-    layer: int | None = None,
-    head: int | None = None,
-    bare: bool = True,
-    seed: int = 1,
-    typed: str = "",
-    stream: str = "",
-) -> Panel:
-    """One head's weights in two orders, matched by word; `bare`: without positions. Raises
-    ValueError as `order`."""
-    orders = _orders(run, seed, typed, stream)
-    words = sentences(CONCEPT, "order_weights")
-    at = orders.runs.head(layer, head)
-    comparison, maps = orders.compared(), orders.weights(*at, bare)
-    tokens = tuple(comparison.tokens[place] for place in comparison.pairs.here)
-    slots = {"layer": at[0], "head": at[1], "positions": words("without" if bare else "with")}
-    return Panel(
-        title=words("title", **slots),
-        finding=words(
-            "finding",
-            gap=power(maps.gap, 2),
-            largest=power(maps.largest, 2),
-            heads=maps.n_heads,
-            **slots,
-        ),
-        figures=tuple(
-            Matrix(
-                title=title,
-                rows=tokens,
-                columns=tokens,
-                values=values,
-                high=maps.top or 1.0,
-                sides=("query", "key"),
-            )
-            for title, values in zip(words.lines("orders"), (maps.here, maps.there))
-        ),
-        table=positions.map_columns(maps.here, maps.there, tokens),
-        caption=(words("caption", **slots), words("other", tokens=_quoted(comparison.read))),
-        file=f"positions-order-L{at[0]}H{at[1]}",
-    )
 
 
 # ---- the encoding --------------------------------------------------------------------------------

@@ -536,7 +536,7 @@ def norm_steps(
     token = selection.token
     words = sentences(CONCEPT, "norm_steps")
     norms = _norms(selection)
-    site = sublayer or next(iter(norms.places))
+    site = sublayer or first_site(norm_sites)(run, {"stream": stream})
     expect_option("sublayer", site, tuple(norms.places))
     place, name = norms.places[site], norms.name(site)
     steps = residual.norm_stages(selection.stream, norms.weights, site, token)

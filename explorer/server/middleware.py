@@ -17,14 +17,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from html import escape
 from pathlib import Path
-from urllib.parse import parse_qsl
 
 import streamlit
 from google.protobuf.message import DecodeError
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request, cookie_parser
-from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.runtime import Runtime
@@ -221,7 +220,7 @@ POST_PATHS = re.compile(r"/class/(start|join|move|ask|reveal|answer|end|show)|/a
 
 def is_page(path: str) -> bool:
     """True for the address of a place; Streamlit itself takes a slash at its end away."""
-    return path == "/" or path.strip("/") in places.PLACES
+    return path == "/" or path.strip("/") in places.PLACES.keys() - {places.FIRST}
 
 
 def is_open(path: str) -> bool:
@@ -250,8 +249,6 @@ def refusal(scope: Scope) -> Response | None:
     path, method = scope["path"], scope["method"]
     if method == "POST" and POST_PATHS.fullmatch(path):
         return None
-    if method in ("GET", "HEAD") and (now := address_now(scope)):
-        return RedirectResponse(base_path() + now, 307)
     if not is_open(path):
         if method == "GET" and not path.startswith(("/_stcore", "/static", "/media", "/component")):
             links = ", ".join(
@@ -265,17 +262,6 @@ def refusal(scope: Scope) -> Response | None:
     if method not in METHODS:
         return PlainTextResponse(WORDS("only_read"), 405, {"Allow": ", ".join(METHODS)})
     return None
-
-
-def address_now(scope: Scope) -> str:
-    """The current address, with choices, of a page that an earlier version had elsewhere; "" where
-    the address is current."""
-    page = scope["path"].strip("/")
-    choices = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
-    if page not in places.PAGES_BEFORE:
-        return ""
-    is_place = page in places.PLACES and page != places.FIRST
-    return "" if is_place and not choices.keys() & places.GONE else places.address(page, choices)
 
 
 # How many readers this server has at once, and what a newcomer sees when it has all it can serve.

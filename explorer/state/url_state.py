@@ -122,7 +122,7 @@ anatomy = PageParameters(
 )
 positions = PageParameters(
     "positions",
-    ask="",  # the view; the first one, or the encoding where it has choices
+    ask="",  # the view
     width="",
     places="",
     pair="",
@@ -131,7 +131,6 @@ positions = PageParameters(
     order="Shuffle",
     shuffle="1",
     retyped=OF_TEXT,
-    positions="Without",
 )
 residual = PageParameters("residual", flow="Writes", lag="8")
 embeddings = PageParameters(
@@ -211,7 +210,6 @@ compare = PageParameters(
     other_view="Heads",
     other_tone="Linear",
     other_pair="",
-    other_word="",
 )
 tour = PageParameters("tour", tour=OF_MODEL)  # the step, by its id
 claims = PageParameters("claims", claim="", claim_verdict="All", claim_note="All notes")
@@ -632,12 +630,11 @@ def whole_numbers(name: str, below: int) -> tuple[int, ...]:
 
 
 def value(parameter: Parameter, run: Run, chosen: Mapping[str, Any]) -> Any:
-    """What the address says of a declared choice of a panel, or what suits the run where it says
-    nothing. A word that is no option is forgotten; where the options depend on the run, another
-    panel may have it."""
+    """What the address says of a declared choice of a panel, its default where it says nothing. A
+    word that is no option is forgotten; where the options depend on the run, another panel may have
+    it."""
     name, choice = parameter.name, parameter.choice
     word = str(st.session_state.get(name, ""))
-    suits = choice.suits if choice else None
     if word != parameter.first:
         options = parameter.options(run, chosen)
         try:
@@ -650,7 +647,7 @@ def value(parameter: Parameter, run: Run, chosen: Mapping[str, Any]) -> Any:
             is_wrong = True
         if is_wrong:
             _refuse(name, word, parameter.first)
-    return suits(run, chosen) if suits else parameter.default
+    return parameter.default
 
 
 def one_of(name: str, options: tuple[str, ...]) -> str:

@@ -298,7 +298,7 @@ def finding_on_screen(every: Sequence[Finding], view: HeadView) -> Finding | Non
             one
             for one in every
             if (one.page, one.attention, one.example_head or one.at)
-            == ("attention", view.attention, (head.layer, head.head))
+            == ("heads", view.attention, (head.layer, head.head))
             and one.query == (-1 if row is None else row)
         ),
         None,
@@ -342,7 +342,7 @@ def offer_test(test: str, one: Finding, on: Selection) -> None:
 def offer_tour() -> None:
     """The Tour: until it was taken in this visit, or the reader has a text of their own."""
     if st.button(TAB("take_tour"), key="take tour", type="primary"):
-        navigation.go("tour", {})
+        navigation.go("tour")
 
 
 def offer_next(one: Finding | None, listed: Sequence[Finding]) -> None:
@@ -351,7 +351,7 @@ def offer_next(one: Finding | None, listed: Sequence[Finding]) -> None:
     following = listed[(places[0] + 1) % len(listed)] if places else next(iter(listed), None)
     if following is None or following == one:
         return
-    elsewhere = following.page != "attention"
+    elsewhere = following.page != "heads"
     pressed = st.button(
         templates.sentences("heads", "head")("next"),
         key="next finding",
@@ -363,7 +363,7 @@ def offer_next(one: Finding | None, listed: Sequence[Finding]) -> None:
         icon_position="right",
     )
     if pressed and elsewhere:
-        navigation.go(following.page, dict(following.address))
+        navigation.go(following.page)
 
 
 def retype(text: str, one: Finding, words: tuple[str, str], weight: float) -> None:
@@ -463,14 +463,14 @@ def head_actions(on: Selection, view: HeadView) -> None:
     ):
         if view.tokens[0] is not None:
             st.session_state.anatomy_cell = f"{view.opened.query}.{view.opened.key}"
-        navigation.go("weight", {})
+        navigation.go("weight")
     fits = ZeroHead in on.run.loaded.capabilities.edits
     if fits and st.button(sentences("ablate"), key="ablate", type="tertiary"):
         ablate(ZeroHead(on.layer, on.head, on.attention.name))
-        navigation.go("edit", {})
+        navigation.go("edit")
     if st.button(sentences("compare"), key="to compare", type="tertiary"):
         st.session_state.other_what = "Sentence"
-        navigation.go("compare", {})
+        navigation.go("compare")
 
 
 def ablate(edit: HeadEdit) -> None:

@@ -46,7 +46,7 @@ WORDS = sentences("compare", "tab")
 
 # ---- examples ------------------------------------------------------------------------
 
-FRESH = {"other_swap": "", "other_of": "", "other_to": "", "other_pair": "", "other_word": ""}
+FRESH = {"other_swap": "", "other_of": "", "other_to": "", "other_pair": ""}
 Made = dict[str, dict[str, str]]  # by name, which choices each sets
 
 
@@ -382,8 +382,8 @@ def _swap() -> None:
 
 
 def forget_pair() -> None:
-    """Other sides have other heads and words."""
-    st.session_state.other_pair = st.session_state.other_word = ""
+    """Other sides have other heads."""
+    st.session_state.other_pair = ""
 
 
 TONES = {"Linear": "Linear", "Log": "Logarithmic"}
@@ -424,24 +424,6 @@ def nearest(on: ComparedRuns) -> None:
     output.show_panel(on.make(compare_panels.nearest, pair=on.pair), "nearest heads")
 
 
-def vectors(on: ComparedRuns) -> None:
-    """The residual streams of both sides, and the path of one token."""
-    if output.show_panel(on.make(compare_panels.vectors), "vectors of both") is None:
-        return
-    two = compare_panels.two_runs(on.a, on.b, on.attention, on.other_attention)
-    states = compare_panels.aligned_states(two)
-    chosen = url_state.whole_number("other_word", len(states.labels))
-    unit = compare_panels.default_unit(two) if chosen is None else chosen
-    st.selectbox(
-        "Token",
-        range(len(states.labels)),
-        format_func=lambda at: f"{at} {states.labels[at]}",
-        width=240,
-        **bind("other_word", "word followed", unit),
-    )
-    output.show_panel(on.make(compare_panels.paths, unit=unit), "paths of both")
-
-
 def tokens(on: ComparedRuns) -> None:
     """Show the alignment of tokens by text."""
     output.show_panel(on.make(compare_panels.tokens), "token alignment")
@@ -452,7 +434,6 @@ VIEWS: dict[str, tuple[str, Callable[[ComparedRuns], None]]] = {
     "Difference": ("Selected head: B − A", difference),
     "Answers": ("Predictions", answers),
     "Nearest": ("Nearest heads", nearest),
-    "Vectors": ("Vectors", vectors),
     "Tokens": ("Token alignment", tokens),
 }
 

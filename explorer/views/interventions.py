@@ -582,7 +582,7 @@ def _offer_patch(run: Run, request: PatchRequest, results: Patches) -> None:
         help=literal(WORDS("opens_edit", place=place)),
     )
     if pressed:
-        navigation.go("edit", {})
+        navigation.go("edit")
 
 
 VIEWS = {

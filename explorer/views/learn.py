@@ -82,7 +82,7 @@ def show(context: MeasureContext, steps: Sequence[TourStep], at: int) -> None:
     choices = (*step.address, *(measure.address if measure else ()))
     with st.container(horizontal=True, vertical_alignment="center"):
         pressed = st.button(
-            f"Open this on {places.title(places.tab_of(step.page, dict(choices)))}",
+            f"Open this on {places.title(step.page)}",
             key="open on its page",
             icon=":material/arrow_outward:",
             on_click=leave,
@@ -90,7 +90,7 @@ def show(context: MeasureContext, steps: Sequence[TourStep], at: int) -> None:
             type="tertiary",
         )
         if pressed:
-            navigation.go(step.page, dict(choices))
+            navigation.go(step.page)
         with st.popover("More", key="tour more"):
             st.markdown(tour_text.more(step, context))
 
@@ -297,7 +297,7 @@ def _progress(results: dict[str, Verdict]) -> str:
 def _link(claim: Claim) -> None:
     """A link to the tab that shows what the claim is about."""
     page, choices = claims_text.place(claim)
-    label = f"See it on {places.title(places.tab_of(page, choices))}"
+    label = f"See it on {places.title(page)}"
     with st.container(horizontal=True, vertical_alignment="center"):
         navigation.link(page, label, {**url_state.link_parameters(), **choices})
         if terms := glossary.explained(f"{claim.statement} {claim.how}"):

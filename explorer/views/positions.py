@@ -16,10 +16,8 @@ from explorer.state import url_state
 from models.run import Run
 
 ORDERS = {"Shuffle": "Shuffled", "Retype": "Typed"}
-POSITIONS = ("Without", "With")
 SHUFFLES = 1000
 SLIDER = 260  # pixels, at most the width of the screen
-OF_WAVES = ("width", "places", "pair")  # with one of these a link without a view means the encoding
 
 
 def number(label: str, choice: str, low: int, high: int, default: int, step: int = 1) -> int:
@@ -73,22 +71,18 @@ def sentence(runs: PositionRuns) -> None:
     token = url_state.whole_number("token", len(stream.tokens))
     if token is None:
         token = recorded_findings.first_word(runs.plain, stream)
-    if at := head_of(runs):
+    at = head_of(runs)
+    if at and runs.adds == "none":
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            selection_bar.head(size(runs), at)
+    elif at:
         words = selection_bar.Words(stream.tokens, token, roles=stream.roles)
         selection_bar.show(words, size(runs), at)
     else:
         selection_bar.word(stream, token)
     layer, head = at or (None, None)
-    if runs.adds != "none":
-        make = partial(positions_panels.sentence, runs.run, token, layer, head, runs.stream)
-        output.show_panel(make, "positions sentence")
-    scores = partial(positions_panels.scores, runs.run, layer, head, runs.stream)
-    if runs.adds == "none":
-        output.show_panel(scores, "positions scores")
-        return
-    with st.expander("Scores by distance in numbers", key="by distance", on_change="rerun") as box:
-        if box.open:
-            output.show_panel(scores, "positions scores")
+    make = partial(positions_panels.sentence, runs.run, token, layer, head, runs.stream)
+    output.show_panel(make, "positions sentence")
 
 
 def order(runs: PositionRuns) -> None:
@@ -110,40 +104,15 @@ def order(runs: PositionRuns) -> None:
                 placeholder=f"Empty: from last to first: {turned[:80]}",
             )
             typed = state.retyped if state.retyped.strip() else turned
-    make = partial(positions_panels.order, runs.run, seed, typed, runs.stream)
-    with st.spinner("Reading the words in both orders …"):
-        if output.show_panel(make, "two orders") is None:
-            return
-    with st.expander("Change by layer in numbers", key="by layer", on_change="rerun") as box:
-        if box.open:
-            by_layer = partial(positions_panels.order_by_layer, runs.run, seed, typed, runs.stream)
-            output.show_panel(by_layer, "order by layer")
     selection_bar.take()
     at = head_of(runs)
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        if at:
+    if at:
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             selection_bar.head(size(runs), at)
-        bare = st.selectbox(
-            "Positions",
-            POSITIONS,
-            format_func="{} positions".format,
-            key="positions",
-            persist_state="session",
-            label_visibility="collapsed",
-            width=180,
-        )
     layer, head = at or (None, None)
-    weights = partial(
-        positions_panels.order_weights,
-        runs.run,
-        layer,
-        head,
-        bare == "Without",
-        seed,
-        typed,
-        runs.stream,
-    )
-    output.show_panel(weights, "order weights")
+    make = partial(positions_panels.order, runs.run, layer, head, seed, typed, runs.stream)
+    with st.spinner("Reading the words in both orders …"):
+        output.show_panel(make, "two orders")
 
 
 def encoding(runs: PositionRuns) -> None:
@@ -189,12 +158,12 @@ VIEWS: dict[str, tuple[str, Callable[[PositionRuns], None]]] = {
 }
 
 
-@current_recording.tab(edited=False, typed=False, order=tuple(ORDERS), positions=POSITIONS)
+@current_recording.tab(edited=False, typed=False, order=tuple(ORDERS))
 def word_order(source: Run) -> None:
     """The tab Positions."""
     state = st.session_state
     if state.ask not in VIEWS:
-        state.ask = "Waves" if any(state[each] for each in OF_WAVES) else "Sentence"
+        state.ask = "Sentence"
     names = [each.name for each in source.recording().streams]
     bar = st.container(horizontal=True, vertical_alignment="center")
     labels = {name: label for name, (label, _) in VIEWS.items()}

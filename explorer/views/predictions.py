@@ -56,7 +56,7 @@ def way_to(page: str, label: str, recording: Recording, **choices: object) -> No
     elif st.button(
         label, key=f"way to {page}", type="tertiary", on_click=_take_choices, args=(words,)
     ):
-        navigation.go(page, words)
+        navigation.go(page)
 
 
 def _take_choices(choices: dict[str, str]) -> None:
@@ -540,12 +540,12 @@ def named_head(recording: Recording, part: Part, token: int) -> None:
         st.markdown(f"{words}. It contributes {signed(part.value, 3)}.", width="content")
         if cross:
             where = f"{part.layer}.{part.head}"
-            way_to("translation", "Open in Translate", recording, cross=where)
+            way_to("translate", "Open in Translate", recording, cross=where)
             return
         at: dict[str, object] = {"layer": part.layer, "head": part.head, "token": token}
         if attention is not recording.attention[0]:
             at["attention"] = attention.name
-        way_to("attention", "Open in Attention", recording, **at)
+        way_to("heads", "Open in Attention", recording, **at)
 
 
 def can_hide(recording: Recording) -> bool:

@@ -82,7 +82,7 @@ residual_stream = view(
             "Heads": Fold("Contribution of each head", (residual.heads,)),
             "Gradient": Fold(
                 "Gradient",
-                (gradients.deep_stack, gradients.by_layer, gradients.jacobian),
+                (gradients.deep_stack, gradients.jacobian),
                 wait="Going back through the layers …",
             ),
             "RNN": Fold("Compared with an RNN", draw=recurrence_panels),

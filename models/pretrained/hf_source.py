@@ -230,13 +230,10 @@ def _check(handle: HFModel, edits: tuple[Edit, ...]) -> None:
 
 # The gradient of a logit back through a Hugging Face model's own code.
 
-AS_IT_IS = "residual on"  # the one way that a model's own code runs
-
 
 def gradients(handle: HFModel, recording: Recording, stream: str, token: int) -> ResidualGradients:
     """The gradient of the likeliest word's logit at a token back to every state of the stream, as
-    `models.readouts.gradients.highway`, by automatic differentiation of the model's own code. It is
-    taken in one way, as the model is.
+    `models.readouts.gradients.gradients`, by automatic differentiation of the model's own code.
 
     Raises ValueError for a token that is not there, for a model without a readout, and where a
     state is no part of what the logit was computed from.
@@ -262,16 +259,8 @@ def gradients(handle: HFModel, recording: Recording, stream: str, token: int) ->
     if any(each is None for each in grads):
         raise ValueError(f"{handle.card.name} does not let its states be followed back")
     norm = torch.stack([each.reshape(n, -1).norm(dim=-1) for each in grads])
-    logit = scores[word].detach()
     return ResidualGradients(
-        stream,
-        output.name,
-        row,
-        word,
-        (AS_IT_IS,),
-        tuple(states),
-        norm[None].numpy(),
-        logit[None].numpy(),
+        stream, output.name, row, word, tuple(states), norm.numpy(), scores[word].item()
     )
 
 

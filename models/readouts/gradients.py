@@ -3,9 +3,8 @@
 Two measurements, each by automatic differentiation on the shared model, which stays as it is
 (nothing accumulates on its parameters):
 
-    highway   d(one logit)/d(the state after each sub-layer), with the residual connections and
-              LayerNorm and without
-    jacobian  of one sub-layer at one token: f, x + f and LayerNorm(x + f)
+    gradients  d(one logit)/d(the state after each sub-layer)
+    jacobian   of one sub-layer at one token: f, x + f and LayerNorm(x + f)
 """
 
 from __future__ import annotations
@@ -265,22 +264,15 @@ def _norms(
     return np.stack([each.flatten(1).norm(dim=1).numpy() for each in gradients], axis=1)
 
 
-VARIANTS: dict[str, tuple[Edit, ...]] = {
-    "residual on": (),
-    "residual off": (WithoutResidual(),),
-    "residual on, no norm": (WithoutNorm(),),
-    "residual off, no norm": (WithoutResidual(), WithoutNorm()),
-}
 ROWS_PER_BATCH = 32  # of a Jacobian: bounds its memory at 512 tokens
 
 
 def gradients(handle: OwnModel, recording: Recording, stream: str, token: int) -> ResidualGradients:
-    """The gradient of the likeliest word's logit at a token, back to every state of the stream, the
-    same word for every way.
+    """The gradient of the likeliest word's logit at a token, back to every state of the stream.
 
-    For the encoder of a translator the output is the decoder's first word. Of WAYS those that take
-    away what the model has; the first is the model as it is. Raises ValueError for a token that is
-    not there, for a model without a readout, and for a run into which something of another was put.
+    For the encoder of a translator the output is the decoder's first word. Raises ValueError for a
+    token that is not there, for a model without a readout, and for a run into which something of
+    another was put.
     """
     if any(isinstance(edit, (PatchHead, PatchSite)) for edit in recording.edits):
         raise ValueError(
@@ -294,40 +286,21 @@ def gradients(handle: OwnModel, recording: Recording, stream: str, token: int) -
             f"stream {stream} has tokens 0 to {len(recording.stream(stream).tokens) - 1}, not "
             f"{token}"
         )
-    word, norms, logits = -1, [], []
-    sites: tuple[str, ...] = ()
-    variants = variants_of(handle.model.config)
-    for edits in variants.values():
-        with torch.enable_grad():
-            checkpoint()
-            states, last_vectors = _states(handle, recording, stream, (*recording.edits, *edits))
-            checkpoint()
-            scores = handle.model.logits(last_vectors[0, row])
-            word = int(scores.argmax()) if word < 0 else word
-            gradients = torch.autograd.grad(
-                scores[word], list(states.values()), materialize_grads=True
-            )
-        sites = tuple(states)
-        norms.append(torch.stack([each[0].norm(dim=-1) for each in gradients]).detach().numpy())
-        logits.append(scores[word].item())
+    with torch.enable_grad():
+        checkpoint()
+        states, last_vectors = _states(handle, recording, stream)
+        checkpoint()
+        scores = handle.model.logits(last_vectors[0, row])
+        word = int(scores.argmax())
+        found = torch.autograd.grad(scores[word], list(states.values()), materialize_grads=True)
+    norm = torch.stack([each[0].norm(dim=-1) for each in found]).detach().numpy()
     return ResidualGradients(
-        stream, output.name, row, word, tuple(variants), sites, np.stack(norms), np.array(logits)
+        stream, output.name, row, word, tuple(states), norm, scores[word].item()
     )
 
 
-def variants_of(config: Config) -> dict[str, tuple[Edit, ...]]:
-    """The WAYS that differ for a model: one trained without residual connections has them in none,
-    one without LayerNorm likewise."""
-    return {
-        variant: edits
-        for variant, edits in VARIANTS.items()
-        if (config.residual or variant.startswith("residual off"))
-        and (config.norm is not None or variant.endswith("no norm"))
-    }
-
-
 def _states(
-    handle: OwnModel, recording: Recording, stream: str, edits: tuple[Edit, ...]
+    handle: OwnModel, recording: Recording, stream: str
 ) -> tuple[dict[str, Tensor], Tensor]:
     """The state before the first layer and after every sub-layer of a stream, and the model's last
     vectors, all in one graph."""
@@ -345,7 +318,7 @@ def _states(
         return store
 
     ids = [torch.tensor(each.ids)[None] for each in recording.streams]
-    names = [each.name for each in recording.streams]
+    names, edits = [each.name for each in recording.streams], recording.edits
     if isinstance(handle.model, EncoderDecoder):
         memory = handle.model.encode(ids[0], tape=tape(names[0]), edits=edits)
         last_vectors = handle.model.decode(ids[1], memory, tape=tape(names[1]), edits=edits)

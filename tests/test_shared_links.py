@@ -1,0 +1,104 @@
+"""Links that Share gave open the picture that they were given for: the tab, and its panels with
+their choices.
+
+`python tests/test_shared_links.py` writes anew what the links of `data/shared_links.json` show, for
+a change that is meant to change it."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+import pytest
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from app_harness import MAIN, ROOT, asked_of
+from streamlit.testing.v1 import AppTest
+
+from explorer.layout import export_menu
+from explorer.state import places, url_state
+from explorer.state.jobs import Job
+
+FILE = Path(__file__).parent / "data" / "shared_links.json"
+LINKS = json.loads(FILE.read_text("utf-8"))
+PATIENCE = 120.0  # seconds until what is worked on in the background counts as missing
+
+
+def opened(link: str) -> AppTest:
+    """A new visit at a link."""
+    to = urlsplit(link)
+    app = AppTest.from_file(MAIN, default_timeout=120)
+    app.query_params.update(dict(parse_qsl(to.query, keep_blank_values=True)))
+    if to.path != "/":
+        app.switch_page(str(ROOT / "pages" / f"{to.path.strip('/')}.py"))
+    app.run()
+    if Job.running_jobs:  # claims and many sentences come bit by bit
+        until = time.monotonic() + PATIENCE
+        while Job.running_jobs and time.monotonic() < until:
+            time.sleep(0.05)
+        app.run()
+    return app
+
+
+def shared(app: AppTest) -> str:
+    """The link that Share gives on the page."""
+    place = places.place_of(app.session_state["page"])
+    query = urlencode(asked_of(app))
+    return f"/{'' if place == places.FIRST else place}{'?' + query if query else ''}"
+
+
+def shown(app: AppTest, calls: list[str]) -> dict:
+    """What the page shows: its tab, and the calls in Python that make its panels."""
+    return {"tab": app.session_state["page"], "panels": calls}
+
+
+def opened_with_calls(link: str) -> tuple[AppTest, list[str]]:
+    """A new visit at a link, and the calls that make the panels of its last run."""
+    calls: list[str] = []
+    fill = export_menu.fill
+
+    def listed(room: object, page: str) -> None:
+        calls[:] = [panel.call for panel in export_menu._menu_state.panels]
+        fill(room, page)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(export_menu, "fill", listed)
+        app = opened(link)
+    return app, calls
+
+
+def test_the_links_are_of_all_tabs_and_of_most_choices() -> None:
+    asked = [dict(parse_qsl(urlsplit(each["link"]).query)) for each in LINKS]
+    assert len(LINKS) >= 60 and len({each["link"] for each in LINKS}) == len(LINKS)
+    tabs = {tab for place in places.PLACES.values() for tab in place.tabs}
+    assert {each["tab"] for each in LINKS} == tabs
+    chosen = {name for each in asked for name in each} & {*url_state.names()}
+    assert len(chosen) >= len(url_state.names()) // 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kept", LINKS, ids=lambda kept: kept["link"])
+def test_a_link_opens_the_same_picture(kept: dict) -> None:
+    app, calls = opened_with_calls(kept["link"])
+    assert not app.exception and not app.toast, [each.value for each in app.toast]
+    assert {"link": kept["link"], **shown(app, calls)} == kept
+    if (again := shared(app)) != kept["link"]:  # a choice has other words than it had then
+        app, calls = opened_with_calls(again)
+        assert shown(app, calls) == {"tab": kept["tab"], "panels": kept["panels"]}
+
+
+if __name__ == "__main__":
+    FILE.write_text(
+        json.dumps(
+            [{"link": each["link"], **shown(*opened_with_calls(each["link"]))} for each in LINKS],
+            ensure_ascii=False,
+            indent=1,
+        )
+        + "\n",
+        "utf-8",
+    )
