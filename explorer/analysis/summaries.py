@@ -23,9 +23,9 @@ from models.recording import Attention, Recording
 # as through pipes.
 
 TINY = 1e-12  # what rounding may leave of an edge or a node
-# Work of a flow, in cells of all the graphs that are solved side by side: one row is computed up to
-# MOST_OF_A_ROW, all rows up to MOST_OF_ALL.
-MAX_ROW_WORK, MAX_TOTAL_WORK = 8_000_000, 3_000_000
+# Work up to which a flow is computed for all rows, in cells of all the graphs that are solved side
+# by side.
+MAX_TOTAL_WORK = 3_000_000
 BATCH = 400_000  # cells that are worked on at once: what the processor's memory cache holds
 
 
