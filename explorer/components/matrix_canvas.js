@@ -30,9 +30,6 @@ export function raster(rows, columns, word) {
 export const context = (canvas) =>
   /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
 
-/** @param {Uint32Array} words */
-export const stops = (words) => [0, 64, 128, 192, 255].map((at) => words[at]);
-
 /**
  * The ends of a scale of weights.
  * @param {"row" | "head" | "global"} scale

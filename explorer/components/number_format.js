@@ -14,20 +14,11 @@ const raised = (/** @type {string} */ digits) =>
 /** In so many decimals; what rounds to 0 has no sign. @param {number} value @param {number} digits */
 export const fixed = (value, digits) => signs(value.toFixed(digits).replace(/^-(?=[0.]*$)/, ""));
 
-/** The same with its sign in front. @param {number} value @param {number} digits */
-export const signed = (value, digits) => {
-  const text = fixed(value, digits);
-  return value > 0 && /[1-9]/.test(text) ? `+${text}` : text;
-};
-
 /** Decimals, or a power of ten where they would all be 0. @param {number} value @param {number} digits */
 export function exact(value, digits = 4) {
   const tiny = value !== 0 && Math.abs(value) < 0.5 * 10 ** -digits;
   return tiny ? num(value, 2) : signs(value.toFixed(digits));
 }
-
-/** An end of a scale. @param {number} value @param {number} [figures] */
-export const short = (value, figures = 3) => signs(`${Number(value.toPrecision(figures))}`);
 
 /** Two figures, and neither 0 nor 1 for what is not. @param {number} value */
 export const share = (value) =>
@@ -40,9 +31,6 @@ export const tenths = (value) =>
     : value >= 99.95 && value < 100
       ? "> 99.9%"
       : `${value.toFixed(1)}%`;
-
-/** A whole number with its thousands apart. @param {number} value */
-export const count = (value) => value.toLocaleString("en");
 
 /**
  * So many figures, very large and very small ones as a power of ten.
@@ -99,12 +87,6 @@ export const notAllowed = (query, key, ahead) =>
  * @param {"p" | "div"} [tag]
  */
 export const spokenLine = (className, tag = "p") => make(tag, { class: className, role: "status" });
-
-/** A share in whole percent, and neither none nor all for what is not. @param {number} p */
-export function whole(p) {
-  if (p > 0 && p < 0.01) return "< 1%";
-  return p >= 0.995 && p < 1 ? "> 99%" : `${Math.round(100 * p)}%`;
-}
 
 const FORMULA = /(?<![A-Za-z])([A-Za-zΣ])_([A-Za-z]{1,2})(?![A-Za-z_])|(?<=[\w)])\^(?:\(([^()]*)\)|(\d+(?:\.\d+)?|[A-Za-z]+))/g; // prettier-ignore
 

@@ -2,7 +2,6 @@
 // Tokens on the page: what a person typed stands in its own direction and as it is.
 
 import { make } from "./mount.js";
-import { css, inkOn } from "./theme.js";
 
 /**
  * A token in a sentence of ours.
@@ -10,10 +9,6 @@ import { css, inkOn } from "./theme.js";
  * @param {string} [className]
  */
 export const named = (label, className = "") => make("b", { class: className, dir: "auto" }, label);
-
-/** @param {string} text @param {number} most characters */
-export const cut = (text, most) =>
-  [...text].length > most ? `${[...text].slice(0, most - 1).join("")}…` : text;
 
 /** Without the signs that would turn or break what stands beside them. @param {string} text */
 export const calm = (text) =>
@@ -39,23 +34,4 @@ export function strongest(weights, most) {
     best.length = Math.min(best.length, most);
   }
   return best;
-}
-
-/**
- * Tokens with a number each, for a sentence.
- * @param {number[]} places
- * @param {(at: number) => string} label
- * @param {(at: number) => string} figure
- */
-export const listed = (places, label, figure) =>
-  places.flatMap((at, i) => [i ? ",  " : "", named(label(at)), ` ${figure(at)}`]);
-
-/**
- * A token in a colour of a scale and the ink that can be read on it; in none without a colour.
- * @param {HTMLElement} token
- * @param {number | undefined} word
- */
-export function tint(token, word) {
-  token.style.background = word === undefined ? "" : css(word);
-  token.style.color = word === undefined ? "" : inkOn(word);
 }
