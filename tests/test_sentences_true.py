@@ -335,8 +335,8 @@ def _reached(claim: verdicts.Claim, found: verdicts.Verdict, rule: str, beside: 
 def test_what_is_true_of_random_weights_is(model: str) -> None:
     for text in SENTENCES[::30]:
         of = seen(model, text)
-        assert of.chance is not None
-        random = of.chance()
+        assert of.permuted is not None
+        random = of.permuted()
         for claim in claims.CLAIMS:
             if claim.kind == verdicts.RANDOM:
                 found = verdicts.evaluate_claim(claim, random)
