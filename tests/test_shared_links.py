@@ -105,12 +105,6 @@ def test_a_link_opens_the_same_picture(kept: dict) -> None:
 
 
 if __name__ == "__main__":
-    FILE.write_text(
-        json.dumps(
-            [{"link": each["link"], **shown(opened(each["link"]))} for each in LINKS],
-            ensure_ascii=False,
-            indent=1,
-        )
-        + "\n",
-        "utf-8",
-    )
+    again = [{"link": each["link"], **shown(opened(each["link"]))} for each in LINKS]
+    lines = ",\n".join(json.dumps(each, ensure_ascii=False) for each in again)
+    FILE.write_text(f"[\n{lines}\n]\n", "utf-8")
