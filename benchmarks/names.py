@@ -208,7 +208,7 @@ def broken(recording: Recording, ranked: Sequence[Finding]) -> str:
         return "a pronoun's link, but no headline of it"
     plain = [each for each in ranked if each.kind in PAIRS and not fills(recording, each)]
     if one.kind not in PAIRS:
-        is_repetition = one.kind in (findings.INDUCTION, findings.SAME_WORD)
+        is_repetition = one.kind == findings.INDUCTION
         return "a link, but no headline of it" if plain and not is_repetition else ""
     if one.above_mean:
         alone = [each for each in plain if not each.above_mean]

@@ -93,12 +93,6 @@ def test_a_link_opens_the_same_picture(kept: dict) -> None:
 
 
 if __name__ == "__main__":
-    FILE.write_text(
-        json.dumps(
-            [{"link": each["link"], **shown(*opened_with_calls(each["link"]))} for each in LINKS],
-            ensure_ascii=False,
-            indent=1,
-        )
-        + "\n",
-        "utf-8",
-    )
+    rows = [{"link": each["link"], **shown(*opened_with_calls(each["link"]))} for each in LINKS]
+    lines = ",\n".join(" " + json.dumps(row, ensure_ascii=False) for row in rows)
+    FILE.write_text(f"[\n{lines}\n]\n", "utf-8")

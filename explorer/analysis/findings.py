@@ -29,12 +29,12 @@ from models.token_relations import CHUNK_SIZE
 # The kinds. LINKS are those between words; they are listed for trained weights alone, see
 # `qk_fit`.
 LINK, NEAR_LINK, ABOVE_MEAN = "link", "near link", "link above the mean"
-INDUCTION, SAME_WORD = "induction", "same word"
-CROSSED, ALIGNED, DOUBLE, LEFT_OUT = "crossed", "aligned", "said by two", "left out"
+INDUCTION = "induction"
+CROSSED, ALIGNED, DOUBLE = "crossed", "aligned", "said by two"
 CROWD, SETTLED, PUSHED, TURNED, MOVED = "crowd", "settled", "pushed", "turned", "moved"
 REGULARITY, SHORT, CHAT, FOREIGN = "regularity", "short", "chat", "foreign"
 PAIRS = (LINK, NEAR_LINK, ABOVE_MEAN)  # one word that attends to another in one text
-LINKS = (*PAIRS, INDUCTION, SAME_WORD, CROSSED, ALIGNED, DOUBLE, LEFT_OUT)
+LINKS = (*PAIRS, INDUCTION, CROSSED, ALIGNED, DOUBLE)
 
 
 @dataclass(frozen=True)
@@ -486,16 +486,13 @@ def _beyond_distance(
     return weight - chance >= LEAST_LIFT * (1 - chance)
 
 
-# Findings between two texts: words that cross, a word said by two, a word left out, and the word
-# that looks most plainly at another.
+# Findings between two texts: words that cross, a word said by two, and the word that looks most
+# plainly at another.
 
 CLEAR_WEIGHT = 0.4  # a weight from which a word looks at another plainly
 # Beside what their words and weights are worth: two words that cross say more than one that is
-# plain, which says more than two for one. A word left out stands behind links between words of
-# content.
+# plain, which says more than two for one.
 CROSSING_SCORE, ALIGNMENT_SCORE, DOUBLE_SCORE = 3.3, 2.0, 1.0
-OMISSION_SCORE = 14.0
-OMISSION_WEIGHT = 0.15  # a source word of which no row of any head takes more is left out
 
 
 def alignment_findings(word_attention: WordLevelAttention) -> list[Finding]:
@@ -506,14 +503,13 @@ def alignment_findings(word_attention: WordLevelAttention) -> list[Finding]:
     heads the one with the clearest case. crossed: two neighbouring words of the target that attend
     to two neighbouring words of the source in the other order; value the smaller weight, chance the
     larger weight of the head on those keys in its other rows. said by two: two neighbours that
-    attend to one word. left out: a word of the source that no row attends to, value the largest
-    weight on it, chance the same of the middle one of its words."""
+    attend to one word."""
     rows, keys = (np.flatnonzero(one) for one in word_attention.text_masks)
     if len(rows) < 2 or len(keys) < 2:
         return []
     layer = int(word_attention.weights.mean(axis=1).max(axis=2).mean(axis=1).argmax())
     aligned = AlignedLayer(word_attention, layer, rows, keys)
-    return [*_crossing(aligned), *_double(aligned), *_omission(aligned), *_alignment(aligned)]
+    return [*_crossing(aligned), *_double(aligned), *_alignment(aligned)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -681,31 +677,6 @@ def _is_clear(weight: np.ndarray, competitor: np.ndarray) -> np.ndarray:
     )
 
 
-def _omission(aligned: AlignedLayer) -> list[Finding]:
-    """The source word at which no row of any head of the layer looks, where the others are looked
-    at."""
-    # All rows count, those that produce punctuation too.
-    most = aligned.seen.weights[aligned.layer].max(axis=(0, 1))[aligned.keys].astype(np.float64)
-    at, middle = int(most.argmin()), float(np.median(most))
-    if most[at] >= OMISSION_WEIGHT or middle < CLEAR_WEIGHT:
-        return []
-    column = int(aligned.keys[at])
-    head, row = np.unravel_index(aligned.weights[:, :, column].argmax(), aligned.weights.shape[:2])
-    filler = aligned.seen.classes[1][column] == word_classes.FILLER
-    return [
-        aligned.finding(
-            LEFT_OUT,
-            int(head),
-            int(row),
-            (column,),
-            value=float(most[at]),
-            chance=middle,
-            score=ORDER_SCORES[FILLER] if filler else OMISSION_SCORE,
-            words=(aligned.seen.keys.labels[column],),
-        )
-    ]
-
-
 # What the heads of an attention do taken together: the crowd, and the head that finds what was
 # said before.
 
@@ -847,70 +818,64 @@ def chat_findings(recording: Recording, attention: Attention) -> list[Finding]:
 
 
 def repetition_findings(word_attention: WordLevelAttention) -> list[Finding]:
-    """Heads that detect repetition: an induction head, and one that attends to earlier occurrences
-    of the same word.
+    """The head that detects repetition best: an induction head.
 
     Between words, so that pieces of different words are no repetition. value and chance are
     `head_naming.Relation`'s score and chance, over the words that can show it, whose number is
     counts."""
     attention, labels = word_attention.attention, word_attention.keys.labels
-    masks = token_relations.repetition_relations(labels, word_attention.keys.special)
-    result = []
+    relation = token_relations.repetition_relations(labels, word_attention.keys.special)[INDUCTION]
     content_rows, content_keys = (
         (one == word_classes.CONTENT) | (one == word_classes.UNSURE)
         for one in word_attention.classes
     )
-    for kind in (INDUCTION, SAME_WORD):
-        relation = masks[kind]
-        mask = relation & word_attention.allowed
-        rows = np.flatnonzero(mask.any(axis=1))
-        if len(rows) < 2:
-            continue
-        mass = token_relations.mass(word_attention.weights, mask)
-        score = mass.mean(axis=-1)
-        if kind == INDUCTION:
-            score[0] = 0  # as head_naming has it, no head of layer 0 is an induction head
-        layer, head = (int(one) for one in np.unravel_index(score.argmax(), score.shape))
-        value = float(score[layer, head])
-        allowed = word_attention.allowed_in(layer)[rows]
-        shares = (relation[rows] & allowed).sum(axis=1) / allowed.sum(axis=1)
-        chance = float(shares.mean())
-        lift = (value - chance) / max(1 - chance, 1e-9)
-        # One lucky row would not do: more than half of them show it.
-        if lift < MIN_LIFT or 2 * int((mass[layer, head] > MIN_LIFT).sum()) <= len(rows):
-            continue
-        row, key = np.unravel_index(
-            (
-                np.where(mask, word_attention.weights[layer, head], -1)
-                + (content_rows[:, None] & content_keys)
-            ).argmax(),
-            mask.shape,
+    mask = relation & word_attention.allowed
+    rows = np.flatnonzero(mask.any(axis=1))
+    if len(rows) < 2:
+        return []
+    mass = token_relations.mass(word_attention.weights, mask)
+    score = mass.mean(axis=-1)
+    score[0] = 0  # as head_naming has it, no head of layer 0 is an induction head
+    layer, head = (int(one) for one in np.unravel_index(score.argmax(), score.shape))
+    value = float(score[layer, head])
+    allowed = word_attention.allowed_in(layer)[rows]
+    shares = (relation[rows] & allowed).sum(axis=1) / allowed.sum(axis=1)
+    chance = float(shares.mean())
+    lift = (value - chance) / max(1 - chance, 1e-9)
+    # One lucky row would not do: more than half of them show it.
+    if lift < MIN_LIFT or 2 * int((mass[layer, head] > MIN_LIFT).sum()) <= len(rows):
+        return []
+    row, key = np.unravel_index(
+        (
+            np.where(mask, word_attention.weights[layer, head], -1)
+            + (content_rows[:, None] & content_keys)
+        ).argmax(),
+        mask.shape,
+    )
+    query, token = word_attention.tokens(layer, head, int(row), int(key))
+    # Few repeats are soon told: words that fill every text are repeated in any.
+    n_content = int(content_rows[rows].sum())
+    certainty = min(1.0, n_content / SURE_REPEATS)
+    return [
+        Finding(
+            INDUCTION,
+            value,
+            chance,
+            ORDER_SCORES[BETWEEN_CONTENT if certainty else FILLER]
+            + NO_HABIT_BONUS
+            + DISTANCE_BONUS
+            + lift * (0.4 + certainty),
+            attention.name,
+            layer,
+            head,
+            attention.pattern.shape[0] * attention.pattern.shape[1],
+            query,
+            (token,),
+            (labels[row], labels[key]),
+            int((score > MIN_LIFT).sum()) - 1,
+            counts=(("rows", len(rows)),),
         )
-        query, token = word_attention.tokens(layer, head, int(row), int(key))
-        # Few repeats are soon told: words that fill every text are repeated in any.
-        n_content = int(content_rows[rows].sum())
-        certainty = min(1.0, n_content / SURE_REPEATS)
-        result.append(
-            Finding(
-                kind,
-                value,
-                chance,
-                ORDER_SCORES[BETWEEN_CONTENT if certainty else FILLER]
-                + NO_HABIT_BONUS
-                + DISTANCE_BONUS
-                + lift * (0.4 + certainty) * (1 if kind == INDUCTION else 0.9),
-                attention.name,
-                layer,
-                head,
-                attention.pattern.shape[0] * attention.pattern.shape[1],
-                query,
-                (token,),
-                (labels[row], labels[key]),
-                int((score > MIN_LIFT).sum()) - 1,
-                counts=(("rows", len(rows)),),
-            )
-        )
-    return result
+    ]
 
 
 # Findings of the residual stream and of what is read off it: the word that turned most, the one
@@ -1206,10 +1171,9 @@ def _links(word_attention: WordLevelAttention, heads: Sequence[head_naming.Head]
     if word_attention.attention.query != word_attention.attention.key:
         return alignment_findings(word_attention)
     repetitions = repetition_findings(word_attention)
-    repeats = any(one.kind == INDUCTION for one in repetitions)
     names = np.array([one.name for one in heads]).reshape(word_attention.weights.shape[:2])
     new_links = _novel_links(
-        word_attention, find_links(word_attention, names, habits=HABITS), repeats
+        word_attention, find_links(word_attention, names, habits=HABITS), bool(repetitions)
     )
     repetitions = [
         _replace(one, score=one.score - NO_HABIT_BONUS) if names[one.at] in HABITS else one

@@ -379,11 +379,6 @@ def most_turned_token(stream: Stream) -> int:
     return int(np.where(candidates, furthest, -1).argmax())
 
 
-def token_norm(norm: np.ndarray) -> np.ndarray:
-    """Norms (..., token) of a gradient's parts as the norm of the whole: (...)."""
-    return np.sqrt((norm.astype(np.float64) ** 2).sum(-1))
-
-
 def step_factor(values: np.ndarray) -> float | None:
     """By which factor values (distance) change from one distance to the next: the slope of a
     straight line through their logarithms.

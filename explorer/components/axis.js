@@ -52,10 +52,6 @@ export function scale(low, high, from, to, log = false) {
   return (value) => from + (to - from) * share(value);
 }
 
-/** The path through points [x, y]. @param {number[][]} points */
-export const through = (points) =>
-  points.map(([x, y], at) => `${at ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
-
 /** One scale for both axes: distances compare in every direction. @param {number[]} x @param {number[]} y @param {number} shape */
 export function even(x, y, shape) {
   const [wide, high] = [x[1] - x[0] || 1, y[1] - y[0] || 1];

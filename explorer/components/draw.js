@@ -47,7 +47,7 @@ let ruler;
 const widths = new Map();
 
 /** The width of a text, in type sizes. @param {string} text @param {boolean} bold @param {string} font */
-export function widthOf(text, bold, font) {
+function widthOf(text, bold, font) {
   const key = `${bold}${text}`;
   let width = widths.get(key);
   if (width === undefined) {

@@ -20,9 +20,6 @@ export function exact(value, digits = 4) {
   return tiny ? num(value, 2) : signs(value.toFixed(digits));
 }
 
-/** An end of a scale. @param {number} value @param {number} [figures] */
-export const short = (value, figures = 3) => signs(`${Number(value.toPrecision(figures))}`);
-
 /** Two figures, and neither 0 nor 1 for what is not. @param {number} value */
 export const share = (value) =>
   value > 0 && value < 0.005 ? "<.01" : value < 1 && value >= 0.995 ? ">.99" : value.toFixed(2);
@@ -90,12 +87,6 @@ export const notAllowed = (query, key, ahead) =>
  * @param {"p" | "div"} [tag]
  */
 export const spokenLine = (className, tag = "p") => make(tag, { class: className, role: "status" });
-
-/** A share in whole percent, and neither none nor all for what is not. @param {number} p */
-export function whole(p) {
-  if (p > 0 && p < 0.01) return "< 1%";
-  return p >= 0.995 && p < 1 ? "> 99%" : `${Math.round(100 * p)}%`;
-}
 
 const FORMULA = /(?<![A-Za-z])([A-Za-zΣ])_([A-Za-z]{1,2})(?![A-Za-z_])|(?<=[\w)])\^(?:\(([^()]*)\)|(\d+(?:\.\d+)?|[A-Za-z]+))/g; // prettier-ignore
 

@@ -15,7 +15,7 @@ const SPACE = "http://www.w3.org/2000/svg";
 const MARKS = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
 
 /** What XML can hold; the rest becomes the replacement character. @param {string} text */
-export const legible = (text) =>
+const legible = (text) =>
   text.replace(/[^\t\n\r\x20-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu, "\ufffd");
 
 /** Text as XML. @param {any} text */

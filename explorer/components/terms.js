@@ -6,8 +6,7 @@ import { make } from "./mount.js";
 import { formulas } from "./number_format.js";
 
 /** A line as nodes, its formulas with indices and powers. @param {string} line */
-export const typeset = (line) =>
-  formulas(line).map(([tag, text]) => (tag ? make(tag, "", text) : text));
+const typeset = (line) => formulas(line).map(([tag, text]) => (tag ? make(tag, "", text) : text));
 
 /** A term as it came: its name, its meaning, and its spellings without capitals. @typedef {[string, string, string[]]} Term */
 

@@ -10,10 +10,6 @@ import { make } from "./mount.js";
  */
 export const named = (label, className = "") => make("b", { class: className, dir: "auto" }, label);
 
-/** @param {string} text @param {number} most characters */
-export const cut = (text, most) =>
-  [...text].length > most ? `${[...text].slice(0, most - 1).join("")}…` : text;
-
 /** Without the signs that would turn or break what stands beside them. @param {string} text */
 export const calm = (text) =>
   text.replace(

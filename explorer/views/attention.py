@@ -587,7 +587,7 @@ def prepare(source: Run) -> None:
 @current_recording.tab(
     before=prepare,
     headline=True,
-    view=(*VIEWS, "Plotly"),
+    view=VIEWS,
     scale=attention.SCALES,
     tone=attention.TONES,
     att_unit=("", *attention.UNITS),
@@ -601,8 +601,6 @@ def prepare(source: Run) -> None:
 def heads_tab(source: Run) -> None:
     """The tab Heads."""
     state = st.session_state
-    if state.view == "Plotly":  # a view of earlier versions
-        state.view = "Matrix"
     selection_bar.take()
     if state.att_keep == "All":
         state.att_sum = attention.ROW_SUMS[0]
