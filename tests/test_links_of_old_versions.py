@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 from app_harness import page_at
 
-from explorer.server.middleware import refusal
+from explorer.server.addresses import refusal
 from explorer.state import places
 
 OWN = "My+sister+thanked+the+nurse+because+she+was+kind."
