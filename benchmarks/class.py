@@ -58,6 +58,7 @@ COMPUTATIONS = {
 TABS = tuple(tab for place in places.PLACES.values() for tab in place.tabs)
 MODELS = ("encoder", "decoder", "minilm", "translator")
 PARTS = 10  # of the visits
+PAUSE = 10  # seconds between two looks after all have left
 
 
 @dataclass
@@ -244,7 +245,7 @@ def visits(n: int, words: int) -> Iterator[tuple[int, str, dict[str, str]]]:
 
 
 async def memory(
-    address: str, pid: int, texts: int, sessions: int, readers: int, words: int, rest: int = 10
+    address: str, pid: int, texts: int, sessions: int, readers: int, words: int
 ) -> Memory:
     """The server's memory under so many texts of readers who leave, and sessions that stay."""
     result, remaining = Memory(pid), visits(texts + sessions, words)
@@ -268,9 +269,9 @@ async def memory(
     async with AsyncExitStack() as stay:
         await asyncio.gather(*(reader(stay) for _ in range(readers)))
     for step in (1, 2):
-        await asyncio.sleep(rest)
+        await asyncio.sleep(PAUSE)
         result.samples.clear()
-        result.end_part(f"{step * rest} s after all left")
+        result.end_part(f"{step * PAUSE} s after all left")
     watching.cancel()
     return result
 

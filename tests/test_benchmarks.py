@@ -82,12 +82,13 @@ def app_server() -> Iterator[tuple[str, int]]:
 def class_benchmark(monkeypatch: pytest.MonkeyPatch, app_server: tuple[str, int]) -> ModuleType:
     module = importlib.import_module("benchmarks.class")
 
-    def server(script: str = "app.py") -> AbstractContextManager[tuple[str, int]]:
+    def server(script: str = "app.py", **of: str) -> AbstractContextManager[tuple[str, int]]:
         return nullcontext(app_server) if script == "app.py" else clients.server(script)
 
     monkeypatch.setattr(module, "server", server)
     monkeypatch.setattr(module, "EVERY", 0.5)
     monkeypatch.setattr(module, "REST", 0.0)
+    monkeypatch.setattr(module, "PAUSE", 0)
     return module
 
 
@@ -106,13 +107,16 @@ def test_class(class_benchmark: ModuleType, capsys: pytest.CaptureFixture[str]) 
 
 
 def test_every_page_answers_readers_who_leave_sessions_that_stay_and_a_long_computation(
-    class_benchmark: ModuleType, app_server: tuple[str, int]
+    class_benchmark: ModuleType,
+    app_server: tuple[str, int],
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     n = len(class_benchmark.TABS)
-    memory = class_benchmark.memory(*app_server, n, 2, readers=2, words=30, rest=0)
-    result = asyncio.run(memory)
-    assert result.errors == [] and len(result.seconds) == n + 2
-    assert len(result.parts) == class_benchmark.PARTS + 2 and result.most >= max(result.parts) > 0
+    class_benchmark.main(["--texts", f"{n}", "--sessions", "2", "--words", "30"])
+    _, *rows, seconds, no_errors = capsys.readouterr().out.splitlines()
+    assert no_errors == "" and seconds.startswith("seconds a visit: ")
+    assert len(rows) == class_benchmark.PARTS + 2 and all(" MiB " in row for row in rows)
+    assert rows[class_benchmark.PARTS - 1].startswith(f"{n + 2} visits, 2 stay"), rows
     load = asyncio.run(class_benchmark.beside(*app_server, "beam", readers=1, seconds=1.0))
     assert load.times
 
