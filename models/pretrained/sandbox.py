@@ -19,11 +19,12 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from models import child_process, own_model
-from models.pretrained import hf_model, model_files
+from models.pretrained import hf_model, hub, model_files, weight_conversion
 from models.pretrained.model_files import NotLoaded, remedy
 from models.recording import NotEncoded, NotFinite, Recording
 from models.template_renderer import Overrun
@@ -156,7 +157,7 @@ SPARE = 1 << 30  # bytes beside what the weights explain
 IDLE = 120.0  # seconds after which a process without work is ended
 # macOS can fork, but its own libraries crash in one.
 FORKS = hasattr(os, "fork") and sys.platform != "darwin"
-PROCESSES = multiprocessing.get_context("fork" if FORKS else "spawn")
+PROCESSES: Any = multiprocessing.get_context("fork" if FORKS else "spawn")
 
 
 @dataclass(frozen=True)
@@ -224,8 +225,6 @@ def _unfinished(trial: Trial, late: bool = False) -> str:
 def try_model(folder: Path, name: str, prefix: str = "") -> str:
     """Check, load, prove and stretch the model in a folder; how it runs, in one `way` alone where
     it is given. Raises NotLoaded."""
-    from models.pretrained import hub, weight_conversion
-
     hub.check(folder, name)
     if prefix == "ours:" or not prefix and weight_conversion.covers(folder):
         try:
@@ -283,7 +282,7 @@ def answer(request: dict) -> dict:
         if not reading.poll(trial.seconds):
             return {"way": "", "problem": _unfinished(trial, late=True)}
         return json.loads(reading.recv_bytes())
-    except EOFError:
+    except (EOFError, OSError):  # it ended before or within its answer
         return {"way": "", "problem": _unfinished(trial)}
     finally:
         process.kill()
@@ -294,11 +293,8 @@ def answer(request: dict) -> dict:
 def prepare() -> None:
     """Import the heavy libraries, once for all trials."""
     import torch
-    from transformers import AutoConfig, AutoModel, AutoTokenizer, BertModel
+    from transformers import AutoConfig, AutoModel, AutoTokenizer, BertModel  # noqa: F401
 
-    from models.pretrained import hub, weight_conversion
-
-    assert AutoConfig and AutoModel and AutoTokenizer and BertModel and hub and weight_conversion
     torch.set_num_threads(1)
 
 
