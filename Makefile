@@ -61,9 +61,7 @@ bench: .venv/test
 	.venv/bin/python -m benchmarks.names --headlines
 	.venv/bin/python -m benchmarks.browser
 	.venv/bin/python -m benchmarks.class
-	.venv/bin/python -m benchmarks.class_attack
-	.venv/bin/python -m benchmarks.sessions
-	.venv/bin/python -m benchmarks.sessions --texts 400
+	.venv/bin/python -m benchmarks.class --texts 400 --sessions 60
 
 # Every package by its hash; PyTorch by its version alone, since each index has a build of its own.
 # uv, where it is installed, knows the index of builds for processors; pip's usual one has builds for

@@ -9,6 +9,12 @@ of how many texts the two pictures came before their page, with p50 and p95.
 `--with smollm2`: readers of the first model alone, then beside as many readers of another model,
 and these; at the end the ratios of their p95. `--beside lens beam`: the same readers alone, then
 beside one reader whose long computation on 512 words runs again and again.
+
+`--texts 400 --sessions 60`: instead, the server's memory. First visit after visit with another
+long text on the next page, by some readers at once, who leave; then as many sessions that stay
+until all are there; then twenty seconds after they left. Printed at each part of the visits: the
+median of two samples a second, beside that of the second part (the first fills the cache), and the
+largest.
 """
 
 from __future__ import annotations
@@ -19,10 +25,12 @@ import json
 import random
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
+from statistics import median
 from urllib.request import Request, urlopen
 
+from benchmarks.calibration import print_calibration
 from benchmarks.clients import (
     cpu_ms,
     memory_of,
@@ -32,6 +40,8 @@ from benchmarks.clients import (
     reader_line,
     server,
 )
+from explorer.state import places
+from explorer.state.settings import Settings
 
 EVERY = 3.0  # seconds between two texts of one reader
 REST = 30.0  # seconds for which a browser does not ask for pictures again where there were none
@@ -43,6 +53,12 @@ COMPUTATIONS = {
     "beam": ("translate", {"model": "translator", "beams": "8"}),
     "edits": ("edit", {"model": "translator", "edits": "WithoutScale"}),
 }
+
+# Visits that measure memory: the tabs in turn, and the models that read 512 tokens.
+TABS = tuple(tab for place in places.PLACES.values() for tab in place.tabs)
+MODELS = ("encoder", "decoder", "minilm", "translator")
+PARTS = 10  # of the visits
+PAUSE = 10  # seconds between two looks after all have left
 
 
 @dataclass
@@ -188,6 +204,87 @@ async def beside(address: str, pid: int, name: str, readers: int, seconds: float
     return load
 
 
+@dataclass
+class Memory:
+    """The server's memory in bytes: the median of each part of the visits, and the largest sample
+    of all; seconds of each visit, and errors of those that failed."""
+
+    pid: int
+    parts: list[int] = field(default_factory=list)
+    most: int = 0
+    seconds: list[float] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    samples: list[int] = field(default_factory=list)  # of the present part
+
+    async def watch(self) -> None:
+        """Take samples until it is cancelled."""
+        while True:
+            self.samples.append(memory_of(self.pid))
+            await asyncio.sleep(0.5)
+
+    def end_part(self, name: str) -> None:
+        """Print the line of a part, and begin the next."""
+        self.samples.append(memory_of(self.pid))
+        self.parts.append(int(median(self.samples)))
+        self.most = max(self.most, *self.samples)
+        self.samples.clear()
+        now = self.parts[-1]
+        print(
+            f"{name:<24} {now / 2**20:>7,.0f} MiB {now / self.parts[:2][-1] - 1:>+7.1%}, at most "
+            f"{self.most / 2**20:,.0f}",
+            flush=True,
+        )
+
+
+def visits(n: int, words: int) -> Iterator[tuple[int, str, dict[str, str]]]:
+    """So many visits: a number, a tab, and a link with a text that is new to the server."""
+    dice = random.Random(0)
+    for at in range(n):
+        text, model = f"{at} {random_text(dice, words)}", MODELS[at // len(TABS) % len(MODELS)]
+        yield at, TABS[at % len(TABS)], {"text": text, "model": model}
+
+
+async def memory(
+    address: str, pid: int, texts: int, sessions: int, readers: int, words: int
+) -> Memory:
+    """The server's memory under so many texts of readers who leave, and sessions that stay."""
+    result, remaining = Memory(pid), visits(texts + sessions, words)
+    watching = asyncio.create_task(result.watch())
+
+    async def reader(stay: AsyncExitStack) -> None:
+        for number, page, choices in remaining:
+            start = time.monotonic()
+            async with AsyncExitStack() as leave:
+                line = (stay if number >= texts else leave).enter_async_context
+                try:
+                    error = await open_page(await line(reader_line(address)), page, choices)
+                except (OSError, TimeoutError) as reason:
+                    error = f"{page}: {type(reason).__name__} {reason}"
+            result.seconds.append(time.monotonic() - start)
+            result.errors += [error] if error else []
+            n = len(result.seconds)
+            if n * PARTS // (texts + sessions) > len(result.parts):
+                result.end_part(f"{n} visits, {max(0, n - texts)} stay")
+
+    async with AsyncExitStack() as stay:
+        await asyncio.gather(*(reader(stay) for _ in range(readers)))
+    for step in (1, 2):
+        await asyncio.sleep(PAUSE)
+        result.samples.clear()
+        result.end_part(f"{step * PAUSE} s after all left")
+    watching.cancel()
+    return result
+
+
+def print_memory(texts: int, sessions: int, readers: int, words: int, cache: int) -> None:
+    """Print the table of memory, and seconds a text. cache: MiB that the server keeps."""
+    with server(HEADLIGHT_SHELF_BYTES=str(cache * 2**20)) as (address, pid):
+        result = asyncio.run(memory(address, pid, texts, sessions, readers, words))
+    of = result.seconds
+    print(f"seconds a visit: {quantile(of, 0.5):.2f}, p95 {quantile(of, 0.95):.2f}")
+    print(*(f"error: {each}" for each in result.errors[:10]), sep="\n")
+
+
 def main(argv: Sequence[str] | None = None) -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -196,7 +293,14 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--model", default="")
     parser.add_argument("--beside", nargs="+", choices=sorted(COMPUTATIONS), default=[])
     parser.add_argument("--with", dest="other", default="", help="a second model")
+    parser.add_argument("--texts", type=int, default=0, help="of visits that leave: memory alone")
+    parser.add_argument("--sessions", type=int, default=0, help="that stay: memory alone")
+    parser.add_argument("--words", type=int, default=LONG, help="of a visit's text")
+    parser.add_argument("--cache", type=int, default=Settings.shelf_bytes // 2**20, help="MiB")
     options = parser.parse_args(argv)
+    print_calibration()
+    if options.texts or options.sessions:
+        return print_memory(options.texts, options.sessions, 4, options.words, options.cache)
     print(
         f"{'page':<12} {'readers':>7} {'texts':>6} {'p50 ms':>8} {'p95 ms':>8} "
         f"{'CPU a text':>10} {'RSS MB':>8} {'first':>7} {'p50 ms':>7} {'p95 ms':>7}"

@@ -1,13 +1,11 @@
-"""A server of the app and its clients, for the benchmarks that measure it from outside.
+"""A server of the app and its readers, for the benchmarks that measure it from outside.
 
-A client is a websocket that speaks Streamlit's own protocol, as a browser does; a student is a line
-of server-sent events.
+A reader is a websocket that speaks Streamlit's own protocol, as a browser does.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import random
 import socket
@@ -17,9 +15,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 from streamlit.proto.BackMsg_pb2 import BackMsg
@@ -29,6 +25,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from explorer.state import places
 
 ROOT = Path(__file__).resolve().parent.parent
+LONGEST_START = 300  # seconds until a server answers
 LONGEST_WAIT = 120  # seconds between two messages of the server
 SMALL = 200  # bytes; the message that a script has finished is smaller
 WORDS = (
@@ -57,11 +54,14 @@ def server(script: str = "app.py", **environment: str) -> Iterator[tuple[str, in
     )
     address = f"http://127.0.0.1:{port}"
     try:
-        for _ in range(600):
+        until = time.monotonic() + LONGEST_START
+        while True:
             try:
                 urllib.request.urlopen(f"{address}/_stcore/health", timeout=1)
                 break
             except OSError:
+                if process.poll() is not None or time.monotonic() > until:
+                    raise
                 time.sleep(0.1)
         yield address, process.pid
     finally:
@@ -90,9 +90,6 @@ def random_text(dice: random.Random, words: int) -> str:
     return " ".join(dice.choices(WORDS, k=words)).capitalize() + "."
 
 
-# ---- readers -------------------------------------------------------------------------------------
-
-
 def reader_line(address: str) -> connect:
     """The websocket of a reader."""
     return connect(
@@ -119,79 +116,3 @@ async def open_page(line: ClientConnection, page: str, choices: dict[str, str]) 
             return f"{page}: {element.exception.type} {element.exception.message}"
         if len(data) <= SMALL and message.WhichOneof("type") == "script_finished":
             return ""
-
-
-async def visit(address: str, page: str, choices: dict[str, str]) -> str:
-    """Open a page in a session of its own, and leave. Returns "" or the error."""
-    async with reader_line(address) as line:
-        return await open_page(line, page, choices)
-
-
-# ---- a class -------------------------------------------------------------------------------------
-
-
-async def class_request(
-    port: int, route: str, body: dict[str, Any], source: str = "127.0.0.1"
-) -> dict[str, Any]:
-    """The answer of a route of the class to a request from an address. Raises RuntimeError where it
-    is refused."""
-    data = json.dumps(body).encode()
-    reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=(source, 0))
-    writer.write(
-        f"POST /class/{route} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n"
-        f"Content-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n".encode()
-        + data
-    )
-    answer = await reader.read()
-    writer.close()
-    head, _, content = answer.partition(b"\r\n\r\n")
-    if not head.startswith(b"HTTP/1.1 200"):
-        raise RuntimeError(f"{route}: {answer[:300]!r}")
-    return json.loads(content)
-
-
-@dataclass
-class Student:
-    """One student: a line of server-sent events, the last state of the class on it, and when each
-    address arrived, in seconds of the monotonic clock."""
-
-    port: int
-    code: str
-    word: str
-    arrived: dict[str, float] = field(default_factory=dict)
-    state: dict[str, Any] = field(default_factory=dict)
-    news: asyncio.Event = field(default_factory=asyncio.Event)
-    line: asyncio.Task[None] | None = None
-
-    async def connect(self) -> None:
-        """Open the line, and wait for the first message on it."""
-        self.news.clear()
-        self.line = asyncio.create_task(self._listen())
-        await asyncio.wait_for(self.news.wait(), 60)
-
-    async def disconnect(self) -> None:
-        """Close the line, as a phone does that sleeps."""
-        assert self.line is not None
-        self.line.cancel()
-        await asyncio.gather(self.line, return_exceptions=True)
-
-    async def _listen(self) -> None:
-        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
-        try:
-            route = f"/class/news?code={self.code}&as={self.word}"
-            writer.write(f"GET {route} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
-            while line := await reader.readline():
-                if line.startswith(b"data: "):
-                    self.state = json.loads(line[6:])
-                    self.arrived.setdefault(self.state.get("at", ""), time.monotonic())
-                    self.news.set()
-        finally:
-            writer.close()
-
-    async def arrival(self, at: str) -> float:
-        """Wait until an address has arrived; returns the time of that, in seconds of the monotonic
-        clock."""
-        while at not in self.arrived:
-            self.news.clear()
-            await self.news.wait()
-        return self.arrived[at]

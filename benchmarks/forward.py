@@ -30,6 +30,7 @@ from time import perf_counter
 import torch
 import transformers
 
+from benchmarks.calibration import print_calibration
 from benchmarks.clients import ROOT, memory_of
 from models import registry, shipped_models, smollm2, whole_words
 from models.generation import Generation
@@ -207,6 +208,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     if options.load:
         return print_loading(options.load)
     torch.set_num_threads(options.threads)
+    print_calibration()
     print(f"{'ours / other':<42} {'tokens':>6} {'ours ms':>9} {'other ms':>9} {'ratio':>6}")
     recording(options.lengths)
     next_token([n for n in options.lengths if n <= 480])

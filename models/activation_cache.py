@@ -15,7 +15,7 @@ from models.config import Config
 from models.recording import Stream
 from models.tokenizer import Tokens
 
-HEAD_TENSORS = ("scores", "pattern", "q", "k", "v", "qkv")
+HEAD_TENSORS = ("scores", "pattern", "q", "k", "v")
 # At most: before the first layer and after the last, and of each sub-layer.
 BOUNDARY_SITES, SITES_PER_SUBLAYER = 5, 3
 
@@ -117,12 +117,7 @@ class Recorder:
     def _make_room(self, attention: str, kind: str, shape: tuple[int, ...]) -> tuple[Tensor, ...]:
         """Room for a tensor of an attention's heads in all layers."""
         array, arrays = self._array(self.n_layer, *shape), self.heads.setdefault(attention, {})
-        if kind == "qkv":  # (batch, token, 3, head, d_head): one array, and q, k and v views of it
-            for index, letter in enumerate("qkv"):
-                arrays[letter] = array[:, :, :, index].transpose(0, 1, 3, 2, 4)
-                self.head_buffers[attention, letter] = _layer_views(arrays[letter])
-        else:
-            arrays[kind] = array
+        arrays[kind] = array
         self.head_buffers[attention, kind] = buffers = _layer_views(array)
         return buffers
 

@@ -19,7 +19,6 @@ from models.edit_ops import AttentionAddress, ablate_heads, score_divisor, unifo
 from models.edits import (
     Edit,
     OtherPositions,
-    SharedKeys,
     Window,
     WithMask,
     WithoutMask,
@@ -39,7 +38,7 @@ from models.layers import (
     pool_key_heads,
     rotary_angles,
 )
-from models.linear import Linear, StackedLinear
+from models.linear import Linear
 
 
 def causal_mask(past: int, n: int, window: int | None = None) -> Tensor:
@@ -209,7 +208,6 @@ class MultiHeadAttention(nn.Module):
         self.w_k = Linear(config.d_model, key_width, bias=config.bias_qkv)
         self.w_v = Linear(config.d_model, key_width, bias=config.bias_qkv)
         self.w_o = Linear(query_width, config.d_model, bias=config.bias_o)
-        self.w_qkv = StackedLinear(self.w_q, self.w_k, self.w_v)
         self.q_norm = RMSNorm(config.d_head, config.eps) if config.key_norm else None
         self.k_norm = RMSNorm(config.d_head, config.eps) if config.key_norm else None
 
@@ -231,7 +229,7 @@ class MultiHeadAttention(nn.Module):
         x_query (batch, query, d_model), x_key (batch, key, d_model); `allowed`, bool, broadcastable
         to (batch, head, query, key), True where attending is permitted; None permits everything.
         With `stored`, the keys are those of earlier passes and x_key's after them."""
-        q, k, v = self.queries_keys_values(x_query, x_key, edits, stored, tape)
+        q, k, v = self.queries_keys_values(x_query, x_key, edits, stored)
         shape = (*q.shape[:-1], k.shape[-2])
         scores = scaled_products(
             q,
@@ -254,7 +252,7 @@ class MultiHeadAttention(nn.Module):
         z = ablate_heads(z, edits, self.place)
         z = hook_point(f"{self.name}.z", z, tape, edits)  # (batch, head, query, d_head)
         z = z.transpose(1, 2).flatten(-2)  # concat: (batch, query, heads x d_head)
-        output = self.w_o(z, out=output_buffer(tape, f"{self.name}.wrote", tuple(x_query.shape)))
+        output = self.w_o(z)
         for name, tensor in (
             ("q", q),
             ("k", k),
@@ -271,23 +269,13 @@ class MultiHeadAttention(nn.Module):
         x_key: Tensor,
         edits: tuple[Edit, ...],
         stored: KVCache | None,
-        tape: Tape = no_tape,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """q (batch, head, query, d_head), k and v (batch, key head, key, d_head). Cross-attention's
         keys never change: stored ones are not made again."""
-        if x_query is x_key and self.w_qkv.is_ready():
-            heads = (self.n_head, self.n_key_head, self.n_key_head)
-            buffer = None
-            if self.n_key_head == self.n_head and last_edit(edits, SharedKeys) is None:
-                shape = (*x_query.shape[:-1], 3, self.n_head, self.d_head)
-                buffer = output_buffer(tape, f"{self.name}.qkv", shape)
-            qkv = self.w_qkv(x_query, None if buffer is None else buffer.flatten(-3))
-            q, k, v = self.split(qkv).split(heads, dim=1)
-        else:
-            q = self.split(self.w_q(x_query))
-            if stored is not None and self.cross and self.name in stored.entries:
-                return q, *stored.entries[self.name]
-            k, v = self.split(self.w_k(x_key)), self.split(self.w_v(x_key))
+        q = self.split(self.w_q(x_query))
+        if stored is not None and self.cross and self.name in stored.entries:
+            return q, *stored.entries[self.name]
+        k, v = self.split(self.w_k(x_key)), self.split(self.w_v(x_key))
         k, v = pool_key_heads(k, edits), pool_key_heads(v, edits)
         if self.q_norm is not None and self.k_norm is not None:
             q, k = self.q_norm(q), self.k_norm(k)

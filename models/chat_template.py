@@ -23,7 +23,7 @@ import tokenizers
 from models import encoding
 from models.chat import Message, messages, template_label
 from models.recording import CONTINUES, NotEncoded
-from models.template_renderer import Overrun, Request, renderer
+from models.template_renderer import Overrun, Request, render
 from models.tokenizer import NO_SPAN, Tokens
 
 MOST_MESSAGES = 64  # of a pasted chat
@@ -158,7 +158,7 @@ class ChatTemplate:
         marks = next(free), next(free)
         specials = tuple(self.specials.items())
         try:
-            plain, marked = renderer.render(Request(self.template, chat, specials, is_open, marks))
+            plain, marked = render(Request(self.template, chat, specials, is_open, marks))
         except NotEncoded as error:
             return error
         return Rendered(plain, _places(plain, marked, marks, [content for _, content in chat]))

@@ -19,7 +19,7 @@ from models.edits import (
     applies,
     last_edit,
 )
-from models.layers import Tape, add, apply_norm, hook_point, norm_of
+from models.layers import Tape, apply_norm, hook_point, norm_of
 
 
 def sinusoids(n_positions: int, d_model: int) -> Tensor:
@@ -77,7 +77,7 @@ class Embedding(nn.Module):
         position = self.positions(ids.shape[1], start, edits)
         if position is not None:
             position_vectors = hook_point("pos.wrote", position, tape, edits)
-            x = hook_point("embed+pos", add(x, position_vectors, "embed+pos", tape), tape, edits)
+            x = hook_point("embed+pos", x + position_vectors, tape, edits)
         if self.norm is not None and not applies(edits, WithoutNorm):
             x = hook_point("embed.normed", apply_norm(self.norm, x, edits), tape, edits)
         return x

@@ -30,7 +30,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from models.config import Config
+from models.config import ACTIVATIONS, Config
 from models.edits import Edit, OtherNorm, SharedKeys, last_edit
 from models.linear import Linear
 
@@ -44,15 +44,10 @@ def no_tape(name: str, tensor: Tensor) -> None:
 
 
 def output_buffer(tape: Tape, name: str, shape: tuple[int, ...]) -> Tensor | None:
-    """The buffer that a tape provides for a tensor, where it has a method `room`: large tensors are
-    then written once and not copied."""
+    """The buffer that a tape provides for a tensor, where it has a method `room`: scores and
+    patterns are then written once and not copied."""
     allocate = getattr(tape, "room", None)
     return None if allocate is None else allocate(name, shape)
-
-
-def add(x: Tensor, y: Tensor, name: str, tape: Tape) -> Tensor:
-    """x + y, (batch, token, d_model), computed where the tape keeps the place `name`."""
-    return torch.add(x, y, out=output_buffer(tape, name, tuple(x.shape)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,7 +228,7 @@ class GatedFeedForward(nn.Module):
 
     def hidden(self, x: Tensor) -> Tensor:
         """The hidden units as W_2 reads them: x (..., d_model) -> (..., d_ff)."""
-        return self.w_gate(x, self.activation) * self.w_1(x)
+        return ACTIVATIONS[self.activation](self.w_gate(x)) * self.w_1(x)
 
     def forward(self, x: Tensor) -> Tensor:
         """x (batch, token, d_model) -> the same shape."""

@@ -1,8 +1,8 @@
 """Linear layers, multiplied by the faster of two libraries, and how their matrices lie in memory.
 
 A product of a text's vectors with a large matrix goes to oneDNN, which torch asks by itself only
-for lower precision: on AMD's AVX-512 a tenth to a quarter faster than torch's own choice, and with
-the activation in the same step. Torch's own choice, Intel's MKL, is the faster one on Intel's.
+for lower precision: on AMD's AVX-512 a pass of a model of large matrices takes a tenth to a fifth
+less time than by torch's own choice. That one, Intel's MKL, is the faster one on Intel's.
 Names and gradients are those of `torch.nn.Linear`."""
 
 from __future__ import annotations
@@ -13,18 +13,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from models.config import ACTIVATIONS
-
 LARGE = 400_000  # numbers of a matrix that oneDNN pays for, its code included
 MIN_ROWS, MAX_ROWS = 4, 256
 CPUS = Path("/proc/cpuinfo")
-# What oneDNN calls an activation, and how it is to compute it. Its relu makes 0 of what is no
-# number, and would hide an overflow: that one is torch's.
-FUSED_ACTIVATIONS = {
-    "gelu": ("gelu", "none"),
-    "gelu_tanh": ("gelu", "tanh"),
-    "silu": ("swish", ""),
-}
 
 
 def is_intel_cpu() -> bool:
@@ -64,28 +55,11 @@ def pad_rows(x: Tensor) -> Tensor:
     return F.pad(x, (0, 0, 0, padding)) if padding else x
 
 
-def onednn_product(x: Tensor, weight: Tensor, bias: Tensor | None, activation: str = "") -> Tensor:
-    """activation(x W^T + b) by oneDNN: x (..., in), W (out, in) -> (..., out)."""
+def onednn_product(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """x W^T + b by oneDNN: x (..., in), W (out, in) -> (..., out)."""
     assert _onednn_linear is not None  # use_onednn has checked it
-    name, algorithm = (
-        FUSED_ACTIVATIONS[activation] if activation not in ("", "relu") else ("none", "")
-    )
-    output = _onednn_linear(pad_rows(x), weight, bias, name, [], algorithm)
-    output = output[: x.shape[:-1].numel()].view(*x.shape[:-1], len(weight))
-    return output.relu_() if activation == "relu" else output
-
-
-def linear_into(x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor | None) -> Tensor:
-    """x W^T + b by torch: x (..., in), W (out, in) -> (..., out), written to `out` where it is
-    given."""
-    if out is None:
-        return F.linear(x, weight, bias)
-    rows, flat = x.flatten(0, -2), out.view(-1, out.shape[-1])
-    if bias is None:
-        torch.mm(rows, weight.T, out=flat)
-    else:
-        torch.addmm(bias, rows, weight.T, out=flat)
-    return out
+    output = _onednn_linear(pad_rows(x), weight, bias, "none", [], "")
+    return output[: x.shape[:-1].numel()].view(*x.shape[:-1], len(weight))
 
 
 def input_major(weight: Tensor) -> Tensor:
@@ -96,59 +70,14 @@ def input_major(weight: Tensor) -> Tensor:
 
 
 class Linear(nn.Linear):
-    """activation(x W^T + b), by the faster library."""
+    """x W^T + b, by the faster library."""
 
-    def forward(self, x: Tensor, activation: str = "", out: Tensor | None = None) -> Tensor:
-        """x (..., in) -> (..., out). activation: a name of `ACTIVATIONS`, "" for none. out: memory
-        that torch's product without an activation is written to."""
+    def forward(self, x: Tensor) -> Tensor:
+        """x (..., in) -> (..., out)."""
         if use_onednn(x, self.weight):
-            return onednn_product(x, self.weight, self.bias, activation)
-        output = linear_into(x, self.weight, self.bias, out)
-        return ACTIVATIONS[activation](output) if activation else output
+            return onednn_product(x, self.weight, self.bias)
+        return super().forward(x)
 
     def lay_out(self) -> None:
         """Put the matrix in memory order of its inputs; the numbers stay."""
         self.weight.data = input_major(self.weight)
-
-
-class StackedLinear:
-    """Linear layers that read the same vectors: one product in place of several.
-
-    Their matrices are laid one below the other in memory by `lay_out`; the layers stay what they
-    are, as views of it, with their names and their gradients."""
-
-    def __init__(self, *layers: Linear) -> None:
-        self.layers = layers
-        self.weight: Tensor | None = None  # (sum of out, in)
-        self.bias: Tensor | None = None  # (sum of out)
-
-    def lay_out(self) -> None:
-        """Put the matrices and biases side by side, in memory order of their inputs."""
-        sizes = [layer.out_features for layer in self.layers]
-        with torch.inference_mode(False):  # whatever it is called in, the model may be trained on
-            self.weight = input_major(torch.cat([each.weight.detach() for each in self.layers]))
-            for layer, view in zip(self.layers, self.weight.split(sizes)):
-                layer.weight.data = view
-            biases = [each.bias.detach() for each in self.layers if each.bias is not None]
-            self.bias = torch.cat(biases) if biases else None
-            if self.bias is not None:
-                for layer, view in zip(self.layers, self.bias.split(sizes)):
-                    layer.bias.data = view
-
-    def is_ready(self) -> bool:
-        """True where the one product may stand for the several: no gradient is wanted, and the
-        matrices still share their memory."""
-        return (
-            self.weight is not None
-            and not torch.is_grad_enabled()
-            and self.weight.data_ptr() == self.layers[0].weight.data_ptr()
-        )
-
-    def __call__(self, x: Tensor, out: Tensor | None = None) -> Tensor:
-        """x (..., in) -> the outputs of all layers side by side, (..., sum of out), written to
-        `out` where it is given."""
-        assert self.weight is not None  # is_ready has checked it
-        if use_onednn(x, self.weight):
-            output = onednn_product(x, self.weight, self.bias)
-            return output if out is None else out.copy_(output)
-        return linear_into(x, self.weight, self.bias, out)

@@ -44,11 +44,12 @@ from models.unknown_words import known_words, unknown_words
 
 
 def optimise_layout(model: nn.Module) -> None:
-    """Lay out what reads the stream: q, k and v beside each other, and the units of the
-    feed-forward networks; with AVX-512, what both write with too."""
+    """Lay out what reads the stream: q, k and v, and the units of the feed-forward networks; with
+    AVX-512, what both write with too."""
     for module in model.modules():
         if isinstance(module, MultiHeadAttention):
-            module.w_qkv.lay_out()
+            for each in (module.w_q, module.w_k, module.w_v):
+                each.lay_out()
             output = module.w_o
         elif isinstance(module, (FeedForward, GatedFeedForward)):
             module.w_1.lay_out()

@@ -11,21 +11,14 @@ sentence; the next chat starts another.
 
 from __future__ import annotations
 
-import json
-import os
-import signal
-import subprocess
-import sys
-import threading
-from contextlib import suppress
 from dataclasses import asdict, dataclass
-from typing import IO, Any
+from typing import Any
 
 from models import child_process
 from models.recording import NotEncoded
 
 SECONDS = 2  # of the processor, for one chat
-WAIT = 60.0  # seconds for one chat on a busy machine, and for the start of the process
+WAIT = 60.0  # seconds for one chat on a busy machine
 MEMORY = 256 << 20  # bytes beyond what the process holds at its start
 MOST_AROUND = 50_000  # characters that a template may write around the messages
 IDLE = 600.0  # seconds after which a process without work is ended
@@ -49,85 +42,25 @@ class Request:
     marks: tuple[str, str]
 
 
-class Renderer:
-    """The process that renders, started when it is first needed. One chat at a time."""
+def render(request: Request) -> tuple[str, str]:
+    """A chat in its template, and the same with each content between `marks`.
 
-    def __init__(self) -> None:
-        self._process: subprocess.Popen[str] | None = None
-        self._turn = threading.Lock()
-        self._idle = threading.Timer(IDLE, self.close)
-
-    def render(self, request: Request) -> tuple[str, str]:
-        """A chat in its template, and the same with each content between `marks`.
-
-        Raises NotEncoded, one sentence, where the template refuses the roles or fails, and Overrun
-        where it takes too long, too much memory, or writes too much."""
-        with self._turn:
-            self._idle.cancel()
-            answer = self._answer(json.dumps(asdict(request)))
-            self._idle = threading.Timer(IDLE, self.close)
-            self._idle.daemon = True
-            self._idle.start()
-        if problem := answer.get("problem"):
-            raise (Overrun if answer.get("overrun") else NotEncoded)(problem)
-        return answer["plain"], answer["marked"]
-
-    def close(self) -> None:
-        """End the process."""
-        with self._turn:
-            self._end()
-
-    def _answer(self, line: str) -> dict:
-        process = self._running()
-        assert process.stdin is not None and process.stdout is not None
-        with suppress(BrokenPipeError):  # it has just ended, and so has its answer
-            process.stdin.write(line + "\n")
-            process.stdin.flush()
-        if not (answer := _line(process.stdout)):
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(1.0)
-            self._end()
-            died = process.returncode == -signal.SIGXCPU if hasattr(signal, "SIGXCPU") else False
-            timed_out = died or answer is None
-            return _overrun(
-                f"does not end within {SECONDS} seconds"
-                if timed_out
-                else "takes far more memory than a chat needs, or crashes"
-            )
-        made = json.loads(answer)
-        if made.get("overrun"):
-            self._end()  # its memory is in pieces
-        return made
-
-    def _running(self) -> subprocess.Popen[str]:
-        if self._process is None or self._process.poll() is not None:
-            self._process = child_process.start(
-                f"{__package__}.template_renderer",
-                env={"HF_HUB_OFFLINE": "1"},
-                stdin=subprocess.PIPE,
-                text=True,
-            )
-            assert self._process.stdout is not None
-            _line(self._process.stdout)  # it has its libraries now
-        return self._process
-
-    def _end(self) -> None:
-        if self._process is not None:
-            if self._process.poll() is None:
-                child_process.kill(self._process)
-            for pipe in (self._process.stdin, self._process.stdout):
-                if pipe is not None:
-                    pipe.close()
-        self._process = None
-
-
-def _line(pipe: IO[str]) -> str | None:
-    """The next line, "" at the end, None where none comes in time."""
-    lines: list[str] = []
-    reader = threading.Thread(target=lambda: lines.append(pipe.readline()), daemon=True)
-    reader.start()
-    reader.join(WAIT)
-    return lines[0] if lines else None
+    Raises NotEncoded, one sentence, where the template refuses the roles or fails, and Overrun
+    where it takes too long, too much memory, or writes too much."""
+    try:
+        answer = worker.ask(asdict(request), WAIT)
+    except child_process.Unanswered as ended:
+        answer = _overrun(
+            f"does not end within {SECONDS} seconds"
+            if ended.late
+            else "takes far more memory than a chat needs, or crashes"
+        )
+    if problem := answer.get("problem"):
+        if not answer.get("overrun"):
+            raise NotEncoded(problem)
+        worker.close()  # its memory is in pieces
+        raise Overrun(problem)
+    return answer["plain"], answer["marked"]
 
 
 def _overrun(what: str) -> dict:
@@ -190,21 +123,19 @@ def _render(request: Request, around: tuple[str, str]) -> str:
     return made[0][0]
 
 
-def main() -> None:
-    """Answer requests until there are no more."""
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # whatever a library prints is no answer
-    child_process.prefer_oom_kill()
+def prepare() -> None:
+    """Import what templates need, and bound this process from then on."""
     _render(Request("{{ messages[0].content }}", (("user", "a"),), (), False, ("", "")), ("", ""))
     child_process.limit_memory(MEMORY)
-    print("ready", file=answers, flush=True)
-    for line in sys.stdin:
-        child_process.limit_seconds_from_now(SECONDS)
-        request = Request(**json.loads(line))
-        print(json.dumps(rendered(request)), file=answers, flush=True)
 
 
-renderer = Renderer()
+def answer(request: dict) -> dict:
+    """The answer to one request, within its seconds."""
+    child_process.limit_seconds_from_now(SECONDS)
+    return rendered(Request(**request))
+
+
+worker = child_process.Worker(__name__, IDLE)
 
 if __name__ == "__main__":
-    main()
+    child_process.serve(prepare, answer)

@@ -49,7 +49,6 @@ from models.layers import (
     GatedFeedForward,
     Norm,
     Tape,
-    add,
     apply_norm,
     hook_point,
     no_tape,
@@ -73,7 +72,7 @@ class FeedForward(nn.Module):
 
     def hidden(self, x: Tensor) -> Tensor:
         """The hidden units as W_2 reads them: x (..., d_model) -> (..., d_ff)."""
-        return self.w_1(x, self.activation)
+        return ACTIVATIONS[self.activation](self.w_1(x))
 
     def forward(self, x: Tensor) -> Tensor:
         """x (batch, token, d_model) -> the same shape."""
@@ -116,7 +115,7 @@ class AddAndNorm(nn.Module):
         """The stream after the sub-layer: x and `output` (batch, token, d_model) -> the same
         shape."""
         output = hook_point(f"{self.name}.wrote", output, tape, edits)
-        total = add(x, output, f"{self.name}.sum", tape) if self.adds(edits) else output
+        total = x + output if self.adds(edits) else output
         x = hook_point(f"{self.name}.sum", total, tape, edits)
         if self.norm is None or self.norm_at(edits) != "post":
             return x

@@ -259,7 +259,7 @@ KINDS: dict[str, Spoil] = {
     "between any two letters": chain(replace("x" * 500, {"Regex": ""})),
     "rules of words": rules(normalizer={"type": "Sequence", "normalizers": [5]}),
     "a pattern that is none": chain(replace("b", {"Regex": "(("})),
-    "a pattern that tries without end": chain(replace("x", {"Regex": r"(?:z?q?){40}(?:zq){40}!"})),
+    "a pattern that tries without end": chain(replace("x", {"Regex": r"(?:a?a?){40}(?:aa){40}!"})),
     "a thousand marks around a text": words(
         lambda read: read.update(
             post_processor={

@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import importlib
 import re
-import shutil
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -14,15 +13,16 @@ from types import ModuleType
 
 import pytest
 import transformers
-from streamlit.testing.v1 import AppTest
+from driver import browser_test
 
-from benchmarks import clients, forward
+from benchmarks import browser, calibration, clients, forward
 from models import registry, shipped_models, smollm2
 from models.pretrained import weight_conversion
 
 pytestmark = pytest.mark.slow
+CALIBRATION = re.compile(r"this machine: .* ms, a product of .* ms")
 ROOT = Path(__file__).resolve().parent.parent
-COMMANDS = {"browser", "class", "class_attack", "forward", "names", "sessions"}
+COMMANDS = {"browser", "class", "forward", "names"}
 
 
 def test_every_command_is_run_below_and_by_make() -> None:
@@ -36,11 +36,17 @@ def test_every_command_is_run_below_and_by_make() -> None:
     assert {name for name in commands if f"-m benchmarks.{name}" in made} == commands
 
 
+@pytest.fixture(autouse=True)
+def one_try(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calibration, "TRIES", 1)
+
+
 def test_forward(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(forward, "WIDTH", 2)
     monkeypatch.setattr(forward, "ROUNDS", {16: 1})
     forward.main(["--lengths", "16"])
-    _, *lines = capsys.readouterr().out.splitlines()
+    machine, _, *lines = capsys.readouterr().out.splitlines()
+    assert CALIBRATION.fullmatch(machine)
     loaded = [line for line in lines if " is loaded in " in line]
     rows = [line for line in lines if line not in loaded]
     assert len(rows) == 3 + bool(shipped_models.packaged()) + 3 * bool(smollm2.file())
@@ -53,14 +59,14 @@ def test_forward(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[
 
 
 def test_nothing_of_a_pretrained_model_is_in_memory_twice() -> None:
-    """Of a small Qwen2 in our own classes, whose matrices are fused."""
+    """Of a small Qwen2 in our own classes."""
     sizes = {"hidden_size": 56, "num_hidden_layers": 2, "intermediate_size": 64}
     heads = {"num_attention_heads": 14, "num_key_value_heads": 2, "vocab_size": 64}
     theirs = transformers.Qwen2Model(transformers.Qwen2Config(**sizes, **heads)).eval()
     ours = weight_conversion.build(theirs.config.to_dict(), theirs.state_dict())
-    tensors = list(ours.parameters())
-    tensors += [part for each in ours.modules() for part in getattr(each, "fused", None) or ()]
-    storages = {each.untyped_storage().data_ptr(): each.untyped_storage() for each in tensors}
+    storages = {
+        each.untyped_storage().data_ptr(): each.untyped_storage() for each in ours.parameters()
+    }
     n_bytes = sum(each.nbytes for each in ours.parameters())
     assert sum(each.nbytes() for each in storages.values()) == n_bytes
 
@@ -76,59 +82,53 @@ def app_server() -> Iterator[tuple[str, int]]:
 def class_benchmark(monkeypatch: pytest.MonkeyPatch, app_server: tuple[str, int]) -> ModuleType:
     module = importlib.import_module("benchmarks.class")
 
-    def server(script: str = "app.py") -> AbstractContextManager[tuple[str, int]]:
+    def server(script: str = "app.py", **of: str) -> AbstractContextManager[tuple[str, int]]:
         return nullcontext(app_server) if script == "app.py" else clients.server(script)
 
     monkeypatch.setattr(module, "server", server)
     monkeypatch.setattr(module, "EVERY", 0.5)
     monkeypatch.setattr(module, "REST", 0.0)
+    monkeypatch.setattr(module, "PAUSE", 0)
     return module
 
 
 def test_class(class_benchmark: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
     sizes = ["--readers", "1", "--seconds", "1"]
     class_benchmark.main(sizes)
-    head, *rows = capsys.readouterr().out.splitlines()
+    machine, head, *rows = capsys.readouterr().out.splitlines()
+    assert CALIBRATION.fullmatch(machine)
     assert "p95" in head and [row.split()[0] for row in rows] == ["empty", "Headlight"]
     assert all(float(cell) > 0 for row in rows for cell in row.split()[1:]), rows
     if smollm2.file():  # of two models
         class_benchmark.main([*sizes, "--with", smollm2.NAME])
-        _, *rows, ratios = capsys.readouterr().out.splitlines()
+        _, _, *rows, ratios = capsys.readouterr().out.splitlines()
         assert [row.split()[0] for row in rows] == ["alone", "beside", smollm2.NAME]
         assert ratios.startswith("p95 in times of alone: alone 1.00, beside ")
 
 
-def test_every_page_answers_readers_at_once_sessions_that_stay_and_a_long_computation(
-    class_benchmark: ModuleType, app_server: tuple[str, int]
+def test_every_page_answers_readers_who_leave_sessions_that_stay_and_a_long_computation(
+    class_benchmark: ModuleType,
+    app_server: tuple[str, int],
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    from benchmarks import sessions
-
-    n = len(sessions.TABS)
-    result = asyncio.run(sessions.soak(*app_server, n, readers=2, words=30))
-    assert result.errors == [] and len(result.seconds) == n
-    assert len(result.memory) == sessions.PARTS
-    memory = asyncio.run(sessions.open_sessions(*app_server, 2, 20, 1, 0, first=()))
-    assert memory.errors == [] and memory.most >= memory.there > 0
+    n = len(class_benchmark.TABS)
+    class_benchmark.main(["--texts", f"{n}", "--sessions", "2", "--words", "30"])
+    _, *rows, seconds, no_errors = capsys.readouterr().out.splitlines()
+    assert no_errors == "" and seconds.startswith("seconds a visit: ")
+    assert len(rows) == class_benchmark.PARTS + 2 and all(" MiB " in row for row in rows)
+    assert rows[class_benchmark.PARTS - 1].startswith(f"{n + 2} visits, 2 stay"), rows
     load = asyncio.run(class_benchmark.beside(*app_server, "beam", readers=1, seconds=1.0))
     assert load.times
 
 
-@pytest.mark.skipif(not shutil.which("redis-server"), reason="no redis-server on this machine")
-def test_class_attack(capsys: pytest.CaptureFixture[str]) -> None:
-    from benchmarks import class_attack
-
-    sizes = {"students": 6, "votes": 40, "wrong": 40, "sockets": 10, "starts": 8, "stall": 1}
-    class_attack.main([part for name, size in sizes.items() for part in (f"--{name}", str(size))])
-    head, *rows = capsys.readouterr().out.splitlines()
-    assert "connected" in head and len(rows) == 8
-    assert {tuple(row[34:].split()[:2]) for row in rows} == {("6", "6")}, rows
-
-
-def test_the_page_that_the_browser_measures() -> None:
-    page = AppTest.from_file(str(ROOT / "benchmarks" / "matrices.py"), default_timeout=60).run()
-    for case in ("make 2x2x8 #1", "plotly 2x2x8 #2", "empty #3", "grid 2x2x8 #4"):
-        page.text_input(key="case").set_value(case).run()
-        assert not page.exception and page.caption[-1].value.startswith(f"done {case}")
-    page.session_state["opened"] = "1.1"
-    page.run()
-    assert not page.exception and len(page.get("bidi_component")) == 2
+@browser_test
+def test_browser(capsys: pytest.CaptureFixture[str]) -> None:
+    browser.main(["--rounds", "1", "--words", "12"])
+    machine, *rows = capsys.readouterr().out.splitlines()
+    assert CALIBRATION.fullmatch(machine)
+    assert [row.startswith("visit ") for row in rows[:4]] == [True, True, True, False]
+    n_models = 1 + bool(smollm2.file())
+    kinds = [row[:44].strip().rpartition(", ")[2] for row in rows[3:]]
+    of_texts = ["painted", "with its headline"] * n_models
+    assert kinds == [*of_texts, "open a head", "hover", *["diagram"] * n_models]
+    assert all(float(row[44:].split()[0]) > 0 for row in rows[3:] if "hover" not in row), rows

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -18,7 +16,6 @@ from explorer.state import models
 from explorer.text.markdown_escape import literal
 from models import encoding, registry
 from models.caching import loaded
-from models.pretrained import sandbox
 from models.recording import NotEncoded
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -80,16 +77,6 @@ def test_a_page_says_it_in_one_sentence_and_its_run_ends(page: str, way: str, fo
     app.run()
     assert not app.exception and not [each for each in app.warning if "tokenizer" in each.value]
     models.forget(name)
-
-
-def test_a_trial_reads_what_a_pattern_nearly_matches(tiny_folder: Callable[[str], Path]) -> None:
-    handle = registry.load(f"ours:{tiny_folder('bert')}")
-    pattern = tokenizers.Regex(r"(?i:zq?){3}[^\r\p{L}]\s+7{2,9}")
-    handle.tokenizer.bpe.normalizer = tokenizers.normalizers.Replace(pattern, "x")
-    near = sandbox.near_matches(handle)
-    expected = {"zq7", "zzz", "qqq", "777", *(a + b + a for a, b in permutations("zq7", 2))}
-    assert {each[:3] for each in near} == expected
-    assert all(len(each) >= sandbox.REPEATED for each in near)
 
 
 def test_rules_work_in_one_place_alone() -> None:

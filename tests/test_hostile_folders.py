@@ -176,14 +176,14 @@ def test_what_is_sound_still_loads_after_all_of_them(
     tester: Tester, sound: Path, spoilt: Callable[[str], Path]
 ) -> None:
     assert tester.try_out(sound, str(sound)) == "ours:"
-    pid = tester._process.pid
+    pid = tester.worker.process.pid
     before = resident(pid)
     for kind in ("a million layers", "NaN", "doubled 40 times", "width 10^7"):
         with pytest.raises(NotLoaded):
             tester.try_out(folder := spoilt(kind), str(folder), seconds=30)
     assert tester.try_out(sound, str(sound)) == "ours:"
     # A fork's memory goes with it; what stays is a page or two of the tester's own.
-    assert tester._process.pid == pid and resident(pid) < before + 2**23
+    assert tester.worker.process.pid == pid and resident(pid) < before + 2**23
     # Where memory is short a trial ends before the app.
     assert goes_first(pid) and not goes_first(os.getpid())
 
@@ -208,7 +208,7 @@ def test_a_reader_who_no_longer_wants_it_waits_for_nothing(sound: Path) -> None:
     start = time.monotonic()
     with pytest.raises(NotLoaded, match="Stopped"):
         one.try_out(sound, "it", cancelled=lambda: time.monotonic() > start + 0.2)
-    assert one._process is None
+    assert one.worker.process is None
     one.close()
 
 

@@ -117,7 +117,7 @@ FLOORS = [
     (r"explorer/classroom/redis_store\.py", {"redis"}, r"explorer\.classroom\.store"),
     (
         r"explorer/classroom/.*",
-        {"starlette", "segno"},
+        {"starlette", "segno", "itsdangerous"},
         r"explorer\.(classroom|state|server)\..*|explorer\.(components\.bundle|text\.templates)",
     ),
     (

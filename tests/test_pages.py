@@ -13,7 +13,7 @@ from tolerances import PASSED
 from explorer.analysis import findings, recorded_findings
 from explorer.components import codec
 from explorer.layout import current_recording
-from explorer.server import middleware
+from explorer.server import static
 from explorer.text import model_descriptions
 from explorer.text.markdown_escape import literal
 from models import registry
@@ -168,7 +168,7 @@ def test_the_shelf_keeps_within_its_bytes_and_what_was_used_last() -> None:
 @pytest.mark.parametrize("path", ["/static/\0.js", f"/static/{'a' * 300}.js", "/static/../../x.js"])
 def test_a_file_that_cannot_be_is_no_file(path: str) -> None:
     asked = {"type": "http", "method": "GET", "headers": [(b"accept-encoding", b"gzip")]}
-    assert middleware._compressible_file({**asked, "path": path}) is None
+    assert static._compressible_file({**asked, "path": path}) is None
 
 
 def test_what_was_read_is_on_one_line_and_ends_where_the_model_stopped() -> None:

@@ -15,7 +15,7 @@ from waiting import until
 
 from explorer.analysis import recorded_findings
 from explorer.components import codec
-from explorer.server import middleware, prefetch
+from explorer.server import addresses, prefetch
 from explorer.server.prefetch import pictures
 from explorer.state.scheduling import ScriptQueue, compute_queue
 from models.caching import has_memo, loaded
@@ -150,6 +150,6 @@ def test_the_door_takes_what_is_sent_and_nothing_is_read_there() -> None:
     def scope(method: str) -> dict[str, object]:
         return {"type": "http", "path": prefetch.PATH, "method": method, "query_string": b""}
 
-    assert middleware.refusal(scope("POST")) is None
-    refused = middleware.refusal(scope("GET"))
+    assert addresses.refusal(scope("POST")) is None
+    refused = addresses.refusal(scope("GET"))
     assert refused is not None and refused.status_code == 405

@@ -70,22 +70,13 @@ RANDOM = [
 ]
 
 
-def in_64_bits(model: Encoder | Decoder) -> Encoder | Decoder:
-    """A copy of the model that computes in 64 bits."""
-    model = copy.deepcopy(model).double()
-    for attention in (each for layers in model.attentions().values() for each in layers):
-        if attention.w_qkv.weight is not None:
-            attention.w_qkv.lay_out()
-    return model
-
-
 def compared(
     theirs: torch.nn.Module, ours: Encoder | Decoder, ids: torch.Tensor, logits: bool
 ) -> None:
     """Every hidden state, every attention and the logits, both models in 64 bits."""
     bound = PARITY if theirs.config.model_type in MODERN_CONVERSIONS else DOUBLE_LONG
     seen: dict[str, torch.Tensor] = {}
-    theirs, ours = copy.deepcopy(theirs).double(), in_64_bits(ours)
+    theirs, ours = copy.deepcopy(theirs).double(), copy.deepcopy(ours).double()
     with torch.no_grad():
         out = theirs(input_ids=ids, output_attentions=True, output_hidden_states=True)
         last = ours(ids, tape=lambda name, x: seen.__setitem__(name, x))

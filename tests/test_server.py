@@ -21,7 +21,7 @@ from waiting import until
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
-from explorer.server.middleware import RETRY_SECONDS, UNASKED
+from explorer.server.limits import RETRY_SECONDS, UNASKED
 from explorer.server.routes import CACHE_SECONDS
 from explorer.state import places
 

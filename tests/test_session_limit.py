@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from explorer.server.client_address import networks
-from explorer.server.middleware import (
+from explorer.server.limits import (
     BROWSER_SHARE,
     FIRST_REQUEST,
     IDLE,

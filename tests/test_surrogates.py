@@ -14,7 +14,7 @@ from driver import Visitor
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.testing.v1 import AppTest
 
-from explorer.server import middleware
+from explorer.server import messages
 from explorer.state.settings import well_formed
 
 HALF, WHOLE = "The cat \ud83d sat.", "The cat \ufffd sat."
@@ -50,8 +50,8 @@ def test_a_message_with_half_a_character_is_read() -> None:
     whole = said.SerializeToString()
     # As a browser packs it: the half itself in three bytes.
     packed = whole.replace(b"\xef\xbf\xbd", b"\xed\xa0\xbd")
-    assert middleware.well_formed(packed) == whole and middleware.well_formed(whole) == whole
-    assert middleware.well_formed(b"\xff\xff") == b"\xff\xff", "no message stays none"
+    assert messages.well_formed(packed) == whole and messages.well_formed(whole) == whole
+    assert messages.well_formed(b"\xff\xff") == b"\xff\xff", "no message stays none"
 
 
 @pytest.mark.slow

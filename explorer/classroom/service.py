@@ -300,7 +300,7 @@ class ClassService:
     ) -> bool:
         fields = dict.fromkeys(("picture", "of", "open", "question", "tally"), "")
         fields |= {"watch": watch, "ends": str(codes.ends_of(watch)), "at": location, "number": "0"}
-        starter = codes.mac(self._secret, address, 8).hex()  # an address is not stored
+        starter = codes.signature(self._secret, "address", address)  # an address is not stored
         return await self.store.make(code, fields, starter, codes.ends_of(watch), occupied)
 
     async def _class(

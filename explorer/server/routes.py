@@ -20,19 +20,14 @@ from starlette.routing import Route
 from explorer.classroom import routes
 from explorer.components import bundle
 from explorer.server import open_files, prefetch
+from explorer.server.addresses import RouteFilter
 from explorer.server.base_path import WithBasePath, WithoutBasePath
 from explorer.server.client_address import lies_in
-from explorer.server.middleware import (
-    CompressedStatic,
-    NoErrorDialogs,
-    Placeholder,
-    RouteFilter,
-    SafeHeaders,
-    SessionLimit,
-    WebSocketFilter,
-    component,
-    slots,
-)
+from explorer.server.headers import SafeHeaders
+from explorer.server.limits import SessionLimit, slots
+from explorer.server.messages import WebSocketFilter
+from explorer.server.page import NoErrorDialogs, Placeholder
+from explorer.server.static import CompressedStatic, component
 from explorer.state import event_log
 from explorer.state.settings import settings
 from explorer.text.templates import sentences

@@ -312,19 +312,6 @@ def _growth(rule: dict | None) -> int:
     return min(growth, 10**12)
 
 
-def patterns(rules: object) -> Iterator[str]:
-    """Every regular expression within a tokenizer's rules."""
-    if isinstance(rules, dict):
-        pattern = rules.get("Regex")
-        if isinstance(pattern, str):
-            yield pattern
-        for rule in rules.values():
-            yield from patterns(rule)
-    elif isinstance(rules, list):
-        for rule in rules:
-            yield from patterns(rule)
-
-
 def _around(rule: dict | None) -> int:
     """The number of tokens that a post-processor puts around a text."""
     if rule is None:

@@ -3,32 +3,28 @@ time, before the app loads it.
 
     python -m models.pretrained.sandbox
 
-is that process's parent: it imports the heavy libraries once, reads one request a line, and answers
-each from a fork of itself, so that many trials cost one start. Whatever a folder does to a fork,
-out of memory, without end or a crash inside a library, the fork is gone afterwards and the answer
-is one sentence. Where a system cannot fork, it answers one request itself and ends. It also ends
-when nobody asks for a while, or when its own parent is gone.
+is that process's parent: it imports the heavy libraries once and answers each request from a fork
+of itself, so that many trials cost one start. Whatever a folder does to a fork, out of memory,
+without end or a crash inside a library, the fork is gone afterwards and the answer is one sentence.
+Where a system cannot fork, each trial imports them anew.
 """
 
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
-import re
-import select
-import signal
-import subprocess
 import sys
-import threading
-import time
 from collections.abc import Callable
-from itertools import permutations
+from dataclasses import asdict, dataclass
+from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from models import child_process, own_model
-from models.pretrained import hf_model, model_files
+from models.pretrained import hf_model, hub, model_files, weight_conversion
 from models.pretrained.model_files import NotLoaded, remedy
 from models.recording import NotEncoded, NotFinite, Recording
 from models.template_renderer import Overrun
@@ -45,10 +41,6 @@ SIGNS = "".join(
     map(chr, (*range(32, 127), *range(160, 384), 0x3B1, 0x439, 0x5D0, 0x627, 0x915))
 ) + ("日本語 한국어 ไทย e\u0301 \u200b \u202e \ufeff \ufb03 ½ 🙂 👩‍👩‍👧 \n\t\r \x00")
 MOST_TOKENS_A_SIGN = 64
-# What a regular expression names by itself, without classes such as \p{L} or \s, and their counts.
-ESCAPED = re.compile(r"\\[pP]\{\^?\w+\}|\\.|\{\d*,?\d*\}|\(\?[a-z]+:")
-NAMED = re.compile(r"[^\W\d_]|\d")
-REPEATED, MOST_LETTERS = 60, 12
 
 
 def verify(handle: Handle, name: str) -> Handle:
@@ -61,8 +53,8 @@ def verify(handle: Handle, name: str) -> Handle:
 
 def stress_test(handle: Handle, name: str) -> None:
     """Raises NotLoaded where a model fails on as long a text as it says it takes, or its tokenizer
-    on signs of all kinds and on texts that its own patterns nearly match."""
-    for signs in (SIGNS, "a" * 2000, " " * 2000, "(" * 500 + "!" * 500, *near_matches(handle)):
+    on signs of all kinds."""
+    for signs in (SIGNS, "a" * 2000, " " * 2000, "(" * 500 + "!" * 500):
         n = _count(handle, signs)
         if n > MOST_TOKENS_A_SIGN * len(signs):
             raise NotLoaded(
@@ -103,22 +95,6 @@ def _tokenize(handle: Handle, text: str) -> tuple[Tokens, int]:
     if isinstance(handle, own_model.OwnModel):
         return own_model.frame(handle, text)
     return handle.tokenizer.tokens(text, handle.card.n_positions)
-
-
-def near_matches(handle: Handle) -> list[str]:
-    """Texts that make a regular expression of a tokenizer's rules try many ways in vain: the
-    letters that it names, over and over, all of them, each two and each one."""
-    rules = handle.tokenizer.rules
-    if rules is None:
-        return []
-    rules_json = json.loads(rules.to_str())
-    steps = [rules_json.get(step) for step in ("normalizer", "pre_tokenizer", "decoder")]
-    texts: dict[str, None] = {}
-    for pattern in model_files.patterns(steps):
-        letters = list(dict.fromkeys(NAMED.findall(ESCAPED.sub("", pattern))))
-        pairs = map("".join, permutations(letters[:MOST_LETTERS], 2))
-        texts |= dict.fromkeys(("".join(letters), *letters, *pairs))
-    return [each * REPEATED for each in texts if each]
 
 
 def _count(handle: Handle, signs: str) -> int:
@@ -176,23 +152,33 @@ def _run(handle: Handle, text: str, name: str) -> Recording:
 
 
 SECONDS = 90.0  # for one trial
+MORE_SECONDS = 30.0  # until a trial that is too long has been ended
 SPARE = 1 << 30  # bytes beside what the weights explain
 IDLE = 120.0  # seconds after which a process without work is ended
-START_SECONDS = 120.0  # that the process has to start, beside those of a trial
-LOOK_AGAIN = 0.1  # seconds between two looks at whether the reader still wants it
-# macOS can, but its own libraries crash in a fork.
+# macOS can fork, but its own libraries crash in one.
 FORKS = hasattr(os, "fork") and sys.platform != "darwin"
+PROCESSES: Any = multiprocessing.get_context("fork" if FORKS else "spawn")
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What is tried: the model in a folder, its name in messages, `prefix` as of `try_out`; within
+    so many seconds and bytes beside what its weights explain."""
+
+    folder: str
+    name: str
+    prefix: str
+    seconds: float
+    spare: int
 
 
 class Tester:
-    """The process that tries models, started when it is first needed. One trial at a time."""
+    """Tries models, in a process that is started when it is first needed. One trial at a time."""
 
     __test__ = False  # no test, whatever its name
 
     def __init__(self) -> None:
-        self._process: subprocess.Popen[str] | None = None
-        self._turn = threading.Lock()
-        self._idle = threading.Timer(IDLE, self.close)
+        self.worker = child_process.Worker(__name__, IDLE)
 
     def try_out(
         self,
@@ -208,69 +194,29 @@ class Tester:
 
         Raises NotLoaded, one sentence, where it does not run, takes more than `seconds` or far more
         memory than its weights explain, or `cancelled()` became true."""
-        request = {
-            "folder": str(folder),
-            "name": name,
-            "way": prefix,
-            "seconds": seconds,
-            "spare": spare,
-        }
-        with self._turn:
-            self._idle.cancel()
-            for _ in range(2):  # it may just have ended
-                try:
-                    answer = self._response(request, cancelled)
-                    break
-                except (BrokenPipeError, ValueError):
-                    self._end()
-            else:
-                raise NotLoaded(f"{name} could not be tried; ask for it again.")
-            self._idle = threading.Timer(IDLE, self.close)
-            self._idle.daemon = True
-            self._idle.start()
+        trial = Trial(str(folder), name, prefix, seconds, spare)
+        try:
+            answer = self.worker.ask(asdict(trial), seconds + MORE_SECONDS, cancelled)
+        except child_process.Unanswered as ended:
+            raise NotLoaded(
+                "Stopped." if cancelled() else _unfinished(trial, ended.late)
+            ) from ended
         if answer["problem"]:
             raise NotLoaded(answer["problem"])
         return answer["way"]
 
     def close(self) -> None:
         """End the process."""
-        with self._turn:
-            self._end()
+        self.worker.close()
 
-    def _running(self) -> subprocess.Popen[str]:
-        if self._process is None or self._process.poll() is not None:
-            self._process = child_process.start(
-                f"{__package__}.sandbox",
-                env={"HF_HUB_OFFLINE": "1"},
-                stdin=subprocess.PIPE,
-                text=True,
-            )
-        return self._process
 
-    def _response(self, request: dict, cancelled: Callable[[], bool]) -> dict:
-        process = self._running()
-        written, read = process.stdin, process.stdout
-        assert written is not None and read is not None
-        written.write(json.dumps(request) + "\n")
-        written.flush()
-        answers: list[str] = []
-        listener = threading.Thread(target=lambda: answers.append(read.readline()), daemon=True)
-        listener.start()
-        until = time.monotonic() + request["seconds"] + START_SECONDS
-        while listener.is_alive():
-            listener.join(LOOK_AGAIN)
-            if cancelled():
-                self._end()
-                return {"problem": "Stopped.", "way": ""}
-            if time.monotonic() > until:
-                self._end()
-                return _unfinished(request, timed_out=True)
-        return json.loads(answers[0])
-
-    def _end(self) -> None:
-        if self._process is not None and self._process.poll() is None:
-            child_process.kill(self._process)
-        self._process = None
+def _unfinished(trial: Trial, late: bool = False) -> str:
+    reason = (
+        f"did not end within {trial.seconds:.0f} seconds"
+        if late
+        else "took more memory than its weights explain, or crashed"
+    )
+    return f"Loading {trial.name} {reason}; choose another model."
 
 
 # ---- in the other process ----------------------------------------------------
@@ -279,8 +225,6 @@ class Tester:
 def try_model(folder: Path, name: str, prefix: str = "") -> str:
     """Check, load, prove and stretch the model in a folder; how it runs, in one `way` alone where
     it is given. Raises NotLoaded."""
-    from models.pretrained import hf_model, hub, weight_conversion
-
     hub.check(folder, name)
     if prefix == "ours:" or not prefix and weight_conversion.covers(folder):
         try:
@@ -295,8 +239,6 @@ def try_model(folder: Path, name: str, prefix: str = "") -> str:
 
 def _runs_in_hf_code(folder: Path) -> bool:
     """True for a model that our classes refuse and its own code takes."""
-    from models.pretrained import hf_model
-
     try:
         verify(hf_model.load(str(folder)), str(folder))
     except NotLoaded:
@@ -304,118 +246,59 @@ def _runs_in_hf_code(folder: Path) -> bool:
     return True
 
 
-def _limit(request: dict) -> None:
+def _limit(trial: Trial) -> None:
     """Bound this process: memory beyond what it holds now, time, files written, cores dumped."""
-    from models.pretrained import model_files
-
     try:
-        weights = 4 * model_files.parameters(Path(request["folder"]), request["name"])
+        weights = 4 * model_files.parameters(Path(trial.folder), trial.name)
     except (NotLoaded, OSError, MemoryError):
         weights = 0
-    child_process.limit(5 * weights + int(request["spare"]), int(request["seconds"]) + 1)
+    child_process.limit(5 * weights + trial.spare, int(trial.seconds) + 1)
     child_process.limit_files(0)
 
 
-def _answer(request: dict) -> dict:
-    """The answer to one request, within its limits."""
+def _try_within_limits(trial: Trial, answers: Connection) -> None:
+    """Send the way in which a model runs, or the problem, within the limits of a trial."""
+    way = problem = ""
     try:
-        _limit(request)
-        folder, name = Path(request["folder"]), request["name"]
-        return {"way": try_model(folder, name, request["way"]), "problem": ""}
+        _limit(trial)
+        way = try_model(Path(trial.folder), trial.name, trial.prefix)
     except NotLoaded as error:
-        return {"way": "", "problem": " ".join(str(error).split())}
+        problem = " ".join(str(error).split())
     except MemoryError:
-        return _unfinished(request)
+        problem = _unfinished(trial)
     except BaseException:
-        return {"way": "", "problem": f"{request['name']} cannot be read; choose another."}
+        problem = f"{trial.name} cannot be read; choose another."
+    answers.send_bytes(json.dumps({"way": way, "problem": problem}).encode())
 
 
-def _run_in_fork(request: dict) -> dict:
-    """The answer to one request, made in a fork of this process."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if not child:
-        # Whatever it is, it ends here: the fork must never go on as its parent.
-        try:
-            os.close(reading)
-            os.write(writing, json.dumps(_answer(request)).encode())
-        finally:
-            os._exit(0)
-    os.close(writing)
-    answer, end = b"", time.monotonic() + request["seconds"]
-    while (remaining := end - time.monotonic()) > 0 and select.select([reading], [], [], remaining)[
-        0
-    ]:
-        chunk = os.read(reading, 65536)
-        if not chunk:
-            break
-        answer += chunk
-    os.close(reading)
-    timed_out = time.monotonic() >= end
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return json.loads(answer) if answer else _unfinished(request, timed_out)
+def answer(request: dict) -> dict:
+    """The answer to one request, made in a process that ends with it."""
+    trial = Trial(**request)
+    reading, writing = PROCESSES.Pipe(duplex=False)
+    process = PROCESSES.Process(target=_try_within_limits, args=(trial, writing))
+    process.start()
+    writing.close()
+    try:
+        if not reading.poll(trial.seconds):
+            return {"way": "", "problem": _unfinished(trial, late=True)}
+        return json.loads(reading.recv_bytes())
+    except (EOFError, OSError):  # it ended before or within its answer
+        return {"way": "", "problem": _unfinished(trial)}
+    finally:
+        process.kill()
+        process.join()
+        reading.close()
 
 
-def _unfinished(request: dict, timed_out: bool = False) -> dict:
-    reason = (
-        f"did not end within {request['seconds']:.0f} seconds"
-        if timed_out
-        else "took more memory than its weights explain, or crashed"
-    )
-    return {"way": "", "problem": f"Loading {request['name']} {reason}; choose another model."}
-
-
-def _warm() -> None:
-    """Try a tiny model made here, so that what libraries import on their first use is imported once
-    and not in every fork."""
-    import tempfile
-
-    import tokenizers
-    import transformers
-
-    names = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-    vocabulary = {piece: at for at, piece in enumerate((*names, *map(chr, range(33, 127))))}
-    rules = tokenizers.Tokenizer(tokenizers.models.WordPiece(vocabulary, unk_token="[UNK]"))
-    rules.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
-    roles = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
-    config = transformers.BertConfig(
-        vocab_size=len(vocabulary),
-        hidden_size=8,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=8,
-    )
-    with tempfile.TemporaryDirectory() as folder:
-        transformers.BertForMaskedLM(config).save_pretrained(folder)
-        transformers.PreTrainedTokenizerFast(
-            tokenizer_object=rules, **dict(zip(roles, names))
-        ).save_pretrained(folder)
-        try_model(Path(folder), folder)
-        from models.pretrained import hf_model
-
-        hf_model.load(folder)
-
-
-def main() -> None:
-    """Answer requests until there are no more."""
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # whatever a library prints is no answer
-    child_process.prefer_oom_kill()
+def prepare() -> None:
+    """Import the heavy libraries, once for all trials."""
     import torch
+    from transformers import AutoConfig, AutoModel, AutoTokenizer, BertModel  # noqa: F401
 
     torch.set_num_threads(1)
-    if FORKS:
-        _warm()
-    for line in sys.stdin:
-        request = json.loads(line)
-        made = _run_in_fork(request) if FORKS else _answer(request)
-        print(json.dumps(made), file=answers, flush=True)
-        if not FORKS:
-            return  # within limits from now on
 
 
 tester = Tester()
 
 if __name__ == "__main__":
-    main()
+    child_process.serve(prepare, answer)

@@ -1,0 +1,50 @@
+"""Headers on every answer: nothing comes from another host, no site but those that are named frames
+the page, and no other host learns its address."""
+
+from __future__ import annotations
+
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from explorer.state.settings import settings
+
+FRAMES = ("'self'", *settings().frames)
+# Streamlit's page has one inline script and styles itself from script; everything must come from
+# this server.
+POLICY = (
+    "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; "
+    "style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; "
+    "connect-src 'self' data: blob:; worker-src 'self' blob:; object-src 'none'; "
+    f"base-uri 'self'; form-action 'self'; frame-ancestors {' '.join(FRAMES)}"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",  # the reader's text stands in the address
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Permissions-Policy": (
+        "camera=(), microphone=(), geolocation=(), payment=(), usb=(), serial=(), midi=(), "
+        "accelerometer=(), gyroscope=(), magnetometer=(), display-capture=(), browsing-topics=()"
+    ),
+}
+
+
+if len(FRAMES) == 1:  # the same for browsers that do not know it, and know no other site
+    HEADERS["X-Frame-Options"] = "SAMEORIGIN"
+
+
+class SafeHeaders:
+    """Adds `HEADERS` to every answer."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers[name] = value
+            await send(message)
+
+        await self.app(scope, receive, with_headers if scope["type"] == "http" else send)
