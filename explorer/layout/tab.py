@@ -77,7 +77,7 @@ def _draw(row: Tab, source: Run) -> None:
     if "token" in asked:
         with bar:
             chosen |= _selected(row, recording, stream)
-    with bar.popover("View") if any(map(_in_menu, declared)) else nullcontext():
+    with bar.popover("View") if any(map(has_menu, row.panels)) else nullcontext():
         for panel in row.panels:
             chosen |= choose(panel, source, chosen)
     for panel in row.panels:
@@ -132,7 +132,8 @@ def taken(panel: PanelFunction, chosen: Mapping[str, Any]) -> dict[str, Any]:
 
 def show(panel: PanelFunction, make: Callable[[], Panel] | Panel) -> None:
     """A panel, or what makes it, with its table."""
-    output.show_panel(make, panel.__name__.replace("_", " "))
+    name = f"{panel.__module__.rpartition('.')[2]} {panel.__name__}"
+    output.show_panel(make, name.replace("_", " "))
 
 
 def values(panel: PanelFunction, source: Run, selected: Mapping[str, Any]) -> dict[str, Any]:
@@ -161,6 +162,11 @@ def _said(parameter: Parameter) -> Any:
         return parameter.parse(str(st.session_state.get(parameter.name, "")))
     except ValueError:
         return parameter.default
+
+
+def has_menu(panel: PanelFunction) -> bool:
+    """True for a panel with choices in the View menu."""
+    return any(map(_in_menu, parameters(panel)))
 
 
 def _has_widget(parameter: Parameter) -> bool:

@@ -35,8 +35,8 @@ class Choice:
     of its type. label: what its widget is called, "" for one that is made by a press in a picture.
     name: its name in an address, "" for that of the argument. of: it is forgotten with the "text"
     or the "model", with neither where "". suits: the value that the panel takes where it is given
-    its default, where it depends on the run. menu: its widget stands in the View menu. help: what
-    its widget explains.
+    its default, where it depends on the run. accepts: what any other value must pass. menu: its
+    widget stands in the View menu. help: what its widget explains.
     """
 
     options: Options | OptionsOf = ()
@@ -44,6 +44,7 @@ class Choice:
     name: str = ""
     of: str = ""
     suits: Suggestion | None = None
+    accepts: Callable[[Any], bool] | None = None
     menu: bool = False
     help: str = ""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
 import numpy as np
 
@@ -32,6 +33,7 @@ from explorer.analysis.formatting import (
 )
 from explorer.analysis.measure import gaussian
 from explorer.panels import spec
+from explorer.panels.choice import Choice
 from explorer.panels.selection import Selection, select
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
@@ -49,9 +51,25 @@ TEMPERATURES = (0.0, *np.logspace(-2, 2, 33).round(3).tolist(), float("inf"))
 # ---- soft and hard -------------------------------------------------------------------------------
 
 
+TIMES = (0.5, 1.0, 1.5, 2.0, 3.0, 5.0)  # times the uniform weight from which an edge is drawn
+QUANTITIES = {"Weights": "After the softmax", "Scores": "Before it"}
+
+
+def is_temperature(t: float) -> bool:
+    """True for a temperature that can be shown: 0, infinity, and those of the slider's range."""
+    return t in (0, float("inf")) or COLDEST <= t <= HOTTEST
+
+
 @spec.panel
 def temperature(
-    run: Run, layer: int = 0, head: int = 0, token: int = 0, t: float = 1.0, attention: str = ""
+    run: Run,
+    layer: int = 0,
+    head: int = 0,
+    token: int = 0,
+    t: Annotated[
+        float, Choice(name="look_temperature", accepts=is_temperature, help="the temperature")
+    ] = 1.0,
+    attention: str = "",
 ) -> Panel:
     """One query's row as a soft lookup at every temperature from 0 to infinity, beside the hard
     lookup; `t`: the temperature on show.
@@ -62,7 +80,7 @@ def temperature(
     selection = select(run, layer, head, token, attention)
     layer, head, token = selection.at
     expect_values(selection)
-    if not (t in (0, float("inf")) or COLDEST <= t <= HOTTEST):
+    if not is_temperature(t):
         raise ValueError(REFUSALS("range", low=COLDEST, high=HOTTEST))
     words = sentences(CONCEPT, "temperature")
     order = _strongest_keys(selection)
@@ -238,9 +256,15 @@ def messages(
     layer: int = 0,
     head: int = 0,
     token: int = 0,
-    times: float = 2.0,
-    layout: str = "arcs",
-    mean: bool = False,
+    times: Annotated[
+        float, Choice(TIMES, "Edges from … × the uniform weight", name="look_rule", menu=True)
+    ] = 2.0,
+    layout: Annotated[
+        str, Choice({"arcs": "Arcs", "circle": "Circle"}, "Layout", name="look_layout", menu=True)
+    ] = "arcs",
+    mean: Annotated[
+        bool, Choice(label="Mean of the layer’s heads", name="look_heads", menu=True)
+    ] = False,
     attention: str = "",
 ) -> Panel:
     """A head as a graph whose edges carry messages, and what one token receives.
@@ -388,7 +412,11 @@ def _message_checks(selection: Selection) -> tuple[str, ...]:
 
 @spec.panel
 def scoring(
-    run: Run, layer: int = 0, head: int = 0, quantity: str = "Weights", attention: str = ""
+    run: Run,
+    layer: int = 0,
+    head: int = 0,
+    quantity: Annotated[str, Choice(QUANTITIES, "Show", name="look_before", menu=True)] = "Weights",
+    attention: str = "",
 ) -> Panel:
     """x · x, q · q and the head's own q · k over all pairs of tokens.
 

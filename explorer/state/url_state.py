@@ -155,11 +155,6 @@ summaries = PageParameters(
 lookup = PageParameters(
     "lookup",
     look_at="Hard",
-    look_temperature="1",
-    look_rule="2",
-    look_layout="Arcs",
-    look_heads="One",
-    look_before="Weights",
 )
 circuits = PageParameters(
     "circuits", look_as="Bare", look_keys="Text", look_key=OF_TEXT, look_word=OF_MODEL
@@ -425,6 +420,11 @@ EARLIER_WORDS = {
     ("blocks", "Layers"): "1",
     ("diagram_layers", "Folded"): "",
     ("diagram_layers", "All"): "1",
+    ("look_temperature", "∞"): "inf",
+    ("look_layout", "Arcs"): "arcs",
+    ("look_layout", "Circle"): "circle",
+    ("look_heads", "One"): "",
+    ("look_heads", "Mean"): "1",
 }
 
 
@@ -639,7 +639,8 @@ def value(parameter: Parameter, run: Run, chosen: Mapping[str, Any]) -> Any:
         options = parameter.options(run, chosen)
         try:
             read = parameter.parse(word)
-            if not options or read in options:
+            accepts = choice.accepts if choice else None
+            if read in options if options else accepts is None or accepts(read):
                 _mark_followed(name)
                 return read
             is_wrong = choice is None or not callable(choice.options)

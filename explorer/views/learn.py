@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from functools import partial
 
 import streamlit as st
@@ -12,7 +13,7 @@ from explorer.analysis.measure import Measure, MeasureContext, Untestable
 from explorer.analysis.tour import available_steps
 from explorer.analysis.verdicts import Claim, Verdict
 from explorer.components import mounts
-from explorer.layout import controls, current_recording, navigation, output, selection_bar
+from explorer.layout import controls, current_recording, navigation, output, selection_bar, tab
 from explorer.layout.controls import bind, pick
 from explorer.panels import claims, soft_lookup
 from explorer.state import event_log, jobs, places, url_state
@@ -124,57 +125,23 @@ CONCEPTS = {
     "Three": "Three kinds of scores",
     "Scale": "Why the scale",
 }
-TIMES = ("0.5", "1", "1.5", "2", "3", "5")
-LAYOUTS = ("Arcs", "Circle")
 
 
-@current_recording.tab(
-    edited=False,
-    look_at=tuple(CONCEPTS),
-    look_rule=TIMES,
-    look_layout=LAYOUTS,
-    look_heads=("One", "Mean"),
-    look_before=("Weights", "Scores"),
-)
+@current_recording.tab(edited=False, look_at=tuple(CONCEPTS))
 def concepts(source: Run) -> None:
     """The tab Concepts."""
     view = pick("View", CONCEPTS, "look_at", bare=True)
     on = selection_bar.choose(controls.attention_on_screen(source))
-    at, name, state = on.at, on.attention.name, st.session_state
-    if view == "Hard":
-        make = partial(soft_lookup.temperature, source, *at, temperature(), name)
-        output.show_panel(make, "soft lookup")
-        output.show_panel(partial(soft_lookup.heads, source, *at[:2], name), "lookup heads")
-    elif view == "Graph":
-        with st.popover("View"):
-            st.select_slider(
-                "Edges from … × the uniform weight", TIMES, key="look_rule", persist_state="session"
-            )
-            pick("Layout", LAYOUTS, "look_layout")
-            pick("Weights of", {"One": "This head", "Mean": "Mean of the layer"}, "look_heads")
-        layout, mean = state.look_layout.lower(), state.look_heads == "Mean"
-        make = partial(
-            soft_lookup.messages, source, *at, float(state.look_rule), layout, mean, name
-        )
-        output.show_panel(make, "messages")
-    elif view == "Three":
-        with st.popover("View"):
-            pick("Show", {"Weights": "After the softmax", "Scores": "Before it"}, "look_before")
-        make = partial(soft_lookup.scoring, source, *at[:2], state.look_before, name)
-        output.show_panel(make, "scoring")
-    else:
-        output.show_panel(partial(soft_lookup.scale, source, name), "score scale")
-
-
-def temperature() -> float:
-    """The temperature of the address, 1 where it says none that is on the slider."""
-    try:
-        value = float(st.session_state.look_temperature.replace("∞", "inf"))
-    except ValueError:
-        value = 1.0
-    known = value in (0, float("inf")) or soft_lookup.COLDEST <= value <= soft_lookup.HOTTEST
-    st.session_state.look_temperature = f"{value if known else 1:g}"
-    return value if known else 1.0
+    at = dict(zip(("layer", "head", "token"), on.at)) | {"attention": on.attention.name}
+    for panel in {
+        "Hard": (soft_lookup.temperature, soft_lookup.heads),
+        "Graph": (soft_lookup.messages,),
+        "Three": (soft_lookup.scoring,),
+        "Scale": (soft_lookup.scale,),
+    }[view]:
+        with st.popover("View") if tab.has_menu(panel) else nullcontext():
+            chosen = tab.choose(panel, source, at)
+        tab.show(panel, partial(panel, source, **tab.taken(panel, chosen)))
 
 
 # ---- claims --------------------------------------------------------------------------
