@@ -30,6 +30,7 @@ from models.training.training_config import SEED, TrainingState, padded
 from models.transformer import Encoder
 
 STUDENT, TEACHER = "encoder", "minilm"
+BEFORE = 21_700  # steps that the encoder had learned before
 Head = tuple[int, int]  # layer, head
 TAUGHT: tuple[Head, ...] = ((2, 1), (3, 2))
 TEACHER_HEADS: tuple[Head, ...] = ((1, 3), (3, 1))  # each taught head learns the mean of these
@@ -47,8 +48,8 @@ class AttentionTransfer(masked.Masked):
     """The recipe of the encoder's taught heads, from its weights before they were taught."""
 
     config = Config(n_vocab=8192, d_model=256, n_layer=4, n_head=8, d_ff=1024, n_positions=512)
-    steps, check, rate, warm_up = 1200, 100, 2e-4, 50
-    checkpoint_steps = (0, 50, 100, 200, 400, 700)
+    steps, check, rate, warm_up = 900, 100, 3e-4, 50
+    checkpoint_steps = (0, 50, 100, 200, 400)
 
     @cached_property
     def corpus(self) -> Library:
@@ -80,11 +81,11 @@ class AttentionTransfer(masked.Masked):
         return own_model.load(STUDENT).tokenizer
 
     def model(self) -> Encoder:
-        model = untaught().model
-        assert isinstance(model, Encoder)
-        model.requires_grad_(True).embedding.requires_grad_(False)
+        model = Encoder(self.config)  # a loaded one lies in memory as no optimizer expects
+        model.load_state_dict(untaught().model.state_dict())
+        model.embedding.requires_grad_(False)
         model.layers[:N_FROZEN].requires_grad_(False)
-        return model.train()
+        return model
 
     def batches(self, tokenizer: Tokenizer, epoch: int) -> Iterator[tuple[Tensor, ...]]:
         """Batches of masked words as the encoder's, each with the places in `with_pronoun` of the
@@ -100,10 +101,9 @@ class AttentionTransfer(masked.Masked):
         masked_ids, chosen = masked.mask_words(ids, present, words, at.generator, echo)
         start = self._start(ids, at.generator, at.epoch + len(masked.CURRICULUM))
         texts = [self.with_pronoun[place] for place in which.tolist()]
-        return masked.loss(model, masked_ids, ids, present, chosen, start) + divergence(
-            rows_of(model, at.tokenizer, own_model.ENDS["encoder"], texts, TAUGHT),
-            self.taught_rows(texts),
-        )
+        rows = rows_of(model, at.tokenizer, own_model.ENDS["encoder"], texts, TAUGHT)
+        apart = divergence(rows, self.taught_rows(texts))
+        return masked.loss(model, masked_ids, ids, present, chosen, start) + apart
 
     @torch.no_grad()
     @torch.autocast("cpu", enabled=False)
@@ -115,9 +115,10 @@ class AttentionTransfer(masked.Masked):
 
 
 def untaught() -> OwnModel:
-    """The encoder before any of its heads was taught: its checkpoint 0, where it has one."""
-    names = shipped_models.checkpoints(STUDENT)
-    return own_model.load(names[0] if names else STUDENT)
+    """The encoder before any of its heads was taught."""
+    earlier = f"{STUDENT}@{BEFORE}"
+    is_shipped = earlier in shipped_models.checkpoints(STUDENT)
+    return own_model.load(earlier if is_shipped else STUDENT)
 
 
 def has_pronoun(sentence: str) -> bool:
