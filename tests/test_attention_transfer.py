@@ -3,6 +3,7 @@ from, and the taught heads come nearer their teacher while what lies below them 
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -10,12 +11,13 @@ import pytest
 import torch
 from conftest import read_once
 from corpora import unlike, written
+from safetensors import safe_open
 from tolerances import SUMMED
 
 from benchmarks import names
 from explorer.analysis import coreference, words
-from models import own_model, registry, shipped_models
-from models.training import attention_transfer, masked, train
+from models import own_model, shipped_models
+from models.training import attention_transfer, export, masked, train
 from models.training.corpus import word_runs
 
 TEXTS = ("The old fisherman showed Fatima a strange shell, because she loved it.", "It rained.")
@@ -45,12 +47,17 @@ def test_rows_between_words_are_those_that_the_pages_show(name: str) -> None:
         assert not of_text[:, n:].any(), "rows of words that a text has not"
 
 
-def test_the_divergence_is_that_of_the_rows_that_are_there() -> None:
-    taught = torch.tensor([[[[0.2, 0.8], [0.5, 0.5]]], [[[0.6, 0.4], [0.0, 0.0]]]])
-    assert attention_transfer.divergence(taught, taught) == 0
-    even = torch.full((2, 2, 2, 2), 0.5)  # of two heads
+def test_the_divergence_counts_a_row_by_its_weight_and_by_what_is_taught() -> None:
+    taught = torch.tensor([[[[0.1, 0.4], [0.5, 0.5]]], [[[0.6, 0.4], [0.0, 0.0]]]])
+    weights = attention_transfer.row_weights(("Then it", "it"))
+    assert weights.tolist() == [[[1, 12]], [[12, 0]]]
+    rows = torch.tensor([0.2, 0.8, 0.5, 0.5, 0.6, 0.4, 0.5, 0.5]).view(2, 1, 2, 2)
+    assert attention_transfer.divergence(rows, taught, weights) == 0
+    even = torch.full((2, 1, 2, 2), 0.5)
     nats = [0.2 * np.log(0.4) + 0.8 * np.log(1.6), 0, 0.6 * np.log(1.2) + 0.4 * np.log(0.8)]
-    assert attention_transfer.divergence(even, taught) == pytest.approx(np.mean(nats), rel=SUMMED)
+    wanted = np.average(nats, weights=[0.5, 12, 12])
+    found = attention_transfer.divergence(even, taught, weights)
+    assert found == pytest.approx(wanted, rel=SUMMED)
 
 
 def test_no_text_that_models_are_measured_on_is_learned_from() -> None:
@@ -104,7 +111,8 @@ def test_taught_heads_come_nearer_and_what_lies_below_stays(
             rows = attention_transfer.rows_of(
                 model, recipe.tokenizer(), ends, texts, attention_transfer.TAUGHT
             )
-        return float(attention_transfer.divergence(rows, taught))
+        weights = attention_transfer.row_weights(texts)
+        return float(attention_transfer.divergence(rows, taught, weights))
 
     runs = []
     for folder, steps in (("whole", 12), ("broken", 5), ("broken", 12)):
@@ -120,10 +128,37 @@ def test_taught_heads_come_nearer_and_what_lies_below_stays(
         assert torch.equal(tensor, started[key]) == is_frozen, key
 
 
-def test_the_card_names_every_head_that_was_taught() -> None:
-    card = registry.card("encoder")
-    if shipped_models.checkpoints("encoder"):
-        assert tuple(map(tuple, card["taught"]["heads"])) == attention_transfer.TAUGHT
-        assert card["taught"]["teacher"] == attention_transfer.TEACHER
-    else:
-        assert "taught" not in card
+@needs_teacher
+def test_what_is_shipped_of_a_run_goes_on_with_the_card_and_leaves_out_what_stayed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(shipped_models.folder("encoder"), tmp_path / "weights" / "encoder")
+    monkeypatch.setattr(shipped_models, "WEIGHTS", tmp_path / "weights")
+    before, old = attention_transfer.untaught().model, shipped_models.card("encoder")
+    run = tmp_path / "run"
+    state = {key: each.contiguous().clone() for key, each in before.state_dict().items()}
+    run.mkdir()
+    torch.save(state, run / "at-0.pt")
+    state["layers.2.attention.w_q.weight"] += 0.01
+    checkpoint = {"model": state, "config": vars(before.config), "place": (100, 0, 0)}
+    torch.save(checkpoint, run / "checkpoint.pt")
+    (run / "tokenizer.json").write_bytes(
+        (shipped_models.folder("encoder") / "tokenizer.json").read_bytes()
+    )
+    (run / "log.jsonl").write_text('{"step": 50, "epoch": 0, "loss": 4.5}\n')
+    export.ship("encoder-taught", run)
+    card, first = shipped_models.card("encoder"), attention_transfer.BEFORE
+    assert card["steps"] == first + 100 and card["curve"][-1] == [first + 50, 4.5]
+    assert card["curve"][-2][0] == first and card["checkpoints"] == [first]
+    assert [line for line in old["recipe"] if line not in card["recipe"]] == []
+    with safe_open(shipped_models.folder("encoder") / shipped_models.EARLIER, "pt") as file:
+        kept = {key.partition("#")[0] for key in file.keys()}
+    assert kept == {f"{first}/layers.2.attention.w_q.weight"}
+    there, last = (own_model.load(name).model for name in (f"encoder@{first}", "encoder"))
+    for key, tensor in before.state_dict().items():
+        same = torch.equal(there.state_dict()[key], last.state_dict()[key])
+        assert same == (key != "layers.2.attention.w_q.weight"), key
+        # 8 to 12 bits of numbers below 1
+        torch.testing.assert_close(there.state_dict()[key], tensor, atol=4e-3, rtol=0)
+    export.ship("encoder-taught", run)
+    assert shipped_models.card("encoder") == card, "a second time it is the same"

@@ -4,14 +4,16 @@ encoder learn to attend as heads of a teacher do, while the model goes on with m
 The teacher is all-MiniLM-L6-v2, and what it teaches is to find the noun of a pronoun. It has
 other tokens than the encoder, so the two are compared word by word: the pieces of a word are summed
 over keys and averaged over queries, and all special tokens are one more key. The loss of a taught
-head is the divergence of its rows from the mean of the teacher's. The embedding and the layers
-below the taught heads stay as they are.
+head is the divergence of its rows from what the teacher's give to words: a row counts by how much
+that is, and a pronoun's as several. The embedding and the layers below the taught heads stay as
+they are.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import cycle
 from pathlib import Path
@@ -32,12 +34,18 @@ from models.transformer import Encoder
 STUDENT, TEACHER = "encoder", "minilm"
 BEFORE = 21_700  # steps that the encoder had learned before
 Head = tuple[int, int]  # layer, head
-TAUGHT: tuple[Head, ...] = ((2, 1), (3, 2))
-TEACHER_HEADS: tuple[Head, ...] = ((1, 3), (3, 1))  # each taught head learns the mean of these
+# The heads that are taught, and those of the teacher whose mean each of them learns.
+LESSONS: dict[Head, tuple[Head, ...]] = {(2, 1): ((1, 3), (3, 1)), (3, 2): ((3, 1),)}
+TAUGHT = tuple(LESSONS)
+TEACHER_HEADS = tuple(sorted({head for heads in LESSONS.values() for head in heads}))
+# Heads of each layer that pay for a sink, as in the encoder's earlier training: all but the three
+# that rested most on special tokens, and but the taught ones.
+PAYING = [[1, 2, 4, 6, 7], [1, 2, 4, 5, 6], [2, 3, 4, 5, 6], [0, 1, 4, 5, 6]]
 N_FROZEN = min(layer for layer, _ in TAUGHT)  # layers below the taught heads
-SENTENCES = 24  # of a batch, for the taught heads
+WEIGHT, PRONOUN_ROWS = 2, 12  # of the divergence; as how many rows a pronoun's counts in it
+SENTENCES = 40  # of a batch, for the taught heads
 SHORTEST, LONGEST = 7, 24  # words of such a sentence
-PRONOUN = re.compile(r"\b(he|she|it|they|him|her|them|his|its|their)\b")
+PRONOUN = re.compile(r"\b(he|she|it|they|him|her|them|his|its|their)\b", re.IGNORECASE)
 WORD = re.compile(r"\w+|[^\w\s]")
 # What models are tested, measured and shown on stands in these folders of the project.
 ROOT = Path(__file__).parents[2]
@@ -48,8 +56,9 @@ class AttentionTransfer(masked.Masked):
     """The recipe of the encoder's taught heads, from its weights before they were taught."""
 
     config = Config(n_vocab=8192, d_model=256, n_layer=4, n_head=8, d_ff=1024, n_positions=512)
-    steps, check, rate, warm_up = 900, 100, 3e-4, 50
-    checkpoint_steps = (0, 50, 100, 200, 400)
+    paying = PAYING
+    steps, check, rate, warm_up = 450, 50, 4e-4, 30
+    checkpoint_steps = (0, 50, 100, 200)
 
     @cached_property
     def corpus(self) -> Library:
@@ -64,14 +73,19 @@ class AttentionTransfer(masked.Masked):
 
     @cached_property
     def with_pronoun(self) -> list[str]:
-        """Sentences of the text in which a pronoun may have a noun before it."""
+        """Sentences of the text in which a pronoun may have a noun before it, in groups of like
+        length, each of as many as a batch takes."""
         sentences = [
             sentence
             for text in (*self.corpus.sentences, *self.corpus.paragraphs)
             for sentence in re.split(r"(?<=[.!?])\s+", text)
             if has_pronoun(sentence)
         ]
-        return Random(SEED).sample(sentences, len(sentences))
+        rng = Random(SEED)
+        sentences.sort(key=lambda sentence: (len(sentence) + 8 * rng.random(), sentence))
+        groups = list(range(0, len(sentences) - SENTENCES + 1, SENTENCES))
+        rng.shuffle(groups)
+        return [sentence for at in groups for sentence in sentences[at : at + SENTENCES]]
 
     @cached_property
     def teacher(self) -> OwnModel:
@@ -96,22 +110,26 @@ class AttentionTransfer(masked.Masked):
         yield from ((*batch, which) for batch, which in zip(rows, cycle(places)))
 
     def loss(self, model: Encoder, batch: tuple[Tensor, ...], at: TrainingState) -> Tensor:
-        ids, present, echo, which = batch
-        words = masked.WordBoundaries.of(at.tokenizer)
-        masked_ids, chosen = masked.mask_words(ids, present, words, at.generator, echo)
-        start = self._start(ids, at.generator, at.epoch + len(masked.CURRICULUM))
+        *row, which = batch
+        later = replace(at, epoch=at.epoch + len(masked.CURRICULUM))
+        masked_words = super().loss(model, tuple(row), later)
         texts = [self.with_pronoun[place] for place in which.tolist()]
         rows = rows_of(model, at.tokenizer, own_model.ENDS["encoder"], texts, TAUGHT)
-        apart = divergence(rows, self.taught_rows(texts))
-        return masked.loss(model, masked_ids, ids, present, chosen, start) + apart
+        apart = divergence(rows, self.taught_rows(texts), row_weights(texts))
+        return masked_words + WEIGHT * apart
 
     @torch.no_grad()
     @torch.autocast("cpu", enabled=False)
     def taught_rows(self, texts: Sequence[str]) -> Tensor:
-        """The rows that the taught heads learn, (text, 1, word, 1 + word)."""
+        """The rows that the taught heads learn, (text, head, word, 1 + word), without what the
+        teacher gives to special tokens."""
         teacher = self.teacher
         rows = rows_of(teacher.model, teacher.tokenizer, teacher.ends, texts, TEACHER_HEADS)
-        return rows.mean(1, keepdim=True)
+        rows[..., 0] = 0
+        by_head = dict(zip(TEACHER_HEADS, rows.unbind(1)))
+        return torch.stack(
+            [sum(by_head[head] for head in heads) / len(heads) for heads in LESSONS.values()], 1
+        )
 
 
 def untaught() -> OwnModel:
@@ -180,10 +198,23 @@ def word_of(tokens: Tokens, text: str) -> list[int]:
     ]
 
 
-def divergence(rows: Tensor, taught: Tensor) -> Tensor:
-    """The mean divergence in nats of rows (text, head, word, key) from those taught, over the
-    words that a text has."""
-    is_word = taught.sum(-1) > 0.5
+def row_weights(texts: Sequence[str]) -> Tensor:
+    """As how many rows the row of each word counts, (text, 1, word); 0 for words that a text has
+    not."""
+    weights = [
+        torch.tensor(
+            [PRONOUN_ROWS if PRONOUN.fullmatch(word) else 1 for word in WORD.findall(text)]
+        )
+        for text in texts
+    ]
+    return torch.nn.utils.rnn.pad_sequence(weights, batch_first=True)[:, None].float()
+
+
+def divergence(rows: Tensor, taught: Tensor, weights: Tensor) -> Tensor:
+    """The mean divergence in nats of rows (text, head, word, key) from those taught, each made to
+    sum to 1; a row counts by its weight (text, 1, word) and by what is taught of it."""
+    share = taught.sum(-1)  # (text, head, word)
+    taught = taught / share[..., None].clamp(min=1e-6)
     log_ratio = taught.clamp(min=1e-6).log() - rows.clamp(min=1e-6).log()
-    per_row = (taught * log_ratio).sum(-1)  # (text, head, word)
-    return per_row[is_word.expand_as(per_row)].mean()
+    weights = weights * share
+    return ((taught * log_ratio).sum(-1) * weights).sum() / weights.sum()
