@@ -397,15 +397,19 @@ def print_pronoun_headlines(names: Sequence[str], sentences: Sequence[PronounSen
 
 
 def pronouns(names: Sequence[str], write: bool) -> None:
-    """Find the heads of some models that attend from a pronoun to its noun; kept where `write`."""
+    """Find the heads of some models that attend from a pronoun to its noun; kept where `write`, and
+    then of the checkpoints of those that have some too."""
     made = {}
-    for name in names:
+    queue = [*names]
+    for name in queue:
         handle = registry.load(name)
         texts = coreference.sentences()
         pronoun_heads = coreference.coreference_heads(
             coreference.measure_sentence(handle.record(text)) for text in texts
         )
         made[handle.card.fingerprint] = pronoun_heads
+        if write and any(pronoun_heads.values()):
+            queue += registry.checkpoints(name)
         for attention, heads in pronoun_heads.items():
             for (layer, head), one in sorted(heads.items()):
                 print(

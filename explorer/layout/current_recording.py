@@ -31,7 +31,7 @@ from explorer.state.models import (
 from explorer.state.settings import well_formed
 from explorer.state.url_state import fits_address, forget_token
 from explorer.text.markdown_escape import literal
-from explorer.text.model_descriptions import examples, origin, scores, unread_language
+from explorer.text.model_descriptions import examples, origin, scores, taught, unread_language
 from explorer.text.templates import sentences
 from models import chat
 from models.edits import from_line
@@ -50,7 +50,9 @@ def model_card(model: str) -> str:
     """A model's card in a few lines of Markdown."""
     card = facts(model)
     size = card["config"]
-    about = origin(model), scores(model, card.get("scores", {})), *card["limits"]
+    _, _, step = model.partition("@")
+    of_heads = taught(card, int(step) if step.isdecimal() else None)
+    about = origin(model), scores(model, card.get("scores", {})), of_heads, *card["limits"]
     return (
         f"**{literal(title(model))}**: {card['summary']} {size['n_layer']} layers of "
         f"{size['n_head']} heads, {card['n_parameters']:,} parameters. "

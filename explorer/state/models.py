@@ -690,6 +690,13 @@ def loss_note(model: str) -> str:
     return str(facts(base).get("course", "")) if is_light(base) else ""
 
 
+def taught_heads(model: str) -> frozenset[tuple[int, int]]:
+    """The heads of a model, (layer, head), that a teacher taught; none of most models."""
+    base = model.partition("@")[0]
+    taught = facts(base).get("taught", {}) if is_light(base) else {}
+    return frozenset((layer, head) for layer, head in taught.get("heads", ()))
+
+
 def missing_checkpoints(model: str = "") -> str:
     """Reason, in a sentence, why there are no earlier weights; "" where a shipped model, or this
     one, has some."""
