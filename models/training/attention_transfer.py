@@ -57,8 +57,8 @@ class AttentionTransfer(masked.Masked):
 
     config = Config(n_vocab=8192, d_model=256, n_layer=4, n_head=8, d_ff=1024, n_positions=512)
     paying = PAYING
-    steps, check, rate, warm_up = 450, 50, 4e-4, 30
-    checkpoint_steps = (0, 50, 100, 200)
+    steps, check, rate, warm_up = 1100, 50, 4e-4, 30
+    checkpoint_steps = (0, 100, 200)
 
     @cached_property
     def corpus(self) -> Library:
