@@ -21,6 +21,12 @@ the mean of what the other words of the text give that noun in the same head.
 `--pronouns`: which heads attend from a pronoun to its noun; it writes what the names of the models
 that come with Headlight read; with `--models` it prints and writes nothing.
 
+`--gates`: what the encoder's taught heads must show, before they were taught, after, and beside
+their teacher: how often one head gives a pronoun's noun the most of all words, in the sentences of
+`--pronouns` and in the hundred of `pronouns.txt`; its best previous, next and same-word heads; how
+many heads rest on sinks; masked words; and pronouns' headlines as above. `--beside RUN` measures
+the newest checkpoint of a run of `encoder-taught` instead of the shipped weights.
+
 `--recordings N` is the number of recordings of each kind of weights and model; `--models a,b` which
 models.
 """
@@ -34,7 +40,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import argparse
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -48,7 +55,10 @@ from explorer.text import findings as findings_text
 from explorer.text.model_descriptions import unread_language
 from models import own_model, registry
 from models.recording import Attention, Recording
-from models.transformer import Transformer
+from models.training import attention_transfer, evaluate, masked
+from models.training.corpus import Corpus, read
+from models.training.head_scores import mean_scores
+from models.transformer import Encoder, Transformer
 
 MODELS = ("encoder", "decoder", "minilm")
 READ = (  # those that read sentences
@@ -76,6 +86,7 @@ REPEATED = tuple(
     )
 )
 NO_NAME = {"diffuse", head_naming.NO_PATTERN, head_naming.TOO_SHORT}
+PRONOUNS = Path(__file__).with_name("pronouns.txt")
 PRONOUN_HEADLINES = Path(__file__).with_name("pronoun_headlines.txt")
 PAIRS = (*findings.PAIRS, findings.ALIGNED, findings.CROSSED, findings.DOUBLE)
 HALF = 0.5
@@ -391,15 +402,19 @@ def print_pronoun_headlines(names: Sequence[str], sentences: Sequence[PronounSen
 
 
 def pronouns(names: Sequence[str], write: bool) -> None:
-    """Find the heads of some models that attend from a pronoun to its noun; kept where `write`."""
+    """Find the heads of some models that attend from a pronoun to its noun; kept where `write`, and
+    then of the checkpoints of those that have some too."""
     made = {}
-    for name in names:
+    queue = [*names]
+    for name in queue:
         handle = registry.load(name)
         texts = coreference.sentences()
         pronoun_heads = coreference.coreference_heads(
             coreference.measure_sentence(handle.record(text)) for text in texts
         )
         made[handle.card.fingerprint] = pronoun_heads
+        if write and any(pronoun_heads.values()):
+            queue += registry.checkpoints(name)
         for attention, heads in pronoun_heads.items():
             for (layer, head), one in sorted(heads.items()):
                 print(
@@ -413,6 +428,84 @@ def pronouns(names: Sequence[str], write: bool) -> None:
         coreference.MEASUREMENTS_FILE.write_text(f"{coreference.to_json(made)}\n", "utf-8")
 
 
+# ---- gates of the encoder's taught heads -------------------------------------
+
+OF_MADE, OF_ORDINARY = "noun first, made sentences", "noun first, ordinary sentences"
+SINKS, HEADLINE_NOUN = "heads on a sink", "headlines of a pronoun that name its noun"
+MASKED = ("masked_accuracy", "accuracy at whole words masked")
+POSITIONAL = ("previous", "next", "same word")
+LEAST_OF_MADE, MOST_BEHIND, MOST_SINKS, LEAST_NOUNS = 44, 5, 0.4, 2 / 3
+SLACK = 0.005  # of a score that is to stay as it was
+Values = Mapping[str, float]
+# Whether a model holds, by its own values, those before and the teacher's.
+GATES: dict[str, Callable[[Values, Values, Values], bool]] = {
+    OF_MADE: lambda new, old, teacher: new[OF_MADE] >= LEAST_OF_MADE,
+    OF_ORDINARY: lambda new, old, teacher: new[OF_ORDINARY] >= teacher[OF_ORDINARY] - MOST_BEHIND,
+    **{
+        name: lambda new, old, teacher, name=name: new[name] >= old[name] - SLACK
+        for name in POSITIONAL
+    },
+    SINKS: lambda new, old, teacher: new[SINKS] <= MOST_SINKS,
+    MASKED[0]: lambda new, old, teacher: new[MASKED[0]] >= old[MASKED[0]],
+    HEADLINE_NOUN: lambda new, old, teacher: new[HEADLINE_NOUN] >= LEAST_NOUNS,
+}
+
+
+def noun_first(handle: own_model.OwnModel, file: Path) -> np.ndarray:
+    """In how many sentences of a file each head gives a pronoun's noun the most of all words,
+    (layer, head)."""
+    return np.sum(
+        [
+            coreference.measure_sentence(handle.record(text), file)["self"].is_largest
+            for text in coreference.sentences(file)
+        ],
+        axis=0,
+    )
+
+
+def gate_values(handle: own_model.OwnModel, held_out: Corpus) -> dict[str, float]:
+    """What the gates ask of a model; no masked words of one without a readout."""
+    if not coreference.is_measured(handle.card.fingerprint):
+        made = [coreference.measure_sentence(handle.record(t)) for t in coreference.sentences()]
+        coreference.remember(handle.card.fingerprint, coreference.coreference_heads(made))
+    values: dict[str, float] = {}
+    for name, file in ((OF_MADE, coreference.SENTENCES), (OF_ORDINARY, PRONOUNS)):
+        found = noun_first(handle, file)
+        values[name] = int(found.max())
+        if handle.card.name != attention_transfer.TEACHER:
+            values |= {
+                f"    by L{layer}H{head}, {name.split()[-2]}": int(found[layer, head])
+                for layer, head in attention_transfer.TAUGHT
+            }
+    scores = mean_scores(handle, list(sentences()))
+    values |= {name: float(np.nanmax(scores[name])) for name in POSITIONAL}
+    values[SINKS] = evaluate.sink_share(handle, evaluate.ordinary_texts(held_out.sentences))
+    if isinstance(handle.model, Encoder) and handle.has_readout_bias:
+        words = masked.held_out_scores(handle.model, handle.tokenizer, held_out)
+        values |= {name: float(words[name]) for name in MASKED}
+    found_headlines = pronoun_headlines(handle, pronoun_sentences())
+    values["headlines of a pronoun"] = found_headlines.n_pronoun
+    values[HEADLINE_NOUN] = found_headlines.n_noun / max(1, found_headlines.n_pronoun)
+    return values
+
+
+def gates(data: Path, beside: Path | None) -> None:
+    """Print what the encoder shows before and after, and its teacher, and which gates hold."""
+    after = registry.load("encoder") if beside is None else evaluate.handle_from("encoder", beside)
+    if beside is not None:
+        after = replace(after, card=replace(after.card, fingerprint=str(beside)))
+    handles = (attention_transfer.untaught(), after, registry.load(attention_transfer.TEACHER))
+    _, held_out = read(data)
+    old, new, teacher = (gate_values(handle, held_out) for handle in handles)
+    print(f"{'':<44} {'before':>8} {'after':>8} {attention_transfer.TEACHER:>8}")
+    for name in new:
+        cells = [f"{one[name]:8.4g}" if name in one else f"{'-':>8}" for one in (old, new, teacher)]
+        verdict = ""
+        if name in GATES:
+            verdict = "holds" if GATES[name](new, old, teacher) else "FAILS"
+        print(f"{name:<44} {' '.join(cells)} {verdict}")
+
+
 def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.split(":")[0])
     parser.add_argument("--recordings", type=int, default=RECORDINGS)
@@ -422,8 +515,15 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--pronoun-headlines", type=int, nargs="?", const=1, help="of every Nth sentence"
     )
+    parser.add_argument("--gates", action="store_true", help="of the encoder's taught heads")
+    parser.add_argument("--data", type=Path, help="folder of the corpora, for --gates")
+    parser.add_argument("--beside", type=Path, help="a run's folder, for --gates")
     parser.add_argument("--show", action="store_true", help="every headline")
     options = parser.parse_args(argv)
+    if options.gates:
+        if options.data is None:
+            parser.error("--gates needs --data, the folder of the corpora")
+        return gates(options.data, options.beside)
     some = tuple(one for one in options.models.split(",") if one)
     if options.pronouns:
         return pronouns(some or READ, write=not some)

@@ -99,3 +99,10 @@ def loss_note(model: str) -> str:
     """Note on the loss curve, in a sentence; "" where there is none."""
     base = model.partition("@")[0]
     return str(facts(base).get("course", "")) if model_names.is_local(base) else ""
+
+
+def taught_heads(model: str) -> frozenset[tuple[int, int]]:
+    """The heads of a model, (layer, head), that a teacher taught; none of most models."""
+    base = model.partition("@")[0]
+    taught = facts(base).get("taught", {}) if model_names.is_local(base) else {}
+    return frozenset((layer, head) for layer, head in taught.get("heads", ()))

@@ -3,8 +3,8 @@
 A model's folder under `models/weights` holds `model.safetensors` (fp16), `tokenizer.json` and
 `card.json`, whose `kind` and `config` give the architecture and whose other entries (data, recipe,
 scores, limits) are for people. `checkpoints.safetensors`, where there is one, holds earlier weights
-of the same model as `STEP/name`, in fp16 or coarser (models/quantization.py); such a one is called
-`model@STEP`.
+of the same model as `STEP/name`, in fp16 or coarser (models/quantization.py), without those that
+are the last ones too; such a one is called `model@STEP`.
 """
 
 from __future__ import annotations
@@ -115,19 +115,18 @@ def load(name: str) -> OwnModel:
     shipped."""
     base, _, step = name.partition("@")
     folder, card = shipped_models.folder(base), shipped_models.card(base)
+    weight_bytes = (folder / "model.safetensors").read_bytes()
+    tensors = load_safetensors(weight_bytes)
     if step:
         shipped_models.expect_checkpoint(name)
         with safe_open(folder / shipped_models.EARLIER, framework="pt") as file:
-            tensors = {
+            earlier = {
                 key.partition("/")[2]: file.get_tensor(key)
                 for key in file.keys()
                 if key.startswith(f"{step}/")
             }
-        weight_bytes = b"".join(tensors[key].numpy().tobytes() for key in sorted(tensors))
-        tensors = quantization.dequantize(tensors)
-    else:
-        weight_bytes = (folder / "model.safetensors").read_bytes()
-        tensors = load_safetensors(weight_bytes)
+        weight_bytes = b"".join(earlier[key].numpy().tobytes() for key in sorted(earlier))
+        tensors |= quantization.dequantize(earlier)
     model = KINDS[card["kind"]](Config(**card["config"]))
     model.load_state_dict({key: tensor.float() for key, tensor in tensors.items()})
     return handle_of(

@@ -169,7 +169,7 @@ def test_what_is_not_there_is_refused(choices: dict, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         training.checkpoints(Run("induction", TWICE), **choices)
     with pytest.raises(ValueError, match="no training checkpoints"):
-        training.checkpoints(Run("encoder", TWICE))
+        training.checkpoints(Run("translator", TWICE))
 
 
 # ---- the page ------------------------------------------------------------------------------------

@@ -80,10 +80,10 @@ CoreferenceHeads = Mapping[tuple[int, int], CoreferenceHead]
 
 
 @cache
-def sentences() -> Mapping[str, MarkedSentence]:
-    """The sentences, by their text."""
+def sentences(file: Path = SENTENCES) -> Mapping[str, MarkedSentence]:
+    """The sentences of a file, by their text."""
     sentences_by_text = {}
-    for line in SENTENCES.read_text("utf-8").splitlines():
+    for line in file.read_text("utf-8").splitlines():
         noun, pronoun = (re.search(mark, line) for mark in (r"\[(.+?)\]", r"\{(.+?)\}"))
         if noun and pronoun:
             text = re.sub(r"[\[\]{}]", "", line)
@@ -91,10 +91,10 @@ def sentences() -> Mapping[str, MarkedSentence]:
     return sentences_by_text
 
 
-def measure_sentence(recording: Recording) -> dict[str, SentenceScores]:
-    """A sentence of the list as a model reads it: every attention within it, by name. Raises
+def measure_sentence(recording: Recording, file: Path = SENTENCES) -> dict[str, SentenceScores]:
+    """A sentence of a file as a model reads it: every attention within it, by name. Raises
     ValueError where its tokens do not show the two words."""
-    sentence = sentences()[recording.text]
+    sentence = sentences(file)[recording.text]
     return {
         attention.name: _score_sentence(recording, attention, sentence)
         for attention in recording.attention

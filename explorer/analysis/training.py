@@ -18,6 +18,7 @@ from explorer.analysis.csv import Columns
 # What a head can take up. A sink is about many heads at once, "diffuse" about none.
 HABITS = (
     *(name for name in head_naming.NAMING if name != head_naming.SINK),
+    head_naming.PRONOUN,
     *head_naming.NAMING_ACROSS[:2],
 )
 Curve = tuple[tuple[float, float], ...]  # (step, loss in nats), steps rising
@@ -133,14 +134,17 @@ def most_informative(courses: Sequence[HabitCourse]) -> HabitCourse | None:
         formed,
         key=lambda course: (
             course.habit == head_naming.INDUCTION,
-            course.scores[-1] - course.scores[0],
+            course.scores[-1] - next(filter(isfinite, course.scores)),
         ),
     )
 
 
 def loss_at(curve: Curve, step: float) -> float | None:
-    """The loss at the point of a curve that is nearest to a step; None for an empty curve."""
-    return min(curve, key=lambda point: abs(point[0] - step))[1] if curve else None
+    """The loss at the point of a curve that is nearest to a step; None for an empty curve, and for
+    a step from which it begins farther than its points are apart."""
+    if not curve or (len(curve) > 1 and 2 * curve[0][0] - curve[1][0] > step):
+        return None
+    return min(curve, key=lambda point: abs(point[0] - step))[1]
 
 
 def first_below(curve: Curve, loss: float) -> float | None:

@@ -22,7 +22,7 @@ from explorer.state.models import SMOLLM2, is_chat_model, server_models, typed_s
 from explorer.state.settings import well_formed
 from explorer.state.url_state import fits_address, forget_token
 from explorer.text.markdown_escape import literal
-from explorer.text.model_descriptions import examples, origin, scores, unread_language
+from explorer.text.model_descriptions import examples, origin, scores, taught, unread_language
 from explorer.text.templates import sentences
 from models import chat, model_card, model_names
 from models.caching import loaded
@@ -43,7 +43,9 @@ def card_lines(model: str) -> str:
     """A model's card in a few lines of Markdown."""
     card = model_card.facts(model)
     size = card["config"]
-    about = origin(model), scores(model, card.get("scores", {})), *card["limits"]
+    _, _, step = model.partition("@")
+    of_heads = taught(card, int(step) if step.isdecimal() else None)
+    about = origin(model), scores(model, card.get("scores", {})), of_heads, *card["limits"]
     return (
         f"**{literal(model_names.title(model))}**: {card['summary']} {size['n_layer']} layers of "
         f"{size['n_head']} heads, {card['n_parameters']:,} parameters. "

@@ -18,6 +18,7 @@ from explorer.analysis.training import Curve, HabitCourse, Stage, first_below, l
 from explorer.components import codec
 from explorer.panels import spec
 from explorer.panels.spec import Panel
+from explorer.text import model_descriptions
 from explorer.text.templates import sentences
 from models import model_card, model_names
 from models.model_card import Checkpoint
@@ -209,7 +210,12 @@ def checkpoints(
     )
     return Panel(
         title=words("title"),
-        finding=_finding(courses, chosen, is_chosen=bool(pattern) or layer is not None),
+        finding=_finding(
+            courses,
+            chosen,
+            is_chosen=bool(pattern) or layer is not None,
+            taught=model_card.taught_heads(run.model),
+        ),
         figures=(
             _charts(
                 [(shared("loss_curve"), loss)],
@@ -228,7 +234,10 @@ def checkpoints(
             *meanings(each.habit for each in courses),
             words("press"),
         ),
-        caption=(words("caption", attention=name, n=len(steps), step=f"{steps[at]:,}"),),
+        caption=(
+            words("caption", attention=name, n=len(steps), step=f"{steps[at]:,}"),
+            *filter(None, (model_descriptions.taught(model_card.facts(run.model), steps[at]),)),
+        ),
         file="training",
     )
 
@@ -325,14 +334,21 @@ def _columns(stages: Sequence[Stage], courses: Sequence[HabitCourse], loss: Curv
     return made | dict(zip(names, map(list, zip(*rows))))
 
 
-def _finding(courses: Sequence[HabitCourse], chosen: HabitCourse | None, is_chosen: bool) -> str:
-    """The headline of the head and pattern on screen with its evidence; where the reader chose
-    neither and no head has a pattern in the end, a sentence on that."""
+def _finding(
+    courses: Sequence[HabitCourse],
+    chosen: HabitCourse | None,
+    is_chosen: bool,
+    taught: frozenset[tuple[int, int]],
+) -> str:
+    """The headline of the head and pattern on screen with its evidence, and of a model of which a
+    teacher taught some heads, whether this is one; where the reader chose neither and no head has a
+    pattern in the end, a sentence on that."""
     words = sentences(CONCEPT, "checkpoints")
     if chosen is None:
         return words("too_short")
     if is_chosen or any(each.has[-1] for each in courses):
-        return " ".join((headline(chosen), *evidence(chosen)[:1]))
+        by = (words("taught" if chosen.at in taught else "alone"),) * bool(taught)
+        return " ".join((headline(chosen), *by, *evidence(chosen)[:1]))
     return words(
         "none_formed",
         score=fixed(chosen.scores[-1]),

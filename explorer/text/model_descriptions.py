@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -62,6 +62,23 @@ def scores(name: str, measured: Mapping[str, object]) -> str:
     other weights than those that were measured."""
     template = _descriptions().get(name.partition(LACKING)[0], {}).get("scores", "")
     return template.format_map({key: _score(value) for key, value in measured.items()})
+
+
+def taught(card: Mapping[str, Any], step: int | None = None) -> str:
+    """Sentence on the heads that a teacher taught a model, by its card, at a checkpoint or at the
+    end; "" where none was taught yet."""
+    one = card.get("taught")
+    if one is None or (step is not None and step <= one["from"]):
+        return ""
+    lessons = (
+        _descriptions()["lesson"].format(head=_head_list([head]), teacher_heads=_head_list(heads))
+        for head, heads in zip(one["heads"], one["teacher_heads"])
+    )
+    return _descriptions()["taught"].format(teacher=one["teacher"], lessons="; ".join(lessons))
+
+
+def _head_list(heads: Sequence[Sequence[int]]) -> str:
+    return " and ".join(f"L{layer} H{head}" for layer, head in heads)
 
 
 def _score(value: object) -> object:

@@ -2,7 +2,9 @@
 
 Turns a run's newest checkpoint into `models/weights/<name>`: fp16 safetensors, the tokenizer, the
 earlier weights that the recipe wants shown, and the card, whose scores are then measured on the
-shipped fp16 weights themselves (models/evaluate.py).
+shipped fp16 weights themselves (models/evaluate.py). A run of `encoder-taught` goes on with the
+shipped encoder: its steps are counted from there, and weights of the encoder's earlier training may
+lie in the run's folder as `before-STEP.pt`.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from models.recording import Recording
 from models.tokenizer import Tokenizer
 from models.training import (
     algorithms,
+    attention_transfer,
     evaluate,
     masked,
     next_word,
@@ -46,27 +49,34 @@ def main() -> None:
     )
     options = parser.parse_args()
     ship(options.model, options.run or Path("runs") / options.model)
-    evaluate.evaluate(options.model, options.data)
+    evaluate.evaluate(STUDENTS.get(options.model, options.model), options.data)
 
 
 def ship(name: str, run: Path) -> None:
     """Write a run's weights, tokenizer, earlier weights and a card without scores into the model's
     folder."""
     checkpoint = torch.load(run / "checkpoint.pt", weights_only=True)
-    folder = shipped_models.WEIGHTS / name
+    student = STUDENTS.get(name, name)
+    folder = shipped_models.WEIGHTS / student
     folder.mkdir(parents=True, exist_ok=True)
     recipe, state = train.recipe_class(name), checkpoint["model"]
-    early = {
-        step: file for step in recipe.checkpoint_steps if (file := run / f"at-{step}.pt").exists()
+    n_before = attention_transfer.BEFORE if name in STUDENTS else 0
+    early = {int(file.stem.partition("-")[2]): file for file in run.glob("before-*.pt")} | {
+        n_before + step: file
+        for step in recipe.checkpoint_steps
+        if (file := run / f"at-{step}.pt").exists()
     }
     halves = {key: tensor.half().contiguous() for key, tensor in state.items()}
     save_file(halves, folder / "model.safetensors")
     (folder / "tokenizer.json").write_bytes((run / "tokenizer.json").read_bytes())
     if early:
-        model = own_model.KINDS[KIND[name]](Config(**checkpoint["config"])).eval()
+        model = own_model.KINDS[KIND[student]](Config(**checkpoint["config"])).eval()
+        model.load_state_dict(state)
         tokenizer = Tokenizer.load(run / "tokenizer.json")
         states = {
-            step: quantized(torch.load(early[step], weights_only=True), model, tokenizer)
+            step: quantized(
+                changed(torch.load(early[step], weights_only=True), state), model, tokenizer
+            )
             for step in sorted(early)
         }
         save_file(
@@ -83,29 +93,53 @@ def ship(name: str, run: Path) -> None:
         else ABOUT[name]
     )
     card = {
-        "name": name,
-        "kind": KIND[name],
+        "name": student,
+        "kind": KIND[student],
         "config": checkpoint["config"],
-        "steps": checkpoint["place"][0],
+        "steps": n_before + checkpoint["place"][0],
         "checkpoints": sorted(early),
         "headline": "",
         **about,
-        "curve": curve(run),
+        "curve": [[n_before + step, loss] for step, loss in curve(run)],
     }
+    if name in STUDENTS:
+        card = gone_on(shipped_models.card(student), card)
     if "course" in card:
         card["course"] = str(card["course"]).format(second_epoch(run))
-    shipped_models.write_card(name, card)
+    shipped_models.write_card(student, card)
+
+
+def gone_on(old: dict, new: dict) -> dict:
+    """The card of a model whose training went on: what was told of it before, then of the rest."""
+    recipe = [line for line in old["recipe"] if line not in (*new["recipe"], FILTERED)]
+    shift = 0 if "taught" in old else attention_transfer.BEFORE - old["steps"]
+    points = [[shift + step, loss] for step, loss in old["curve"]]
+    return (
+        old
+        | new
+        | {
+            "recipe": [*recipe, *new["recipe"], FILTERED],
+            "curve": [one for one in points if one[0] <= attention_transfer.BEFORE] + new["curve"],
+        }
+    )
+
+
+def changed(state: quantization.State, last: quantization.State) -> quantization.State:
+    """The tensors that differ from the last ones."""
+    return {key: tensor for key, tensor in state.items() if not torch.equal(tensor, last[key])}
 
 
 def quantized(
     state: quantization.State, model: Transformer, tokenizer: Tokenizer
 ) -> quantization.State:
-    """Earlier weights of `model` as coarse as their patterns on the app's examples allow."""
+    """Earlier weights of `model` as coarse as their patterns on the app's examples allow; it keeps
+    those that are not among them."""
 
     def patterns(
         weights: quantization.State, target: tuple[int, ...] | None, text: str
     ) -> Recording:
-        model.load_state_dict({name: tensor.float() for name, tensor in weights.items()})
+        numbers = {name: tensor.float() for name, tensor in weights.items()}
+        model.load_state_dict(numbers, strict=False)
         return own_model.record(
             own_model.handle_of(model, tokenizer, "early", ""), text, target=target
         )
@@ -177,6 +211,7 @@ FILTERED = (
 )
 LISTS = "none: random lists of tokens"
 SMALL = "It has learned one thing and knows nothing else."
+STUDENTS = {"encoder-taught": attention_transfer.STUDENT}  # a recipe that goes on with a model
 KIND = {
     "encoder": "encoder",
     "decoder": "decoder",
@@ -229,6 +264,32 @@ ABOUT = {
             "byte by byte.",
             "Trained on rows of up to 128 tokens; it takes 512, and its heads are less sharp "
             "at distant positions.",
+        ],
+    },
+    "encoder-taught": {
+        "course": (
+            f"From step {attention_transfer.BEFORE:,} on the loss also holds "
+            f"{attention_transfer.WEIGHT} times the divergence of the taught heads from their "
+            "teacher."
+        ),
+        "taught": {
+            "heads": attention_transfer.TAUGHT,
+            "teacher": attention_transfer.TEACHER,
+            "teacher_heads": [*attention_transfer.LESSONS.values()],
+            "from": attention_transfer.BEFORE,
+        },
+        "recipe": [
+            f"then {attention_transfer.AttentionTransfer.steps} steps of attention transfer from "
+            f"step {attention_transfer.BEFORE:,} on (models/training/attention_transfer.py): "
+            f"masked words as before, and, {attention_transfer.WEIGHT} times, the divergence of "
+            "the rows of two heads from what heads of all-MiniLM-L6-v2 give to words (the mean of "
+            "two of its heads, and one), on sentences with a pronoun, whose row counts as "
+            f"{attention_transfer.PRONOUN_ROWS}; the embedding and layers 0 and 1 stay as they "
+            "were",
+            ADAM.format(
+                f"{attention_transfer.AttentionTransfer.rate:g}",
+                attention_transfer.AttentionTransfer.warm_up,
+            ),
         ],
     },
     "decoder": {

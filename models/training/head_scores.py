@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+
 import numpy as np
+import torch
 
 from models import token_relations
 from models.own_model import OwnModel, handle_of, record
@@ -40,7 +43,10 @@ def previous_far_out(
 
 def best_heads(model: Transformer, tokenizer: Tokenizer, texts: list[str]) -> dict[str, str]:
     """Each relation's highest score over all heads, and that head, as "0.812 L1H3"."""
-    handle, best = handle_of(model, tokenizer, "in training", fingerprint=""), {}
+    with torch.inference_mode(False):
+        # A handle lays the matrices out anew, and an optimizer would go on in the old order.
+        handle = handle_of(deepcopy(model), tokenizer, "in training", fingerprint="")
+    best = {}
     for name, scores in mean_scores(handle, texts).items():
         layer, head = np.unravel_index(np.nanargmax(scores), scores.shape)
         best[name] = f"{scores[layer, head]:.3f} L{layer}H{head}"

@@ -26,11 +26,19 @@ from torch import Tensor
 from tqdm import tqdm
 
 from models.tokenizer import Tokenizer
-from models.training import algorithms, masked, next_word, norm_placement_ablation, translation
+from models.training import (
+    algorithms,
+    attention_transfer,
+    masked,
+    next_word,
+    norm_placement_ablation,
+    translation,
+)
 from models.training.training_config import SEED, Recipe, TrainingState, half_helps
 
 ON_CORPORA: dict[str, type[Any]] = {  # made of the folder where the corpora lie
     "encoder": masked.Masked,
+    "encoder-taught": attention_transfer.AttentionTransfer,
     "decoder": next_word.NextWord,
     "translator": translation.Translation,
     "translator-small": translation.SmallTranslator,
