@@ -16,7 +16,7 @@ from tolerances import SUMMED
 
 from benchmarks import names
 from explorer.analysis import coreference, words
-from models import own_model, registry, shipped_models
+from models import own_model, shipped_models
 from models.training import attention_transfer, export, masked, train
 from models.training.corpus import word_runs
 
@@ -162,23 +162,3 @@ def test_what_is_shipped_of_a_run_goes_on_with_the_card_and_leaves_out_what_stay
         torch.testing.assert_close(there.state_dict()[key], tensor, atol=4e-3, rtol=0)
     export.ship("encoder-taught", run)
     assert shipped_models.card("encoder") == card, "a second time it is the same"
-
-
-def test_the_card_names_every_head_that_was_taught() -> None:
-    taught = registry.card("encoder")["taught"]
-    assert tuple(map(tuple, taught["heads"])) == attention_transfer.TAUGHT
-    learned = [tuple(map(tuple, heads)) for heads in taught["teacher_heads"]]
-    assert learned == [*attention_transfer.LESSONS.values()]
-    assert taught["teacher"] == attention_transfer.TEACHER
-    before, last = (own_model.load(name).model for name in (f"encoder@{taught['from']}", "encoder"))
-    for key, tensor in before.state_dict().items():
-        if key.startswith(("embedding.", "layers.0.", "layers.1.")):
-            assert torch.equal(tensor, last.state_dict()[key]), key
-
-
-def test_the_taught_heads_find_the_noun() -> None:
-    handle = read_once("encoder")
-    for file, least in ((coreference.SENTENCES, names.LEAST_OF_MADE), (names.PRONOUNS, 80)):
-        found = names.noun_first(handle, file)
-        taught = [found[at] for at in attention_transfer.TAUGHT]
-        assert max(taught) == found.max() >= least

@@ -3,8 +3,6 @@ said of them is so."""
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pytest
 from app_harness import clean, page_at, panels_on, told
@@ -16,7 +14,7 @@ from explorer.analysis import head_naming
 from explorer.analysis import training as training_analysis
 from explorer.analysis.training import HabitCourse
 from explorer.panels import training
-from models import model_card, registry, shipped_models
+from models import registry, shipped_models
 from models.run import Run
 
 TWICE = "The red fox saw a small bird. The red fox saw a small bird."
@@ -172,24 +170,6 @@ def test_what_is_not_there_is_refused(choices: dict, reason: str) -> None:
         training.checkpoints(Run("induction", TWICE), **choices)
     with pytest.raises(ValueError, match="no training checkpoints"):
         training.checkpoints(Run("translator", TWICE))
-
-
-def test_a_taught_head_is_told_from_one_that_formed_without_a_teacher() -> None:
-    """And both are seen forming, on a sentence of neither's lessons."""
-    run = Run("encoder", "The queen told the guards that she wanted to be alone.")
-    taught = shipped_models.card("encoder")["taught"]
-    steps = [each.step for each in model_card.checkpoints("encoder")]
-    for at, said, earliest in (
-        (tuple(taught["heads"][0]), "A teacher taught this head.", taught["from"]),
-        ((1, 5), "This head formed without a teacher.", steps[0]),
-    ):
-        panel = training.checkpoints(run, layer=at[0], head=at[1], pattern="pronoun to noun")
-        assert said in panel.finding
-        became = re.search(r"became a head that .* between steps ([\d,]+) and", panel.finding)
-        assert became and int(became[1].replace(",", "")) >= earliest, panel.finding
-    assert "L3 H2 learned the rows of L3 H1" in " ".join(panel.caption)
-    early = training.checkpoints(run, step=taught["from"])
-    assert "taught" not in " ".join(early.caption), "no head was taught yet"
 
 
 # ---- the page ------------------------------------------------------------------------------------
