@@ -279,13 +279,12 @@ ABOUT = {
             "from": attention_transfer.BEFORE,
         },
         "recipe": [
-            f"then {attention_transfer.AttentionTransfer.steps} steps of attention transfer from "
+            f"then {attention_transfer.AttentionTransfer.steps:,} steps of attention transfer from "
             f"step {attention_transfer.BEFORE:,} on (models/training/attention_transfer.py): "
             f"masked words as before, and, {attention_transfer.WEIGHT} times, the divergence of "
             "the rows of two heads from what heads of all-MiniLM-L6-v2 give to words (the mean of "
             "two of its heads, and one), on sentences with a pronoun, whose row counts as "
-            f"{attention_transfer.PRONOUN_ROWS}; the embedding and layers 0 and 1 stay as they "
-            "were",
+            f"{attention_transfer.PRONOUN_ROWS}; the embedding and layer 0 stayed as they were",
             ADAM.format(
                 f"{attention_transfer.AttentionTransfer.rate:g}",
                 attention_transfer.AttentionTransfer.warm_up,
