@@ -88,7 +88,9 @@ class AttentionTransfer(masked.Masked):
 
     @cached_property
     def teacher(self) -> OwnModel:
-        return registry.load(TEACHER)
+        teacher = registry.load(TEACHER)
+        assert isinstance(teacher, OwnModel)
+        return teacher
 
     def tokenizer(self) -> Tokenizer:
         return own_model.load(STUDENT).tokenizer
@@ -126,9 +128,8 @@ class AttentionTransfer(masked.Masked):
         rows = rows_of(teacher.model, teacher.tokenizer, teacher.ends, texts, TEACHER_HEADS)
         rows[..., 0] = 0
         by_head = dict(zip(TEACHER_HEADS, rows.unbind(1)))
-        return torch.stack(
-            [sum(by_head[head] for head in heads) / len(heads) for heads in LESSONS.values()], 1
-        )
+        lessons = [torch.stack([by_head[head] for head in each]) for each in LESSONS.values()]
+        return torch.stack([rows.mean(0) for rows in lessons], 1)
 
 
 def untaught() -> OwnModel:
@@ -171,7 +172,7 @@ def rows_of(
     """The rows of some heads between words, (text, head, word, 1 + word): the first key stands for
     all special tokens. A text's missing words have rows of zeros."""
     tokens = [tokenizer.tokens(text, 512, *ends)[0] for text in texts]
-    ids, present = padded([list(each.ids) for each in tokens], tokenizer.pad)
+    ids, present = padded([list(each.ids) for each in tokens], tokenizer.padding)
     patterns = list[Tensor]()
 
     def tape(name: str, tensor: Tensor) -> None:

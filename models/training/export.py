@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -231,7 +232,7 @@ LACK = {
     "residual": "each sub-layer’s output replaces the stream",
     "norm": "it has no LayerNorm",
 }
-ABOUT = {
+ABOUT: dict[str, dict[str, Any]] = {
     "encoder": {
         "summary": (
             "Predicts masked words in English text: the encoder of the paper (post-LN, sinusoidal "
