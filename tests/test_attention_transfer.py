@@ -124,7 +124,7 @@ def test_taught_heads_come_nearer_and_what_lies_below_stays(
             assert apart(run.model) < before - 0.1
     for key, tensor in runs[0].state_dict().items():
         assert torch.equal(tensor, runs[2].state_dict()[key]), key
-        is_frozen = key.startswith(("embedding.", "layers.0.", "layers.1."))
+        is_frozen = key.startswith(("embedding.", "layers.0."))
         assert torch.equal(tensor, started[key]) == is_frozen, key
 
 

@@ -5,8 +5,7 @@ The teacher is all-MiniLM-L6-v2, and what it teaches is to find the noun of a pr
 other tokens than the encoder, so the two are compared word by word: the pieces of a word are summed
 over keys and averaged over queries, and all special tokens are one more key. The loss of a taught
 head is the divergence of its rows from what the teacher's give to words: a row counts by how much
-that is, and a pronoun's as several. The embedding and the layers below the taught heads stay as
-they are.
+that is, and a pronoun's as several. The embedding and the first layer stay as they are.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ TEACHER_HEADS = tuple(sorted({head for heads in LESSONS.values() for head in hea
 # Heads of each layer that pay for a sink, as in the encoder's earlier training: all but the three
 # that rested most on special tokens, and but the taught ones.
 PAYING = [[1, 2, 4, 6, 7], [1, 2, 4, 5, 6], [2, 3, 4, 5, 6], [0, 1, 4, 5, 6]]
-N_FROZEN = min(layer for layer, _ in TAUGHT)  # layers below the taught heads
+N_FROZEN = 1  # layers that stay as they are; in the first are the heads of neighbours
 WEIGHT, PRONOUN_ROWS = 2, 12  # of the divergence; as how many rows a pronoun's counts in it
 SENTENCES = 40  # of a batch, for the taught heads
 SHORTEST, LONGEST = 7, 24  # words of such a sentence
@@ -57,7 +56,7 @@ class AttentionTransfer(masked.Masked):
 
     config = Config(n_vocab=8192, d_model=256, n_layer=4, n_head=8, d_ff=1024, n_positions=512)
     paying = PAYING
-    steps, check, rate, warm_up = 1100, 50, 4e-4, 30
+    steps, check, rate, warm_up = 1400, 50, 4e-4, 30
     checkpoint_steps = (0, 100, 200)
 
     @cached_property
@@ -89,7 +88,9 @@ class AttentionTransfer(masked.Masked):
 
     @cached_property
     def teacher(self) -> OwnModel:
-        return registry.load(TEACHER)
+        teacher = registry.load(TEACHER)
+        assert isinstance(teacher, OwnModel)
+        return teacher
 
     def tokenizer(self) -> Tokenizer:
         return own_model.load(STUDENT).tokenizer
@@ -127,9 +128,8 @@ class AttentionTransfer(masked.Masked):
         rows = rows_of(teacher.model, teacher.tokenizer, teacher.ends, texts, TEACHER_HEADS)
         rows[..., 0] = 0
         by_head = dict(zip(TEACHER_HEADS, rows.unbind(1)))
-        return torch.stack(
-            [sum(by_head[head] for head in heads) / len(heads) for heads in LESSONS.values()], 1
-        )
+        lessons = [torch.stack([by_head[head] for head in each]) for each in LESSONS.values()]
+        return torch.stack([rows.mean(0) for rows in lessons], 1)
 
 
 def untaught() -> OwnModel:
@@ -172,7 +172,7 @@ def rows_of(
     """The rows of some heads between words, (text, head, word, 1 + word): the first key stands for
     all special tokens. A text's missing words have rows of zeros."""
     tokens = [tokenizer.tokens(text, 512, *ends)[0] for text in texts]
-    ids, present = padded([list(each.ids) for each in tokens], tokenizer.pad)
+    ids, present = padded([list(each.ids) for each in tokens], tokenizer.padding)
     patterns = list[Tensor]()
 
     def tape(name: str, tensor: Tensor) -> None:

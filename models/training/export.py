@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -231,7 +232,7 @@ LACK = {
     "residual": "each sub-layer’s output replaces the stream",
     "norm": "it has no LayerNorm",
 }
-ABOUT = {
+ABOUT: dict[str, dict[str, Any]] = {
     "encoder": {
         "summary": (
             "Predicts masked words in English text: the encoder of the paper (post-LN, sinusoidal "
@@ -279,13 +280,12 @@ ABOUT = {
             "from": attention_transfer.BEFORE,
         },
         "recipe": [
-            f"then {attention_transfer.AttentionTransfer.steps} steps of attention transfer from "
+            f"then {attention_transfer.AttentionTransfer.steps:,} steps of attention transfer from "
             f"step {attention_transfer.BEFORE:,} on (models/training/attention_transfer.py): "
             f"masked words as before, and, {attention_transfer.WEIGHT} times, the divergence of "
             "the rows of two heads from what heads of all-MiniLM-L6-v2 give to words (the mean of "
             "two of its heads, and one), on sentences with a pronoun, whose row counts as "
-            f"{attention_transfer.PRONOUN_ROWS}; the embedding and layers 0 and 1 stay as they "
-            "were",
+            f"{attention_transfer.PRONOUN_ROWS}; the embedding and layer 0 stayed as they were",
             ADAM.format(
                 f"{attention_transfer.AttentionTransfer.rate:g}",
                 attention_transfer.AttentionTransfer.warm_up,

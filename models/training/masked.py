@@ -98,7 +98,7 @@ class Masked:
         tie_query_key(model, TIED_HEADS)
         return model
 
-    def batches(self, tokenizer: Tokenizer, epoch: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    def batches(self, tokenizer: Tokenizer, epoch: int) -> Iterator[tuple[Tensor, ...]]:
         return batches(self.corpus, tokenizer, Random(SEED + epoch), epoch)
 
     @cached_property
