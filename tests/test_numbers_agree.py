@@ -665,15 +665,6 @@ def changed_entries(of: MeasureContext, place: dict[str, object]) -> Iterator[En
         yield ("probability before", word), p, "interventions.experiments"
 
 
-def path_entries(of: MeasureContext, place: dict[str, object]) -> Iterator[Entry]:
-    """How far a token's last vectors in a run without a head are from those as trained."""
-    if panel := made(of, "compare.paths", without_head(place)):
-        (word, text) = re.findall(r"“(.+?)” ends at distance ([\d.,]+) from", panel.finding)[0]
-        yield ("distance of vectors", word), text, "compare.paths, sentence"
-        (row,) = [row for row in panel.figures[1].rows if row.selected]
-        yield ("distance of vectors", word), row.values[0], "compare.paths"
-
-
 SOURCES = (
     head_entries,
     distance_entries,
@@ -688,7 +679,6 @@ SOURCES += (
     difference_entries,
     predicted_by_two_entries,
     changed_entries,
-    path_entries,
 )
 
 
