@@ -15,7 +15,7 @@ MAIN = str(ROOT / "explorer" / "main.py")
 TABS = tuple(tab for place in places.PLACES.values() for tab in place.tabs)
 
 
-def aimed(app: AppTest, tab: str, **asked: str) -> AppTest:
+def aimed(app: AppTest, tab: str, /, **asked: str) -> AppTest:
     """An app whose next run is at the address of a tab with these choices."""
     to = urlsplit(places.address(tab, asked))
     app.query_params.update(dict(parse_qsl(to.query, keep_blank_values=True)))
@@ -24,7 +24,7 @@ def aimed(app: AppTest, tab: str, **asked: str) -> AppTest:
     return app
 
 
-def page_at(tab: str, **asked: str) -> AppTest:
+def page_at(tab: str, /, **asked: str) -> AppTest:
     """That tab in a new visit."""
     return aimed(AppTest.from_file(MAIN, default_timeout=120), tab, **asked).run()
 

@@ -449,7 +449,7 @@ def test_the_installed_command_records_and_starts_the_app(installed: Installed) 
         stderr=subprocess.DEVNULL,
         env=installed.environment,
     )
-    pages = {"/readyz": b"true", "/healthz": b'"ok":true', "/anatomy": b"<html"}
+    pages = {"/readyz": b"true", "/healthz": b'"ok":true', "/learn": b"<html"}
     try:
         for path, wanted in (pages | {"/app/static/inter.woff2": b"wOF2"}).items():
             assert wanted in fetched(f"http://127.0.0.1:{port}{path}")
