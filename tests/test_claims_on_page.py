@@ -80,7 +80,7 @@ def test_a_reader_chooses_a_claim_filters_and_goes_to_where_it_is_seen(
     page.wait_for_url("**/architecture?**tab=residual**")
     choices = parse_qs(urlparse(page.url).query)
     assert choices["model"] == ["induction"] and choices["text"] == [text]
-    assert choices["write"] == ["Norm"]
+    assert choices["write"] == ["State norm"]
 
 
 @pytest.mark.slow

@@ -1009,7 +1009,7 @@ def _largest_turn(
         page="residual",
         address=(
             ("flow", "Writes"),
-            ("write", "Turned"),
+            ("write", "Rotation angle"),
             ("stream", stream.name),
             ("token", str(token)),
         ),

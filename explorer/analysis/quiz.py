@@ -447,7 +447,7 @@ def stream_questions(stream: Stream, grouped: Groups, all_words: bool) -> Iterat
     grouped = replace(grouped, labels=names)
     if len(unique_words) < FEWEST_KEYS or len(stream.sites) < 3:
         return
-    kinds = ((TURNED, "Turned"), (WROTE, "Share"))
+    kinds = ((TURNED, "Rotation angle"), (WROTE, "Share"))
     for (kind, choice), (sublayers, values) in zip(kinds, sublayer_measures(stream)):
         for sublayer, by_word in zip(sublayers, word_maxima(values, grouped)):
             if (
