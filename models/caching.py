@@ -122,6 +122,8 @@ class CachedModel(Model):
         self.uncached = model
 
     def __getattr__(self, name: str) -> Any:
+        if name == "uncached":  # of a copy that is being made
+            raise AttributeError(name)
         return getattr(self.uncached, name)
 
     @property

@@ -107,12 +107,12 @@ class MeasureContext:
 
     @cached_property
     def capabilities(self) -> Capabilities:
-        """What the model shows of itself."""
+        """The capabilities of the model."""
         return self.model.capabilities
 
     @cached_property
     def norm(self) -> str:
-        """What the model's norms are called."""
+        """The name of the model's norms, LayerNorm or RMSNorm."""
         return recording_norm_name(self.recording, self.capabilities.rms)
 
     @cached_property

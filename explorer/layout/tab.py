@@ -52,7 +52,7 @@ class Tab:
 
 
 def view(row: Tab) -> Callable[[], None]:
-    """What draws a tab."""
+    """A function that draws a tab on the page."""
     folds: Any = {row.open_fold: (row.closed, *row.folds)} if row.folds else {}
 
     @current_recording.tab(**folds)
@@ -67,14 +67,14 @@ def _draw(row: Tab, source: Run) -> None:
     declared = [each for panel in row.panels for each in parameters(panel)]
     names = tuple(each.name for each in recording.streams)
     bar = st.container(horizontal=True, vertical_alignment="center")
-    asked = {each.argument for each in declared}
+    arguments = {each.argument for each in declared}
     chosen: dict[str, Any] = {}
     first = [each for each in declared if _has_widget(each) and not _in_menu(each)]
     chosen |= {each.argument: widget(each, source, chosen, bar) for each in first}
-    if "stream" in asked:
+    if "stream" in arguments:
         chosen["stream"] = controls.pick_stream(names, names[0], container=bar)
     stream = recording.stream(chosen.get("stream", names[0]))
-    if "token" in asked:
+    if "token" in arguments:
         with bar:
             chosen |= _selected(row, recording, stream)
     with bar.popover("View") if any(map(has_menu, row.panels)) else nullcontext():
@@ -137,10 +137,10 @@ def show(panel: PanelFunction, make: Callable[[], Panel] | Panel) -> None:
 
 
 def values(panel: PanelFunction, source: Run, selected: Mapping[str, Any]) -> dict[str, Any]:
-    """The choices of a panel as the address says them, or as suits the run; those of `selected`
+    """The choices of a panel as the address says them, else their defaults; those of `selected`
     are known."""
     declared = [each for each in parameters(panel) if each.choice is not None]
-    chosen = {each.argument: _said(each) for each in declared} | dict(selected)
+    chosen = {each.argument: _in_address(each) for each in declared} | dict(selected)
     for each in declared:
         if each.argument not in selected:
             chosen[each.argument] = url_state.value(each, source, chosen)
@@ -156,8 +156,8 @@ def choose(panel: PanelFunction, source: Run, selected: Mapping[str, Any]) -> di
     return chosen
 
 
-def _said(parameter: Parameter) -> Any:
-    """What the address says of a choice, whether or not it can be."""
+def _in_address(parameter: Parameter) -> Any:
+    """A choice's value in the address, whether or not it can be; its default for no value."""
     try:
         return parameter.parse(str(st.session_state.get(parameter.name, "")))
     except ValueError:
@@ -189,15 +189,15 @@ def widget(
     choice, name = parameter.choice, parameter.name
     if choice is None or not choice.label:
         return value
-    shown = value
+    effective = value
     if choice.suits is not None and value == parameter.default:
-        shown = choice.suits(source, chosen)
+        effective = choice.suits(source, chosen)
     place = st if container is None else container
     if parameter.kind is bool:
         place.toggle(
             choice.label,
             help=choice.help or None,
-            **bind(name, f"{name} on", bool(shown), parameter.word),
+            **bind(name, f"{name} on", bool(effective), parameter.word),
         )
         return value
     labels = {
@@ -210,7 +210,7 @@ def widget(
             choice.label, tuple(labels), key=name, persist_state="session", width=420
         )
     elif callable(choice.options) or len(labels) > FEW:
-        word = parameter.word(shown)
+        word = parameter.word(effective)
         place.selectbox(
             choice.label,
             tuple(labels),

@@ -630,9 +630,8 @@ def whole_numbers(name: str, below: int) -> tuple[int, ...]:
 
 
 def value(parameter: Parameter, run: Run, chosen: Mapping[str, Any]) -> Any:
-    """What the address says of a declared choice of a panel, its default where it says nothing. A
-    word that is no option is forgotten; where the options depend on the run, another panel may have
-    it."""
+    """The value of a declared choice in the address, its default where there is none. A word that
+    is no option is forgotten; where the options depend on the run, another panel may have it."""
     name, choice = parameter.name, parameter.choice
     word = str(st.session_state.get(name, ""))
     if word != parameter.first:
