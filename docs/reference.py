@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,11 @@ from explorer.panels import spec
 from explorer.panels.choice import Parameter
 from explorer.panels.spec import Panel
 from explorer.state import places, url_state
+from explorer.views import tabs
 from models import edits
 from models.model import Model
 
+assert tabs.TABS  # with them the choices of all tabs are declared
 FILE = Path(__file__).with_name("reference.md")
 
 
@@ -45,22 +47,20 @@ def _pages(rows: list[str]) -> Iterable[str]:
 
 def _choices(rows: list[str]) -> Iterable[str]:
     written = {row.split("`")[1]: row for row in rows}
-    declared = spec.address_choices()
+    declared = url_state.declared()
     for name in url_state.names():
         yield _choice(name, declared[name]) if name in declared else written[name]
 
 
-def _choice(name: str, parameter: Parameter) -> str:
-    """The row of a declared choice: the panels that have it, its default, its label and options."""
-    panels = [
-        each for each in spec.panel_names() if name in (one.name for one in spec.declared(each))
-    ]
+def _choice(name: str, by: Mapping[str, Parameter]) -> str:
+    """The row of a declared choice: who declares it, its default, its label and options."""
+    parameter = next(iter(by.values()))
     choice = parameter.choice
     options = choice.options if choice and not callable(choice.options) else ()
     listed = ", ".join(f"`{parameter.word(each)}`" for each in options)
     means = ": ".join(filter(None, (choice.label or choice.help if choice else "", listed)))
     default = f"`{parameter.first}`" if parameter.first else ""
-    return f"| `{name}` | {', '.join(panels)} | {default} | {means} |"
+    return f"| `{name}` | {', '.join(by)} | {default} | {means} |"
 
 
 def _edits(rows: list[str]) -> Iterable[str]:

@@ -16,6 +16,9 @@ st.logo(navigation.mark(), size="large")
 # after the first elements
 from explorer.layout import export_menu, header  # noqa: E402
 from explorer.state import event_log, host, places, sessions, url_state  # noqa: E402
+from explorer.views import tabs  # noqa: E402
+
+assert tabs.TABS  # with them the choices of all tabs are declared
 
 with sessions.uninterrupted():
     url_state.begin(page.url_path or places.FIRST)

@@ -3,13 +3,6 @@
 from __future__ import annotations
 
 from explorer.layout import navigation
-from explorer.views.compare import compare
-from explorer.views.interventions import edit_model, patch
+from explorer.views.tabs import TABS
 
-navigation.show_tabs(
-    {
-        "edit": edit_model,
-        "patching": patch,
-        "compare": compare,
-    }
-)
+navigation.show_tabs(TABS)

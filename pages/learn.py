@@ -3,12 +3,6 @@
 from __future__ import annotations
 
 from explorer.layout import navigation
-from explorer.views.learn import concepts, take_tour, tested_claims
+from explorer.views.tabs import TABS
 
-navigation.show_tabs(
-    {
-        "tour": take_tour,
-        "concepts": concepts,
-        "claims": tested_claims,
-    }
-)
+navigation.show_tabs(TABS)

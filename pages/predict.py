@@ -3,15 +3,6 @@
 from __future__ import annotations
 
 from explorer.layout import navigation
-from explorer.views.predictions import generate, lens_tab, logit_attribution, word
-from explorer.views.translation import translate
+from explorer.views.tabs import TABS
 
-navigation.show_tabs(
-    {
-        "word": word,
-        "generate": generate,
-        "lens": lens_tab,
-        "attribution": logit_attribution,
-        "translate": translate,
-    }
-)
+navigation.show_tabs(TABS)

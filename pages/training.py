@@ -3,12 +3,6 @@
 from __future__ import annotations
 
 from explorer.layout import navigation
-from explorer.views.training import checkpoints_tab, paired_runs, train_live
+from explorer.views.tabs import TABS
 
-navigation.show_tabs(
-    {
-        "checkpoints": checkpoints_tab,
-        "live": train_live,
-        "twins": paired_runs,
-    }
-)
+navigation.show_tabs(TABS)

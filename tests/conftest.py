@@ -23,6 +23,7 @@ from streamlit.testing.v1 import AppTest, local_script_runner
 from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 
 from explorer.state import host as app_host
+from explorer.views import tabs
 from models import registry, smollm2
 from models.config import Config
 from models.own_model import OwnModel, handle_of
@@ -30,6 +31,7 @@ from models.tokenizer import CAUSAL_LM_SPECIALS, Tokenizer
 from models.transformer import Decoder, Encoder, EncoderDecoder, Transformer
 
 assert app_host.app  # tests run as the app does: its queue, its limits, its models
+assert tabs.TABS  # and with the choices of all its tabs
 
 # These check for several files; what they find wrong is told as a test's own asserts tell it.
 pytest.register_assert_rewrite("claimed", "predicted", "translating")

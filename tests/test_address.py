@@ -16,6 +16,7 @@ from streamlit.runtime.state.session_state import WStates
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import predictions
+from explorer.panels.choice import Choice, Parameter, by_name
 from explorer.server.streamlit_patches import finish_callbacks, skip_forgotten_widgets
 from explorer.state import url_state
 from explorer.state.url_state import PageParameters, UrlParameter
@@ -29,10 +30,11 @@ def opened(page: str, **asked: str) -> AppTest:
     return clean(page_at(page, **asked))
 
 
-def test_a_name_is_declared_once() -> None:
-    with pytest.raises(ValueError, match="another page.*layer"):
-        PageParameters("a page", layer="1", something_new="")
-    assert "something_new" not in url_state.names()
+def test_a_name_in_an_address_means_one_thing() -> None:
+    first, other = (Parameter("layer", int, False, default, Choice()) for default in (0, 1))
+    assert set(by_name({"a page": [first], "a panel": [first]})["layer"]) == {"a page", "a panel"}
+    with pytest.raises(ValueError, match="a panel means something else by layer than a page"):
+        by_name({"a page": [first], "a panel": [other]})
 
 
 def test_what_depends_on_a_text_goes_with_it_and_what_on_a_model_with_that() -> None:

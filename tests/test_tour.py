@@ -86,7 +86,7 @@ def test_every_step_opens_with_awkward_texts() -> None:
 
 def test_a_step_has_an_address_and_leads_to_its_page() -> None:
     lost = opened(tour="no such step", model="decoder")
-    assert lost.session_state["tour"] == "lookup" and lost.toast
+    assert lost.session_state["tour"] == "" and lost.toast
     app = opened(tour="match")
     assert header(app)["title"] == next(s.title for s in tour_text.STEPS if s.id == "match")
     app.button(key="open on its page").click().run()

@@ -17,6 +17,7 @@ from explorer.analysis.caption import read_text as read_text
 from explorer.analysis.formatting import plural
 from explorer.analysis.questions import is_question
 from explorer.analysis.recorded_findings import is_learned
+from explorer.panels.choice import declared
 from explorer.state import event_log, jobs, url_state
 from explorer.state.models import SMOLLM2, is_chat_model, server_models, typed_special
 from explorer.state.settings import well_formed
@@ -68,8 +69,9 @@ def tab(
     headline: bool = False,
     before: Callable[[Run], None] | None = None,
     **options: Sequence[str],
-) -> Callable[[Callable[[Run], None]], Callable[[], None]]:
-    """Make a tab of a function that draws what is below the sentence bar from a run.
+) -> Callable[[Callable[..., None]], Callable[[], None]]:
+    """Make a tab of a function that draws what is below the sentence bar from a run and from the
+    choices that its signature declares, as a panel's does.
 
     In a run of the whole page choices that are none of their `options` are forgotten, and the text
     is recorded: edited, typed and headline as of `read_current`; then `before` is called. A press
@@ -78,11 +80,14 @@ def tab(
     the address.
     """
 
-    def decorate(draw: Callable[[Run], None]) -> Callable[[], None]:
+    def decorate(draw: Callable[..., None]) -> Callable[[], None]:
+        if choices := declared(draw):
+            url_state.declare(draw.__name__, *choices)
+
         @wraps(draw)
         def draw_and_write(source: Run) -> None:
             measure_pronoun_heads(source.recording())
-            draw(source)
+            draw(source, **url_state.values(draw, source))
             url_state.write()
 
         fragment = event_log.fragment(draw_and_write)

@@ -65,7 +65,7 @@ def show_places(pages: Mapping[str, Any]) -> None:
 
 def show_tabs(views: Mapping[str, Callable[[], None]]) -> None:
     """The tabs of the place on screen, and in the open one its view, which alone is computed.
-    `views`: what draws each tab, by its id."""
+    views: what draws each tab, by its id."""
     state = st.session_state
     place = places.place_of(state.page)
     titles = places.PLACES[place].tabs

@@ -16,7 +16,7 @@ from streamlit.delta_generator import DeltaGenerator
 from explorer.analysis import recorded_findings, residual
 from explorer.layout import controls, current_recording, output, selection_bar
 from explorer.layout.controls import bind, pick
-from explorer.panels.choice import Parameter, parameters
+from explorer.panels.choice import Choice, Parameter, parameters
 from explorer.panels.spec import Panel
 from explorer.state import url_state
 from explorer.text.markdown_escape import literal
@@ -53,9 +53,11 @@ class Tab:
 
 def view(row: Tab) -> Callable[[], None]:
     """A function that draws a tab on the page."""
-    folds: Any = {row.open_fold: (row.closed, *row.folds)} if row.folds else {}
+    if row.folds:
+        names = Choice((row.closed, *row.folds), "the part that is open")
+        url_state.declare(row.open_fold, Parameter(row.open_fold, str, False, row.closed, names))
 
-    @current_recording.tab(**folds)
+    @current_recording.tab()
     def draw_tab(source: Run) -> None:
         _draw(row, source)
 
@@ -113,7 +115,7 @@ def _draw_fold(fold: Fold, source: Run, selected: Mapping[str, Any]) -> None:
         place = st.container(horizontal=True, vertical_alignment="bottom")
         try:
             with st.spinner(fold.wait) if fold.wait else nullcontext():
-                made = panel(source, **taken(panel, values(panel, source, shared)))
+                made = panel(source, **taken(panel, url_state.values(panel, source, shared)))
         except ValueError as why:
             if str(why) not in reasons:
                 st.info(literal(str(why)))
@@ -136,32 +138,14 @@ def show(panel: PanelFunction, make: Callable[[], Panel] | Panel) -> None:
     output.show_panel(make, name.replace("_", " "))
 
 
-def values(panel: PanelFunction, source: Run, selected: Mapping[str, Any]) -> dict[str, Any]:
-    """The choices of a panel as the address says them, else their defaults; those of `selected`
-    are known."""
-    declared = [each for each in parameters(panel) if each.choice is not None]
-    chosen = {each.argument: _in_address(each) for each in declared} | dict(selected)
-    for each in declared:
-        if each.argument not in selected:
-            chosen[each.argument] = url_state.value(each, source, chosen)
-    return chosen
-
-
 def choose(panel: PanelFunction, source: Run, selected: Mapping[str, Any]) -> dict[str, Any]:
-    """The same, with a widget for each that has one and is not among `selected`."""
-    chosen = values(panel, source, selected)
+    """The choices of a panel by its arguments, with a widget for each that has one; those of
+    `selected` are known."""
+    chosen = url_state.values(panel, source, selected)
     for each in parameters(panel):
         if each.choice is not None and each.argument not in selected:
             chosen[each.argument] = widget(each, source, chosen)
     return chosen
-
-
-def _in_address(parameter: Parameter) -> Any:
-    """A choice's value in the address, whether or not it can be; its default for no value."""
-    try:
-        return parameter.parse(str(st.session_state.get(parameter.name, "")))
-    except ValueError:
-        return parameter.default
 
 
 def has_menu(panel: PanelFunction) -> bool:

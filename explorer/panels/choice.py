@@ -118,13 +118,33 @@ class Parameter:
 
 
 def parameters(function: Callable[..., Any]) -> tuple[Parameter, ...]:
-    """The arguments of a panel function but its run."""
+    """The arguments of a panel function, or of a tab that is drawn by hand, but its run."""
     hints = get_type_hints(function, include_extras=True)
     return tuple(
         _parameter(name, hints[name], each.default)
         for name, each in inspect.signature(function).parameters.items()
         if name != "run"
     )
+
+
+def declared(function: Callable[..., Any]) -> tuple[Parameter, ...]:
+    """The choices that a function declares."""
+    return tuple(each for each in parameters(function) if each.choice is not None)
+
+
+def by_name(declared: Mapping[str, Sequence[Parameter]]) -> dict[str, dict[str, Parameter]]:
+    """Choices by their names in an address, of each by who declares it. Raises ValueError where two
+    mean different things by one name."""
+    found: dict[str, dict[str, Parameter]] = {}
+    for who, choices in declared.items():
+        for each in choices:
+            others = found.setdefault(each.name, {})
+            if any((other.first, other.of) != (each.first, each.of) for other in others.values()):
+                raise ValueError(
+                    f"{who} means something else by {each.name} than {', '.join(others)}"
+                )
+            others[who] = each
+    return found
 
 
 def _parameter(name: str, hint: Any, default: Any) -> Parameter:

@@ -25,7 +25,7 @@ from explorer.analysis.csv import Columns, to_csv
 from explorer.analysis.figures import Figure, as_plain
 from explorer.components import codec
 from explorer.html_export import Document, DocumentSpec, Line, Part, TextLines, View
-from explorer.panels.choice import Parameter, parameters
+from explorer.panels.choice import Parameter, declared, parameters
 from explorer.text import glossary
 from models.caching import picture_name
 from models.model import Model
@@ -192,22 +192,10 @@ def from_words(name: str, run: Run, choices: Mapping[str, str | Run]) -> Panel:
     )
 
 
-def declared(name: str) -> tuple[Parameter, ...]:
-    """The choices that a panel declares."""
-    return tuple(each for each in parameters(PANELS[name]) if each.choice is not None)
-
-
 @cache
-def address_choices() -> dict[str, Parameter]:
-    """The declared choices of all panels by their names in an address. Raises ValueError where two
-    panels mean different things by one name."""
-    found: dict[str, Parameter] = {}
-    for name in panel_names():
-        for each in declared(name):
-            first = found.setdefault(each.name, each)
-            if (first.first, first.of) != (each.first, each.of):
-                raise ValueError(f"{name} means something else by {each.name} than others do")
-    return found
+def choices_by_panel() -> dict[str, tuple[Parameter, ...]]:
+    """The choices that each panel declares, by the name of the panel."""
+    return {name: declared(PANELS[name]) for name in panel_names()}
 
 
 def special_labels(recording: Recording) -> tuple[str, ...]:
@@ -229,7 +217,7 @@ def panel(
     signature = inspect.signature(function)
     module = function.__module__.rpartition(".")[2]
     name = f"{module}.{function.__name__}"
-    chosen = [each for each in parameters(function) if each.choice is not None]
+    chosen = declared(function)
 
     @wraps(function)
     def complete(

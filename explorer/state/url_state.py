@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from time import monotonic
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import quote
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from explorer.panels import spec
-from explorer.panels.choice import Parameter
+from explorer.panels import choice, spec
+from explorer.panels.choice import Choice, Parameter
 from explorer.state import garbage_collection, models, places
 from explorer.state.models import DEFAULT_MODEL, PREFERRED, is_loaded
 from explorer.state.settings import MAX_FIELD, well_formed
@@ -41,6 +41,38 @@ class UrlParameter:
     of: str = ""
 
 
+@dataclass(frozen=True)
+class OnScreen:
+    """What is on screen of a text and a model on every tab, as words of the address; "" for what a
+    tab opens on."""
+
+    attention: Annotated[
+        str,
+        Choice(
+            of="model",
+            help="which attention of a model with several: `encoder`, `decoder` or `cross`",
+        ),
+    ] = ""
+    layer: Annotated[str, Choice(of="model", help="the layer, from 0")] = ""
+    head: Annotated[str, Choice(of="model", help="the head, from 0")] = ""
+    token: Annotated[
+        str, Choice(of="text", help="the selected token's place in the text, from 0")
+    ] = ""
+    source: Annotated[
+        str, Choice(of="text", help="the other text's selected token, between two texts")
+    ] = ""
+    stream: Annotated[
+        str,
+        Choice(of="model", help="the residual stream of a model with two: `encoder` or `decoder`"),
+    ] = ""
+    target: Annotated[
+        str, Choice(of="model", help="the text that a translator's decoder reads")
+    ] = ""
+    edits: Annotated[
+        str, Choice(help="edits of the model, as Python writes them: `ZeroHead(0,3)`")
+    ] = ""
+
+
 class PageParameters:
     """The choices of one page. Raises ValueError for a name that another page has: in an address it
     would mean two things."""
@@ -60,16 +92,35 @@ class PageParameters:
         self.every.update(self.named)
 
 
+_of_tabs: dict[str, tuple[Parameter, ...]] = {}  # what a tab declares itself, by the tab's function
+
+
+def declare(tab: str, *choices: Parameter) -> None:
+    """Take the choices that a tab declares, beside those of its panels, into the address."""
+    _of_tabs[tab] = choices
+    declared.cache_clear()
+    _every.cache_clear()
+
+
+@cache
+def declared() -> dict[str, dict[str, Parameter]]:
+    """The declared choices by their names in the address, of each by who declares it."""
+    on_screen = {"every page": choice.parameters(OnScreen)}
+    return choice.by_name(on_screen | spec.choices_by_panel() | _of_tabs)
+
+
 @cache
 def _every() -> dict[str, UrlParameter]:
-    """All choices by their names: those that panels declare, and the others. Raises ValueError for
-    a name that both have."""
-    declared = {
-        name: UrlParameter(each.first, each.of) for name, each in spec.address_choices().items()
+    """All choices by their names: those that are declared, and the others. Raises ValueError for a
+    name that both have."""
+    own = {
+        name: UrlParameter(each.first, each.of)
+        for name, by in declared().items()
+        for each in list(by.values())[:1]
     }
-    if twice := sorted(declared.keys() & PageParameters.every.keys()):
+    if twice := sorted(own.keys() & PageParameters.every.keys()):
         raise ValueError(f"a panel declares what a page has declared: {', '.join(twice)}")
-    return declared | PageParameters.every
+    return own | PageParameters.every
 
 
 def names() -> tuple[str, ...]:
@@ -89,17 +140,6 @@ def depending_on(*causes: str) -> tuple[str, ...]:
 
 OF_TEXT, OF_MODEL = UrlParameter(of="text"), UrlParameter(of="model")
 
-shared = PageParameters(
-    "every page",
-    attention=OF_MODEL,
-    layer=OF_MODEL,
-    head=OF_MODEL,
-    token=OF_TEXT,
-    source=OF_TEXT,  # the other side's token, between two texts
-    stream=OF_MODEL,
-    target=OF_MODEL,  # what a decoder is to read
-    edits="",
-)
 attention = PageParameters(
     "attention",
     view="Lines",
@@ -132,7 +172,7 @@ positions = PageParameters(
     shuffle="1",
     retyped=OF_TEXT,
 )
-residual = PageParameters("residual", flow="Writes", lag="8")
+residual = PageParameters("residual", lag="8")
 embeddings = PageParameters(
     "embeddings",
     contexts="Two",  # or "One": one text alone
@@ -151,10 +191,6 @@ embeddings = PageParameters(
 )
 summaries = PageParameters(
     "summaries", sum_what="Mean", sum_layer="", sum_head="", sum_measure="Length"
-)
-lookup = PageParameters(
-    "lookup",
-    look_at="Hard",
 )
 circuits = PageParameters(
     "circuits", look_as="Bare", look_keys="Text", look_key=OF_TEXT, look_word=OF_MODEL
@@ -206,7 +242,6 @@ compare = PageParameters(
     other_tone="Linear",
     other_pair="",
 )
-tour = PageParameters("tour", tour=OF_MODEL)  # the step, by its id
 claims = PageParameters("claims", claim="", claim_verdict="All", claim_note="All notes")
 training = PageParameters(
     "training",
@@ -629,20 +664,42 @@ def whole_numbers(name: str, below: int) -> tuple[int, ...]:
     return ()
 
 
+def values(
+    function: Callable[..., Any], run: Run, selected: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """The choices that a function declares, by its arguments, as the address says them, else their
+    defaults; those of `selected` are known."""
+    known = selected or {}
+    choices = choice.declared(function)
+    chosen = {each.argument: _in_address(each) for each in choices} | dict(known)
+    for each in choices:
+        if each.argument not in known:
+            chosen[each.argument] = value(each, run, chosen)
+    return chosen
+
+
+def _in_address(parameter: Parameter) -> Any:
+    """A choice's value in the address, whether or not it can be; its default for no value."""
+    try:
+        return parameter.parse(str(st.session_state.get(parameter.name, "")))
+    except ValueError:
+        return parameter.default
+
+
 def value(parameter: Parameter, run: Run, chosen: Mapping[str, Any]) -> Any:
     """The value of a declared choice in the address, its default where there is none. A word that
     is no option is forgotten; where the options depend on the run, another panel may have it."""
-    name, choice = parameter.name, parameter.choice
+    name, how = parameter.name, parameter.choice
     word = str(st.session_state.get(name, ""))
     if word != parameter.first:
         options = parameter.options(run, chosen)
         try:
             read = parameter.parse(word)
-            accepts = choice.accepts if choice else None
+            accepts = how.accepts if how else None
             if read in options if options else accepts is None or accepts(read):
                 _mark_followed(name)
                 return read
-            is_wrong = choice is None or not callable(choice.options)
+            is_wrong = how is None or not callable(how.options)
         except ValueError:
             is_wrong = True
         if is_wrong:

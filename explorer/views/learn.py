@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from functools import partial
+from typing import Annotated
 
 import streamlit as st
 
@@ -16,6 +17,7 @@ from explorer.components import mounts
 from explorer.layout import controls, current_recording, navigation, output, selection_bar, tab
 from explorer.layout.controls import bind, pick
 from explorer.panels import claims, soft_lookup
+from explorer.panels.choice import Choice
 from explorer.state import event_log, jobs, places, url_state
 from explorer.text import claims as claims_text
 from explorer.text import glossary
@@ -27,6 +29,7 @@ from models.caching import memo, picture_name
 from models.run import Run
 
 TOUR = sentences("tour", "tab")
+EVERY_STEP = tuple(step.id for step in tour_text.STEPS)
 
 WORDS = sentences("claims", "tab")
 
@@ -34,24 +37,25 @@ WORDS = sentences("claims", "tab")
 
 
 @current_recording.tab(edited=False)
-def take_tour(source: Run) -> None:
-    """The tab Tour: the step on screen."""
+def take_tour(
+    source: Run, tour: Annotated[str, Choice(EVERY_STEP, "the step", of="model")] = ""
+) -> None:
+    """The tab Tour: the step on screen, by its id."""
     context = MeasureContext.of(source)
     steps = available(context)
-    show(context, steps, selected_step(steps))
+    show(context, steps, selected_step(steps, tour))
 
 
-def selected_step(steps: Sequence[TourStep]) -> int:
-    """Index of the step that the address names; 0 where it names none. In place of a step that this
-    model does not have it is the next one that it has."""
+def selected_step(steps: Sequence[TourStep], wanted: str) -> int:
+    """Index of the step of an id; 0 for none. In place of a step that this model does not have it
+    is the next one that it has."""
     ids = tuple(step.id for step in steps)
-    wanted, every = st.session_state.tour, [step.id for step in tour_text.STEPS]
     if wanted == "":
         return 0
-    if wanted in every and wanted not in ids:  # nothing to show here: the next that has
-        later = (at for at, id in enumerate(ids) if every.index(id) > every.index(wanted))
-        return next(later, len(ids) - 1)
-    return ids.index(url_state.one_of("tour", ids))
+    if wanted not in ids:  # nothing to show here: the next that has
+        later = EVERY_STEP.index(wanted)
+        return next((at for at, id in enumerate(ids) if EVERY_STEP.index(id) > later), len(ids) - 1)
+    return ids.index(wanted)
 
 
 def available(context: MeasureContext) -> tuple[TourStep, ...]:
@@ -127,10 +131,12 @@ CONCEPTS = {
 }
 
 
-@current_recording.tab(edited=False, look_at=tuple(CONCEPTS))
-def concepts(source: Run) -> None:
-    """The tab Concepts."""
-    view = pick("View", CONCEPTS, "look_at", bare=True)
+@current_recording.tab(edited=False)
+def concepts(
+    source: Run, look_at: Annotated[str, Choice(CONCEPTS, "the concept")] = "Hard"
+) -> None:
+    """The tab Concepts. look_at: which of them is on screen."""
+    pick("View", CONCEPTS, "look_at", bare=True)
     on = selection_bar.choose(controls.attention_on_screen(source))
     at = dict(zip(("layer", "head", "token"), on.at)) | {"attention": on.attention.name}
     for panel in {
@@ -138,7 +144,7 @@ def concepts(source: Run) -> None:
         "Graph": (soft_lookup.messages,),
         "Three": (soft_lookup.scoring,),
         "Scale": (soft_lookup.scale,),
-    }[view]:
+    }[look_at]:
         with st.popover("View") if tab.has_menu(panel) else nullcontext():
             chosen = tab.choose(panel, source, at)
         tab.show(panel, partial(panel, source, **tab.taken(panel, chosen)))

@@ -1,0 +1,47 @@
+"""What draws each tab, by its id. Whoever imports this knows every choice of every tab."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from explorer.analysis import residual
+from explorer.layout.tab import Tab, view
+from explorer.panels import architecture, feed_forward
+from explorer.views.attention import aggregated, heads_tab, one_weight, qk_and_ov
+from explorer.views.compare import compare
+from explorer.views.embeddings import word_paths
+from explorer.views.interventions import edit_model, patch
+from explorer.views.learn import concepts, take_tour, tested_claims
+from explorer.views.positions import word_order
+from explorer.views.predictions import generate, lens_tab, logit_attribution, word
+from explorer.views.residual import residual_stream
+from explorer.views.sentences import many_sentences
+from explorer.views.training import checkpoints_tab, paired_runs, train_live
+from explorer.views.translation import translate
+
+TABS: dict[str, Callable[[], None]] = {
+    "heads": heads_tab,
+    "weight": one_weight,
+    "aggregated": aggregated,
+    "circuits": qk_and_ov,
+    "sentences": many_sentences,
+    "diagram": view(Tab((architecture.diagram,))),
+    "positions": word_order,
+    "residual": residual_stream,
+    "embeddings": word_paths,
+    "feedforward": view(Tab((feed_forward.units,), layer_of=residual.largest_ffn)),
+    "word": word,
+    "generate": generate,
+    "lens": lens_tab,
+    "attribution": logit_attribution,
+    "translate": translate,
+    "edit": edit_model,
+    "patching": patch,
+    "compare": compare,
+    "checkpoints": checkpoints_tab,
+    "live": train_live,
+    "twins": paired_runs,
+    "tour": take_tour,
+    "concepts": concepts,
+    "claims": tested_claims,
+}
