@@ -281,7 +281,7 @@ def test_circuits_are_those_of_the_words_that_are_named() -> None:
     query, key = int(stream.ids[3]), int(stream.ids[2])
     show = every()["circuits.circuits"]
     found = read_once("decoder").circuits("self", 1, 3, (query, key))
-    matches, changes = show(run, layer=1, head=3, token=3, source=2, scope="vocabulary").figures
+    matches, changes = show(run, layer=1, head=3, token=3, source=2, keys="All").figures
     n = len(matches.rows)
     assert [row.values[0] for row in matches.rows] == pytest.approx(found.keys[0][:n], abs=PASSED)
     raised = [row.values[0] for row in changes.rows if row.values[0] > 0]

@@ -32,11 +32,12 @@ class Choice:
     """How a reader makes a choice of a panel.
 
     options: its values, or their labels by value, or a function that gives them; () for any value
-    of its type. label: what its widget is called, "" for one that is made by a press in a picture.
-    name: its name in an address, "" for that of the argument. of: it is forgotten with the "text"
-    or the "model", with neither where "". suits: the value that the panel takes where it is given
-    its default, where it depends on the run. accepts: what any other value must pass. menu: its
-    widget stands in the View menu. help: what its widget explains.
+    of its type; where a function leaves less than two there is no widget. label: what its widget is
+    called, "" for one that is made by a press in a picture. name: its name in an address, "" for
+    that of the argument. of: it is forgotten with the "text" or the "model", with neither where "".
+    suits: the value that the panel takes where it is given its default, where it depends on the
+    run. accepts: what any other value must pass. typed: the value of a text that is typed into its
+    widget, a field. menu: its widget stands in the View menu. help: what its widget explains.
     """
 
     options: Options | OptionsOf = ()
@@ -45,6 +46,7 @@ class Choice:
     of: str = ""
     suits: Suggestion | None = None
     accepts: Callable[[Any], bool] | None = None
+    typed: Callable[[Run, str], Any] | None = None
     menu: bool = False
     help: str = ""
 
@@ -75,10 +77,20 @@ class Parameter:
         """The word that an address means which does not name it."""
         return self.word(self.default)
 
+    def _offered(self, run: Run, chosen: Mapping[str, Any]) -> Options:
+        options = self.choice.options if self.choice else ()
+        return options(run, chosen) if callable(options) else options
+
+    def allows(self, run: Run, chosen: Mapping[str, Any], value: Any) -> bool:
+        """True for a value that can be chosen."""
+        if options := self._offered(run, chosen):
+            return value in options
+        accepts = self.choice.accepts if self.choice else None
+        return accepts is None or accepts(value)
+
     def options(self, run: Run, chosen: Mapping[str, Any]) -> Mapping[Any, str]:
         """The labels by value that there are to choose from."""
-        options = self.choice.options if self.choice else ()
-        options = options(run, chosen) if callable(options) else options
+        options = self._offered(run, chosen)
         if isinstance(options, Mapping):
             return options
         return {value: value if isinstance(value, str) else f"{value:g}" for value in options}
@@ -145,6 +157,12 @@ def by_name(declared: Mapping[str, Sequence[Parameter]]) -> dict[str, dict[str, 
                 )
             others[who] = each
     return found
+
+
+def taken(function: Callable[..., Any], chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of some choices that a panel function takes."""
+    arguments = {each.argument for each in parameters(function)}
+    return {name: value for name, value in chosen.items() if name in arguments}
 
 
 def _parameter(name: str, hint: Any, default: Any) -> Parameter:
