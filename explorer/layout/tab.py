@@ -281,7 +281,7 @@ def widget(
             choice.label,
             tuple(labels),
             format_func=labels.__getitem__,
-            width=320,
+            width="stretch" if choice.menu else 320,
             **bind(name, f"{name} menu", word if word in labels else next(iter(labels))),
         )
     else:
