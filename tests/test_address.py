@@ -48,11 +48,12 @@ def test_what_depends_on_a_text_goes_with_it_and_what_on_a_model_with_that() -> 
 
 @pytest.mark.slow
 def test_what_a_link_asks_for_in_vain_is_told_in_one_sentence_once() -> None:
-    app = opened("heads", layer="99", head="x", view="<b>Nonsense</b>", tone="Log")
+    wrong = {"layer": "99", "head": "x", "view": "<b>Nonsense</b>", "pattern": "of no head"}
+    app = opened("heads", tone="Log", **wrong)
     said = told(app, "toast")
     assert said.count("The link asks for") == 1
-    for part in ("layer “99”", "head “x”", "view “<b>Nonsense</b>”"):
-        assert part in said
+    for name, word in wrong.items():
+        assert f"{name} “{word}”" in said
     assert "tone" not in said and app.session_state["tone"] == "1"
     app.session_state["view menu"] = True
     app.run().segmented_control(key="scale").set_value("Row").run()

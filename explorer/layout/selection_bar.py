@@ -20,7 +20,6 @@ from models.caching import memo
 from models.recording import Stream
 
 EVERY_WORD = -1  # as a query: no word is selected
-LET_GO = ("", "none")  # whether the reader let go of the word that a tab opens on
 
 
 @dataclass(frozen=True)
@@ -112,12 +111,17 @@ def word(stream: Stream, default: int) -> int:
     return query
 
 
+def let_go() -> bool:
+    """True where the reader let go of the word that a tab opens on."""
+    return url_state.one_of("att_word", ("", "none")) == "none"
+
+
 def word_or_every(stream: Stream, default: int) -> int | None:
     """The same with a choice of every word: None for that, `default` where the address names no
     token and no word was let go of."""
     take()
     query = url_state.whole_number("token", len(stream.tokens))
-    if query is None and url_state.one_of("att_word", LET_GO) != "none":
+    if query is None and not let_go():
         query = default
     show_word(stream, EVERY_WORD if query is None else query, every="every word")
     return query

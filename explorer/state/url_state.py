@@ -675,7 +675,8 @@ def _in_address(parameter: Parameter) -> Any:
 
 def value(parameter: Parameter, run: Run, chosen: Mapping[str, Any]) -> Any:
     """The value of a declared choice in the address, its default where there is none. A word that
-    is no option is forgotten; where the options depend on the run, another panel may have it."""
+    is no option is forgotten, unless the options depend on the run and another panel may have
+    it."""
     name, how = parameter.name, parameter.choice
     word = str(st.session_state.get(name, ""))
     if word != parameter.first:
@@ -684,7 +685,8 @@ def value(parameter: Parameter, run: Run, chosen: Mapping[str, Any]) -> Any:
             if parameter.allows(run, chosen, read):
                 _mark_followed(name)
                 return read
-            is_wrong = how is None or not callable(how.options)
+            is_shared = len(declared().get(name, ())) > 1
+            is_wrong = how is None or not callable(how.options) or not is_shared
         except ValueError:
             is_wrong = True
         if is_wrong:

@@ -72,11 +72,7 @@ def selected_tokens(on: Selection) -> tuple[int | None, int | None]:
     column = url_state.whole_number(
         "source", len(on.axes.keys) if row is None and on.is_across else 0
     )
-    if (
-        row is None
-        and column is None
-        and url_state.one_of("att_word", selection_bar.LET_GO) != "none"
-    ):
+    if row is None and column is None and not selection_bar.let_go():
         row = recorded_findings.opening_row(on.recording, on.attention, (on.layer, on.head))
     return (row, column) if on.is_across else (row, row)
 
@@ -510,8 +506,6 @@ def heads_tab(
     """The tab Heads. verify: the calculation of the weight is shown and checked."""
     state = st.session_state
     selection_bar.take()
-    if state.att_keep == "All":
-        state.att_sum = ""
     top = st.container(key="findings", gap="xsmall")
     on = controls.attention_on_screen(source, partial(controls.open_attention, source))
     bar = st.container(key="after-selection")
@@ -536,7 +530,10 @@ def heads_tab(
         attention_panels.display_of(source, chosen),
         link,
     )
-    chosen["key"] = tokens[1] if tokens[0] is None else view.cell and view.opened.key
+    if tokens[0] is None:
+        chosen["key"] = tokens[1]
+    elif view.cell is not None:
+        chosen["key"] = view.opened.key
     every = recorded_findings.leading_findings(on.recording)
     listed, of_head = select_findings(every), finding_on_screen(every, view)
     is_chosen = any(state[name] for name in ("layer", "token", "source"))
