@@ -12,7 +12,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from types import NoneType
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
@@ -129,6 +129,7 @@ class Parameter:
             raise ValueError(REFUSALS("no_choice", name=self.argument, value=value, names=names))
 
 
+@cache
 def parameters(function: Callable[..., Any]) -> tuple[Parameter, ...]:
     """The arguments of a panel function, or of a tab that is drawn by hand, but its run."""
     hints = get_type_hints(function, include_extras=True)
