@@ -32,7 +32,7 @@ KINDS = {
 }
 # Tokens that can be left out of the matrix of many heads.
 SHARED = {name: TOKEN_FILTERS[name] for name in ("All", "Quiet", "No specials")}
-AGGREGATE = "`Writes` (what each head writes), or how heads are aggregated"
+AGGREGATE = "`Writes` (the output of each head), or how heads are aggregated"
 THROUGH_LAYERS = ("Rollout", "Flow")
 MEASURES = {"Length": "Norm", "Share": "Signed share"}
 N_KEYS, N_ROWS = 8, 12
