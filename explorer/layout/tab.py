@@ -4,7 +4,7 @@ tables."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -84,15 +84,29 @@ def _draw(row: Tab, source: Run) -> None:
             chosen |= choose(panel, source, chosen)
     for panel in row.panels:
         show(panel, partial(panel, source, **taken(panel, chosen)))
-    parts = {
+    if row.folds:
+        folds(row.open_fold, row.closed, row.folds, source, chosen, declared)
+
+
+def folds(
+    choice: str,
+    closed: str,
+    parts: Mapping[str, Fold],
+    source: Run,
+    chosen: Mapping[str, Any],
+    declared: Sequence[Parameter],
+) -> None:
+    """Parts of a tab of which one is open at a time, as `controls.folds`. chosen: the choices of
+    the tab, which a part's panels have where they mean the same by them; declared: of which they
+    are."""
+    labelled = {
         name: (
             fold.label(source) if callable(fold.label) else fold.label,
-            partial(_draw_fold, fold, source, chosen),
+            partial(_draw_fold, fold, source, chosen, declared),
         )
-        for name, fold in row.folds.items()
+        for name, fold in parts.items()
     }
-    if parts:
-        controls.folds(row.open_fold, row.closed, parts)
+    controls.folds(choice, closed, labelled)
 
 
 def _selected(row: Tab, recording: Recording, stream: Stream) -> dict[str, int]:
@@ -106,12 +120,18 @@ def _selected(row: Tab, recording: Recording, stream: Stream) -> dict[str, int]:
     return {"token": token, "layer": layer}
 
 
-def _draw_fold(fold: Fold, source: Run, selected: Mapping[str, Any]) -> None:
+def _draw_fold(
+    fold: Fold, source: Run, chosen: Mapping[str, Any], declared: Sequence[Parameter]
+) -> None:
     if fold.draw is not None:
-        fold.draw(source, selected.get("stream", ""))
-    shared = {name: selected[name] for name in ("stream", "token", "log") if name in selected}
+        fold.draw(source, chosen.get("stream", ""))
     reasons: set[str] = set()  # why panels are not there, each said once
     for panel in fold.panels:
+        shared = {
+            each.argument: chosen[each.argument]
+            for each in parameters(panel)
+            if each.argument in chosen and (each.choice is None or each in declared)
+        }
         place = st.container(horizontal=True, vertical_alignment="bottom")
         try:
             with st.spinner(fold.wait) if fold.wait else nullcontext():
@@ -132,10 +152,15 @@ def taken(panel: PanelFunction, chosen: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in chosen.items() if name in arguments}
 
 
-def show(panel: PanelFunction, make: Callable[[], Panel] | Panel) -> None:
-    """A panel, or what makes it, with its table."""
+def show(
+    panel: PanelFunction,
+    make: Callable[[], Panel] | Panel,
+    on_select: Callable[[], None] | None = None,
+) -> Panel | None:
+    """A panel, or what makes it, with its table. on_select, and what is returned: as of
+    `output.show_panel`."""
     name = f"{panel.__module__.rpartition('.')[2]} {panel.__name__}"
-    output.show_panel(make, name.replace("_", " "))
+    return output.show_panel(make, name.replace("_", " "), on_select)
 
 
 def choose(panel: PanelFunction, source: Run, selected: Mapping[str, Any]) -> dict[str, Any]:
@@ -167,8 +192,9 @@ def widget(
     chosen: Mapping[str, Any],
     container: DeltaGenerator | None = None,
 ) -> Any:
-    """The value of a choice, with its widget: a switch, a row of buttons, a slider over numbers, or
-    a menu. One that is made by a press in a picture has none."""
+    """The value of a choice, with its widget: a switch, a row of buttons, a slider over numbers, a
+    menu, or a field where anything can be written. One that is made by a press in a picture has
+    none."""
     value = url_state.value(parameter, source, chosen)
     choice, name = parameter.choice, parameter.name
     if choice is None or not choice.label:
@@ -187,9 +213,17 @@ def widget(
     labels = {
         parameter.word(each): label for each, label in parameter.options(source, chosen).items()
     }
-    if not labels:
+    if not choice.options:
+        place.text_input(
+            choice.label,
+            key=name,
+            persist_state="session",
+            placeholder=str(effective),
+            help=choice.help or None,
+        )
+    elif not labels:
         return value
-    if parameter.kind in (int, float):
+    elif parameter.kind in (int, float):
         place.select_slider(
             choice.label, tuple(labels), key=name, persist_state="session", width=420
         )

@@ -39,6 +39,7 @@ from models.edits import (
     WithoutScale,
     ZeroHead,
     describe,
+    from_line,
     to_line,
 )
 from models.example_texts import DONORS
@@ -47,6 +48,7 @@ from models.run import Run, run_of
 
 CONCEPT = "interventions"
 N_WORDS = 8  # that both runs are compared in
+MAX_EDITS = 300  # of a line that are read
 MAX_TOKENS = 128  # of a text that all experiments are run on at once
 MAX_SWEEP = 10_000  # tokens that a sweep of patches reads when it is made in one go
 TINY = 1e-30  # of a probability
@@ -89,6 +91,28 @@ def refusal(plain: Recording, edits: Edits) -> str:
     except ValueError as error:
         return str(error)
     return ""
+
+
+def read_edits(plain: Recording, line: str) -> tuple[Edits, list[str]]:
+    """The edits of a line of an address that this model and text can follow, and why its other
+    words are left out."""
+    lines = sentences(CONCEPT, "shared")
+    words = [word for each in line.split(",") if (word := each.strip())]
+    edits: list[Edit] = []
+    left_out: list[str] = []
+    if len(words) > MAX_EDITS:
+        left_out.append(lines("cut_edits", most=MAX_EDITS, n=len(words)))
+    for word in words[:MAX_EDITS]:
+        try:
+            edits += from_line(word)
+        except ValueError:
+            left_out.append(lines("no_edit", text=word[:60]))
+    edits = list(dict.fromkeys(edits))
+    if refusal(plain, tuple(edits)):
+        reasons = {edit: refusal(plain, (edit,)) for edit in edits}
+        edits = [edit for edit, why in reasons.items() if not why]
+        left_out += filter(None, reasons.values())
+    return tuple(edits), left_out
 
 
 def default_token(plain: Recording) -> int:

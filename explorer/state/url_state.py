@@ -229,19 +229,6 @@ patching = PageParameters(
     patch="Heads",
     patch_cell=OF_TEXT,  # row and column with a dot between them, "" for the largest effect
 )
-compare = PageParameters(
-    "compare",
-    other_what="Edit",
-    other_edits="",
-    other_text="",
-    other_model="",
-    other_swap="",
-    other_of="",
-    other_to="",
-    other_view="Heads",
-    other_tone="Linear",
-    other_pair="",
-)
 claims = PageParameters("claims", claim="", claim_verdict="All", claim_note="All notes")
 training = PageParameters(
     "training",
@@ -444,8 +431,12 @@ IN_FLIGHT = 10.0  # seconds in which a browser may still send the address that w
 MAX_NUMBERS_LENGTH = 8000  # characters of a list of numbers
 
 
-# Words of links that were shared before the choices of panels had their own.
+# Names and words of links that were shared before the choices of panels had their own.
+EARLIER_NAMES = {"seen": "masked"}
 EARLIER_WORDS = {
+    ("masked", "yes"): "0",
+    ("other_tone", "Linear"): "",
+    ("other_tone", "Log"): "1",
     ("write", "Turned"): "Rotation angle",
     ("write", "Written"): "Update norm",
     ("write", "Norm"): "State norm",
@@ -610,12 +601,21 @@ def _take_link(parameters: dict[str, str], page: str) -> None:
 def _take_choices(parameters: dict[str, str]) -> None:
     """Take every choice as a link has it."""
     state = st.session_state.to_dict()  # at once: each look by itself is a look whether to stop
+    parameters = _in_todays_words(parameters)
     for name in names():
         word = parameters.get(name, default(name))
-        word = EARLIER_WORDS.get((name, word), word)
         if name not in state or state[name] != word:
             st.session_state[name] = word
-    st.session_state.linked = dict(parameters)
+    st.session_state.linked = parameters
+
+
+def _in_todays_words(parameters: dict[str, str]) -> dict[str, str]:
+    """What a link asks for, by the names and in the words of today."""
+    named = {EARLIER_NAMES.get(name, name): word for name, word in parameters.items()}
+    numbers = named.pop("other_pair", "").split(".")  # of a head of A, and of one of B
+    if len(numbers) in (2, 4):
+        named |= {"layer": numbers[0], "head": numbers[1], "head_of_b": ".".join(numbers[2:])}
+    return {name: EARLIER_WORDS.get((name, word), word) for name, word in named.items()}
 
 
 def _is_text_of(link: dict[str, str], page: str) -> bool:
@@ -696,7 +696,8 @@ def value(parameter: Parameter, run: Run, chosen: Mapping[str, Any]) -> Any:
         try:
             read = parameter.parse(word)
             accepts = how.accepts if how else None
-            if read in options if options else accepts is None or accepts(read):
+            is_free = how is None or not how.options
+            if is_free and (accepts is None or accepts(read)) or read in options:
                 _mark_followed(name)
                 return read
             is_wrong = how is None or not callable(how.options)

@@ -20,7 +20,6 @@ from explorer.panels.interventions import (
     Patches,
     PatchRequest,
     can_follow,
-    refusal,
     scales_scores,
 )
 from explorer.state import event_log, jobs, models, url_state
@@ -50,7 +49,6 @@ from models.edits import (
     WithoutScale,
     ZeroHead,
     describe,
-    from_line,
     groups_of,
     to_line,
 )
@@ -61,7 +59,6 @@ WORDS = sentences("interventions", "tab")
 
 # ---- edit form -----------------------------------------------------------------------
 
-MAX_EDITS = 300
 MAX_CHIPS = 16
 MAX_WARNINGS = 3
 ABLATIONS: dict[str, type[HeadEdit]] = {"Zero": ZeroHead, "Mean": MeanHead, "Even": UniformHead}
@@ -113,34 +110,17 @@ def put(edits: Edits) -> None:
 
 def from_address(plain: Recording) -> Edits:
     """The edits of the address that this model and text can follow; a warning names the others."""
-    line = str(st.session_state.edits)
-    words = line.split(",") if line else []
-    good: list = []
-    wrong = []
-    if len(words) > MAX_EDITS:
-        wrong.append(WORDS("cut_edits", most=MAX_EDITS, n=len(words)))
-    for word in words[:MAX_EDITS]:
-        try:
-            read = from_line(word)
-        except ValueError:
-            wrong.append(WORDS("no_edit", text=word[:60]))
-            continue
-        if any(isinstance(edit, (HideToken, ShuffleTokens)) for edit in read):
-            why = WORDS("changes_input")
-            wrong.append(f"“{read[0]}” {why}")
-        else:
-            good.extend(edit for edit in read if edit not in good)
-    if refusal(plain, tuple(good)):
-        reasons = [(edit, refusal(plain, (edit,))) for edit in good]
-        good = [edit for edit, why in reasons if not why]
-        wrong += [why for _, why in reasons if why]
-    if wrong:
-        more = [f"and {len(wrong) - MAX_WARNINGS} more"] if len(wrong) > MAX_WARNINGS else []
+    edits, left_out = interventions.read_edits(plain, str(st.session_state.edits))
+    changing = [edit for edit in edits if isinstance(edit, (HideToken, ShuffleTokens))]
+    left_out += [f"“{edit}” {WORDS('changes_input')}" for edit in changing]
+    if left_out:
+        rest = len(left_out) - MAX_WARNINGS
+        more = [f"and {rest} more"] if rest > 0 else []
         st.warning(
             WORDS("left_out")
-            + "\n".join(f"- {literal(why)}" for why in (*wrong[:MAX_WARNINGS], *more))
+            + "\n".join(f"- {literal(why)}" for why in (*left_out[:MAX_WARNINGS], *more))
         )
-    return tuple(good)
+    return tuple(edit for edit in edits if edit not in changing)
 
 
 def edit_controls(on: Edited) -> None:
