@@ -203,17 +203,18 @@ def widget(
     if choice.suits is not None and value == parameter.default:
         effective = choice.suits(source, chosen)
     place = st if container is None else container
+    labels = {
+        parameter.word(each): label for each, label in parameter.options(source, chosen).items()
+    }
+    if choice.options and not labels:
+        return value
     if parameter.kind is bool:
         place.toggle(
             choice.label,
             help=choice.help or None,
             **bind(name, f"{name} on", bool(effective), parameter.word),
         )
-        return value
-    labels = {
-        parameter.word(each): label for each, label in parameter.options(source, chosen).items()
-    }
-    if not choice.options:
+    elif not choice.options:
         place.text_input(
             choice.label,
             key=name,
@@ -221,8 +222,6 @@ def widget(
             placeholder=str(effective),
             help=choice.help or None,
         )
-    elif not labels:
-        return value
     elif parameter.kind in (int, float):
         place.select_slider(
             choice.label, tuple(labels), key=name, persist_state="session", width=420

@@ -215,20 +215,6 @@ generation = PageParameters(
 translation = PageParameters(
     "translation", beams="1", beam=OF_TEXT, step=OF_TEXT, cross="", cross_as="Links"
 )
-interventions = PageParameters(
-    "edit",
-    only="",  # the layer that the form edits, "" for all
-    brush="Zero",
-    seen="",
-    effects="Attention",
-    fair="",
-)
-patching = PageParameters(
-    "patching",
-    donor="",
-    patch="Heads",
-    patch_cell=OF_TEXT,  # row and column with a dot between them, "" for the largest effect
-)
 claims = PageParameters("claims", claim="", claim_verdict="All", claim_note="All notes")
 training = PageParameters(
     "training",
