@@ -216,15 +216,6 @@ translation = PageParameters(
     "translation", beams="1", beam=OF_TEXT, step=OF_TEXT, cross="", cross_as="Links"
 )
 claims = PageParameters("claims", claim="", claim_verdict="All", claim_note="All notes")
-training = PageParameters(
-    "training",
-    train_step=OF_MODEL,
-    train_habit=OF_MODEL,
-    train_of=OF_MODEL,
-    train_pair="",
-    live_task="induction",
-    live_unit="characters",
-)
 sentences = PageParameters(
     "sentences",
     many_by="",
@@ -601,6 +592,8 @@ def _in_todays_words(parameters: dict[str, str]) -> dict[str, str]:
     numbers = named.pop("other_pair", "").split(".")  # of a head of A, and of one of B
     if len(numbers) in (2, 4):
         named |= {"layer": numbers[0], "head": numbers[1], "head_of_b": ".".join(numbers[2:])}
+    if "train_pair" in named:  # both models with a slash between them
+        named["train_pair"] = named["train_pair"].rpartition(" / ")[2]
     return {name: EARLIER_WORDS.get((name, word), word) for name, word in named.items()}
 
 
