@@ -224,7 +224,11 @@ def widget(
         )
     elif parameter.kind in (int, float):
         place.select_slider(
-            choice.label, tuple(labels), key=name, persist_state="session", width=420
+            choice.label,
+            tuple(labels),
+            help=choice.help or None,
+            width=420,
+            **bind(name, f"{name} slider", parameter.word(effective)),
         )
     elif callable(choice.options) or len(labels) > FEW:
         word = parameter.word(effective)

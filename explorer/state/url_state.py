@@ -172,7 +172,6 @@ positions = PageParameters(
     shuffle="1",
     retyped=OF_TEXT,
 )
-residual = PageParameters("residual", lag="8")
 embeddings = PageParameters(
     "embeddings",
     contexts="Two",  # or "One": one text alone
@@ -411,6 +410,7 @@ MAX_NUMBERS_LENGTH = 8000  # characters of a list of numbers
 # Names and words of links that were shared before the choices of panels had their own.
 EARLIER_NAMES = {"seen": "masked"}
 EARLIER_WORDS = {
+    ("lag", "8"): "",
     ("masked", "yes"): "0",
     ("other_tone", "Linear"): "",
     ("other_tone", "Log"): "1",
