@@ -224,20 +224,18 @@ def suggested_lag(run: Run, chosen: Mapping[str, Any]) -> int:
     return min(LAG, max(lags(run, chosen), default=1))
 
 
-def recurrence(
-    run: Run,
-    lag: Annotated[
-        int | None,
-        Choice(
-            lags,
-            "Predict the token so many back",
-            suits=suggested_lag,
-            help=sentences(CONCEPT, "recurrence_task")("help"),
-        ),
-    ] = None,
-    stream: str = "",
-    decay: Decay | None = None,
-) -> Panel:
+Lag = Annotated[
+    int | None,
+    Choice(
+        lags,
+        "Predict the token so many back",
+        suits=suggested_lag,
+        help=sentences(CONCEPT, "recurrence_task")("help"),
+    ),
+]
+
+
+def recurrence(run: Run, lag: Lag = None, stream: str = "", decay: Decay | None = None) -> Panel:
     """Gradient by distance in an RNN, an LSTM and a Transformer that learn to predict the token
     `lag` back.
 

@@ -214,14 +214,7 @@ generation = PageParameters(
 translation = PageParameters(
     "translation", beams="1", beam=OF_TEXT, step=OF_TEXT, cross="", cross_as="Links"
 )
-claims = PageParameters("claims", claim="", claim_verdict="All", claim_note="All notes")
-sentences = PageParameters(
-    "sentences",
-    many_by="",
-    many_text="",  # the reader's own sentences, one a line
-    many_column="",
-)
-OWN_LIST = ("many_text", "many_column")
+OWN_LIST = ("many_text", "many_column")  # they are long, and of the tab Many sentences alone
 
 
 # A tab that the chosen model does not fit runs another. While the reader is there, or on a tab with
@@ -735,7 +728,7 @@ def link_parameters() -> dict[str, str]:
     defaults."""
     state = st.session_state.to_dict()
     text, page = well_formed(state["text"]), state["page"]
-    elsewhere = OWN_LIST if page != "sentences" else ()  # it is long, and of that tab alone
+    elsewhere = OWN_LIST if page != "sentences" else ()
     choices = ((name, well_formed(str(state[name]))) for name in names() if name not in elsewhere)
     parameters = {
         name: value for name, value in choices if value != default(name) and fits_address(value)
