@@ -414,7 +414,7 @@ def test_scores_over_many_sentences_are_means_of_each(model: str, attention: str
     assert grid.marks == ((1, 2, ""),)
     assert [row.key for row in bars.rows if row.selected] == [pattern]
     assert f"{np.nanmean(scores[:, 1, 2]):.2f} ± " in panel.finding
-    ranked = every()["corpus.highest"](run, **chosen)
+    ranked = every()["corpus.highest"](run, pattern=truth[0].kind.look, **chosen)
     largest = sorted((float(each.largest[1, 2]) for each in truth), reverse=True)
     assert [row.values[0] for row in ranked.figures[0].rows] == pytest.approx(largest)
     places, own = every()["corpus.distances"](run, **chosen).figures

@@ -128,15 +128,29 @@ def _draw(row: Tab, source: Run) -> None:
         there = {name: str(value) for name, value in chosen.items() if name in at}
         for name, label in row.leads.items():
             navigation.link(name, label, {**url_state.link_parameters(), **there})
-    parts = {
+    if row.folds:
+        folds(row.open_fold, row.closed, row.folds, source, chosen, declared)
+
+
+def folds(
+    choice: str,
+    closed: str,
+    parts: Mapping[str, Fold],
+    source: Run,
+    chosen: Mapping[str, Any],
+    declared: Sequence[Parameter],
+) -> None:
+    """Parts of a tab of which one is open at a time, as `controls.folds`. chosen: the choices of
+    the tab, which a part's panels have where they mean the same by them; declared: of which they
+    are."""
+    labelled = {
         name: (
             fold.label(source) if callable(fold.label) else fold.label,
-            partial(_draw_fold, fold, source, chosen),
+            partial(_draw_fold, fold, source, chosen, declared),
         )
-        for name, fold in row.folds.items()
+        for name, fold in parts.items()
     }
-    if parts:
-        controls.folds(row.open_fold, row.closed, parts)
+    controls.folds(choice, closed, labelled)
 
 
 def _attention(source: Run, named: set[str]) -> Selection:
@@ -177,12 +191,18 @@ def _selected(row: Tab, recording: Recording, stream: Stream) -> dict[str, int]:
     return {"token": token, "layer": layer}
 
 
-def _draw_fold(fold: Fold, source: Run, selected: Mapping[str, Any]) -> None:
+def _draw_fold(
+    fold: Fold, source: Run, chosen: Mapping[str, Any], declared: Sequence[Parameter]
+) -> None:
     if fold.draw is not None:
-        fold.draw(source, selected.get("stream", ""))
-    shared = {name: selected[name] for name in SHARED if name in selected}
+        fold.draw(source, chosen.get("stream", ""))
     reasons: set[str] = set()  # why panels are not there, each said once
     for panel in fold.panels:
+        shared = {
+            each.argument: chosen[each.argument]
+            for each in parameters(panel)
+            if each.argument in chosen and (each.choice is None or each in declared)
+        }
         place = st.container(horizontal=True, vertical_alignment="bottom")
         try:
             with st.spinner(fold.wait) if fold.wait else nullcontext():
@@ -201,12 +221,14 @@ def show(
     panel: PanelFunction,
     make: Callable[[], Panel] | Panel,
     selected: Mapping[str, Any] = MappingProxyType({}),
+    on_select: Callable[[], None] | None = None,
 ) -> Panel | None:
     """A panel, or what makes it, with its table; None where it says why it is not there. selected:
-    with a `source`, a press in the panel selects the weight of another key."""
+    with a `source`, a press in the panel selects the weight of another key. on_select: as of
+    `output.show_panel`."""
     name = f"{panel.__module__.rpartition('.')[2]} {panel.__name__}".replace("_", " ")
-    takes_cell = "source" in selected
-    on_select = partial(selection_bar.take_cell, name, selected["token"]) if takes_cell else None
+    if "source" in selected:
+        on_select = partial(selection_bar.take_cell, name, selected["token"])
     return output.show_panel(make, name, on_select)
 
 
@@ -261,20 +283,29 @@ def widget(
     options = parameter.options(source, chosen)
     if callable(choice.options) and len(options) < 2:
         return value
+    labels = {parameter.word(each): label for each, label in options.items()}
+    word = parameter.word(effective)
     if parameter.kind is bool and not isinstance(choice.options, Mapping):
         place.toggle(
             choice.label,
             help=choice.help or None,
             **bind(name, f"{name} on", bool(effective), parameter.word),
         )
-        return value
-    labels, word = (
-        {parameter.word(each): label for each, label in options.items()},
-        parameter.word(effective),
-    )
-    if parameter.kind in (int, float) and not callable(choice.options):
+    elif not choice.options:
+        place.text_input(
+            choice.label,
+            key=name,
+            persist_state="session",
+            placeholder=str(effective),
+            help=choice.help or None,
+        )
+    elif parameter.kind in (int, float) and not callable(choice.options):
         place.select_slider(
-            choice.label, tuple(labels), key=name, persist_state="session", width=420
+            choice.label,
+            tuple(labels),
+            help=choice.help or None,
+            width=420,
+            **bind(name, f"{name} slider", parameter.word(effective)),
         )
     elif callable(choice.options) or len(labels) > FEW:
         place.selectbox(
