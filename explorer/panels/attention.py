@@ -90,6 +90,9 @@ def _renormalised(run: Run, chosen: Mapping[str, Any]) -> tuple[bool, ...]:
     return (False, True) if chosen.get("tokens", "All") != "All" else (False,)
 
 
+PATTERN_TITLES = {"previous": "previous token", "next": "next token"}
+
+
 def patterns(run: Run, chosen: Mapping[str, Any]) -> dict[str, str]:
     """The patterns that heads of an attention have, each with the number of its heads."""
     on = select(run, attention=chosen.get("attention", ""))
@@ -100,9 +103,6 @@ def patterns(run: Run, chosen: Mapping[str, Any]) -> dict[str, str]:
         if counts[name]
     }
     return {"": TAB("find"), **labels}
-
-
-PATTERN_TITLES = {"previous": "previous token", "next": "next token"}
 
 
 def link_on_screen(on: Selection, row: int | None) -> Finding | None:
