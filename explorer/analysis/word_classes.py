@@ -23,7 +23,8 @@ WORD = re.compile("[^\\W\\d_]+(?:['\u2019][^\\W\\d_]+)*")
 FEWEST_KNOWN = 3  # words of a text that tell its language
 FEWEST_LETTERS = 6  # of another script that tell it: fewer may be a formula or a name
 FIRST = "en"  # the language of a text of which no list knows a word
-WITHIN_OTHERS = frozenset({"subjects", "before_verbs", "auxiliaries"})  # lists of words of others
+# Lists of words of others.
+WITHIN_OTHERS = frozenset({"before_nouns", "subjects", "before_verbs", "auxiliaries"})
 CONTENT_LISTS = frozenset({"verbs"})  # lists of words of content
 CLAUSE_ENDS = frozenset(".,;:!?")
 HYPHENS = frozenset("-\u2010\u2011")
@@ -37,9 +38,11 @@ class Language:
     """The function words of a language: those that stand for something said elsewhere, those that
     begin a noun phrase, and all of them. articles: before a noun phrase they are articles, else
     pronouns. possessives: before a noun phrase they are pronouns, else verbs. modifiers: what may
-    stand in a noun phrase before its adjectives. clitics: articles, and pronouns after a word of
-    subjects or before_verbs, before one of auxiliaries, and at the end of a clause. verbs: forms
-    without an ending that tells them, which follow a noun. capitals: nouns are written with one."""
+    stand in a noun phrase before its adjectives. before_nouns: prepositions and words of quantity,
+    after which a noun needs no determiner (*of water*, *more ice*). clitics: articles, and pronouns
+    after a word of subjects or before_verbs, before one of auxiliaries, and at the end of a clause.
+    verbs: forms without an ending that tells them, which follow a noun. capitals: nouns are written
+    with one."""
 
     pronouns: frozenset[str]
     determiners: frozenset[str]
@@ -47,6 +50,7 @@ class Language:
     articles: frozenset[str] = frozenset()
     possessives: frozenset[str] = frozenset()
     modifiers: frozenset[str] = frozenset()
+    before_nouns: frozenset[str] = frozenset()
     clitics: frozenset[str] = frozenset()
     subjects: frozenset[str] = frozenset()
     before_verbs: frozenset[str] = frozenset()
@@ -170,16 +174,18 @@ def _has_capitals(labels: Sequence[str]) -> bool:
 
 
 def nouns(labels: Sequence[str]) -> tuple[bool, ...]:
-    """Mask of the likely nouns, by the words before them: a determiner, or one and an adjective
-    between; or by a capital, unless a function word is written so. In a language that writes nouns
-    with capitals, by these alone."""
+    """Mask of the likely nouns, by the words before them: a determiner, a preposition or a word of
+    quantity, or one of these and an adjective between, which may be a compound (*deep-sea fish*);
+    or by a capital, unless a function word is written so. In a language that writes nouns with
+    capitals, by these alone."""
     language = languages()[language_of(tuple(labels)) or FIRST]
     kinds = classes(labels)
     if language.capitals and _has_capitals(labels[1:]):
         return tuple(kind == CONTENT and label[:1].isupper() for label, kind in zip(labels, kinds))
     is_noun = []
     for at, (label, kind) in enumerate(zip(labels, kinds)):
-        preceding = [labels[each].casefold() if each >= 0 else "" for each in (at - 1, at - 2)]
+        places = (at - 1, _start_of_compound(labels, at - 1) - 1)
+        preceding = [labels[each].casefold() if each >= 0 else "" for each in places]
         is_noun.append(
             kind == CONTENT
             and (
@@ -188,8 +194,9 @@ def nouns(labels: Sequence[str]) -> tuple[bool, ...]:
                     preceding[0] in language.determiners
                     and not (preceding[0] in language.clitics and kinds[at - 1] == PRONOUN)
                 )
+                or (preceding[0] in language.before_nouns and not label.endswith(NO_NOUN))
                 or (
-                    preceding[1] in language.determiners
+                    preceding[1] in language.determiners | language.before_nouns
                     and kinds[at - 1] == CONTENT
                     and not _is_verb(label, labels[at + 1 : at + 2], language)
                 )
@@ -197,6 +204,13 @@ def nouns(labels: Sequence[str]) -> tuple[bool, ...]:
             )
         )
     return tuple(is_noun)
+
+
+def _start_of_compound(labels: Sequence[str], at: int) -> int:
+    """Where the hyphenated compound that ends with a word begins; its own place in none."""
+    while at >= 2 and labels[at - 1] in HYPHENS:
+        at -= 2
+    return at
 
 
 def _is_verb(label: str, following: Sequence[str], language: Language) -> bool:
