@@ -36,7 +36,7 @@ ROOMS = [
     {"name": "1920x1080", "width": 1827, "height": 800, "window": 1920},
     {"name": "390x844", "width": 358, "height": 0, "window": 390},
 ]
-LEAST = 16  # pixels of a slide's type
+LEAST = 20  # pixels of a slide's type
 TOO_LARGE = {"translation.hypotheses"}  # its search tree has no room beside the table
 SAY = sentences("browser", "omissions")
 NUMBER = re.compile(r"[^\w“]*\d[\d.,]*( ?× ?10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]*)?[%°]?")

@@ -30,6 +30,8 @@ const SHARES = [
   [0.5, 0.5],
   [0.4, 0.6],
   [0.7, 0.3],
+  [0.25, 0.25, 0.5],
+  [0.4, 0.3, 0.3],
 ]; // of the width, tried beside the figures' own // prettier-ignore
 const MOST = [60, 40, 30, 26, 22, 20, 18, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3]; // rows of a figure
 const COLUMN = 13; // letters of width of one of three figures
@@ -153,7 +155,7 @@ function setting(pen, figures, room, says) {
     const height = room.height - footOf(pen, omitted, room.width);
     const body = list.filter((one) => one !== list[0] || !isHeaded(list));
     if (body.length > 1 && room.width < COLUMN * body.length * pen.letter) continue;
-    const tried = body.length === 2 ? [undefined, ...SHARES] : [undefined];
+    const tried = [undefined, ...SHARES.filter((shares) => isFor(shares, body))];
     for (const shares of tried) {
       const made = fitted(pen, list, { width: room.width, height }, says, shares);
       if (!made) continue;
@@ -164,6 +166,11 @@ function setting(pen, figures, room, says) {
   }
   return best;
 }
+
+/** Whether shares are of so many figures, and alike for matrices, which are compared. @param {number[]} shares @param {any[]} figures */
+const isFor = (shares, figures) =>
+  shares.length === figures.length &&
+  new Set(shares.filter((_, at) => figures[at].kind === "matrix")).size < 2;
 
 /** The first figure with the fewest rows, the others said to be gone: for a room in which nothing fits. @param {any[]} figures @param {string} says */
 function alone([first, ...others], says) {
@@ -180,7 +187,8 @@ function choices(figures, isTall) {
   const tall = { kind: "stack", title: "", note: "", select: [], main: 0, figures: all };
   /** @type {{ list: any[], gone: any[] }[]} */
   const made = [{ list: figures, gone: [] }];
-  if (flat.length > all.length) made.push({ list: [...head, ...flat], gone: [] });
+  const whole = flat.map((one) => (one.half ? { ...one, half: false } : one));
+  if (flat.length > all.length) made.push({ list: [...head, ...whole], gone: [] });
   if (isTall && all.length > 1) made.unshift({ list: [...head, tall], gone: [] });
   for (let n = all.length - (head.length ? 0 : 1); n > 0; n--) {
     const list = chosen(all, n);
