@@ -18,6 +18,7 @@ from explorer.panels.selection import (
     Selection,
     StreamSelection,
     expect_option,
+    place_if_any,
     place_of,
     select,
     select_stream,
@@ -1051,8 +1052,11 @@ def patches(
 
     unit: "Heads", of the attention `of`, or "Sites", the states of the stream `of`. masked: True
     where the token is masked in both. row, column: a framed cell, that of the largest effect where
-    None. Raises ValueError for what cannot be patched.
+    None. Raises ValueError for what is not there and for what cannot be patched.
     """
     request = patch_request(run, donor, unit, token, of, masked)
+    results = sweep(request)
+    n_rows, n_columns = effect_map(request, results).values.shape
+    row, column = place_if_any("row", row, n_rows), place_if_any("column", column, n_columns)
     cell = None if row is None or column is None else (row, column)
-    return patch_panel(request, sweep(request), cell)
+    return patch_panel(request, results, cell)
