@@ -103,7 +103,7 @@ export function tree(
   for (let at = selected; at !== undefined && !way.has(at); at = parents.get(at)) way.add(at);
   const across = 1 + Math.max(...spots.map(([column]) => column));
   const wide = Math.min(11 * letter, width / across);
-  const pitch = 2 * letter;
+  const pitch = (pen.least ? 1.5 : 2) * letter;
   const place = (/** @type {number} */ at) => [x + spots[at][0] * wide + 0.6 * letter, y + (spots[at][1] + 0.5) * pitch]; // prettier-ignore
   for (const edge of [...edges].sort((a, b) => +way.has(a.target) - +way.has(b.target))) {
     const own = way.has(edge.target);

@@ -189,7 +189,8 @@ function choices(figures, isTall) {
   const made = [{ list: figures, gone: [] }];
   const whole = flat.map((one) => (one.half ? { ...one, half: false } : one));
   if (flat.length > all.length) made.push({ list: [...head, ...whole], gone: [] });
-  if (isTall && all.length > 1) made.unshift({ list: [...head, tall], gone: [] });
+  const stacked = { list: [...head, tall], gone: [] };
+  if (all.length > 1) isTall ? made.unshift(stacked) : made.push(stacked);
   for (let n = all.length - (head.length ? 0 : 1); n > 0; n--) {
     const list = chosen(all, n);
     const gone = (/** @type {any[]} */ drawn) => figures.filter((one) => !drawn.includes(one));
@@ -379,6 +380,31 @@ function turned(sections, most) {
   return sections.filter((each, at) => !at || at === sections.length - 1 || layers.includes(each));
 }
 
+/** The first steps of a tree, with the nodes and edges in them. @param {any} tree @param {number} most rows */
+function grown(tree, most) {
+  const { nodes, strengths, edges, places, texts, selected } = tree;
+  const steps = Math.max(...places.map((/** @type {number[]} */ [, row]) => row));
+  if (steps < most) return tree;
+  const kept = [...nodes.keys()].filter((at) => places[at][1] < most);
+  const parents = new Map(edges.map((/** @type {any} */ { source, target }) => [target, source]));
+  let last = selected; // on the way to the selected node
+  while (last > 0 && !kept.includes(last)) last = parents.get(last);
+  const of = (/** @type {any[]} */ list) => kept.map((at) => list[at]);
+  return {
+    ...tree,
+    omitted: omissions(["steps", most - 1, steps]),
+    ...{ nodes: of(nodes), strengths: of(strengths), places: of(places), texts: of(texts) },
+    edges: edges
+      .map((/** @type {any} */ each) => ({
+        ...each,
+        source: kept.indexOf(each.source),
+        target: kept.indexOf(each.target),
+      })) // prettier-ignore
+      .filter((/** @type {any} */ { source, target }) => source >= 0 && target >= 0),
+    selected: kept.indexOf(last),
+  };
+}
+
 const SMALL_CELLS = [160, 400]; // rows and columns of a matrix whose cells are colours
 const LAYERS = 4; // rows that a layer of a diagram stands for
 const FEW = 20; // rows below which a diagram shows less of its blocks
@@ -490,7 +516,8 @@ const CUTS = {
   },
   graph(figure, most, says) {
     const { nodes, edges, selected, split, layout } = figure;
-    if (split || layout === "tree" || nodes.length <= most) return figure;
+    if (layout === "tree") return grown(figure, most);
+    if (split || nodes.length <= most) return figure;
     const near = edges.filter((edge) => edge.target === selected).map((edge) => edge.source);
     const places = around(nodes.length, [selected, ...named(nodes, says), ...near], most);
     const place = (/** @type {number} */ at) => places.indexOf(at);
