@@ -1,6 +1,6 @@
-"""Every panel and every step of the tour in the rooms of the presenter, on a phone and in a file: all
-figures, columns, rows and named words are drawn, or a line says how many are not; no text covers
-another."""
+"""Every panel and every step of the tour in the rooms of the presenter, on a phone and in a file:
+all figures, columns, rows and named words are drawn, or a line says how many are not; no text
+covers another."""
 
 from __future__ import annotations
 

@@ -18,9 +18,11 @@ FILE = Path(__file__).with_name("function_words.toml")
 APOSTROPHE = re.compile("['\u2019]")
 NUMBERED = re.compile(r"(U\+[0-9A-F]{4,6})+")  # what cannot be seen, as labels have it
 MASK = re.compile(r"\[[A-Z]+\]|<[^>]*>")  # a token that a reader types to be predicted
+WHITE_SPACE = frozenset("␣⏎␍⇥")  # as labels show it
 UNKNOWN_TO_A_TOKENIZER = frozenset({"[unk]", "<unk>"})
 WORD = re.compile("[^\\W\\d_]+(?:['\u2019][^\\W\\d_]+)*")
 FEWEST_KNOWN = 3  # words of a text that tell its language
+ACCENTED = 4  # words beyond a to z for each known word of a language: the text is in another one
 FEWEST_LETTERS = 6  # of another script that tell it: fewer may be a formula or a name
 FIRST = "en"  # the language of a text of which no list knows a word
 # Lists of words of others.
@@ -77,10 +79,11 @@ def languages() -> Mapping[str, Language]:
 @lru_cache(maxsize=50_000)  # of a long text each label is asked for several times
 def is_word(label: str) -> bool:
     """True for a label with a letter, a digit or a symbol (an emoji) in it: not for punctuation,
-    bare spaces, signs that are named by their number because they cannot be seen, and a mask."""
+    white space, signs that are named by their number because they cannot be seen, and a mask."""
     if NUMBERED.fullmatch(label) or MASK.fullmatch(label):
         return False
-    categories = ((unicodedata.category(letter)[0], letter) for letter in label)
+    letters = (letter for letter in label if letter not in WHITE_SPACE)
+    categories = ((unicodedata.category(letter)[0], letter) for letter in letters)
     return any(kind in "LN" or (kind == "S" and letter > "\u2190") for kind, letter in categories)
 
 
@@ -99,13 +102,18 @@ def likely_languages(labels: tuple[str, ...]) -> tuple[str, ...]:
 
 def is_foreign(text: str, code: str) -> bool:
     """True where the list of another language knows more words of a text than that of `code`, and
-    at least `FEWEST_KNOWN`; and where most letters, at least `FEWEST_LETTERS`, are of no script of
-    these languages."""
+    at least `FEWEST_KNOWN`; where most letters, at least `FEWEST_LETTERS`, are of no script of
+    these languages; and where the English list knows hardly any of the words, of which at least
+    `FEWEST_KNOWN` have letters that English has not."""
     letters = [letter for letter in text if letter.isalpha()]
     n_others = sum("LATIN" not in unicodedata.name(letter, "") for letter in letters)
     if n_others >= FEWEST_LETTERS and 2 * n_others > len(letters):
         return True
-    known_counts = _known_counts(WORD.findall(text))
+    text_words = WORD.findall(unicodedata.normalize("NFC", text))
+    known_counts = _known_counts(text_words)
+    n_accented = sum(any(map(_is_accented, word)) for word in text_words)
+    if code == FIRST and n_accented >= max(FEWEST_KNOWN, ACCENTED * known_counts[code]):
+        return True
     return max(known_counts.values()) >= max(FEWEST_KNOWN, known_counts[code] + 1)
 
 
@@ -265,6 +273,10 @@ def _by_list(word: str, label: str, language: Language) -> int:
 
 def _parts(word: str) -> list[str]:
     return APOSTROPHE.split(word)
+
+
+def _is_accented(letter: str) -> bool:
+    return letter.isalpha() and letter > "z" and _is_latin(letter)
 
 
 @lru_cache(maxsize=5000)
