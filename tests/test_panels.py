@@ -118,7 +118,8 @@ def test_a_panel_says_what_it_shows_of_any_text(name: str, model: str) -> None:
             assert "nan" not in sentence.lower().split()
 
 
-PLACES = ("layer", "head", "token", "source", "key", "unit", "place")
+PLACES = {*"layer head token source key unit place mate neuron pair row column".split()}
+AT_MOST = {"place"}  # beyond the last position it is the last one
 BEYOND = 10**6
 
 
@@ -128,13 +129,15 @@ def test_a_negative_place_counts_from_the_end(name: str, model: str) -> None:
     """The panel of the place -1 is that of the last one, which a refusal names."""
     run = Run(model if model_of(name) == "encoder" else model_of(name), TEXT)
     parameters = inspect.signature(every()[name]).parameters
-    for place in PLACES:
-        if place not in parameters:
-            continue
-        others = {"token": 1} if place == "key" else {}
+    numbers = {one for one, each in parameters.items() if each.annotation != "str"}
+    needs = {"key": {"token": 1}, "mate": {"second": "the mat the cat saw"}, "row": {"column": 0}}
+    for place in sorted(PLACES & numbers):
+        others = dict(needs.get(place, {}))
         if {"layer", "head"} <= parameters.keys():
             others |= {"layer": 0, "head": 0}
         refusal = made(name, run, **others | {place: BEYOND})
+        is_taken = not isinstance(refusal, str)
+        assert is_taken == (place in AT_MOST), f"{place} {BEYOND} is no place"
         last = isinstance(refusal, str) and re.search(r"the last is (\d+)|0 to (\d+) and", refusal)
         if not last:
             continue

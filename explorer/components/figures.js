@@ -119,7 +119,7 @@ function tokenrow(pen, figure, { x, y, width }) {
 
 /** @param {Pen} pen @param {any} figure @param {Box} box */
 function links(pen, figure, { x, y, width, height }) {
-  if (figure.flat) return lines(pen, figure, { x, y, width });
+  if (figure.flat) return lines(pen, figure, { x, y, width, height });
   const { left, right, sides, weights, selected, mark, select, own, column = -1 } = figure;
   const { keys = left.keys(), keys_right = [], select_right, faintest = 0.02 } = figure;
   const { letter, look } = pen;
@@ -328,7 +328,8 @@ function chart(pen, figure, { x, y, width, height: room = Infinity }) {
   const places = figure.ticks.length ? figure.ticks : ticks(xs[0], xs[1], log_x).map((value) => [value, num(value, 3)]); // prettier-ignore
   const last = places.length ? pen.width(`${places[places.length - 1][1]}`, { size: 0.85 }) / 2 : 0;
   const right = x + width - (above ? Math.max(0.5 * letter, last) : aside[1]);
-  const lines = above ? 1.3 * letter * series.length : 0;
+  const names = series.map((one) => (above ? pen.lines(named(one), width, { size: 0.9, bold: one.main }) : [])); // prettier-ignore
+  const lines = 1.3 * letter * names.flat().length;
   const own = Math.max(8 * letter, Math.min(room, (pen.least ? 1 : 0.66) * width, 24 * letter) * (figure.half ? 0.55 : 1)); // prettier-ignore
   const height = Math.max(lines + 8 * letter, own + Math.min(lines, Math.max(0, room - own)));
   const titles = (y_title ? 1.8 : 0.6) * letter;
@@ -383,9 +384,11 @@ function chart(pen, figure, { x, y, width, height: room = Infinity }) {
     ends.push({ y: points[points.length - 1][1], one, colour });
   });
   ends.sort((a, b) => a.y - b.y);
-  if (above)
-    ends.forEach(({ one, colour }, at) => pen.text(x, y + titles + (1.3 * at + 0.2) * letter, named(one), { size: 0.9, fill: colour, bold: one.main, room: width })); // prettier-ignore
-  if (above) return height;
+  if (above) {
+    const written = ends.flatMap(({ one, colour }) => names[series.indexOf(one)].map((line) => ({ line, fill: colour, bold: one.main }))); // prettier-ignore
+    written.forEach(({ line, ...style }, at) => pen.text(x, y + titles + (1.3 * at + 0.2) * letter, line, { size: 0.9, ...style })); // prettier-ignore
+    return height;
+  }
   const pitch = 1.15 * letter;
   ends.forEach((end, i) => (end.y = Math.max(end.y, i ? ends[i - 1].y + pitch : -Infinity)));
   ends.reduceRight((most, end) => (end.y = Math.min(end.y, most)) - pitch, foot);

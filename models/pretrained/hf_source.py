@@ -83,7 +83,7 @@ def record(
         )
     masks = handle.card.kind == "encoder"
     tokens, dropped = handle.tokens(text, masks)
-    edits = of_text(edits, len(tokens.ids), handle.card.kind)
+    edits = of_text(edits, {handle.card.kind: len(tokens.ids)})
     tokens = shuffle_tokens(tokens, edits)
     if handle.tokenizer.mask is not None:
         tokens = mask_tokens(
