@@ -32,6 +32,7 @@ import { bring, frame, pad } from "./pane.js";
 import { GAP, resolved, sheet, widths } from "./panel_layout.js";
 import style from "./panel.css.js";
 import { offer, shown } from "./svg_export.js";
+import { sentences } from "./sentences.js";
 import { explained, meanings } from "./terms.js";
 import { wordAt } from "./theme.js";
 
@@ -86,8 +87,9 @@ function build(view) {
   view.edges = [];
   view.root.dataset.panel = header.panel;
   const columns = figures.map((each, at) => {
-    const parts = [view.boxes[at], each.frames && slider(view, at, finding)];
-    return make("div", "column", ...(isWalked(each) ? parts.reverse() : parts));
+    const parts = [view.boxes[at], each.frames && slider(view, at, finding), each.kind === "flow" && player(view, at)].filter(Boolean); // prettier-ignore
+    const isBelow = !isWalked(each) && each.kind !== "flow";
+    return make("div", "column", ...(isBelow ? parts : parts.reverse()));
   });
   const linked = figures.findIndex((/** @type {any} */ each) => each.kind === LINKED);
   const button = linked >= 0 && fold(view, linked);
@@ -332,6 +334,8 @@ function hover(view, event) {
   if (!part) return away(view);
   const linked = event.pointerType !== "touch" && linkedAt(view, part);
   const grid = kindAt(view, part, HEADS);
+  const flow = kindAt(view, part, "flow");
+  if (flow) return overFlow(view, flow, part);
   if (linked) look(view, linked, pointed(part));
   else if (grid?.follows) hint(view, grid, part, event);
   else if (kindAt(view, part, "plane"))
@@ -427,6 +431,81 @@ function hint(view, grid, part, event) {
   view.finding.replaceChildren(...(inside ? weightIn(grid, at, share) : [spoken(grid, at)]));
 }
 
+// ---- the whole machine ----------------------------------------------------------------------------
+
+/** The head under the pointer is drawn alone and said. @param {View} view @param {any} flow @param {Element} [part] */
+function overFlow(view, flow, part) {
+  const [values, names] = ["data-select", "data-names"].map((each) => JSON.parse(part?.getAttribute(each) || "[]")); // prettier-ignore
+  const isHead = names.includes("head") && values[2] !== "";
+  const over = isHead ? { attention: values[0], layer: Number(values[1]), head: Number(values[2]) } : undefined; // prettier-ignore
+  const label = part?.getAttribute("aria-label");
+  if (JSON.stringify(over) !== JSON.stringify(flow.over)) {
+    flow.over = over;
+    paint(view, view.figures.indexOf(flow));
+  }
+  if (part && label && (isHead || names.includes("address"))) say(view, label, part.getBoundingClientRect()); // prettier-ignore
+}
+
+const SWEEP = 350; // milliseconds that the light takes for a layer
+const LONGEST = 4000; // and for the whole machine
+
+/** The button that plays a flow: layer after layer draws itself. @param {View} view @param {number} at */
+function player(view, at) {
+  const words = sentences("flow");
+  const { layers, layer, band, head, attention } = view.figures[at];
+  const button = make("button", { type: "button", onclick: () => (view.settle ? view.settle() : sweep(view, at, button)), data: { focus: "play" } }, words("play")); // prettier-ignore
+  const of = layers.filter((/** @type {any} */ each) => each.band === band);
+  const place = of.findIndex((/** @type {any} */ each) => each.layer === layer);
+  const focus = (/** @type {any} */ to, one = "") => ({ attention, layer: `${to}`, head: `${one}` });
+  const step = (/** @type {string} */ sign, /** @type {string} */ label, /** @type {number} */ by) =>
+    make("button", { type: "button", class: "step", disabled: !of[place + by], "aria-label": label, data: { focus: label }, onclick: () => view.send("select", focus(of[place + by].layer)) }, sign); // prettier-ignore
+  const crumb = (/** @type {string} */ label, /** @type {any} */ to) =>
+    make("button", { type: "button", class: "crumb", data: { focus: label }, onclick: () => view.send("select", to) }, label); // prettier-ignore
+  const way = [crumb(words("model"), { attention: "", layer: "", head: "" }), crumb(words("layer", { layer }), focus(layer))]; // prettier-ignore
+  if (head >= 0) {
+    const token = view.figures[at].bands[band].places[view.figures[at].bands[band].selected];
+    const query = new URLSearchParams({ ...focus(layer, head), token });
+    way.push(crumb(words("one_head", { head }), focus(layer, head)));
+    way.push(crumb(words("heads"), { address: `tab=heads&${query}` }));
+    way.push(crumb(words("weight"), { address: `tab=weight&${query}` }));
+  }
+  const steps = [step("‹", words("before"), -1), step("›", words("next"), 1)];
+  return make("div", "slider flow-bar", button, ...steps, make("nav", { "aria-label": words("way") }, ...way)); // prettier-ignore
+}
+
+/** Let a light go from the first layer to the words that come out. @param {View} view @param {number} at @param {HTMLElement} button */
+function sweep(view, at, button) {
+  if (still()) return;
+  const svg = view.boxes[at].firstChild;
+  const groups = [...svg.querySelectorAll("g.flow-layer"), svg.querySelector("g.flow-output")].filter(Boolean); // prettier-ignore
+  const each = Math.min(SWEEP, LONGEST / groups.length);
+  const words = sentences("flow");
+  const moving = groups.flatMap((/** @type {Element} */ group, /** @type {number} */ i) => {
+    const timing = { duration: each, delay: i * each, fill: /** @type {const} */ ("backwards"), easing: "ease-out" }; // prettier-ignore
+    const curves = [...group.querySelectorAll("path.flow-curve")].map((path) => {
+      const length = /** @type {SVGPathElement} */ (path).getTotalLength();
+      const isWhole = !path.getAttribute("stroke-dasharray");
+      const frames = isWhole ? { strokeDasharray: [`${length}`, `${length}`], strokeDashoffset: [length, 0] } : { opacity: [0, 1] }; // prettier-ignore
+      return path.animate(frames, timing);
+    });
+    const sums = [...group.querySelectorAll(".flow-sum")].map((sum) =>
+      sum.animate(
+        { strokeWidth: ["2px", "6px", "2px"] },
+        { duration: each, delay: (i + 0.7) * each },
+      ),
+    );
+    return [...curves, ...sums, group.animate({ opacity: [0, 1] }, { ...timing, duration: each / 3 })]; // prettier-ignore
+  });
+  button.textContent = words("stop");
+  view.settle = () => {
+    view.settle = undefined;
+    button.textContent = words("play");
+    for (const one of moving) one.cancel();
+  };
+  const last = moving.reduce((a, b) => (Number(b.effect?.getComputedTiming().endTime) > Number(a.effect?.getComputedTiming().endTime) ? b : a)); // prettier-ignore
+  last.onfinish = () => view.settle?.();
+}
+
 // ---- linked weights ------------------------------------------------------------------------------
 
 /** @param {View} view @param {Element} target */
@@ -462,6 +541,7 @@ function away(view) {
   view.tip.textContent = "";
   for (const each of view.figures) {
     if (each.kind === LINKED && each.over) look(view, each, null);
+    if (each.kind === "flow" && each.over) overFlow(view, each);
     if (each.kind !== HEADS || !each.follows) continue;
     view.finding.textContent = view.header.finding;
     view.finding.style.height = "";

@@ -41,13 +41,15 @@ class Fold:
 @dataclass(frozen=True)
 class Tab:
     """A tab: its panels from top to bottom, and the parts below them of which one is open at a
-    time. open_fold: the choice of the address that names it, with `closed` for none. layer_of: the
-    layer that a token of a stream is opened in."""
+    time. open_fold: the choice of the address that names it, with `closed` for none. token_of: the
+    token of a stream that is shown until a reader chooses; layer_of: the layer that one is opened
+    in, None where the panels themselves know."""
 
     panels: tuple[PanelFunction, ...]
     folds: Mapping[str, Fold] = field(default_factory=dict)
     open_fold: str = ""
     closed: str = ""
+    token_of: Callable[[Recording, Stream], int] = recorded_findings.first_word
     layer_of: Callable[[Stream, int], int] | None = None
 
 
@@ -71,14 +73,22 @@ def _draw(row: Tab, source: Run) -> None:
     bar = st.container(horizontal=True, vertical_alignment="center")
     arguments = {each.argument for each in declared}
     chosen: dict[str, Any] = {}
-    first = [each for each in declared if _has_widget(each) and not _in_menu(each)]
-    chosen |= {each.argument: widget(each, source, chosen, bar) for each in first}
+    at_token = next((i for i, each in enumerate(declared) if each.argument == "token"), 0)
+    before, after = (
+        [each for each in part if _has_widget(each) and not _in_menu(each)]
+        for part in (declared[:at_token], declared[at_token:])
+    )
+    chosen |= {each.argument: widget(each, source, chosen, bar) for each in before}
     if "stream" in arguments:
         chosen["stream"] = controls.pick_stream(names, names[0], container=bar)
     stream = recording.stream(chosen.get("stream", names[0]))
     if "token" in arguments:
         with bar:
             chosen |= _selected(row, recording, stream)
+    for each in after:
+        chosen[each.argument] = widget(each, source, chosen, bar)
+    if "head" in arguments:
+        chosen |= _head(recording)
     with bar.popover("View") if any(map(has_menu, row.panels)) else nullcontext():
         for panel in row.panels:
             chosen |= choose(panel, source, chosen)
@@ -97,13 +107,25 @@ def _draw(row: Tab, source: Run) -> None:
 
 def _selected(row: Tab, recording: Recording, stream: Stream) -> dict[str, int]:
     """The token on screen, and where the tab shows one layer the layer, with their menus."""
-    default = recorded_findings.first_word(recording, stream)
+    default = row.token_of(recording, stream)
     layers = {each.layer for each in residual.sublayers(stream) if each.layer >= 0}
     if row.layer_of is None or not layers:
         return {"token": selection_bar.word(stream, default)}
     layer_of = partial(row.layer_of, stream)
     token, layer = selection_bar.word_and_layer(stream, default, len(layers), layer_of)
     return {"token": token, "layer": layer}
+
+
+def _head(recording: Recording) -> dict[str, Any]:
+    """The attention, the layer and the head that a reader chose, None for no choice."""
+    name = url_state.one_of("attention", controls.attention_names(recording))
+    of = next((each for each in recording.attention if each.name == name), recording.attention[0])
+    layers, heads = of.pattern.shape[:2]
+    return {
+        "attention": name,
+        "layer": url_state.whole_number("layer", layers),
+        "head": url_state.whole_number("head", heads),
+    }
 
 
 def _draw_fold(fold: Fold, source: Run, selected: Mapping[str, Any]) -> None:
@@ -172,6 +194,8 @@ def widget(
     value = url_state.value(parameter, source, chosen)
     choice, name = parameter.choice, parameter.name
     if choice is None or not choice.label:
+        return value
+    if callable(choice.options) and not choice.options(source, chosen):
         return value
     effective = value
     if choice.suits is not None and value == parameter.default:
