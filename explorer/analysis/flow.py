@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from explorer.analysis import residual
-from models.recording import Attention, Stream
+from explorer.analysis import consistency, residual
+from models.recording import Attention, Recording, Stream
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,13 +27,19 @@ class KeyShares:
 
 
 def key_shares(
-    attention: Attention, outputs: tuple[np.ndarray, np.ndarray], at: int, queries: Sequence[int]
+    recording: Recording,
+    attention: Attention,
+    outputs: tuple[np.ndarray, np.ndarray],
+    at: int,
+    queries: Sequence[int],
 ) -> KeyShares:
     """The shares of one layer's heads and keys in what they write at some queries. outputs: W_O cut
     by head, (layer, head, d_head, d_model), and b_O (layer, d_model). at: which of the attention's
     layers."""
     w_o, bias = (each[at].astype(np.float64) for each in outputs)
-    pattern = attention.pattern[at][:, list(queries)].astype(np.float64)  # (head, query, key)
+    heads = range(attention.pattern.shape[1])
+    weights = [consistency.head_weights(recording, attention, at, head) for head in heads]
+    pattern = np.stack([each[list(queries)] for each in weights])  # (head, query, key)
     values = np.asarray(attention.v[at], np.float64)  # (head, key, d_head)
     written = np.einsum("hqd,hdm->qm", pattern @ values, w_o, optimize=True) + bias
     square = (written**2).sum(-1)

@@ -67,7 +67,7 @@ function planned(pen, figure, { x, y, width, height }) {
     ? (width - 2 * letter) / (tokens + 0.5)
     : letter * Math.max(LEAST, Math.min(ROW, height ? (height / letter - head - below) / tokens : ROW)); // prettier-ignore
   let along = (turned ? x + letter : y + head * letter) + pitch / 2;
-  const [rows, foots] = [[], []];
+  const [rows, foots] = /** @type {number[][]} */ ([[], []]);
   bands.forEach((/** @type {any} */ band, /** @type {number} */ at) => {
     const n = band.rows.length + (band.rest ? 1 : 0);
     for (let row = 0; row < n; row++) {
@@ -86,7 +86,7 @@ function planned(pen, figure, { x, y, width, height }) {
   const whole = turned ? 9 * letter * (n - 1) + 14 * letter : width - (start - x) - out - inner;
   const even = whole / (n - 1 + FOCUS);
   const other = n > 8 && !turned ? Math.max(1.1 * letter, Math.min(even, (whole - 15 * letter) / (n - 1))) : even; // prettier-ignore
-  const [starts, ends] = [[], []];
+  const [starts, ends] = /** @type {number[][]} */ ([[], []]);
   let from = start;
   layers.forEach((/** @type {any} */ layer, /** @type {number} */ at) => {
     if (at && layer.band !== layers[at - 1].band) from += inner;
@@ -204,7 +204,11 @@ function streams(pen, figure, plan) {
       const draw = () =>
         plan.turned
           ? pen.text(x, y, label, { ...style, turn: -90, room: 7 * letter })
-          : pen.text(x, y, label, { ...style, anchor: "end", room: 0.2 * (to - from) + 4 * letter });
+          : pen.text(x, y, label, {
+              ...style,
+              anchor: "end",
+              room: 0.2 * (to - from) + 4 * letter,
+            });
       if (isRest || !band.choice) return draw();
       pen.select = [band.choice];
       pen.target({ select: [band.places[row]], label, pressed: chosen, name: "token" }, draw);
@@ -316,13 +320,20 @@ function curves(pen, figure, plan, layer, attention, [begin, sum, chosen, most])
     const share = widths[row];
     const special = isSpecial(row);
     const dash = share < 0 ? `${0.4 * letter} ${0.3 * letter}` : undefined;
-    curve(pen, plan, [begin, plan.rows[row]], [sum, plan.rows[chosen]], special ? look.ink : colour, {
-      class: "flow-curve",
-      "stroke-width": Math.max(1, THICKEST * letter * Math.abs(share) * (Number.isFinite(most) ? 0.5 : 1)).toFixed(1), // prettier-ignore
-      "stroke-opacity": special ? 0.16 : 0.75,
-      "stroke-linecap": "round",
-      "stroke-dasharray": dash,
-    });
+    curve(
+      pen,
+      plan,
+      [begin, plan.rows[row]],
+      [sum, plan.rows[chosen]],
+      special ? look.ink : colour,
+      {
+        class: "flow-curve",
+        "stroke-width": Math.max(1, THICKEST * letter * Math.abs(share) * (Number.isFinite(most) ? 0.5 : 1)).toFixed(1), // prettier-ignore
+        "stroke-opacity": special ? 0.16 : 0.75,
+        "stroke-linecap": "round",
+        "stroke-dasharray": dash,
+      },
+    );
   }
 }
 

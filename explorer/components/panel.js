@@ -4,6 +4,7 @@
 
 import { Pen } from "./draw.js";
 import { between, figure } from "./figures.js";
+import { player } from "./flow_player.js";
 import { bus } from "./bus.js";
 import {
   chosen,
@@ -25,14 +26,13 @@ import {
   unpack,
   value,
 } from "./linked_weights.js";
-import { fitted, hear, letter, make, mount, redraw, until } from "./mount.js";
+import { fitted, hear, letter, make, mount, redraw, still, until } from "./mount.js";
 import { fixed, tenths } from "./number_format.js";
 import { ahead, Echoes, whole } from "./optimistic_updates.js";
 import { bring, frame, pad } from "./pane.js";
 import { GAP, resolved, sheet, widths } from "./panel_layout.js";
 import style from "./panel.css.js";
 import { offer, shown } from "./svg_export.js";
-import { sentences } from "./sentences.js";
 import { explained, meanings } from "./terms.js";
 import { wordAt } from "./theme.js";
 
@@ -446,66 +446,6 @@ function overFlow(view, flow, part) {
   if (part && label && (isHead || names.includes("address"))) say(view, label, part.getBoundingClientRect()); // prettier-ignore
 }
 
-const SWEEP = 350; // milliseconds that the light takes for a layer
-const LONGEST = 4000; // and for the whole machine
-
-/** The button that plays a flow: layer after layer draws itself. @param {View} view @param {number} at */
-function player(view, at) {
-  const words = sentences("flow");
-  const { layers, layer, band, head, attention } = view.figures[at];
-  const button = make("button", { type: "button", onclick: () => (view.settle ? view.settle() : sweep(view, at, button)), data: { focus: "play" } }, words("play")); // prettier-ignore
-  const of = layers.filter((/** @type {any} */ each) => each.band === band);
-  const place = of.findIndex((/** @type {any} */ each) => each.layer === layer);
-  const focus = (/** @type {any} */ to, one = "") => ({ attention, layer: `${to}`, head: `${one}` });
-  const step = (/** @type {string} */ sign, /** @type {string} */ label, /** @type {number} */ by) =>
-    make("button", { type: "button", class: "step", disabled: !of[place + by], "aria-label": label, data: { focus: label }, onclick: () => view.send("select", focus(of[place + by].layer)) }, sign); // prettier-ignore
-  const crumb = (/** @type {string} */ label, /** @type {any} */ to) =>
-    make("button", { type: "button", class: "crumb", data: { focus: label }, onclick: () => view.send("select", to) }, label); // prettier-ignore
-  const way = [crumb(words("model"), { attention: "", layer: "", head: "" }), crumb(words("layer", { layer }), focus(layer))]; // prettier-ignore
-  if (head >= 0) {
-    const token = view.figures[at].bands[band].places[view.figures[at].bands[band].selected];
-    const query = new URLSearchParams({ ...focus(layer, head), token });
-    way.push(crumb(words("one_head", { head }), focus(layer, head)));
-    way.push(crumb(words("heads"), { address: `tab=heads&${query}` }));
-    way.push(crumb(words("weight"), { address: `tab=weight&${query}` }));
-  }
-  const steps = [step("‹", words("before"), -1), step("›", words("next"), 1)];
-  return make("div", "slider flow-bar", button, ...steps, make("nav", { "aria-label": words("way") }, ...way)); // prettier-ignore
-}
-
-/** Let a light go from the first layer to the words that come out. @param {View} view @param {number} at @param {HTMLElement} button */
-function sweep(view, at, button) {
-  if (still()) return;
-  const svg = view.boxes[at].firstChild;
-  const groups = [...svg.querySelectorAll("g.flow-layer"), svg.querySelector("g.flow-output")].filter(Boolean); // prettier-ignore
-  const each = Math.min(SWEEP, LONGEST / groups.length);
-  const words = sentences("flow");
-  const moving = groups.flatMap((/** @type {Element} */ group, /** @type {number} */ i) => {
-    const timing = { duration: each, delay: i * each, fill: /** @type {const} */ ("backwards"), easing: "ease-out" }; // prettier-ignore
-    const curves = [...group.querySelectorAll("path.flow-curve")].map((path) => {
-      const length = /** @type {SVGPathElement} */ (path).getTotalLength();
-      const isWhole = !path.getAttribute("stroke-dasharray");
-      const frames = isWhole ? { strokeDasharray: [`${length}`, `${length}`], strokeDashoffset: [length, 0] } : { opacity: [0, 1] }; // prettier-ignore
-      return path.animate(frames, timing);
-    });
-    const sums = [...group.querySelectorAll(".flow-sum")].map((sum) =>
-      sum.animate(
-        { strokeWidth: ["2px", "6px", "2px"] },
-        { duration: each, delay: (i + 0.7) * each },
-      ),
-    );
-    return [...curves, ...sums, group.animate({ opacity: [0, 1] }, { ...timing, duration: each / 3 })]; // prettier-ignore
-  });
-  button.textContent = words("stop");
-  view.settle = () => {
-    view.settle = undefined;
-    button.textContent = words("play");
-    for (const one of moving) one.cancel();
-  };
-  const last = moving.reduce((a, b) => (Number(b.effect?.getComputedTiming().endTime) > Number(a.effect?.getComputedTiming().endTime) ? b : a)); // prettier-ignore
-  last.onfinish = () => view.settle?.();
-}
-
 // ---- linked weights ------------------------------------------------------------------------------
 
 /** @param {View} view @param {Element} target */
@@ -659,8 +599,6 @@ function say({ tip, root }, what, { left, top, width }) {
 
 /** Whether a figure is a few frames that are no sequence in time. @param {any} one */
 const isWalked = (one) => one.kind === "steps" && one.frames.length <= FEW && !one.plays;
-
-const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 const CHANGE = 240; // milliseconds that a change takes
 const MOST = 4096; // cells of a figure that changes step by step

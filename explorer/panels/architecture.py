@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 
-from explorer.analysis import flow as measures
+from explorer.analysis import flow as flow_analysis
 from explorer.analysis import logit_lens, recorded_findings, residual
 from explorer.analysis.figures import Flow, FlowAttention, FlowBand, FlowLayer
 from explorer.analysis.formatting import MINUS, fixed, percent, tenths
@@ -86,7 +86,7 @@ class Way:
     @cached_property
     def layers(self) -> dict[int, tuple[residual.SubLayer, ...]]:
         """The sub-layers by layer."""
-        return measures.in_layers(self.stream)
+        return flow_analysis.in_layers(self.stream)
 
     @cached_property
     def attentions(self) -> tuple[Attention, ...]:
@@ -95,22 +95,22 @@ class Way:
 
     def shares(
         self, attention: Attention, layer: int, queries: Sequence[int]
-    ) -> measures.KeyShares:
+    ) -> flow_analysis.KeyShares:
         """What an attention brings to some tokens in a layer; shares of weights where the model
         does not show its values."""
-        at = measures.layer_numbers(attention).index(layer)
+        at = flow_analysis.layer_numbers(attention).index(layer)
         if not loaded(self.recording).shows_writes(self.recording):
-            return measures.weight_shares(attention, at, queries)
+            return flow_analysis.weight_shares(attention, at, queries)
         outputs = loaded(self.recording).outputs()[attention.name]
-        return measures.key_shares(attention, outputs, at, queries)
+        return flow_analysis.key_shares(self.recording, attention, outputs, at, queries)
 
     @cached_property
-    def to_token(self) -> dict[tuple[str, int], measures.KeyShares]:
+    def to_token(self) -> dict[tuple[str, int], flow_analysis.KeyShares]:
         """What each attention brings to the token, by its name and layer."""
         return {
             (each.name, layer): self.shares(each, layer, [self.token])
             for each in self.attentions
-            for layer in measures.layer_numbers(each)
+            for layer in flow_analysis.layer_numbers(each)
         }
 
     def brought(self, key: Stream) -> np.ndarray:
@@ -119,7 +119,7 @@ class Way:
         total = np.zeros(len(key.tokens))
         for attention in self.attentions:
             if attention.key == key.name:
-                for layer in measures.layer_numbers(attention):
+                for layer in flow_analysis.layer_numbers(attention):
                     shares = self.to_token[attention.name, layer].shares[:, 0]
                     total += np.nan_to_num(np.abs(shares.sum(0)))
         return total
@@ -180,7 +180,7 @@ def flow(
     nor its attention.
     """
     plain = run.recording()
-    if not plain.attention or not measures.in_layers(plain.streams[0]):
+    if not plain.attention or not flow_analysis.in_layers(plain.streams[0]):
         raise ValueError(WORDS("closed", model=model_name(plain)))
     first = plain.streams[0]
     token = first_token(plain, first) if token is None else token
@@ -207,7 +207,7 @@ def flow(
         for at, way in enumerate(ways)
         for each in way.layers
     )
-    words = _words(reading)
+    words = _output(reading)
     shown = first.tokens[token]
     figure = Flow(
         note=_note(recording, reading, number),
@@ -223,7 +223,7 @@ def flow(
     )
     return Panel(
         WORDS("hidden_title" if hidden else "title", word=shown, model=model_name(plain)),
-        _finding(ways[band], reading, on, focus, head),
+        _about_focus(plain, ways[band], reading, on, focus, head),
         (figure,),
         table=_table(ways),
         details=WORDS.lines("details"),
@@ -250,7 +250,7 @@ def _rows(ways: Sequence[Way]) -> list[Rows]:
         kept = list(range(n))
         if n > most:
             matters = np.sum([each.brought(way.stream) for each in ways], axis=0)
-            kept = measures.shown_tokens(matters, way.token, min(N_KEPT, most))
+            kept = flow_analysis.shown_tokens(matters, way.token, min(N_KEPT, most))
         result.append(Rows(way.stream, kept, sum(each.n for each in result)))
     return result
 
@@ -362,7 +362,7 @@ def _angles(way: Way, layer: int) -> list[float]:
 def _attention_of(way: Way, name: str, layer: int, reading: LensReading | None) -> Attention | None:
     """The attention in focus: that of the name, else of those in the layer the one that adds most
     to the answer, or the first."""
-    there = [each for each in way.attentions if layer in measures.layer_numbers(each)]
+    there = [each for each in way.attentions if layer in flow_analysis.layer_numbers(each)]
     named = [each for each in there if each.name == name]
     if named or not there:
         return named[0] if named else None
@@ -373,7 +373,7 @@ def _attention_of(way: Way, name: str, layer: int, reading: LensReading | None) 
 
 def _band(plain: Recording, way: Way, rows: Rows, is_named: bool) -> FlowBand:
     """The rows of one stream, by the labels of the text as it was typed."""
-    typed = next(each for each in plain.streams if each.name == way.stream.name)
+    typed = plain.stream(way.stream.name)
     return FlowBand(
         title=way.stream.name.capitalize() if is_named else "",
         rows=tuple(typed.tokens[at] for at in rows.tokens),
@@ -414,7 +414,7 @@ def _layer(
         attentions=tuple(
             _of_attention(plain, way, band, each, layer, rows)
             for each in way.attentions
-            if layer in measures.layer_numbers(each)
+            if layer in flow_analysis.layer_numbers(each)
         ),
         ffn=size,
         units=_units(way, layer) if in_focus and ffn is not None else "",
@@ -460,7 +460,7 @@ def _of_attention(
     rows: Sequence[Rows],
 ) -> FlowAttention:
     """What one attention of a layer brings to the token, and to the other rows."""
-    at = measures.layer_numbers(attention).index(layer)
+    at = flow_analysis.layer_numbers(attention).index(layer)
     keys = next(each for each in rows if each.stream.name == attention.key)
     own = rows[band]
     n_rows = sum(each.n for each in rows)
@@ -481,7 +481,7 @@ def _of_attention(
     removed = {
         edit.head
         for edit in way.recording.edits
-        if isinstance(edit, ZeroHead) and edit.layer == layer and is_first
+        if isinstance(edit, ZeroHead) and (edit.layer, edit.attention) == (layer, attention.name)
     }
     return FlowAttention(
         shares=spread[0],
@@ -529,7 +529,7 @@ def _units(way: Way, layer: int) -> str:
     )
 
 
-def _words(reading: LensReading | None) -> tuple[tuple[str, float, str], ...]:
+def _output(reading: LensReading | None) -> tuple[tuple[str, float, str], ...]:
     """The likeliest words at the end."""
     if reading is None:
         return ()
@@ -547,7 +547,8 @@ def _note(recording: Recording, reading: LensReading | None, number: str) -> str
     return f"{WORDS(kind)} {unit}"
 
 
-def _finding(
+def _about_focus(
+    plain: Recording,
     way: Way,
     reading: LensReading | None,
     attention: Attention | None,
@@ -555,6 +556,7 @@ def _finding(
     head: int | None,
 ) -> str:
     """One sentence on what is in focus, and where its attention takes most from."""
+    typed = plain.stream(way.stream.name)
     parts = []
     if head is None and reading is not None and reading.way is way and reading.parts:
         added = reading.added(layer)
@@ -569,8 +571,8 @@ def _finding(
         texts = dict(zip(("before", "after"), map(tenths, values)))
         parts.append(WORDS(name, layer=layer, answer=reading.answer, **texts))
     elif head is None:
-        word, angle = way.stream.tokens[way.token], _angles(way, layer)[0]
-        parts.append(WORDS("turns", layer=layer, word=word, angle=angle))
+        angle = _angles(way, layer)[0]
+        parts.append(WORDS("turns", layer=layer, word=typed.tokens[way.token], angle=angle))
     if attention is None:
         return " ".join(parts)
     shares = way.to_token[attention.name, layer].shares[:, 0]
@@ -584,7 +586,7 @@ def _finding(
             which = "across" if attention.key != attention.query else "within"
             parts.append(WORDS(which, key=keys[key], share=percent(float(of[key]))))
     else:
-        at = measures.layer_numbers(attention).index(layer)
+        at = flow_analysis.layer_numbers(attention).index(layer)
         weights = attention.pattern[at, head, way.token]
         key = int(weights.argmax())
         parts.append(
@@ -592,6 +594,7 @@ def _finding(
                 "head",
                 layer=layer,
                 head=head,
+                word=typed.tokens[way.token],
                 key=keys[key],
                 weight=float(weights[key]),
                 share=percent(float(shares[head].sum())),
