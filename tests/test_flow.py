@@ -98,8 +98,8 @@ def test_the_words_that_form_are_the_lenss_and_those_that_come_out_the_predictio
         assert layer.says[1] == pytest.approx(cell.probabilities[0], rel=PASSED)
         assert layer.answer == pytest.approx(cell.probability, rel=TOTAL, abs=STORED)
     rows = predictions.word(Run(model, TEXTS[0], edits), int(places[-1])).figures[1].rows
-    for word, p, text in figure.words:
-        assert (p, text) in [(row.values[0], row.texts[0]) for row in rows], word
+    for each in figure.words:
+        assert (each.probability, each.text) in [(row.values[0], row.texts[0]) for row in rows]
 
 
 def test_an_encoders_word_is_hidden_until_a_reader_says_otherwise() -> None:

@@ -556,8 +556,8 @@ def word_entries(of: MeasureContext, place: dict[str, object]) -> Iterator[Entry
                 word = re.sub(r" \((?:actual|next)\)$", "", row.label)
                 yield ("probability", last, word), row.values[0], name
     if panel := made(of, "architecture.flow"):
-        for word, p, _ in panel.figures[0].words:
-            yield ("probability", last, word), p, "architecture.flow"
+        for each in panel.figures[0].words:
+            yield ("probability", last, each.label), each.probability, "architecture.flow"
     one = shown(of, "words")
     if one and int(dict(one.address)["token"]) == last:
         for word, p, _ in one.figures[0].rungs[-1].words:

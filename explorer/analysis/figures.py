@@ -416,16 +416,25 @@ class FlowBand:
     choice: str = "token"
 
 
+@dataclass(frozen=True)
+class FlowWord:
+    """A word that comes out, with its probability as a number and as text."""
+
+    label: str
+    probability: float
+    text: str
+
+
 @dataclass(frozen=True, eq=False)
 class Flow(Figure):
     """The whole machine on one text: tokens as rows, layers as columns from left to right, what
-    attention brings to the selected row as curves, and at the right the words that come out, (word,
-    probability, its text). layer, band, attention, head: those in focus, -1 for no head. says: what
-    the words below the selected row are called. between: what stands between two bands."""
+    attention brings to the selected row as curves, and at the right the words that come out. layer,
+    band, attention, head: those in focus, -1 for no head. says: what the words below the selected
+    row are called. between: what stands between two bands."""
 
     bands: tuple[FlowBand, ...] = ()
     layers: tuple[FlowLayer, ...] = ()
-    words: tuple[tuple[str, float, str], ...] = ()
+    words: tuple[FlowWord, ...] = ()
     layer: int = 0
     band: int = 0
     attention: str = ""

@@ -553,8 +553,21 @@ function facts(pen, { facts: list }, { x, y, width }) {
 // ---- between two figures -------------------------------------------------------------------------
 
 // Numbers of a figure that change visibly from one text, head or edit to the next, and its parts.
-const NUMBERS = ["values", "weights", "weight", "y", "base", "strengths", "outline", "start"];
-const PARTS = ["figures", "rows", "series", "strips"];
+const NUMBERS = [
+  "values",
+  "weights",
+  "weight",
+  "y",
+  "base",
+  "strengths",
+  "outline",
+  "start",
+  "shares",
+  "ffn",
+  "answer",
+  "probability",
+]; // prettier-ignore;
+const PARTS = ["figures", "rows", "series", "strips", "layers", "attentions", "words"];
 
 /** A number or a row of numbers between two. @param {any} from @param {any} to @param {number} share */
 function mixed(from, to, share) {

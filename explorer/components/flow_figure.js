@@ -80,12 +80,19 @@ function planned(pen, figure, { x, y, width, height }) {
   });
   const side = turned ? Math.min(room, 7 * letter) : Math.min(room, 0.2 * width);
   const start = (turned ? y : x) + side + 0.8 * letter;
-  const out = words.length ? WORDS * letter : 1.5 * letter;
+  const out = words.length ? (pen.least ? 11.5 : WORDS) * letter : 1.5 * letter;
   const n = layers.length;
   const inner = bands.length > 1 ? 2.4 * letter : 0;
   const whole = turned ? 9 * letter * (n - 1) + 14 * letter : width - (start - x) - out - inner;
   const even = whole / (n - 1 + FOCUS);
-  const other = n > 8 && !turned ? Math.max(1.1 * letter, Math.min(even, (whole - 15 * letter) / (n - 1))) : even; // prettier-ignore
+  const other =
+    n > 8 && !turned
+      ? Math.min(
+          even,
+          Math.max(1.1 * letter, (whole - 15 * letter) / (n - 1)),
+          (0.75 * whole) / (n - 1),
+        )
+      : even; // prettier-ignore
   const [starts, ends] = /** @type {number[][]} */ ([[], []]);
   let from = start;
   layers.forEach((/** @type {any} */ layer, /** @type {number} */ at) => {
@@ -142,7 +149,7 @@ function heading(pen, figure, plan, layer, at) {
   const style = { bold: isFocus(figure, layer), alpha: 0.85, halo: true };
   if (plan.turned) pen.text(x + 0.5 * letter, y + 0.9 * letter, name, { ...style, size: 0.85 });
   else if (!isSpine) pen.text(x + wide / 2, y - 2.3 * letter, name, { ...style, anchor: "middle", size: 0.9, room: wide }); // prettier-ignore
-  else if (layer.layer % 5 === 0) pen.text(x + wide / 2, y - 0.8 * letter, `${layer.layer}`, { anchor: "middle", size: 0.8, alpha: 0.75 }); // prettier-ignore
+  else if (layer.layer % 5 === 0 && pen.isFree(pen.box(x + wide / 2, y - 0.8 * letter, `0${layer.layer}`, { anchor: "middle", size: 0.8 }))) pen.text(x + wide / 2, y - 0.8 * letter, `${layer.layer}`, { anchor: "middle", size: 0.8, alpha: 0.75 }); // prettier-ignore
   if (!isSpine) heads(pen, figure, plan, layer, [x, y, wide]);
 }
 
@@ -280,7 +287,7 @@ function says(pen, figure, plan, layer, at, isSpine) {
   const [from, to] = [plan.starts[at], plan.ends[at]];
   const across = plan.rows[chosenRow(figure, layer.band)];
   const [word, p, text] = layer.says;
-  const style = { bold: true, fill: look.primary, alpha: Math.min(1, 0.5 + p), size: 0.95 };
+  const style = { bold: true, fill: look.primary, alpha: Math.min(1, 0.5 + p), size: 0.95, halo: true }; // prettier-ignore
   if (plan.turned) return pen.text(plan.rows[plan.rows.length - 1], to - 0.9 * letter, `${word} ${text}`, { ...style, anchor: "end" }); // prettier-ignore
   const y = across + 1.35 * letter;
   if (!isSpine) {
@@ -293,7 +300,11 @@ function says(pen, figure, plan, layer, at, isSpine) {
   const high = 1.1 * letter * (layer.answer ?? 0);
   pen.rect(from + 2, y + 0.55 * letter - high, to - from - 4, Math.max(1, high), { fill: look.primary, "fill-opacity": 0.4 }); // prettier-ignore
   if (word === before || p < 0.05) return;
-  const box = pen.box(middle, y - 0.1 * letter, word, { ...style, size: 0.85, anchor: "middle" });
+  const box = pen.box(middle, y - 0.1 * letter, ` ${word} `, {
+    ...style,
+    size: 0.85,
+    anchor: "middle",
+  });
   if (pen.isFree(box)) pen.text(middle, y - 0.1 * letter, word, { ...style, size: 0.85, anchor: "middle", halo: true }); // prettier-ignore
 }
 
@@ -378,14 +389,14 @@ function output(pen, figure, plan, box) {
   const lowest = plan.foot - words.length * pitch;
   const first = plan.turned ? to + letter : Math.max(box.y + letter, Math.min(lowest, middle - 1.5 * pitch)); // prettier-ignore
   const left = plan.turned ? box.x + letter : to + 0.9 * letter;
-  const room = plan.turned ? 8 * letter : Math.min(8 * letter, Math.max(...words.map(([word], /** @type {number} */ at) => pen.width(word, { bold: !at })))); // prettier-ignore
+  const room = plan.turned ? 8 * letter : Math.min(8 * letter, Math.max(...words.map(({ label }, /** @type {number} */ at) => pen.width(label, { bold: !at })))); // prettier-ignore
   const bar = left + room + 0.5 * letter;
   const most = box.x + box.width - bar - 3.6 * letter;
   const inside = pen.apart(() =>
-    words.forEach(([word, p, text], /** @type {number} */ at) => {
+    words.forEach(({ label, probability, text }, /** @type {number} */ at) => {
       const y = first + at * pitch;
-      pen.text(left, y, word, { bold: !at, fill: at ? undefined : look.primary, room });
-      const long = Math.max(1.5, most * p);
+      pen.text(left, y, label, { bold: !at, fill: at ? undefined : look.primary, room });
+      const long = Math.max(1.5, most * probability);
       pen.rect(bar, y - 0.42 * letter, long, 0.84 * letter, { rx: 2, fill: look.primary, "fill-opacity": at ? 0.5 : 1 }); // prettier-ignore
       pen.text(bar + long + 0.4 * letter, y, text, { size: 0.85, alpha: 0.85 });
     }),
@@ -395,27 +406,40 @@ function output(pen, figure, plan, box) {
 
 /** A flow of at most so many rows: the chosen ones and those that most is brought from. @param {any} figure @param {number} most */
 export function cutFlow(figure, most) {
-  const all = labelsOf(figure).length;
-  if (all <= most || figure.bands.length > 1) return figure;
-  const [band] = figure.bands;
-  const n = band.rows.length;
-  const matters = band.rows.map((/** @type {string} */ _, /** @type {number} */ row) =>
-    figure.layers.reduce((/** @type {number} */ sum, /** @type {any} */ layer) => sum + layer.attentions.reduce((/** @type {number} */ part, /** @type {any} */ one) => part + Math.abs(widthOf(one, -1, row)), 0), 0)); // prettier-ignore
-  const order = [...matters.keys()].sort((a, b) => Number(b === band.selected) - Number(a === band.selected) || matters[b] - matters[a]); // prettier-ignore
-  const kept = order.slice(0, Math.max(3, most - 1)).sort((a, b) => a - b);
-  const spread = (/** @type {Float32Array} */ values, /** @type {number} */ columns) =>
-    Float32Array.from({ length: (values.length / columns) * kept.length }, (_, at) => values[Math.floor(at / kept.length) * columns + kept[at % kept.length]]); // prettier-ignore
+  const { bands, layers } = figure;
+  const n = labelsOf(figure).length;
+  if (n <= most) return figure;
+  const attentions = layers.flatMap((/** @type {any} */ layer) => layer.attentions);
+  for (const each of attentions) each.n = n;
+  const matters = (/** @type {number} */ row) =>
+    attentions.reduce((/** @type {number} */ sum, /** @type {any} */ one) => sum + Math.abs(widthOf(one, -1, row)), 0); // prettier-ignore
+  const few = Math.max(3, Math.floor(most / bands.length));
+  let first = 0;
+  /** @type {number[]} */
+  const all = [];
+  const cut = bands.map((/** @type {any} */ band) => {
+    const own = [...band.rows.keys()];
+    const start = first;
+    first += own.length + (band.rest ? 1 : 0);
+    const order = own.sort((a, b) => Number(b === band.selected) - Number(a === band.selected) || matters(start + b) - matters(start + a)); // prettier-ignore
+    const kept = order.slice(0, few).sort((a, b) => a - b);
+    all.push(...kept.map((at) => start + at));
+    return { ...band, rows: kept.map((at) => band.rows[at]), places: kept.map((at) => band.places[at]), selected: kept.indexOf(band.selected), rest: "" }; // prettier-ignore
+  });
+  const spread = (/** @type {Float32Array} */ values) =>
+    Float32Array.from({ length: (values.length / n) * all.length }, (_, at) => values[Math.floor(at / all.length) * n + all[at % all.length]]); // prettier-ignore
+  const rows = bands.reduce((/** @type {number} */ sum, /** @type {any} */ one) => sum + one.rows.length, 0); // prettier-ignore
   return {
     ...figure,
-    omitted: omitted(["tokens", kept.length, n]),
-    bands: [{ ...band, rows: kept.map((at) => band.rows[at]), places: kept.map((at) => band.places[at]), selected: kept.indexOf(band.selected), rest: "" }], // prettier-ignore
-    layers: figure.layers.map((/** @type {any} */ layer) => ({
+    omitted: omitted(["tokens", all.length, rows]),
+    bands: cut,
+    layers: layers.map((/** @type {any} */ layer) => ({
       ...layer,
       attentions: layer.attentions.map((/** @type {any} */ one) => ({
         ...one,
-        n: kept.length,
-        shares: spread(one.shares, one.n),
-        weights: spread(one.weights, one.n),
+        n: all.length,
+        shares: spread(one.shares),
+        weights: spread(one.weights),
         others: [],
       })),
     })),

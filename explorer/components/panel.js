@@ -602,7 +602,7 @@ const isWalked = (one) => one.kind === "steps" && one.frames.length <= FEW && !o
 
 const CHANGE = 240; // milliseconds that a change takes
 const MOST = 4096; // cells of a figure that changes step by step
-const GLIDING = [LINKED, "bars", "chart", "links", "matrix", "stack", "strips"];
+const GLIDING = [LINKED, "bars", "chart", "flow", "links", "matrix", "stack", "strips"];
 
 /** Show a figure's change from the one before it, where both are of one make. @param {View} view @param {number} at @param {any} from */
 function glide(view, at, from) {

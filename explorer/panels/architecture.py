@@ -13,7 +13,7 @@ import numpy as np
 
 from explorer.analysis import flow as flow_analysis
 from explorer.analysis import logit_lens, recorded_findings, residual
-from explorer.analysis.figures import Flow, FlowAttention, FlowBand, FlowLayer
+from explorer.analysis.figures import Flow, FlowAttention, FlowBand, FlowLayer, FlowWord
 from explorer.analysis.formatting import MINUS, fixed, percent, tenths
 from explorer.analysis.head_naming import NO_PATTERN
 from explorer.panels import spec
@@ -529,13 +529,14 @@ def _units(way: Way, layer: int) -> str:
     )
 
 
-def _output(reading: LensReading | None) -> tuple[tuple[str, float, str], ...]:
+def _output(reading: LensReading | None) -> tuple[FlowWord, ...]:
     """The likeliest words at the end."""
     if reading is None:
         return ()
     on = reading.prediction
     return tuple(
-        (on.label(each.id), float(each.own), tenths(each.own)) for each in on.words[:N_WORDS]
+        FlowWord(on.label(each.id), float(each.own), tenths(each.own))
+        for each in on.words[:N_WORDS]
     )
 
 
