@@ -4,6 +4,7 @@
 
 import { Pen } from "./draw.js";
 import { figure } from "./figures.js";
+import { cutFlow } from "./flow_figure.js";
 import { picture } from "./linked_weights.js";
 import { figuresOmitted, omitted as omissions, spokenOmissions } from "./omissions.js";
 import { isHeaded, row, titleLines, widths } from "./panel_layout.js";
@@ -25,7 +26,7 @@ const ON_SCREEN = typeof document !== "undefined"; // elsewhere cells are drawn 
 const PHONE = 640; // pixels of a window below which it is held in the hand
 const LARGE = 1.8; // times the smallest type
 const FLAT = 1.3; // the same for pictures that use every pixel as they are
-const USES_ALL = ["chart", "diagram", "graph", "headmatrices", "matrix", "plane"];
+const USES_ALL = ["chart", "flow", "graph", "headmatrices", "matrix", "plane"];
 const SHARES = [
   [0.5, 0.5],
   [0.4, 0.6],
@@ -373,13 +374,6 @@ export const cut = (one, most, says = "", wide) => CUTS[one.kind]?.(one, most, `
 const picked = (values, n, rows, columns) =>
   Float32Array.from(rows.flatMap((row) => columns.map((column) => values[row * n + column])));
 
-/** The first section, the last, and so many layers between them: those with the strongest blocks. @param {any[]} sections @param {number} most */
-function turned(sections, most) {
-  const strength = (/** @type {any} */ section) => Math.max(...section.blocks.map((/** @type {any} */ each) => each.strength)); // prettier-ignore
-  const layers = sections.slice(1, -1).sort((a, b) => strength(b) - strength(a)).slice(0, most); // prettier-ignore
-  return sections.filter((each, at) => !at || at === sections.length - 1 || layers.includes(each));
-}
-
 /** The first steps of a tree, with the nodes and edges in them. @param {any} tree @param {number} most rows */
 function grown(tree, most) {
   const { nodes, strengths, edges, places, texts, selected } = tree;
@@ -406,8 +400,6 @@ function grown(tree, most) {
 }
 
 const SMALL_CELLS = [160, 400]; // rows and columns of a matrix whose cells are colours
-const LAYERS = 4; // rows that a layer of a diagram stands for
-const FEW = 20; // rows below which a diagram shows less of its blocks
 
 /** @type {Record<string, (figure: any, most: number, says: string, wide?: number) => any>} */
 const CUTS = {
@@ -558,17 +550,5 @@ const CUTS = {
       facts: kept,
     };
   },
-  // Without the sizes of the blocks, with the first prediction alone and the layers that change most.
-  diagram(figure, most) {
-    if (most >= FEW) return figure;
-    const short = (/** @type {any} */ block) => {
-      const lines = block.text.split("\n");
-      return { ...block, about: lines.length > 1 ? block.about : "", text: lines[0] };
-    };
-    const stage = (/** @type {any} */ one) => ({ ...one, blocks: one.blocks.map(short) });
-    const layers = Math.ceil(most / LAYERS);
-    const stacks = figure.stacks.map((/** @type {any} */ one) => ({ ...one, sections: turned(one.sections, layers).map(stage) })); // prettier-ignore
-    const all = figure.stacks[0].sections.length - 2;
-    return { ...figure, note: "", omitted: omissions(["layers", layers, all]), stacks };
-  },
+  flow: cutFlow,
 };
