@@ -283,7 +283,7 @@ def readable(text: str) -> str:
         return text
     if text and not text.strip(_SELECTORS):
         return "".join(f"U+{ord(letter):04X}" for letter in text)
-    characters = []
+    characters: list[str] = []
     for letter, after in zip(text, f"{text[1:]} "):
         if letter == JOINER and characters and unicodedata.category(after) == "So":
             characters.append(letter)  # two emoji that are seen as one
