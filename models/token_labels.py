@@ -272,6 +272,7 @@ BYTE_OF_LETTER = _bytes_by_letter()
 
 # They choose how the character before them is drawn, and alone they are nothing to see.
 _SELECTORS = "".join(map(chr, range(0xFE00, 0xFE10)))
+JOINER = "\u200d"
 _VISIBLE_FORMS = {" ": "␣", "\n": "⏎", "\r": "␍", "\t": "⇥", "\u00a0": "U+00A0"}
 
 
@@ -282,8 +283,11 @@ def readable(text: str) -> str:
         return text
     if text and not text.strip(_SELECTORS):
         return "".join(f"U+{ord(letter):04X}" for letter in text)
-    characters = []
-    for letter in text:
+    characters: list[str] = []
+    for letter, after in zip(text, f"{text[1:]} "):
+        if letter == JOINER and characters and unicodedata.category(after) == "So":
+            characters.append(letter)  # two emoji that are seen as one
+            continue
         invisible = unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs")
         characters.append(
             _VISIBLE_FORMS.get(letter) or (f"U+{ord(letter):04X}" if invisible else letter)

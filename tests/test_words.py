@@ -101,6 +101,8 @@ def test_what_no_token_shows_parts_no_word_and_white_space_is_none() -> None:
     found = words.words(recording.streams[0], recording.text).labels
     assert found[1:-1] == ("so", "U+00A0", "it", "U+3000", "was", "␍", "⏎", "⇥", "not")
     assert "U+00A0 2/2" in recording.streams[0].tokens
+    teacher = "👩🏽\u200d🏫"
+    assert f"{teacher} = [UNK]" in read_once("minilm").record(f"The {teacher}.").streams[0].tokens
     is_word = [word_classes.is_word(label) for label in found[1:-1]]
     assert is_word == [True, False, True, False, True, False, False, False, True]
 

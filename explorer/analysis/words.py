@@ -25,7 +25,6 @@ import numpy as np
 
 from models import buffer_pool
 from models.recording import CONTINUES, Stream
-from models.token_labels import readable
 from models.token_relations import CHUNK_SIZE
 
 APOSTROPHES = "'\u2019"
@@ -253,4 +252,5 @@ def _readable(letter: str) -> str:
     """A letter; spelled out where it would be invisible or disturb its neighbours. Joiners and the
     tags of flags stay: they shape what is seen."""
     shapes = letter in " \u200c\u200d" or 0xE0020 <= ord(letter) <= 0xE007F
-    return letter if shapes else readable(letter)
+    invisible = unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs")
+    return f"U+{ord(letter):04X}" if invisible and not shapes else letter
