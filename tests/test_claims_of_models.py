@@ -14,7 +14,7 @@ import torch
 from app_harness import TABS
 from claim_fixtures import TEXT, D, E, material, on_text, real, shuffled
 from conftest import AWKWARD, SMALL, TEXTS, read_once
-from test_formulas import wrong
+from test_equalities import wrong
 
 from explorer.analysis import formatting, measure, verdicts
 from explorer.analysis.figures import Bars

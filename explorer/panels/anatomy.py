@@ -47,7 +47,17 @@ from models.run import Run
 
 CONCEPT = "anatomy"
 MOST_KEYS = 16  # listed one by one
-STEPS = ("dot", "score", "mask", "softmax", "value", "sum", "output", "heads")
+# Each step's formulas, and the symbols in them that it is about.
+STEPS = {
+    "dot": (("attention", "dot"), ("Q", "K")),
+    "score": (("attention", "score"), ("d_k",)),
+    "mask": (("mask",), ("M", "M_ij")),
+    "softmax": (("attention", "softmax"), ("softmax", "a_ij")),
+    "value": (("attention", "weighted-sum"), ("V", "v_j")),
+    "sum": (("attention", "weighted-sum"), ("∑", "z_i")),
+    "output": (("concatenation",), ("W_O",)),
+    "heads": (("sum-over-heads",), ("W_O^h",)),
+}
 
 
 def number(value: float) -> str:
@@ -93,7 +103,7 @@ class Cell:
         """The names of the steps that there are here: without the mask where all is allowed, and to
         z where the output is not known."""
         masked = not self.selection.attention.allowed[self.selection.layer].all()
-        known = STEPS if self.outputs is not None else STEPS[:-2]
+        known = list(STEPS) if self.outputs is not None else list(STEPS)[:-2]
         return tuple(each for each in known if each != "mask" or masked)
 
     @property
@@ -154,6 +164,7 @@ def weight(
         details=_steps_in_words(cell, run),
         caption=(words("caption", **cell.slots),),
         file=f"L{layer}H{head}-q{token}k{cell.key}",
+        formulas=tuple(dict.fromkeys(id for name in cell.steps for id in STEPS[name][0])),
     )
 
 
@@ -201,7 +212,9 @@ def _frame(cell: Cell, name: str, step: int, steps: int) -> Frame:
     words = sentences(CONCEPT, "weight")
     title = words(f"{name}_title", step=step, steps=steps)
     sentence, facts, *figures = FRAMES[name](cell)
-    return Frame(words(name), (Facts(title, sentence, facts=tuple(facts)), *figures))
+    drawn = (Facts(title, sentence, facts=tuple(facts)), *figures)
+    formulas, focus = STEPS[name]
+    return Frame(words(name), drawn, formulas=formulas, focus=focus)
 
 
 def _strips(*rows: tuple[str, str, np.ndarray], text: bool = True) -> Strips:

@@ -27,6 +27,7 @@ from explorer.components import codec
 from explorer.html_export import Document, DocumentSpec, Line, Part, TextLines, View
 from explorer.panels.choice import Parameter, declared, parameters
 from explorer.text import glossary
+from explorer.text.formulas import shown
 from models.caching import picture_name
 from models.model import Model
 from models.recording import Recording
@@ -45,7 +46,10 @@ class Panel:
     sentences. caption: lines that say model, text and edits. file: a name without ending. call: the
     Python expression that makes the panel of `run`. choices: its arguments. token: a name that
     equal panels share. name: of its function, such as "attention.head". special: labels that only
-    special tokens have, which every figure draws paler.
+    special tokens have, which every figure draws paler. formulas: ids of formulas of
+    explorer/text/formulas.toml, those that are about the model stand beside the figures, with
+    numbers of the layer, head and token among the choices; focus: symbols in them that are spoken
+    of.
     """
 
     title: str
@@ -61,6 +65,8 @@ class Panel:
     token: str = ""
     name: str = ""
     special: tuple[str, ...] = ()
+    formulas: tuple[str, ...] = ()
+    focus: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"<Headlight panel {self.name} {self.title!r}>"
@@ -79,6 +85,8 @@ class Panel:
             "finding": self.finding,
             "figures": [as_plain(figure, blocks) for figure in self.figures],
             "details": [] if bare else list(self.details),
+            "formulas": [] if self.run is None else shown(self.formulas, self.run, self.choices),
+            "focus": list(self.focus),
             "terms": [] if bare else glossary.terms_in(text),
             "caption": list(self.caption),
             "file": self.file,
