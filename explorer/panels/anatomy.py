@@ -424,10 +424,9 @@ def _bars(cell: Cell, allowed: np.ndarray, *columns: tuple[str, np.ndarray]) -> 
 
 
 def _steps_in_words(cell: Cell, run: Run) -> tuple[str, ...]:
-    """The equations with as many digits as make each one true, and how far the model's own numbers
-    are away."""
+    """The head's share as an equation, and how far the model's own numbers are away."""
     words, opened, outputs = sentences(CONCEPT, "weight"), cell.opened, cell.outputs
-    lines = [*_equations(cell)]
+    lines = []
     if outputs is not None and outputs.length > 0:
         along = float(outputs.by_head[opened.head] @ outputs.total)
         share = percent(float(outputs.shares[opened.head]))
@@ -461,7 +460,7 @@ def _texts(cell: Cell) -> dict[str, str]:
     softmax, plain = weight_text(opened.softmax[at]), opened.plain is not None
     powers = opened.plain or (float(opened.exponentials[at]), opened.total)
     part, total = enough_digits(softmax, truediv, *powers, least=4, write=power)
-    score, below = number(opened.scores[at]), float(opened.scores[at]) - opened.largest
+    score = number(opened.scores[at])
     if plain and opened.allowed[at]:
         (score,) = enough_digits(part, exp, float(opened.scores[at]), least=4, write=power)
     dot, divisor, added = enough_digits_for_all(
@@ -478,36 +477,12 @@ def _texts(cell: Cell) -> dict[str, str]:
     weight, norm_text = enough_digits(
         weighted, mul, float(opened.weights[at]), norm, least=4, write=power
     )
-    texts = {"dot": dot, "divisor": divisor, "added": "", "score": score, "below": ""}
+    texts = {"dot": dot, "divisor": divisor, "added": "", "score": score}
     if opened.added.any():
         sign = MINUS if added[0] == MINUS else "+"
         texts["added"] = f" {sign} {added.lstrip(MINUS)}"
-    if not plain:
-        (texts["below"],) = enough_digits(part, exp, below, least=4, write=power)
     made = {"part": part, "total": total, "softmax": softmax}
     return texts | made | {"weight": weight, "norm": norm_text, "weighted": weighted}
-
-
-def _equations(cell: Cell) -> list[str]:
-    """The equations of the weight, true at the digits that are printed."""
-    words, opened, texts = sentences(CONCEPT, "weight"), cell.opened, _texts(cell)
-    root = divisor_text(opened)
-    texts["divisor"] = root if root[0] == "√" else texts["divisor"]
-    lines = [
-        words("exact_dot", dot=texts["dot"], d=len(opened.q)),
-        words("exact_score", **texts),
-    ]
-    if not opened.allowed[cell.key]:
-        lines.append(words("exact_masked"))
-    elif opened.plain is not None:
-        lines.append(words("exact_softmax", **texts))
-    else:
-        lines.append(words("exact_below", largest=number(opened.largest), **texts))
-    if opened.uniform_edit is not None:
-        weight = weight_text(opened.weights[cell.key])
-        lines.append(words("exact_edit", weight=weight, edit=opened.uniform_edit))
-    factors = f"{texts['weight']} × {texts['norm']}"
-    return [*lines, words("exact_value", factors=factors, weighted=texts["weighted"])]
 
 
 def reasons(opened: anatomy.WeightBreakdown, allowed: np.ndarray) -> dict[str, str]:
