@@ -36,6 +36,7 @@ from explorer.analysis.measure import (
 from explorer.analysis.soft_lookup import attention_input, random_variance, tempered_softmax
 from explorer.text.templates import sentences
 from models.recording import Attention, Recording, Stream, from_end, stored_array
+from models.results import FFNActivations
 from models.results import softmax as probabilities
 from models.run import Run
 
@@ -44,7 +45,6 @@ REASONS = sentences("formulas", "untestable")
 Number = float | int | Sequence[tuple[float, ...]]  # the last: a sum of products
 Pairs = Iterable[tuple[np.ndarray, np.ndarray]]  # what should stand somewhere, and what does
 
-NAMES = ("layer", "head", "token")
 MOST_TERMS = 3  # of a sum that are shown one by one
 SMALLEST_TERM = 0.01  # of the largest one
 MOST_STEPS = 32  # tokens that are read one at a time
@@ -74,32 +74,43 @@ class Place:
     stream_name: str = ""
 
     @classmethod
-    def of(cls, run: Run, choices: Mapping[str, Any]) -> Place:
-        """The place that the choices of a panel name: layer, head, token, source, attention and
-        stream, each the first where it is not among them."""
-        context, (layer, head, token) = MeasureContext.of(run), (choices.get(n) or 0 for n in NAMES)
-        sizes = context.recording.model
+    def of(cls, run: Run, arguments: Mapping[str, Any]) -> Place:
+        """The place that the arguments of a panel name: layer, head, token, source, attention and
+        stream; of a panel without a layer, that of the recording's strongest finding."""
+        context = MeasureContext.of(run)
+        finding = None if "layer" in arguments else context.strongest_finding()
+        if finding is not None:
+            found = dict(layer=finding.layer, head=finding.head, attention=finding.attention)
+            arguments = {**found, "token": finding.query, **arguments}
+        card = context.recording.model
         place = cls(
             context,
-            from_end(layer, sizes.n_layer),
-            from_end(head, sizes.n_head),
-            key=choices.get("source"),
-            attention_name=choices.get("attention") or "",
-            stream_name=choices.get("stream") or "",
+            from_end(arguments.get("layer") or 0, card.n_layer),
+            from_end(arguments.get("head") or 0, card.n_head),
+            key=arguments.get("source"),
+            attention_name=arguments.get("attention") or "",
+            stream_name=arguments.get("stream") or "",
         )
-        return replace(place, token=from_end(token, len(place.stream.tokens)))
+        return replace(place, token=from_end(arguments.get("token") or 0, len(place.stream.tokens)))
 
     @cached_property
     def attention(self) -> Attention:
-        """Its attention, with scores, queries, keys and values. Raises Untestable without them."""
+        """Its attention. Raises Untestable where there is none."""
         named = [
             each
             for each in self.context.recording.attention
             if self.attention_name in ("", each.name)
         ]
-        if not named or not named[0].opens:
-            raise Untestable(NO_QKV)
+        if not named:
+            raise Untestable(LACKS)
         return named[0]
+
+    @property
+    def opened(self) -> Attention:
+        """Its attention with scores, queries, keys and values. Raises Untestable without them."""
+        if not self.attention.opens:
+            raise Untestable(NO_QKV)
+        return self.attention
 
     @cached_property
     def stream(self) -> Stream:
@@ -113,16 +124,16 @@ class Place:
     @cached_property
     def cell(self) -> anatomy.WeightBreakdown:
         """Its cell, that of the largest weight without a key."""
-        weights = self.attention.pattern[self.layer, self.head, self.token]
+        weights = self.opened.pattern[self.layer, self.head, self.token]
         key = int(weights.argmax()) if self.key is None else self.key
         at = self.layer, self.head, self.token
-        return anatomy.cell(self.context.recording, self.attention, *at, key)
+        return anatomy.cell(self.context.recording, self.opened, *at, key)
 
     @cached_property
     def outputs(self) -> anatomy.HeadOutputs:
         """The outputs of the layer's heads at the row. Raises Untestable where W_O is not known."""
         made = anatomy.head_outputs(
-            self.context.recording, self.attention, self.layer, self.token, self.projection
+            self.context.recording, self.opened, self.layer, self.token, self.projection
         )
         if made is None:
             raise Untestable(LACKS)
@@ -131,7 +142,7 @@ class Place:
     @property
     def projection(self) -> anatomy.Outputs:
         """W_O and its bias."""
-        return self.context.outputs()[self.attention.name]
+        return self.context.outputs()[self.opened.name]
 
 
 def checked(evidence: Evidence) -> Check:
@@ -176,13 +187,13 @@ def _largest(vector: np.ndarray) -> int:
 
 def _require_products(at: Place) -> None:
     """Raises Untestable where something is added to q . k."""
-    if at.context.capabilities.biased or at.cell.added.any():
+    if at.context.capabilities.biased:
         raise Untestable(REASONS("added"))
 
 
 def _products(at: Place) -> Iterable[tuple[int, np.ndarray]]:
     """q . k of every layer, (head, query, key)."""
-    for layer, (q, k) in enumerate(zip(at.attention.q, at.attention.k)):
+    for layer, (q, k) in enumerate(zip(at.opened.q, at.opened.k)):
         yield layer, q.astype(np.float64) @ k.astype(np.float64).swapaxes(-1, -2)
 
 
@@ -190,8 +201,7 @@ def dot(at: Place) -> Evidence:
     """q . k beside the recorded score, times what it was divided by."""
     _require_products(at)
     pairs = lambda: (
-        (each, at.attention.scores[layer] / at.attention.scale[layer])
-        for layer, each in _products(at)
+        (each, at.opened.scores[layer] / at.opened.scale[layer]) for layer, each in _products(at)
     )
     cell = at.cell
     numbers: dict[str, Number] = {
@@ -205,7 +215,7 @@ def score(at: Place) -> Evidence:
     """q . k divided by the root of the width beside the recorded score."""
     _require_products(at)
     pairs = lambda: (
-        (each / np.sqrt(at.attention.q.shape[-1]), at.attention.scores[layer])
+        (each / np.sqrt(at.opened.q.shape[-1]), at.opened.scores[layer])
         for layer, each in _products(at)
     )
     return Evidence(_compared(pairs), _of_cell(at))
@@ -236,8 +246,9 @@ def softmax(at: Place) -> Evidence:
 
 def rows(at: Place) -> Evidence:
     """The sum of a row of weights beside 1."""
-    weights = at.cell.weights
-    numbers: dict[str, Number] = {"sum": _terms(weights[at.cell.allowed]), "one": 1.0}
+    weights = at.attention.pattern[at.layer, at.head, at.token].astype(np.float64)
+    allowed = at.attention.allowed[at.layer, at.token]
+    numbers: dict[str, Number] = {"sum": _terms(weights[allowed]), "one": 1.0}
     return Evidence(lambda: consistency.row_sums(at.context.recording), numbers)
 
 
@@ -246,16 +257,17 @@ def mask(at: Place) -> Evidence:
     masked = ~at.attention.allowed[at.layer]
     if not masked.any():
         raise Untestable(REASONS("no_mask"))
-    row = masked[at.token] if masked[at.token].any() else masked[int(masked.any(axis=1).argmax())]
-    query = at.token if masked[at.token].any() else int(masked.any(axis=1).argmax())
-    score = at.attention.scores[at.layer, at.head, query, int(row.argmax())]
-    numbers: dict[str, Number] = {"s_ij": float(score), "zero": 0}
+    row = at.token if masked[at.token].any() else int(masked.any(axis=1).argmax())
+    cell = at.layer, at.head, row, int(masked[row].argmax())
+    numbers: dict[str, Number] = {}
+    if at.attention.opens:
+        numbers = {"s_ij": float(at.attention.scores[cell]), "zero": 0}
     return Evidence(lambda: consistency.masked_weights(at.context.recording), numbers)
 
 
 def weighted_sum(at: Place) -> Evidence:
     """The sum of all values, one after another, beside the product of weights and values."""
-    attention = at.attention
+    attention = at.opened
 
     def pairs() -> Pairs:
         for pattern, values in zip(attention.pattern, attention.v):
@@ -280,7 +292,7 @@ def attention(at: Place) -> Evidence:
     _require_products(at)
 
     def pairs() -> Pairs:
-        of = at.attention
+        of = at.opened
         for layer, products in _products(at):
             sink = of.sink_scores[layer] if of.sink.size else None
             made = tempered_softmax(
@@ -300,13 +312,13 @@ def matrices(at: Place) -> Evidence:
 def permutation(at: Place) -> Evidence:
     """Attention of the rows in another order beside its outputs in that order."""
     _require_products(at)
-    if not at.attention.allowed.all() or at.attention.query != at.attention.key:
+    if not at.opened.allowed.all() or at.opened.query != at.opened.key:
         raise Untestable(REASONS("masked"))
     cell = at.cell
     values = cell.v[:, _largest(cell.z)]
 
     def pairs() -> Pairs:
-        of = at.attention
+        of = at.opened
         order = np.random.default_rng(0).permutation(of.q.shape[2])
         everywhere = np.ones(of.allowed.shape[1:], dtype=bool)
         for layer, (q, k, v) in enumerate(zip(of.q, of.k, of.v)):
@@ -326,7 +338,7 @@ def permutation(at: Place) -> Evidence:
 def width(at: Place) -> Evidence:
     """The width of a head beside that of the model, cut by heads."""
     model = at.context.recording.model
-    d, heads, d_head = model.d_model, model.n_head, at.attention.q.shape[-1]
+    d, heads, d_head = model.d_model, model.n_head, at.opened.q.shape[-1]
     pairs = lambda: [(np.array([d / heads]), np.array([float(d_head)]))]
     numbers = {"d": d, "heads": heads, "width": d_head, "root": float(np.sqrt(d_head))}
     return Evidence(_compared(pairs), numbers)
@@ -347,7 +359,7 @@ def sum_over_heads(at: Place) -> Evidence:
     w_o, bias = at.projection
 
     def pairs() -> Pairs:
-        for layer, (pattern, v) in enumerate(zip(at.attention.pattern, at.attention.v)):
+        for layer, (pattern, v) in enumerate(zip(at.opened.pattern, at.opened.v)):
             z = pattern.astype(np.float64) @ v.astype(np.float64)
             whole = z.transpose(1, 0, 2).reshape(z.shape[1], -1)
             by_head = sum(each @ w for each, w in zip(z, w_o[layer].astype(np.float64)))
@@ -359,7 +371,7 @@ def sum_over_heads(at: Place) -> Evidence:
 
 def messages(at: Place) -> Evidence:
     """The messages along the edges of the graph beside what attention wrote."""
-    made, of, (w_o, bias) = at.outputs, at.attention, at.projection
+    made, of, (w_o, bias) = at.outputs, at.opened, at.projection
     dimension = _largest(made.total)
     weights = of.pattern[at.layer, :, at.token].astype(np.float64)  # (head, key)
     column = w_o[at.layer, :, :, dimension].astype(np.float64)  # (head, d_head)
@@ -406,7 +418,7 @@ def _projected(at: Place, of: Attention, names: str) -> Evidence:
                 yield made, heads.transpose(1, 0, 2).reshape(len(made), -1)
 
     numbers: dict[str, Number] = {}
-    layer = at.layer if of is at.attention else 0
+    layer = at.layer if of is at.opened else 0
     matrices = context.model.projections(of.name, layer)
     for name in names:
         if name not in matrices:
@@ -423,18 +435,18 @@ def _projected(at: Place, of: Attention, names: str) -> Evidence:
 
 def projections(at: Place) -> Evidence:
     """Self-attention's vectors times W_Q, W_K and W_V beside its queries, keys and values."""
-    if at.attention.query != at.attention.key:
+    if at.opened.query != at.opened.key:
         raise Untestable(REASONS("cross"))
-    return _projected(at, at.attention, "qkv")
+    return _projected(at, at.opened, "qkv")
 
 
 def values(at: Place) -> Evidence:
     """The same of values alone, where queries and keys are turned."""
-    if at.attention.query != at.attention.key:
+    if at.opened.query != at.opened.key:
         raise Untestable(REASONS("cross"))
-    if "q" in at.context.model.projections(at.attention.name, at.layer):
+    if "q" in at.context.model.projections(at.opened.name, at.layer):
         raise Untestable(REASONS("not_turned"))
-    return _projected(at, at.attention, "v")
+    return _projected(at, at.opened, "v")
 
 
 def cross(at: Place) -> Evidence:
@@ -447,7 +459,7 @@ def cross(at: Place) -> Evidence:
 
 def scorings(at: Place) -> Evidence:
     """The naive and the symmetric scores of a pair beside those of the pair turned round."""
-    of, cell = at.attention, at.cell
+    of, cell = at.opened, at.cell
     if of.query != of.key:
         raise Untestable(REASONS("cross"))
     read = attention_input(at.context.recording, of, at.layer)
@@ -752,15 +764,28 @@ def batch_norm(at: Place) -> Evidence:
 
 
 def add_norm(at: Place) -> Evidence:
-    """The norm of a sum beside the state after it: post-LN."""
-    norm, _ = _norm(at)
+    """The norm of a state and a sub-layer's output, added, beside the state after it: post-LN."""
+    known = at.context.norms(at.stream.name)
     of = _sublayer(at)
-    if not norm.after.endswith(".normed") or norm.before != of.total:
+    if of.after == of.total or of.site not in known:
         raise Untestable(REASONS("pre_norm"))
+
+    def pairs() -> Pairs:
+        for each in layers_of(at.stream):
+            gain, bias, eps, centred = known[each.site]
+            x, f, y = (
+                residual.site_vectors(at.stream, site)
+                for site in (each.before, each.wrote, each.after)
+            )
+            yield residual.normalised(x + f, eps, centred) * gain + bias, y
+
     evidence = layer_norm(at)
-    dimension = _largest(residual.site_vectors(at.stream, norm.after)[at.token])
-    x, f = (residual.site_vectors(at.stream, s)[at.token, dimension] for s in (of.before, of.wrote))
-    return Evidence(evidence.check, {**evidence.numbers, "x": float(x), "f": float(f)})
+    dimension = _largest(residual.site_vectors(at.stream, of.after)[at.token])
+    x, f = (
+        float(residual.site_vectors(at.stream, s)[at.token, dimension])
+        for s in (of.before, of.wrote)
+    )
+    return Evidence(_compared(pairs), {**evidence.numbers, "x": x, "f": f})
 
 
 def pre_norm(at: Place) -> Evidence:
@@ -773,59 +798,55 @@ def pre_norm(at: Place) -> Evidence:
 # ---- the feed-forward network --------------------------------------------------------------------
 
 
-def _hidden(at: Place, gated: bool) -> Evidence:
-    """The sum of what all hidden units write beside what the network wrote, at several tokens."""
-    stream, layer = at.stream, at.layer
-    site = f"{layer}.ffn.wrote"
-    if site not in stream.sites:
+def _units(at: Place, gated: bool, relu: bool) -> FFNActivations:
+    """The hidden units at the token. Raises Untestable where the network is of another kind."""
+    if f"{at.layer}.ffn.wrote" not in at.stream.sites:
         raise Untestable(LACKS)
     if bool(at.context.capabilities.gate) != gated:
-        raise Untestable(REASONS("gated" if at.context.capabilities.gate else "not_gated"))
-    made = at.context.ffn(stream.name, layer, at.token)
+        raise Untestable(REASONS("not_gated" if gated else "gated"))
+    made = at.context.ffn(at.stream.name, at.layer, at.token)
+    if not gated and np.array_equal(np.maximum(0, made.before), made.after) != relu:
+        raise Untestable(REASONS("no_relu" if relu else "relu"))
+    return made
+
+
+def _hidden(at: Place, gated: bool, relu: bool) -> Evidence:
+    """The sum of what all hidden units write beside what the network wrote, at several tokens."""
+    made, stream = _units(at, gated, relu), at.stream
     wrote = made.writes.sum(axis=0, dtype=np.float64) + made.bias
     dimension = _largest(wrote)
-    unit = int(np.abs(made.writes[:, dimension]).argmax())
     column = made.writes[:, dimension].astype(np.float64)
     weights = np.divide(column, made.after, out=np.zeros_like(column), where=made.after != 0)
-    hidden = np.append(made.after.astype(np.float64), 1.0)
+    units = np.append(made.after.astype(np.float64), 1.0)
     numbers: dict[str, Number] = {
-        "sum": _terms(hidden, np.append(weights, made.bias[dimension])),
+        "sum": _terms(units, np.append(weights, made.bias[dimension])),
         "y": float(wrote[dimension]),
-        "before": float(made.before[unit]),
-        "unit": float(made.after[unit]),
     }
 
     def pairs() -> Pairs:
         for token in subsample(np.arange(len(stream.tokens)), FEWEST):
-            each = at.context.ffn(stream.name, layer, int(token))
-            if not gated and _is_relu(made):
+            each = at.context.ffn(stream.name, at.layer, int(token))
+            if relu:
                 yield np.maximum(0, each.before), each.after
-            yield each.writes.sum(axis=0, dtype=np.float64) + each.bias, stream.at(site)[token]
+            total = each.writes.sum(axis=0, dtype=np.float64) + each.bias
+            yield total, stream.at(f"{at.layer}.ffn.wrote")[token]
 
     return Evidence(_compared(pairs), numbers)
 
 
-def _is_relu(made: Any) -> bool:
-    return np.array_equal(np.maximum(0, made.before), made.after)
-
-
 def ffn(at: Place) -> Evidence:
     """The paper's network, with max(0, x)."""
-    if not _is_relu(at.context.ffn(at.stream.name, at.layer, at.token)):
-        raise Untestable(REASONS("no_relu"))
-    return _hidden(at, False)
+    return _hidden(at, gated=False, relu=True)
 
 
 def smooth_ffn(at: Place) -> Evidence:
     """A network with another activation."""
-    if _is_relu(at.context.ffn(at.stream.name, at.layer, at.token)):
-        raise Untestable(REASONS("relu"))
-    return _hidden(at, False)
+    return _hidden(at, gated=False, relu=False)
 
 
 def gated_ffn(at: Place) -> Evidence:
     """A network whose units are multiplied by a gate."""
-    return _hidden(at, True)
+    return _hidden(at, gated=True, relu=False)
 
 
 # ---- predictions ---------------------------------------------------------------------------------

@@ -9,13 +9,14 @@ from explorer.analysis.verdicts import FAILS, HOLDS, Claim, Verdict, evaluate_cl
 from explorer.panels import spec
 from explorer.panels.spec import Panel
 from explorer.text import claims as claims_text
+from explorer.text.formulas import FORMULAS
 from explorer.text.templates import sentences
 from models import host
 from models.run import Run
 
 CONCEPT = "claims"
-DEFAULT = "rows-sum"
-FEW = "rows-sum,convex,heads-differ"
+DEFAULT = "rows"
+FEW = "rows,weighted-sum,heads-differ"
 ALL = "all"
 
 
@@ -79,6 +80,7 @@ def claim(run: Run, claim: str = DEFAULT) -> Panel:
         ),
         caption=(words("caption", note=claims_text.NOTES[tested.note]),),
         file=f"claim-{tested.id}",
+        formulas=(tested.id,) if tested.id in FORMULAS else (),
     )
 
 

@@ -71,6 +71,12 @@ class Panel:
     def __repr__(self) -> str:
         return f"<Headlight panel {self.name} {self.title!r}>"
 
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments it was made with, its function's own where its choices say none."""
+        declared = inspect.signature(PANELS[self.name]).parameters.values()
+        return {each.name: each.default for each in declared} | dict(self.choices)
+
     def encode(self, bare: bool = False) -> bytes:
         """Encode the panel for the renderer: a header and blocks of numbers. bare: without title
         and details on the page, which says them elsewhere."""
@@ -85,7 +91,7 @@ class Panel:
             "finding": self.finding,
             "figures": [as_plain(figure, blocks) for figure in self.figures],
             "details": [] if bare else list(self.details),
-            "formulas": [] if self.run is None else shown(self.formulas, self.run, self.choices),
+            "formulas": [] if self.run is None else shown(self.formulas, self.run, self.arguments),
             "focus": list(self.focus),
             "terms": [] if bare else glossary.terms_in(text),
             "caption": list(self.caption),

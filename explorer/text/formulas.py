@@ -21,10 +21,10 @@ from types import MappingProxyType
 from typing import Any
 
 from explorer.analysis import formulas as formula_analysis
-from explorer.analysis.consistency import Check
+from explorer.analysis.consistency import SUM_ROUNDING
 from explorer.analysis.formatting import MINUS, MOST_DIGITS, matches_text, parse_number, power
-from explorer.analysis.formulas import Evidence, Number, Place
-from explorer.analysis.measure import Untestable
+from explorer.analysis.formulas import Evidence, Number, Place, checked
+from explorer.analysis.measure import Measure, MeasureContext, Untestable
 from models.run import Run
 
 Node = tuple[str, dict[str, str], Any]
@@ -261,9 +261,8 @@ def _factor(tag: str, inside: Any) -> float:
 class Formula:
     """A formula: its id, its name, a sentence on what it says, its lines, the same with places for
     numbers, the tab that shows it with its choices as in an address, a remark where a note is loose
-    or wrong, and how far its sides may differ, as a share of the largest number, by rounding where
-    None. symbols: definitions of this formula's own. Raises ValueError for a symbol without a
-    definition."""
+    or wrong, and how far its sides may differ, as a share of the largest number. symbols:
+    definitions of those that are in it. Raises ValueError for a symbol without one."""
 
     id: str
     title: str
@@ -273,7 +272,7 @@ class Formula:
     evidence: Callable[[Place], Evidence]
     numbers: tuple[str, ...] = ()
     remark: str = ""
-    tolerance: float | None = None
+    tolerance: float = SUM_ROUNDING
     symbols: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -290,10 +289,12 @@ class Formula:
         """Its symbols and what each is."""
         return {name: means for line in self.typeset for name, means in symbols_in(line)}
 
-    def agrees(self, check: Check) -> bool:
-        """Whether both sides of a check agree."""
-        share = check.share if self.tolerance is None else self.tolerance
-        return check.error <= share * max(1.0, check.largest)
+    def measure(self, context: MeasureContext) -> Measure:
+        """The largest difference of both sides in a recording, relative to the largest number, or
+        to 1 where that is smaller. Raises Untestable where the formula is not about the model."""
+        check = checked(self.evidence(Place(context)))
+        slots = {"n": check.numbers, "error": check.error, "size": check.largest}
+        return Measure(check.error / max(1.0, check.largest), slots=slots)
 
     def filled(self, numbers: Mapping[str, Number]) -> tuple[Node, ...]:
         """Its lines with numbers, as far as these make them true."""
