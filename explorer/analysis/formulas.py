@@ -63,7 +63,9 @@ class Evidence:
 @dataclass(frozen=True, eq=False)
 class Place:
     """A place of a recording: a cell of a head, and the token of the stream that its row belongs
-    to. attention: the name of one, the first where ""."""
+    to, or of another. attention_name: of its attention, the first where "". site: of a sub-layer or
+    a norm, the layer's first where "". pair, shift: of dimensions of a position, and by how
+    many positions, None for any."""
 
     context: MeasureContext
     layer: int = 0
@@ -72,6 +74,9 @@ class Place:
     key: int | None = None
     attention_name: str = ""
     stream_name: str = ""
+    site: str = ""
+    pair: int | None = None
+    shift: int | None = None
 
     @classmethod
     def of(cls, run: Run, arguments: Mapping[str, Any]) -> Place:
@@ -90,6 +95,9 @@ class Place:
             key=arguments.get("source"),
             attention_name=arguments.get("attention") or "",
             stream_name=arguments.get("stream") or "",
+            site=arguments.get("site") or "",
+            pair=arguments.get("pair"),
+            shift=arguments.get("shift"),
         )
         return replace(place, token=from_end(arguments.get("token") or 0, len(place.stream.tokens)))
 
@@ -540,7 +548,8 @@ def sinusoids(at: Place) -> Evidence:
     """Sines and cosines beside the positions that the model adds."""
     _, encoding = _encoding(at)
     n, d = encoding.shape
-    row, pair = max(at.token, 1) if n > 1 else 0, d // 8
+    row = max(at.token, 1) if n > 1 else 0
+    pair = d // 8 if at.pair is None else min(at.pair, d // 2 - 1)
     numbers: dict[str, Number] = {
         "i": row,
         "d": d,
@@ -574,8 +583,9 @@ def shift(at: Place) -> Evidence:
     n, d = encoding.shape
     if n < 2:
         raise Untestable(REASONS("one_position"))
-    by = min(3, n - 1)
-    row, pair = min(at.token, n - 1 - by), min(2, d // 2 - 1)
+    by = min(3 if at.shift is None else at.shift, n - 1)
+    pair = min(2 if at.pair is None else at.pair, d // 2 - 1)
+    row = min(at.token, n - 1 - by)
     numbers: dict[str, Number] = {
         "k": by,
         "rate": float(positions.rates(d)[pair]),
@@ -585,7 +595,7 @@ def shift(at: Place) -> Evidence:
     }
     pairs = lambda: (
         (positions.rotate_positions(encoding[: n - each], each), encoding[each:])
-        for each in sorted({1, by, n - 1})
+        for each in sorted({1, max(by, 1), n - 1})
     )
     return Evidence(_compared(pairs), numbers)
 
@@ -593,11 +603,16 @@ def shift(at: Place) -> Evidence:
 # ---- the stream ----------------------------------------------------------------------------------
 
 
+def _chosen(at: Place, of: Sequence[Any]) -> Any:
+    """Of sub-layers or norms the one at the place's site, else the first of its layer, else the
+    first."""
+    named = (each for each in of if each.site == at.site)
+    return next(named, None) or next((each for each in of if each.layer == at.layer), of[0])
+
+
 def _sublayer(at: Place) -> residual.SubLayer:
-    """The layer's first sub-layer. Raises Untestable where the model does not show what it
-    writes."""
-    layers = layers_of(at.stream)
-    return next((each for each in layers if each.layer == at.layer), layers[0])
+    """A sub-layer. Raises Untestable where the model does not show what it writes."""
+    return _chosen(at, layers_of(at.stream))
 
 
 def added(at: Place) -> Evidence:
@@ -706,7 +721,7 @@ def _norm(at: Place) -> tuple[residual.Norm, tuple[np.ndarray, np.ndarray, float
     shown = [each for each in residual.stream_norms(at.stream) if each.site in known]
     if not shown:
         raise Untestable(REASONS("no_norm"))
-    chosen = next((each for each in shown if each.layer == at.layer), shown[0])
+    chosen = _chosen(at, shown)
     return chosen, known[chosen.site]
 
 

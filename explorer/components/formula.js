@@ -40,10 +40,10 @@ export function typeset(formulas, { shown = [], focus = [], filled, explained })
 /**
  * Formulas with the buttons that put numbers in and explain symbols. Returns the element, and what shows
  * others of them.
- * @param {Formula[]} formulas @param {How} memory of what was pressed
+ * @param {Formula[]} formulas @param {How} memory of what was pressed @param {() => void} [after] a press
  * @returns {[HTMLElement, (how?: How) => void]}
  */
-export function formulaBox(formulas, memory) {
+export function formulaBox(formulas, memory, after) {
   const list = make("div", "list");
   let how = {};
   const draw = () => list.replaceChildren(...typeset(formulas, { ...how, ...memory }));
@@ -52,6 +52,7 @@ export function formulaBox(formulas, memory) {
       memory[name] = !memory[name];
       button.setAttribute("aria-pressed", `${memory[name]}`);
       draw();
+      after?.();
     };
     const button = make("button", { class: "small", type: "button", "aria-pressed": `${Boolean(memory[name])}`, data: { focus: name }, onclick: press }, say(name)); // prettier-ignore
     return button;

@@ -563,6 +563,7 @@ def split(run: Run, layer: int = 0, head: int = 0, token: int = 0, attention: st
         details=words.lines("details", **slots),
         caption=(words("caption", **slots),),
         file=f"L{layer}H{head}-split",
+        formulas=("width", "concatenation"),
     )
 
 
@@ -621,4 +622,5 @@ def formulas(run: Run, layer: int = 0, token: int = 0, attention: str = "") -> P
         details=details if error is None else (*details, words("own", own=power(error, 2))),
         caption=(words("caption", **slots),),
         file=f"L{layer}-formulas",
+        formulas=("weighted-sum", "concatenation", "sum-over-heads"),
     )

@@ -48,8 +48,8 @@ class Panel:
     equal panels share. name: of its function, such as "attention.head". special: labels that only
     special tokens have, which every figure draws paler. formulas: ids of formulas of
     explorer/text/formulas.toml, those that are about the model stand beside the figures, with
-    numbers of the layer, head and token among the choices; focus: symbols in them that are spoken
-    of.
+    numbers of the layer, head and token among the choices, or among `at`, which stands for
+    choices that were left open; focus: symbols in them that are spoken of.
     """
 
     title: str
@@ -67,15 +67,16 @@ class Panel:
     special: tuple[str, ...] = ()
     formulas: tuple[str, ...] = ()
     focus: tuple[str, ...] = ()
+    at: Mapping[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"<Headlight panel {self.name} {self.title!r}>"
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The arguments it was made with, its function's own where its choices say none."""
+        """The arguments it was made with: its function's own where its choices say none."""
         declared = inspect.signature(PANELS[self.name]).parameters.values()
-        return {each.name: each.default for each in declared} | dict(self.choices)
+        return {each.name: each.default for each in declared} | {**self.choices, **self.at}
 
     def encode(self, bare: bool = False) -> bytes:
         """Encode the panel for the renderer: a header and blocks of numbers. bare: without title

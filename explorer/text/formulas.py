@@ -89,7 +89,7 @@ class _Parser:
         self.at += 1
         sign = token[0].strip()
         if token["text"] is not None:
-            return "mtext", {}, token["text"]
+            return "mtext", {}, token["text"].replace(" ", "\u00a0")  # spaces at its ends stay
         if token["number"]:
             return "mn", {}, sign
         if token["slot"]:
@@ -166,7 +166,9 @@ def filled(line: str, numbers: Mapping[str, Number]) -> Node | None:
             return None
         if true:
             items = [item for part in parts for item in (*part, ("mo", {}, "="))]
-            return "math", {"display": "block"}, [("mrow", {}, [*items, *last])]
+            tag, name, result = last[-1]
+            items += [*last[:-1], (tag, {**name, "class": "result"}, result)]
+            return "math", {"display": "block"}, [("mrow", {}, items)]
     return None
 
 

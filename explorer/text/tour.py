@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from explorer.analysis import tour as tour_analysis
 from explorer.analysis.measure import Measure, MeasureContext
 from explorer.analysis.terminology import ffn_formula
+from explorer.text.formulas import shown
 from explorer.text.templates import sentences
+from models.run import Run
 
 
 @dataclass(frozen=True)
 class TourStep:
     """One step: its id, which is its address, what it is called and says, where more is seen, whose
     way goes by, what of the notes it shows, and its measure. also: what it says instead, by the
-    measure's variant."""
+    measure's variant. formulas: ids of those beside it."""
 
     id: str
     title: str
@@ -30,6 +33,7 @@ class TourStep:
     measure: Callable[[MeasureContext], Measure]
     address: tuple[tuple[str, str], ...] = ()
     also: tuple[tuple[str, str], ...] = ()
+    formulas: tuple[str, ...] = ()
 
 
 def read() -> tuple[TourStep, ...]:
@@ -45,6 +49,7 @@ def _step(
     systems: list[str],
     choices: Mapping[str, str] = MappingProxyType({}),
     also: Mapping[str, str] = MappingProxyType({}),
+    formulas: Sequence[str] = (),
     **more: str,
 ) -> TourStep:
     return TourStep(
@@ -55,6 +60,7 @@ def _step(
         measure=getattr(tour_analysis, id),
         address=tuple(choices.items()),
         also=tuple(also.items()),
+        formulas=tuple(formulas),
     )
 
 
@@ -87,3 +93,15 @@ def sentence(step: TourStep, measure: Measure) -> tuple[str, str, str]:
     says = dict(step.also)[measure.variant] if measure.variant else step.says
     before, _, after = says.partition("{number}")
     return measure.fill(before), measure.text, measure.fill(after)
+
+
+def formulas(step: TourStep, measure: Measure, run: Run) -> list[dict[str, Any]]:
+    """A step's formulas for the browser, with the numbers of the place that it shows."""
+    at: dict[str, Any] = {
+        name: int(value) if value.isdecimal() else value for name, value in measure.address
+    }
+    if at.get("anatomy_cell"):
+        at["token"], at["source"] = map(int, at["anatomy_cell"].split("."))
+    else:
+        at.pop("source", None)
+    return shown(step.formulas, run, at)
