@@ -8,6 +8,7 @@ import hashlib
 import streamlit as st
 
 from explorer.analysis import predictions, recorded_findings
+from explorer.analysis.measure import MeasureContext
 from explorer.analysis.quiz import Question, questions
 from explorer.components import mounts
 from explorer.components.mounts import QuizItem
@@ -46,7 +47,9 @@ def page() -> None:
             width="content",
         )
         if items:
-            formulas = memo(recording, "sheet formulas", lambda: shown(ON_SHEET, run, {}))
+            formulas = memo(
+                recording, "sheet formulas", lambda: shown(ON_SHEET, MeasureContext.of(run), {})
+            )
             st.download_button(
                 "Print worksheet",
                 sheet(items, recording.text, *named(recording), formulas),

@@ -18,7 +18,7 @@ from test_equalities import computed, number
 
 from explorer.analysis import verdicts
 from explorer.analysis.formatting import matches_text
-from explorer.analysis.formulas import Place, checked
+from explorer.analysis.formulas import RecordedPlace, checked
 from explorer.analysis.measure import MeasureContext, Untestable, gaussian
 from explorer.analysis.verdicts import FAILS, HOLDS
 from explorer.panels import anatomy, spec
@@ -44,7 +44,7 @@ def evidence(context: MeasureContext, id: str) -> Any:
     """The evidence of a formula at a place in the middle; None where it is not about the model."""
     model, tokens = context.recording.model, len(context.recording.streams[0].tokens)
     try:
-        place = Place(context, model.n_layer - 1, model.n_head - 1, tokens // 2)
+        place = RecordedPlace(context, model.n_layer - 1, model.n_head - 1, tokens // 2)
         return FORMULAS[id].evidence(place)
     except Untestable:
         return None
@@ -219,7 +219,7 @@ def test_a_browser_draws_each_formula_and_its_numbers_are_the_recordings(
     shown = page.evaluate(READ)
     page.close()
     assert len(shown) >= 20
-    place, compared = Place(context, layer, head, token), 0
+    place, compared = RecordedPlace(context, layer, head, token), 0
     for before, after in zip(symbols, shown, strict=True):
         formula = FORMULAS[before["id"]]
         assert len(before["boxes"]) == len(formula.lines)

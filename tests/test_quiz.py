@@ -13,6 +13,7 @@ from app_harness import ROOT, clean, page_at
 from conftest import AWKWARD, on_page, read_once
 
 from explorer.analysis import quiz, words
+from explorer.analysis.measure import MeasureContext
 from explorer.analysis.quiz import MIN_MARGIN, N_QUESTIONS, Question, questions
 from explorer.classroom.routes import app_address, parse_question
 from explorer.components import codec
@@ -326,7 +327,7 @@ def test_answers_are_words_that_a_student_can_read(model: str) -> None:
 def test_the_sheet_holds_all_it_needs_and_no_markup_of_the_text() -> None:
     text = "The <img src=x onerror=alert(1)> animal & the <b>street</b> were too tired to cross it."
     recording, made, _ = asked("encoder", text)
-    formulas = shown(ON_SHEET, Run("encoder", text), {})
+    formulas = shown(ON_SHEET, MeasureContext.of(Run("encoder", text)), {})
     said = sheet(made, recording.text, "encoder", recording.model.fingerprint, formulas)
     tags = re.findall(r"<([a-z]\w*)([^>]*)", said)
     names = [name for name, _ in tags]

@@ -38,7 +38,6 @@ from explorer.text.templates import sentences
 from models.recording import Attention, Recording, Stream, from_end, stored_array
 from models.results import FFNActivations
 from models.results import softmax as probabilities
-from models.run import Run
 
 REASONS = sentences("formulas", "untestable")
 
@@ -61,7 +60,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, eq=False)
-class Place:
+class RecordedPlace:
     """A place of a recording: a cell of a head, and the token of the stream that its row belongs
     to, or of another. attention_name: of its attention, the first where "". site: of a sub-layer or
     a norm, the layer's first where "". pair, shift: of dimensions of a position, and by how
@@ -79,10 +78,9 @@ class Place:
     shift: int | None = None
 
     @classmethod
-    def of(cls, run: Run, arguments: Mapping[str, Any]) -> Place:
+    def of(cls, context: MeasureContext, arguments: Mapping[str, Any]) -> RecordedPlace:
         """The place that the arguments of a panel name: layer, head, token, source, attention and
         stream; of a panel without a layer, that of the recording's strongest finding."""
-        context = MeasureContext.of(run)
         finding = None if "layer" in arguments else context.strongest_finding()
         if finding is not None:
             found = dict(layer=finding.layer, head=finding.head, attention=finding.attention)
@@ -193,19 +191,19 @@ def _largest(vector: np.ndarray) -> int:
 # ---- one head ------------------------------------------------------------------------------------
 
 
-def _require_products(at: Place) -> None:
+def _require_products(at: RecordedPlace) -> None:
     """Raises Untestable where something is added to q . k."""
     if at.context.capabilities.biased:
         raise Untestable(REASONS("added"))
 
 
-def _products(at: Place) -> Iterable[tuple[int, np.ndarray]]:
+def _products(at: RecordedPlace) -> Iterable[tuple[int, np.ndarray]]:
     """q . k of every layer, (head, query, key)."""
     for layer, (q, k) in enumerate(zip(at.opened.q, at.opened.k)):
         yield layer, q.astype(np.float64) @ k.astype(np.float64).swapaxes(-1, -2)
 
 
-def dot(at: Place) -> Evidence:
+def dot(at: RecordedPlace) -> Evidence:
     """q . k beside the recorded score, times what it was divided by."""
     _require_products(at)
     pairs = lambda: (
@@ -219,7 +217,7 @@ def dot(at: Place) -> Evidence:
     return Evidence(_compared(pairs), numbers)
 
 
-def score(at: Place) -> Evidence:
+def score(at: RecordedPlace) -> Evidence:
     """q . k divided by the root of the width beside the recorded score."""
     _require_products(at)
     pairs = lambda: (
@@ -229,7 +227,7 @@ def score(at: Place) -> Evidence:
     return Evidence(_compared(pairs), _of_cell(at))
 
 
-def _of_cell(at: Place) -> dict[str, Number]:
+def _of_cell(at: RecordedPlace) -> dict[str, Number]:
     """The numbers from q . k to the weight of a cell."""
     cell = at.cell
     numbers: dict[str, Number] = {
@@ -245,14 +243,14 @@ def _of_cell(at: Place) -> dict[str, Number]:
     return numbers | {"powers": _terms(np.append(powers[cell.allowed], sink))}
 
 
-def softmax(at: Place) -> Evidence:
+def softmax(at: RecordedPlace) -> Evidence:
     """The softmax of the recorded scores beside the recorded weights."""
     if at.cell.uniform_edit is not None or not at.cell.allowed[at.cell.key]:
         return Evidence(lambda: consistency.softmax(at.context.recording))
     return Evidence(lambda: consistency.softmax(at.context.recording), _of_cell(at))
 
 
-def rows(at: Place) -> Evidence:
+def rows(at: RecordedPlace) -> Evidence:
     """The sum of a row of weights beside 1."""
     weights = at.attention.pattern[at.layer, at.head, at.token].astype(np.float64)
     allowed = at.attention.allowed[at.layer, at.token]
@@ -260,7 +258,7 @@ def rows(at: Place) -> Evidence:
     return Evidence(lambda: consistency.row_sums(at.context.recording), numbers)
 
 
-def mask(at: Place) -> Evidence:
+def mask(at: RecordedPlace) -> Evidence:
     """The weights where the mask does not allow attention beside 0."""
     masked = ~at.attention.allowed[at.layer]
     if not masked.any():
@@ -273,7 +271,7 @@ def mask(at: Place) -> Evidence:
     return Evidence(lambda: consistency.masked_weights(at.context.recording), numbers)
 
 
-def weighted_sum(at: Place) -> Evidence:
+def weighted_sum(at: RecordedPlace) -> Evidence:
     """The sum of all values, one after another, beside the product of weights and values."""
     attention = at.opened
 
@@ -287,7 +285,7 @@ def weighted_sum(at: Place) -> Evidence:
     return Evidence(_compared(pairs), _of_value(at))
 
 
-def _of_value(at: Place) -> dict[str, Number]:
+def _of_value(at: RecordedPlace) -> dict[str, Number]:
     """The number of z that stands for it, as a sum over the keys."""
     cell = at.cell
     dimension = _largest(cell.z)
@@ -295,7 +293,7 @@ def _of_value(at: Place) -> dict[str, Number]:
     return {"sum": _terms(cell.weights, values), "z_i": float(cell.z[dimension])}
 
 
-def attention(at: Place) -> Evidence:
+def attention(at: RecordedPlace) -> Evidence:
     """softmax(Q K^T / sqrt(d)) V of the recorded Q, K and V beside the recorded weights' sum."""
     _require_products(at)
 
@@ -312,12 +310,12 @@ def attention(at: Place) -> Evidence:
     return Evidence(_compared(pairs), _of_cell(at) | _of_value(at))
 
 
-def matrices(at: Place) -> Evidence:
+def matrices(at: RecordedPlace) -> Evidence:
     """S, A and Z one after another: the same."""
     return attention(at)
 
 
-def permutation(at: Place) -> Evidence:
+def permutation(at: RecordedPlace) -> Evidence:
     """Attention of the rows in another order beside its outputs in that order."""
     _require_products(at)
     if not at.opened.allowed.all() or at.opened.query != at.opened.key:
@@ -343,7 +341,7 @@ def permutation(at: Place) -> Evidence:
 # ---- all heads -----------------------------------------------------------------------------------
 
 
-def width(at: Place) -> Evidence:
+def width(at: RecordedPlace) -> Evidence:
     """The width of a head beside that of the model, cut by heads."""
     model = at.context.recording.model
     d, heads, d_head = model.d_model, model.n_head, at.opened.q.shape[-1]
@@ -352,7 +350,7 @@ def width(at: Place) -> Evidence:
     return Evidence(_compared(pairs), numbers)
 
 
-def concatenation(at: Place) -> Evidence:
+def concatenation(at: RecordedPlace) -> Evidence:
     """All heads side by side through W_O beside what attention wrote."""
     made = at.outputs
     dimension = _largest(made.total)
@@ -362,7 +360,7 @@ def concatenation(at: Place) -> Evidence:
     return Evidence(lambda: consistency.attention_outputs(at.context.recording, outputs), numbers)
 
 
-def sum_over_heads(at: Place) -> Evidence:
+def sum_over_heads(at: RecordedPlace) -> Evidence:
     """The sum of what each head writes beside the product of all, concatenated."""
     w_o, bias = at.projection
 
@@ -377,7 +375,7 @@ def sum_over_heads(at: Place) -> Evidence:
     return Evidence(_compared(pairs), concatenation(at).numbers)
 
 
-def messages(at: Place) -> Evidence:
+def messages(at: RecordedPlace) -> Evidence:
     """The messages along the edges of the graph beside what attention wrote."""
     made, of, (w_o, bias) = at.outputs, at.opened, at.projection
     dimension = _largest(made.total)
@@ -414,7 +412,7 @@ def _read_by(recording: Recording, of: Attention, layer: int, name: str) -> np.n
     return residual.site_vectors(stream, site)
 
 
-def _projected(at: Place, of: Attention, names: str) -> Evidence:
+def _projected(at: RecordedPlace, of: Attention, names: str) -> Evidence:
     """Vectors times W_Q, W_K and W_V beside the recorded queries, keys and values."""
     context, recording = at.context, at.context.recording
 
@@ -441,14 +439,14 @@ def _projected(at: Place, of: Attention, names: str) -> Evidence:
     return Evidence(_compared(pairs), numbers)
 
 
-def projections(at: Place) -> Evidence:
+def projections(at: RecordedPlace) -> Evidence:
     """Self-attention's vectors times W_Q, W_K and W_V beside its queries, keys and values."""
     if at.opened.query != at.opened.key:
         raise Untestable(REASONS("cross"))
     return _projected(at, at.opened, "qkv")
 
 
-def values(at: Place) -> Evidence:
+def values(at: RecordedPlace) -> Evidence:
     """The same of values alone, where queries and keys are turned."""
     if at.opened.query != at.opened.key:
         raise Untestable(REASONS("cross"))
@@ -457,7 +455,7 @@ def values(at: Place) -> Evidence:
     return _projected(at, at.opened, "v")
 
 
-def cross(at: Place) -> Evidence:
+def cross(at: RecordedPlace) -> Evidence:
     """Cross-attention's queries from the decoder, its keys and values from the encoder."""
     across = [each for each in at.context.recording.attention if each.query != each.key]
     if not across:
@@ -465,7 +463,7 @@ def cross(at: Place) -> Evidence:
     return _projected(at, across[0], "qkv")
 
 
-def scorings(at: Place) -> Evidence:
+def scorings(at: RecordedPlace) -> Evidence:
     """The naive and the symmetric scores of a pair beside those of the pair turned round."""
     of, cell = at.opened, at.cell
     if of.query != of.key:
@@ -488,7 +486,7 @@ def scorings(at: Place) -> Evidence:
     return Evidence(_compared(pairs), numbers)
 
 
-def variance(at: Place) -> Evidence:
+def variance(at: RecordedPlace) -> Evidence:
     """The variance of q . k of random vectors beside their width, at many widths."""
     statistics = random_variance(at.context.draw)
     widths = np.array(statistics.widths, dtype=np.float64)
@@ -502,7 +500,7 @@ def variance(at: Place) -> Evidence:
     return Evidence(_compared(pairs), numbers)
 
 
-def cache(at: Place) -> Evidence:
+def cache(at: RecordedPlace) -> Evidence:
     """The numbers of all keys and values beside those that are recorded."""
     of, stream = causal_attention(at.context.recording)
     if not of.opens:
@@ -518,7 +516,7 @@ def cache(at: Place) -> Evidence:
 # ---- the input -----------------------------------------------------------------------------------
 
 
-def _encoding(at: Place) -> tuple[Stream, np.ndarray]:
+def _encoding(at: RecordedPlace) -> tuple[Stream, np.ndarray]:
     """The stream, and the positions that are added to it, (token, d_model). Raises Untestable
     where these are not the paper's sinusoids."""
     stream = at.stream
@@ -527,7 +525,7 @@ def _encoding(at: Place) -> tuple[Stream, np.ndarray]:
     return stream, residual.site_vectors(stream, "pos.wrote")
 
 
-def embedding(at: Place) -> Evidence:
+def embedding(at: RecordedPlace) -> Evidence:
     """The root of d times a word's embedding and its position beside the first state."""
     d = at.context.recording.model.d_model
     if "pos.wrote" not in at.stream.sites or not at.context.capabilities.scaled_embedding:
@@ -544,7 +542,7 @@ def embedding(at: Place) -> Evidence:
     return Evidence(_compared(lambda: [(words + places, made)]), numbers)
 
 
-def sinusoids(at: Place) -> Evidence:
+def sinusoids(at: RecordedPlace) -> Evidence:
     """Sines and cosines beside the positions that the model adds."""
     _, encoding = _encoding(at)
     n, d = encoding.shape
@@ -560,7 +558,7 @@ def sinusoids(at: Place) -> Evidence:
     return Evidence(_compared(lambda: [(positions.table(n, d), encoding)]), numbers)
 
 
-def position_products(at: Place) -> Evidence:
+def position_products(at: RecordedPlace) -> Evidence:
     """Sums of cosines of the distance beside the products of two positions."""
     _, encoding = _encoding(at)
     n, d = encoding.shape
@@ -577,7 +575,7 @@ def position_products(at: Place) -> Evidence:
     return Evidence(_compared(lambda: [(expected(), encoding @ encoding.T)]), numbers)
 
 
-def shift(at: Place) -> Evidence:
+def shift(at: RecordedPlace) -> Evidence:
     """Every position turned by so many beside the position that much further on."""
     _, encoding = _encoding(at)
     n, d = encoding.shape
@@ -603,19 +601,19 @@ def shift(at: Place) -> Evidence:
 # ---- the stream ----------------------------------------------------------------------------------
 
 
-def _chosen(at: Place, of: Sequence[Any]) -> Any:
+def _chosen(at: RecordedPlace, of: Sequence[Any]) -> Any:
     """Of sub-layers or norms the one at the place's site, else the first of its layer, else the
     first."""
     named = (each for each in of if each.site == at.site)
     return next(named, None) or next((each for each in of if each.layer == at.layer), of[0])
 
 
-def _sublayer(at: Place) -> residual.SubLayer:
+def _sublayer(at: RecordedPlace) -> residual.SubLayer:
     """A sub-layer. Raises Untestable where the model does not show what it writes."""
     return _chosen(at, layers_of(at.stream))
 
 
-def added(at: Place) -> Evidence:
+def added(at: RecordedPlace) -> Evidence:
     """The state before a sub-layer and its output, added, beside the state after."""
     of = _sublayer(at)
     x, f, total = (
@@ -626,7 +624,7 @@ def added(at: Place) -> Evidence:
     return Evidence(lambda: consistency.residual_sums(at.context.recording), numbers)
 
 
-def jacobian(at: Place) -> Evidence:
+def jacobian(at: RecordedPlace) -> Evidence:
     """The Jacobian of x + f(x), without the identity, beside that of f."""
     of = _sublayer(at)
     made = at.context.jacobian(at.stream.name, at.token, of.site)
@@ -637,7 +635,7 @@ def jacobian(at: Place) -> Evidence:
     return Evidence(lambda: check, {"f": made.first[0], "total": made.first[1]})
 
 
-def jacobian_product(at: Place) -> Evidence:
+def jacobian_product(at: RecordedPlace) -> Evidence:
     """The product of the Jacobians of a random stack beside its derivative, taken numerically; and
     what the product of all layers' leaves of a gradient, with residual connections and without."""
     stream = at.context.recording.streams[0]
@@ -665,7 +663,7 @@ def jacobian_product(at: Place) -> Evidence:
     return Evidence(_compared(lambda: [(product(), _derivative(run, begin))]), _depth(at))
 
 
-def _depth(at: Place) -> dict[str, Number]:
+def _depth(at: RecordedPlace) -> dict[str, Number]:
     """What is left of a gradient through a deep random stack, as a power of its mean factor."""
     stack = at.context.depth(at.context.recording.streams[0].name)
     numbers: dict[str, Number] = {"layers": stack.layers}
@@ -682,7 +680,7 @@ def _derivative(function: Callable[[np.ndarray], np.ndarray], x: np.ndarray) -> 
     return ((function(x + steps) - function(x - steps)) / (2 * STEP)).T
 
 
-def recurrence(at: Place) -> Evidence:
+def recurrence(at: RecordedPlace) -> Evidence:
     """The product of an untrained recurrent network's Jacobians over the tokens beside the
     derivative of its last state, taken numerically."""
     stream = at.context.recording.streams[0]
@@ -715,7 +713,7 @@ def recurrence(at: Place) -> Evidence:
     return Evidence(_compared(pairs), numbers)
 
 
-def _norm(at: Place) -> tuple[residual.Norm, tuple[np.ndarray, np.ndarray, float, bool]]:
+def _norm(at: RecordedPlace) -> tuple[residual.Norm, tuple[np.ndarray, np.ndarray, float, bool]]:
     """A norm of the layer, and its gain, bias, eps and whether it subtracts the mean."""
     known = at.context.norms(at.stream.name)
     shown = [each for each in residual.stream_norms(at.stream) if each.site in known]
@@ -725,7 +723,7 @@ def _norm(at: Place) -> tuple[residual.Norm, tuple[np.ndarray, np.ndarray, float
     return chosen, known[chosen.site]
 
 
-def _normed(at: Place, centred: bool) -> Evidence:
+def _normed(at: RecordedPlace, centred: bool) -> Evidence:
     """A norm of what it reads beside what it gives."""
     norm, (gain, bias, eps, subtracts) = _norm(at)
     if subtracts != centred:
@@ -746,17 +744,17 @@ def _normed(at: Place, centred: bool) -> Evidence:
     return Evidence(lambda: consistency.layer_norms(at.context.recording, norms), numbers)
 
 
-def layer_norm(at: Place) -> Evidence:
+def layer_norm(at: RecordedPlace) -> Evidence:
     """LayerNorm of the recorded states beside what the model has after it."""
     return _normed(at, True)
 
 
-def rms_norm(at: Place) -> Evidence:
+def rms_norm(at: RecordedPlace) -> Evidence:
     """The same of RMSNorm."""
     return _normed(at, False)
 
 
-def batch_norm(at: Place) -> Evidence:
+def batch_norm(at: RecordedPlace) -> Evidence:
     """The first states normalised dimension by dimension, over the tokens, beside mean 0 and
     variance 1."""
     x = residual.site_vectors(at.stream, _sublayer(at).before)
@@ -778,7 +776,7 @@ def batch_norm(at: Place) -> Evidence:
     return Evidence(_compared(pairs), numbers)
 
 
-def add_norm(at: Place) -> Evidence:
+def add_norm(at: RecordedPlace) -> Evidence:
     """The norm of a state and a sub-layer's output, added, beside the state after it: post-LN."""
     known = at.context.norms(at.stream.name)
     of = _sublayer(at)
@@ -803,7 +801,7 @@ def add_norm(at: Place) -> Evidence:
     return Evidence(_compared(pairs), {**evidence.numbers, "x": x, "f": f})
 
 
-def pre_norm(at: Place) -> Evidence:
+def pre_norm(at: RecordedPlace) -> Evidence:
     """A state and the output of what reads its norm, added, beside the state after: pre-LN."""
     if f"{_sublayer(at).site}.read" not in at.stream.sites:
         raise Untestable(REASONS("post_norm"))
@@ -813,7 +811,7 @@ def pre_norm(at: Place) -> Evidence:
 # ---- the feed-forward network --------------------------------------------------------------------
 
 
-def _units(at: Place, gated: bool, relu: bool) -> FFNActivations:
+def _units(at: RecordedPlace, gated: bool, relu: bool) -> FFNActivations:
     """The hidden units at the token. Raises Untestable where the network is of another kind."""
     if f"{at.layer}.ffn.wrote" not in at.stream.sites:
         raise Untestable(LACKS)
@@ -825,7 +823,7 @@ def _units(at: Place, gated: bool, relu: bool) -> FFNActivations:
     return made
 
 
-def _hidden(at: Place, gated: bool, relu: bool) -> Evidence:
+def _hidden(at: RecordedPlace, gated: bool, relu: bool) -> Evidence:
     """The sum of what all hidden units write beside what the network wrote, at several tokens."""
     made, stream = _units(at, gated, relu), at.stream
     wrote = made.writes.sum(axis=0, dtype=np.float64) + made.bias
@@ -849,17 +847,17 @@ def _hidden(at: Place, gated: bool, relu: bool) -> Evidence:
     return Evidence(_compared(pairs), numbers)
 
 
-def ffn(at: Place) -> Evidence:
+def ffn(at: RecordedPlace) -> Evidence:
     """The paper's network, with max(0, x)."""
     return _hidden(at, gated=False, relu=True)
 
 
-def smooth_ffn(at: Place) -> Evidence:
+def smooth_ffn(at: RecordedPlace) -> Evidence:
     """A network with another activation."""
     return _hidden(at, gated=False, relu=False)
 
 
-def gated_ffn(at: Place) -> Evidence:
+def gated_ffn(at: RecordedPlace) -> Evidence:
     """A network whose units are multiplied by a gate."""
     return _hidden(at, gated=True, relu=False)
 
@@ -867,7 +865,7 @@ def gated_ffn(at: Place) -> Evidence:
 # ---- predictions ---------------------------------------------------------------------------------
 
 
-def readout(at: Place) -> Evidence:
+def readout(at: RecordedPlace) -> Evidence:
     """Products of the last states and the embeddings beside the logits, as differences between
     tokens, in which the bias falls out."""
     context = at.context
@@ -892,7 +890,7 @@ def readout(at: Place) -> Evidence:
     return Evidence(_compared(pairs), numbers if np.isfinite(powers.sum()) else {})
 
 
-def chain(at: Place) -> Evidence:
+def chain(at: RecordedPlace) -> Evidence:
     """The scores after each token, read one at a time, beside those of one pass over the text; and
     the product of the probabilities of its tokens."""
     context = at.context
@@ -916,7 +914,7 @@ def chain(at: Place) -> Evidence:
     return Evidence(_compared(pairs), numbers)
 
 
-def entropy(at: Place) -> Evidence:
+def entropy(at: RecordedPlace) -> Evidence:
     """The mean of -ln p beside the logarithm of the sum of all powers less the mean logit."""
     context = at.context
     context.require_readout()

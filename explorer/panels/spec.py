@@ -23,6 +23,7 @@ from explorer import html_export
 from explorer.analysis.caption import caption
 from explorer.analysis.csv import Columns, to_csv
 from explorer.analysis.figures import Figure, as_plain
+from explorer.analysis.measure import MeasureContext
 from explorer.components import codec
 from explorer.html_export import Document, DocumentSpec, Line, Part, TextLines, View
 from explorer.panels.choice import Parameter, declared, parameters
@@ -78,6 +79,13 @@ class Panel:
         declared = inspect.signature(PANELS[self.name]).parameters.values()
         return {each.name: each.default for each in declared} | {**self.choices, **self.at}
 
+    def typeset(self) -> list[dict[str, Any]]:
+        """Its formulas for the browser. Raises ValueError for a panel that was not made of a
+        run."""
+        if self.run is None:
+            raise ValueError("this panel was not made of a run")
+        return shown(self.formulas, MeasureContext.of(self.run), self.arguments)
+
     def encode(self, bare: bool = False) -> bytes:
         """Encode the panel for the renderer: a header and blocks of numbers. bare: without title
         and details on the page, which says them elsewhere."""
@@ -92,7 +100,7 @@ class Panel:
             "finding": self.finding,
             "figures": [as_plain(figure, blocks) for figure in self.figures],
             "details": [] if bare else list(self.details),
-            "formulas": [] if self.run is None else shown(self.formulas, self.run, self.arguments),
+            "formulas": self.typeset() if self.formulas else [],
             "focus": list(self.focus),
             "terms": [] if bare else glossary.terms_in(text),
             "caption": list(self.caption),

@@ -20,12 +20,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from explorer.analysis import formulas as formula_analysis
+from explorer.analysis import formulas as formulas_analysis
 from explorer.analysis.consistency import SUM_ROUNDING
 from explorer.analysis.formatting import MINUS, MOST_DIGITS, matches_text, parse_number, power
-from explorer.analysis.formulas import Evidence, Number, Place, checked
+from explorer.analysis.formulas import Evidence, Number, RecordedPlace, checked
 from explorer.analysis.measure import Measure, MeasureContext, Untestable
-from models.run import Run
 
 Node = tuple[str, dict[str, str], Any]
 
@@ -271,7 +270,7 @@ class Formula:
     says: str
     lines: tuple[str, ...]
     page: str
-    evidence: Callable[[Place], Evidence]
+    evidence: Callable[[RecordedPlace], Evidence]
     numbers: tuple[str, ...] = ()
     remark: str = ""
     tolerance: float = SUM_ROUNDING
@@ -294,7 +293,7 @@ class Formula:
     def measure(self, context: MeasureContext) -> Measure:
         """The largest difference of both sides in a recording, relative to the largest number, or
         to 1 where that is smaller. Raises Untestable where the formula is not about the model."""
-        check = checked(self.evidence(Place(context)))
+        check = checked(self.evidence(RecordedPlace(context)))
         slots = {"n": check.numbers, "error": check.error, "size": check.largest}
         return Measure(check.error / max(1.0, check.largest), slots=slots)
 
@@ -331,7 +330,7 @@ def _formula(
     symbols: Mapping[str, str] = MappingProxyType({}),
     **more: Any,
 ) -> Formula:
-    evidence = getattr(formula_analysis, id.replace("-", "_"))
+    evidence = getattr(formulas_analysis, id.replace("-", "_"))
     known = {**known, **symbols}
     return Formula(
         id, lines=tuple(lines), numbers=tuple(numbers), symbols=known, evidence=evidence, **more
@@ -341,10 +340,12 @@ def _formula(
 FORMULAS = read()
 
 
-def shown(ids: Iterable[str], run: Run, choices: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Those of some formulas that are about a run's model, for the browser, with the numbers of the
-    place that the choices of a panel name."""
-    place = Place.of(run, choices)
+def shown(
+    ids: Iterable[str], context: MeasureContext, at: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """Those of some formulas that are about a model, for the browser, with the numbers of a place
+    as the arguments of a panel name it."""
+    place = RecordedPlace.of(context, at)
     made = []
     for each in map(FORMULAS.__getitem__, ids):
         with suppress(Untestable, ValueError):

@@ -14,7 +14,6 @@ from explorer.analysis.measure import Measure, MeasureContext
 from explorer.analysis.terminology import ffn_formula
 from explorer.text.formulas import shown
 from explorer.text.templates import sentences
-from models.run import Run
 
 
 @dataclass(frozen=True)
@@ -95,7 +94,7 @@ def sentence(step: TourStep, measure: Measure) -> tuple[str, str, str]:
     return measure.fill(before), measure.text, measure.fill(after)
 
 
-def formulas(step: TourStep, measure: Measure, run: Run) -> list[dict[str, Any]]:
+def formulas(step: TourStep, measure: Measure, context: MeasureContext) -> list[dict[str, Any]]:
     """A step's formulas for the browser, with the numbers of the place that it shows."""
     at: dict[str, Any] = {
         name: int(value) if value.isdecimal() else value for name, value in measure.address
@@ -104,4 +103,4 @@ def formulas(step: TourStep, measure: Measure, run: Run) -> list[dict[str, Any]]
         at["token"], at["source"] = map(int, at["anatomy_cell"].split("."))
     else:
         at.pop("source", None)
-    return shown(step.formulas, run, at)
+    return shown(step.formulas, context, at)

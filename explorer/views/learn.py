@@ -79,7 +79,7 @@ def show(context: MeasureContext, steps: Sequence[TourStep], at: int) -> None:
         title=step.title,
         says=tour_text.sentence(step, measure) if measure else (problem, "", ""),
         figures=measure.figures if measure else (),
-        formulas=tour_text.formulas(step, measure, context.run) if measure else [],
+        formulas=tour_text.formulas(step, measure, context) if measure else [],
     )
     token = picture_name(context.recording, "tour", step.id)
     mounts.tour_step(mounts.step_payload(header, token), "tour step", on_go=go)
