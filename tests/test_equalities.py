@@ -135,7 +135,6 @@ def test_the_reader_finds_what_is_false_and_passes_what_is_true() -> None:
 
 
 PAGES = {
-    "heads": [{"layer": layer, "head": head, "att_right": "Open"} for layer, head in ("15", "40")],
     "weight": [{"layer": "1", "head": "5"}, {"layer": "3", "head": "2"}],
     "concepts": [{}],
     "positions": [
@@ -160,7 +159,7 @@ LONG = (
     "down to the water together."
 )
 # Where equalities are printed for every model; the other pages are opened with one.
-ALWAYS = {"heads", "weight"}
+ALWAYS = {"weight"}
 EXPECTED = ALWAYS | {"positions", "residual", "embeddings", "word"}
 MODEL_OF = {"generate": "decoder", "translate": "translator"}
 

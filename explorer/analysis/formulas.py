@@ -491,12 +491,10 @@ def variance(at: RecordedPlace) -> Evidence:
     statistics = random_variance(at.context.draw)
     widths = np.array(statistics.widths, dtype=np.float64)
     pairs = lambda: ((np.ones(1), np.array([each])) for each in statistics.variance / widths)
-    measured = float(statistics.variance[-1])
-    numbers: dict[str, Number] = {
-        "variance": measured,
-        "d_k": int(widths[-1]),
-        "after": measured / float(widths[-1]),
-    }
+    own = at.context.recording.model.d_head
+    width = own if own in statistics.widths else statistics.widths[-1]
+    measured = float(statistics.variance[list(statistics.widths).index(width)])
+    numbers: dict[str, Number] = {"variance": measured, "d_k": width, "after": measured / width}
     return Evidence(_compared(pairs), numbers)
 
 

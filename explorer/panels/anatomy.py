@@ -1,16 +1,16 @@
-"""The panels on one attention weight: from q and k to the head's output, the split into heads, and
-attention in three formulas."""
+"""The panels on one attention weight: from q and k to the head's output, the split into heads,
+attention in three formulas, and the laws of a recording."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import exp, sqrt
 from operator import mul, truediv
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
-from explorer.analysis import anatomy
+from explorer.analysis import anatomy, consistency
 from explorer.analysis.csv import stacked
 from explorer.analysis.figures import (
     BarRow,
@@ -42,7 +42,8 @@ from explorer.panels.choice import Choice
 from explorer.panels.selection import Selection, place_of, select
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
-from models.caching import loaded
+from models import model_names
+from models.caching import loaded, memo
 from models.run import Run
 
 CONCEPT = "anatomy"
@@ -624,3 +625,75 @@ def formulas(run: Run, layer: int = 0, token: int = 0, attention: str = "") -> P
         file=f"L{layer}-formulas",
         formulas=("weighted-sum", "concatenation", "sum-over-heads"),
     )
+
+
+# ---- verified ------------------------------------------------------------------------------------
+
+VERIFIED = ("attention", "rows", "concatenation", "added", "layer-norm", "rms-norm")
+
+
+@spec.panel
+def verified(
+    run: Run,
+    layer: int = 0,
+    head: int = 0,
+    token: int = 0,
+    source: int | None = None,
+    attention: str = "",
+) -> Panel:
+    """The laws of a recording, each checked number by number, with the formulas of one weight.
+
+    source: the key, the one of the largest weight where None. Raises ValueError for what is not
+    there.
+    """
+    selection = select(run, layer, head, token, attention)
+    words, recording = sentences(CONCEPT, "verified"), selection.recording
+    largest = int(np.nan_to_num(selection.weights, nan=-1).argmax())
+    key = largest if source is None else place_of("key", source, len(selection.axes.keys))
+    checks = memo(recording, "laws", lambda: consistency.checks(recording, *_parameters(run)))
+    done = [check for check in checks if check.checked]
+    table = {
+        name: [row[at] for row in map(_law, done)] for at, name in enumerate(words.lines("columns"))
+    }
+    says = "hold" if all(check.holds for check in done) else "fail"
+    passed, total = sum(check.holds for check in done), sum(check.numbers for check in done)
+    slots = {"layer": selection.layer, "head": selection.head, "query": selection.word}
+    slots |= {"key": selection.axes.keys[key], "model": selection.model}
+    weight = weight_text(float(selection.attention.pattern[(*selection.at, key)]))
+    pair = words("pair" if selection.attention.opens else "closed", **slots, weight=weight)
+    unchecked = [check for check in checks if check.not_checked]
+    return Panel(
+        title=words("title"),
+        finding=f"{words(says, passed=passed, n=len(done), total=total)} {pair}",
+        figures=(TextTable(columns=tuple(table), rows=tuple(zip(*table.values()))),),
+        table=table,
+        details=tuple(
+            words("not_checked", law=check.law, why="; ".join(check.not_checked))
+            for check in unchecked
+        ),
+        file="verified",
+        formulas=VERIFIED,
+        at={"source": key},
+    )
+
+
+def _law(check: consistency.Check) -> tuple[str, ...]:
+    """A law as a row: whether it holds, how many numbers, their largest error, where it is, and
+    what rounding explains."""
+    error = power(check.error, 2) if np.isfinite(check.error) else NONE
+    where = check.where if check.error else NONE
+    mark = "✓" if check.holds else "✗"
+    return f"{mark} {check.law}", f"{check.numbers:,}", error, where, power(check.tolerance, 2)
+
+
+def _parameters(run: Run) -> tuple[Any, ...]:
+    """What the laws are checked with: W_O, the norms by stream, and how the model was built; None
+    for what it does not show."""
+    recording, model = run.recording(), run.loaded
+    built = model_names.cards().get(recording.model.name, {}).get("config") or {}
+    built = built | {"biased": model.capabilities.biased}
+    try:
+        norms = {each.name: model.norms(each.name, recording.edits) for each in recording.streams}
+        return model.outputs(), norms, built
+    except (ValueError, AttributeError):
+        return None, None, built
