@@ -82,9 +82,11 @@ class Panel:
     def typeset(self) -> list[dict[str, Any]]:
         """Its formulas for the browser. Raises ValueError for a panel that was not made of a
         run."""
-        if self.run is None:
+        run, at = self.run, self.arguments
+        if run is None:
             raise ValueError("this panel was not made of a run")
-        return shown(self.formulas, MeasureContext.of(self.run), self.arguments)
+        make = lambda: shown(self.formulas, MeasureContext.of(run), at)
+        return run.memo(("formulas", self.token, *self.formulas), make)
 
     def encode(self, bare: bool = False) -> bytes:
         """Encode the panel for the renderer: a header and blocks of numbers. bare: without title
