@@ -11,7 +11,6 @@ from typing import Any
 
 from explorer.analysis import tour as tour_analysis
 from explorer.analysis.measure import Measure, MeasureContext
-from explorer.analysis.terminology import ffn_formula
 from explorer.text.formulas import shown
 from explorer.text.templates import sentences
 
@@ -79,7 +78,6 @@ def more(step: TourStep, context: MeasureContext) -> str:
     return step.more.format(
         norm=context.norm,
         matrices=words("shared" if groups > 1 else "own", heads=heads, groups=groups),
-        ffn=ffn_formula(offers.gate, offers.ffn_biases),
         unit=words("gated" if offers.gate else "plain"),
         turned=words("rotary") if offers.positions == "rotary" else "",
         turns=words("three" if len(context.recording.streams) > 1 else "two"),
