@@ -142,6 +142,12 @@ class Model:
         (layer, d_model)."""
         return self._readout("weights").outputs(self)
 
+    def projections(self, attention: str, layer: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """W_Q, W_K and W_V of an attention by its label, as "q", "k" and "v": (d_model, heads x
+        d_head), and its bias (heads x d_head); without those whose product is normalised or turned
+        before it is used."""
+        return self._readout("weights").projections(self, attention, layer)
+
     def embeddings(self) -> np.ndarray:
         """Every word's embedding as the stream begins with it, (id, d_model)."""
         return self._readout("weights").embeddings(self)

@@ -318,7 +318,8 @@ class Jacobian:
     + f(x), of f(x) alone in a model trained without residual connections (`adds` False); after (d):
     after the LayerNorm that follows, for pre-LN and where there is none the same as total; all from
     the largest down. error: the largest entry of |J(x + f) - J(f) - I|, the two measured
-    separately; without the residual of |J(f) - J(f)|."""
+    separately; without the residual of |J(f) - J(f)|. first: the first entries of J(f) and of J(x +
+    f)."""
 
     site: str
     token: int
@@ -326,6 +327,7 @@ class Jacobian:
     total: np.ndarray
     after: np.ndarray
     error: float
+    first: tuple[float, float]
     adds: bool = True
 
 

@@ -8,13 +8,15 @@ import hashlib
 import streamlit as st
 
 from explorer.analysis import predictions, recorded_findings
+from explorer.analysis.measure import MeasureContext
 from explorer.analysis.quiz import Question, questions
 from explorer.components import mounts
 from explorer.components.mounts import QuizItem
 from explorer.layout import current_recording, navigation
 from explorer.panels.selection import next_token_label
 from explorer.state import places, url_state
-from explorer.text.quiz import ask, choice, measured, says, sheet
+from explorer.text.formulas import shown
+from explorer.text.quiz import ON_SHEET, ask, choice, measured, says, sheet
 from explorer.text.templates import sentences
 from models import model_names
 from models.caching import loaded, memo
@@ -31,9 +33,10 @@ def page() -> None:
     st.title("Live class", anchor=False)
     navigation.explain_selection()
     mounts.class_form()
-    recording = current_recording.current_run(
+    run = current_recording.current_run(
         target=current_recording.typed_target(st.session_state.model)
-    ).recording()
+    )
+    recording = run.recording()
     items = made(recording)
     with st.container(
         horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"
@@ -44,9 +47,12 @@ def page() -> None:
             width="content",
         )
         if items:
+            formulas = memo(
+                recording, "sheet formulas", lambda: shown(ON_SHEET, MeasureContext.of(run), {})
+            )
             st.download_button(
                 "Print worksheet",
-                sheet(items, recording.text, *named(recording)),
+                sheet(items, recording.text, *named(recording), formulas),
                 "headlight-questions.html",
                 "text/html",
                 on_click="ignore",

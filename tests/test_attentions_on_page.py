@@ -14,7 +14,6 @@ from tolerances import STORED
 from explorer.analysis import head_naming, recorded_findings
 from explorer.analysis.figures import HeadMatrices
 from explorer.panels import attention as attention_panels
-from explorer.text.markdown_escape import literal
 from models.caching import loaded
 from models.edits import MeanHead, UniformHead, ZeroHead, to_line
 from models.example_texts import DEFAULT_TEXT
@@ -227,19 +226,17 @@ def test_a_typed_target_is_read_said_and_can_be_dropped() -> None:
 
 @pytest.mark.slow
 def test_the_formula_is_that_of_the_held_row_or_of_the_strongest_cell_of_a_column() -> None:
-    def formula(**asked: str) -> str:
+    def verified(**asked: str) -> str:
         app = clean(opened(layer="1", head="2", att_right="1", text=WORDS, **asked))
-        return next(each.value for each in app.markdown if "How this weight is" in each.value)
+        return next(p["finding"] for p in panels_on(app) if p["panel"] == "anatomy.verified")
 
     pattern = loaded("encoder").record(WORDS).attention[0].pattern[1, 2]
-    row = formula(token="2")
-    assert "(token 2) →" in row and f"**{pattern[2].max():.3f}**" in row
+    assert verified(token="2").endswith(f"with weight {pattern[2].max():.3g}.")
     recording = loaded("translator").record(WORDS)
     column = recording.attention[2].pattern[1, 2][:, 2]
-    said = formula(model="translator", attention="cross", source="2")
-    reads = literal(recording.stream("decoder").tokens[column.argmax()])
-    assert f"**{column.max():.3f}**" in said and "(token 2)" in said
-    assert f"row {column.argmax()} (reads **{reads}**" in said
+    said = verified(model="translator", attention="cross", source="2")
+    assert said.endswith(f"with weight {column.max():.3g}.")
+    assert recording.stream("encoder").tokens[2] in said
 
 
 def drawn(figure: HeadMatrices) -> tuple[np.ndarray, np.ndarray]:

@@ -139,6 +139,6 @@ def test_recordings_of_many_readers_stay_on_the_shelf(monkeypatch: pytest.Monkey
     monkeypatch.setattr(Model, "record", counted)
     for at in range(4):
         loaded("encoder").record(f"{at} {text}")
-    for claim in (claims.BY_ID[name] for name in ("alone", "order-matters", "convex")):
+    for claim in (claims.BY_ID[name] for name in ("norm-tames", "concatenation", "weighted-sum")):
         verdicts.evaluate_claim(claim, MeasureContext.of(Run("encoder", text)))
     assert most == 4 < len(made)

@@ -4,12 +4,11 @@ those of another way."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from claim_fixtures import D, E, T, adding, attending, feeling, flowing, real, value
+from claim_fixtures import D, E, attending, feeling, flowing, real, value
 from conftest import read_once
 from tolerances import PASSED, SUMMED, TOTAL
 
@@ -19,36 +18,9 @@ from explorer.analysis.gradients import N_NETWORKS
 from explorer.analysis.measure import Measure, MeasureContext
 from explorer.analysis.verdicts import FAILS, HOLDS, UNTESTABLE, Claim
 from explorer.text import claims
-from models.recording import Attention, Recording, Stream
+from models.recording import Attention, Stream
 
 # ---- evidence on which a claim must hold, or must not ---------------------------
-
-
-def adding_nothing(e: MeasureContext) -> MeasureContext:
-    """The same with positions that are 0 where the model adds none."""
-    streams = tuple(
-        replace(
-            s,
-            sites=("embed", "pos.wrote", "embed+pos", *s.sites[1:]),
-            resid=np.concatenate([s.resid[:1], 0 * s.resid[:1], s.resid]),
-        )
-        for s in e.recording.streams
-    )
-    return e.replaced(recording=replace(e.recording, streams=streams))
-
-
-def hearing(e: MeasureContext, change: Callable[[Recording], Recording]) -> MeasureContext:
-    """The same with every further recording sent through `change`."""
-    return e.replaced(rerun=lambda *asked: change(e.rerun(*asked)))
-
-
-def deeply(e: MeasureContext, on: float, off: float) -> MeasureContext:
-    """The same with a deep stack of our own: what is left of the gradient at the input with
-    residuals and without."""
-    ways = [f"residual {way}{norm}" for norm in ("", ", no LayerNorm") for way in ("on", "off")]
-    norm = np.array([[left, 1.0, 1.0, 1.0, 1.0] for left in (on, off, on, off)])
-    stack = SimpleNamespace(ways=tuple(ways), norm=norm, layers=4, tokens=9, width=32)
-    return e.replaced(depth=lambda _: stack)
 
 
 def same_heads(a: Attention) -> dict:
@@ -58,16 +30,6 @@ def same_heads(a: Attention) -> dict:
 def even(a: Attention) -> dict:
     pattern = np.full_like(a.pattern, 1 / a.pattern.shape[-1])
     return {"pattern": pattern, "allowed": np.ones_like(a.allowed[0])}
-
-
-def overdrawn(a: Attention) -> dict:
-    pattern = np.zeros_like(a.pattern)
-    pattern[..., 0], pattern[..., 1] = 2, -1
-    return {"pattern": pattern}
-
-
-def mirrored(a: Attention) -> dict:
-    return {"k": a.q.copy(), "scores": a.q @ a.q.swapaxes(-1, -2) / np.sqrt(a.q.shape[-1])}
 
 
 def independent(a: Attention) -> dict:
@@ -127,14 +89,11 @@ def ranked(e: MeasureContext, rank: int) -> MeasureContext:
     return e.replaced(lens=lambda *_: lens)
 
 
-@pytest.mark.parametrize("claim", claims.CLAIMS, ids=lambda claim: claim.id)
+@pytest.mark.parametrize("claim", claims.WRITTEN, ids=lambda claim: claim.id)
 def test_a_claim_holds_where_it_must_and_fails_where_it_must(claim: Claim) -> None:
     for of, verdict in zip(CASES[claim.id], (HOLDS, FAILS)):
         finding = verdicts.evaluate_claim(claim, of())
         assert finding.verdict == verdict and finding.why, finding
-        if claim.id == "summed-axis":
-            finding = verdicts.evaluate_claim(claim, attending(E(), unnormalised))
-            assert finding.verdict == FAILS and "not 1 either" in finding.why
 
 
 def saying(e: MeasureContext, ahead: int) -> MeasureContext:
@@ -148,24 +107,12 @@ def saying(e: MeasureContext, ahead: int) -> MeasureContext:
     return e.replaced(logits=logits)
 
 
-def other_keys(recording: Recording) -> Recording:
-    return replace(recording, attention=tuple(replace(a, k=a.k + 1) for a in recording.attention))
-
-
 def drawing(how: Callable[[int, int], np.ndarray]) -> MeasureContext:
     return real("encoder").replaced(draw=how)
 
 
-def other_table() -> MeasureContext:
-    return adding(E(), lambda x: np.random.default_rng(0).standard_normal(x.shape))
-
-
 def itself(a: Attention) -> dict:
     return {"pattern": np.zeros_like(a.pattern) + np.eye(a.pattern.shape[-1], dtype=np.float32)}
-
-
-def unnormalised(a: Attention) -> dict:
-    return {"pattern": a.pattern * np.float32(1 + 6e-5)}
 
 
 def unscaled(a: Attention) -> dict:
@@ -176,55 +123,17 @@ def unscaled(a: Attention) -> dict:
     return {"scores": (a.q @ a.k.swapaxes(-1, -2) + added).astype(np.float32)}
 
 
-def still(recording: Recording, by: float) -> Recording:
-    return replace(
-        recording,
-        streams=tuple(replace(s, resid=s.resid + np.float32(by)) for s in recording.streams),
-    )
-
-
 # For each claim: evidence on which it must hold, and evidence on which it must not.
 CASES: dict[str, tuple[Callable[[], MeasureContext], Callable[[], MeasureContext]]] = {
-    "convex": (E, lambda: attending(E(), overdrawn)),
-    "variance-grows": (
-        E,
-        lambda: drawing(lambda n, d: np.repeat(measure.gaussian(n, 1), d, axis=1)),
-    ),
     "variance-here": (lambda: attending(E(), aligned), lambda: attending(E(), independent)),
-    "mask-is-zero": (D, lambda: attending(D(), even)),
-    "future-blind": (D, lambda: real("decoder", "WithoutMask")),
-    "start": (E, lambda: E().replaced(embeddings=lambda: 2 * E().embeddings())),
     "balance": (E, lambda: flowing(E(), lambda _, site, x: x / 16 if site == "embed" else x)),
-    "product-is-distance": (E, other_table),
-    "left-is-right": (E, other_table),
-    "low-is-fast": (E, lambda: adding(E(), lambda x: x[:, ::-1])),
-    "shift-is-rotation": (E, other_table),
     "heads-differ": (E, lambda: attending(E(), same_heads)),
     "near-and-far": (E, lambda: attending(E(), even)),
-    "identity-plus": (
-        D,
-        lambda: D().replaced(jacobian=lambda *where: replace(D().jacobian(*where), error=0.5)),
-    ),
-    "gradient-with": (E, lambda: deeply(E(), 1e-3, 1e-3)),
-    "gradient-without": (E, lambda: deeply(E(), 1.0, 0.5)),
     "norm-tames": (E, lambda: E().replaced(rerun=lambda *_: E().recording)),
-    "summed-axis": (E, lambda: attending(E(), even)),
     "naive-itself": (E, lambda: flowing(E(), one_direction)),
-    "asymmetric": (E, lambda: attending(E(), mirrored)),
-    "messages": (E, lambda: E().replaced(rerun=lambda *_: E().recording)),
-    "alone": (E, lambda: E().replaced(rerun=lambda *_: still(E().recording, 0.5))),
-    "adds": (E, lambda: real("encoder", "WithoutResidual")),
-    "order-matters": (E, lambda: adding_nothing(real("encoder", "WithoutPositions"))),
     "offset-by-one": (D, lambda: saying(D(), 0)),
     "soft-lookup": (E, lambda: attending(E(), lambda a: {"scores": np.zeros_like(a.scores)})),
-    "concatenate": (
-        E,
-        lambda: E().replaced(
-            outputs=lambda: {name: (2 * w, b) for name, (w, b) in E().outputs().items()}
-        ),
-    ),
     "unit-length": (lambda: unit_states(E()), E),
-    "sphere": (E, lambda: flowing(E(), to_normed(lambda x: 1.5 * x))),
     "only-rotations": (lambda: flowing(E(), standing_still), E),
     "little-work": (lambda: flowing(E(), standing_still), lambda: flowing(E(), tossed)),
     "vocabulary-sphere": (
@@ -247,44 +156,21 @@ CASES: dict[str, tuple[Callable[[], MeasureContext], Callable[[], MeasureContext
         lambda: feeling(D(), lambda _, distance: 1.0),
         lambda: feeling(D(), lambda _, distance: 0.5**distance),
     ),
-    "order-blind": (
-        E,
-        lambda: E().replaced(
-            rerun=lambda edits, *more: E().rerun(edits.replace("WithoutPositions,", ""), *more)
-        ),
-    ),
-    "blind-decoder": (lambda: real("decoder", "WithoutMask"), D),
-    "even-is-sine": (
-        E,
-        lambda: adding(E(), lambda x: x.reshape(len(x), -1, 2)[..., ::-1].reshape(x.shape)),
-    ),
-    "rows-sum": (E, lambda: attending(E(), unnormalised)),
     "looks-at-itself": (lambda: attending(E(), itself), E),
     "context-moves": (E, lambda: E().replaced(rerun=lambda *_: E().recording)),
-    "steps-agree": (
-        D,
-        lambda: D().replaced(stepwise=lambda rows: [scores + 1 for scores in D().stepwise(rows)]),
-    ),
-    "reshape": (
-        lambda: attending(E(), unscaled),
-        lambda: attending(E(), lambda a: {"q": a.q[:, ::-1]}),
-    ),
-    "head-scale": (E, lambda: real("encoder", "WithoutScale")),
     "scale-keeps-soft": (E, lambda: attending(E(), lambda a: {"q": a.q / 1000})),
-    "zero-and-one": (E, lambda: flowing(E(), to_normed(lambda x: x + 1))),
-    "both-sides": (E, lambda: real("encoder", "WithMask")),
-    "cross-from-encoder": (T, lambda: hearing(T(), other_keys)),
 }
 
 
 def test_every_claim_has_a_case_where_it_holds_and_one_where_it_fails() -> None:
-    assert set(CASES) == set(claims.BY_ID) and len(claims.BY_ID) == len(claims.CLAIMS) >= 24
+    assert set(CASES) == {claim.id for claim in claims.WRITTEN}
+    assert len(claims.BY_ID) == len(claims.CLAIMS)
     measures = {
         name.replace("_", "-")
         for name, each in vars(claims_analysis).items()
         if not name.startswith("_") and getattr(each, "__module__", "") == claims_analysis.__name__
     }
-    assert measures == set(claims.BY_ID), "no measure without its claim"
+    assert measures == set(CASES), "no measure without its claim"
 
 
 def test_a_slot_is_written_by_its_kind_and_is_a_word_or_a_number() -> None:
@@ -295,12 +181,6 @@ def test_a_slot_is_written_by_its_kind_and_is_a_word_or_a_number() -> None:
         Measure(0.5).fill("{n}")
     with pytest.raises(TypeError, match="n is a ndarray"):
         Measure(0.5, slots={"n": np.zeros(2)})
-
-
-@pytest.mark.parametrize("claim", claims.CLAIMS, ids=lambda claim: claim.id)
-def test_a_claim_holds_where_it_must(claim: Claim) -> None:
-    finding = verdicts.evaluate_claim(claim, CASES[claim.id][0]())
-    assert finding.verdict == HOLDS, finding
 
 
 def test_the_numbers_of_a_few_claims_by_hand() -> None:
@@ -315,9 +195,6 @@ def test_the_numbers_of_a_few_claims_by_hand() -> None:
     scores = [e.logits("decoder", at) for at in range(n - 1)]
     ahead = [each[stream.ids[at + 1]] - each[stream.ids[at]] for at, each in enumerate(scores)]
     assert value("offset-by-one", e) == pytest.approx(np.mean(ahead), rel=SUMMED)
-    every = real("encoder").recording.attention[0].scores.astype(float)
-    skew = ((every - every.swapaxes(-1, -2)) ** 2).sum((-2, -1)) / (4 * (every**2).sum((-2, -1)))
-    assert value("asymmetric", real("encoder")) == pytest.approx(np.median(np.sqrt(skew)))
 
 
 def test_a_recurrent_gradient_agrees_with_small_steps() -> None:
@@ -350,13 +227,6 @@ def test_products_are_measured_before_any_scale() -> None:
     assert value("variance-here", e) == pytest.approx(max(ratio, 1 / ratio))
     unchanged = attending(E(), unscaled)
     assert value("variance-here", unchanged) == pytest.approx(value("variance-here", E()))
-    # Nor do heads' scores hang on it, which are those of their own pieces or are not.
-    assert verdicts.evaluate_claim(claims.BY_ID["reshape"], e).verdict == HOLDS
-    noise = np.random.default_rng(0).standard_normal
-    noisy = attending(
-        E(), lambda a: {"scores": a.scores + noise(a.scores.shape).astype(np.float32)}
-    )
-    assert value("reshape", noisy) > 1e-2
 
 
 @pytest.mark.parametrize("model", ["decoder", "encoder"])

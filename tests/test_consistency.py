@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from app_harness import panels_on
 from conftest import read_once
 from test_pages import clean, opened
 from tolerances import TOTAL
@@ -275,8 +276,9 @@ def test_the_laws_hold_in_every_model_that_is_here(name: str) -> None:
 
 @pytest.mark.slow
 def test_the_panel_says_what_holds_when_it_is_opened() -> None:
-    app = clean(opened(model="translator"))
-    assert not any("checks hold" in told.value for told in app.markdown), "not before it is asked"
-    app = clean(opened(model="translator", att_right="1"))
-    told = next(told.value for told in app.markdown if "checks hold" in told.value)
-    assert told.startswith("**✓ All") and "= weights**" in told and "✗" not in told
+    laws = lambda app: [each for each in panels_on(app) if each["panel"] == "anatomy.verified"]
+    assert not laws(clean(opened(model="translator"))), "not before it is asked"
+    (told,) = laws(clean(opened(model="translator", att_right="1")))
+    assert told["finding"].startswith("✓ All")
+    (table,) = told["figures"]
+    assert all(law.startswith("✓ ") for law, *_ in table["rows"]) and len(table["rows"]) >= 6

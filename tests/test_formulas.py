@@ -1,196 +1,236 @@
-"""Every equality that the pages print is true at the digits printed: read from their own sentences
-and computed again in decimals."""
+"""Formulas: both sides of each agree on every shipped model, every symbol is explained, and the
+numbers that a browser shows in them make what the recording has."""
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Callable
-from decimal import Decimal, getcontext
+from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
+import driver
+import numpy as np
 import pytest
-from app_harness import clean, page_at
-from conftest import on_page
-from streamlit.testing.v1 import AppTest
+from claim_fixtures import TEXT, flowing, material, on_text
+from conftest import read_once
+from test_equalities import computed, number
 
-from explorer.components import codec
+from explorer.analysis import verdicts
+from explorer.analysis.formatting import matches_text
+from explorer.analysis.formulas import RecordedPlace, checked
+from explorer.analysis.measure import MeasureContext, Untestable, gaussian
+from explorer.analysis.verdicts import FAILS, HOLDS
+from explorer.panels import anatomy, spec
+from explorer.text import claims, formulas
+from explorer.text.formulas import FORMULAS, Node, filled, html, typeset
+from models import model_names
+from models.run import Run
 
-ROOT = Path(__file__).resolve().parent.parent
-getcontext().prec = 40
-PI = Decimal(math.pi)
-
-# Numbers and signs of arithmetic as the pages write them.
-WRITTEN = re.compile(r"\d[\d,]*(?:\.\d+)?(?: × 10⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹]+)?%?")
-TOKEN = re.compile(rf"(?P<number>{WRITTEN.pattern})|(?P<name>√|π|exp|sin|cos)|[-+−/×^()·]|\s+")
-POWERS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
-SIGNS = {"−": "-", "×": "*", "·": "*", "^": "**"}
-OPERATORS = ("+", "-", "−", "/", "×", "^", "·", "√", "(", "exp")
-
-
-class Function:
-    """One of the names, applied as Python's strongest operator: √32 + 1 is √ ** 32 + 1."""
-
-    def __init__(self, apply: Callable[[Decimal], Decimal]) -> None:
-        self.apply = apply
-
-    def __pow__(self, value: Decimal) -> Decimal:
-        return self.apply(value)
-
-
-NAMES = {
-    "√": Function(Decimal.sqrt),
-    "exp": Function(Decimal.exp),
-    "sin": Function(lambda x: Decimal(math.sin(x))),
-    "cos": Function(lambda x: Decimal(math.cos(x))),
-}
-
-
-def number(written: str) -> tuple[Decimal, Decimal]:
-    """A written number, and half a unit of its last digit."""
-    digits, _, power = written.rstrip("%").partition(" × 10")
-    scale = Decimal(10) ** int(power.translate(POWERS) or 0)
-    scale *= Decimal("0.01") if written.endswith("%") else 1
-    decimals = len(digits.partition(".")[2])
-    return Decimal(digits.replace(",", "")) * scale, Decimal(10) ** -decimals * scale / 2
-
-
-def computed(side: str) -> Decimal | None:
-    """What a side of an equality says; None for words and names, which say nothing to compute."""
-    side, made, values, at = side.replace("e^", "exp ").replace("2π", "2 × π"), [], {}, 0
-    while at < len(side):
-        found = TOKEN.match(side, at)
-        if not found:
-            return None
-        text, at = found[0], found.end()
-        if found["number"] or text == "π" or text in NAMES:
-            name = f"value{len(values)}"
-            values[name] = NAMES.get(text) or (number(text)[0] if found["number"] else PI)
-            made += [name, "**"] if text in NAMES else [name]
-        else:
-            made.append(SIGNS.get(text, text))
-    try:
-        value = eval("".join(made).strip(), {"__builtins__": {}}, values)
-    except (SyntaxError, TypeError, ArithmeticError):
-        return None
-    return value if isinstance(value, Decimal) else None
-
-
-PER = {("nats", "bits"): Decimal(2).ln()}
-
-
-def clauses(text: str) -> list[str]:
-    """The parts of a text in which an equality stands alone."""
-    text = re.sub(r"\*\*|\\\\(?=[^\w\s])|[\u2068\u2069]", "", text).replace("\u00a0", " ")
-    return re.split(r"(?:,\s|;|\.\s|\.$|:\s|\n|\s(?:so|and|it is|with|at|or|but)\s)", text)
-
-
-def side(words: list[str], ends: bool) -> tuple[Decimal, str] | None:
-    """The value and the writing of the longest end (or beginning) of some words that is arithmetic,
-    if any is."""
-    for cut in range(len(words)):
-        piece = words[cut:] if ends else words[: len(words) - cut]
-        beside = words[:cut][-1:] if ends else words[len(words) - cut :][:1]
-        if beside and beside[0] in OPERATORS:
-            continue  # a part of something that is not all numbers
-        written = " ".join(piece)
-        if (value := computed(written)) is not None:
-            return value, written
-    return None
-
-
-def wrong(text: str) -> tuple[list[str], int]:
-    """The equalities of a text that do not hold at the digits printed, and how many there are to
-    compute."""
-    bad, count = [], 0
-    for clause in clauses(text):
-        sides = [each.split() for each in re.split(r"[=≈]", clause)]
-        for left, right in zip(sides, sides[1:]):
-            unit = PER.get((left[-1], right[1]), 1) if left and len(right) > 1 else 1
-            if unit != 1:
-                left = left[:-1]
-            made, said = side(left, ends=True), side(right, ends=False)
-            if not made or not said:
-                continue
-            # Half a unit of the last digit printed; without one printed number, a thousandth.
-            printed = [each for _, each in (said, made) if WRITTEN.fullmatch(each.lstrip("−-"))]
-            ruler = number(printed[0].lstrip("−-"))[1] if printed else abs(said[0]) / 1000
-            count += 1
-            if abs(made[0] / unit - said[0]) > ruler * Decimal("1.0001"):
-                bad.append(f"{made[1]} = {said[1]} (it is {float(made[0] / unit):.6g})")
-    return bad, count
-
-
-def test_the_reader_finds_what_is_false_and_passes_what_is_true() -> None:
-    assert wrong("score 20.48, e^20.48 = 7.829 × 10⁸, the row’s sum")[0]
-    assert wrong("is e^0.89 = 2.437 times")[0]
-    assert wrong("It holds 20.1% + 10.2% = **30.4%** of")[0]
-    assert wrong("3.21 nats = 4.70 bits")[0] and wrong("3.21 nats = 4.63 bits") == ([], 1)
-    assert wrong("e^20.48 = 7.841 × 10⁸ and 2.5 / 5 = **0.5**.") == ([], 2)
-    assert wrong("a share of 1.5 / (1.5 + 4.5) = **0.25**, at") == ([], 1)
-    assert wrong("log p = −0.500 − 0.250 + 0.125 = **−0.625** nats") == ([], 1)
-    assert wrong("divided by √d_head = √32 = 5.657: sums") == ([], 1)
-    assert wrong("p = softmax(z), x = [e ; p]") == ([], 0)
-
-
-PAGES = {
-    "heads": [{"layer": layer, "head": head, "att_right": "1"} for layer, head in ("15", "40")],
-    "weight": [{"layer": "1", "head": "5"}, {"layer": "3", "head": "2"}],
-    "concepts": [{}],
-    "positions": [
-        {"ask": ask} for ask in ("Waves", "Distance", "Shift", "Sentence", "Order", "Adding")
-    ],
-    "residual": [{"flow": "Writes", "token": "4"}, {"flow": "Writes", "token": "7"}],
-    "embeddings": [{}, {"token": "3"}],
-    "word": [{"hidden": "5"}],
-    "attribution": [{"word": "100", "against": "500"}],
-    "generate": [{"said": ""}, {"temperature": "0.7", "top_k": "50", "top_p": "0.9"}],
-    "translate": [{}],
-    "aggregated": [{}],
-    "edit": [{}],
-    "compare": [
-        {},
-        {"other_what": "Sentence", "other_view": "Nearest"},
-        {"other_what": "Model", "other_view": "Answers"},
-    ],
-}  # fmt: skip  (a page a word)
-LONG = (
-    "The old man who lived by the sea had two dogs and a cat, and every morning they went "
-    "down to the water together."
+# The formulas of the notes: what a student copies from the wall.
+NOTES = (
+    "attention matrices projections score variance softmax mask weighted-sum concatenation width "
+    "cache embedding sinusoids position-products shift added jacobian jacobian-product layer-norm "
+    "batch-norm add-norm ffn scorings sum-over-heads cross messages entropy chain readout "
+    "recurrence"
 )
-# Where equalities are printed for every model; the other pages are opened with one.
-ALWAYS = {"heads", "weight"}
-EXPECTED = ALWAYS | {"positions", "residual", "embeddings", "word"}
-MODEL_OF = {"generate": "decoder", "translate": "translator"}
+# Models that were trained without a part: their formula has it.
+WITHOUT = {"no-residual": {"added", "add-norm"}, "no-scale": {"score", "attention", "matrices"}}
+ONCE = {"variance", "jacobian", "jacobian-product"}  # take long, and depend little on the text
+TEXTS = (TEXT, "the cat sat on the mat and the dog ran to the cat", "I love to eat pizza.")
 
 
-def said(app: AppTest) -> list[str]:
-    """All sentences on a page and its panels, and the formulas that its pictures are given."""
-    headers = [codec.decode(each.proto.bytes)[0] for each in on_page(app)]
-    panels = [line for each in headers if "finding" in each for line in each["details"]]
-    return panels + [
-        str(each.value)
-        for kind in ("markdown", "caption", "info", "success", "latex")
-        for each in app.get(kind)
-    ]
+def evidence(context: MeasureContext, id: str) -> Any:
+    """The evidence of a formula at a place in the middle; None where it is not about the model."""
+    model, tokens = context.recording.model, len(context.recording.streams[0].tokens)
+    try:
+        place = RecordedPlace(context, model.n_layer - 1, model.n_head - 1, tokens // 2)
+        return FORMULAS[id].evidence(place)
+    except Untestable:
+        return None
 
 
-def count_true(page: str, model: str, **asked: str) -> int:
-    """How many equalities a page prints, all of which hold."""
-    app, checked = clean(page_at(page, model=model, **asked)), 0
-    for sentence in said(app):
-        bad, count = wrong(sentence)
-        assert not bad, (model, asked, bad)
-        checked += count
-    return checked
+# ---- both sides ----------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES)
-def test_every_equality_of_a_page_is_true_at_the_digits_printed(page: str) -> None:
-    model, (first, *_) = MODEL_OF.get(page, "encoder"), PAGES[page]
-    checked = sum(count_true(page, model, **asked) for asked in (*PAGES[page], {"text": LONG}))
-    assert checked or page not in EXPECTED, "nothing to check"
-    if page in EXPECTED:
-        assert {count_true(page, "decoder", **first) > 0, page == "word"} != {False}
-        assert count_true(page, "translator", **first) or page not in ALWAYS
+@pytest.mark.parametrize("model", model_names.names())
+def test_both_sides_agree_on_every_shipped_model(model: str) -> None:
+    fails = next((ids for part, ids in WITHOUT.items() if model.endswith(part)), set())
+    for text in TEXTS:
+        context = on_text(model, text)
+        for id, formula in FORMULAS.items():
+            made = None if id in ONCE and text != TEXT else evidence(context, id)
+            if made is None:
+                continue
+            check = checked(made)
+            agrees = check.error <= formula.tolerance * max(1.0, check.largest)
+            assert agrees == (id not in fails), (text, id, check)
+            written = formula.filled(made.numbers)
+            assert id in fails or len(written) == len(formula.numbers), (text, id)
+
+
+def changed(**arrays: Any) -> MeasureContext:
+    """The encoder's recording with other arrays in its attention."""
+    context = on_text("encoder", TEXT)
+    attention = replace(context.recording.attention[0], **arrays)
+    return context.replaced(recording=replace(context.recording, attention=(attention,)))
+
+
+def test_a_formula_fails_where_its_sides_differ() -> None:
+    context = on_text("encoder", TEXT)
+    attention = context.recording.attention[0]
+    uneven = attention.pattern * np.float32(1 + 6e-5)
+    cases = {
+        "rows": changed(pattern=uneven),
+        "softmax": changed(pattern=attention.pattern[:, ::-1]),
+        "attention": changed(q=attention.q[:, ::-1]),
+        "concatenation": changed(v=2 * np.asarray(attention.v)),
+        "projections": changed(k=np.asarray(attention.k)[:, ::-1]),
+        "embedding": context.replaced(embeddings=lambda: 2 * context.embeddings()),
+        "sum-over-heads": context,
+        "layer-norm": flowing(context, lambda _, site, x: x + site.endswith(".normed")),
+        "added": flowing(context, lambda _, site, x: x * (1 + site.endswith(".wrote"))),
+        "ffn": flowing(context, lambda _, site, x: x + site.endswith("ffn.wrote")),
+        "variance": context.replaced(draw=lambda n, d: np.repeat(gaussian(n, 1), d, axis=1)),
+        "chain": on_text("decoder", TEXT).replaced(
+            stepwise=lambda n: [each + 1 for each in on_text("decoder", TEXT).stepwise(n)]
+        ),
+    }
+    for id, off in cases.items():
+        verdict = verdicts.evaluate_claim(claims.BY_ID[id], off).verdict
+        assert verdict == (HOLDS if off is context else FAILS), id
+
+
+def test_all_formulas_of_the_notes_are_there_and_each_is_about_some_model() -> None:
+    assert set(NOTES.split()) <= set(FORMULAS) and len(NOTES.split()) == 30
+    contexts = [on_text(model, TEXT) for model in ("encoder", "decoder", "translator", "smollm2")]
+    contexts.append(material(read_once("minilm"), TEXT))
+    for id in FORMULAS:
+        assert any(evidence(each, id) for each in contexts), id
+
+
+# ---- typesetting ---------------------------------------------------------------------------------
+
+
+def test_a_line_becomes_mathml_and_names_its_symbols() -> None:
+    line = typeset("a_ij = e^{s} / √{d_k}", {"a_ij": "a <weight>", "d_k": "width"})
+    assert html(line) == (
+        '<math display="block"><mrow>'
+        '<msub data-symbol="a_ij" title="a &lt;weight&gt;"><mi>a</mi>'
+        "<mrow><mi>i</mi><mi>j</mi></mrow></msub><mo>=</mo>"
+        "<mfrac><msup><mi>e</mi><mrow><mi>s</mi></mrow></msup>"
+        '<msqrt><mrow><msub data-symbol="d_k" title="width"><mi>d</mi><mi>k</mi></msub></mrow>'
+        "</msqrt></mfrac></mrow></math>"
+    )
+    assert dict(formulas.symbols_in(line)) == {
+        "a_ij": "a <weight>",
+        "e": "",
+        "s": "",
+        "d_k": "width",
+    }
+    with pytest.raises(ValueError, match="lacks"):
+        typeset("(a", {})
+    with pytest.raises(ValueError, match="a has no definition"):
+        replace(FORMULAS["softmax"], symbols={"e": "Euler’s number", "s_ij": "score"})
+
+
+def test_numbers_are_written_with_the_figures_that_make_the_line_true() -> None:
+    numbers = {"dot": 30.4961, "d": 32, "s": 30.4961 / 32**0.5, "terms": [(0.5, -2.0), (-0.25,)]}
+    line = filled("$dot / √$d = $s", numbers)
+    assert line and re.sub("<[^>]*>", " ", html(line)).split() == ["30.5", "32", "=", "5.39"]
+    total = filled("$terms = $s", numbers | {"s": -1.25})
+    assert total and re.sub("<[^>]*>", "", html(total)) == "0.5·(−2)−0.25=−1.25"
+    assert filled("$terms = $s", numbers) is None, "it is not true"
+    assert filled("e^{$s − ∞} = $zero", {"s": 5.0, "zero": 0})
+
+
+# ---- in a browser --------------------------------------------------------------------------------
+
+READ = """() => {
+  const read = (one) => [one.localName, one.dataset.symbol || "", one.children.length
+    ? [...one.children].map(read) : one.textContent];
+  const root = document.querySelector("section").shadowRoot;
+  return [...root.querySelectorAll(".formula")].map((one) => ({
+    id: one.dataset.formula,
+    boxes: [...one.querySelectorAll(":scope > math")].map((math) => {
+      const { width, height } = math.getBoundingClientRect(); return [width, height]; }),
+    explained: [...one.querySelectorAll(":scope > math [data-symbol]")].map((each) =>
+      [each.dataset.symbol, each.getAttribute("title")]),
+    lines: [...one.querySelectorAll(":scope > math")].map(read),
+    means: [...one.querySelectorAll("dd")].map((each) => each.textContent),
+  }));
+}"""
+
+
+def written(node: Node) -> str:
+    """MathML as a line of arithmetic."""
+    tag, _, inside = node
+    if isinstance(inside, str):
+        return f" {inside} "
+    parts = [written(each) for each in inside]
+    if tag == "mfrac":
+        return f" ({parts[0]}) / ({parts[1]}) "
+    if tag == "msqrt":
+        return f" √ ({''.join(parts)}) "
+    if tag == "msup":
+        return (
+            f" exp ({parts[1]}) " if parts[0].strip() == "e" else f" ({parts[0]}) ^ ({parts[1]}) "
+        )
+    return f" ({''.join(parts)}) " if tag == "mrow" else "".join(parts)
+
+
+def compare(line: Node, numbers: dict[str, Any]) -> int:
+    """Compare the sides of a line with its last number, and that with the recording: how many."""
+    (_, _, items), sides = line[2][0], [[]]
+    for item in items:
+        if item[2] == "=":
+            sides.append([])
+        else:
+            sides[-1].append(item)
+    *lefts, ((tag, slot, result),) = sides
+    assert tag == "mn" and matches_text(result, float(numbers[slot])), (slot, result)
+    said, half = number(result.replace("−", ""))
+    said = -said if result[0] == "−" else said
+    for left in lefts:
+        text = "".join(map(written, left)).replace("(−", "( −")
+        made = Decimal(0) if "∞" in text else computed(text)
+        assert made is not None and abs(made - said) <= half * Decimal("1.0001"), (text, result)
+    return len(lefts)
+
+
+@driver.browser_test
+@pytest.mark.parametrize("model", ["encoder", "decoder", "translator", "smollm2"])
+def test_a_browser_draws_each_formula_and_its_numbers_are_the_recordings(
+    browser: Any, tmp_path: Path, model: str
+) -> None:
+    context = on_text(model, TEXT)
+    recording = context.recording
+    layer, head, token = recording.model.n_layer - 1, 0, 3
+    panel = replace(
+        anatomy.weight(Run(model, TEXT), layer, head, token), formulas=tuple(FORMULAS), figures=()
+    )
+    (tmp_path / "panel.html").write_text(spec.document([panel]), "utf-8")
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    page.goto((tmp_path / "panel.html").as_uri())
+    page.wait_for_selector("main[data-drawn]")
+    symbols = page.evaluate(READ)
+    page.locator(".formulas button").first.click()
+    shown = page.evaluate(READ)
+    page.close()
+    assert len(shown) >= 20
+    place, compared = RecordedPlace(context, layer, head, token), 0
+    for before, after in zip(symbols, shown, strict=True):
+        formula = FORMULAS[before["id"]]
+        assert len(before["boxes"]) == len(formula.lines)
+        assert all(width > 20 and height > 10 for width, height in before["boxes"]), formula.id
+        assert all(means for _, means in before["explained"])
+        assert {name for name, _ in before["explained"]} == set(formula.defined)
+        assert before["means"] == list(formula.defined.values())
+        if not formula.numbers:
+            continue
+        numbers = formula.evidence(place).numbers
+        for line in after["lines"]:
+            if not {"≈", "≠"} & {item[2] for item in line[2][0][2] if item[0] == "mo"}:
+                compared += compare(line, dict(numbers))
+    assert compared >= 20

@@ -33,12 +33,13 @@ ONLY = {
     r"ResizeObserver": {"mount"},
     r"toLocaleString|toExponential|toPrecision": {"number_format", "axis"},
     r"createElement\(": {"mount", "matrix_canvas"},
-    r"createElementNS|DOMParser|font-family=": {"svg_export"},
+    r"DOMParser|font-family=": {"svg_export"},
+    r"createElementNS": {"formula"},
     r"TextDecoder|TextEncoder|DataView": {"codec", "file_upload"},
 }
 NEVER = (
     r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function"
-    r"|https?://(?!www\.w3\.org/2000/svg)"
+    r"|https?://(?!www\.w3\.org/(2000/svg|1998/Math/MathML))"
 )
 
 

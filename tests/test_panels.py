@@ -407,10 +407,10 @@ def test_sentences_without_words_are_counted_and_a_pattern_must_exist() -> None:
 @pytest.mark.parametrize(
     ("model", "id"),
     [
-        ("encoder", "rows-sum"),
+        ("encoder", "rows"),
         ("decoder", "heads-differ"),
-        *((model, "cross-from-encoder") for model in ("encoder", "translator")),
-        *((model, "steps-agree") for model in ("encoder", "decoder")),
+        *((model, "cross") for model in ("encoder", "translator")),
+        *((model, "chain") for model in ("encoder", "decoder")),
     ],
 )
 def test_a_claim_has_its_number_its_control_and_its_bound(model: str, id: str) -> None:
@@ -430,7 +430,7 @@ def test_a_claim_has_its_number_its_control_and_its_bound(model: str, id: str) -
 
 def test_verdicts_are_listed_with_those_that_do_not_hold_first() -> None:
     run = Run("encoder", DEFAULT_TEXT)
-    panel = every()["claims.verdicts"](run, claims="rows-sum,unit-length,convex")
+    panel = every()["claims.verdicts"](run, claims="rows,unit-length,weighted-sum")
     assert panel.table["claim"][0] == "unit-length" and "1 of 3 claims" in panel.finding
     assert panel.figures[0].keys[0] == ("unit-length",)
     for name, wrong in (("claims.claim", {"claim": "x"}), ("claims.verdicts", {"claims": "x"})):

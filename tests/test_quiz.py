@@ -13,13 +13,16 @@ from app_harness import ROOT, clean, page_at
 from conftest import AWKWARD, on_page, read_once
 
 from explorer.analysis import quiz, words
+from explorer.analysis.measure import MeasureContext
 from explorer.analysis.quiz import MIN_MARGIN, N_QUESTIONS, Question, questions
 from explorer.classroom.routes import app_address, parse_question
 from explorer.components import codec
-from explorer.text.quiz import ask, choice, says, sheet
+from explorer.text.formulas import shown
+from explorer.text.quiz import ON_SHEET, ask, choice, says, sheet
 from models import registry
 from models.edits import from_line
 from models.recording import Attention, Recording
+from models.run import Run
 
 CLOSE = 2e-4  # of sums of shares in single precision, and of angles by their cosines
 SHARP = 1e-3  # of softmaxes without the scale, which make an error of single precision large
@@ -324,14 +327,16 @@ def test_answers_are_words_that_a_student_can_read(model: str) -> None:
 def test_the_sheet_holds_all_it_needs_and_no_markup_of_the_text() -> None:
     text = "The <img src=x onerror=alert(1)> animal & the <b>street</b> were too tired to cross it."
     recording, made, _ = asked("encoder", text)
-    said = sheet(made, recording.text, "encoder", recording.model.fingerprint)
+    formulas = shown(ON_SHEET, MeasureContext.of(Run("encoder", text)), {})
+    said = sheet(made, recording.text, "encoder", recording.model.fingerprint, formulas)
     tags = re.findall(r"<([a-z]\w*)([^>]*)", said)
     names = [name for name, _ in tags]
     assert not {"script", "img", "link", "iframe", "b"} & set(names)
     assert not [more for _, more in tags if re.search(r"\b(src|href|on\w+)\s*=", more)]
     assert names.count("li") == len(made) * 2 + sum(len(one.choices) for one in made)
     assert said.count("<strong>") == len(made) >= N_QUESTIONS
-    assert recording.model.fingerprint in said
+    assert recording.model.fingerprint in said and len(formulas) >= 8
+    assert names.count("math") > 2 * len(formulas) and names.count("figure") == 2 * len(formulas)
 
 
 @pytest.mark.parametrize("model", ["encoder", "translator"])

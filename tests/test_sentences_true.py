@@ -288,20 +288,12 @@ def test_a_step_without_anything_to_show_is_left_out() -> None:
 
 # ---- claims ------------------------------------------------------------------
 
-# How these models are built otherwise than the paper's, or than a claim has it.
-TABLE = {"product-is-distance", "left-is-right", "low-is-fast", "shift-is-rotation", "even-is-sine"}
-OTHERWISE = {
-    "encoder": {"unit-length"},
-    "decoder": {"unit-length", "blind-decoder"},
-    "translator": {"unit-length"},
-    registry.MINILM: {"unit-length", *TABLE},
-}
 # What takes longest and does not hang on the text, on one sentence a model.
-SELDOM = {"identity-plus", "steps-agree", "variance-grows", "vocabulary-sphere"}
+SELDOM = {"jacobian", "chain", "variance", "vocabulary-sphere"}
 
 
 def claims_are_true(of: MeasureContext, model: str, fully: bool) -> None:
-    """A claim by construction fails by construction, and numbers agree."""
+    """A formula holds, and numbers agree."""
     for claim in claims.CLAIMS:
         if claim.id in SELDOM and not fully:
             continue
@@ -309,8 +301,7 @@ def claims_are_true(of: MeasureContext, model: str, fully: bool) -> None:
         if found.value is None:
             continue
         if claim.kind == verdicts.CONSTRUCTION:
-            expected = FAILS if claim.id in OTHERWISE[model] else HOLDS
-            assert found.verdict == expected, (claim.id, found.value_text, found.why)
+            assert found.verdict == HOLDS, (claim.id, found.value_text, found.why)
         facts, bars, *_ = claims_panels.verdict_figure(claim, found).figures
         assert (found.value_text, claim.noun) in facts.facts and claim.noun
         limit = bars.rows[-1].texts[0]

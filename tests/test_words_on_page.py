@@ -108,7 +108,8 @@ def test_a_chosen_token_is_held_as_the_word_it_is_a_part_of() -> None:
     assert header["selected"][0] == -1, "what is left out is not held"
     app = clean(opened(text=WORDS, token="2", anatomy_cell="2.1", att_right="1"))
     assert drawn(app)[0]["cell"] == [2, 1]
-    assert re.search(r"\(token 2\) →.*\(token 1\)", told(app, "markdown"))
+    (verified,) = (p for p in panels_on(app) if p["panel"] == "anatomy.verified")
+    assert f"“{stream.tokens[2]}” attends to “{stream.tokens[1]}”" in verified["finding"]
 
 
 # ---- journeys ----------------------------------------------------------------

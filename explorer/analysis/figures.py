@@ -454,7 +454,9 @@ class Facts(Figure):
 class Frame:
     """One position of a slider: its label, its sentence and its figures. key: what it sets the
     choice to, its label where "". note: a line below a plane. x: where a chart that follows is
-    marked, the frame's number where None."""
+    marked, the frame's number where None. formulas: ids of the panel's formulas that stand beside
+    it, of which the last is the frame's own, all where there are none; focus: symbols in them that
+    are spoken of."""
 
     label: str
     figures: tuple[Figure, ...] = ()
@@ -462,6 +464,8 @@ class Frame:
     key: str = ""
     note: str = ""
     x: float | None = None
+    formulas: tuple[str, ...] = ()
+    focus: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -308,12 +308,6 @@ def state_before(stream: Stream, layer: int, place: str) -> str:
     raise Untestable(REASONS("no_output", place=place, layer=layer))
 
 
-def input_site(stream: Stream) -> str:
-    """The site where token and position are together, or the token's alone in a model that adds no
-    positions."""
-    return "embed+pos" if "embed+pos" in stream.sites else stream.sites[0]
-
-
 def embedding_factor(context: MeasureContext) -> float:
     """By what the rows of the readout are multiplied to give the embeddings as the stream begins
     with them.
@@ -341,13 +335,6 @@ def by_layer(name: str, values: Sequence[float]) -> tuple[tuple[str, float], ...
 def factor(ratio: float) -> float:
     """By what factor a ratio is away from 1, either way: 1 and more."""
     return float("nan") if not ratio > 0 else max(ratio, 1 / ratio)
-
-
-def sample_tokens(places: np.ndarray) -> list[int]:
-    """The tokens that are exchanged, one after another: N_TRIALS of the places, evenly spread.
-    Raises TooShort for fewer places than that."""
-    require_count(len(places), "tokens to try", N_TRIALS)
-    return [int(place) for place in subsample(places, N_TRIALS)]
 
 
 def with_other_vector(context: MeasureContext, stream: Stream, place: int, site: str) -> Recording:

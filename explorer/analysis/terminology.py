@@ -234,13 +234,3 @@ def unit_formula(gate: str, biases: bool) -> str:
     if not gate:
         return f"act({linear})ᵢ"
     return f"act(x W_gate{' + b' if biases else ''})ᵢ · ({linear})ᵢ"
-
-
-def ffn_formula(gate: str, biases: bool) -> str:
-    """The formula of an FFN; gate: what a gated one is called, or ""."""
-    first = "W₁ h + b₁" if biases else "W₁ h"
-    last = " + b₂" if biases else ""
-    if not gate:
-        return f"FFN(h) = W₂ σ({first}){last}"
-    gated = "W_gate h + b" if biases else "W_gate h"
-    return f"FFN(h) = W₂ (σ({gated}) ⊙ ({first})){last}"

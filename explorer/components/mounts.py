@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -118,13 +119,14 @@ def questions(items: Sequence[QuizItem], token: str) -> None:
 class StepPayload:
     """Content of a step of the tour. at: which of the steps called `names` it is. says: its
     sentence before the number, the number, and after it. figures: side by side; none where there is
-    nothing to show."""
+    nothing to show. formulas: as `explorer.text.formulas.shown` makes them."""
 
     at: int
     names: tuple[str, ...]
     title: str
     says: tuple[str, str, str]
     figures: tuple[Figure, ...]
+    formulas: Sequence[Mapping[str, Any]] = ()
 
 
 def step_payload(step: StepPayload, token: str) -> bytes:

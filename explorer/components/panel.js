@@ -5,6 +5,7 @@
 import { Pen } from "./draw.js";
 import { between, figure } from "./figures.js";
 import { player } from "./flow_player.js";
+import { formulaBox } from "./formula.js";
 import { bus } from "./bus.js";
 import {
   chosen,
@@ -96,10 +97,16 @@ function build(view) {
   const gap = `${GAP * TYPE * letter()}px`;
   const row = make("div", { class: "figures", style: { columnGap: gap } }, ...columns);
   const tip = make("div", { class: "tip", role: "status" });
+  const [formulas, restate] = formulaBox(header.formulas, (view.formulas ||= {}));
+  view.restate = (/** @type {any} */ one) =>
+    restate({ shown: one?.formulas, focus: one?.focus || header.focus });
+  const walked = figures.find((each) => each.frames);
+  view.restate(walked?.frames[walked.current]);
   const more = header.details.length > 0 && make("details", "", make("summary", "", "Details"), ...header.details.map((line) => make("p", { dir: "auto" }, ...explained(header.terms, line, terms)))); // prettier-ignore
   redraw(view, [
     header.title && !header.bare && make("h2", { dir: "auto" }, ...explained(header.terms, header.title, new Set())),
     button ? make("div", "above", finding, button) : finding,
+    header.formulas.length > 0 && formulas,
     row,
     more,
     tip,
@@ -633,6 +640,7 @@ function slider(view, at, finding) {
     label.textContent = frames[to].label;
     input.setAttribute("aria-valuetext", frames[to].label);
     if (frames[to].sentence) finding.replaceChildren(...sentenceOf(view, frames[to].sentence));
+    view.restate(frames[to]);
     move(view, at, to);
     follow(view, choice, frames[to].x ?? to);
     clearTimeout(later);

@@ -1,11 +1,12 @@
 // @ts-check
 // P, or the button Present, hides the frame and fills the screen with the current picture, its
-// headline and its caption. Arrows walk the findings and the heads, or from picture to picture; B
-// blanks; Esc returns.
+// headline and its caption. Arrows walk the findings and the heads, or from picture to picture; F puts
+// numbers into the formula; B blanks; Esc returns.
 
 import { bus } from "./bus.js";
 import { send, spelled, wayIn } from "./class_part.js";
 import { questionSlide } from "./class_slide.js";
+import { typeset } from "./formula.js";
 import { clamp } from "./theme.js";
 import { plainKey } from "./keys.js";
 import { hear, make, mount, put, until, viewOf } from "./mount.js";
@@ -74,6 +75,7 @@ function pressed(view, event) {
   else if (!on) return;
   else if (key === "Escape") leave(view);
   else if (key === "b") blank(view);
+  else if (key === "f") substitute(view);
   else if (!walks(view, key)) return;
   event.preventDefault();
 }
@@ -93,7 +95,8 @@ function enter(view) {
   view.plate = make("div", "plate");
   view.caption = make("p", { class: "caption", dir: "auto" });
   view.head = make("h1", { dir: "auto" });
-  view.board = make("div", "board", view.head, view.plate, view.caption);
+  view.formulas = make("div", "formulas");
+  view.board = make("div", "board", view.head, view.formulas, view.plate, view.caption);
   view.root.append(view.board);
   page.setAttribute(ON, "on");
   view.at = behind.length = 0;
@@ -119,6 +122,15 @@ function leave(view) {
   page.removeAttribute(ON);
   bus.tell({ presenter: false });
   view.says.textContent = "";
+}
+
+/** Put numbers into the formula of the picture, or take them out again. @param {View} view */
+function substitute(view) {
+  /** @type {HTMLElement | null | undefined} */
+  const button =
+    view.picture && rootOf(view.picture)?.querySelector(".formulas [data-focus=filled]");
+  button?.click();
+  present(view);
 }
 
 /** @param {View} view */
@@ -211,6 +223,7 @@ function questionStep(view, by) {
 /** Put the picture, its headline and its caption on the screen. @param {View} view */
 function present(view) {
   view.turn = (view.turn || 0) + 1;
+  view.formulas.replaceChildren();
   const current = ofClass(view);
   view.current = current && JSON.stringify(current);
   if (current) {
@@ -259,7 +272,10 @@ function presentPanel(view, panel) {
   // While no word is selected, the panel of a head says to select one.
   const wordless = header.panel === "attention.head" && !/\d/.test(header.finding);
   const own = wordless ? headline(/** @type {Picture} */ (view.picture)) : header.finding;
-  const finding = steps?.frames[steps.current].sentence || own || header.title;
+  const frame = steps?.frames[steps.current];
+  const { filled: isFilled } = panel.formulas;
+  view.formulas.replaceChildren(...typeset(header.formulas, { shown: frame?.formulas, focus: frame?.focus || header.focus, filled: isFilled })); // prettier-ignore
+  const finding = frame?.sentence || own || header.title;
   view.board.classList.remove("clear");
   filled(view.head, finding.split(/(?<=[.!?]) (?=[\p{Lu}“])/u), " ");
   filled(view.caption, captions(header.caption), " · ");

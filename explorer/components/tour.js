@@ -2,6 +2,7 @@
 // A step of the tour: headline, sentence, picture, and the way on. The arrow keys walk, wherever the
 // focus is, but in what needs them itself.
 
+import { formulaBox } from "./formula.js";
 import { plainKey, rove } from "./keys.js";
 import { hear, make, mount, resized, until } from "./mount.js";
 import { spokenLine } from "./number_format.js";
@@ -104,7 +105,9 @@ function build(view) {
     make("div", "dots", ...view.dots),
     view.next,
   );
-  root.replaceChildren(head, says, view.plate, nav, view.status);
+  const [formulas, restate] = formulaBox(header.formulas, (view.formulas ||= {}), () => fit(view));
+  restate({ shown: header.formulas.map(({ id }) => id) });
+  root.replaceChildren(head, says, ...(header.formulas.length ? [formulas] : []), view.plate, nav, view.status); // prettier-ignore
   view.status.textContent = say("step", {
     at: header.at + 1,
     n: header.names.length,

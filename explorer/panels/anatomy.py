@@ -1,16 +1,16 @@
-"""The panels on one attention weight: from q and k to the head's output, the split into heads, and
-attention in three formulas."""
+"""The panels on one attention weight: from q and k to the head's output, the split into heads,
+attention in three formulas, and the laws of a recording."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import exp, sqrt
 from operator import mul, truediv
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
-from explorer.analysis import anatomy
+from explorer.analysis import anatomy, consistency
 from explorer.analysis.csv import stacked
 from explorer.analysis.figures import (
     BarRow,
@@ -42,12 +42,23 @@ from explorer.panels.choice import Choice
 from explorer.panels.selection import Selection, place_of, select
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
-from models.caching import loaded
+from models import model_names
+from models.caching import loaded, memo
 from models.run import Run
 
 CONCEPT = "anatomy"
 MOST_KEYS = 16  # listed one by one
-STEPS = ("dot", "score", "mask", "softmax", "value", "sum", "output", "heads")
+# Each step's formulas, and the symbols in them that it is about.
+STEPS = {
+    "dot": (("attention", "dot"), ("Q", "K")),
+    "score": (("attention", "score"), ("d_k",)),
+    "mask": (("mask",), ("M", "M_ij")),
+    "softmax": (("attention", "softmax"), ("softmax", "a_ij")),
+    "value": (("attention", "weighted-sum"), ("V", "v_j")),
+    "sum": (("attention", "weighted-sum"), ("∑", "z_i")),
+    "output": (("concatenation",), ("W_O",)),
+    "heads": (("sum-over-heads",), ("W_O^h",)),
+}
 
 
 def number(value: float) -> str:
@@ -93,7 +104,7 @@ class Cell:
         """The names of the steps that there are here: without the mask where all is allowed, and to
         z where the output is not known."""
         masked = not self.selection.attention.allowed[self.selection.layer].all()
-        known = STEPS if self.outputs is not None else STEPS[:-2]
+        known = list(STEPS) if self.outputs is not None else list(STEPS)[:-2]
         return tuple(each for each in known if each != "mask" or masked)
 
     @property
@@ -154,6 +165,7 @@ def weight(
         details=_steps_in_words(cell, run),
         caption=(words("caption", **cell.slots),),
         file=f"L{layer}H{head}-q{token}k{cell.key}",
+        formulas=tuple(dict.fromkeys(id for name in cell.steps for id in STEPS[name][0])),
     )
 
 
@@ -201,7 +213,9 @@ def _frame(cell: Cell, name: str, step: int, steps: int) -> Frame:
     words = sentences(CONCEPT, "weight")
     title = words(f"{name}_title", step=step, steps=steps)
     sentence, facts, *figures = FRAMES[name](cell)
-    return Frame(words(name), (Facts(title, sentence, facts=tuple(facts)), *figures))
+    drawn = (Facts(title, sentence, facts=tuple(facts)), *figures)
+    formulas, focus = STEPS[name]
+    return Frame(words(name), drawn, formulas=formulas, focus=focus)
 
 
 def _strips(*rows: tuple[str, str, np.ndarray], text: bool = True) -> Strips:
@@ -411,10 +425,9 @@ def _bars(cell: Cell, allowed: np.ndarray, *columns: tuple[str, np.ndarray]) -> 
 
 
 def _steps_in_words(cell: Cell, run: Run) -> tuple[str, ...]:
-    """The equations with as many digits as make each one true, and how far the model's own numbers
-    are away."""
+    """The head's share as an equation, and how far the model's own numbers are away."""
     words, opened, outputs = sentences(CONCEPT, "weight"), cell.opened, cell.outputs
-    lines = [*_equations(cell)]
+    lines = []
     if outputs is not None and outputs.length > 0:
         along = float(outputs.by_head[opened.head] @ outputs.total)
         share = percent(float(outputs.shares[opened.head]))
@@ -448,7 +461,7 @@ def _texts(cell: Cell) -> dict[str, str]:
     softmax, plain = weight_text(opened.softmax[at]), opened.plain is not None
     powers = opened.plain or (float(opened.exponentials[at]), opened.total)
     part, total = enough_digits(softmax, truediv, *powers, least=4, write=power)
-    score, below = number(opened.scores[at]), float(opened.scores[at]) - opened.largest
+    score = number(opened.scores[at])
     if plain and opened.allowed[at]:
         (score,) = enough_digits(part, exp, float(opened.scores[at]), least=4, write=power)
     dot, divisor, added = enough_digits_for_all(
@@ -465,36 +478,12 @@ def _texts(cell: Cell) -> dict[str, str]:
     weight, norm_text = enough_digits(
         weighted, mul, float(opened.weights[at]), norm, least=4, write=power
     )
-    texts = {"dot": dot, "divisor": divisor, "added": "", "score": score, "below": ""}
+    texts = {"dot": dot, "divisor": divisor, "added": "", "score": score}
     if opened.added.any():
         sign = MINUS if added[0] == MINUS else "+"
         texts["added"] = f" {sign} {added.lstrip(MINUS)}"
-    if not plain:
-        (texts["below"],) = enough_digits(part, exp, below, least=4, write=power)
     made = {"part": part, "total": total, "softmax": softmax}
     return texts | made | {"weight": weight, "norm": norm_text, "weighted": weighted}
-
-
-def _equations(cell: Cell) -> list[str]:
-    """The equations of the weight, true at the digits that are printed."""
-    words, opened, texts = sentences(CONCEPT, "weight"), cell.opened, _texts(cell)
-    root = divisor_text(opened)
-    texts["divisor"] = root if root[0] == "√" else texts["divisor"]
-    lines = [
-        words("exact_dot", dot=texts["dot"], d=len(opened.q)),
-        words("exact_score", **texts),
-    ]
-    if not opened.allowed[cell.key]:
-        lines.append(words("exact_masked"))
-    elif opened.plain is not None:
-        lines.append(words("exact_softmax", **texts))
-    else:
-        lines.append(words("exact_below", largest=number(opened.largest), **texts))
-    if opened.uniform_edit is not None:
-        weight = weight_text(opened.weights[cell.key])
-        lines.append(words("exact_edit", weight=weight, edit=opened.uniform_edit))
-    factors = f"{texts['weight']} × {texts['norm']}"
-    return [*lines, words("exact_value", factors=factors, weighted=texts["weighted"])]
 
 
 def reasons(opened: anatomy.WeightBreakdown, allowed: np.ndarray) -> dict[str, str]:
@@ -575,6 +564,7 @@ def split(run: Run, layer: int = 0, head: int = 0, token: int = 0, attention: st
         details=words.lines("details", **slots),
         caption=(words("caption", **slots),),
         file=f"L{layer}H{head}-split",
+        formulas=("width", "concatenation"),
     )
 
 
@@ -633,4 +623,77 @@ def formulas(run: Run, layer: int = 0, token: int = 0, attention: str = "") -> P
         details=details if error is None else (*details, words("own", own=power(error, 2))),
         caption=(words("caption", **slots),),
         file=f"L{layer}-formulas",
+        formulas=("weighted-sum", "concatenation", "sum-over-heads"),
     )
+
+
+# ---- verified ------------------------------------------------------------------------------------
+
+VERIFIED = ("attention", "rows", "concatenation", "added", "layer-norm", "rms-norm")
+
+
+@spec.panel
+def verified(
+    run: Run,
+    layer: int = 0,
+    head: int = 0,
+    token: int = 0,
+    source: int | None = None,
+    attention: str = "",
+) -> Panel:
+    """The laws of a recording, each checked number by number, with the formulas of one weight.
+
+    source: the key, the one of the largest weight where None. Raises ValueError for what is not
+    there.
+    """
+    selection = select(run, layer, head, token, attention)
+    words, recording = sentences(CONCEPT, "verified"), selection.recording
+    largest = int(np.nan_to_num(selection.weights, nan=-1).argmax())
+    key = largest if source is None else place_of("key", source, len(selection.axes.keys))
+    checks = memo(recording, "laws", lambda: consistency.checks(recording, *_parameters(run)))
+    done = [check for check in checks if check.checked]
+    table = {
+        name: [row[at] for row in map(_law, done)] for at, name in enumerate(words.lines("columns"))
+    }
+    says = "hold" if all(check.holds for check in done) else "fail"
+    passed, total = sum(check.holds for check in done), sum(check.numbers for check in done)
+    slots = {"layer": selection.layer, "head": selection.head, "query": selection.word}
+    slots |= {"key": selection.axes.keys[key], "model": selection.model}
+    weight = weight_text(float(selection.attention.pattern[(*selection.at, key)]))
+    pair = words("pair" if selection.attention.opens else "closed", **slots, weight=weight)
+    unchecked = [check for check in checks if check.not_checked]
+    return Panel(
+        title=words("title"),
+        finding=f"{words(says, passed=passed, n=len(done), total=total)} {pair}",
+        figures=(TextTable(columns=tuple(table), rows=tuple(zip(*table.values()))),),
+        table=table,
+        details=tuple(
+            words("not_checked", law=check.law, why="; ".join(check.not_checked))
+            for check in unchecked
+        ),
+        file="verified",
+        formulas=VERIFIED,
+        at={"source": key},
+    )
+
+
+def _law(check: consistency.Check) -> tuple[str, ...]:
+    """A law as a row: whether it holds, how many numbers, their largest error, where it is, and
+    what rounding explains."""
+    error = power(check.error, 2) if np.isfinite(check.error) else NONE
+    where = check.where if check.error else NONE
+    mark = "✓" if check.holds else "✗"
+    return f"{mark} {check.law}", f"{check.numbers:,}", error, where, power(check.tolerance, 2)
+
+
+def _parameters(run: Run) -> tuple[Any, ...]:
+    """What the laws are checked with: W_O, the norms by stream, and how the model was built; None
+    for what it does not show."""
+    recording, model = run.recording(), run.loaded
+    built = model_names.cards().get(recording.model.name, {}).get("config") or {}
+    built = built | {"biased": model.capabilities.biased}
+    try:
+        norms = {each.name: model.norms(each.name, recording.edits) for each in recording.streams}
+        return model.outputs(), norms, built
+    except (ValueError, AttributeError):
+        return None, None, built

@@ -12,13 +12,14 @@ from explorer.panels import spec
 from explorer.panels.choice import Choice
 from explorer.panels.spec import Panel
 from explorer.text import claims as claims_text
+from explorer.text.formulas import FORMULAS
 from explorer.text.templates import sentences
 from models import host
 from models.run import Run
 
 CONCEPT = "claims"
-DEFAULT = "rows-sum"
-FEW = "rows-sum,convex,heads-differ"
+DEFAULT = "rows"
+FEW = "rows,weighted-sum,heads-differ"
 ALL = "all"
 
 
@@ -88,6 +89,7 @@ def claim(
         ),
         caption=(words("caption", note=claims_text.NOTES[tested.note]),),
         file=f"claim-{tested.id}",
+        formulas=(tested.id,) if tested.id in FORMULAS else (),
     )
 
 

@@ -101,6 +101,7 @@ def units(
         ),
         caption=(words("caption", token=token, **slots),),
         file=f"L{layer}-ffn-units",
+        formulas=("ffn", "smooth-ffn", "gated-ffn"),
     )
 
 

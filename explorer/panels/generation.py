@@ -434,6 +434,7 @@ def tokens(run: Run, continuation: str = "") -> Panel:
         table=predictions.written_token_columns(all_tokens, on.labels),
         caption=(words("caption"),),
         file="generated-tokens",
+        formulas=("chain",),
     )
 
 
@@ -470,4 +471,5 @@ def kv_cache(run: Run, continuation: str = "") -> Panel:
         },
         details=details,
         file="kv-cache",
+        formulas=("cache",),
     )

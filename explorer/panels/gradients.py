@@ -122,6 +122,7 @@ def deep_stack(run: Run, stream: str = "") -> Panel:
         ),
         caption=(words("caption", layers=depth.layers),),
         file="gradient-deep-stack",
+        formulas=("jacobian-product",),
     )
 
 
@@ -204,6 +205,7 @@ def jacobian(
         details=words.lines("details" if spectrum.adds else "details_alone", **slots),
         caption=(words("caption", **slots),),
         file=f"jacobian-{site}-token{token}",
+        formulas=("jacobian",),
     )
 
 

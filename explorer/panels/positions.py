@@ -221,6 +221,7 @@ def sentence(
         details=tuple(details),
         caption=(words("caption", word=name),),
         file="positions-sentence",
+        formulas=("embedding",),
     )
 
 
@@ -467,6 +468,7 @@ def order(
             words("other", tokens=_quoted(comparison.read)),
         ),
         file=f"positions-order-L{at[0]}H{at[1]}",
+        formulas=("permutation",),
     )
 
 
@@ -630,6 +632,7 @@ def encoding(
         ),
         caption=(words("caption", n=n, d=d),),
         file=f"positions-{n}x{d}-pair{pair}",
+        formulas=("sinusoids",),
     )
 
 
@@ -733,6 +736,7 @@ def distance(
         ),
         caption=(words("caption", n=n, d=d),),
         file=f"positions-products-{n}x{d}",
+        formulas=("position-products",),
     )
 
 
@@ -837,6 +841,7 @@ def rotation(
         details=tuple(details),
         caption=(words("caption", pair=pair, d=d, place=place, there=place + shift),),
         file=f"positions-shift{shift}-pair{pair}",
+        formulas=("shift",),
     )
 
 

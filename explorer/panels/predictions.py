@@ -83,6 +83,8 @@ def word(run: Run, token: int | None = None, word: int | None = None) -> Panel:
         details=_details(on),
         caption=(words(name, word=on.at.word, token=on.at.token, kind=words(on.kind)),),
         file=f"{'after-' if is_next else ''}token-{on.at.token}",
+        formulas=("readout", "entropy"),
+        at={"token": on.at.token},
     )
 
 

@@ -287,6 +287,7 @@ def updates(
             selection, words("caption", measure=measure, meaning=grid.measure.meaning)
         ),
         file=f"updates-{key}",
+        formulas=("added", "add-norm"),
     )
 
 
@@ -574,6 +575,7 @@ def norm_steps(
         ),
         caption=_caption(selection, words("caption", **slots)),
         file=f"norm-{site}-token{token}",
+        formulas=("layer-norm", "rms-norm", "batch-norm"),
     )
 
 
@@ -664,6 +666,7 @@ def heads(
             selection, words("caption", quantity=key.capitalize(), meaning=grid.measure.meaning)
         ),
         file=f"heads-{key}",
+        formulas=("concatenation", "sum-over-heads"),
     )
 
 

@@ -114,6 +114,7 @@ def temperature(
         details=words.lines("details"),
         caption=(words("caption", **slots),),
         file=f"L{layer}H{head}-soft-lookup",
+        formulas=("weighted-sum",),
     )
 
 
@@ -315,6 +316,7 @@ def messages(
         details=details,
         caption=(words("caption", layer=layer, head="mean" if mean else head, times=f"{times:g}"),),
         file=f"L{layer}{'' if mean else f'H{head}'}-messages",
+        formulas=("messages",),
     )
 
 
@@ -466,6 +468,7 @@ def scoring(
         ),
         caption=(words("caption", layer=layer, head=head),),
         file=f"L{layer}H{head}-scoring",
+        formulas=("scorings",),
     )
 
 
@@ -543,6 +546,7 @@ def scale(run: Run, attention: str = "") -> Panel:
         ),
         caption=(words("caption"),),
         file="scale",
+        formulas=("score", "variance"),
     )
 
 

@@ -23,10 +23,12 @@ from explorer import html_export
 from explorer.analysis.caption import caption
 from explorer.analysis.csv import Columns, to_csv
 from explorer.analysis.figures import Figure, as_plain
+from explorer.analysis.measure import MeasureContext
 from explorer.components import codec
 from explorer.html_export import Document, DocumentSpec, Line, Part, TextLines, View
 from explorer.panels.choice import Parameter, choices_of, declared, parameters
 from explorer.text import glossary
+from explorer.text.formulas import shown
 from models.caching import picture_name
 from models.model import Model
 from models.recording import Recording
@@ -45,7 +47,10 @@ class Panel:
     sentences. caption: lines that say model, text and edits. file: a name without ending. call: the
     Python expression that makes the panel of `run`. choices: its arguments. token: a name that
     equal panels share. name: of its function, such as "attention.head". special: labels that only
-    special tokens have, which every figure draws paler.
+    special tokens have, which every figure draws paler. formulas: ids of formulas of
+    explorer/text/formulas.toml, those that are about the model stand beside the figures, with
+    numbers of the layer, head and token among the choices, or among `at`, which stands for
+    choices that were left open; focus: symbols in them that are spoken of.
     """
 
     title: str
@@ -61,9 +66,27 @@ class Panel:
     token: str = ""
     name: str = ""
     special: tuple[str, ...] = ()
+    formulas: tuple[str, ...] = ()
+    focus: tuple[str, ...] = ()
+    at: Mapping[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"<Headlight panel {self.name} {self.title!r}>"
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments it was made with: its function's own where its choices say none."""
+        declared = inspect.signature(PANELS[self.name]).parameters.values()
+        return {each.name: each.default for each in declared} | {**self.choices, **self.at}
+
+    def typeset(self) -> list[dict[str, Any]]:
+        """Its formulas for the browser. Raises ValueError for a panel that was not made of a
+        run."""
+        run, at = self.run, self.arguments
+        if run is None:
+            raise ValueError("this panel was not made of a run")
+        make = lambda: shown(self.formulas, MeasureContext.of(run), at)
+        return run.memo(("formulas", self.token, *self.formulas), make)
 
     def encode(self, bare: bool = False) -> bytes:
         """Encode the panel for the renderer: a header and blocks of numbers. bare: without title
@@ -79,6 +102,8 @@ class Panel:
             "finding": self.finding,
             "figures": [as_plain(figure, blocks) for figure in self.figures],
             "details": [] if bare else list(self.details),
+            "formulas": self.typeset() if self.formulas else [],
+            "focus": list(self.focus),
             "terms": [] if bare else glossary.terms_in(text),
             "caption": list(self.caption),
             "file": self.file,

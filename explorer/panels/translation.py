@@ -137,6 +137,7 @@ def alignment(
             *filter(None, [copied(run)]),
         ),
         file=f"cross-{view or 'mean'}",
+        formulas=("cross",),
     )
 
 

@@ -1,5 +1,5 @@
-"""Claims: what lecture notes say of the Transformer, read from claims.toml, each with its measure;
-the verdicts in order, counted, as a table."""
+"""Claims: what lecture notes say of the Transformer, read from claims.toml, each with its measure,
+and the notes' formulas, whose sides are compared; the verdicts in order, counted, as a table."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from urllib.parse import parse_qsl
 
 from explorer.analysis import claims as claims_analysis
 from explorer.analysis.verdicts import (
+    AT_MOST,
+    CONSTRUCTION,
     FAILS,
     HOLDS,
     KINDS,
@@ -21,6 +23,7 @@ from explorer.analysis.verdicts import (
     Claim,
     Verdict,
 )
+from explorer.text.formulas import FORMULAS, Formula
 from explorer.text.templates import named, sentences
 
 NOTES = named("claims", "notes")  # a note by its theme: its short name and what it is about
@@ -41,7 +44,31 @@ def _claim(id: str, parts: Sequence[Sequence[str]] = (), **more: Any) -> Claim:
     return Claim(id, measure=measure, parts=tuple((name, part) for name, part in parts), **more)
 
 
-CLAIMS = read()
+def _of_formula(formula: Formula) -> Claim:
+    """The claim that both sides of a formula agree."""
+    words = named("formulas", "claim")
+    return Claim(
+        formula.id,
+        note=OF_FORMULAS,
+        kind=CONSTRUCTION,
+        statement=formula.says,
+        formula=formula.title,
+        bound=AT_MOST,
+        tolerance=formula.tolerance,
+        page=formula.page,
+        measure=formula.measure,
+        remark=formula.remark,
+        how=words["how"],
+        noun=words["noun"],
+        why=words["why"],
+        because=words["because"],
+        slow=True,
+    )
+
+
+OF_FORMULAS = list(NOTES)[-1]
+WRITTEN = read()
+CLAIMS = (*WRITTEN, *map(_of_formula, FORMULAS.values()))
 BY_ID = {claim.id: claim for claim in CLAIMS}
 IN_TURN = tuple(sorted(CLAIMS, key=lambda claim: claim.slow))  # as tested: quick ones first
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from html import escape
 from pathlib import Path
+from typing import Any
 
 from explorer.analysis.quiz import AnswerOption, Question
 from explorer.text.findings import LONGEST, quoted, site
+from explorer.text.formulas import html
 
 HERE = Path(__file__).parent
 # Attentions that a text of its own does not name.
@@ -103,12 +105,29 @@ li { margin-bottom: 0.9rem; break-inside: avoid; }
 ol ol { list-style: upper-alpha; columns: 2; }
 ol ol li { margin: 0.15rem 0; overflow-wrap: anywhere; }
 bdi { unicode-bidi: isolate; }
+figure { margin: 0 0 0.9rem; break-inside: avoid; }
+math { width: fit-content; margin: 0.25rem 0; font-size: 1.1em; }
+dl { columns: 2; margin: 0; font-size: 0.85rem; }
+dt, dd { display: inline; margin: 0; }
+dt math { display: inline math; }
+dd::after { content: ""; display: block; }
 """
+# Those on the printed page, as far as they are about the model.
+ON_SHEET = (
+    *("attention", "score", "softmax", "weighted-sum", "concatenation", "added"),
+    *("layer-norm", "rms-norm", "ffn", "smooth-ffn", "gated-ffn", "embedding", "chain"),
+)
 
 
-def sheet(selected: Sequence[Question], text: str, model: str, fingerprint: str) -> str:
-    """The printed page: the sentence and the questions, and on a second page the answers with the
-    measured values."""
+def sheet(
+    selected: Sequence[Question],
+    text: str,
+    model: str,
+    fingerprint: str,
+    formulas: Sequence[Mapping[str, Any]] = (),
+) -> str:
+    """The printed page: the sentence, the questions and the formulas (as `formulas.shown` makes
+    them), and on a second page the answers with the measured values, and formulas with numbers."""
     questions = "".join(
         f"<li>{_text(ask(one))}<ol>"
         + "".join(f"<li>{_text(choice(each))}</li>" for each in one.choices)
@@ -116,14 +135,32 @@ def sheet(selected: Sequence[Question], text: str, model: str, fingerprint: str)
         for one in selected
     )
     answers = "".join(f"<li>{_answer(one)}</li>" for one in selected)
-    about = patterns()["sheet"]["about"].format(model=model, weights=fingerprint)
+    words = patterns()["sheet"]
+    about = words["about"].format(model=model, weights=fingerprint)
+    blank, filled = (
+        f"<h3>{words[name]}</h3>{''.join(_formula(each, part) for each in formulas)}"
+        if formulas
+        else ""
+        for name, part in (("formulas", "lines"), ("numbers", "numbers"))
+    )
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width"><title>Questions · Headlight</title>'
         f"<style>{STYLE}</style></head><body><h1>Questions on one sentence</h1>"
         f'<blockquote dir="auto">{_text(text)}</blockquote><p class="about">{_text(about)}</p>'
-        f"<ol>{questions}</ol><h2>Answers</h2><ol>{answers}</ol></body></html>"
+        f"<ol>{questions}</ol>{blank}<h2>Answers</h2><ol>{answers}</ol>{filled}</body></html>"
     )
+
+
+def _formula(formula: Mapping[str, Any], part: str) -> str:
+    """A formula: its lines with the meaning of its symbols, or its numbers."""
+    drawn = "".join(map(html, formula[part]))
+    means = "".join(
+        f"<dt>{html(symbol)}</dt> <dd>{escape(text)}</dd>" for symbol, text in formula["symbols"]
+    )
+    legend = f"<dl>{means}</dl>" if part == "lines" else ""
+    title = f"<figcaption>{escape(formula['title'])}</figcaption>"
+    return f"<figure>{title}{drawn}{legend}</figure>" if drawn else ""
 
 
 def _answer(one: Question) -> str:

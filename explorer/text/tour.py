@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from explorer.analysis import tour as tour_analysis
 from explorer.analysis.measure import Measure, MeasureContext
-from explorer.analysis.terminology import ffn_formula
+from explorer.text.formulas import shown
 from explorer.text.templates import sentences
 
 
@@ -18,7 +19,7 @@ from explorer.text.templates import sentences
 class TourStep:
     """One step: its id, which is its address, what it is called and says, where more is seen, whose
     way goes by, what of the notes it shows, and its measure. also: what it says instead, by the
-    measure's variant."""
+    measure's variant. formulas: ids of those beside it."""
 
     id: str
     title: str
@@ -30,6 +31,7 @@ class TourStep:
     measure: Callable[[MeasureContext], Measure]
     address: tuple[tuple[str, str], ...] = ()
     also: tuple[tuple[str, str], ...] = ()
+    formulas: tuple[str, ...] = ()
 
 
 def read() -> tuple[TourStep, ...]:
@@ -45,6 +47,7 @@ def _step(
     systems: list[str],
     choices: Mapping[str, str] = MappingProxyType({}),
     also: Mapping[str, str] = MappingProxyType({}),
+    formulas: Sequence[str] = (),
     **more: str,
 ) -> TourStep:
     return TourStep(
@@ -55,6 +58,7 @@ def _step(
         measure=getattr(tour_analysis, id),
         address=tuple(choices.items()),
         also=tuple(also.items()),
+        formulas=tuple(formulas),
     )
 
 
@@ -74,7 +78,6 @@ def more(step: TourStep, context: MeasureContext) -> str:
     return step.more.format(
         norm=context.norm,
         matrices=words("shared" if groups > 1 else "own", heads=heads, groups=groups),
-        ffn=ffn_formula(offers.gate, offers.ffn_biases),
         unit=words("gated" if offers.gate else "plain"),
         turned=words("rotary") if offers.positions == "rotary" else "",
         turns=words("three" if len(context.recording.streams) > 1 else "two"),
@@ -87,3 +90,15 @@ def sentence(step: TourStep, measure: Measure) -> tuple[str, str, str]:
     says = dict(step.also)[measure.variant] if measure.variant else step.says
     before, _, after = says.partition("{number}")
     return measure.fill(before), measure.text, measure.fill(after)
+
+
+def formulas(step: TourStep, measure: Measure, context: MeasureContext) -> list[dict[str, Any]]:
+    """A step's formulas for the browser, with the numbers of the place that it shows."""
+    at: dict[str, Any] = {
+        name: int(value) if value.isdecimal() else value for name, value in measure.address
+    }
+    if at.get("anatomy_cell"):
+        at["token"], at["source"] = map(int, at["anatomy_cell"].split("."))
+    else:
+        at.pop("source", None)
+    return shown(step.formulas, context, at)

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import streamlit as st
 
-from explorer.analysis import attention, consistency, coreference, head_naming, recorded_findings
+from explorer.analysis import attention, coreference, head_naming, recorded_findings
 from explorer.analysis.attention import (
     DisplayOptions,
     HeadSelection,
@@ -44,7 +44,7 @@ from explorer.panels import attention as attention_panels
 from explorer.panels.choice import Choice
 from explorer.panels.selection import Selection, select
 from explorer.panels.spec import Panel
-from explorer.state import models, url_state
+from explorer.state import url_state
 from explorer.state.scheduling import script_queue
 from explorer.text import attention as attention_text
 from explorer.text import findings, glossary, templates
@@ -52,11 +52,8 @@ from explorer.text import head_naming as head_naming_text
 from explorer.text.attention import WHO_TERMS, place, summary
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
-from models import model_names
-from models.caching import loaded, memo
 from models.edits import HeadEdit, ZeroHead, from_line, to_line
 from models.example_texts import DEFAULT_TEXT
-from models.recording import Recording
 from models.run import Run
 
 TAB = sentences("heads", "tab")
@@ -348,46 +345,17 @@ def retype(text: str, one: Finding, words: tuple[str, str], weight: float) -> No
 # ---- recording checks ----------------------------------------------------------------
 
 
-def score_formula(on: Selection, view: HeadView) -> None:
-    """The formula of a weight, with this sentence's numbers in it."""
-    name = on.recording.model.name
-    if not on.attention.opens:  # without scores there is nothing to say how they are made
-        st.markdown(attention_text.WORDS("closed", model=models.markdown_name(name)))
-        return
-    bias = " plus a bias" if loaded(name).capabilities.biased else ""
-    scoring = f"q · k{consistency.scale_text(on.attention, view.head.layer)}{bias}"
-    sentence = attention_text.formula(view, scoring, typed=on.run.target is not None)
-    output.markdown(sentence, "query", "key", "value", "score", "softmax")
-
-
 def check_recording(on: Selection, view: HeadView, is_open: bool) -> None:
     """Show how the weight is computed, and check the laws of the recording when the reader asks."""
-    recording = on.recording
+    cell = view.opened
     kept = controls.bind("att_right", "att right", is_open, {True: "1", False: ""}.__getitem__)
     with st.expander("Verify the calculation", **kept) as panel:
         if panel.open:
-            score_formula(on, view)
-            checks = memo(
-                recording,
-                "right",
-                lambda: consistency.checks(recording, *recording_size(recording)),
+            made = anatomy.verified(
+                on.run, on.layer, on.head, cell.query, cell.key, attention=on.name
             )
-            st.markdown(attention_text.verdicts(checks))
-
-
-def recording_size(recording: Recording) -> tuple:
-    """Parameters that the laws are checked with: W_O, the norms by stream, and the model's
-    configuration; None for what a model does not show."""
-    built = model_names.cards().get(recording.model.name, {}).get("config") or {}
-    built = built | {"biased": loaded(recording).capabilities.biased}
-    try:
-        norms = {
-            stream.name: loaded(recording).norms(stream.name, recording.edits)
-            for stream in recording.streams
-        }
-        return loaded(recording).outputs(), norms, built
-    except (ValueError, AttributeError):
-        return None, None, built
+            mounts.panel(made.encode(), "verified", lambda: None)
+            export_menu.offer_panel(made)
 
 
 # ---- head ----------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 import streamlit as st
 
@@ -79,6 +79,7 @@ def show(context: MeasureContext, steps: Sequence[TourStep], at: int) -> None:
         title=step.title,
         says=tour_text.sentence(step, measure) if measure else (problem, "", ""),
         figures=measure.figures if measure else (),
+        formulas=formulas(context, step, measure) if measure else [],
     )
     token = picture_name(context.recording, "tour", step.id)
     mounts.tour_step(mounts.step_payload(header, token), "tour step", on_go=go)
@@ -103,6 +104,12 @@ def measured(context: MeasureContext, step: TourStep) -> Measure:
     """Measure of a step on this recording, computed once."""
     key = ("tour", step.id)
     return memo(context.recording, key, lambda: step.measure(context))
+
+
+def formulas(context: MeasureContext, step: TourStep, measure: Measure) -> list[dict[str, Any]]:
+    """The formulas of a step, made once."""
+    key = ("tour formulas", step.id)
+    return memo(context.recording, key, lambda: tour_text.formulas(step, measure, context))
 
 
 def go() -> None:

@@ -368,8 +368,9 @@ def jacobian(
         torch.linalg.svdvals(each.double()).numpy()
         for each in (output_jacobian, sum_jacobian, normed_jacobian)
     ]
+    first = float(output_jacobian[0, 0]), float(sum_jacobian[0, 0])
     return Jacobian(
-        site, token, singular_values[0], singular_values[1], singular_values[2], error, adds
+        site, token, singular_values[0], singular_values[1], singular_values[2], error, first, adds
     )
 
 

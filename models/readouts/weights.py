@@ -63,6 +63,19 @@ def outputs(handle: OwnModel) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     return matrices
 
 
+def projections(
+    handle: OwnModel, attention: str, layer: int
+) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """W_Q, W_K and W_V of an attention, see `Model.projections`."""
+    of = handle.attentions[attention][layer]
+    changed = of.q_norm is not None or of.rotation_angles(()) is not None
+    names = {"v": of.w_v} if changed else {"q": of.w_q, "k": of.w_k, "v": of.w_v}
+    return {
+        name: (_numbers(each.weight.T), _or_zeros(each.bias, len(each.weight)))
+        for name, each in names.items()
+    }
+
+
 def layers_of(handle: OwnModel, stream: str) -> list[Layer]:
     """A stream's layers in order. Raises ValueError for no such stream."""
     model = handle.model

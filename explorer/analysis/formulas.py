@@ -1,0 +1,937 @@
+"""Both sides of every formula, from a recording: each function is that of its formula's id in
+`explorer/text/formulas.toml`, with `_` for `-`.
+
+A function raises `Untestable` where the formula is not about this model, and gives its evidence: a
+check of all numbers of the recording, made when it is called, and the numbers of one place, by the
+names of the slots in the formula's lines. What is a vector is shown by one of its numbers, the
+largest of the result.
+
+Axis legend as in `models/recording.py`; everything is computed in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from explorer.analysis import anatomy, consistency, positions, predictions, residual
+from explorer.analysis.consistency import SUM_ROUNDING, Check
+from explorer.analysis.gradients import NETWORK_WIDTH
+from explorer.analysis.measure import (
+    FEWEST,
+    LACKS,
+    NO_QKV,
+    MeasureContext,
+    Untestable,
+    causal_attention,
+    embedding_factor,
+    layers_of,
+    output_stream,
+    state_before,
+    subsample,
+)
+from explorer.analysis.soft_lookup import attention_input, random_variance, tempered_softmax
+from explorer.text.templates import sentences
+from models.recording import Attention, Recording, Stream, from_end, stored_array
+from models.results import FFNActivations
+from models.results import softmax as probabilities
+
+REASONS = sentences("formulas", "untestable")
+
+Number = float | int | Sequence[tuple[float, ...]]  # the last: a sum of products
+Pairs = Iterable[tuple[np.ndarray, np.ndarray]]  # what should stand somewhere, and what does
+
+MOST_TERMS = 3  # of a sum that are shown one by one
+SMALLEST_TERM = 0.01  # of the largest one
+MOST_STEPS = 32  # tokens that are read one at a time
+N_LAYERS = 8  # of a random stack
+STEP = 1e-5  # of a numerical derivative
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a recording says of a formula: its check, and its numbers at one place."""
+
+    check: Callable[[], Check]
+    numbers: Mapping[str, Number] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedPlace:
+    """A place of a recording: a cell of a head, and the token of the stream that its row belongs
+    to, or of another. attention_name: of its attention, the first where "". site: of a sub-layer or
+    a norm, the layer's first where "". pair, shift: of dimensions of a position, and by how
+    many positions, None for any."""
+
+    context: MeasureContext
+    layer: int = 0
+    head: int = 0
+    token: int = 0
+    key: int | None = None
+    attention_name: str = ""
+    stream_name: str = ""
+    site: str = ""
+    pair: int | None = None
+    shift: int | None = None
+
+    @classmethod
+    def of(cls, context: MeasureContext, arguments: Mapping[str, Any]) -> RecordedPlace:
+        """The place that the arguments of a panel name: layer, head, token, source, attention and
+        stream; of a panel without a layer, that of the recording's strongest finding."""
+        finding = None if "layer" in arguments else context.strongest_finding()
+        if finding is not None:
+            found = dict(layer=finding.layer, head=finding.head, attention=finding.attention)
+            arguments = {**found, "token": finding.query, **arguments}
+        card = context.recording.model
+        place = cls(
+            context,
+            from_end(arguments.get("layer") or 0, card.n_layer),
+            from_end(arguments.get("head") or 0, card.n_head),
+            key=arguments.get("source"),
+            attention_name=arguments.get("attention") or "",
+            stream_name=arguments.get("stream") or "",
+            site=arguments.get("site") or "",
+            pair=arguments.get("pair"),
+            shift=arguments.get("shift"),
+        )
+        return replace(place, token=from_end(arguments.get("token") or 0, len(place.stream.tokens)))
+
+    @cached_property
+    def attention(self) -> Attention:
+        """Its attention. Raises Untestable where there is none."""
+        named = [
+            each
+            for each in self.context.recording.attention
+            if self.attention_name in ("", each.name)
+        ]
+        if not named:
+            raise Untestable(LACKS)
+        return named[0]
+
+    @property
+    def opened(self) -> Attention:
+        """Its attention with scores, queries, keys and values. Raises Untestable without them."""
+        if not self.attention.opens:
+            raise Untestable(NO_QKV)
+        return self.attention
+
+    @cached_property
+    def stream(self) -> Stream:
+        """The stream of the row."""
+        recording = self.context.recording
+        if self.stream_name or not recording.attention:
+            return recording.stream(self.stream_name or recording.streams[0].name)
+        named = (each.query for each in recording.attention if each.name == self.attention_name)
+        return recording.stream(next(named, recording.attention[0].query))
+
+    @cached_property
+    def cell(self) -> anatomy.WeightBreakdown:
+        """Its cell, that of the largest weight without a key."""
+        weights = self.opened.pattern[self.layer, self.head, self.token]
+        key = int(weights.argmax()) if self.key is None else self.key
+        at = self.layer, self.head, self.token
+        return anatomy.cell(self.context.recording, self.opened, *at, key)
+
+    @cached_property
+    def outputs(self) -> anatomy.HeadOutputs:
+        """The outputs of the layer's heads at the row. Raises Untestable where W_O is not known."""
+        made = anatomy.head_outputs(
+            self.context.recording, self.opened, self.layer, self.token, self.projection
+        )
+        if made is None:
+            raise Untestable(LACKS)
+        return made
+
+    @property
+    def projection(self) -> anatomy.Outputs:
+        """W_O and its bias."""
+        return self.context.outputs()[self.opened.name]
+
+
+def checked(evidence: Evidence) -> Check:
+    """The check of a formula. Raises Untestable where there was nothing to compare."""
+    check = evidence.check()
+    if not check.checked:
+        raise Untestable(f"{'; '.join(check.not_checked) or LACKS}.")
+    return check
+
+
+def _compared(pairs: Callable[[], Pairs], share: float = SUM_ROUNDING) -> Callable[[], Check]:
+    """A check of all pairs, held to a share of the largest number."""
+
+    def check() -> Check:
+        made = Check("", share)
+        for expected, recorded in pairs():
+            made.take(np.asarray(expected), np.asarray(recorded), str)
+        return made
+
+    return check
+
+
+def _terms(*factors: np.ndarray) -> list[tuple[float, ...]]:
+    """A sum of products: the largest ones with their factors, and the rest in one."""
+    products = np.prod(factors, axis=0)
+    size = np.abs(products)
+    order = np.argsort(-size, kind="stable")[:MOST_TERMS]
+    order = order[size[order] >= SMALLEST_TERM * size.max()]
+    shown = [tuple(float(each[at]) for each in factors) for at in order]
+    if len(order) == len(products):
+        return shown
+    return [*shown, (float(products.sum() - products[order].sum()),)]
+
+
+def _largest(vector: np.ndarray) -> int:
+    """The dimension that stands for a vector."""
+    return int(np.abs(vector).argmax())
+
+
+# ---- one head ------------------------------------------------------------------------------------
+
+
+def _require_products(at: RecordedPlace) -> None:
+    """Raises Untestable where something is added to q . k."""
+    if at.context.capabilities.biased:
+        raise Untestable(REASONS("added"))
+
+
+def _products(at: RecordedPlace) -> Iterable[tuple[int, np.ndarray]]:
+    """q . k of every layer, (head, query, key)."""
+    for layer, (q, k) in enumerate(zip(at.opened.q, at.opened.k)):
+        yield layer, q.astype(np.float64) @ k.astype(np.float64).swapaxes(-1, -2)
+
+
+def dot(at: RecordedPlace) -> Evidence:
+    """q . k beside the recorded score, times what it was divided by."""
+    _require_products(at)
+    pairs = lambda: (
+        (each, at.opened.scores[layer] / at.opened.scale[layer]) for layer, each in _products(at)
+    )
+    cell = at.cell
+    numbers: dict[str, Number] = {
+        "sum": _terms(cell.q, cell.k),
+        "dot": float(cell.dots[cell.key]),
+    }
+    return Evidence(_compared(pairs), numbers)
+
+
+def score(at: RecordedPlace) -> Evidence:
+    """q . k divided by the root of the width beside the recorded score."""
+    _require_products(at)
+    pairs = lambda: (
+        (each / np.sqrt(at.opened.q.shape[-1]), at.opened.scores[layer])
+        for layer, each in _products(at)
+    )
+    return Evidence(_compared(pairs), _of_cell(at))
+
+
+def _of_cell(at: RecordedPlace) -> dict[str, Number]:
+    """The numbers from q . k to the weight of a cell."""
+    cell = at.cell
+    numbers: dict[str, Number] = {
+        "dot": float(cell.dots[cell.key]),
+        "d_k": len(cell.q),
+        "s_ij": float(cell.scores[cell.key]),
+        "a_ij": float(cell.softmax[cell.key]),
+    }
+    if cell.plain is None:
+        return numbers
+    powers = np.where(cell.allowed, np.exp(cell.scores), 0.0)
+    sink = [] if np.isneginf(cell.sink_score) else [np.exp(cell.sink_score)]
+    return numbers | {"powers": _terms(np.append(powers[cell.allowed], sink))}
+
+
+def softmax(at: RecordedPlace) -> Evidence:
+    """The softmax of the recorded scores beside the recorded weights."""
+    if at.cell.uniform_edit is not None or not at.cell.allowed[at.cell.key]:
+        return Evidence(lambda: consistency.softmax(at.context.recording))
+    return Evidence(lambda: consistency.softmax(at.context.recording), _of_cell(at))
+
+
+def rows(at: RecordedPlace) -> Evidence:
+    """The sum of a row of weights beside 1."""
+    weights = at.attention.pattern[at.layer, at.head, at.token].astype(np.float64)
+    allowed = at.attention.allowed[at.layer, at.token]
+    numbers: dict[str, Number] = {"sum": _terms(weights[allowed]), "one": 1.0}
+    return Evidence(lambda: consistency.row_sums(at.context.recording), numbers)
+
+
+def mask(at: RecordedPlace) -> Evidence:
+    """The weights where the mask does not allow attention beside 0."""
+    masked = ~at.attention.allowed[at.layer]
+    if not masked.any():
+        raise Untestable(REASONS("no_mask"))
+    row = at.token if masked[at.token].any() else int(masked.any(axis=1).argmax())
+    cell = at.layer, at.head, row, int(masked[row].argmax())
+    numbers: dict[str, Number] = {}
+    if at.attention.opens:
+        numbers = {"s_ij": float(at.attention.scores[cell]), "zero": 0}
+    return Evidence(lambda: consistency.masked_weights(at.context.recording), numbers)
+
+
+def weighted_sum(at: RecordedPlace) -> Evidence:
+    """The sum of all values, one after another, beside the product of weights and values."""
+    attention = at.opened
+
+    def pairs() -> Pairs:
+        for pattern, values in zip(attention.pattern, attention.v):
+            total = np.zeros((*pattern.shape[:2], values.shape[-1]))
+            for key in range(pattern.shape[-1]):
+                total += pattern[..., key, None] * values[:, None, key].astype(np.float64)
+            yield total, pattern.astype(np.float64) @ values.astype(np.float64)
+
+    return Evidence(_compared(pairs), _of_value(at))
+
+
+def _of_value(at: RecordedPlace) -> dict[str, Number]:
+    """The number of z that stands for it, as a sum over the keys."""
+    cell = at.cell
+    dimension = _largest(cell.z)
+    values = cell.v[:, dimension]
+    return {"sum": _terms(cell.weights, values), "z_i": float(cell.z[dimension])}
+
+
+def attention(at: RecordedPlace) -> Evidence:
+    """softmax(Q K^T / sqrt(d)) V of the recorded Q, K and V beside the recorded weights' sum."""
+    _require_products(at)
+
+    def pairs() -> Pairs:
+        of = at.opened
+        for layer, products in _products(at):
+            sink = of.sink_scores[layer] if of.sink.size else None
+            made = tempered_softmax(
+                products / np.sqrt(of.q.shape[-1]), of.allowed[layer], sink=sink
+            )
+            values = of.v[layer].astype(np.float64)
+            yield made @ values, of.pattern[layer].astype(np.float64) @ values
+
+    return Evidence(_compared(pairs), _of_cell(at) | _of_value(at))
+
+
+def matrices(at: RecordedPlace) -> Evidence:
+    """S, A and Z one after another: the same."""
+    return attention(at)
+
+
+def permutation(at: RecordedPlace) -> Evidence:
+    """Attention of the rows in another order beside its outputs in that order."""
+    _require_products(at)
+    if not at.opened.allowed.all() or at.opened.query != at.opened.key:
+        raise Untestable(REASONS("masked"))
+    cell = at.cell
+    values = cell.v[:, _largest(cell.z)]
+
+    def pairs() -> Pairs:
+        of = at.opened
+        order = np.random.default_rng(0).permutation(of.q.shape[2])
+        everywhere = np.ones(of.allowed.shape[1:], dtype=bool)
+        for layer, (q, k, v) in enumerate(zip(of.q, of.k, of.v)):
+            q, k, v = (each[:, order].astype(np.float64) for each in (q, k, v))
+            weights = tempered_softmax(q @ k.swapaxes(-1, -2) * of.scale[layer], everywhere)
+            expected = of.pattern[layer].astype(np.float64) @ of.v[layer].astype(np.float64)
+            yield weights @ v, expected[:, order]
+
+    shown = _terms(cell.weights, values)
+    numbers: dict[str, Number] = {"sum": shown, "other": shown[::-1], "z_i": _of_value(at)["z_i"]}
+    return Evidence(_compared(pairs), numbers)
+
+
+# ---- all heads -----------------------------------------------------------------------------------
+
+
+def width(at: RecordedPlace) -> Evidence:
+    """The width of a head beside that of the model, cut by heads."""
+    model = at.context.recording.model
+    d, heads, d_head = model.d_model, model.n_head, at.opened.q.shape[-1]
+    pairs = lambda: [(np.array([d / heads]), np.array([float(d_head)]))]
+    numbers = {"d": d, "heads": heads, "width": d_head, "root": float(np.sqrt(d_head))}
+    return Evidence(_compared(pairs), numbers)
+
+
+def concatenation(at: RecordedPlace) -> Evidence:
+    """All heads side by side through W_O beside what attention wrote."""
+    made = at.outputs
+    dimension = _largest(made.total)
+    parts = np.append(made.by_head[:, dimension], made.bias[dimension])
+    numbers: dict[str, Number] = {"sum": _terms(parts), "y": float(made.total[dimension])}
+    outputs = at.context.outputs()
+    return Evidence(lambda: consistency.attention_outputs(at.context.recording, outputs), numbers)
+
+
+def sum_over_heads(at: RecordedPlace) -> Evidence:
+    """The sum of what each head writes beside the product of all, concatenated."""
+    w_o, bias = at.projection
+
+    def pairs() -> Pairs:
+        for layer, (pattern, v) in enumerate(zip(at.opened.pattern, at.opened.v)):
+            z = pattern.astype(np.float64) @ v.astype(np.float64)
+            whole = z.transpose(1, 0, 2).reshape(z.shape[1], -1)
+            by_head = sum(each @ w for each, w in zip(z, w_o[layer].astype(np.float64)))
+            flat = w_o[layer].astype(np.float64).reshape(whole.shape[1], -1)
+            yield by_head + bias[layer], whole @ flat + bias[layer]
+
+    return Evidence(_compared(pairs), concatenation(at).numbers)
+
+
+def messages(at: RecordedPlace) -> Evidence:
+    """The messages along the edges of the graph beside what attention wrote."""
+    made, of, (w_o, bias) = at.outputs, at.opened, at.projection
+    dimension = _largest(made.total)
+    weights = of.pattern[at.layer, :, at.token].astype(np.float64)  # (head, key)
+    column = w_o[at.layer, :, :, dimension].astype(np.float64)  # (head, d_head)
+    sent = np.einsum("hk,hkd,hd->k", weights, of.v[at.layer].astype(np.float64), column)
+    edges = of.allowed[at.layer, at.token]
+    parts = np.append(sent[edges], bias[at.layer, dimension])
+
+    def pairs() -> Pairs:
+        for layer, (pattern, v) in enumerate(zip(of.pattern, of.v)):
+            site = consistency.output_site(of, layer)
+            on_edges = pattern.astype(np.float64) * of.allowed[layer]
+            total = bias[layer].astype(np.float64)
+            for head, z in enumerate(on_edges @ v.astype(np.float64)):
+                total = total + z @ w_o[layer, head].astype(np.float64)
+            yield total, at.stream.at(site)
+
+    numbers: dict[str, Number] = {"sum": _terms(parts), "y": float(made.total[dimension])}
+    return Evidence(_compared(pairs), numbers)
+
+
+def _read_by(recording: Recording, of: Attention, layer: int, name: str) -> np.ndarray:
+    """The vectors that an attention makes its q, k or v of, (token, d_model)."""
+    if of.query == of.key:
+        read = attention_input(recording, of, layer)
+        if read is None:
+            raise Untestable(LACKS)
+        return read.astype(np.float64)
+    if name != "q":
+        return recording.stream(of.key).resid[-1].astype(np.float64)
+    stream, site = recording.stream(of.query), f"{layer}.cross.read"
+    site = site if site in stream.sites else state_before(stream, layer, "cross")
+    return residual.site_vectors(stream, site)
+
+
+def _projected(at: RecordedPlace, of: Attention, names: str) -> Evidence:
+    """Vectors times W_Q, W_K and W_V beside the recorded queries, keys and values."""
+    context, recording = at.context, at.context.recording
+
+    def pairs() -> Pairs:
+        for layer in range(len(of.q)):
+            for name, (w, bias) in context.model.projections(of.name, layer).items():
+                made = _read_by(recording, of, layer, name) @ w.astype(np.float64) + bias
+                heads = stored_array(getattr(of, name))[layer]
+                yield made, heads.transpose(1, 0, 2).reshape(len(made), -1)
+
+    numbers: dict[str, Number] = {}
+    layer = at.layer if of is at.opened else 0
+    matrices = context.model.projections(of.name, layer)
+    for name in names:
+        if name not in matrices:
+            raise Untestable(REASONS("turned"))
+        w, bias = (each.astype(np.float64) for each in matrices[name])
+        x = _read_by(recording, of, layer, name)
+        row = x[min(at.token if name == "q" else at.cell.key, len(x) - 1)]
+        made = row @ w + bias
+        dimension = _largest(made)
+        terms = _terms(np.append(row, 1.0), np.append(w[:, dimension], bias[dimension]))
+        numbers |= {f"{name}_sum": terms, name: float(made[dimension])}
+    return Evidence(_compared(pairs), numbers)
+
+
+def projections(at: RecordedPlace) -> Evidence:
+    """Self-attention's vectors times W_Q, W_K and W_V beside its queries, keys and values."""
+    if at.opened.query != at.opened.key:
+        raise Untestable(REASONS("cross"))
+    return _projected(at, at.opened, "qkv")
+
+
+def values(at: RecordedPlace) -> Evidence:
+    """The same of values alone, where queries and keys are turned."""
+    if at.opened.query != at.opened.key:
+        raise Untestable(REASONS("cross"))
+    if "q" in at.context.model.projections(at.opened.name, at.layer):
+        raise Untestable(REASONS("not_turned"))
+    return _projected(at, at.opened, "v")
+
+
+def cross(at: RecordedPlace) -> Evidence:
+    """Cross-attention's queries from the decoder, its keys and values from the encoder."""
+    across = [each for each in at.context.recording.attention if each.query != each.key]
+    if not across:
+        raise Untestable(REASONS("one_stream"))
+    return _projected(at, across[0], "qkv")
+
+
+def scorings(at: RecordedPlace) -> Evidence:
+    """The naive and the symmetric scores of a pair beside those of the pair turned round."""
+    of, cell = at.opened, at.cell
+    if of.query != of.key:
+        raise Untestable(REASONS("cross"))
+    read = attention_input(at.context.recording, of, at.layer)
+    if read is None:
+        raise Untestable(LACKS)
+    x, q = read.astype(np.float64), of.q[at.layer, at.head].astype(np.float64)
+    scores = of.scores[at.layer, at.head].astype(np.float64)
+    i, j = at.token, cell.key
+    numbers: dict[str, Number] = {
+        "naive": float(x[i] @ x[j]),
+        "naive_back": float(x[j] @ x[i]),
+        "symmetric": float(q[i] @ q[j]),
+        "symmetric_back": float(q[j] @ q[i]),
+        "there": float(scores[i, j]),
+        "back": float(scores[j, i]),
+    }
+    pairs = lambda: ((made @ made.T, (made @ made.T).T) for made in (x, q))
+    return Evidence(_compared(pairs), numbers)
+
+
+def variance(at: RecordedPlace) -> Evidence:
+    """The variance of q . k of random vectors beside their width, at many widths."""
+    statistics = random_variance(at.context.draw)
+    widths = np.array(statistics.widths, dtype=np.float64)
+    pairs = lambda: ((np.ones(1), np.array([each])) for each in statistics.variance / widths)
+    own = at.context.recording.model.d_head
+    width = own if own in statistics.widths else statistics.widths[-1]
+    measured = float(statistics.variance[list(statistics.widths).index(width)])
+    numbers: dict[str, Number] = {"variance": measured, "d_k": width, "after": measured / width}
+    return Evidence(_compared(pairs), numbers)
+
+
+def cache(at: RecordedPlace) -> Evidence:
+    """The numbers of all keys and values beside those that are recorded."""
+    of, stream = causal_attention(at.context.recording)
+    if not of.opens:
+        raise Untestable(NO_QKV)
+    k, v = stored_array(of.k), stored_array(of.v)
+    layers, heads, n, d = k.shape
+    size = layers * 2 * heads * n * d
+    pairs = lambda: [(np.array([float(size)]), np.array([float(k.size + v.size)]))]
+    numbers = {"layers": layers, "heads": heads, "n": n, "d": d, "size": size}
+    return Evidence(_compared(pairs), numbers)
+
+
+# ---- the input -----------------------------------------------------------------------------------
+
+
+def _encoding(at: RecordedPlace) -> tuple[Stream, np.ndarray]:
+    """The stream, and the positions that are added to it, (token, d_model). Raises Untestable
+    where these are not the paper's sinusoids."""
+    stream = at.stream
+    if "pos.wrote" not in stream.sites or positions.encoding_kind(stream) != "sinusoids":
+        raise Untestable(REASONS("no_sinusoids"))
+    return stream, residual.site_vectors(stream, "pos.wrote")
+
+
+def embedding(at: RecordedPlace) -> Evidence:
+    """The root of d times a word's embedding and its position beside the first state."""
+    d = at.context.recording.model.d_model
+    if "pos.wrote" not in at.stream.sites or not at.context.capabilities.scaled_embedding:
+        raise Untestable(REASONS("not_scaled"))
+    words = at.context.embeddings()[at.stream.ids].astype(np.float64)
+    places, made = (residual.site_vectors(at.stream, each) for each in ("pos.wrote", "embed+pos"))
+    dimension = _largest(made[at.token])
+    numbers: dict[str, Number] = {
+        "d": d,
+        "e": float(words[at.token, dimension] / np.sqrt(d)),
+        "p": float(places[at.token, dimension]),
+        "h": float(made[at.token, dimension]),
+    }
+    return Evidence(_compared(lambda: [(words + places, made)]), numbers)
+
+
+def sinusoids(at: RecordedPlace) -> Evidence:
+    """Sines and cosines beside the positions that the model adds."""
+    _, encoding = _encoding(at)
+    n, d = encoding.shape
+    row = max(at.token, 1) if n > 1 else 0
+    pair = d // 8 if at.pair is None else min(at.pair, d // 2 - 1)
+    numbers: dict[str, Number] = {
+        "i": row,
+        "d": d,
+        "m": 2 * pair,
+        "sin": float(encoding[row, 2 * pair]),
+        "cos": float(encoding[row, 2 * pair + 1]),
+    }
+    return Evidence(_compared(lambda: [(positions.table(n, d), encoding)]), numbers)
+
+
+def position_products(at: RecordedPlace) -> Evidence:
+    """Sums of cosines of the distance beside the products of two positions."""
+    _, encoding = _encoding(at)
+    n, d = encoding.shape
+    rates = positions.rates(d)
+    distance = np.arange(n)[:, None] - np.arange(n)
+    expected = lambda: sum(np.cos(rate * distance) for rate in rates)
+    apart = max(at.token, 1) if n > 1 else 0
+    product = float(encoding[apart] @ encoding[0])
+    numbers: dict[str, Number] = {"k": apart, "product": product}
+    for each in range(min(MOST_TERMS, len(rates))):
+        numbers[f"rate{each}"] = float(rates[each])
+        product -= float(np.cos(rates[each] * apart))
+    numbers["rest"] = product
+    return Evidence(_compared(lambda: [(expected(), encoding @ encoding.T)]), numbers)
+
+
+def shift(at: RecordedPlace) -> Evidence:
+    """Every position turned by so many beside the position that much further on."""
+    _, encoding = _encoding(at)
+    n, d = encoding.shape
+    if n < 2:
+        raise Untestable(REASONS("one_position"))
+    by = min(3 if at.shift is None else at.shift, n - 1)
+    pair = min(2 if at.pair is None else at.pair, d // 2 - 1)
+    row = min(at.token, n - 1 - by)
+    numbers: dict[str, Number] = {
+        "k": by,
+        "rate": float(positions.rates(d)[pair]),
+        "sin": float(encoding[row, 2 * pair]),
+        "cos": float(encoding[row, 2 * pair + 1]),
+        "further": float(encoding[row + by, 2 * pair]),
+    }
+    pairs = lambda: (
+        (positions.rotate_positions(encoding[: n - each], each), encoding[each:])
+        for each in sorted({1, max(by, 1), n - 1})
+    )
+    return Evidence(_compared(pairs), numbers)
+
+
+# ---- the stream ----------------------------------------------------------------------------------
+
+
+def _chosen(at: RecordedPlace, of: Sequence[Any]) -> Any:
+    """Of sub-layers or norms the one at the place's site, else the first of its layer, else the
+    first."""
+    named = (each for each in of if each.site == at.site)
+    return next(named, None) or next((each for each in of if each.layer == at.layer), of[0])
+
+
+def _sublayer(at: RecordedPlace) -> residual.SubLayer:
+    """A sub-layer. Raises Untestable where the model does not show what it writes."""
+    return _chosen(at, layers_of(at.stream))
+
+
+def added(at: RecordedPlace) -> Evidence:
+    """The state before a sub-layer and its output, added, beside the state after."""
+    of = _sublayer(at)
+    x, f, total = (
+        residual.site_vectors(at.stream, s)[at.token] for s in (of.before, of.wrote, of.total)
+    )
+    dimension = _largest(total)
+    numbers = {name: float(each[dimension]) for name, each in (("x", x), ("f", f), ("y", total))}
+    return Evidence(lambda: consistency.residual_sums(at.context.recording), numbers)
+
+
+def jacobian(at: RecordedPlace) -> Evidence:
+    """The Jacobian of x + f(x), without the identity, beside that of f."""
+    of = _sublayer(at)
+    made = at.context.jacobian(at.stream.name, at.token, of.site)
+    if not made.adds:
+        raise Untestable(REASONS("no_residual"))
+    d = len(made.total)
+    check = Check("", SUM_ROUNDING, d * d, made.error, of.name, float(made.total[0]))
+    return Evidence(lambda: check, {"f": made.first[0], "total": made.first[1]})
+
+
+def jacobian_product(at: RecordedPlace) -> Evidence:
+    """The product of the Jacobians of a random stack beside its derivative, taken numerically; and
+    what the product of all layers' leaves of a gradient, with residual connections and without."""
+    stream = at.context.recording.streams[0]
+    x = residual.site_vectors(stream, stream.sites[0])
+    side = NETWORK_WIDTH
+    weights = [
+        each / np.sqrt(side)
+        for each in at.context.draw(N_LAYERS * side, side).reshape(N_LAYERS, side, side)
+    ]
+    onto = at.context.draw(side, x.shape[1]) / np.sqrt(x.shape[1])
+    begin = onto @ (x[0] / max(float(x[0].std()), 1e-12))
+
+    def run(h: np.ndarray) -> np.ndarray:
+        for w in weights:
+            h = h + np.tanh(h @ w.T)
+        return h
+
+    def product() -> np.ndarray:
+        h, made = begin, np.eye(side)
+        for w in weights:
+            made = (np.eye(side) + (1 - np.tanh(w @ h) ** 2)[:, None] * w) @ made
+            h = h + np.tanh(w @ h)
+        return made
+
+    return Evidence(_compared(lambda: [(product(), _derivative(run, begin))]), _depth(at))
+
+
+def _depth(at: RecordedPlace) -> dict[str, Number]:
+    """What is left of a gradient through a deep random stack, as a power of its mean factor."""
+    stack = at.context.depth(at.context.recording.streams[0].name)
+    numbers: dict[str, Number] = {"layers": stack.layers}
+    for name, way in (("with", "residual on"), ("without", "residual off")):
+        norm = stack.norm[list(stack.ways).index(way)]
+        left = float(norm[0] / norm[-1])
+        numbers |= {f"{name}_left": left, f"{name}_factor": left ** (1 / stack.layers)}
+    return numbers
+
+
+def _derivative(function: Callable[[np.ndarray], np.ndarray], x: np.ndarray) -> np.ndarray:
+    """The Jacobian (output, input) of a function of rows, by small steps."""
+    steps = STEP * np.eye(len(x))
+    return ((function(x + steps) - function(x - steps)) / (2 * STEP)).T
+
+
+def recurrence(at: RecordedPlace) -> Evidence:
+    """The product of an untrained recurrent network's Jacobians over the tokens beside the
+    derivative of its last state, taken numerically."""
+    stream = at.context.recording.streams[0]
+    x = residual.site_vectors(stream, stream.sites[0])
+    x = x / np.maximum(x.std(axis=1, keepdims=True), 1e-12)
+    side = NETWORK_WIDTH
+    w = at.context.draw(side, side) / np.sqrt(side)
+    inputs = x @ (at.context.draw(side, x.shape[1]) / np.sqrt(x.shape[1])).T
+
+    def run(h: np.ndarray) -> np.ndarray:
+        for each in inputs:
+            h = np.tanh(h @ w.T + each)
+        return h
+
+    def product() -> np.ndarray:
+        h, made = np.zeros(side), np.eye(side)
+        for each in inputs:
+            h = np.tanh(w @ h + each)
+            made = (1 - h**2)[:, None] * w @ made
+        return made
+
+    state = np.zeros(side)
+    for each in inputs[: at.token]:
+        state = np.tanh(w @ state + each)
+    dimension = _largest(np.tanh(w @ state + inputs[min(at.token, len(inputs) - 1)]))
+    carried = float((w @ state)[dimension])
+    taken = float(inputs[min(at.token, len(inputs) - 1), dimension])
+    numbers: dict[str, Number] = {"w": carried, "u": taken, "h": float(np.tanh(carried + taken))}
+    pairs = lambda: [(product(), _derivative(run, np.zeros(side)))]
+    return Evidence(_compared(pairs), numbers)
+
+
+def _norm(at: RecordedPlace) -> tuple[residual.Norm, tuple[np.ndarray, np.ndarray, float, bool]]:
+    """A norm of the layer, and its gain, bias, eps and whether it subtracts the mean."""
+    known = at.context.norms(at.stream.name)
+    shown = [each for each in residual.stream_norms(at.stream) if each.site in known]
+    if not shown:
+        raise Untestable(REASONS("no_norm"))
+    chosen = _chosen(at, shown)
+    return chosen, known[chosen.site]
+
+
+def _normed(at: RecordedPlace, centred: bool) -> Evidence:
+    """A norm of what it reads beside what it gives."""
+    norm, (gain, bias, eps, subtracts) = _norm(at)
+    if subtracts != centred:
+        raise Untestable(REASONS("rms_norm" if centred else "layer_norm"))
+    x = residual.site_vectors(at.stream, norm.before)[at.token]
+    y = residual.site_vectors(at.stream, norm.after)[at.token]
+    dimension = _largest(y)
+    numbers: dict[str, Number] = {
+        "h": float(x[dimension]),
+        "mean": float(x.mean()),
+        "variance": float(x.var() if centred else (x**2).mean()),
+        "eps": eps,
+        "gain": float(gain[dimension]),
+        "bias": float(bias[dimension]),
+        "y": float(y[dimension]),
+    }
+    norms = {each.name: at.context.norms(each.name) for each in at.context.recording.streams}
+    return Evidence(lambda: consistency.layer_norms(at.context.recording, norms), numbers)
+
+
+def layer_norm(at: RecordedPlace) -> Evidence:
+    """LayerNorm of the recorded states beside what the model has after it."""
+    return _normed(at, True)
+
+
+def rms_norm(at: RecordedPlace) -> Evidence:
+    """The same of RMSNorm."""
+    return _normed(at, False)
+
+
+def batch_norm(at: RecordedPlace) -> Evidence:
+    """The first states normalised dimension by dimension, over the tokens, beside mean 0 and
+    variance 1."""
+    x = residual.site_vectors(at.stream, _sublayer(at).before)
+    mean, spread = x.mean(axis=0), x.std(axis=0)
+    if len(x) < FEWEST or not spread.all():
+        raise Untestable(REASONS("few_tokens"))
+    made = (x - mean) / spread
+    dimension = _largest(made[at.token])
+    numbers: dict[str, Number] = {
+        "h": float(x[at.token, dimension]),
+        "mean": float(mean[dimension]),
+        "spread": float(spread[dimension]),
+        "y": float(made[at.token, dimension]),
+    }
+    pairs = lambda: [
+        (np.zeros_like(mean), made.mean(axis=0)),
+        (np.ones_like(mean), made.var(axis=0)),
+    ]
+    return Evidence(_compared(pairs), numbers)
+
+
+def add_norm(at: RecordedPlace) -> Evidence:
+    """The norm of a state and a sub-layer's output, added, beside the state after it: post-LN."""
+    known = at.context.norms(at.stream.name)
+    of = _sublayer(at)
+    if of.after == of.total or of.site not in known:
+        raise Untestable(REASONS("pre_norm"))
+
+    def pairs() -> Pairs:
+        for each in layers_of(at.stream):
+            gain, bias, eps, centred = known[each.site]
+            x, f, y = (
+                residual.site_vectors(at.stream, site)
+                for site in (each.before, each.wrote, each.after)
+            )
+            yield residual.normalised(x + f, eps, centred) * gain + bias, y
+
+    evidence = layer_norm(at)
+    dimension = _largest(residual.site_vectors(at.stream, of.after)[at.token])
+    x, f = (
+        float(residual.site_vectors(at.stream, s)[at.token, dimension])
+        for s in (of.before, of.wrote)
+    )
+    return Evidence(_compared(pairs), {**evidence.numbers, "x": x, "f": f})
+
+
+def pre_norm(at: RecordedPlace) -> Evidence:
+    """A state and the output of what reads its norm, added, beside the state after: pre-LN."""
+    if f"{_sublayer(at).site}.read" not in at.stream.sites:
+        raise Untestable(REASONS("post_norm"))
+    return added(at)
+
+
+# ---- the feed-forward network --------------------------------------------------------------------
+
+
+def _units(at: RecordedPlace, gated: bool, relu: bool) -> FFNActivations:
+    """The hidden units at the token. Raises Untestable where the network is of another kind."""
+    if f"{at.layer}.ffn.wrote" not in at.stream.sites:
+        raise Untestable(LACKS)
+    if bool(at.context.capabilities.gate) != gated:
+        raise Untestable(REASONS("not_gated" if gated else "gated"))
+    made = at.context.ffn(at.stream.name, at.layer, at.token)
+    if not gated and np.array_equal(np.maximum(0, made.before), made.after) != relu:
+        raise Untestable(REASONS("no_relu" if relu else "relu"))
+    return made
+
+
+def _hidden(at: RecordedPlace, gated: bool, relu: bool) -> Evidence:
+    """The sum of what all hidden units write beside what the network wrote, at several tokens."""
+    made, stream = _units(at, gated, relu), at.stream
+    wrote = made.writes.sum(axis=0, dtype=np.float64) + made.bias
+    dimension = _largest(wrote)
+    column = made.writes[:, dimension].astype(np.float64)
+    weights = np.divide(column, made.after, out=np.zeros_like(column), where=made.after != 0)
+    units = np.append(made.after.astype(np.float64), 1.0)
+    numbers: dict[str, Number] = {
+        "sum": _terms(units, np.append(weights, made.bias[dimension])),
+        "y": float(wrote[dimension]),
+    }
+
+    def pairs() -> Pairs:
+        for token in subsample(np.arange(len(stream.tokens)), FEWEST):
+            each = at.context.ffn(stream.name, at.layer, int(token))
+            if relu:
+                yield np.maximum(0, each.before), each.after
+            total = each.writes.sum(axis=0, dtype=np.float64) + each.bias
+            yield total, stream.at(f"{at.layer}.ffn.wrote")[token]
+
+    return Evidence(_compared(pairs), numbers)
+
+
+def ffn(at: RecordedPlace) -> Evidence:
+    """The paper's network, with max(0, x)."""
+    return _hidden(at, gated=False, relu=True)
+
+
+def smooth_ffn(at: RecordedPlace) -> Evidence:
+    """A network with another activation."""
+    return _hidden(at, gated=False, relu=False)
+
+
+def gated_ffn(at: RecordedPlace) -> Evidence:
+    """A network whose units are multiplied by a gate."""
+    return _hidden(at, gated=True, relu=False)
+
+
+# ---- predictions ---------------------------------------------------------------------------------
+
+
+def readout(at: RecordedPlace) -> Evidence:
+    """Products of the last states and the embeddings beside the logits, as differences between
+    tokens, in which the bias falls out."""
+    context = at.context
+    context.require_readout()
+    factor, stream = embedding_factor(context), output_stream(context.recording)
+    last = len(stream.tokens) - 1
+
+    def pairs() -> Pairs:
+        words, first = context.embeddings().astype(np.float64), context.logits(stream.name, 0)
+        for token in subsample(np.arange(1, last + 1), FEWEST):
+            moved = stream.resid[-1, token].astype(np.float64) - stream.resid[-1, 0]
+            yield words @ moved / factor, context.logits(stream.name, int(token)) - first
+
+    logits = context.logits(stream.name, min(at.token, last)).astype(np.float64)
+    likeliest = int(logits.argmax())
+    powers = np.exp(logits)
+    numbers: dict[str, Number] = {
+        "logit": float(logits[likeliest]),
+        "powers": _terms(powers),
+        "p": float(powers[likeliest] / powers.sum()),
+    }
+    return Evidence(_compared(pairs), numbers if np.isfinite(powers.sum()) else {})
+
+
+def chain(at: RecordedPlace) -> Evidence:
+    """The scores after each token, read one at a time, beside those of one pass over the text; and
+    the product of the probabilities of its tokens."""
+    context = at.context
+    _, stream = causal_attention(context.recording)
+    context.require_readout()
+    n = len(stream.tokens)
+    if n < 2:
+        raise Untestable(REASONS("one_position"))
+    logits = [context.logits(stream.name, place).astype(np.float64) for place in range(n - 1)]
+    p = np.array([probabilities(each)[int(id)] for each, id in zip(logits, stream.ids[1:])])
+    shown = (*map(float, p[:MOST_TERMS]), float(np.prod(p[MOST_TERMS:])))
+    steps = min(n, MOST_STEPS)
+
+    def pairs() -> Pairs:
+        yield from zip(
+            context.stepwise(steps), (context.logits(stream.name, at) for at in range(steps))
+        )
+
+    whole = float(np.prod(p))
+    numbers: dict[str, Number] = {"product": [shown], "p": whole} if whole > 0 else {}
+    return Evidence(_compared(pairs), numbers)
+
+
+def entropy(at: RecordedPlace) -> Evidence:
+    """The mean of -ln p beside the logarithm of the sum of all powers less the mean logit."""
+    context = at.context
+    context.require_readout()
+    stream = output_stream(context.recording)
+
+    def pairs() -> Pairs:
+        for token in subsample(np.arange(len(stream.tokens)), FEWEST):
+            logits = context.logits(stream.name, int(token)).astype(np.float64)
+            p, top = probabilities(logits), logits.max()
+            whole = np.log(np.exp(logits - top).sum()) + top
+            yield np.array([predictions.entropy(p)]), np.array([whole - p @ logits])
+
+    logits = context.logits(stream.name, min(at.token, len(stream.tokens) - 1))
+    p = probabilities(logits)
+    p = p[p > 0]
+    nats = float(-(p * np.log(p)).sum())
+    numbers: dict[str, Number] = {
+        "sum": _terms(p, -np.log(p)),
+        "nats": nats,
+        "perplexity": float(np.exp(nats)),
+    }
+    return Evidence(_compared(pairs), numbers)

@@ -1,0 +1,64 @@
+// @ts-check
+// Formulas, typeset as MathML: with their symbols, or with the numbers of the text on a press.
+
+import { make } from "./mount.js";
+import { sentences } from "./sentences.js";
+
+/** An element of MathML: its name, its attributes, and its parts or its text. @typedef {[string, Record<string, string>, any]} Node */
+/** @typedef {{ id: string, title: string, lines: Node[], numbers: Node[], symbols: [Node, string][] }} Formula */
+
+const say = sentences("formula");
+const NAMESPACE = "http://www.w3.org/1998/Math/MathML";
+
+/** @param {Node} node @param {string[]} focus symbols that are spoken of @returns {Element} */
+function math([tag, attributes, inside], focus) {
+  const element = document.createElementNS(NAMESPACE, tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.classList.toggle("focus", focus.includes(attributes["data-symbol"]));
+  element.append(...(typeof inside === "string" ? [inside] : inside.map((/** @type {Node} */ each) => math(each, focus)))); // prettier-ignore
+  return element;
+}
+
+/** @typedef {{ shown?: string[], focus?: string[], filled?: boolean, explained?: boolean }} How */
+
+/**
+ * Formulas as elements. `shown`: the ids of those that are on show, all where there are none; the
+ * last of these is that of a step, which numbers are put into where `filled`; `focus`: symbols that
+ * are spoken of; `explained`: with the meaning of each symbol.
+ * @param {Formula[]} formulas @param {How} how
+ */
+export function typeset(formulas, { shown = [], focus = [], filled, explained }) {
+  const chosen = shown.length ? formulas.filter(({ id }) => shown.includes(id)) : formulas;
+  return chosen.map(({ id, title, lines, numbers, symbols }) => {
+    const isStep = shown.length < 2 || id === shown[shown.length - 1];
+    const rows = filled && isStep && numbers.length ? numbers : lines;
+    const means = symbols.flatMap(([symbol, text]) => [make("dt", "", math(symbol, focus)), make("dd", "", text)]); // prettier-ignore
+    return make("section", { class: "formula", data: { formula: id }, "aria-label": title }, ...rows.map((line) => math(line, focus)), make("dl", { hidden: !explained }, ...means)); // prettier-ignore
+  });
+}
+
+/**
+ * Formulas with the buttons that put numbers in and explain symbols. Returns the element, and what shows
+ * others of them.
+ * @param {Formula[]} formulas @param {How} memory of what was pressed @param {() => void} [after] a press
+ * @returns {[HTMLElement, (how?: How) => void]}
+ */
+export function formulaBox(formulas, memory, after) {
+  const list = make("div", "list");
+  let how = {};
+  const draw = () => list.replaceChildren(...typeset(formulas, { ...how, ...memory }));
+  const toggle = (/** @type {"filled" | "explained"} */ name) => {
+    const press = () => {
+      memory[name] = !memory[name];
+      button.setAttribute("aria-pressed", `${memory[name]}`);
+      draw();
+      after?.();
+    };
+    const button = make("button", { class: "small", type: "button", "aria-pressed": `${Boolean(memory[name])}`, data: { focus: name }, onclick: press }, say(name)); // prettier-ignore
+    return button;
+  };
+  const buttons = [formulas.some(({ numbers }) => numbers.length) && toggle("filled"), toggle("explained")]; // prettier-ignore
+  draw();
+  const box = make("div", "formulas", list, make("div", "buttons", ...buttons));
+  return [box, (next = {}) => ((how = next), draw())];
+}

@@ -1,0 +1,353 @@
+"""Formulas: read from formulas.toml, typeset as MathML, and filled with numbers.
+
+A formula is written as on a blackboard: `a_ij = e^{s_ij} / {∑_j e^{s_ij}}`. Braces group and are
+not seen, `/` makes a fraction, `√` a root, `_` and `^` scripts, `"..."` words, and `$name` is a
+place for numbers. What comes of it is a tree of MathML elements, (tag, attributes, children or
+text), in which each symbol says what it is."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from html import escape
+from itertools import chain
+from math import cos, e, inf, isnan, log, pi, sin, sqrt, tanh
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from explorer.analysis import formulas as formulas_analysis
+from explorer.analysis.consistency import SUM_ROUNDING
+from explorer.analysis.formatting import MINUS, MOST_DIGITS, matches_text, parse_number, power
+from explorer.analysis.formulas import Evidence, Number, RecordedPlace, checked
+from explorer.analysis.measure import Measure, MeasureContext, Untestable
+
+Node = tuple[str, dict[str, str], Any]
+
+TOKEN = re.compile(
+    r'\s*(?:"(?P<text>[^"]*)"|(?P<number>\d[\d,]*(?:\.\d+)?)|\$(?P<slot>\w+)'
+    r"|(?P<name>[^\W\d_]+′*)|(?P<sign>\S))"
+)
+CLOSES = {"(": ")", "[": "]", "{": "}"}
+LARGE = ("∑", "∏")  # their scripts stand below and above
+SCRIPTS = {("_", False): "msub", ("^", False): "msup", ("_", True): "munder", ("^", True): "mover"}
+
+
+# ---- typesetting ---------------------------------------------------------------------------------
+
+
+class _Parser:
+    """A line on its way to MathML. symbols: their definitions."""
+
+    def __init__(self, line: str, symbols: Mapping[str, str]) -> None:
+        self.line, self.symbols = line, symbols
+        self.tokens = list(TOKEN.finditer(line.strip()))
+        self.at = 0
+
+    def written(self, start: int, stop: int) -> str:
+        """Tokens as they are written, without spaces; "" behind the last."""
+        return "".join(each[0].strip() for each in self.tokens[start:stop])
+
+    def row(self, end: str = "") -> list[Node]:
+        """What stands before a sign, which is taken too. Raises ValueError where it is missing."""
+        items = []
+        while (sign := self.written(self.at, self.at + 1)) != end:
+            if not sign:
+                raise ValueError(f"{self.line!r} lacks {end!r}")
+            items.append(self.fraction())
+        self.at += 1
+        return items
+
+    def fraction(self) -> Node:
+        node = self.scripted()
+        while self.written(self.at, self.at + 1) == "/":
+            self.at += 1
+            node = ("mfrac", {}, [node, self.scripted()])
+        return node
+
+    def scripted(self) -> Node:
+        """A base with its scripts, one symbol with as many of them as are defined together."""
+        start, node = self.at, self.base()
+        stands_under = node[2] in LARGE
+        while (sign := self.written(self.at, self.at + 1)) in ("_", "^"):
+            self.at += 1
+            script = self.base()
+            if script[0] == "mi" and len(script[2]) > 1:  # indices side by side
+                script = "mrow", {}, [("mi", {}, letter) for letter in script[2]]
+            name = self.named(self.written(start, self.at))
+            parts = [_unnamed(each) if name else each for each in (node, script)]
+            node = SCRIPTS[sign, stands_under], name, parts
+        return node
+
+    def base(self) -> Node:
+        token = self.tokens[self.at]
+        self.at += 1
+        sign = token[0].strip()
+        if token["text"] is not None:
+            return "mtext", {}, token["text"].replace(" ", "\u00a0")  # spaces at its ends stay
+        if token["number"]:
+            return "mn", {}, sign
+        if token["slot"]:
+            return "slot", {}, token["slot"]
+        if token["name"]:
+            return "mi", self.named(sign), sign
+        if sign == "√":
+            return "msqrt", {}, [self.base()]
+        if sign == "{":
+            return "mrow", {}, self.row("}")
+        if sign in CLOSES:
+            inside = self.row(CLOSES[sign])
+            return "mrow", {}, [("mo", {}, sign), *inside, ("mo", {}, CLOSES[sign])]
+        return ("mn" if sign == "∞" else "mo"), {}, sign
+
+    def named(self, symbol: str) -> dict[str, str]:
+        """The attributes of a symbol, none where it is not defined."""
+        known = self.symbols.get(symbol)
+        return {} if known is None else {"data-symbol": symbol, "title": known}
+
+
+def typeset(line: str, symbols: Mapping[str, str]) -> Node:
+    """A line as MathML. Raises ValueError for a bracket that is not closed."""
+    return "math", {"display": "block"}, [("mrow", {}, _Parser(line, symbols).row())]
+
+
+def _unnamed(node: Node) -> Node:
+    """A tree without the names of its symbols: it is a part of one."""
+    tag, _, inside = node
+    return tag, {}, inside if isinstance(inside, str) else [_unnamed(each) for each in inside]
+
+
+def symbols_in(node: Node, is_index: bool = False) -> Iterator[tuple[str, str]]:
+    """The symbols of a tree, each with its definition, "" for a name outside of an index that has
+    none."""
+    tag, attributes, inside = node
+    if "data-symbol" in attributes:
+        yield attributes["data-symbol"], attributes["title"]
+    elif isinstance(inside, str):
+        yield from [(inside, "")] if tag == "mi" and not is_index else ()
+    else:
+        for at, each in enumerate(inside):
+            yield from symbols_in(each, is_index or (at > 0 and tag in ("msub", "munder")))
+
+
+def html(node: Node) -> str:
+    """A tree as text of an HTML document."""
+    tag, attributes, inside = node
+    named = "".join(f' {name}="{escape(value)}"' for name, value in attributes.items())
+    content = escape(inside) if isinstance(inside, str) else "".join(map(html, inside))
+    return f"<{tag}{named}>{content}</{tag}>"
+
+
+# ---- numbers -------------------------------------------------------------------------------------
+
+NAMED = {"e": e, "π": pi, "∞": inf}
+FUNCTIONS = {"sin": sin, "cos": cos, "tanh": tanh, "ln": log}
+RESULT_DIGITS = 3  # figures of a result, and the fewest of its parts
+
+
+def filled(line: str, numbers: Mapping[str, Number]) -> Node | None:
+    """A line with numbers in its slots, in the fewest figures with which each of its sides is the
+    last one at the figures of that; None where nothing makes them so. Raises KeyError for a slot
+    without a number."""
+    sides = _sides(typeset(line, {})[2][0][2])
+    for digits in range(RESULT_DIGITS, MOST_DIGITS):
+        *parts, last = (
+            _in_row(side, numbers, digits if side is not sides[-1] else RESULT_DIGITS)
+            for side in sides
+        )
+        try:
+            true = all(matches_text(last[0][2], value(part)) for part in parts)
+        except ArithmeticError:
+            return None
+        if true:
+            items = [item for part in parts for item in (*part, ("mo", {}, "="))]
+            tag, name, result = last[-1]
+            items += [*last[:-1], (tag, {**name, "class": "result"}, result)]
+            return "math", {"display": "block"}, [("mrow", {}, items)]
+    return None
+
+
+def _sides(items: Sequence[Node]) -> list[list[Node]]:
+    """The sides of an equation."""
+    sides: list[list[Node]] = [[]]
+    for item in items:
+        if item == ("mo", {}, "="):
+            sides.append([])
+        else:
+            sides[-1].append(item)
+    return sides
+
+
+def _in_row(items: Sequence[Node], numbers: Mapping[str, Number], digits: int) -> list[Node]:
+    """The items of a row with numbers in the places of slots. What is negative is subtracted where
+    it would be added, and stands in brackets where it would be multiplied."""
+    row: list[Node] = []
+    for item in chain.from_iterable(_items(each, numbers, digits) for each in items):
+        if row and item[0] == "mn" and item[2][0] == MINUS:
+            if row[-1][2] == "+":
+                row[-1], item = ("mo", {}, MINUS), (item[0], item[1], item[2][1:])
+            elif row[-1][2] not in CLOSES:
+                item = "mrow", {}, [("mo", {}, "("), item, ("mo", {}, ")")]
+        row.append(item)
+    return row
+
+
+def _items(node: Node, numbers: Mapping[str, Number], digits: int) -> list[Node]:
+    """A node with numbers, as items of the row that it stands in."""
+    tag, attributes, inside = node
+    if tag == "slot":
+        return _written(inside, numbers[inside], digits)
+    if isinstance(inside, str):
+        return [node]
+    if tag in ("mrow", "msqrt"):
+        return [(tag, attributes, _in_row(inside, numbers, digits))]
+    parts = (_in_row([each], numbers, digits) for each in inside)
+    return [
+        (tag, attributes, [each[0] if len(each) == 1 else ("mrow", {}, each) for each in parts])
+    ]
+
+
+def _written(name: str, number: Number, digits: int) -> list[Node]:
+    """A number, or a sum of products, as items of a row."""
+    if isinstance(number, float | int):
+        text = f"{number:,}" if isinstance(number, int) else power(number, digits)
+        return [("mn", {"data-symbol": name}, text)]
+    items: list[Node] = []
+    for product in number:
+        items += [("mo", {}, "+")] if items else []
+        for at, factor in enumerate(product):
+            items += [("mo", {}, "·")] if at else []
+            items += _written(name, factor, digits)
+    return items
+
+
+def value(items: Sequence[Node]) -> float:
+    """What a row of numbers and signs comes to. Raises ArithmeticError for what has no value."""
+    total, product, sign, function = 0.0, None, 1.0, None
+    for tag, _, inside in items:
+        if tag == "mo" and inside in ("+", MINUS):
+            total += sign * (product or 0.0)
+            sign, product = (1.0 if inside == "+" else -1.0), None
+        elif tag == "mi" and inside in FUNCTIONS:
+            function = FUNCTIONS[inside]
+        elif tag != "mo":
+            factor = _factor(tag, inside)
+            factor, function = (function(factor) if function else factor), None
+            product = factor if product is None else product * factor
+    total += sign * (product or 0.0)
+    if isnan(total):
+        raise ArithmeticError("no number")
+    return total
+
+
+def _factor(tag: str, inside: Any) -> float:
+    if isinstance(inside, str):
+        return NAMED[inside] if inside in NAMED else parse_number(inside)
+    if tag == "mrow":
+        return value(inside)
+    first, *others = (value([each]) for each in inside)
+    if tag == "msqrt":
+        return sqrt(first)
+    return float(first / others[0] if tag == "mfrac" else first ** others[0])
+
+
+# ---- the formulas --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A formula: its id, its name, a sentence on what it says, its lines, the same with places for
+    numbers, the tab that shows it with its choices as in an address, a remark where a note is loose
+    or wrong, and how far its sides may differ, as a share of the largest number. symbols:
+    definitions of those that are in it. Raises ValueError for a symbol without one."""
+
+    id: str
+    title: str
+    says: str
+    lines: tuple[str, ...]
+    page: str
+    evidence: Callable[[RecordedPlace], Evidence]
+    numbers: tuple[str, ...] = ()
+    remark: str = ""
+    tolerance: float = SUM_ROUNDING
+    symbols: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if undefined := [name for name, means in self.defined.items() if not means]:
+            raise ValueError(f"{self.id}: {', '.join(undefined)} has no definition")
+
+    @cached_property
+    def typeset(self) -> tuple[Node, ...]:
+        """Its lines as MathML."""
+        return tuple(typeset(line, self.symbols) for line in self.lines)
+
+    @cached_property
+    def defined(self) -> dict[str, str]:
+        """Its symbols and what each is."""
+        return {name: means for line in self.typeset for name, means in symbols_in(line)}
+
+    def measure(self, context: MeasureContext) -> Measure:
+        """The largest difference of both sides in a recording, relative to the largest number, or
+        to 1 where that is smaller. Raises Untestable where the formula is not about the model."""
+        check = checked(self.evidence(RecordedPlace(context)))
+        slots = {"n": check.numbers, "error": check.error, "size": check.largest}
+        return Measure(check.error / max(1.0, check.largest), slots=slots)
+
+    def filled(self, numbers: Mapping[str, Number]) -> tuple[Node, ...]:
+        """Its lines with numbers, as far as these make them true."""
+        lines = (filled(line, numbers) for line in self.numbers) if numbers else ()
+        return tuple(line for line in lines if line is not None)
+
+    def plain(self, numbers: Mapping[str, Number]) -> dict[str, Any]:
+        """The formula for the browser: as `Node`s, with these numbers too, and its symbols."""
+        means = [(typeset(name, {}), text) for name, text in self.defined.items()]
+        return {
+            "id": self.id,
+            "title": self.title,
+            "lines": self.typeset,
+            "numbers": self.filled(numbers),
+            "symbols": means,
+        }
+
+
+def read() -> dict[str, Formula]:
+    """All formulas by id, in the order of the file. Raises AttributeError where one has no
+    evidence."""
+    with (Path(__file__).parent / "formulas.toml").open("rb") as file:
+        written = tomllib.load(file)
+    return {each["id"]: _formula(written["symbols"], **each) for each in written["formula"]}
+
+
+def _formula(
+    known: Mapping[str, str],
+    id: str,
+    lines: Sequence[str],
+    numbers: Sequence[str] = (),
+    symbols: Mapping[str, str] = MappingProxyType({}),
+    **more: Any,
+) -> Formula:
+    evidence = getattr(formulas_analysis, id.replace("-", "_"))
+    known = {**known, **symbols}
+    return Formula(
+        id, lines=tuple(lines), numbers=tuple(numbers), symbols=known, evidence=evidence, **more
+    )
+
+
+FORMULAS = read()
+
+
+def shown(
+    ids: Iterable[str], context: MeasureContext, at: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """Those of some formulas that are about a model, for the browser, with the numbers of a place
+    as the arguments of a panel name it."""
+    place = RecordedPlace.of(context, at)
+    made = []
+    for each in map(FORMULAS.__getitem__, ids):
+        with suppress(Untestable, ValueError):
+            made.append(each.plain(each.evidence(place).numbers))
+    return made
