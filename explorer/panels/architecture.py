@@ -35,6 +35,9 @@ N_KEPT = 11  # and those that matter most for it
 N_WORDS = 5  # of the output
 N_UNITS = 3  # of an FFN that are named
 FAINTEST = 0.22  # share of what is brought to another row from which on its curve is drawn
+# Formulas of the level on screen; those that are not the model's are left out.
+OF_LAYER = ("concatenation", "add-norm", "pre-norm", "ffn", "smooth-ffn", "gated-ffn")
+OF_HEAD = ("attention",)
 NUMBERS = {
     "Prediction": "Change of the prediction",
     "Rotation angle": "Rotation angle",
@@ -229,6 +232,15 @@ def flow(
         details=WORDS.lines("details"),
         caption=(WORDS("hidden_caption" if hidden else "caption", word=shown, token=token),),
         file=f"flow-token-{token}",
+        formulas=OF_LAYER if head is None else OF_HEAD,
+        at={
+            "run": drawn,
+            "token": ways[band].token,
+            "stream": ways[band].stream.name,
+            "layer": focus,
+            "head": head or 0,
+            "attention": "" if on is None else on.name,
+        },
     )
 
 
@@ -434,8 +446,8 @@ def _ffn_address(way: Way, band: int, layer: int) -> str:
 def _numbers(way: Way, layer: int, reading: LensReading | None, number: str) -> str:
     """What stands below a layer."""
     if number == "Prediction" and reading is not None:
-        change = 100 * reading.change(layer)
-        return f"{change:+.1f}".replace("-", MINUS)
+        change = round(100 * reading.change(layer), 1)
+        return f"{change:+.1f}".replace("-", MINUS) if change else "0.0"
     if number in ("Prediction", "Rotation angle"):
         return " ".join(f"{fixed(each, 0)}°" for each in _angles(way, layer))
     texts = []

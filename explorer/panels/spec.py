@@ -50,7 +50,8 @@ class Panel:
     special tokens have, which every figure draws paler. formulas: ids of formulas of
     explorer/text/formulas.toml, those that are about the model stand beside the figures, with
     numbers of the layer, head and token among the choices, or among `at`, which stands for
-    choices that were left open; focus: symbols in them that are spoken of.
+    choices that were left open, and for the run where another one is drawn; focus: symbols in them
+    that are spoken of.
     """
 
     title: str
@@ -82,7 +83,8 @@ class Panel:
     def typeset(self) -> list[dict[str, Any]]:
         """Its formulas for the browser. Raises ValueError for a panel that was not made of a
         run."""
-        run, at = self.run, self.arguments
+        at = self.arguments
+        run = self.at.get("run", self.run)
         if run is None:
             raise ValueError("this panel was not made of a run")
         make = lambda: shown(self.formulas, MeasureContext.of(run), at)
