@@ -266,24 +266,24 @@ def other_run(
 # ---- what a reader chooses ----------------------------------------------------------------------
 
 
-def _attentions(run: Run, chosen: Mapping[str, Any], of_b: bool) -> dict[str, str]:
-    """The labels of the attentions of a side by name; none where both sides have one."""
-    sides = [
-        [each.name for each in one.recording().attention]
-        for one in (run, chosen.get("other") or counterpart(run))
-    ]
-    names = sides[of_b] if max(map(len, sides)) > 1 else ()
-    return {name: LABELS.get(name, name) for name in names}
-
-
 def attentions_of_a(run: Run, chosen: Mapping[str, Any]) -> dict[str, str]:
-    """The attentions of A to choose from."""
-    return _attentions(run, chosen, of_b=False)
+    """The labels of the attentions of A by name; none where both sides have one."""
+    return _labels(run, chosen.get("other") or counterpart(run))
 
 
 def attentions_of_b(run: Run, chosen: Mapping[str, Any]) -> dict[str, str]:
-    """The attentions of B to choose from."""
-    return _attentions(run, chosen, of_b=True)
+    """The labels of the attentions of B by name, the one that is compared until a reader chooses
+    first; none where both sides have one."""
+    other = chosen.get("other") or counterpart(run)
+    first = two_runs(run, other, chosen.get("attention", "")).of_b.name
+    labels = _labels(other, run)
+    return {first: labels[first]} | labels if labels else {}
+
+
+def _labels(run: Run, beside: Run) -> dict[str, str]:
+    names = [each.name for each in run.recording().attention]
+    several = max(len(names), len(beside.recording().attention)) > 1
+    return {name: LABELS.get(name, name) for name in names if several}
 
 
 def heads_of_b(run: Run, chosen: Mapping[str, Any]) -> dict[Head | None, str]:
@@ -296,26 +296,9 @@ def heads_of_b(run: Run, chosen: Mapping[str, Any]) -> dict[Head | None, str]:
     return labels
 
 
-def first_of_a(run: Run, chosen: Mapping[str, Any]) -> str:
-    """The attention of A that is compared until a reader chooses."""
-    return run.recording().attention[0].name
-
-
-def first_of_b(run: Run, chosen: Mapping[str, Any]) -> str:
-    """The attention of B that is compared until a reader chooses: that of A's name if it is
-    there."""
-    return two_runs(run, chosen.get("other"), chosen.get("attention", "")).of_b.name
-
-
 Other = Annotated[Run | None, Choice(made_by=other_run)]
-OfA = Annotated[
-    str,
-    Choice(attentions_of_a, "Attention of A", name="other_of", suits=first_of_a, menu=True),
-]
-OfB = Annotated[
-    str,
-    Choice(attentions_of_b, "Attention of B", name="other_to", suits=first_of_b, menu=True),
-]
+OfA = Annotated[str, Choice(attentions_of_a, "Attention of A", name="other_of", menu=True)]
+OfB = Annotated[str, Choice(attentions_of_b, "Attention of B", name="other_to", menu=True)]
 HeadOfB = Annotated[Head | None, Choice(heads_of_b, "Head of B", menu=True)]
 
 

@@ -132,7 +132,8 @@ FIELD, MENU = 360, 240  # pixels
 def choose_runs(source: Run) -> tuple[Run, Run, DeltaGenerator]:
     """The run on screen, the one that is compared with it, and the View menu for what else is
     chosen. Raises ValueError where there is nothing to compare with."""
-    kind = url_state.one_of("other_what", tuple(compare_panels.KINDS))
+    chosen = url_state.values(compare_panels.other_run, source, {"model": ""})
+    kind, one = chosen["kind"], source
     row = st.container(horizontal=True, vertical_alignment="center", key="sides")
     row.selectbox(
         "Compare",
@@ -154,16 +155,15 @@ def choose_runs(source: Run) -> tuple[Run, Run, DeltaGenerator]:
         on_click=_swap,
         help=WORDS("swap"),
     )
-    one, chosen = source, {}
     if kind == "Edit":
         one = source.under(())
-        chosen = {"edits": _edits(one, field, view)}
+        chosen["edits"] = _edits(one, field, view)
     elif kind == "Sentence":
-        chosen = {"text": _second_text(source.text, field)}
+        _second_text(source.text, field)
     else:
-        chosen = {"model": _second_model(source.model, field)}
+        chosen["model"] = _second_model(source.model, field)
     with st.spinner("Loading the model …") if kind == "Model" else nullcontext():
-        other = compare_panels.other_run(one, kind, **chosen)
+        other = compare_panels.other_run(one, **chosen)
     return one, other, view
 
 
@@ -184,8 +184,8 @@ def _swap() -> None:
     forget_head_of_b()
 
 
-def _second_text(text: str, field: DeltaGenerator) -> str:
-    """The other sentence, "" where none is typed."""
+def _second_text(text: str, field: DeltaGenerator) -> None:
+    """The field of the other sentence."""
     field.text_input(
         f"Text of {other_letter()}",
         key="other_text",
@@ -194,7 +194,6 @@ def _second_text(text: str, field: DeltaGenerator) -> str:
         placeholder=compare_panels.other_text(text) or "Type a second sentence",
         label_visibility="collapsed",
     )
-    return str(st.session_state.other_text)
 
 
 def _second_model(model: str, field: DeltaGenerator) -> str:
