@@ -57,7 +57,12 @@ def _choice(name: str, by: Mapping[str, Parameter]) -> str:
     parameter = next(iter(by.values()))
     choice = parameter.choice
     options = choice.options if choice and not callable(choice.options) else ()
-    listed = ", ".join(f"`{parameter.word(each)}`" for each in options)
+    labels = options if isinstance(options, Mapping) else {}
+    listed = ", ".join(
+        f"`{word}`" + (f" ({label})" if (label := labels.get(each, word)) != word else "")
+        for each in options
+        if (word := parameter.word(each))
+    )
     means = ": ".join(filter(None, (choice.label or choice.help if choice else "", listed)))
     default = f"`{parameter.first}`" if parameter.first else ""
     return f"| `{name}` | {', '.join(by)} | {default} | {means} |"

@@ -1,6 +1,6 @@
-"""A tab as a row: the panels that it shows, and those that open below them. One view draws every
-such tab: the selection, a widget for each choice that its panels declare, the panels with their
-tables."""
+"""A tab as a row: the panels that it shows, all of them or some at a time, and those that open
+below them. One view draws every such tab: the selection, a widget for each choice that its panels
+declare, the panels with their tables."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from explorer.analysis import recorded_findings, residual
-from explorer.layout import controls, current_recording, output, selection_bar
+from explorer.layout import controls, current_recording, navigation, output, selection_bar
 from explorer.layout.controls import bind, pick
-from explorer.panels.choice import Choice, Parameter, parameters
+from explorer.panels.choice import Choice, Parameter, parameters, taken
+from explorer.panels.selection import Selection
 from explorer.panels.spec import Panel
 from explorer.state import url_state
 from explorer.text.markdown_escape import literal
@@ -39,25 +41,55 @@ class Fold:
 
 
 @dataclass(frozen=True)
-class Tab:
-    """A tab: its panels from top to bottom, and the parts below them of which one is open at a
-    time. open_fold: the choice of the address that names it, with `closed` for none. layer_of: the
-    layer that a token of a stream is opened in."""
+class Views:
+    """Panels of which some are shown at a time: the choice of the address that says which, and by
+    its words their label and the panels."""
 
-    panels: tuple[PanelFunction, ...]
+    choice: str
+    panels: Mapping[str, tuple[str, tuple[PanelFunction, ...]]]
+
+    @property
+    def parameter(self) -> Parameter:
+        """The choice; the first view is shown until it is made."""
+        labels = {name: label for name, (label, _) in self.panels.items()}
+        return Parameter(self.choice, str, False, next(iter(labels)), Choice(labels, "View"))
+
+
+@dataclass(frozen=True)
+class Tab:
+    """A tab: its panels from top to bottom, below those of one of its views where it has some, and
+    the parts below them of which one is open at a time. open_fold: the choice of the address that
+    names it, with `closed` for none; "" where the address does not say. layer_of: the layer that a
+    token of a stream is opened in. leads: what the way on to another tab is called, by the tab.
+    edited and before: as of `current_recording.tab`."""
+
+    panels: tuple[PanelFunction, ...] = ()
     folds: Mapping[str, Fold] = field(default_factory=dict)
     open_fold: str = ""
     closed: str = ""
     layer_of: Callable[[Stream, int], int] | None = None
+    views: Views | None = None
+    leads: Mapping[str, str] = field(default_factory=dict)
+    edited: bool = True
+    before: Callable[[Run], None] | None = None
+
+    @property
+    def arguments(self) -> tuple[Parameter, ...]:
+        """Those of all its panels, but of the parts below."""
+        views = self.views.panels.values() if self.views else ()
+        panels = (*self.panels, *(each for _, shown in views for each in shown))
+        return tuple(each for panel in panels for each in parameters(panel))
 
 
 def view(row: Tab) -> Callable[[], None]:
     """A function that draws a tab on the page."""
-    if row.folds:
+    if row.open_fold:
         names = Choice((row.closed, *row.folds), "the part that is open")
         url_state.declare(row.open_fold, Parameter(row.open_fold, str, False, row.closed, names))
+    if row.views is not None:
+        url_state.declare(row.views.choice, row.views.parameter)
 
-    @current_recording.tab()
+    @current_recording.tab(edited=row.edited, before=row.before)
     def draw_tab(source: Run) -> None:
         _draw(row, source)
 
@@ -66,26 +98,35 @@ def view(row: Tab) -> Callable[[], None]:
 
 def _draw(row: Tab, source: Run) -> None:
     recording = source.recording()
-    declared = [each for panel in row.panels for each in parameters(panel)]
+    named = {each.name for each in row.arguments}
+    on = _attention(source, named) if "attention" in named else None
     names = tuple(each.name for each in recording.streams)
     bar = st.container(horizontal=True, vertical_alignment="center")
-    arguments = {each.argument for each in declared}
+    panels = row.panels
+    if row.views is not None:
+        _, of_view = row.views.panels[widget(row.views.parameter, source, {}, bar)]
+        panels = (*of_view, *panels)
+    declared = [each for panel in panels for each in parameters(panel)]
     chosen: dict[str, Any] = {}
     first = [each for each in declared if _has_widget(each) and not _in_menu(each)]
     chosen |= {each.argument: widget(each, source, chosen, bar) for each in first}
-    if "stream" in arguments:
+    if "stream" in named:
         chosen["stream"] = controls.pick_stream(names, names[0], container=bar)
-    stream = recording.stream(chosen.get("stream", names[0]))
-    if "token" in arguments:
-        with bar:
-            chosen |= _selected(row, recording, stream)
-    with bar.popover("View") if any(map(has_menu, row.panels)) else nullcontext():
-        for panel in row.panels:
+    with bar:
+        if on is not None:
+            chosen |= _selected_in(on, named, declared)
+        elif "token" in named:
+            chosen |= _selected(row, recording, recording.stream(chosen.get("stream", names[0])))
+    with bar.popover("View") if any(map(has_menu, panels)) else nullcontext():
+        for panel in panels:
             chosen |= choose(panel, source, chosen)
-    for panel in row.panels:
-        show(panel, partial(panel, source, **taken(panel, chosen)))
-    if row.folds:
-        folds(row.open_fold, row.closed, row.folds, source, chosen, declared)
+    made = [show(panel, partial(panel, source, **taken(panel, chosen)), chosen) for panel in panels]
+    if all(made):
+        at = ("layer", "head", "token")
+        there = {name: str(value) for name, value in chosen.items() if name in at}
+        for name, label in row.leads.items():
+            navigation.link(name, label, {**url_state.link_parameters(), **there})
+    folds(row.open_fold, row.closed, row.folds, source, chosen, declared)
 
 
 def folds(
@@ -107,6 +148,33 @@ def folds(
         for name, fold in parts.items()
     }
     controls.folds(choice, closed, labelled)
+
+
+def _attention(source: Run, named: set[str]) -> Selection:
+    """The attention on screen, with its control. Where a tab shows one weight, another attention
+    opens on its strongest finding."""
+    after = partial(controls.open_attention, source) if "source" in named else None
+    return controls.attention_on_screen(source, after)
+
+
+def _selected_in(on: Selection, named: set[str], shown: Sequence[Parameter]) -> dict[str, Any]:
+    """What is selected of an attention, with the menus: a weight, a head and a query, or a query
+    alone; None for every query where the panels that are shown take it so."""
+    chosen: dict[str, Any] = {"attention": on.name}
+    if {"layer", "head", "source"} <= named:
+        on, chosen["source"] = selection_bar.cell(on)
+    elif {"layer", "head"} <= named:
+        on = selection_bar.choose(on)
+    elif "token" in named:
+        stream = on.recording.stream(on.attention.query)
+        every = all(each.is_optional for each in shown if each.name == "token")
+        pick_word = selection_bar.word_or_every if every else selection_bar.word
+        return chosen | {
+            "token": pick_word(stream, recorded_findings.first_word(on.recording, stream))
+        }
+    else:
+        return chosen
+    return chosen | dict(zip(("layer", "head", "token"), on.at))
 
 
 def _selected(row: Tab, recording: Recording, stream: Stream) -> dict[str, int]:
@@ -146,21 +214,19 @@ def _draw_fold(
         show(panel, made)
 
 
-def taken(panel: PanelFunction, chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of some choices that a panel takes."""
-    arguments = {each.argument for each in parameters(panel)}
-    return {name: value for name, value in chosen.items() if name in arguments}
-
-
 def show(
     panel: PanelFunction,
     make: Callable[[], Panel] | Panel,
+    selected: Mapping[str, Any] = MappingProxyType({}),
     on_select: Callable[[], None] | None = None,
 ) -> Panel | None:
-    """A panel, or what makes it, with its table. on_select, and what is returned: as of
-    `output.show_panel`."""
-    name = f"{panel.__module__.rpartition('.')[2]} {panel.__name__}"
-    return output.show_panel(make, name.replace("_", " "), on_select)
+    """A panel, or what makes it, with its table; None where it says why it is not there. selected:
+    with a `source`, a press in the panel selects the weight of another key. on_select: else called
+    after a press."""
+    name = f"{panel.__module__.rpartition('.')[2]} {panel.__name__}".replace("_", " ")
+    if "source" in selected:
+        on_select = partial(selection_bar.take_cell, name, selected["token"])
+    return output.show_panel(make, name, on_select)
 
 
 def choose(panel: PanelFunction, source: Run, selected: Mapping[str, Any]) -> dict[str, Any]:
@@ -193,8 +259,7 @@ def widget(
     container: DeltaGenerator | None = None,
 ) -> Any:
     """The value of a choice, with its widget: a switch, a row of buttons, a slider over numbers, a
-    menu, or a field where anything can be written. One that is made by a press in a picture has
-    none."""
+    menu, or a field. One that is made by a press in a picture has none."""
     value = url_state.value(parameter, source, chosen)
     choice, name = parameter.choice, parameter.name
     if choice is None or not choice.label:
@@ -203,18 +268,26 @@ def widget(
     if choice.suits is not None and value == parameter.default:
         effective = choice.suits(source, chosen)
     place = st if container is None else container
-    labels = {
-        parameter.word(each): label for each, label in parameter.options(source, chosen).items()
-    }
-    if choice.options and not labels:
+    if choice.typed is not None:
+        place.text_input(
+            choice.label,
+            key=(field := f"{name} typed"),
+            help=choice.help or None,
+            on_change=_take_typed,
+            args=(parameter, source, field),
+        )
         return value
-    if parameter.kind is bool:
+    options = parameter.options(source, chosen)
+    if callable(choice.options) and len(options) < 2:
+        return value
+    if parameter.kind is bool and not isinstance(choice.options, Mapping):
         place.toggle(
             choice.label,
             help=choice.help or None,
             **bind(name, f"{name} on", bool(effective), parameter.word),
         )
-    elif not choice.options:
+        return value
+    if not choice.options:
         place.text_input(
             choice.label,
             key=name,
@@ -222,24 +295,43 @@ def widget(
             placeholder=str(effective),
             help=choice.help or None,
         )
-    elif parameter.kind in (int, float):
+        return value
+    labels, word = (
+        {parameter.word(each): label for each, label in options.items()},
+        parameter.word(effective),
+    )
+    is_range = isinstance(parameter.offered(source, chosen), range)
+    if parameter.kind in (int, float) and (is_range or not callable(choice.options)):
         place.select_slider(
             choice.label,
             tuple(labels),
             help=choice.help or None,
             width=420,
-            **bind(name, f"{name} slider", parameter.word(effective)),
+            **bind(name, f"{name} slider", word),
         )
     elif callable(choice.options) or len(labels) > FEW:
-        word = parameter.word(effective)
         place.selectbox(
             choice.label,
             tuple(labels),
             format_func=labels.__getitem__,
-            width=320,
+            width="stretch" if choice.menu else 320,
             **bind(name, f"{name} menu", word if word in labels else next(iter(labels))),
         )
     else:
+        bound = {"key": name} if choice.suits is None else bind(name, f"{name} shown", word)
         is_bare = not choice.menu
-        pick(choice.label, labels, name, choice.help or None, is_bare, container)
+        pick(
+            choice.label,
+            labels,
+            help=choice.help or None,
+            bare=is_bare,
+            container=container,
+            **bound,
+        )
     return value
+
+
+def _take_typed(parameter: Parameter, source: Run, field: str) -> None:
+    if parameter.choice is not None and parameter.choice.typed is not None:
+        value = parameter.choice.typed(source, st.session_state[field].strip())
+        st.session_state[parameter.name] = parameter.word(value)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
@@ -32,13 +32,14 @@ class Choice:
     """How a reader makes a choice of a panel.
 
     options: its values, or their labels by value, or a function that gives them; () for any value
-    of its type. label: what its widget is called, "" for one that is made by a press in a picture.
-    name: its name in an address, "" for that of the argument. of: it is forgotten with the "text"
-    or the "model", with neither where "". suits: the value that the panel takes where it is given
-    its default, where it depends on the run. accepts: what any other value must pass. menu: its
-    widget stands in the View menu. help: what its widget explains. made_by: of an argument that is
-    another run, the function that makes it of the run on screen and of choices of its own, which
-    stand in the address in the place of this one.
+    of its type; where a function leaves less than two there is no widget. label: what its widget is
+    called, "" for one that is made by a press in a picture. name: its name in an address, "" for
+    that of the argument. of: it is forgotten with the "text" or the "model", with neither where "".
+    suits: the value that the panel takes where it is given its default, where it depends on the
+    run. accepts: what any other value must pass. typed: the value of a text that is typed into its
+    widget, a field. menu: its widget stands in the View menu. help: what its widget explains.
+    made_by: of an argument that is another run, the function that makes it of the run on screen and
+    of choices of its own, which stand in the address in the place of this one.
     """
 
     options: Options | OptionsOf = ()
@@ -47,6 +48,7 @@ class Choice:
     of: str = ""
     suits: Suggestion | None = None
     accepts: Callable[[Any], bool] | None = None
+    typed: Callable[[Run, str], Any] | None = None
     menu: bool = False
     help: str = ""
     made_by: Callable[..., Run] | None = None
@@ -78,10 +80,22 @@ class Parameter:
         """The word that an address means which does not name it."""
         return self.word(self.default)
 
+    def offered(self, run: Run, chosen: Mapping[str, Any]) -> Options:
+        """What there is to choose from, as the choice declares it."""
+        options = self.choice.options if self.choice else ()
+        return options(run, chosen) if callable(options) else options
+
+    def allows(self, run: Run, chosen: Mapping[str, Any], value: Any) -> bool:
+        """True for a value that can be chosen."""
+        if self.choice is None:
+            return True
+        if self.choice.options:
+            return value in self.offered(run, chosen)
+        return self.choice.accepts is None or self.choice.accepts(value)
+
     def options(self, run: Run, chosen: Mapping[str, Any]) -> Mapping[Any, str]:
         """The labels by value that there are to choose from."""
-        options = self.choice.options if self.choice else ()
-        options = options(run, chosen) if callable(options) else options
+        options = self.offered(run, chosen)
         if isinstance(options, Mapping):
             return options
         return {value: value if isinstance(value, str) else f"{value:g}" for value in options}
@@ -127,6 +141,7 @@ class Parameter:
             raise ValueError(REFUSALS("no_choice", name=self.argument, value=value, names=names))
 
 
+@cache
 def parameters(function: Callable[..., Any]) -> tuple[Parameter, ...]:
     """The arguments of a panel function, or of a tab that is drawn by hand, but its run."""
     hints = get_type_hints(function, include_extras=True)
@@ -165,6 +180,12 @@ def choices_of(function: Callable[..., Any]) -> tuple[Parameter, ...]:
         made_by = each.choice.made_by if each.choice else None
         found += [each] if made_by is None else choices_of(made_by)
     return tuple(found)
+
+
+def taken(function: Callable[..., Any], chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of some choices that a panel function takes."""
+    arguments = {each.argument for each in parameters(function)}
+    return {name: value for name, value in chosen.items() if name in arguments}
 
 
 def _parameter(name: str, hint: Any, default: Any) -> Parameter:

@@ -267,23 +267,16 @@ def other_run(
 
 
 def attentions_of_a(run: Run, chosen: Mapping[str, Any]) -> dict[str, str]:
-    """The labels of the attentions of A by name; none where both sides have one."""
-    return _labels(run, chosen.get("other") or counterpart(run))
+    """The labels of the attentions of A by name."""
+    return {each.name: LABELS.get(each.name, each.name) for each in run.recording().attention}
 
 
 def attentions_of_b(run: Run, chosen: Mapping[str, Any]) -> dict[str, str]:
     """The labels of the attentions of B by name, the one that is compared until a reader chooses
-    first; none where both sides have one."""
-    other = chosen.get("other") or counterpart(run)
-    first = two_runs(run, other, chosen.get("attention", "")).of_b.name
-    labels = _labels(other, run)
-    return {first: labels[first]} | labels if labels else {}
-
-
-def _labels(run: Run, beside: Run) -> dict[str, str]:
-    names = [each.name for each in run.recording().attention]
-    several = max(len(names), len(beside.recording().attention)) > 1
-    return {name: LABELS.get(name, name) for name in names if several}
+    first."""
+    two = two_runs(run, chosen.get("other"), chosen.get("attention", ""))
+    labels = attentions_of_a(two.other, {})
+    return {two.of_b.name: labels[two.of_b.name]} | labels
 
 
 def heads_of_b(run: Run, chosen: Mapping[str, Any]) -> dict[Head | None, str]:

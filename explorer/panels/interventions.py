@@ -49,6 +49,7 @@ from models.run import Run, run_of
 
 CONCEPT = "interventions"
 N_WORDS = 8  # that both runs are compared in
+CELL = "row and column of the framed patch, a dot between them; the largest effect without one"
 MAX_EDITS = 300  # of a line that are read
 MAX_TOKENS = 128  # of a text that all experiments are run on at once
 MAX_SWEEP = 10_000  # tokens that a sweep of patches reads when it is made in one go
@@ -754,9 +755,8 @@ def family_of(model: str, chosen: str = "") -> str:
 
 
 def full_models(run: Run, chosen: Mapping[str, Any]) -> tuple[str, ...]:
-    """The full models to choose from, that of the run's family first; () for fewer than two."""
-    names = families()
-    return (family_of(run.model), *names) if len(names) > 1 else ()
+    """The full models to choose from, that of the run's family first."""
+    return family_of(run.model), *families()
 
 
 @spec.panel
@@ -1104,7 +1104,7 @@ def patches(
     masked: Masked = True,
     cell: Annotated[
         tuple[int, int] | None,
-        Choice(name="patch_cell", of="text", help="row and column of the framed patch"),
+        Choice(name="patch_cell", of="text", help=CELL),
     ] = None,
 ) -> Panel:
     """Activation patching: every part of the run on another sentence, the donor, put into this run

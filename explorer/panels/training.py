@@ -177,10 +177,8 @@ def checkpoint_steps(run: Run, chosen: Mapping[str, Any]) -> tuple[int, ...]:
 
 
 def attention_labels(run: Run, chosen: Mapping[str, Any]) -> dict[str, str]:
-    """The labels of a run's attentions by name, the one in which a training is seen best first;
-    none where it has one."""
-    names = attention_names(run.recording())
-    return {name: LABELS.get(name, name) for name in names} if len(names) > 1 else {}
+    """The labels of a run's attentions by name, the one in which a training is seen best first."""
+    return {name: LABELS.get(name, name) for name in attention_names(run.recording())}
 
 
 def shown_patterns(run: Run, chosen: Mapping[str, Any]) -> tuple[str, ...]:

@@ -61,6 +61,12 @@ class OnScreen:
     source: Annotated[
         str, Choice(of="text", help="the other text's selected token, between two texts")
     ] = ""
+    anatomy_cell: Annotated[
+        str, Choice(of="text", help="the selected weight: its query and key, a dot between them")
+    ] = ""
+    att_word: Annotated[
+        str, Choice(of="text", help="`none`: no word is selected, not that which a tab opens on")
+    ] = ""
     stream: Annotated[
         str,
         Choice(of="model", help="the residual stream of a model with two: `encoder` or `decoder`"),
@@ -140,26 +146,6 @@ def depending_on(*causes: str) -> tuple[str, ...]:
 
 OF_TEXT, OF_MODEL = UrlParameter(of="text"), UrlParameter(of="model")
 
-attention = PageParameters(
-    "attention",
-    view="Lines",
-    scale="Global",
-    tone="Linear",
-    att_unit="",  # "Tokens" or "Words"; "" suits what is on screen
-    att_keep="All",
-    att_sum="As they are",
-    att_right="",
-    pattern="",  # of the heads shown, "" for all
-    grid="Grid",
-    grid_rows="Word",
-    incoming="",  # "1": lines to the selected word too
-    att_word=OF_TEXT,  # "none": the reader let go of the word that the page opens on
-)
-anatomy = PageParameters(
-    "anatomy",
-    anatomy_cell=OF_TEXT,  # query and key with a dot between them
-    weight_step="",  # the name of the step on show
-)
 positions = PageParameters(
     "positions",
     ask="",  # the view
@@ -187,12 +173,6 @@ embeddings = PageParameters(
     curve="Cosine",
     trails="Chosen",
     frame="All",
-)
-summaries = PageParameters(
-    "summaries", sum_what="Mean", sum_layer="", sum_head="", sum_measure="Length"
-)
-circuits = PageParameters(
-    "circuits", look_as="Bare", look_keys="Text", look_key=OF_TEXT, look_word=OF_MODEL
 )
 predictions = PageParameters("word", hidden=OF_TEXT)
 attribution = PageParameters(
@@ -407,6 +387,13 @@ EARLIER_WORDS = {
     ("masked", "yes"): "0",
     ("other_tone", "Linear"): "",
     ("other_tone", "Log"): "1",
+    ("att_right", "Open"): "1",
+    ("tone", "Linear"): "",
+    ("tone", "Log"): "1",
+    ("att_sum", "As they are"): "",
+    ("att_sum", "Renormalised"): "1",
+    ("grid", "Grid"): "",
+    ("grid", "List"): "1",
     ("write", "Turned"): "Rotation angle",
     ("write", "Written"): "Update norm",
     ("write", "Norm"): "State norm",
@@ -660,19 +647,18 @@ def _in_address(parameter: Parameter) -> Any:
 
 def value(parameter: Parameter, run: Run, chosen: Mapping[str, Any]) -> Any:
     """The value of a declared choice in the address, its default where there is none. A word that
-    is no option is forgotten; where the options depend on the run, another panel may have it."""
+    is no option is forgotten, unless the options depend on the run and another panel may have
+    it."""
     name, how = parameter.name, parameter.choice
     word = str(st.session_state.get(name, ""))
     if word != parameter.first:
-        options = parameter.options(run, chosen)
         try:
             read = parameter.parse(word)
-            accepts = how.accepts if how else None
-            is_free = how is None or not how.options
-            if is_free and (accepts is None or accepts(read)) or read in options:
+            if parameter.allows(run, chosen, read):
                 _mark_followed(name)
                 return read
-            is_wrong = how is None or not callable(how.options)
+            is_shared = len(declared().get(name, ())) > 1
+            is_wrong = how is None or not callable(how.options) or not is_shared
         except ValueError:
             is_wrong = True
         if is_wrong:

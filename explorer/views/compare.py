@@ -349,7 +349,9 @@ def compare(
     two = compare_panels.two_runs(a, b, chosen["attention"], chosen["other_attention"])
     chosen["head_of_a"] = controls.head_on_screen(two.of_a.pattern.shape[:2])
     _selection(two, chosen["head_of_a"], chosen["token"])
-    tab.show(compare_panels.heads, partial(compare_panels.heads, a, **chosen), forget_head_of_b)
+    tab.show(
+        compare_panels.heads, partial(compare_panels.heads, a, **chosen), on_select=forget_head_of_b
+    )
     tab.folds("other_view", "Heads", FOLDS, a, chosen, parameters(compare_panels.heads))
 
 
