@@ -215,7 +215,6 @@ def counterpart(run: Run) -> Run:
 
 # ---- the other run -------------------------------------------------------------------------------
 
-KINDS = {"Edit": "Before and after an edit", "Sentence": "Two sentences", "Model": "Two models"}
 COUNTERPARTS = {"encoder": "decoder", "decoder": "encoder"}
 
 
@@ -240,27 +239,26 @@ def other_models(model: str) -> tuple[str, ...]:
 
 def other_run(
     run: Run,
-    kind: Annotated[str, Choice(KINDS, "Compare", name="other_what")] = "Edit",
     edits: Annotated[str, Choice(name="other_edits", help=WORDS("of_edits"))] = "",
     text: Annotated[str, Choice(name="other_text", help=WORDS("of_text"))] = "",
     model: Annotated[str, Choice(name="other_model", help=WORDS("of_model"))] = "",
 ) -> Run:
-    """The run that stands beside another: the same under edits, on another text, or of another
-    model.
+    """The run that stands beside another, the same but for what is named: other edits, in a line as
+    in an address, another text, another model. The `counterpart` where nothing is.
 
-    kind: which of them. edits: in a line, as in an address, those of `counterpart` where "". text:
-    `other_text` where "". model: its name, the first of `other_models` where "". Raises ValueError
-    for words that are no edits, and for a model that supports none.
+    Where two models translate one text, both decoders read what the first one writes. Raises
+    ValueError for words that are no edits.
     """
-    if kind == "Sentence":
-        return replace(run, text=text if text.strip() else other_text(run.text), target=None)
-    if kind == "Model":
-        model = model or other_models(run.model)[0]
-        kinds = {loaded(each).card.kind for each in (run.model, model)}
-        target = run.recording().target or None if kinds == {"encoder-decoder"} else None
-        return Run(model, run.text, (), target)
-    run = run.under(())
-    return run.under(from_line(edits)) if edits else counterpart(run)
+    if not (edits or model or text.strip()):
+        return counterpart(run)
+    changed = from_line(edits) if edits else run.edits
+    if not (model or text.strip()):
+        return run.under(changed)
+    model, target = model or run.model, None
+    kinds = {loaded(each).card.kind for each in (run.model, model)}
+    if kinds == {"encoder-decoder"} and not text.strip():
+        target = run.recording().target or None
+    return Run(model, text if text.strip() else run.text, changed, target)
 
 
 # ---- what a reader chooses ----------------------------------------------------------------------
