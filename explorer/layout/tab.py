@@ -27,6 +27,8 @@ from models.run import Run
 
 PanelFunction = Callable[..., Panel]
 FEW = 6  # options that stand side by side; more are a menu
+# What the parts below the panels of a tab show as these do.
+SHARED = ("attention", "stream", "layer", "head", "token", "log")
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,8 @@ def _draw(row: Tab, source: Run) -> None:
         there = {name: str(value) for name, value in chosen.items() if name in at}
         for name, label in row.leads.items():
             navigation.link(name, label, {**url_state.link_parameters(), **there})
-    folds(row.open_fold, row.closed, row.folds, source, chosen, declared)
+    if row.folds:
+        folds(row.open_fold, row.closed, row.folds, source, chosen, declared)
 
 
 def folds(
@@ -221,8 +224,8 @@ def show(
     on_select: Callable[[], None] | None = None,
 ) -> Panel | None:
     """A panel, or what makes it, with its table; None where it says why it is not there. selected:
-    with a `source`, a press in the panel selects the weight of another key. on_select: else called
-    after a press."""
+    with a `source`, a press in the panel selects the weight of another key. on_select: as of
+    `output.show_panel`."""
     name = f"{panel.__module__.rpartition('.')[2]} {panel.__name__}".replace("_", " ")
     if "source" in selected:
         on_select = partial(selection_bar.take_cell, name, selected["token"])
@@ -280,14 +283,16 @@ def widget(
     options = parameter.options(source, chosen)
     if callable(choice.options) and len(options) < 2:
         return value
+    labels = {parameter.word(each): label for each, label in options.items()}
+    word = parameter.word(effective)
+    is_range = isinstance(parameter.offered(source, chosen), range)
     if parameter.kind is bool and not isinstance(choice.options, Mapping):
         place.toggle(
             choice.label,
             help=choice.help or None,
             **bind(name, f"{name} on", bool(effective), parameter.word),
         )
-        return value
-    if not choice.options:
+    elif not choice.options:
         place.text_input(
             choice.label,
             key=name,
@@ -295,13 +300,7 @@ def widget(
             placeholder=str(effective),
             help=choice.help or None,
         )
-        return value
-    labels, word = (
-        {parameter.word(each): label for each, label in options.items()},
-        parameter.word(effective),
-    )
-    is_range = isinstance(parameter.offered(source, chosen), range)
-    if parameter.kind in (int, float) and (is_range or not callable(choice.options)):
+    elif parameter.kind in (int, float) and (is_range or not callable(choice.options)):
         place.select_slider(
             choice.label,
             tuple(labels),

@@ -87,11 +87,10 @@ class Parameter:
 
     def allows(self, run: Run, chosen: Mapping[str, Any], value: Any) -> bool:
         """True for a value that can be chosen."""
-        if self.choice is None:
-            return True
-        if self.choice.options:
+        if self.choice is not None and self.choice.options:
             return value in self.offered(run, chosen)
-        return self.choice.accepts is None or self.choice.accepts(value)
+        accepts = self.choice.accepts if self.choice else None
+        return accepts is None or accepts(value)
 
     def options(self, run: Run, chosen: Mapping[str, Any]) -> Mapping[Any, str]:
         """The labels by value that there are to choose from."""
@@ -172,6 +171,12 @@ def by_name(declared: Mapping[str, Sequence[Parameter]]) -> dict[str, dict[str, 
     return found
 
 
+def taken(function: Callable[..., Any], chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of some choices that a panel function takes."""
+    arguments = {each.argument for each in parameters(function)}
+    return {name: value for name, value in chosen.items() if name in arguments}
+
+
 def choices_of(function: Callable[..., Any]) -> tuple[Parameter, ...]:
     """The choices of an address that a panel function declares; in the place of another run those
     of which it is made."""
@@ -180,12 +185,6 @@ def choices_of(function: Callable[..., Any]) -> tuple[Parameter, ...]:
         made_by = each.choice.made_by if each.choice else None
         found += [each] if made_by is None else choices_of(made_by)
     return tuple(found)
-
-
-def taken(function: Callable[..., Any], chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of some choices that a panel function takes."""
-    arguments = {each.argument for each in parameters(function)}
-    return {name: value for name, value in chosen.items() if name in arguments}
 
 
 def _parameter(name: str, hint: Any, default: Any) -> Parameter:

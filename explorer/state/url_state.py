@@ -383,10 +383,6 @@ MAX_NUMBERS_LENGTH = 8000  # characters of a list of numbers
 # Names and words of links that were shared before the choices of panels had their own.
 EARLIER_NAMES = {"seen": "masked"}
 EARLIER_WORDS = {
-    ("lag", "8"): "",
-    ("masked", "yes"): "0",
-    ("other_tone", "Linear"): "",
-    ("other_tone", "Log"): "1",
     ("att_right", "Open"): "1",
     ("tone", "Linear"): "",
     ("tone", "Log"): "1",
@@ -394,6 +390,10 @@ EARLIER_WORDS = {
     ("att_sum", "Renormalised"): "1",
     ("grid", "Grid"): "",
     ("grid", "List"): "1",
+    ("lag", "8"): "",
+    ("masked", "yes"): "0",
+    ("other_tone", "Linear"): "",
+    ("other_tone", "Log"): "1",
     ("write", "Turned"): "Rotation angle",
     ("write", "Written"): "Update norm",
     ("write", "Norm"): "State norm",
