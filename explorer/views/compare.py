@@ -9,6 +9,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from explorer.analysis import comparison, recorded_findings
+from explorer.analysis.terminology import ABLATIONS
 from explorer.layout import controls, current_recording, selection_bar, tab
 from explorer.layout.controls import bind
 from explorer.layout.tab import Fold
@@ -24,8 +25,6 @@ from models.caching import loaded
 from models.edits import (
     NORMS,
     Edit,
-    MeanHead,
-    UniformHead,
     WithMask,
     WithoutFeedForward,
     WithoutMask,
@@ -33,7 +32,6 @@ from models.edits import (
     WithoutPositions,
     WithoutResidual,
     WithoutScale,
-    ZeroHead,
     describe,
     to_line,
 )
@@ -123,7 +121,6 @@ def _take_example(offered: Suggestions) -> None:
 
 # ---- the other run -------------------------------------------------------------------
 
-ABLATIONS = {"zero": ZeroHead, "mean": MeanHead, "uniform": UniformHead}
 NO_POSITIONS = to_line((WithoutPositions(),))
 KINDS = {"Edit": "Before and after an edit", "Sentence": "Two sentences", "Model": "Two models"}
 FIELD, MENU = 360, 240  # pixels
@@ -249,7 +246,7 @@ def _edits(one: Run, field: DeltaGenerator, view: DeltaGenerator) -> str:
             required=True,
             on_change=_take_head_of_b,
             args=(plain.attention[0].name,),
-            help=WORDS("ablation"),
+            help=sentences("interventions", "tab")("ablation"),
         )
     view.text_input(
         f"Edits of {other_letter()} as text",
