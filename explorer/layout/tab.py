@@ -61,14 +61,16 @@ class Views:
 class Tab:
     """A tab: its panels from top to bottom, below those of one of its views where it has some, and
     the parts below them of which one is open at a time. open_fold: the choice of the address that
-    names it, with `closed` for none; "" where the address does not say. layer_of: the layer that a
-    token of a stream is opened in. leads: what the way on to another tab is called, by the tab.
-    edited and before: as of `current_recording.tab`."""
+    names it, with `closed` for none; "" where the address does not say. token_of: the token of a
+    stream that is shown until a reader chooses; layer_of: the layer that it is opened in. leads:
+    what the way on to another tab is called, by the tab. edited and before: as of
+    `current_recording.tab`."""
 
     panels: tuple[PanelFunction, ...] = ()
     folds: Mapping[str, Fold] = field(default_factory=dict)
     open_fold: str = ""
     closed: str = ""
+    token_of: Callable[[Recording, Stream], int] = recorded_findings.first_word
     layer_of: Callable[[Stream, int], int] | None = None
     views: Views | None = None
     leads: Mapping[str, str] = field(default_factory=dict)
@@ -81,6 +83,12 @@ class Tab:
         views = self.views.panels.values() if self.views else ()
         panels = (*self.panels, *(each for _, shown in views for each in shown))
         return tuple(each for panel in panels for each in parameters(panel))
+
+    @property
+    def is_open(self) -> bool:
+        """True where its panels show all heads until a reader chooses one."""
+        layer_and_head = [each for each in self.arguments if each.name in ("layer", "head")]
+        return len(layer_and_head) > 1 and all(each.is_optional for each in layer_and_head)
 
 
 def view(row: Tab) -> Callable[[], None]:
@@ -99,26 +107,13 @@ def view(row: Tab) -> Callable[[], None]:
 
 
 def _draw(row: Tab, source: Run) -> None:
-    recording = source.recording()
-    named = {each.name for each in row.arguments}
-    on = _attention(source, named) if "attention" in named else None
-    names = tuple(each.name for each in recording.streams)
     bar = st.container(horizontal=True, vertical_alignment="center")
     panels = row.panels
     if row.views is not None:
         _, of_view = row.views.panels[widget(row.views.parameter, source, {}, bar)]
         panels = (*of_view, *panels)
     declared = [each for panel in panels for each in parameters(panel)]
-    chosen: dict[str, Any] = {}
-    first = [each for each in declared if _has_widget(each) and not _in_menu(each)]
-    chosen |= {each.argument: widget(each, source, chosen, bar) for each in first}
-    if "stream" in named:
-        chosen["stream"] = controls.pick_stream(names, names[0], container=bar)
-    with bar:
-        if on is not None:
-            chosen |= _selected_in(on, named, declared)
-        elif "token" in named:
-            chosen |= _selected(row, recording, recording.stream(chosen.get("stream", names[0])))
+    chosen = _chosen(row, source, declared, bar)
     with bar.popover("View") if any(map(has_menu, panels)) else nullcontext():
         for panel in panels:
             chosen |= choose(panel, source, chosen)
@@ -130,6 +125,36 @@ def _draw(row: Tab, source: Run) -> None:
             navigation.link(name, label, {**url_state.link_parameters(), **there})
     if row.folds:
         folds(row.open_fold, row.closed, row.folds, source, chosen, declared)
+
+
+def _chosen(
+    row: Tab, source: Run, declared: Sequence[Parameter], bar: DeltaGenerator
+) -> dict[str, Any]:
+    """What is selected, and the choices of the panels with a widget in the bar, which stand there
+    in the order of the signatures."""
+    recording = source.recording()
+    named = {each.name for each in row.arguments}
+    on = _attention(source, named) if "attention" in named and not row.is_open else None
+    names = tuple(each.name for each in recording.streams)
+    chosen: dict[str, Any] = {}
+    at_token = next((i for i, each in enumerate(declared) if each.argument == "token"), 0)
+    before, after = (
+        [each for each in part if _has_widget(each) and not _in_menu(each)]
+        for part in (declared[:at_token], declared[at_token:])
+    )
+    chosen |= {each.argument: widget(each, source, chosen, bar) for each in before}
+    if "stream" in named:
+        chosen["stream"] = controls.pick_stream(names, names[0], container=bar)
+    with bar:
+        if on is not None:
+            chosen |= _selected_in(on, named, declared)
+        elif "token" in named:
+            chosen |= _selected(row, recording, recording.stream(chosen.get("stream", names[0])))
+    if row.is_open:
+        chosen |= _head(recording)
+    for each in after:
+        chosen[each.argument] = widget(each, source, chosen, bar)
+    return chosen
 
 
 def folds(
@@ -182,13 +207,25 @@ def _selected_in(on: Selection, named: set[str], shown: Sequence[Parameter]) -> 
 
 def _selected(row: Tab, recording: Recording, stream: Stream) -> dict[str, int]:
     """The token on screen, and where the tab shows one layer the layer, with their menus."""
-    default = recorded_findings.first_word(recording, stream)
+    default = row.token_of(recording, stream)
     layers = {each.layer for each in residual.sublayers(stream) if each.layer >= 0}
     if row.layer_of is None or not layers:
         return {"token": selection_bar.word(stream, default)}
     layer_of = partial(row.layer_of, stream)
     token, layer = selection_bar.word_and_layer(stream, default, len(layers), layer_of)
     return {"token": token, "layer": layer}
+
+
+def _head(recording: Recording) -> dict[str, Any]:
+    """The attention, the layer and the head that a reader chose, None for no choice."""
+    name = url_state.one_of("attention", controls.attention_names(recording))
+    of = next((each for each in recording.attention if each.name == name), recording.attention[0])
+    layers, heads = of.pattern.shape[:2]
+    return {
+        "attention": name,
+        "layer": url_state.whole_number("layer", layers),
+        "head": url_state.whole_number("head", heads),
+    }
 
 
 def _draw_fold(
@@ -266,6 +303,8 @@ def widget(
     value = url_state.value(parameter, source, chosen)
     choice, name = parameter.choice, parameter.name
     if choice is None or not choice.label:
+        return value
+    if callable(choice.options) and not choice.options(source, chosen):
         return value
     effective = value
     if choice.suits is not None and value == parameter.default:

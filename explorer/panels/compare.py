@@ -31,7 +31,7 @@ from explorer.analysis.figures import (
 from explorer.analysis.formatting import fixed, percent, tenths
 from explorer.panels import spec
 from explorer.panels.choice import Choice
-from explorer.panels.selection import model_name, place_of, select
+from explorer.panels.selection import model_name, place_if_any, place_of, select
 from explorer.panels.spec import Panel
 from explorer.text.attention import LABELS
 from explorer.text.templates import sentences
@@ -39,7 +39,7 @@ from models import model_names
 from models.caching import loaded, memo, picture_name
 from models.edits import HideToken, MeanHead, WithoutPositions, ZeroHead, describe, from_line
 from models.example_texts import MATES
-from models.recording import Attention, Recording, from_end
+from models.recording import Attention, Recording
 from models.run import Run
 
 CONCEPT = "compare"
@@ -321,8 +321,8 @@ def heads(
 
     other, attention, other_attention: as in `two_runs`. head_of_a: (layer, head), the one that
     differs most where None. head_of_b: the one in the same place or the nearest where None. token:
-    whose word is predicted. log: colours of weights on a logarithmic scale. Raises ValueError for
-    what is not there, and for texts without a word in common.
+    whose word is predicted, as in `prediction`. log: colours of weights on a logarithmic scale.
+    Raises ValueError for what is not there, and for texts without a word in common.
     """
     two = two_runs(run, other, attention, other_attention)
     words = sentences(CONCEPT, "heads")
@@ -644,8 +644,9 @@ class SidePrediction:
 def prediction(run: Run, other: Other = None, token: int | None = None) -> Panel:
     """The most likely words of both runs at one place of the text, on one scale.
 
-    other: as in `two_runs`. token: whose word is predicted where one of the models fills in masked
-    words; a word of both texts where None. Raises ValueError for what is not there, and for two
+    other: as in `two_runs`. token: of A's text, whose word is predicted where one of the models
+    fills in masked words; a word of both texts where None, and where B's text has not that one.
+    Raises ValueError for what is not there, and for two
     models that predict no words.
     """
     two = two_runs(run, other)
@@ -713,7 +714,9 @@ def _predicted(both: Sequence[SidePrediction]) -> str:
 
 
 def _predictions(two: TwoRuns, token: int | None) -> tuple[SidePrediction, SidePrediction]:
-    """Predictions of both sides, at the same word where one of them fills in masked words."""
+    """Predictions of both sides, at the same word where one of them fills in masked words. Raises
+    ValueError for a token that is not there."""
+    token = place_if_any("token", token, len(two.a.streams[0].tokens))
     place_a = place_b = None
     if any(each.model.kind == "encoder" for each in (two.a, two.b)):
         place_a, place_b = _places(two, token)
@@ -729,8 +732,8 @@ def _places(two: TwoRuns, token: int | None) -> tuple[int | None, int | None]:
     axes = (alignment.axis(each, each.streams[0].name) for each in (two.a, two.b))
     units: Sequence[Unit] = two.cached("sources", lambda: alignment.align(*axes)).units
     in_both = {at for unit in units if unit.b and not unit.special for at in unit.a}
-    if token is not None and (at := from_end(token, len(streams[0].tokens))) in in_both:
-        first = at
+    if token in in_both:
+        first = token
     elif two.a.text != two.b.text:
         common = [
             unit.a[0]

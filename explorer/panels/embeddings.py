@@ -27,11 +27,11 @@ from explorer.analysis.formatting import fixed, percent, percent_texts
 from explorer.analysis.logit_lens import states
 from explorer.analysis.terminology import recording_norm_name, with_article
 from explorer.panels import spec
-from explorer.panels.selection import expect_option, select_stream
+from explorer.panels.selection import expect_option, place_of, select_stream
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models.caching import loaded, memo
-from models.recording import Recording, from_end
+from models.recording import Recording
 from models.run import Run
 
 CONCEPT = "embeddings"
@@ -105,11 +105,9 @@ def select_word(
     streams = [each.stream(selection.stream.name) for each in recordings]
     other = streams[1] if second else None
     if other is not None and mate is not None:
-        mate = from_end(mate, len(other.tokens))
+        mate = place_of("mate", mate, len(other.tokens))
     specials = "specials" in chosen or (token is not None and bool(streams[0].special[token]))
-    specials |= bool(
-        mate is not None and other and 0 <= mate < len(other.special) and other.special[mate]
-    )
+    specials |= bool(other is not None and mate is not None and other.special[mate])
     names = states(streams[0], "sums" in chosen)
     anchors = _anchors(run, selection.stream.name, names, groups) if groups else None
     scene = memo(

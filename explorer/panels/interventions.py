@@ -1113,7 +1113,12 @@ def patches(
     donor: `default_donor` where "". unit: "Heads" of an attention, the first one where "", or
     "Sites", the states of a stream, the last one where "". token: whose prediction is compared.
     masked: True where it is masked in both. cell: row and column of a framed patch, that of the
-    largest effect where None. Raises ValueError for what cannot be patched.
+    largest effect where None. Raises ValueError for what is not there and for what cannot be
+    patched.
     """
     request = patch_request(run, donor, unit, token, attention, stream, masked)
-    return patch_panel(request, sweep(request), cell)
+    results = sweep(request)
+    if cell is not None:
+        n_rows, n_columns = effect_map(request, results).values.shape
+        cell = place_of("row", cell[0], n_rows), place_of("column", cell[1], n_columns)
+    return patch_panel(request, results, cell)

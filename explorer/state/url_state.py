@@ -404,8 +404,6 @@ EARLIER_WORDS = {
     ("spread", "Log"): "1",
     ("blocks", "Sub-layers"): "0",
     ("blocks", "Layers"): "1",
-    ("diagram_layers", "Folded"): "",
-    ("diagram_layers", "All"): "1",
     ("look_temperature", "∞"): "inf",
     ("look_layout", "Arcs"): "arcs",
     ("look_layout", "Circle"): "circle",

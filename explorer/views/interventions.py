@@ -488,6 +488,11 @@ def _watch(run: Run, request: PatchRequest, known: dict[str, Any], was_running: 
 
 def _patch_panels(run: Run, request: PatchRequest, known: dict[str, Any], results: Patches) -> None:
     """The panel of a sweep that is done, and the button for its framed patch."""
+    cell = known["cell"]
+    if cell is not None and not interventions.is_measured(
+        interventions.effect_map(request, results), cell
+    ):
+        known = {**known, "cell": None}
     output.show_panel(partial(interventions.patches, run, **known), PATCHED, _take_cell)
     _offer_patch(run, request, results, known["cell"])
 
