@@ -60,14 +60,6 @@ def parser() -> argparse.ArgumentParser:
     _of_a_text(page)
     page.add_argument("-o", "--output", required=True, metavar="FILE.html", type=Path)
     page.add_argument("--view", default="heads", help="what to show, one of those below (heads)")
-    page.add_argument(
-        "--other", metavar="MODEL", help="another model to lay beside it, in the view compare.heads"
-    )
-    page.add_argument(
-        "--other-text",
-        metavar="TEXT",
-        help="another text to lay beside it, in the view compare.heads",
-    )
     page.add_argument("--link", default="", help="the address of a Headlight to lead back to")
     page.add_argument(
         "-c",
@@ -220,18 +212,12 @@ def _page(options: argparse.Namespace) -> int:
 
     _expect_file(options.output, ".html", ".htm")
     options.view, chosen = export.chosen(options.view, _chosen(options.choose))
-    second = _second(options)
     model, recording = _recorded(options)
-    other = None
-    if second:
-        name, text = second
-        beside = _loaded(name) if name else model
-        other = _read(beside, recording.text if text is None else text)
     made = export.page(
         recording,
         options.view,
         model=model,
-        other=other,
+        other=None,
         target=options.target,
         link=options.link,
         **chosen,
@@ -258,21 +244,6 @@ def _chosen(pairs: Sequence[str]) -> dict[str, str]:
             raise ValueError(f"{name!r} is no choice of a page; see `headlight page --help`")
         chosen[name] = value
     return chosen
-
-
-def _second(options: argparse.Namespace) -> tuple[str, str | None] | None:
-    """Second model and text of a comparison: a model's name, "" for the same one, and a text, None
-    for the same one; None without either. Raises ValueError where the view has no room for it."""
-    from explorer import export
-
-    if options.other is None and options.other_text is None:
-        return None
-    if not export.takes_two(options.view):
-        raise ValueError(
-            f"the view {options.view} is of one recording; --other and --other-text are for "
-            "the panels of compare"
-        )
-    return "" if options.other is None else _named(options.other), options.other_text
 
 
 def _models(options: argparse.Namespace) -> int:

@@ -94,11 +94,6 @@ def views() -> tuple[str, ...]:
     return (*VIEWS, *spec.panel_names())
 
 
-def takes_two(view: str) -> bool:
-    """True where another recording can stand beside the first one."""
-    return view.startswith("compare.")
-
-
 def chosen(view: str, choices: Mapping[str, object]) -> tuple[str, dict[str, str]]:
     """The view that is meant and its choices as words. Raises ValueError for a view that is not
     there, and for a choice that it does not take."""

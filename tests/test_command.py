@@ -22,7 +22,7 @@ TEXT, OTHER = "The cat </script> sat.", "The dog ran."
 
 def words(command: str) -> list[str]:
     """The words of a command, in which TEXT and OTHER stand for two sentences."""
-    return [{"TEXT": TEXT, "OTHER": OTHER}.get(each, each) for each in command.split()]
+    return [each.replace("TEXT", TEXT).replace("OTHER", OTHER) for each in command.split()]
 
 
 def test_a_recording_and_a_page_are_written(
@@ -65,17 +65,15 @@ def test_standard_input_is_text_in_utf_8_with_or_without_a_mark(
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ("--view compare.heads --other twin-pre -m twin-post", {"B: model twin-pre"}),
-        ("--view compare.heads --other-text OTHER", {"Text of B: The dog ran."}),
+        ("--view compare.heads -m twin-post -c other_model=twin-pre", {"B: model twin-pre"}),
+        ("--view compare.heads -c other_text=OTHER", {"Text of B: The dog ran."}),
         (
-            "--view compare.tokens --other twin-pre --other-text OTHER",
+            "--view compare.tokens -c other_model=twin-pre other_text=OTHER",
             {"B: model twin-pre", "Text of B: The dog ran."},
         ),
     ],
 )
-def test_another_recording_stands_beside_the_first(
-    asked: str, said: set[str], tmp_path: Path
-) -> None:
+def test_another_run_stands_beside_the_first(asked: str, said: set[str], tmp_path: Path) -> None:
     html = tmp_path / "it.html"
     assert cli.main([*words(f"page TEXT {asked}"), "-o", str(html)]) == 0
     foot = unescape(html.read_text("utf-8").rpartition("<footer>")[2])
@@ -112,8 +110,8 @@ REFUSED = {
     "record TEXT -o /no/such/folder/x.npz": "No such file",
     "page TEXT -o /no/such/folder/x.html": "No such file",
     f"{PAGE} --view nothing": "no view is called 'nothing'",
-    f"{PAGE} --view heads --other copy": "of one recording",
-    f"{PAGE} --view compare.heads --other me": "no model 'me'",
+    f"{PAGE} --view heads -c other_model=copy": "no choice 'other_model'",
+    f"{PAGE} --view compare.heads -c other_model=me": "model is",
     f"{PAGE} -c layer": "NAME=VALUE",
     f"{PAGE} -c layer=77": "no layer 77",
     f"{PAGE} -c model=decoder": "--help",

@@ -34,7 +34,7 @@ def test_an_experiment_is_run_and_another_edit_added_and_removed(visitor: driver
     page.wait_for_url("**layer=**")
     page.get_by_role("button", name="Add an edit").click()
     page.get_by_role("radio", name="uniform").click()
-    page.wait_for_url("**brush=Even**")
+    page.wait_for_url("**brush=uniform**")
     page.wait_for_selector("[data-test-script-state=notRunning]")
     add = page.get_by_role("button", name="Add", exact=True)
     add.click()

@@ -77,7 +77,7 @@ def test_every_part_is_edited_by_the_form_and_every_edit_undone() -> None:
         add(app, part, *choices)
         assert edits_of(app) == (edit,), part
         app.session_state["edits"] = ""
-    add(app, "Attention head", ("button_group", "brush", "Mean"))
+    add(app, "Attention head", ("button_group", "brush", "mean"))
     (edit,) = edits_of(app)
     assert isinstance(edit, edits.MeanHead)
     add(app, "Norm")

@@ -14,6 +14,8 @@ from models.edits import (
     KINDS,
     NORMS,
     Edit,
+    HeadEdit,
+    MeanHead,
     MoveNorm,
     OtherNorm,
     OtherPositions,
@@ -21,11 +23,13 @@ from models.edits import (
     ShiftPositions,
     ShufflePositions,
     SideBySide,
+    UniformHead,
     WithoutFeedForward,
     WithoutNorm,
     WithoutPositions,
     WithoutResidual,
     WithoutScale,
+    ZeroHead,
     applies,
     last_edit,
 )
@@ -36,6 +40,8 @@ MASK = sentences("terminology", "mask")
 # What edits set, switch by switch and layer by layer, and the edits that set it.
 
 Edits = tuple[Edit, ...]
+# The ways to ablate a head.
+ABLATIONS: dict[str, type[HeadEdit]] = {"zero": ZeroHead, "mean": MeanHead, "uniform": UniformHead}
 POSITIONS = (WithoutPositions, ShufflePositions, ShiftPositions, OtherPositions)
 # What a card says a model was trained without, as the switch that takes it away.
 ABLATION_EDITS: dict[str, Edits] = {

@@ -324,6 +324,7 @@ def widget(
         return value
     labels = {parameter.word(each): label for each, label in options.items()}
     word = parameter.word(effective)
+    is_range = isinstance(parameter.offered(source, chosen), range)
     if parameter.kind is bool and not isinstance(choice.options, Mapping):
         place.toggle(
             choice.label,
@@ -338,13 +339,13 @@ def widget(
             placeholder=str(effective),
             help=choice.help or None,
         )
-    elif parameter.kind in (int, float) and not callable(choice.options):
+    elif parameter.kind in (int, float) and (is_range or not callable(choice.options)):
         place.select_slider(
             choice.label,
             tuple(labels),
             help=choice.help or None,
             width=420,
-            **bind(name, f"{name} slider", parameter.word(effective)),
+            **bind(name, f"{name} slider", word),
         )
     elif callable(choice.options) or len(labels) > FEW:
         place.selectbox(

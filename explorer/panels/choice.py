@@ -80,20 +80,21 @@ class Parameter:
         """The word that an address means which does not name it."""
         return self.word(self.default)
 
-    def _offered(self, run: Run, chosen: Mapping[str, Any]) -> Options:
+    def offered(self, run: Run, chosen: Mapping[str, Any]) -> Options:
+        """What there is to choose from, as the choice declares it."""
         options = self.choice.options if self.choice else ()
         return options(run, chosen) if callable(options) else options
 
     def allows(self, run: Run, chosen: Mapping[str, Any], value: Any) -> bool:
         """True for a value that can be chosen."""
         if self.choice is not None and self.choice.options:
-            return value in self._offered(run, chosen)
+            return value in self.offered(run, chosen)
         accepts = self.choice.accepts if self.choice else None
         return accepts is None or accepts(value)
 
     def options(self, run: Run, chosen: Mapping[str, Any]) -> Mapping[Any, str]:
         """The labels by value that there are to choose from."""
-        options = self._offered(run, chosen)
+        options = self.offered(run, chosen)
         if isinstance(options, Mapping):
             return options
         return {value: value if isinstance(value, str) else f"{value:g}" for value in options}

@@ -215,7 +215,6 @@ def counterpart(run: Run) -> Run:
 
 # ---- the other run -------------------------------------------------------------------------------
 
-KINDS = {"Edit": "Before and after an edit", "Sentence": "Two sentences", "Model": "Two models"}
 COUNTERPARTS = {"encoder": "decoder", "decoder": "encoder"}
 
 
@@ -240,50 +239,42 @@ def other_models(model: str) -> tuple[str, ...]:
 
 def other_run(
     run: Run,
-    kind: Annotated[str, Choice(KINDS, "Compare", name="other_what")] = "Edit",
     edits: Annotated[str, Choice(name="other_edits", help=WORDS("of_edits"))] = "",
     text: Annotated[str, Choice(name="other_text", help=WORDS("of_text"))] = "",
     model: Annotated[str, Choice(name="other_model", help=WORDS("of_model"))] = "",
 ) -> Run:
-    """The run that stands beside another: the same under edits, on another text, or of another
-    model.
+    """The run that stands beside another, the same but for what is named: other edits, in a line as
+    in an address, another text, another model. The `counterpart` where nothing is.
 
-    kind: which of them. edits: in a line, as in an address, those of `counterpart` where "". text:
-    `other_text` where "". model: its name, the first of `other_models` where "". Raises ValueError
-    for words that are no edits, and for a model that supports none.
+    Where two models translate one text, both decoders read what the first one writes. Raises
+    ValueError for words that are no edits.
     """
-    if kind == "Sentence":
-        return replace(run, text=text if text.strip() else other_text(run.text), target=None)
-    if kind == "Model":
-        model = model or other_models(run.model)[0]
-        kinds = {loaded(each).card.kind for each in (run.model, model)}
-        target = run.recording().target or None if kinds == {"encoder-decoder"} else None
-        return Run(model, run.text, (), target)
-    run = run.under(())
-    return run.under(from_line(edits)) if edits else counterpart(run)
+    if not (edits or model or text.strip()):
+        return counterpart(run)
+    changed = from_line(edits) if edits else run.edits
+    if not (model or text.strip()):
+        return run.under(changed)
+    model, target = model or run.model, None
+    kinds = {loaded(each).card.kind for each in (run.model, model)}
+    if kinds == {"encoder-decoder"} and not text.strip():
+        target = run.recording().target or None
+    return Run(model, text if text.strip() else run.text, changed, target)
 
 
 # ---- what a reader chooses ----------------------------------------------------------------------
 
 
-def _attentions(run: Run, chosen: Mapping[str, Any], of_b: bool) -> dict[str, str]:
-    """The labels of the attentions of a side by name; none where both sides have one."""
-    sides = [
-        [each.name for each in one.recording().attention]
-        for one in (run, chosen.get("other") or counterpart(run))
-    ]
-    names = sides[of_b] if max(map(len, sides)) > 1 else ()
-    return {name: LABELS.get(name, name) for name in names}
-
-
 def attentions_of_a(run: Run, chosen: Mapping[str, Any]) -> dict[str, str]:
-    """The attentions of A to choose from."""
-    return _attentions(run, chosen, of_b=False)
+    """The labels of the attentions of A by name."""
+    return {each.name: LABELS.get(each.name, each.name) for each in run.recording().attention}
 
 
 def attentions_of_b(run: Run, chosen: Mapping[str, Any]) -> dict[str, str]:
-    """The attentions of B to choose from."""
-    return _attentions(run, chosen, of_b=True)
+    """The labels of the attentions of B by name, the one that is compared until a reader chooses
+    first."""
+    two = two_runs(run, chosen.get("other"), chosen.get("attention", ""))
+    labels = attentions_of_a(two.other, {})
+    return {two.of_b.name: labels[two.of_b.name]} | labels
 
 
 def heads_of_b(run: Run, chosen: Mapping[str, Any]) -> dict[Head | None, str]:
@@ -296,26 +287,9 @@ def heads_of_b(run: Run, chosen: Mapping[str, Any]) -> dict[Head | None, str]:
     return labels
 
 
-def first_of_a(run: Run, chosen: Mapping[str, Any]) -> str:
-    """The attention of A that is compared until a reader chooses."""
-    return run.recording().attention[0].name
-
-
-def first_of_b(run: Run, chosen: Mapping[str, Any]) -> str:
-    """The attention of B that is compared until a reader chooses: that of A's name if it is
-    there."""
-    return two_runs(run, chosen.get("other"), chosen.get("attention", "")).of_b.name
-
-
 Other = Annotated[Run | None, Choice(made_by=other_run)]
-OfA = Annotated[
-    str,
-    Choice(attentions_of_a, "Attention of A", name="other_of", suits=first_of_a, menu=True),
-]
-OfB = Annotated[
-    str,
-    Choice(attentions_of_b, "Attention of B", name="other_to", suits=first_of_b, menu=True),
-]
+OfA = Annotated[str, Choice(attentions_of_a, "Attention of A", name="other_of", menu=True)]
+OfB = Annotated[str, Choice(attentions_of_b, "Attention of B", name="other_to", menu=True)]
 HeadOfB = Annotated[Head | None, Choice(heads_of_b, "Head of B", menu=True)]
 
 

@@ -49,6 +49,7 @@ from models.run import Run, run_of
 
 CONCEPT = "interventions"
 N_WORDS = 8  # that both runs are compared in
+CELL = "row and column of the framed patch, a dot between them; the largest effect without one"
 MAX_EDITS = 300  # of a line that are read
 MAX_TOKENS = 128  # of a text that all experiments are run on at once
 MAX_SWEEP = 10_000  # tokens that a sweep of patches reads when it is made in one go
@@ -753,23 +754,14 @@ def family_of(model: str, chosen: str = "") -> str:
     return chosen if chosen in known else next(own, next(iter(known)))
 
 
-def several_families(run: Run, chosen: Mapping[str, Any]) -> tuple[str, ...]:
-    """The full models to choose from, () for fewer than two."""
-    names = tuple(families())
-    return names if len(names) > 1 else ()
-
-
-def own_family(run: Run, chosen: Mapping[str, Any]) -> str:
-    """The full model of the run's family, else the first."""
-    return family_of(run.model)
+def full_models(run: Run, chosen: Mapping[str, Any]) -> tuple[str, ...]:
+    """The full models to choose from, that of the run's family first."""
+    return family_of(run.model), *families()
 
 
 @spec.panel
 def trained_without(
-    run: Run,
-    full: Annotated[
-        str, Choice(several_families, "Full model", name="fair", suits=own_family)
-    ] = "",
+    run: Run, full: Annotated[str, Choice(full_models, "Full model", name="fair")] = ""
 ) -> Panel:
     """Learning curves and results of models that were trained without one part, beside the model
     that has it.
@@ -1094,11 +1086,6 @@ def _patch_matrix(
     )
 
 
-def suggested_donor(run: Run, chosen: Mapping[str, Any]) -> str:
-    """The second sentence until a reader types one."""
-    return default_donor(run.text)
-
-
 @spec.panel
 def patches(
     run: Run,
@@ -1106,7 +1093,7 @@ def patches(
         str,
         Choice(
             label="Second sentence",
-            suits=suggested_donor,
+            suits=lambda run, _: default_donor(run.text),
             help=sentences(CONCEPT, "tab")("donor"),
         ),
     ] = "",
@@ -1117,7 +1104,7 @@ def patches(
     masked: Masked = True,
     cell: Annotated[
         tuple[int, int] | None,
-        Choice(name="patch_cell", of="text", help="row and column of the framed patch"),
+        Choice(name="patch_cell", of="text", help=CELL),
     ] = None,
 ) -> Panel:
     """Activation patching: every part of the run on another sentence, the donor, put into this run

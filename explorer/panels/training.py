@@ -177,14 +177,8 @@ def checkpoint_steps(run: Run, chosen: Mapping[str, Any]) -> tuple[int, ...]:
 
 
 def attention_labels(run: Run, chosen: Mapping[str, Any]) -> dict[str, str]:
-    """The labels of a run's attentions by name; none where it has one."""
-    names = attention_names(run.recording())
-    return {name: LABELS.get(name, name) for name in names} if len(names) > 1 else {}
-
-
-def seen_best(run: Run, chosen: Mapping[str, Any]) -> str:
-    """The attention in which a training is seen best."""
-    return attention_names(run.recording())[0]
+    """The labels of a run's attentions by name, the one in which a training is seen best first."""
+    return {name: LABELS.get(name, name) for name in attention_names(run.recording())}
 
 
 def shown_patterns(run: Run, chosen: Mapping[str, Any]) -> tuple[str, ...]:
@@ -212,7 +206,7 @@ def checkpoints(
         int | None, Choice(checkpoint_steps, name="train_step", of="model", help=STEP)
     ] = None,
     attention: Annotated[
-        str, Choice(attention_labels, "Attention", name="train_of", of="model", suits=seen_best)
+        str, Choice(attention_labels, "Attention", name="train_of", of="model")
     ] = "",
     layer: int | None = None,
     head: int | None = None,
@@ -472,13 +466,9 @@ def pairs() -> tuple[tuple[str, str], ...]:
 
 
 def pair_labels(run: Run, chosen: Mapping[str, Any]) -> dict[str, str]:
-    """The pairs by the name of the model that lacks a part."""
-    return {second: f"{first} / {second}" for first, second in pairs()}
-
-
-def own_second(run: Run, chosen: Mapping[str, Any]) -> str:
-    """The second of the pair that is shown until a reader chooses."""
-    return models_of_pair(run.model)[1]
+    """The pairs by the name of the model that lacks a part, one with the run's model first."""
+    own_first = sorted(pairs(), key=lambda pair: run.model not in pair)
+    return {second: f"{first} / {second}" for first, second in own_first}
 
 
 def steps_of_both(run: Run, chosen: Mapping[str, Any]) -> tuple[int, ...]:
@@ -489,7 +479,7 @@ def steps_of_both(run: Run, chosen: Mapping[str, Any]) -> tuple[int, ...]:
 @spec.panel
 def pair(
     run: Run,
-    second: Annotated[str, Choice(pair_labels, "Pair", name="train_pair", suits=own_second)] = "",
+    second: Annotated[str, Choice(pair_labels, "Pair", name="train_pair")] = "",
     step: Annotated[
         int | None, Choice(steps_of_both, name="train_step", of="model", help=STEP)
     ] = None,

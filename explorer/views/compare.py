@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from functools import partial
 from typing import Annotated
 
@@ -10,6 +9,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from explorer.analysis import comparison, recorded_findings
+from explorer.analysis.terminology import ABLATIONS
 from explorer.layout import controls, current_recording, selection_bar, tab
 from explorer.layout.controls import bind
 from explorer.layout.tab import Fold
@@ -25,8 +25,6 @@ from models.caching import loaded
 from models.edits import (
     NORMS,
     Edit,
-    MeanHead,
-    UniformHead,
     WithMask,
     WithoutFeedForward,
     WithoutMask,
@@ -34,7 +32,6 @@ from models.edits import (
     WithoutPositions,
     WithoutResidual,
     WithoutScale,
-    ZeroHead,
     describe,
     to_line,
 )
@@ -124,21 +121,20 @@ def _take_example(offered: Suggestions) -> None:
 
 # ---- the other run -------------------------------------------------------------------
 
-ABLATIONS = {"zero": ZeroHead, "mean": MeanHead, "uniform": UniformHead}
 NO_POSITIONS = to_line((WithoutPositions(),))
+KINDS = {"Edit": "Before and after an edit", "Sentence": "Two sentences", "Model": "Two models"}
 FIELD, MENU = 360, 240  # pixels
 
 
-def choose_runs(source: Run) -> tuple[Run, Run, DeltaGenerator]:
+def choose_runs(source: Run, kind: str) -> tuple[Run, Run, DeltaGenerator]:
     """The run on screen, the one that is compared with it, and the View menu for what else is
     chosen. Raises ValueError where there is nothing to compare with."""
-    kind = url_state.one_of("other_what", tuple(compare_panels.KINDS))
     row = st.container(horizontal=True, vertical_alignment="center", key="sides")
     row.selectbox(
         "Compare",
-        tuple(compare_panels.KINDS),
+        tuple(KINDS),
         key="other_what",
-        format_func=compare_panels.KINDS.__getitem__,
+        format_func=KINDS.__getitem__,
         persist_state="session",
         on_change=forget_head_of_b,
         label_visibility="collapsed",
@@ -154,17 +150,15 @@ def choose_runs(source: Run) -> tuple[Run, Run, DeltaGenerator]:
         on_click=_swap,
         help=WORDS("swap"),
     )
-    one, chosen = source, {}
     if kind == "Edit":
         one = source.under(())
-        chosen = {"edits": _edits(one, field, view)}
-    elif kind == "Sentence":
-        chosen = {"text": _second_text(source.text, field)}
-    else:
-        chosen = {"model": _second_model(source.model, field)}
-    with st.spinner("Loading the model …") if kind == "Model" else nullcontext():
-        other = compare_panels.other_run(one, kind, **chosen)
-    return one, other, view
+        return one, compare_panels.other_run(one, _edits(one, field, view)), view
+    if kind == "Sentence":
+        text = _second_text(source.text, field)
+        return source, compare_panels.other_run(source, text=text) if text else source, view
+    model = _second_model(source.model, field)
+    with st.spinner("Loading the model …"):
+        return source, compare_panels.other_run(source, model=model), view
 
 
 def other_letter() -> str:
@@ -185,16 +179,18 @@ def _swap() -> None:
 
 
 def _second_text(text: str, field: DeltaGenerator) -> str:
-    """The other sentence, "" where none is typed."""
+    """The other sentence, one that differs in few words where none is typed."""
+    offered = compare_panels.other_text(text)
     field.text_input(
         f"Text of {other_letter()}",
         key="other_text",
         persist_state="session",
         on_change=forget_head_of_b,
-        placeholder=compare_panels.other_text(text) or "Type a second sentence",
+        placeholder=offered or "Type a second sentence",
         label_visibility="collapsed",
     )
-    return str(st.session_state.other_text)
+    typed = str(st.session_state.other_text)
+    return typed if typed.strip() else offered.strip()
 
 
 def _second_model(model: str, field: DeltaGenerator) -> str:
@@ -250,7 +246,7 @@ def _edits(one: Run, field: DeltaGenerator, view: DeltaGenerator) -> str:
             required=True,
             on_change=_take_head_of_b,
             args=(plain.attention[0].name,),
-            help=WORDS("ablation"),
+            help=sentences("interventions", "tab")("ablation"),
         )
     view.text_input(
         f"Edits of {other_letter()} as text",
@@ -327,16 +323,17 @@ FOLDS = {
 @current_recording.tab(edited=False)
 def compare(
     source: Run,
+    other_what: Annotated[str, Choice(KINDS, "Compare")] = "Edit",
     other_swap: Annotated[bool, Choice(help="sides exchanged")] = False,
     other_view: Annotated[str, Choice(("Heads", *FOLDS), "the part that is open")] = "Heads",
 ) -> None:
-    """The tab Compare. other_swap: A is the run that the controls choose. other_view: which part is
-    open below the heads."""
+    """The tab Compare. other_what: in what the two runs differ. other_swap: A is the run that the
+    controls choose. other_view: which part is open below the heads."""
     state = st.session_state
     if "wanted_model" in state or (source.model, source.text) != (state.model, state.text):
         st.rerun()  # an example has put others into the fields above, which only a whole run draws
     try:
-        one, other, view = choose_runs(source)
+        one, other, view = choose_runs(source, other_what)
         a, b = (other, one) if other_swap else (one, other)
         recordings = a.recording(), b.recording()
     except ValueError as error:

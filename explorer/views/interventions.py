@@ -11,7 +11,14 @@ import streamlit as st
 
 from explorer.analysis import recorded_findings, terminology
 from explorer.analysis.residual import norm_place
-from explorer.analysis.terminology import FFN, PARALLEL_FFN, SCALE, LayerSwitch, edits_without
+from explorer.analysis.terminology import (
+    ABLATIONS,
+    FFN,
+    PARALLEL_FFN,
+    SCALE,
+    LayerSwitch,
+    edits_without,
+)
 from explorer.components import mounts
 from explorer.layout import current_recording, navigation, output, selection_bar, tab
 from explorer.layout.controls import bind, head_on_screen, pick, pick_attention, pick_stream
@@ -34,7 +41,6 @@ from models.edits import (
     NORMS,
     HeadEdit,
     HideToken,
-    MeanHead,
     MoveNorm,
     OtherNorm,
     PatchHead,
@@ -63,8 +69,6 @@ WORDS = sentences("interventions", "tab")
 
 MAX_CHIPS = 16
 MAX_WARNINGS = 3
-ABLATIONS: dict[str, type[HeadEdit]] = {"Zero": ZeroHead, "Mean": MeanHead, "Even": UniformHead}
-ABLATION_NAMES = {"Zero": "zero", "Mean": "mean", "Even": "uniform"}
 POSITIONS = {
     "none": "none",
     "shuffled": "shuffled",
@@ -244,7 +248,7 @@ def _heads(on: Edited) -> Edits:
     """Heads zero-ablated, mean-ablated, or with uniform attention."""
     how = pick(
         "Ablation",
-        ABLATION_NAMES,
+        tuple(ABLATIONS),
         "brush",
         help=WORDS("ablation"),
     )
@@ -562,7 +566,7 @@ def edit_model(
     source: Run,
     effects: Annotated[str, Choice(VIEWS, "View")] = "Attention",
     only: Annotated[int | None, Choice(layers_of, help="the layer that the form edits")] = None,
-    brush: Annotated[str, Choice(ABLATION_NAMES, "Ablation")] = "Zero",
+    brush: Annotated[str, Choice(tuple(ABLATIONS), "Ablation")] = "zero",
 ) -> None:
     """The tab Edit the model. effects: what is shown below the prediction. only: the layer that the
     form edits, None for all. brush: how it ablates a head."""

@@ -11,7 +11,7 @@ from explorer.analysis import corpus
 from explorer.components import mounts
 from explorer.layout import controls, header, selection_bar, tab
 from explorer.panels import corpus as corpus_panels
-from explorer.panels.choice import Choice, Parameter, declared
+from explorer.panels.choice import Choice, Parameter, declared, taken
 from explorer.state import event_log, jobs, url_state
 from explorer.state.jobs import Job
 from explorer.text.markdown_escape import literal
@@ -89,7 +89,7 @@ def _show(source: Run, others: str, attention: Attention, menus: DeltaGenerator)
         selection_bar.head((size[0], size[1]), on.at)
     chosen |= {"pattern": on.pattern, "layer": on.layer, "head": on.head}
     for panel in (corpus_panels.patterns, corpus_panels.highest, corpus_panels.distances):
-        tab.show(panel, partial(panel, source, **tab.taken(panel, chosen)))
+        tab.show(panel, partial(panel, source, **taken(panel, chosen)))
 
 
 def _take_link() -> bool:

@@ -291,9 +291,10 @@ def pick_one(
     """A row of buttons for a choice of which one is always made; after: called when another was
     made."""
     labels = choice.options(source, chosen)
-    if not labels or choice.choice is None or choice.choice.suits is None:
+    if len(labels) < 2 or choice.choice is None:
         return
-    value = url_state.value(choice, source, chosen) or choice.choice.suits(source, chosen)
+    value, suits = url_state.value(choice, source, chosen), choice.choice.suits
+    value = value or (suits(source, chosen) if suits else next(iter(labels)))
     st.segmented_control(
         choice.choice.label,
         tuple(labels),
