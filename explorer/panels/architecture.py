@@ -197,50 +197,36 @@ def flow(
     ]
     rows = _rows(ways)
     reading = _reading(drawn, ways[-1])
-    names = [each.name for each in recording.attention]
-    if attention and attention not in names:
-        raise ValueError(WORDS("no_attention", name=attention, names=", ".join(names)))
-    band, focus = _focus(ways, reading, attention, layer)
-    on = _attention_of(ways[band], attention, focus, reading)
-    if on is not None:
-        head = place_if_any("head", head, on.pattern.shape[1])
+    focus = _focus(ways, reading, attention, layer, head)
     number = number if number != "Prediction" or reading else "Rotation angle"
     layers = tuple(
-        _layer(plain, way, at, each, rows, reading, number, (band, focus))
+        _layer(plain, way, at, each, rows, reading, number, focus)
         for at, way in enumerate(ways)
         for each in way.layers
     )
-    words = _output(reading)
     shown = first.tokens[token]
     figure = Flow(
         note=_note(recording, reading, number),
         bands=tuple(_band(plain, way, of, len(ways) > 1) for way, of in zip(ways, rows)),
         layers=layers,
-        words=words,
-        layer=focus,
-        band=band,
-        attention="" if on is None or on.name == names[0] else on.name,
-        head=-1 if head is None else head,
+        words=_output(reading),
+        layer=focus.layer,
+        band=focus.band,
+        attention="" if focus.attention is recording.attention[0] else focus.name,
+        head=-1 if focus.head is None else focus.head,
         says=WORDS("says") if reading else "",
         between=WORDS("memory") if len(ways) > 1 else "",
     )
     return Panel(
         WORDS("hidden_title" if hidden else "title", word=shown, model=model_name(plain)),
-        _about_focus(plain, ways[band], reading, on, focus, head),
+        _about_focus(plain, ways[focus.band], reading, focus),
         (figure,),
         table=_table(ways),
         details=WORDS.lines("details"),
         caption=(WORDS("hidden_caption" if hidden else "caption", word=shown, token=token),),
         file=f"flow-token-{token}",
-        formulas=OF_LAYER if head is None else OF_HEAD,
-        at={
-            "run": drawn,
-            "token": ways[band].token,
-            "stream": ways[band].stream.name,
-            "layer": focus,
-            "head": head or 0,
-            "attention": "" if on is None else on.name,
-        },
+        formulas=OF_LAYER if focus.head is None else OF_HEAD,
+        at={"run": drawn, **focus.place(ways[focus.band])},
     )
 
 
@@ -337,22 +323,68 @@ def _reading(run: Run, way: Way) -> LensReading | None:
     return LensReading(lens, ends, way, prediction_at(run, way.token))
 
 
+@dataclass(frozen=True, eq=False)
+class Focus:
+    """What is in focus: a layer of a band, of its attentions one, None where it has none, and of
+    that one's heads one, None for all together."""
+
+    band: int
+    layer: int
+    attention: Attention | None
+    head: int | None
+
+    @property
+    def name(self) -> str:
+        """Of the attention, "" for none."""
+        return "" if self.attention is None else self.attention.name
+
+    def place(self, way: Way) -> dict[str, Any]:
+        """As the arguments of a panel name it."""
+        at = {"layer": self.layer, "head": self.head or 0, "attention": self.name}
+        return at | {"token": way.token, "stream": way.stream.name}
+
+
 def _focus(
-    ways: Sequence[Way], reading: LensReading | None, attention: str, layer: int | None
-) -> tuple[int, int]:
-    """The band and the layer in focus: those asked for, else the layer whose attention adds most to
-    the answer, or the one whose attention rotates the token most."""
-    names = [{each.name for each in way.attentions} for way in ways]
-    band = next((at for at, each in enumerate(names) if attention in each), 0)
+    ways: Sequence[Way],
+    reading: LensReading | None,
+    attention: str,
+    layer: int | None,
+    head: int | None,
+) -> Focus:
+    """What is asked for, else the layer whose attention adds most to the answer, or the one whose
+    attention rotates the token most."""
+    names = [each.name for each in ways[0].recording.attention]
+    if attention and attention not in names:
+        raise ValueError(WORDS("no_attention", name=attention, names=", ".join(names)))
+    of_bands = [{each.name for each in way.attentions} for way in ways]
+    band = next((at for at, each in enumerate(of_bands) if attention in each), 0)
     if layer is not None:
         layers = list(ways[band].layers)
-        return band, layers[place_of("layer", layer, len(layers))]
-    if attention:
-        return band, next(iter(ways[band].layers))
-    if reading is not None:
+        layer = layers[place_of("layer", layer, len(layers))]
+    elif attention:
+        layer = next(iter(ways[band].layers))
+    elif reading is not None:
+        band = len(ways) - 1
         of = reading.added if reading.parts else reading.change
-        return len(ways) - 1, max(reading.way.layers, key=of)
-    return 0, max(ways[0].layers, key=lambda each: _angles(ways[0], each)[0])
+        layer = max(reading.way.layers, key=of)
+    else:
+        layer = max(ways[0].layers, key=lambda each: _angles(ways[0], each)[0])
+    on = _attention_of(ways[band], attention, layer, reading)
+    return Focus(
+        band, layer, on, head if on is None else place_if_any("head", head, on.pattern.shape[1])
+    )
+
+
+def _attention_of(way: Way, name: str, layer: int, reading: LensReading | None) -> Attention | None:
+    """The attention of a layer: that of the name, else the one that adds most to the answer, or the
+    first."""
+    there = [each for each in way.attentions if layer in flow_analysis.layer_numbers(each)]
+    named = [each for each in there if each.name == name]
+    if named or not there:
+        return named[0] if named else None
+    if reading is None or reading.way is not way or len(there) == 1:
+        return there[0]
+    return max(there, key=lambda each: reading.added(layer, each.name))
 
 
 def _angles(way: Way, layer: int) -> list[float]:
@@ -369,18 +401,6 @@ def _angles(way: Way, layer: int) -> list[float]:
         )
         for each in way.layers[layer]
     ]
-
-
-def _attention_of(way: Way, name: str, layer: int, reading: LensReading | None) -> Attention | None:
-    """The attention in focus: that of the name, else of those in the layer the one that adds most
-    to the answer, or the first."""
-    there = [each for each in way.attentions if layer in flow_analysis.layer_numbers(each)]
-    named = [each for each in there if each.name == name]
-    if named or not there:
-        return named[0] if named else None
-    if reading is None or reading.way is not way or len(there) == 1:
-        return there[0]
-    return max(there, key=lambda each: reading.added(layer, each.name))
 
 
 def _band(plain: Recording, way: Way, rows: Rows, is_named: bool) -> FlowBand:
@@ -404,10 +424,10 @@ def _layer(
     rows: Sequence[Rows],
     reading: LensReading | None,
     number: str,
-    focus: tuple[int, int],
+    focus: Focus,
 ) -> FlowLayer:
     """One column of the picture."""
-    in_focus = (band, layer) == focus
+    in_focus = (band, layer) == (focus.band, focus.layer)
     of_way = reading is not None and reading.way is way
     says = None
     if reading is not None and of_way:
@@ -560,15 +580,9 @@ def _note(recording: Recording, reading: LensReading | None, number: str) -> str
     return f"{WORDS(kind)} {unit}"
 
 
-def _about_focus(
-    plain: Recording,
-    way: Way,
-    reading: LensReading | None,
-    attention: Attention | None,
-    layer: int,
-    head: int | None,
-) -> str:
+def _about_focus(plain: Recording, way: Way, reading: LensReading | None, focus: Focus) -> str:
     """One sentence on what is in focus, and where its attention takes most from."""
+    layer, head, attention = focus.layer, focus.head, focus.attention
     typed = plain.stream(way.stream.name)
     parts = []
     if head is None and reading is not None and reading.way is way and reading.parts:
