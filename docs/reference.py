@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from explorer.panels import spec
-from explorer.panels.choice import Parameter
+from explorer.panels.choice import Parameter, listed
 from explorer.panels.spec import Panel
 from explorer.state import places, url_state
 from explorer.views import tabs
@@ -57,8 +57,10 @@ def _choice(name: str, by: Mapping[str, Parameter]) -> str:
     parameter = next(iter(by.values()))
     choice = parameter.choice
     options = choice.options if choice and not callable(choice.options) else ()
-    listed = ", ".join(f"`{parameter.word(each)}`" for each in options)
-    means = ": ".join(filter(None, (choice.label or choice.help if choice else "", listed)))
+    is_range = isinstance(options, range)
+    words = listed(options) if is_range else [f"`{parameter.word(each)}`" for each in options]
+    label = choice.label or choice.help if choice else ""
+    means = ": ".join(filter(None, (label, ", ".join(words))))
     default = f"`{parameter.first}`" if parameter.first else ""
     return f"| `{name}` | {', '.join(by)} | {default} | {means} |"
 

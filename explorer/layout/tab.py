@@ -4,7 +4,7 @@ tables."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -25,6 +25,8 @@ from models.run import Run
 
 PanelFunction = Callable[..., Panel]
 FEW = 6  # options that stand side by side; more are a menu
+MANY = 1024  # whole numbers on a slider; more are typed
+SLIDER, FIELD = 260, 480  # pixels
 
 
 @dataclass(frozen=True)
@@ -42,48 +44,59 @@ class Fold:
 class Tab:
     """A tab: its panels from top to bottom, and the parts below them of which one is open at a
     time. open_fold: the choice of the address that names it, with `closed` for none. layer_of: the
-    layer that a token of a stream is opened in."""
+    layer that a token of a stream is opened in. select: draws the selection in a run, by the
+    choices made so far, and gives the arguments that it selects, for a tab that selects more than a
+    token and a layer. wait: said while the panels are made."""
 
     panels: tuple[PanelFunction, ...]
     folds: Mapping[str, Fold] = field(default_factory=dict)
     open_fold: str = ""
     closed: str = ""
     layer_of: Callable[[Stream, int], int] | None = None
+    select: Callable[[Run, Mapping[str, Any]], dict[str, Any]] | None = None
+    wait: str = ""
 
 
 def view(row: Tab) -> Callable[[], None]:
     """A function that draws a tab on the page."""
+    names = Choice((row.closed, *row.folds), "the part that is open")
+    fold = Parameter(row.open_fold, str, False, row.closed, names)
     if row.folds:
-        names = Choice((row.closed, *row.folds), "the part that is open")
-        url_state.declare(row.open_fold, Parameter(row.open_fold, str, False, row.closed, names))
+        url_state.declare(row.open_fold, fold)
 
     @current_recording.tab()
     def draw_tab(source: Run) -> None:
+        if row.folds:
+            url_state.value(fold, source, {})
         _draw(row, source)
 
     return draw_tab
 
 
-def _draw(row: Tab, source: Run) -> None:
-    recording = source.recording()
-    declared = [each for panel in row.panels for each in parameters(panel)]
-    names = tuple(each.name for each in recording.streams)
-    bar = st.container(horizontal=True, vertical_alignment="center")
-    arguments = {each.argument for each in declared}
-    chosen: dict[str, Any] = {}
-    first = [each for each in declared if _has_widget(each) and not _in_menu(each)]
-    chosen |= {each.argument: widget(each, source, chosen, bar) for each in first}
-    if "stream" in arguments:
-        chosen["stream"] = controls.pick_stream(names, names[0], container=bar)
-    stream = recording.stream(chosen.get("stream", names[0]))
-    if "token" in arguments:
-        with bar:
-            chosen |= _selected(row, recording, stream)
-    with bar.popover("View") if any(map(has_menu, row.panels)) else nullcontext():
+def views(
+    choice: str, rows: Mapping[str, tuple[str, Tab]], edited: bool = True, typed: bool = True
+) -> Callable[[], None]:
+    """A function that draws one of several views of a tab, by their labels: the one that a choice
+    of the address names. edited and typed as of `current_recording.read_current`."""
+    labels = {name: label for name, (label, _) in rows.items()}
+    parameter = Parameter(choice, str, False, next(iter(rows)), Choice(labels, "the view"))
+    url_state.declare(choice, parameter)
+
+    @current_recording.tab(edited, typed)
+    def draw_views(source: Run) -> None:
+        bar = st.container(horizontal=True, vertical_alignment="center")
+        url_state.value(parameter, source, {})
+        name = pick("View", labels, choice, bare=True, container=bar)
+        _draw(rows[name][1], source, bar)
+
+    return draw_views
+
+
+def _draw(row: Tab, source: Run, views_bar: DeltaGenerator | None = None) -> None:
+    chosen = _choose(row, source, views_bar)
+    with st.spinner(row.wait) if row.wait else nullcontext():
         for panel in row.panels:
-            chosen |= choose(panel, source, chosen)
-    for panel in row.panels:
-        show(panel, partial(panel, source, **taken(panel, chosen)))
+            show(panel, partial(panel, source, **taken(panel, chosen)))
     parts = {
         name: (
             fold.label(source) if callable(fold.label) else fold.label,
@@ -93,6 +106,58 @@ def _draw(row: Tab, source: Run) -> None:
     }
     if parts:
         controls.folds(row.open_fold, row.closed, parts)
+
+
+def _choose(row: Tab, source: Run, views_bar: DeltaGenerator | None) -> dict[str, Any]:
+    """The choices of a tab's panels, with their widgets: few words and the selection, then fields
+    and sliders, then the View menu. views_bar: where the stream is chosen, beside the views."""
+    declared, chosen = _declared(row), dict[str, Any]()
+    shown = [each for each in declared if _has_widget(each) and not _in_menu(each)]
+    fields = [each for each in shown if not _is_few(each)]
+    bar = st.container(horizontal=True, vertical_alignment="bottom" if fields else "center")
+    for each in shown:
+        if each not in fields:
+            chosen[each.argument] = widget(each, source, chosen, bar)
+    chosen |= _select(row, source, chosen, bar, views_bar or bar)
+    for panel in row.panels:
+        chosen |= url_state.values(panel, source, chosen)
+    for each in fields:
+        widget(each, source, chosen, bar)
+    in_menu = [each for each in declared if _in_menu(each) and each.is_there(source, chosen)]
+    with bar.popover("View") if in_menu else nullcontext():
+        for each in in_menu:
+            widget(each, source, chosen)
+    return chosen
+
+
+def _select(
+    row: Tab,
+    source: Run,
+    chosen: Mapping[str, Any],
+    bar: DeltaGenerator,
+    stream_bar: DeltaGenerator,
+) -> dict[str, Any]:
+    """What is selected on a tab, with its menus."""
+    recording, arguments = source.recording(), {each.argument for each in _declared(row)}
+    names = tuple(each.name for each in recording.streams)
+    selected: dict[str, Any] = {}
+    if "stream" in arguments:
+        selected["stream"] = controls.pick_stream(names, names[0], container=stream_bar)
+    with bar:
+        if row.select is not None:
+            selected |= row.select(source, {**chosen, **selected})
+        elif "token" in arguments:
+            stream = recording.stream(selected.get("stream", names[0]))
+            selected |= _selected(row, recording, stream)
+    return selected
+
+
+def _declared(row: Tab) -> list[Parameter]:
+    """The arguments of a tab's panels, each once."""
+    every = [each for panel in row.panels for each in parameters(panel)]
+    return [
+        each for at, each in enumerate(every) if each.name not in {one.name for one in every[:at]}
+    ]
 
 
 def _selected(row: Tab, recording: Recording, stream: Stream) -> dict[str, int]:
@@ -161,48 +226,111 @@ def _in_menu(parameter: Parameter) -> bool:
     return parameter.choice is not None and parameter.choice.menu
 
 
+def _is_few(parameter: Parameter) -> bool:
+    """True for a choice among few words, which stand side by side for every run."""
+    options = parameter.choice.options if parameter.choice else ()
+    return parameter.kind is str and not callable(options) and 0 < len(options) <= FEW
+
+
 def widget(
     parameter: Parameter,
     source: Run,
     chosen: Mapping[str, Any],
     container: DeltaGenerator | None = None,
 ) -> Any:
-    """The value of a choice, with its widget: a switch, a row of buttons, a slider over numbers, or
-    a menu. One that is made by a press in a picture has none."""
+    """The value of a choice, with its widget: a switch, a row of buttons, a slider over numbers, a
+    menu, or a field. One that is made by a press in a picture has none."""
     value = url_state.value(parameter, source, chosen)
     choice, name = parameter.choice, parameter.name
-    if choice is None or not choice.label:
+    if choice is None or not choice.label or not parameter.is_there(source, chosen):
         return value
-    effective = value
-    if choice.suits is not None and value == parameter.default:
-        effective = choice.suits(source, chosen)
-    place = st if container is None else container
+    suited = parameter.default if choice.suits is None else choice.suits(source, chosen)
+    effective = suited if value == parameter.default else value
+    place, help = st if container is None else container, choice.help or None
+    clear = partial(_clear, choice.clears) if choice.clears else None
+    options = parameter.values(source, chosen)
     if parameter.kind is bool:
-        place.toggle(
+        bound = bind(name, f"{name} on", bool(effective), parameter.word, clear)
+        place.toggle(choice.label, help=help, **bound)
+    elif isinstance(options, range):
+        write = lambda each: parameter.word(parameter.default if each == suited else each)
+        _number(parameter, options, place, effective, write, clear)
+    elif parameter.kind is str and not choice.options:
+        place.text_input(
             choice.label,
-            help=choice.help or None,
-            **bind(name, f"{name} on", bool(effective), parameter.word),
+            key=name,
+            persist_state="session",
+            on_change=clear,
+            placeholder=effective or None,
+            width=FIELD,
+            help=help,
         )
-        return value
-    labels = {
+    elif labels := {
         parameter.word(each): label for each, label in parameter.options(source, chosen).items()
-    }
-    if not labels:
-        return value
-    if parameter.kind in (int, float):
+    }:
+        _word(parameter, parameter.word(effective), labels, container, clear)
+    return value
+
+
+def _clear(names: Sequence[str]) -> None:
+    """Choices back to their defaults. For a callback."""
+    for name in names:
+        st.session_state[name] = url_state.default(name)
+
+
+def _number(
+    parameter: Parameter,
+    options: range,
+    place: Any,
+    value: int,
+    write: Callable[[Any], str],
+    after: Callable[[], None] | None,
+) -> None:
+    """A slider over whole numbers, or a field for one of many; of a single one there is none."""
+    choice, name = parameter.choice, parameter.name
+    if choice is None or len(options) < 2:
+        return
+    within = min(max(value, options[0]), options[-1])
+    bound = bind(name, f"{name} slider", within, write, after)
+    make = partial(place.slider, width=SLIDER) if len(options) <= MANY else place.number_input
+    help = choice.help or None
+    make(choice.label, options[0], options[-1], step=options.step, help=help, **bound)
+
+
+def _word(
+    parameter: Parameter,
+    word: str,
+    labels: Mapping[str, str],
+    container: DeltaGenerator | None,
+    after: Callable[[], None] | None,
+) -> None:
+    """A slider over numbers, a menu of what depends on the run or of many words, or a row of
+    buttons."""
+    choice, name = parameter.choice, parameter.name
+    if choice is None:
+        return
+    place, help = st if container is None else container, choice.help or None
+    if parameter.kind in (int, float) and not callable(choice.options):
         place.select_slider(
-            choice.label, tuple(labels), key=name, persist_state="session", width=420
+            choice.label,
+            tuple(labels),
+            key=name,
+            format_func=labels.__getitem__,
+            persist_state="session",
+            on_change=after,
+            width=420,
+            help=help,
         )
     elif callable(choice.options) or len(labels) > FEW:
-        word = parameter.word(effective)
         place.selectbox(
             choice.label,
             tuple(labels),
             format_func=labels.__getitem__,
             width=320,
-            **bind(name, f"{name} menu", word if word in labels else next(iter(labels))),
+            help=help,
+            **bind(
+                name, f"{name} menu", word if word in labels else next(iter(labels)), after=after
+            ),
         )
     else:
-        is_bare = not choice.menu
-        pick(choice.label, labels, name, choice.help or None, is_bare, container)
-    return value
+        pick(choice.label, labels, name, help, not choice.menu, container, on_change=after)

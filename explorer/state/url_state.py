@@ -160,18 +160,6 @@ anatomy = PageParameters(
     anatomy_cell=OF_TEXT,  # query and key with a dot between them
     weight_step="",  # the name of the step on show
 )
-positions = PageParameters(
-    "positions",
-    ask="",  # the view
-    width="",
-    places="",
-    pair="",
-    place="",
-    shift="",
-    order="Shuffle",
-    shuffle="1",
-    retyped=OF_TEXT,
-)
 residual = PageParameters("residual", lag="8")
 embeddings = PageParameters(
     "embeddings",
@@ -460,6 +448,8 @@ EARLIER_WORDS = {
     ("look_layout", "Circle"): "circle",
     ("look_heads", "One"): "",
     ("look_heads", "Mean"): "1",
+    ("order", "Shuffle"): "Shuffled",
+    ("order", "Retype"): "Typed",
 }
 
 
@@ -688,18 +678,18 @@ def _in_address(parameter: Parameter) -> Any:
 
 def value(parameter: Parameter, run: Run, chosen: Mapping[str, Any]) -> Any:
     """The value of a declared choice in the address, its default where there is none. A word that
-    is no option is forgotten; where the options depend on the run, another panel may have it."""
+    is no option is forgotten; where the words depend on the run, another panel may have it."""
     name, how = parameter.name, parameter.choice
     word = str(st.session_state.get(name, ""))
-    if word != parameter.first:
-        options = parameter.options(run, chosen)
+    if word != parameter.first and parameter.is_there(run, chosen):
+        options = parameter.values(run, chosen)
         try:
             read = parameter.parse(word)
             accepts = how.accepts if how else None
             if read in options if options else accepts is None or accepts(read):
                 _mark_followed(name)
                 return read
-            is_wrong = how is None or not callable(how.options)
+            is_wrong = how is None or not callable(how.options) or isinstance(options, range)
         except ValueError:
             is_wrong = True
         if is_wrong:
