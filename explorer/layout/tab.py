@@ -20,6 +20,7 @@ from explorer.panels.choice import Choice, Parameter, parameters
 from explorer.panels.spec import Panel
 from explorer.state import url_state
 from explorer.text.markdown_escape import literal
+from explorer.text.templates import sentences
 from models.recording import Recording, Stream
 from models.run import Run
 
@@ -32,11 +33,11 @@ SLIDER, FIELD = 260, 480  # pixels
 @dataclass(frozen=True)
 class Fold:
     """A part of a tab that opens: its label, or what gives it of a run; its panels; or what draws
-    it by hand, of a run and a stream. wait: said while its panels are made."""
+    it by hand, of a run and the tab's choices. wait: said while its panels are made."""
 
     label: str | Callable[[Run], str]
     panels: tuple[PanelFunction, ...] = ()
-    draw: Callable[[Run, str], None] | None = None
+    draw: Callable[[Run, Mapping[str, Any]], None] | None = None
     wait: str = ""
 
 
@@ -46,7 +47,8 @@ class Tab:
     time. open_fold: the choice of the address that names it, with `closed` for none. layer_of: the
     layer that a token of a stream is opened in. select: draws the selection in a run, by the
     choices made so far, and gives the arguments that it selects, for a tab that selects more than a
-    token and a layer. wait: said while the panels are made."""
+    token and a layer. beside: draws by hand what else stands beside the choices. of_stream: names
+    of choices that end with another stream. wait: said while the panels are made."""
 
     panels: tuple[PanelFunction, ...]
     folds: Mapping[str, Fold] = field(default_factory=dict)
@@ -54,6 +56,8 @@ class Tab:
     closed: str = ""
     layer_of: Callable[[Stream, int], int] | None = None
     select: Callable[[Run, Mapping[str, Any]], dict[str, Any]] | None = None
+    beside: Callable[[Run], None] | None = None
+    of_stream: tuple[str, ...] = ()
     wait: str = ""
 
 
@@ -100,7 +104,7 @@ def _draw(row: Tab, source: Run, views_bar: DeltaGenerator | None = None) -> Non
     parts = {
         name: (
             fold.label(source) if callable(fold.label) else fold.label,
-            partial(_draw_fold, fold, source, chosen),
+            partial(_draw_fold, row, fold, source, chosen),
         )
         for name, fold in row.folds.items()
     }
@@ -123,6 +127,9 @@ def _choose(row: Tab, source: Run, views_bar: DeltaGenerator | None) -> dict[str
         chosen |= url_state.values(panel, source, chosen)
     for each in fields:
         widget(each, source, chosen, bar)
+    if row.beside is not None:
+        with bar:
+            row.beside(source)
     in_menu = [each for each in declared if _in_menu(each) and each.is_there(source, chosen)]
     with bar.popover("View") if in_menu else nullcontext():
         for each in in_menu:
@@ -142,7 +149,8 @@ def _select(
     names = tuple(each.name for each in recording.streams)
     selected: dict[str, Any] = {}
     if "stream" in arguments:
-        selected["stream"] = controls.pick_stream(names, names[0], container=stream_bar)
+        after = partial(_clear, ("token", *row.of_stream))
+        selected["stream"] = controls.pick_stream(names, names[0], after, stream_bar)
     with bar:
         if row.select is not None:
             selected |= row.select(source, {**chosen, **selected})
@@ -171,12 +179,19 @@ def _selected(row: Tab, recording: Recording, stream: Stream) -> dict[str, int]:
     return {"token": token, "layer": layer}
 
 
-def _draw_fold(fold: Fold, source: Run, selected: Mapping[str, Any]) -> None:
+def _draw_fold(row: Tab, fold: Fold, source: Run, chosen: Mapping[str, Any]) -> None:
     if fold.draw is not None:
-        fold.draw(source, selected.get("stream", ""))
-    shared = {name: selected[name] for name in ("stream", "token", "log") if name in selected}
+        fold.draw(source, chosen)
+    # What the panels above have no widget for is chosen here.
+    on_tab = [each for each in _declared(row) if each.choice is None or each.choice.label]
+    names = {(each.argument, each.name) for each in on_tab}
     reasons: set[str] = set()  # why panels are not there, each said once
     for panel in fold.panels:
+        shared = {
+            each.argument: chosen[each.argument]
+            for each in parameters(panel)
+            if (each.argument, each.name) in names and each.argument in chosen
+        }
         place = st.container(horizontal=True, vertical_alignment="bottom")
         try:
             with st.spinner(fold.wait) if fold.wait else nullcontext():
@@ -261,10 +276,12 @@ def widget(
             key=name,
             persist_state="session",
             on_change=clear,
-            placeholder=effective or None,
+            placeholder=effective or help,
             width=FIELD,
             help=help,
         )
+        if not url_state.fits_address(value):
+            st.info(sentences("frame", "text")("fits_no_link", n=len(value)))
     elif labels := {
         parameter.word(each): label for each, label in parameter.options(source, chosen).items()
     }:
@@ -326,7 +343,7 @@ def _word(
             choice.label,
             tuple(labels),
             format_func=labels.__getitem__,
-            width=320,
+            width=160 if parameter.kind is int else 320,
             help=help,
             **bind(
                 name, f"{name} menu", word if word in labels else next(iter(labels)), after=after

@@ -29,8 +29,6 @@ ADDRESS = templates.sentences("frame", "address")
 # What a reader can choose, page by page: what each choice is when an address does not say, and
 # what it depends on.
 
-ANCHORS = "fruit, tree, juice / mac, os, app"  # the lecture notes' own, for a word of two senses
-
 
 @dataclass(frozen=True)
 class UrlParameter:
@@ -161,22 +159,6 @@ anatomy = PageParameters(
     weight_step="",  # the name of the step on show
 )
 residual = PageParameters("residual", lag="8")
-embeddings = PageParameters(
-    "embeddings",
-    contexts="Two",  # or "One": one text alone
-    second="",
-    mate=OF_TEXT,
-    anchors=ANCHORS,
-    stage=OF_MODEL,
-    plane="PCA",
-    length="Kept",
-    sums="States",
-    specials="Hidden",
-    space="2-D",
-    curve="Cosine",
-    trails="Chosen",
-    frame="All",
-)
 summaries = PageParameters(
     "summaries", sum_what="Mean", sum_layer="", sum_head="", sum_measure="Length"
 )
@@ -450,7 +432,21 @@ EARLIER_WORDS = {
     ("look_heads", "Mean"): "1",
     ("order", "Shuffle"): "Shuffled",
     ("order", "Retype"): "Typed",
+    ("plane", "PCA"): "",
+    ("plane", "Words"): "1",
+    ("length", "Kept"): "",
+    ("length", "Removed"): "1",
+    ("sums", "States"): "",
+    ("sums", "Sums"): "1",
+    ("specials", "Hidden"): "",
+    ("specials", "Shown"): "1",
+    ("trails", "Chosen"): "",
+    ("trails", "All"): "1",
+    ("frame", "All"): "",
+    ("frame", "Close"): "1",
 }
+# Choices that opened a part of their tab before a link named the part: the part's choice and name.
+EARLIER_PARTS = dict.fromkeys(("plane", "curve", "anchors"), ("space", "Anchors"))
 
 
 def query_parameters() -> dict[str, str]:
@@ -599,6 +595,9 @@ def _take_link(parameters: dict[str, str], page: str) -> None:
 
 def _take_choices(parameters: dict[str, str]) -> None:
     """Take every choice as a link has it."""
+    for name in EARLIER_PARTS.keys() & parameters.keys():
+        part, open_part = EARLIER_PARTS[name]
+        parameters = {part: open_part, **parameters}
     state = st.session_state.to_dict()  # at once: each look by itself is a look whether to stop
     for name in names():
         word = parameters.get(name, default(name))
@@ -689,7 +688,7 @@ def value(parameter: Parameter, run: Run, chosen: Mapping[str, Any]) -> Any:
             if read in options if options else accepts is None or accepts(read):
                 _mark_followed(name)
                 return read
-            is_wrong = how is None or not callable(how.options) or isinstance(options, range)
+            is_wrong = how is None or not callable(how.options) or parameter.kind is int
         except ValueError:
             is_wrong = True
         if is_wrong:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 import streamlit as st
 
@@ -19,8 +21,9 @@ from models.run import Run
 LOOK = 0.7  # seconds between two looks at an experiment that runs
 
 
-def recurrence_panels(source: Run, name: str) -> None:
-    """The task, and the training as far as it has come, on the tokens of a stream."""
+def recurrence_panels(source: Run, chosen: Mapping[str, Any]) -> None:
+    """The task, and the training as far as it has come, on the tokens of the chosen stream."""
+    name = chosen["stream"]
     words = sentences(gradients.CONCEPT, "recurrence_task")
     n = len(source.recording().stream(name).tokens)
     longest = jobs.longest_lag(n)
