@@ -285,7 +285,10 @@ def widget(
     elif labels := {
         parameter.word(each): label for each, label in parameter.options(source, chosen).items()
     }:
-        _word(parameter, parameter.word(effective), labels, container, clear)
+        if choice.typed is not None:
+            _word_or_typed(parameter, parameter.word(value), labels, source, place)
+        else:
+            _word(parameter, parameter.word(effective), labels, container, clear)
     return value
 
 
@@ -351,3 +354,42 @@ def _word(
         )
     else:
         pick(choice.label, labels, name, help, not choice.menu, container, on_change=after)
+
+
+def _word_or_typed(
+    parameter: Parameter, word: str, labels: Mapping[str, str], source: Run, place: Any
+) -> None:
+    """A menu that takes what else is typed, with a sentence on how it is read. An option stands
+    after a "#", which nobody types."""
+    state, choice, name = st.session_state, parameter.choice, parameter.name
+    if choice is None:
+        return
+    options = {f"#{each}": label for each, label in labels.items()}
+    key = f"{name} field"
+    state[key] = f"#{word}"
+    place.selectbox(
+        choice.label,
+        tuple(options),
+        key=key,
+        format_func=lambda each: options.get(each, each),
+        accept_new_options=True,
+        on_change=_take_typed,
+        args=(parameter, source, tuple(options)),
+        help=choice.help or None,
+        width=240,
+    )
+    typed, sentence = state.get(f"{name} typed", ("", ""))
+    if sentence and typed == word:
+        place.caption(sentence)
+
+
+def _take_typed(parameter: Parameter, source: Run, options: Sequence[str]) -> None:
+    """Store what was chosen in the menu, or the value of what was typed. For a callback."""
+    state, choice, name = st.session_state, parameter.choice, parameter.name
+    value, sentence = state[f"{name} field"] or "", ""
+    if value in options or choice is None or choice.typed is None:
+        state[name] = value.removeprefix("#")
+    else:
+        read, sentence = choice.typed(source, value)
+        state[name] = parameter.word(read)
+    state[f"{name} typed"] = state[name], sentence

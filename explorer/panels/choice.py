@@ -37,10 +37,11 @@ class Choice:
     of its type. label: what its widget is called, "" for one that is made by a press in a picture.
     name: its name in an address, "" for that of the argument. of: it is forgotten with the "text"
     or the "model", with neither where "". suits: the value that the panel takes where it is given
-    its default, where it depends on the run. accepts: what any other value must pass. when: where
-    there is such a choice; elsewhere it has its default. clears: names of choices that end where
-    another value is chosen. menu: its widget stands in the View menu. help: what its widget
-    explains.
+    its default, where it depends on the run. accepts: what a value must pass that is no option.
+    typed: the value of what is typed into its menu in the place of an option, and a sentence on it.
+    when: where there is such a choice; elsewhere it has its default. clears: names of choices that
+    end where another value is chosen. menu: its widget stands in the View menu. help: what its
+    widget explains.
     """
 
     options: Options | OptionsOf = ()
@@ -49,6 +50,7 @@ class Choice:
     of: str = ""
     suits: Suggestion | None = None
     accepts: Callable[[Any], bool] | None = None
+    typed: Callable[[Run, str], tuple[Any, str]] | None = None
     when: Condition | None = None
     clears: tuple[str, ...] = ()
     menu: bool = False
@@ -127,7 +129,8 @@ class Parameter:
         options = self.choice.options if self.choice else ()
         if value == self.default or not options or callable(options):
             return
-        if value not in options:
+        accepts = self.choice.accepts if self.choice else None
+        if value not in options and (accepts is None or not accepts(value)):
             names = ", ".join(listed(options))
             raise ValueError(REFUSALS("no_choice", name=self.argument, value=value, names=names))
 

@@ -166,14 +166,6 @@ circuits = PageParameters(
     "circuits", look_as="Bare", look_keys="Text", look_key=OF_TEXT, look_word=OF_MODEL
 )
 predictions = PageParameters("word", hidden=OF_TEXT)
-attribution = PageParameters(
-    "attribution",
-    word=OF_MODEL,
-    against=OF_MODEL,
-    part=OF_MODEL,
-    ffn=OF_MODEL,  # the layer whose FFN is opened
-    neuron=OF_MODEL,
-)
 generation = PageParameters(
     "generate",
     said=OF_TEXT,
@@ -444,6 +436,7 @@ EARLIER_WORDS = {
     ("trails", "All"): "1",
     ("frame", "All"): "",
     ("frame", "Close"): "1",
+    ("against", "none"): "-1",
 }
 # Choices that opened a part of their tab before a link named the part: the part's choice and name.
 EARLIER_PARTS = dict.fromkeys(("plane", "curve", "anchors"), ("space", "Anchors"))
