@@ -23,7 +23,7 @@ from table_files import commented
 from tolerances import DOUBLE_LONG, PASSED
 
 from explorer.panels import generation
-from explorer.views.predictions import TOP_KS, TOP_PS
+from explorer.panels.generation import TOP_KS, TOP_PS
 from models import drafts
 from models.caching import loaded
 from models.results import Sampling
@@ -78,7 +78,7 @@ def test_a_press_masks_and_unmasks_and_several_words_can_be_masked() -> None:
 def test_temperature_top_k_and_top_p_reshape_what_is_drawn_from(way: str) -> None:
     sampling = WAYS[way]
     app = opened("generate", text=PROMPT, model="decoder")
-    assert TOP_KS[-1] == "0" and TOP_PS[-1] == "1", "all tokens are at the same end of both"
+    assert (*TOP_KS,)[-1] == 0 and (*TOP_PS,)[-1] == 1, "all tokens are at the same end of both"
     for key in ("temperature", "top_k", "top_p"):
         app.select_slider(key=key).set_value(f"{getattr(sampling, key):g}")
     clean(app.run())

@@ -311,8 +311,9 @@ def _number(
     if choice is None or len(options) < 2:
         return
     within = min(max(value, options[0]), options[-1])
-    bound = bind(name, f"{name} slider", within, write, after)
-    make = partial(place.slider, width=SLIDER) if len(options) <= MANY else place.number_input
+    is_slider = len(options) <= MANY
+    make = partial(place.slider, width=SLIDER) if is_slider else place.number_input
+    bound = bind(name, f"{name} {'slider' if is_slider else 'field'}", within, write, after)
     help = choice.help or None
     make(choice.label, options[0], options[-1], step=options.step, help=help, **bound)
 

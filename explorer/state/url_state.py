@@ -166,17 +166,6 @@ circuits = PageParameters(
     "circuits", look_as="Bare", look_keys="Text", look_key=OF_TEXT, look_word=OF_MODEL
 )
 predictions = PageParameters("word", hidden=OF_TEXT)
-generation = PageParameters(
-    "generate",
-    said=OF_TEXT,
-    temperature="0.5",  # at 1 a small model writes words that are none
-    top_k="0",
-    top_p="1",
-    seed="0",
-)
-translation = PageParameters(
-    "translation", beams="1", beam=OF_TEXT, step=OF_TEXT, cross="", cross_as="Links"
-)
 interventions = PageParameters(
     "edit",
     only="",  # the layer that the form edits, "" for all
@@ -670,7 +659,7 @@ def _in_address(parameter: Parameter) -> Any:
 
 def value(parameter: Parameter, run: Run, chosen: Mapping[str, Any]) -> Any:
     """The value of a declared choice in the address, its default where there is none. A word that
-    is no option is forgotten; where the words depend on the run, another panel may have it."""
+    is no option is forgotten, unless the words depend on the run and another panel may have it."""
     name, how = parameter.name, parameter.choice
     word = str(st.session_state.get(name, ""))
     if word != parameter.first and parameter.is_there(run, chosen):
@@ -681,7 +670,8 @@ def value(parameter: Parameter, run: Run, chosen: Mapping[str, Any]) -> Any:
             if read in options if options else accepts is None or accepts(read):
                 _mark_followed(name)
                 return read
-            is_wrong = how is None or not callable(how.options) or parameter.kind is int
+            is_shared = parameter.kind is str and len(declared().get(name, ())) > 1
+            is_wrong = how is None or not callable(how.options) or not is_shared
         except ValueError:
             is_wrong = True
         if is_wrong:

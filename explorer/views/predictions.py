@@ -14,7 +14,6 @@ from explorer.analysis import head_naming, logit_lens, predictions, recorded_fin
 from explorer.analysis.formatting import signed
 from explorer.analysis.logit_lens import read_stream
 from explorer.layout import controls, current_recording, navigation, output, selection_bar, tab
-from explorer.layout.controls import bind
 from explorer.panels import attribution, generation
 from explorer.panels import logit_lens as logit_lens_panels
 from explorer.panels import predictions as predictions_panels
@@ -99,48 +98,19 @@ def keep_hidden(hidden: tuple[int, ...]) -> None:
 
 # ---- generation controls -------------------------------------------------------------
 
-TEMPERATURES = tuple(f"{tenth / 10:g}" for tenth in range(21))
-TOP_KS = ("1", "2", "3", "5", "10", "20", "50", "100", "200", "500", "0")  # 0 is all, as in top-p 1
-TOP_PS = ("0.1", "0.2", "0.3", "0.4", "0.5", "0.6", "0.7", "0.8", "0.9", "0.95", "0.99", "1")
-SEEDS = 100_000
 MANY = 12  # tokens to be read again one by one, from which on a bar shows how far it has come
 
 
-def sampling_settings() -> tuple[Sampling, int]:
+def sampling_settings(run: Run) -> tuple[Sampling, int]:
     """Sampling settings of the next token, from the address or the sliders, and the seed."""
-    temperature, top_k, top_p = (
-        url_state.one_of(name, options)
-        for name, options in (("temperature", TEMPERATURES), ("top_k", TOP_KS), ("top_p", TOP_PS))
-    )
-    seed = url_state.whole_number("seed", SEEDS)
-    if seed is None:
-        st.session_state.seed = url_state.default("seed")
-    return Sampling(float(temperature), int(top_k), float(top_p)), seed or 0
+    chosen = url_state.values(generation.next_token, run)
+    return Sampling(chosen["temperature"], chosen["top_k"], chosen["top_p"]), chosen["seed"]
 
 
-def sampling_menu(bar: DeltaGenerator, changed: Callable[[], None] | None = None) -> None:
-    """The menu with temperature, top-k, top-p and seed, named after what it holds; `changed` is
-    called after each choice."""
-    sampling, seed = sampling_settings()
-    few = WORDS("top_k")
-    every: tuple[tuple[str, tuple[str, ...], str, dict[str, str], str], ...] = (
-        ("Temperature", TEMPERATURES, "temperature", {"0": "0 (greedy)"}, WORDS("temperature")),
-        ("Top-k", TOP_KS, "top_k", {"0": "all"}, few),
-        ("Top-p", TOP_PS, "top_p", {"1": "all"}, WORDS("top_p")),
-    )
-    with bar.popover(f"Sampling: {sampling_text(sampling, seed)}"):
-        for label, options, key, named, about in every:
-            st.select_slider(
-                label,
-                options,
-                key=key,
-                persist_state="session",
-                format_func=lambda value, named=named: named.get(value, value),
-                help=about,
-                on_change=changed,
-            )
-        bound = bind("seed", "seed field", seed, after=changed)
-        st.number_input("Seed", 0, SEEDS - 1, help=WORDS("seed"), **bound)
+def sampling_menu(bar: DeltaGenerator, run: Run) -> None:
+    """The menu with temperature, top-k, top-p and seed, named after what it holds."""
+    with bar.popover(f"Sampling: {sampling_text(*sampling_settings(run))}"):
+        tab.choose(generation.next_token, run, {"continuation": ""})
 
 
 def sampling_text(sampling: Sampling, seed: int) -> str:
@@ -205,7 +175,7 @@ def generation_buttons(model: str, text: str, draft: drafts.Draft) -> None:
                 args=(model, text),
                 help=about,
             )
-    sampling_menu(bar)
+    sampling_menu(bar, Run(model, text))
 
 
 def step(model: str, text: str) -> bool:
@@ -216,7 +186,7 @@ def step(model: str, text: str) -> bool:
         return True  # the page is still reading the tokens before
     if draft.ended or draft.full:
         return False
-    sampling, seed = sampling_settings()
+    sampling, seed = sampling_settings(Run(model, text))
     of = predictions.distribution(draft.writing.logits, sampling)
     drawn = predictions.draw(of, seed, len(draft.writing.ids))
     write([*(word.id for word in draft.tokens), drawn.id])
@@ -293,11 +263,10 @@ def generation_fragment(model: str, text: str, playing: bool) -> None:
     catch_up(draft, run.recording().model.n_vocab)
     drafts.generated_text(model, text, tuple(each.id for each in draft.tokens), draft)
     generation_buttons(model, text, draft)
-    sampling, seed = sampling_settings()
-    settings = sampling.temperature, sampling.top_k, sampling.top_p
+    chosen = url_state.values(generation.next_token, run, {"continuation": state.said})
     left, right = st.columns([11, 9], gap="large")
     with left:
-        make = partial(generation.next_token, run, state.said, *settings, seed)
+        make = partial(generation.next_token, run, **chosen)
         output.show_panel(make, "next token", pause)
     with right:
         layer, head = selected_head(draft)
