@@ -57,8 +57,13 @@ def _choice(name: str, by: Mapping[str, Parameter]) -> str:
     parameter = next(iter(by.values()))
     choice = parameter.choice
     options = choice.options if choice and not callable(choice.options) else ()
-    is_range = isinstance(options, range)
-    words = listed(options) if is_range else [f"`{parameter.word(each)}`" for each in options]
+    labels = options if isinstance(options, Mapping) else {}
+    words = [
+        f"`{word}`" + (f" ({label})" if (label := labels.get(each, word)) != word else "")
+        for each in (() if isinstance(options, range) else options)
+        if (word := parameter.word(each))
+    ]
+    words = listed(options) if isinstance(options, range) else words
     label = choice.label or choice.help if choice else ""
     means = ": ".join(filter(None, (label, ", ".join(words))))
     default = f"`{parameter.first}`" if parameter.first else ""

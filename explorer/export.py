@@ -10,11 +10,12 @@ needs no network.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from explorer.html_export import Document
 from explorer.panels import attention, spec
+from explorer.panels.choice import parameters
 from models import edits, registry
 from models.example_texts import DEFAULT_TEXT
 from models.recording import Recording
@@ -25,7 +26,11 @@ if TYPE_CHECKING:
 
 # Views of several panels, with the choices that each takes, by their names in the address.
 CHOICES = {
-    "heads": ("attention", "layer", "head", "token", "view"),
+    "heads": tuple(
+        dict.fromkeys(
+            each.name for panel in (attention.heads, attention.head) for each in parameters(panel)
+        )
+    ),
     "findings": (),
 }
 VIEWS = tuple(CHOICES)
@@ -60,18 +65,23 @@ def page(
         raise ValueError(f"the view {view} is of one recording")
     run = Run.of(recording, loaded)
     panels = (
-        attention.opened(run, **arguments)
+        attention.opened(run, arguments)
         if view == "heads"
         else (attention.strongest_findings(run),)
     )
-    return spec.document(panels, link, _address(recording, panels[-1].choices, target))
+    return spec.document(panels, link, _address(recording, panels, target))
 
 
 def _address(
-    recording: Recording, choices: Mapping[str, object], target: str | None
+    recording: Recording, panels: Sequence[spec.Panel], target: str | None
 ) -> dict[str, str]:
     """The query of the address that shows the same in Headlight."""
-    wanted = {name: str(value) for name, value in choices.items() if name in CHOICES["heads"]}
+    wanted = {
+        each.name: each.word(panel.choices[each.argument])
+        for panel in panels
+        for each in parameters(spec.PANELS[panel.name])
+        if each.argument in panel.choices and each.argument != "key"
+    }
     if recording.text != DEFAULT_TEXT:
         wanted["text"] = recording.text
     if recording.model.name != DEFAULT_MODEL:

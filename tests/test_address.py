@@ -48,12 +48,13 @@ def test_what_depends_on_a_text_goes_with_it_and_what_on_a_model_with_that() -> 
 
 @pytest.mark.slow
 def test_what_a_link_asks_for_in_vain_is_told_in_one_sentence_once() -> None:
-    app = opened("heads", layer="99", head="x", view="<b>Nonsense</b>", tone="Log")
+    wrong = {"layer": "99", "head": "x", "view": "<b>Nonsense</b>", "pattern": "of no head"}
+    app = opened("heads", tone="Log", **wrong)
     said = told(app, "toast")
     assert said.count("The link asks for") == 1
-    for part in ("layer “99”", "head “x”", "view “<b>Nonsense</b>”"):
-        assert part in said
-    assert "tone" not in said and app.session_state["tone"] == "Log"
+    for name, word in wrong.items():
+        assert f"{name} “{word}”" in said
+    assert "tone" not in said and app.session_state["tone"] == "1"
     app.session_state["view menu"] = True
     app.run().segmented_control(key="scale").set_value("Row").run()
     assert not app.toast
@@ -214,7 +215,7 @@ def test_back_takes_one_press_a_choice_and_small_choices_are_no_stops(
     before = page.evaluate("history.length")
     for name in ("Log", "Linear", "Log"):
         visitor.view(name)
-        page.wait_for_url("**tone=Log**" if name == "Log" else lambda url: "tone" not in url)
+        page.wait_for_url("**tone=1**" if name == "Log" else lambda url: "tone" not in url)
     assert page.evaluate("history.length") == before
     page.keyboard.press("Escape")
     visitor.paste("Plants eat herbivores")
@@ -233,7 +234,7 @@ def test_back_takes_one_press_a_choice_and_small_choices_are_no_stops(
     page.go_back()
     page.wait_for_url(lambda url: "architecture" not in url)
     visitor.drawn()
-    assert asked(page)["tone"] == ["Log"] and asked(page)["head"] == ["5"]
+    assert asked(page)["tone"] == ["1"] and asked(page)["head"] == ["5"]
     # A page that was left writes no address of its own, until the reader acts.
     page.go_forward()
     page.wait_for_url("**/architecture?**")

@@ -228,7 +228,7 @@ def test_a_typed_target_is_read_said_and_can_be_dropped() -> None:
 @pytest.mark.slow
 def test_the_formula_is_that_of_the_held_row_or_of_the_strongest_cell_of_a_column() -> None:
     def formula(**asked: str) -> str:
-        app = clean(opened(layer="1", head="2", att_right="Open", text=WORDS, **asked))
+        app = clean(opened(layer="1", head="2", att_right="1", text=WORDS, **asked))
         return next(each.value for each in app.markdown if "How this weight is" in each.value)
 
     pattern = loaded("encoder").record(WORDS).attention[0].pattern[1, 2]
@@ -253,7 +253,7 @@ def test_quiet_tokens_have_no_column_and_colours_reach_to_the_largest_of_the_oth
     of = run.recording().attention[0]
     quiet = head_naming.shared_sinks(run.recording(), of)
     assert quiet.any() and not quiet.all()
-    (figure,) = attention_panels.heads(run, options="Quiet").figures
+    (figure,) = attention_panels.heads(run, tokens="Quiet").figures
     cells, peak = drawn(figure)
     assert figure.quiet == tuple(np.flatnonzero(quiet)) and (cells[..., quiet] == 0).all()
     np.testing.assert_allclose(peak, of.pattern[..., ~quiet].max((2, 3)), rtol=STORED)

@@ -114,7 +114,7 @@ def test_heads_of_one_pattern_as_a_grid_and_as_a_list_that_sorts(visitor: Visito
     count = page.locator(".cell").count()
     assert page.locator(f"{GRID} svg").first.text_content().count(f"{count} of 32 heads: sink")
     visitor.view("List")
-    page.wait_for_url("**grid=List**")
+    page.wait_for_url("**grid=1**")
     rows = page.locator(f"{GRID} g.target")
     page.locator(f"{GRID} text:text-is('pattern')").wait_for()
     assert rows.count() == count

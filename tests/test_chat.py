@@ -222,7 +222,7 @@ def test_messages_stand_apart_in_sentences_and_menus(chatting: OwnModel) -> None
     assert [roles[at] for at in firsts] == ["user", "assistant", "user"]
     for start, first in zip(linked.breaks, firsts[1:]):
         assert not any(roles[start:first])
-    bare = attention.head(run, layer=0, head=0, options="No specials").figures[0]
+    bare = attention.head(run, layer=0, head=0, tokens="No specials").figures[0]
     assert [bare.columns[at] for at in bare.breaks[:2]] == [stream.tokens[at] for at in firsts[1:]]
 
 

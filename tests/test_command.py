@@ -103,7 +103,7 @@ AT_ONCE = {
     "record TEXT -o .": "is a folder; give the name of a file in it",
     "record TEXT -o x.html": "x.html would hold NPZ; give it a name ending in .npz",
     "page TEXT -o x.pdf": "x.pdf would hold HTML; give it a name ending in .html",
-    f"{PAGE} -c lyer=1": "heads has no choice 'lyer'; it has attention, layer, head, token, view",
+    f"{PAGE} -c lyer=1": "heads has no choice 'lyer'; it has layer, head, ",
 }
 REFUSED = {
     **AT_ONCE,
@@ -154,12 +154,20 @@ def test_every_choice_of_a_view_changes_its_file() -> None:
     """What `export.CHOICES` names is what the views read."""
     model = read_once("translator")
     recording = model.record("The cat sat.")
+    words = {
+        **{"attention": "cross", "token": "2", "key": "1", "view": "Matrix", "incoming": "1"},
+        **{"att_keep": "No specials", "att_sum": "1", "att_unit": "Words", "scale": "Row"},
+        **{"tone": "1", "grid": "1", "grid_rows": "All", "pattern": "previous"},
+    }
+    at = {"layer": "0", "head": "1"}
+    assert words.keys() | at.keys() == set(export.CHOICES["heads"])
     plain = export.page(recording, model=model)
-    words = {"attention": "cross", "layer": "0", "head": "1", "token": "2", "view": "Matrix"}
-    assert words.keys() == set(export.CHOICES["heads"])
-    for name in ("attention", "token", "view"):
-        assert export.page(recording, model=model, **{name: words[name]}) != plain, name
-    assert export.page(recording, model=model, layer=0, head=1) != plain
+    shown = {"att_keep": "No specials", "token": "2"}  # without which a choice may show nothing
+    for name, word in words.items():
+        others = {other: shown[other] for other in shown if other != name}
+        without = export.page(recording, model=model, **others)
+        assert export.page(recording, model=model, **others, **{name: word}) != without, name
+    assert export.page(recording, model=model, **at) != plain
 
 
 def test_its_version_stands_in_all_that_it_writes_and_stays_in_a_recording(

@@ -277,6 +277,6 @@ def test_the_laws_hold_in_every_model_that_is_here(name: str) -> None:
 def test_the_panel_says_what_holds_when_it_is_opened() -> None:
     app = clean(opened(model="translator"))
     assert not any("checks hold" in told.value for told in app.markdown), "not before it is asked"
-    app = clean(opened(model="translator", att_right="Open"))
+    app = clean(opened(model="translator", att_right="1"))
     told = next(told.value for told in app.markdown if "checks hold" in told.value)
     assert told.startswith("**✓ All") and "= weights**" in told and "✗" not in told

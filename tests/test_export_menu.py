@@ -58,7 +58,7 @@ def test_whatever_was_typed_is_a_string_in_the_lines() -> None:
     hostile = "'''\"\"\"\\\n\u2028'); import os #"
     run = Run("encoder", hostile)
     for lines in (
-        python(attention.opened(run)),
+        python(attention.opened(run, {})),
         training_code(TrainingPlan("copy"), Progress(), hostile),
     ):
         tree = ast.parse(lines)

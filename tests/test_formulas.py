@@ -134,7 +134,7 @@ def test_the_reader_finds_what_is_false_and_passes_what_is_true() -> None:
 
 
 PAGES = {
-    "heads": [{"layer": layer, "head": head, "att_right": "Open"} for layer, head in ("15", "40")],
+    "heads": [{"layer": layer, "head": head, "att_right": "1"} for layer, head in ("15", "40")],
     "weight": [{"layer": "1", "head": "5"}, {"layer": "3", "head": "2"}],
     "concepts": [{}],
     "positions": [

@@ -360,7 +360,7 @@ def test_what_the_library_has_is_listed_by_its_name() -> None:
 @pytest.mark.slow
 def test_lines_of_the_export_menu_run_where_it_is_installed(installed: Installed) -> None:
     run = Run("induction", "the cat the cat", headlight.edits.from_line("ZeroHead:0:1:self"))
-    lines = python(attention.opened(run))
+    lines = python(attention.opened(run, {}))
     measures = ", ".join(path.stem for path in MEASURES)
     texts = [f"headlight.{path.stem}_text" for path in SENTENCES]
     others = ["import headlight", f"from headlight import {measures}", *texts]

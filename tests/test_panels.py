@@ -17,7 +17,7 @@ from typing import Any
 import driver
 import numpy as np
 import pytest
-from app_harness import asked_of, clean, page_at, panels_on
+from app_harness import asked_of, clean, page_at, panels_on, told
 from claim_fixtures import real
 from conftest import AWKWARD, HOSTILE, needs_smollm2, read_once, texts_of
 from lens_oracle import lens_of
@@ -282,7 +282,7 @@ def test_circuits_are_those_of_the_words_that_are_named() -> None:
     query, key = int(stream.ids[3]), int(stream.ids[2])
     show = every()["circuits.circuits"]
     found = read_once("decoder").circuits("self", 1, 3, (query, key))
-    matches, changes = show(run, layer=1, head=3, token=3, source=2, scope="vocabulary").figures
+    matches, changes = show(run, layer=1, head=3, token=3, source=2, keys="All").figures
     n = len(matches.rows)
     assert [row.values[0] for row in matches.rows] == pytest.approx(found.keys[0][:n], abs=PASSED)
     raised = [row.values[0] for row in changes.rows if row.values[0] > 0]
@@ -752,6 +752,31 @@ def test_head_outputs_of_every_word_are_their_mean() -> None:
     app.selectbox(key="selected query").set_value(selection_bar.EVERY_WORD).run()
     assert "mean of all tokens" in " ".join(panels_on(clean(app))[0]["caption"])
     assert app.selectbox(key="selected query").value == selection_bar.EVERY_WORD
+
+
+@pytest.mark.slow
+def test_one_head_is_aggregated_where_one_layer_is() -> None:
+    app = page_at("aggregated", text=TEXT, model="encoder", sum_what="Values", sum_head="3")
+    menus = [each.key for each in clean(app).selectbox]
+    assert "sum_layer menu" in menus and "sum_head menu" not in menus
+    assert "sum_head" not in asked_of(app)
+    app.selectbox(key="sum_layer menu").set_value("1").run()
+    app.selectbox(key="sum_head menu").set_value("3").run()
+    assert {"sum_layer": "1", "sum_head": "3"}.items() <= asked_of(clean(app)).items()
+    wanted = every()["summaries.aggregated"](Run("encoder", TEXT), "Values", layer=1, head=3)
+    assert panels_on(app)[0]["caption"] == list(wanted.caption)
+
+
+@pytest.mark.slow
+def test_a_typed_word_takes_the_place_of_query_and_key() -> None:
+    app = page_at("circuits", text=TEXT, model="encoder", look_word="99999999")
+    assert "look_word" in told(clean(app), "toast") and "look_word" not in asked_of(app)
+    app.text_input(key="look_word field").set_value(" street ").run()
+    word, _ = loaded("encoder").first_token("street")
+    assert asked_of(clean(app))["look_word"] == str(word)
+    assert panels_on(app)[0]["finding"].count("“street”") >= 2
+    app.text_input(key="look_word field").set_value("").run()
+    assert "look_word" not in asked_of(clean(app))
 
 
 @driver.browser_test

@@ -42,7 +42,7 @@ def said(**more: object) -> dict[str, object]:
 @pytest.mark.parametrize(
     ("model", "asked"),
     [
-        ("encoder", {"view": "Matrix", "scale": "Row", "tone": "Log"}),
+        ("encoder", {"view": "Matrix", "scale": "Row", "tone": "1"}),
         ("decoder", {}),
         ("translator", {"attention": "cross", "layer": "1", "head": "2"}),
     ],

@@ -146,7 +146,7 @@ def test_a_cell_between_words_is_a_mean_of_sums(recording: Recording) -> None:
         assert not shown.matrix[~shown.allowed].any(), "no word attends where it may not"
 
 
-@pytest.mark.parametrize("kept", attention_analysis.TOKEN_FILTERS[1:])
+@pytest.mark.parametrize("kept", [*attention_analysis.TOKEN_FILTERS][1:])
 @pytest.mark.parametrize("grouped", [False, True])
 def test_shown_and_hidden_sum_to_1(recording: Recording, kept: str, grouped: bool) -> None:
     for attention in recording.attention:

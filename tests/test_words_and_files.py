@@ -178,7 +178,7 @@ def test_the_terms_of_a_text_are_explained_and_everyday_words_are_not() -> None:
 @pytest.mark.slow
 def test_the_first_page_explains_its_terms_on_hover() -> None:
     app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=120)
-    app.session_state["why this name"] = app.session_state["att right"] = True
+    app.session_state["why this name"], app.query_params["att_right"] = True, "1"
     app.run()
     told = "\n".join(getattr(getattr(each, "proto", None), "help", "") for each in app.main)
     for word in ("head", "layer", "weight", "query", "key", "score", "softmax", "entropy", "sink"):

@@ -74,17 +74,17 @@ def test_the_choices_stand_in_the_address_and_nothing_else_is_taken() -> None:
     app.session_state["view menu"] = True
     app = clean(app.run())
     tokens = drawn(app)[0]["columns"]
-    app = clean(app.segmented_control(key="unit shown").set_value("Words").run())
+    app = clean(app.segmented_control(key="att_unit shown").set_value("Words").run())
     words = drawn(app)[0]["columns"]
     assert len(words) < len(tokens) and "unbelievable" in words
     app = clean(app.segmented_control(key="att_keep").set_value("No specials").run())
-    app = clean(app.toggle(key="att renormalise").set_value(True).run())
+    app = clean(app.toggle(key="att_sum on").set_value(True).run())
     header, values, hidden = drawn(app)
     words = ["The", "kitchen", "-", "maid’s", "unbelievable", "idea", "wasn't", "naïve", "."]
     assert header["columns"] == header["rows"] == words
     np.testing.assert_allclose(values.sum(axis=1), 1, atol=PASSED)
     asked = asked_of(app)
-    chosen = {"att_unit": "Words", "att_keep": "No specials", "att_sum": "Renormalised"}
+    chosen = {"att_unit": "Words", "att_keep": "No specials", "att_sum": "1"}
     assert chosen.items() <= asked.items()
     again = drawn(clean(opened(**asked)))
     np.testing.assert_array_equal(again[1], values)
@@ -106,7 +106,7 @@ def test_a_chosen_token_is_held_as_the_word_it_is_a_part_of() -> None:
     assert held in "kitchen-maid’s unbelievable" and stream.tokens[inside].strip("‧") in held
     header, *_ = drawn(clean(opened(text=WORDS, token="0", att_keep="No specials")))
     assert header["selected"][0] == -1, "what is left out is not held"
-    app = clean(opened(text=WORDS, token="2", anatomy_cell="2.1", att_right="Open"))
+    app = clean(opened(text=WORDS, token="2", anatomy_cell="2.1", att_right="1"))
     assert drawn(app)[0]["cell"] == [2, 1]
     assert re.search(r"\(token 2\) →.*\(token 1\)", told(app, "markdown"))
 
@@ -135,7 +135,7 @@ def test_words_without_specials_are_renormalised_and_say_what_is_hidden(visitor:
     assert len(shares) == len(visitor.tokens()) and "[CLS]" not in visitor.tokens()
     before = visitor.drawing(HEAD)
     page.locator("[data-testid=stCheckbox]", has_text="Renormalise").locator("label").click()
-    page.wait_for_url("**att_sum=Renormalised**")
+    page.wait_for_url("**att_sum=1**")
     page.wait_for_selector("text=Rows renormalised over the shown tokens")
     page.wait_for_selector(f"{HEAD}[data-token]:not([data-token='{before}'])")
     visitor.drawn()

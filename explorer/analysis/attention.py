@@ -19,12 +19,15 @@ from models.recording import Attention, Recording
 NOTES = sentences("heads", "notes")
 
 UNITS = ("Tokens", "Words")
-TOKEN_FILTERS = ("All", "Quiet", "No specials", "No sinks")
-ROW_SUMS = ("As they are", "Renormalised")
+TOKEN_FILTERS = {
+    "All": "All",
+    "Quiet": "Hide common sinks",
+    "No specials": "Hide special tokens",
+    "No sinks": "Hide the head’s sinks",
+}
 # a row that gives the shown tokens less is not blown up to sum to 1: that would show rounding
 MIN_ROW_SUM = 1e-6
-SCALES = ("Global", "Head", "Row")
-TONES = ("Linear", "Log")
+SCALES = {"Global": "0 to 1", "Head": "Per head", "Row": "Per row"}
 # the column with what of each row goes to tokens left out; keys have a number in front, so no key
 # is called so
 HIDDEN = "hidden"
@@ -152,7 +155,7 @@ def matrix_view(
     allowed: np.ndarray,
     axes: Axes,
     word_groups: tuple[words.Groups, words.Groups] | None,
-    token_filter: str = TOKEN_FILTERS[0],
+    token_filter: str = "All",
     renormalise: bool = False,
     quiet: np.ndarray | None = None,
     sink: np.ndarray | None = None,
@@ -322,24 +325,20 @@ def columns(
 # One head as a panel shows it, made once and handed down: its matrix under the reader's choices,
 # the cell that is opened, and what a figure of it says when it stands alone.
 
-SCALE_LABELS = {"Global": "0 to 1", "Head": "Per head", "Row": "Per row"}
 MAX_NAMED = 8  # of the tokens left out
 
 
 @dataclass(frozen=True)
 class DisplayOptions:
-    """Display of a matrix: one of UNITS, TOKEN_FILTERS and ROW_SUMS, of SCALES and TONES, all of
-    `explorer.analysis.attention`."""
+    """Display of a matrix. unit: of rows and columns, one of UNITS. tokens: those that are shown,
+    one of TOKEN_FILTERS. renormalise: rows sum to 1 again without the others. scale: one of SCALES.
+    log: logarithmic colours."""
 
     unit: str = UNITS[0]
-    token_filter: str = TOKEN_FILTERS[0]
-    row_sums: str = ROW_SUMS[0]
-    scale: str = SCALES[0]
-    tone: str = TONES[0]
-
-    @property
-    def log(self) -> bool:
-        return self.tone == "Log"
+    tokens: str = "All"
+    renormalise: bool = False
+    scale: str = "Global"
+    log: bool = False
 
 
 @dataclass(frozen=True)
@@ -493,15 +492,15 @@ def head_matrix(
     """A head's matrix under `choices`: between tokens or words, all of them or some left out."""
     word_groups = groups(recording, attention, axes) if choices.unit == "Words" else None
     shared_sinks = (
-        head_naming.shared_sinks(recording, attention) if choices.token_filter == "Quiet" else None
+        head_naming.shared_sinks(recording, attention) if choices.tokens == "Quiet" else None
     )
     return matrix_view(
         attention.pattern[head_index],
         attention.allowed[head_index[0]],
         axes,
         word_groups,
-        choices.token_filter,
-        choices.row_sums == "Renormalised",
+        choices.tokens,
+        choices.renormalise,
         shared_sinks,
         attention.sink[head_index] if attention.sink.size else None,
     )
@@ -522,11 +521,11 @@ def hidden_tokens(
     """The tokens that all pictures leave out. A head's own sinks are left out of its own matrix
     alone."""
     stream = recording.stream(attention.key)
-    if choices.token_filter == "Quiet":
+    if choices.tokens == "Quiet":
         hidden_keys = head_naming.shared_sinks(recording, attention)
-    elif choices.token_filter == "No specials":
+    elif choices.tokens == "No specials":
         hidden_keys = np.array(stream.special, bool)
-    elif choices.token_filter == "No sinks":
+    elif choices.tokens == "No sinks":
         return HiddenTokens(note=NOTES("own_sinks", share=head_naming.SINK_SHARE))
     else:
         return HiddenTokens()
@@ -539,8 +538,7 @@ def hidden_tokens(
     remaining = len(tokens) - MAX_NAMED
     token_list = ", ".join(tokens[:MAX_NAMED]) + (f" and {remaining} more" if remaining > 0 else "")
     only_specials = (
-        choices.token_filter == "Quiet"
-        and not (hidden_keys & ~np.array(stream.special, bool)).any()
+        choices.tokens == "Quiet" and not (hidden_keys & ~np.array(stream.special, bool)).any()
     )
     note = NOTES(
         "left_out_specials" if only_specials else "left_out",
@@ -568,26 +566,22 @@ def notes(view: MatrixView, choices: DisplayOptions) -> tuple[str, ...]:
     cross_stream = view.axes.produced is not None
     if choices.unit == "Words":
         lines.append(NOTES("words_across" if cross_stream else "words"))
-    kind = {"No sinks": "sinks", "Quiet": "shared sinks"}.get(
-        choices.token_filter, "special tokens"
-    )
+    kind = {"No sinks": "sinks", "Quiet": "shared sinks"}.get(choices.tokens, "special tokens")
     if view.all_hidden:
         lines.append(NOTES("only", kind=kind))
-    elif choices.token_filter != "All" and view.hidden is None:
+    elif choices.tokens != "All" and view.hidden is None:
         lines.append(NOTES("none", kind=kind))
     elif view.hidden is not None:
         remaining = len(view.left_out) - MAX_NAMED
         token_list = ", ".join(view.left_out[:MAX_NAMED]) + (
             f" and {remaining} more" if remaining > 0 else ""
         )
-        where = (
-            "columns" if cross_stream and choices.token_filter == "No sinks" else "rows and columns"
-        )
+        where = "columns" if cross_stream and choices.tokens == "No sinks" else "rows and columns"
         lines.append(NOTES("hidden", where=where, tokens=token_list or "rows that end the target"))
         lines.append(NOTES("renormalised" if view.renormalised else "as_they_are"))
-    if choices.token_filter == "No sinks":
+    if choices.tokens == "No sinks":
         lines.append(NOTES("sinks", share=head_naming.SINK_SHARE, lift=head_naming.SINK_LIFT))
-    if choices.token_filter == "Quiet":
+    if choices.tokens == "Quiet":
         lines.append(NOTES("shared_sinks", share=head_naming.CROWD))
     return tuple(lines)
 
@@ -602,8 +596,8 @@ def caption(
     """Lines of a figure of one layer that stands alone: the attention, the scale of colours, and
     the rules of rows, columns and mask."""
     lines = [
-        f"{attention.name}-attention · colour: {choices.tone.lower()}, "
-        f"{SCALE_LABELS[choices.scale].lower()}",
+        f"{attention.name}-attention · colour: {'log' if choices.log else 'linear'}, "
+        f"{SCALES[choices.scale].lower()}",
         *notes(view, choices),
     ]
     if view.axes.produced is not None:
@@ -636,7 +630,7 @@ def file_name(
     """The name of a file of the head behind that of its model; it includes the choices."""
     attention_part = attention.name.split() if len(recording.attention) > 1 else ()
     word_part = ("words",) if choices.unit == "Words" else ()
-    filter_part = () if view.hidden is None else (choices.token_filter.lower().replace(" ", "-"),)
+    filter_part = () if view.hidden is None else (choices.tokens.lower().replace(" ", "-"),)
     renormalised_part = ("renormalised",) if view.renormalised else ()
     parts = (
         *attention_part,

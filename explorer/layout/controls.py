@@ -45,12 +45,16 @@ def _take_choice(
 
 
 def folds(choice: str, none: str, parts: Mapping[str, tuple[str, Callable[[], None]]]) -> None:
-    """Parts of a page of which one is open at a time: the one that a choice of the address names,
-    or `none`. parts: by their names, each part's label and what draws it."""
+    """Parts of a page that open, drawn when they are: one at a time, the one that a choice of the
+    address names, or `none`; each by itself for the visit where choice is "". parts: by their
+    names, each part's label and what draws it."""
     for name, (label, draw) in parts.items():
-        is_open = st.session_state[choice] == name
-        write = {True: name, False: none}.__getitem__
-        with st.expander(label, **bind(choice, f"fold {name}", is_open, write)) as box:
+        kept: dict[str, Any] = {"key": f"fold {name}", "on_change": "rerun"}
+        if choice:
+            is_open = st.session_state[choice] == name
+            write = {True: name, False: none}.__getitem__
+            kept = bind(choice, f"fold {name}", is_open, write)
+        with st.expander(label, **kept) as box:
             if box.open:
                 draw()
 

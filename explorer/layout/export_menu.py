@@ -118,7 +118,7 @@ def all_heads() -> list[Panel]:
     state = st.session_state
     chosen = {name: state[name] for name in ("layer", "head", "token") if state[name]}
     target = current_recording.typed_target(state.model)
-    return list(attention.opened(Run(state.model, state.text, target=target), **chosen))
+    return list(attention.opened(Run(state.model, state.text, target=target), chosen))
 
 
 def _button(label: str, file: File, key: str) -> None:

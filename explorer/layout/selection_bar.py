@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from explorer.analysis import recorded_findings, soft_lookup
-from explorer.analysis.attention import numbered
+from explorer.analysis.attention import numbered, strongest_cell
+from explorer.analysis.findings import Finding
 from explorer.layout import controls
 from explorer.panels.selection import Selection
 from explorer.state import url_state
@@ -85,8 +86,9 @@ def show(
 ) -> None:
     """Draw the bar. size: (layers, heads); at: (layer, head) on screen; view: draws the View menu's
     content."""
+    width: Literal["content", "stretch"] = "content" if view is None else "stretch"
     with st.container(
-        horizontal=True, vertical_alignment="center", gap="small", key="selection-bar"
+        horizontal=True, vertical_alignment="center", gap="small", width=width, key="selection-bar"
     ):
         keys = {"selected_key": words.key} if _word_menu(words) else {}
         _head(size, at)
@@ -106,6 +108,22 @@ def word(stream: Stream, default: int) -> int:
     token = url_state.whole_number("token", len(stream.tokens))
     query = default if token is None else token
     show_word(stream, query)
+    return query
+
+
+def let_go() -> bool:
+    """True where the reader let go of the word that a tab opens on."""
+    return url_state.one_of("att_word", ("", "none")) == "none"
+
+
+def word_or_every(stream: Stream, default: int) -> int | None:
+    """The same with a choice of every word: None for that, `default` where the address names no
+    token and no word was let go of."""
+    take()
+    query = url_state.whole_number("token", len(stream.tokens))
+    if query is None and not let_go():
+        query = default
+    show_word(stream, EVERY_WORD if query is None else query, every="every word")
     return query
 
 
@@ -225,3 +243,44 @@ def choose(on: Selection, view: Callable[[], None] | None = None) -> Selection:
     words = Words(on.axes.rows, query, roles=on.recording.stream(on.attention.query).roles)
     show(words, (size[0], size[1]), (layer, head), view)
     return replace(on, layer=layer, head=head, query=query)
+
+
+def cell(on: Selection) -> tuple[Selection, int]:
+    """The head, the query and the key of the address, with the bar: what is chosen, or else what
+    the strongest finding is seen in."""
+    take()
+    attention, (layers, heads) = on.attention, on.attention.pattern.shape[:2]
+    at, first = controls.head_on_screen((layers, heads)), None
+    if at is None:
+        first = recorded_findings.opening_finding(on.recording, attention)
+        at = recorded_findings.opening_head(on.recording, attention)
+    query, key = _cell(on, at, first)
+    roles = on.recording.stream(attention.query).roles
+    show(Words(on.axes.rows, query, on.axes.keys, key, roles=roles), (layers, heads), at)
+    return replace(on, layer=at[0], head=at[1], query=query), key
+
+
+def _cell(on: Selection, at: tuple[int, int], first: Finding | None) -> tuple[int, int]:
+    """The cell on screen: the one that is chosen, that of the strongest finding, or the largest of
+    the row or, between two texts, of the column that is chosen."""
+    row = url_state.whole_number("token", len(on.axes.rows))
+    has_column = on.is_across and row is None
+    column = url_state.whole_number("source", len(on.axes.keys) if has_column else 0)
+    if row is None and column is None and first is not None and first.query >= 0 and first.keys:
+        return first.query, first.keys[0]
+    query, _, key = st.session_state.anatomy_cell.partition(".")
+    is_cell = query.isdecimal() and key.isdecimal() and len(key) < 6 and query == str(row)
+    if is_cell and int(key) < len(on.axes.keys):
+        return int(query), int(key)
+    st.session_state.anatomy_cell = ""  # of another row, or of no cell
+    return strongest_cell(on.attention.pattern[at], on.attention.allowed[at[0]], row, column)
+
+
+def take_cell(panel: str, query: int) -> None:
+    """Select the cell that was pressed in a panel, or the key in the row of `query`."""
+    state = st.session_state
+    pressed = state[panel].get("select") or {}
+    if "key" in pressed:
+        state.token = str(pressed.get("token", query))
+        state.anatomy_cell = f"{state.token}.{pressed['key']}"
+        state.source = ""

@@ -1,6 +1,6 @@
-"""A tab as a row: the panels that it shows, and those that open below them. One view draws every
-such tab: the selection, a widget for each choice that its panels declare, the panels with their
-tables."""
+"""A tab as a row: the panels that it shows, all of them or some at a time, and those that open
+below them. One view draws every such tab: the selection, a widget for each choice that its panels
+declare, the panels with their tables."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from explorer.analysis import recorded_findings, residual
-from explorer.layout import controls, current_recording, output, selection_bar
+from explorer.layout import controls, current_recording, navigation, output, selection_bar
 from explorer.layout.controls import bind, pick
-from explorer.panels.choice import Choice, Parameter, parameters
+from explorer.panels.choice import Choice, Options, Parameter, parameters, taken
+from explorer.panels.selection import Selection
 from explorer.panels.spec import Panel
 from explorer.state import url_state
 from explorer.text.markdown_escape import literal
@@ -27,7 +29,7 @@ from models.run import Run
 PanelFunction = Callable[..., Panel]
 FEW = 6  # options that stand side by side; more are a menu
 MANY = 1024  # whole numbers on a slider; more are typed
-SLIDER, FIELD = 260, 480  # pixels
+SLIDER, FIELD, MENU = 260, 480, 320  # pixels
 
 
 @dataclass(frozen=True)
@@ -42,65 +44,84 @@ class Fold:
 
 
 @dataclass(frozen=True)
-class Tab:
-    """A tab: its panels from top to bottom, and the parts below them of which one is open at a
-    time. open_fold: the choice of the address that names it, with `closed` for none. layer_of: the
-    layer that a token of a stream is opened in. select: draws the selection in a run, by the
-    choices made so far, and gives the arguments that it selects, for a tab that selects more than a
-    token and a layer. beside: draws by hand what else stands beside the choices. of_stream: names
-    of choices that end with another stream. wait: said while the panels are made."""
+class Views:
+    """Panels of which some are shown at a time: the choice of the address that says which, and by
+    its words their label and the panels."""
 
-    panels: tuple[PanelFunction, ...]
+    choice: str
+    panels: Mapping[str, tuple[str, tuple[PanelFunction, ...]]]
+
+    @property
+    def parameter(self) -> Parameter:
+        """The choice; the first view is shown until it is made."""
+        labels = {name: label for name, (label, _) in self.panels.items()}
+        return Parameter(self.choice, str, False, next(iter(labels)), Choice(labels, "View"))
+
+
+@dataclass(frozen=True)
+class Tab:
+    """A tab: its panels from top to bottom, below those of one of its views where it has some, and
+    the parts below them of which one is open at a time. open_fold: the choice of the address that
+    names it, with `closed` for none; "" where the address does not say. layer_of: the layer that a
+    token of a stream is opened in. select: draws the selection in a run, by the choices made so far
+    and the arguments of the panels that are shown, and gives those that it selects, where it is
+    another than a token, a layer or what is selected of an attention. beside: draws by hand what
+    else stands beside the choices. of_stream: choices that end with another stream. leads: what the
+    way on to another tab is called, by the tab. wait: said while the panels are made. edited, typed
+    and before: as of `current_recording.tab`."""
+
+    panels: tuple[PanelFunction, ...] = ()
     folds: Mapping[str, Fold] = field(default_factory=dict)
     open_fold: str = ""
     closed: str = ""
     layer_of: Callable[[Stream, int], int] | None = None
-    select: Callable[[Run, Mapping[str, Any]], dict[str, Any]] | None = None
+    select: Callable[[Run, Mapping[str, Any], set[str]], dict[str, Any]] | None = None
     beside: Callable[[Run], None] | None = None
     of_stream: tuple[str, ...] = ()
+    views: Views | None = None
+    leads: Mapping[str, str] = field(default_factory=dict)
     wait: str = ""
+    edited: bool = True
+    typed: bool = True
+    before: Callable[[Run], None] | None = None
+
+    @property
+    def arguments(self) -> tuple[Parameter, ...]:
+        """Those of all its panels, but of the parts below."""
+        views = self.views.panels.values() if self.views else ()
+        panels = (*self.panels, *(each for _, shown in views for each in shown))
+        return tuple(each for panel in panels for each in parameters(panel))
 
 
 def view(row: Tab) -> Callable[[], None]:
     """A function that draws a tab on the page."""
     names = Choice((row.closed, *row.folds), "the part that is open")
     fold = Parameter(row.open_fold, str, False, row.closed, names)
-    if row.folds:
+    if row.open_fold:
         url_state.declare(row.open_fold, fold)
+    if row.views is not None:
+        url_state.declare(row.views.choice, row.views.parameter)
 
-    @current_recording.tab()
+    @current_recording.tab(edited=row.edited, typed=row.typed, before=row.before)
     def draw_tab(source: Run) -> None:
-        if row.folds:
+        if row.open_fold:
             url_state.value(fold, source, {})
         _draw(row, source)
 
     return draw_tab
 
 
-def views(
-    choice: str, rows: Mapping[str, tuple[str, Tab]], edited: bool = True, typed: bool = True
-) -> Callable[[], None]:
-    """A function that draws one of several views of a tab, by their labels: the one that a choice
-    of the address names. edited and typed as of `current_recording.read_current`."""
-    labels = {name: label for name, (label, _) in rows.items()}
-    parameter = Parameter(choice, str, False, next(iter(rows)), Choice(labels, "the view"))
-    url_state.declare(choice, parameter)
-
-    @current_recording.tab(edited, typed)
-    def draw_views(source: Run) -> None:
-        bar = st.container(horizontal=True, vertical_alignment="center")
-        url_state.value(parameter, source, {})
-        name = pick("View", labels, choice, bare=True, container=bar)
-        _draw(rows[name][1], source, bar)
-
-    return draw_views
-
-
-def _draw(row: Tab, source: Run, views_bar: DeltaGenerator | None = None) -> None:
-    chosen = _choose(row, source, views_bar)
+def _draw(row: Tab, source: Run) -> None:
+    panels, chosen = _choose(row, source)
     with st.spinner(row.wait) if row.wait else nullcontext():
-        for panel in row.panels:
-            show(panel, partial(panel, source, **taken(panel, chosen)))
+        made = [
+            show(panel, partial(panel, source, **taken(panel, chosen)), chosen) for panel in panels
+        ]
+    if all(made):
+        at = ("layer", "head", "token")
+        there = {name: str(value) for name, value in chosen.items() if name in at}
+        for name, label in row.leads.items():
+            navigation.link(name, label, {**url_state.link_parameters(), **there})
     parts = {
         name: (
             fold.label(source) if callable(fold.label) else fold.label,
@@ -112,19 +133,32 @@ def _draw(row: Tab, source: Run, views_bar: DeltaGenerator | None = None) -> Non
         controls.folds(row.open_fold, row.closed, parts)
 
 
-def _choose(row: Tab, source: Run, views_bar: DeltaGenerator | None) -> dict[str, Any]:
-    """The choices of a tab's panels, with their widgets: few words and the selection, then fields
-    and sliders, then the View menu. views_bar: where the stream is chosen, beside the views."""
-    declared, chosen = _declared(row), dict[str, Any]()
-    shown = [each for each in declared if _has_widget(each) and not _in_menu(each)]
-    fields = [each for each in shown if not _is_few(each)]
-    bar = st.container(horizontal=True, vertical_alignment="bottom" if fields else "center")
-    for each in shown:
-        if each not in fields:
+def _choose(row: Tab, source: Run) -> tuple[tuple[PanelFunction, ...], dict[str, Any]]:
+    """The panels that are shown and the choices of them, with their widgets: few words and the
+    selection, then fields and sliders, in a line of their own below views, then the View menu."""
+    named = {each.name for each in row.arguments}
+    on = _attention(source, named) if "attention" in named else None
+    has_fields = row.views is None and any(map(_is_field, row.arguments))
+    bar = st.container(horizontal=True, vertical_alignment="bottom" if has_fields else "center")
+    panels = row.panels
+    if row.views is not None:
+        _, of_view = row.views.panels[widget(row.views.parameter, source, {}, bar)]
+        panels = (*of_view, *panels)
+    every = {each.name: each for panel in reversed(panels) for each in reversed(parameters(panel))}
+    declared = list(reversed(every.values()))
+    chosen: dict[str, Any] = {}
+    fields = [each for each in declared if _is_field(each)]
+    for each in declared:
+        if _has_widget(each) and not _in_menu(each) and each not in fields:
             chosen[each.argument] = widget(each, source, chosen, bar)
-    chosen |= _select(row, source, chosen, bar, views_bar or bar)
-    for panel in row.panels:
+    chosen |= _select(row, source, chosen, bar, declared)
+    if on is not None:
+        with bar:
+            chosen |= _selected_in(on, named, declared)
+    for panel in panels:
         chosen |= url_state.values(panel, source, chosen)
+    if fields and row.views is not None:
+        bar = st.container(horizontal=True, vertical_alignment="bottom")
     for each in fields:
         widget(each, source, chosen, bar)
     if row.beside is not None:
@@ -134,7 +168,7 @@ def _choose(row: Tab, source: Run, views_bar: DeltaGenerator | None) -> dict[str
     with bar.popover("View") if in_menu else nullcontext():
         for each in in_menu:
             widget(each, source, chosen)
-    return chosen
+    return panels, chosen
 
 
 def _select(
@@ -142,30 +176,50 @@ def _select(
     source: Run,
     chosen: Mapping[str, Any],
     bar: DeltaGenerator,
-    stream_bar: DeltaGenerator,
+    declared: Sequence[Parameter],
 ) -> dict[str, Any]:
-    """What is selected on a tab, with its menus."""
-    recording, arguments = source.recording(), {each.argument for each in _declared(row)}
+    """The stream on screen and what is selected of it, with their menus."""
+    recording, named = source.recording(), {each.name for each in row.arguments}
     names = tuple(each.name for each in recording.streams)
     selected: dict[str, Any] = {}
-    if "stream" in arguments:
-        after = partial(_clear, ("token", *row.of_stream))
-        selected["stream"] = controls.pick_stream(names, names[0], after, stream_bar)
+    if "stream" in named:
+        after = partial(url_state.clear, ("token", *row.of_stream))
+        selected["stream"] = controls.pick_stream(names, names[0], after, bar)
     with bar:
         if row.select is not None:
-            selected |= row.select(source, {**chosen, **selected})
-        elif "token" in arguments:
+            shown = {each.name for each in declared}
+            selected |= row.select(source, {**chosen, **selected}, shown)
+        elif "token" in named and "attention" not in named:
             stream = recording.stream(selected.get("stream", names[0]))
             selected |= _selected(row, recording, stream)
     return selected
 
 
-def _declared(row: Tab) -> list[Parameter]:
-    """The arguments of a tab's panels, each once."""
-    every = [each for panel in row.panels for each in parameters(panel)]
-    return [
-        each for at, each in enumerate(every) if each.name not in {one.name for one in every[:at]}
-    ]
+def _attention(source: Run, named: set[str]) -> Selection:
+    """The attention on screen, with its control. Where a tab shows one weight, another attention
+    opens on its strongest finding."""
+    after = partial(controls.open_attention, source) if "source" in named else None
+    return controls.attention_on_screen(source, after)
+
+
+def _selected_in(on: Selection, named: set[str], shown: Sequence[Parameter]) -> dict[str, Any]:
+    """What is selected of an attention, with the menus: a weight, a head and a query, or a query
+    alone; None for every query where the panels that are shown take it so."""
+    chosen: dict[str, Any] = {"attention": on.name}
+    if {"layer", "head", "source"} <= named:
+        on, chosen["source"] = selection_bar.cell(on)
+    elif {"layer", "head"} <= named:
+        on = selection_bar.choose(on)
+    elif "token" in named:
+        stream = on.recording.stream(on.attention.query)
+        every = all(each.is_optional for each in shown if each.name == "token")
+        pick_word = selection_bar.word_or_every if every else selection_bar.word
+        return chosen | {
+            "token": pick_word(stream, recorded_findings.first_word(on.recording, stream))
+        }
+    else:
+        return chosen
+    return chosen | dict(zip(("layer", "head", "token"), on.at))
 
 
 def _selected(row: Tab, recording: Recording, stream: Stream) -> dict[str, int]:
@@ -183,7 +237,7 @@ def _draw_fold(row: Tab, fold: Fold, source: Run, chosen: Mapping[str, Any]) -> 
     if fold.draw is not None:
         fold.draw(source, chosen)
     # What the panels above have no widget for is chosen here.
-    on_tab = [each for each in _declared(row) if each.choice is None or each.choice.label]
+    on_tab = [each for each in row.arguments if each.choice is None or each.choice.label]
     names = {(each.argument, each.name) for each in on_tab}
     reasons: set[str] = set()  # why panels are not there, each said once
     for panel in fold.panels:
@@ -206,16 +260,17 @@ def _draw_fold(row: Tab, fold: Fold, source: Run, chosen: Mapping[str, Any]) -> 
         show(panel, made)
 
 
-def taken(panel: PanelFunction, chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of some choices that a panel takes."""
-    arguments = {each.argument for each in parameters(panel)}
-    return {name: value for name, value in chosen.items() if name in arguments}
-
-
-def show(panel: PanelFunction, make: Callable[[], Panel] | Panel) -> None:
-    """A panel, or what makes it, with its table."""
-    name = f"{panel.__module__.rpartition('.')[2]} {panel.__name__}"
-    output.show_panel(make, name.replace("_", " "))
+def show(
+    panel: PanelFunction,
+    make: Callable[[], Panel] | Panel,
+    selected: Mapping[str, Any] = MappingProxyType({}),
+) -> Panel | None:
+    """A panel, or what makes it, with its table; None where it says why it is not there. selected:
+    with a `source`, a press in the panel selects the weight of another key."""
+    name = f"{panel.__module__.rpartition('.')[2]} {panel.__name__}".replace("_", " ")
+    takes_cell = "source" in selected
+    on_select = partial(selection_bar.take_cell, name, selected["token"]) if takes_cell else None
+    return output.show_panel(make, name, on_select)
 
 
 def choose(panel: PanelFunction, source: Run, selected: Mapping[str, Any]) -> dict[str, Any]:
@@ -241,10 +296,12 @@ def _in_menu(parameter: Parameter) -> bool:
     return parameter.choice is not None and parameter.choice.menu
 
 
-def _is_few(parameter: Parameter) -> bool:
-    """True for a choice among few words, which stand side by side for every run."""
+def _is_field(parameter: Parameter) -> bool:
+    """True for a choice beside the panels whose widget has a label above it: all but few words,
+    which stand side by side."""
     options = parameter.choice.options if parameter.choice else ()
-    return parameter.kind is str and not callable(options) and 0 < len(options) <= FEW
+    is_few = parameter.kind is str and not callable(options) and 0 < len(options) <= FEW
+    return _has_widget(parameter) and not _in_menu(parameter) and not is_few
 
 
 def widget(
@@ -261,41 +318,24 @@ def widget(
         return value
     suited = parameter.default if choice.suits is None else choice.suits(source, chosen)
     effective = suited if value == parameter.default else value
-    place, help = st if container is None else container, choice.help or None
-    clear = partial(_clear, choice.clears) if choice.clears else None
+    place: Any = st if container is None else container
+    clear = partial(url_state.clear, choice.clears) if choice.clears else None
     options = parameter.values(source, chosen)
-    if parameter.kind is bool:
-        bound = bind(name, f"{name} on", bool(effective), parameter.word, clear)
-        place.toggle(choice.label, help=help, **bound)
+    if callable(choice.options) and len(options) < 2:
+        return value
+    if choice.typed is not None:
+        _typed_field(parameter, source, options, place)
     elif isinstance(options, range):
         write = lambda each: parameter.word(parameter.default if each == suited else each)
         _number(parameter, options, place, effective, write, clear)
+    elif parameter.kind is bool and not isinstance(choice.options, Mapping):
+        bound = bind(name, f"{name} on", bool(effective), parameter.word, clear)
+        place.toggle(choice.label, help=choice.help or None, **bound)
     elif parameter.kind is str and not choice.options:
-        place.text_input(
-            choice.label,
-            key=name,
-            persist_state="session",
-            on_change=clear,
-            placeholder=effective or help,
-            width=FIELD,
-            help=help,
-        )
-        if not url_state.fits_address(value):
-            st.info(sentences("frame", "text")("fits_no_link", n=len(value)))
-    elif labels := {
-        parameter.word(each): label for each, label in parameter.options(source, chosen).items()
-    }:
-        if choice.typed is not None:
-            _word_or_typed(parameter, parameter.word(value), labels, source, place)
-        else:
-            _word(parameter, parameter.word(effective), labels, container, clear)
+        _text_field(parameter, effective, place, clear)
+    else:
+        _word(parameter, effective, parameter.options(source, chosen), container, clear)
     return value
-
-
-def _clear(names: Sequence[str]) -> None:
-    """Choices back to their defaults. For a callback."""
-    for name in names:
-        st.session_state[name] = url_state.default(name)
 
 
 def _number(
@@ -306,9 +346,9 @@ def _number(
     write: Callable[[Any], str],
     after: Callable[[], None] | None,
 ) -> None:
-    """A slider over whole numbers, or a field for one of many; of a single one there is none."""
+    """A slider over whole numbers, or a field for one of many."""
     choice, name = parameter.choice, parameter.name
-    if choice is None or len(options) < 2:
+    if choice is None:
         return
     within = min(max(value, options[0]), options[-1])
     is_slider = len(options) <= MANY
@@ -318,19 +358,40 @@ def _number(
     make(choice.label, options[0], options[-1], step=options.step, help=help, **bound)
 
 
+def _text_field(
+    parameter: Parameter, value: str, place: Any, after: Callable[[], None] | None
+) -> None:
+    """A field for any text, with what stands for an empty one."""
+    choice = parameter.choice
+    if choice is None:
+        return
+    place.text_input(
+        choice.label,
+        key=parameter.name,
+        persist_state="session",
+        on_change=after,
+        placeholder=value or choice.help or None,
+        width=FIELD,
+        help=choice.help or None,
+    )
+    if not url_state.fits_address(value):
+        st.info(sentences("frame", "text")("fits_no_link", n=len(value)))
+
+
 def _word(
     parameter: Parameter,
-    word: str,
-    labels: Mapping[str, str],
+    value: Any,
+    options: Mapping[Any, str],
     container: DeltaGenerator | None,
     after: Callable[[], None] | None,
 ) -> None:
     """A slider over numbers, a menu of what depends on the run or of many words, or a row of
     buttons."""
-    choice, name = parameter.choice, parameter.name
-    if choice is None:
+    choice, name, place = parameter.choice, parameter.name, st if container is None else container
+    labels, word = {parameter.word(each): options[each] for each in options}, parameter.word(value)
+    if choice is None or not labels:
         return
-    place, help = st if container is None else container, choice.help or None
+    help = choice.help or None
     if parameter.kind in (int, float) and not callable(choice.options):
         place.select_slider(
             choice.label,
@@ -343,42 +404,48 @@ def _word(
             help=help,
         )
     elif callable(choice.options) or len(labels) > FEW:
+        shown = word if word in labels else next(iter(labels))
         place.selectbox(
             choice.label,
             tuple(labels),
             format_func=labels.__getitem__,
-            width=160 if parameter.kind is int else 320,
+            width="stretch" if choice.menu else MENU // 2 if parameter.kind is int else MENU,
             help=help,
-            **bind(
-                name, f"{name} menu", word if word in labels else next(iter(labels)), after=after
-            ),
+            **bind(name, f"{name} menu", shown, after=after),
         )
     else:
-        pick(choice.label, labels, name, help, not choice.menu, container, on_change=after)
+        bound: dict[str, Any] = {"key": name, "on_change": after}
+        if choice.suits is not None:
+            bound = bind(name, f"{name} shown", word, after=after)
+        is_bare = not choice.menu
+        pick(choice.label, labels, help=help, bare=is_bare, container=container, **bound)
 
 
-def _word_or_typed(
-    parameter: Parameter, word: str, labels: Mapping[str, str], source: Run, place: Any
-) -> None:
-    """A menu that takes what else is typed, with a sentence on how it is read. An option stands
-    after a "#", which nobody types."""
+def _typed_field(parameter: Parameter, source: Run, options: Options, place: Any) -> None:
+    """A field for a text whose value is taken, or a menu of some values that takes such a text too,
+    with a sentence on how it is read. In the menu an option stands after a "#", which nobody
+    types."""
     state, choice, name = st.session_state, parameter.choice, parameter.name
     if choice is None:
         return
-    options = {f"#{each}": label for each, label in labels.items()}
-    key = f"{name} field"
-    state[key] = f"#{word}"
-    place.selectbox(
-        choice.label,
-        tuple(options),
-        key=key,
-        format_func=lambda each: options.get(each, each),
-        accept_new_options=True,
-        on_change=_take_typed,
-        args=(parameter, source, tuple(options)),
-        help=choice.help or None,
-        width=240,
-    )
+    word, key = str(state[name]), f"{name} field"
+    labels: dict[str, str] = {}
+    if isinstance(options, Mapping):
+        labels = {f"#{parameter.word(each)}": label for each, label in options.items()}
+    bound = {"key": key, "on_change": _take_typed, "args": (parameter, source, tuple(labels))}
+    if labels:
+        state[key] = f"#{word}"
+        place.selectbox(
+            choice.label,
+            tuple(labels),
+            format_func=lambda each: labels.get(each, each),
+            accept_new_options=True,
+            help=choice.help or None,
+            width=240,
+            **bound,
+        )
+    else:
+        place.text_input(choice.label, help=choice.help or None, **bound)
     typed, sentence = state.get(f"{name} typed", ("", ""))
     if sentence and typed == word:
         place.caption(sentence)
@@ -387,10 +454,10 @@ def _word_or_typed(
 def _take_typed(parameter: Parameter, source: Run, options: Sequence[str]) -> None:
     """Store what was chosen in the menu, or the value of what was typed. For a callback."""
     state, choice, name = st.session_state, parameter.choice, parameter.name
-    value, sentence = state[f"{name} field"] or "", ""
-    if value in options or choice is None or choice.typed is None:
-        state[name] = value.removeprefix("#")
+    text, sentence = (state[f"{name} field"] or "").strip(), ""
+    if not text or text in options or choice is None or choice.typed is None:
+        state[name] = text.removeprefix("#")
     else:
-        read, sentence = choice.typed(source, value)
+        read, sentence = choice.typed(source, text)
         state[name] = parameter.word(read)
     state[f"{name} typed"] = state[name], sentence

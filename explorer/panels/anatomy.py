@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import exp, sqrt
 from operator import mul, truediv
+from typing import Annotated
 
 import numpy as np
 
@@ -37,6 +38,7 @@ from explorer.analysis.formatting import (
 )
 from explorer.analysis.terminology import mask_reason, sees_ahead, window_reach, windowed
 from explorer.panels import spec
+from explorer.panels.choice import Choice
 from explorer.panels.selection import Selection, place_of, select
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
@@ -120,7 +122,9 @@ def weight(
     head: int = 0,
     token: int = 0,
     source: int | None = None,
-    step: str = "",
+    step: Annotated[
+        str, Choice(name="weight_step", help="the step of the calculation that is shown")
+    ] = "",
     attention: str = "",
 ) -> Panel:
     """One attention weight, from its query and key to the head's output, step by step, beside the

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import isfinite
+from typing import Annotated, Any
 from urllib.parse import urlencode
 
 import numpy as np
@@ -13,7 +15,9 @@ import numpy as np
 from explorer.analysis import attention as attention_analysis
 from explorer.analysis import head_naming
 from explorer.analysis.attention import (
-    SCALE_LABELS,
+    SCALES,
+    TOKEN_FILTERS,
+    UNITS,
     DisplayOptions,
     HeadSelection,
     HeadView,
@@ -31,19 +35,15 @@ from explorer.analysis.recorded_findings import (
     is_explained,
     leading_findings,
     named_heads,
-    opening_finding,
     opening_head,
+    opening_row,
     recording_findings,
     word_sizes,
 )
 from explorer.components import codec
 from explorer.panels import spec
-from explorer.panels.selection import (
-    Selection,
-    expect_option,
-    place_if_any,
-    select,
-)
+from explorer.panels.choice import Choice, parameters, taken
+from explorer.panels.selection import Selection, place_if_any, select
 from explorer.panels.spec import Panel
 from explorer.text import attention as attention_text
 from explorer.text import findings as findings_text
@@ -56,21 +56,53 @@ from models.edits import MeanHead, ZeroHead
 from models.recording import Attention, Recording
 from models.run import Run
 
-REFUSALS = sentences("heads", "refusals")
-
 CONCEPT = "heads"
-VIEWS = {"Lines": ("links",), "Matrix": ("matrix",), "Both": ("links", "matrix")}
-INCOMING = "Incoming"  # the option that draws links to the selected word too
+TAB = sentences(CONCEPT, "tab")
+TABLE = "Table"  # the view of a head that has its numbers open below the picture
+VIEWS = {"Lines": ("links",), "Matrix": ("matrix",), "Both": ("links", "matrix"), TABLE: ("links",)}
 N_KEYS = 4  # that a sentence on a row names
 
+# ---- choices of how weights are displayed --------------------------------------------------------
 
-def unit_on_screen(on: Selection, row: int | None) -> str:
-    """What rows and columns of a selected head are until a reader chooses: words where the finding
-    of its selected `row` is a link of a word of several tokens, so that the picture shows the
-    weight that the finding states; else tokens."""
-    tokens, by_word = attention_analysis.UNITS
-    link = link_on_screen(on, row)
+TOKENS = Choice(TOKEN_FILTERS, "Which tokens", name="att_keep", menu=True, help=TAB("which_tokens"))
+Tokens = Annotated[str, TOKENS]
+Scale = Annotated[str, Choice(SCALES, "Colour scale", menu=True, help=TAB("colour_scale"))]
+Log = Annotated[
+    bool,
+    Choice({False: "Linear", True: "Log"}, "Tone", name="tone", menu=True, help=TAB("tone")),
+]
+
+
+def unit_on_screen(run: Run, chosen: Mapping[str, Any]) -> str:
+    """What rows and columns of a head are until a reader chooses: words where the finding of the
+    selected token is a link of a word of several tokens, so that the picture shows the weight that
+    the finding states; else tokens."""
+    tokens, by_word = UNITS
+    if chosen.get("token") is None:
+        return tokens
+    on = select(run, *(chosen[name] for name in ("layer", "head", "token", "attention")))
+    link = link_on_screen(on, on.query)
     return by_word if link and max(word_sizes(on.recording, link)) > 1 else tokens
+
+
+def _renormalised(run: Run, chosen: Mapping[str, Any]) -> tuple[bool, ...]:
+    """Whether rows can sum to 1 again: without some tokens alone."""
+    return (False, True) if chosen.get("tokens", "All") != "All" else (False,)
+
+
+def patterns(run: Run, chosen: Mapping[str, Any]) -> dict[str, str]:
+    """The patterns that heads of an attention have, each with the number of its heads."""
+    on = select(run, attention=chosen.get("attention", ""))
+    counts = Counter(head.name for head in named_heads(on.recording, on.attention))
+    labels = {
+        name: f"{PATTERN_TITLES.get(name, name)} ({counts[name]})"
+        for name in head_naming.meanings(on.recording, on.attention)
+        if counts[name]
+    }
+    return {"": TAB("find"), **labels}
+
+
+PATTERN_TITLES = {"previous": "previous token", "next": "next token"}
 
 
 def link_on_screen(on: Selection, row: int | None) -> Finding | None:
@@ -83,7 +115,7 @@ def link_on_screen(on: Selection, row: int | None) -> Finding | None:
 
 # ---- all heads -----------------------------------------------------------------------------------
 
-ROWS = ("Word", "All")  # of each head: the selected word's row, or all rows
+ROWS = {"Word": "Selected word", "All": "All rows"}  # of each head
 RESTS = 0.5  # of a head's attention, from which on it is one that rests on the tokens left out
 COLUMNS = ("score", "chance", "entropy", "distance", "sink")  # the measures of a head
 
@@ -93,24 +125,28 @@ def heads(
     run: Run,
     layer: int | None = None,
     head: int | None = None,
-    rows: str = ROWS[0],
-    pattern: str = "",
-    options: str = "",
-    listed: bool = False,
+    listed: Annotated[
+        bool, Choice({False: "Grid", True: "List"}, "Heads as", name="grid", menu=True)
+    ] = False,
+    rows: Annotated[str, Choice(ROWS, "In each head", name="grid_rows", menu=True)] = "Word",
+    pattern: Annotated[str, Choice(patterns, help="the pattern whose heads are shown")] = "",
+    tokens: Tokens = "All",
+    scale: Scale = "Global",
+    log: Log = False,
     attention: str = "",
 ) -> Panel:
     """All heads of an attention as small pictures on one scale.
 
-    layer and head: the selected one, that of the page where None. rows: one of ROWS. pattern: the
-    name of the heads drawn, "" for all. options: as in `head`. listed: a list in the place of
-    pictures. Raises ValueError for what is not there.
+    layer and head: the selected one, that of the page where None. listed: a list in the place of
+    pictures. rows: one of ROWS. pattern: the name of the heads drawn, "" for all. tokens: those
+    that are shown, one of TOKEN_FILTERS. scale: one of SCALES. log: logarithmic colours. Raises
+    ValueError for what is not there.
     """
     selection = select(run, layer or 0, head or 0, 0, attention)
     recording, of = selection.recording, selection.attention
     if layer is not None and head is not None:
         layer, head, _ = selection.at
-    expect_option("rows", rows, ROWS)
-    display, _ = display_of(options)
+    display = DisplayOptions(tokens=tokens, scale=scale, log=log)
     every = named_heads(recording, of)
     left = attention_analysis.hidden_tokens(recording, of, display)
     members = [each for each in every if not pattern or each.name == pattern]
@@ -122,7 +158,7 @@ def heads(
         else replace(
             _grid(selection, every, left.keys, display),
             selected=chosen,
-            by_word=rows == ROWS[0],
+            by_word=rows == "Word",
             only=pattern,
         )
     )
@@ -132,7 +168,7 @@ def heads(
         figures=(figure,),
         table=_columns(members),
         details=words.lines("columns_across" if selection.is_across else "columns"),
-        caption=(words("caption", attention=of.name, scale=SCALE_LABELS[display.scale].lower()),),
+        caption=(words("caption", attention=of.name, scale=SCALES[scale].lower()),),
         file="-".join(["heads", *(of.name.split() if attention else [])]),
     )
 
@@ -263,82 +299,50 @@ def strongest_findings(run: Run) -> Panel:
     )
 
 
-def opened(run: Run, attention: str = "", **chosen: str) -> tuple[Panel, Panel]:
-    """All heads, and the one of the strongest finding, or another that is chosen: its layer, head,
-    token and view. Raises ValueError for what is not there."""
-    of = select(run, attention=attention).attention
-    first = opening_finding(run.recording(), of)
-    layer, head_number = opening_head(run.recording(), of)
-    token = first.query if first and first.query >= 0 else None
-    numbers = {name: _whole(name, chosen[name]) for name in ("layer", "head") if name in chosen}
-    select(run, numbers.get("layer", 0), numbers.get("head", 0), attention=attention)
-    if len(numbers) == 2 and (numbers["layer"], numbers["head"]) != (layer, head_number):
-        layer, head_number, token = numbers["layer"], numbers["head"], None
-    if "token" in chosen:
-        token = _whole("token", chosen["token"])
-    view = chosen.get("view", next(iter(VIEWS)))
-    on = select(run, layer, head_number, token or 0, attention)
-    options = options_of(DisplayOptions(unit_on_screen(on, token)))
-    return (
-        heads(run, layer, head_number, attention=attention),
-        head(run, layer, head_number, token, view=view, options=options, attention=attention),
-    )
+def opened(run: Run, words: Mapping[str, str]) -> tuple[Panel, Panel]:
+    """All heads and one of them, under choices in the words of an address. Raises ValueError for
+    what is not there."""
+    chosen = choices_of(run, words)
+    return heads(run, **taken(heads, chosen)), head(run, **taken(head, chosen))
 
 
-def _whole(name: str, value: str) -> int:
-    """A choice as a whole number. Raises ValueError for another word."""
-    if not (value.isdecimal() and len(value) < 6):
-        raise ValueError(f"{name} is {value!r}; it must be a whole number")
-    return int(value)
+def choices_of(run: Run, words: Mapping[str, str]) -> dict[str, Any]:
+    """The choices of `heads` and `head` that words of an address say; the head of the strongest
+    finding where they do not name another, and the word that its own strongest finding is about.
+    Raises ValueError for what is not there."""
+    chosen = {
+        each.argument: each.parse(words[each.name])
+        for panel in (heads, head)
+        for each in parameters(panel)
+        if each.name in words
+    }
+    attention = chosen.get("attention", "")
+    on = select(run, chosen.get("layer", 0), chosen.get("head", 0), attention=attention)
+    at = on.layer, on.head
+    if not {"layer", "head"} <= chosen.keys():
+        at = opening_head(on.recording, on.attention)
+    row = opening_row(on.recording, on.attention, at)
+    return {"token": row, **chosen, "layer": at[0], "head": at[1]}
 
 
 # ---- panels that the page and pictures made ahead share ------------------------------------------
 
-TABLE = "Table"  # the view of a head that has its numbers open below the picture
 LABEL_BYTES = 60  # that a word in a table takes
 
 
-def grid_panel(
-    on: Selection,
-    display: DisplayOptions,
-    rows: str = ROWS[0],
-    pattern: str = "",
-    listed: bool = False,
-) -> Panel:
+def cached_heads(on: Selection, chosen: Mapping[str, Any]) -> Panel:
     """The panel of all heads. It has no selection, so choosing a head sends none of it again."""
-    return _cached_panel(
-        on,
-        heads,
-        rows=rows,
-        pattern=pattern,
-        options=options_of(display),
-        listed=listed,
-        attention=on.name,
-    )
+    return _cached_panel(on, heads, {**chosen, "layer": None, "head": None})
 
 
-def head_panel(on: Selection, view: HeadView, kind: str, incoming: bool = False) -> Panel:
-    """The panel of the head on screen; kind: one of VIEWS, or TABLE."""
-    token, key = view.tokens
-    if view.cell is not None:
-        key = view.opened.key
-    elif token is not None:
-        key = None
-    return _cached_panel(
-        on,
-        head,
-        layer=on.layer,
-        head=on.head,
-        token=token,
-        key=key,
-        view=next(iter(VIEWS)) if kind == TABLE else kind,
-        options=options_of(view.choices, incoming),
-        attention=on.name,
-    )
+def cached_head(on: Selection, chosen: Mapping[str, Any]) -> Panel:
+    """The panel of one head."""
+    return _cached_panel(on, head, chosen)
 
 
-def _cached_panel(on: Selection, panel: Callable[..., Panel], **choices: Hashable) -> Panel:
+def _cached_panel(on: Selection, panel: Callable[..., Panel], chosen: Mapping[str, Any]) -> Panel:
     """A panel of a run, made once and kept beside its recording."""
+    choices = {each.argument: chosen.get(each.argument, each.default) for each in parameters(panel)}
     key = ("panel", panel.__name__, on.run.target, *sorted(choices.items()))
     return memo(on.recording, key, partial(panel, on.run, **choices), _panel_bytes)
 
@@ -352,28 +356,11 @@ def _panel_bytes(panel: Panel) -> int:
 # ---- one head ------------------------------------------------------------------------------------
 
 
-def options_of(display: DisplayOptions, incoming: bool = False) -> str:
-    """The options of `head` that say how a matrix is displayed."""
-    chosen = [*vars(display).values(), *([INCOMING] if incoming else [])]
-    return ", ".join(each for each in chosen if each not in vars(DisplayOptions()).values())
-
-
-def display_of(options: str) -> tuple[DisplayOptions, bool]:
-    """The display that options say, and whether links to the selected word are drawn too. Raises
-    ValueError for a word that is no option."""
-    known = {
-        "unit": attention_analysis.UNITS,
-        "token_filter": attention_analysis.TOKEN_FILTERS,
-        "row_sums": attention_analysis.ROW_SUMS,
-        "scale": attention_analysis.SCALES,
-        "tone": attention_analysis.TONES,
-    }
-    words = [each.strip() for each in options.split(",") if each.strip()]
-    every = {word: name for name, list_of in known.items() for word in list_of}
-    if wrong := next((each for each in words if each not in (*every, INCOMING)), ""):
-        raise ValueError(REFUSALS("no_option", name=wrong, names=", ".join(every)))
-    chosen = {every[word]: word for word in words if word != INCOMING}
-    return DisplayOptions(**chosen), INCOMING in words
+def display_of(run: Run, chosen: Mapping[str, Any]) -> DisplayOptions:
+    """How the choices of `head` display its matrix."""
+    names = ("tokens", "renormalise", "scale", "log")
+    unit = chosen["unit"] or unit_on_screen(run, chosen)
+    return DisplayOptions(unit, *(chosen[name] for name in names))
 
 
 @spec.panel
@@ -383,18 +370,42 @@ def head(
     head: int = 0,
     token: int | None = None,
     key: int | None = None,
-    view: str = "Lines",
-    options: str = "",
+    view: Annotated[
+        str, Choice({name: name for name in VIEWS}, "Picture of the head", menu=True)
+    ] = "Lines",
+    incoming: Annotated[
+        bool, Choice(label="Also show what attends to the word", menu=True)
+    ] = False,
+    tokens: Tokens = "All",
+    renormalise: Annotated[
+        bool,
+        Choice(_renormalised, "Renormalise", name="att_sum", menu=True, help=TAB("renormalise")),
+    ] = False,
+    unit: Annotated[
+        str | None,
+        Choice(UNITS, "Rows and columns", name="att_unit", suits=unit_on_screen, menu=True),
+    ] = None,
+    scale: Scale = "Global",
+    log: Log = False,
     attention: str = "",
 ) -> Panel:
     """One head: the sentence tinted by a word's weights, and its links, its matrix, or both.
 
     token: the query, every one where None; key: with a token the cell that is opened, else, between
-    two texts, the key that is selected. view: one of VIEWS. options: words of `DisplayOptions` and
-    INCOMING, with commas. Raises ValueError for what is not there.
+    two texts, the key that is selected. view: one of VIEWS; "Table" opens the numbers below links.
+    incoming: links to the token too. tokens: those that are shown, one of TOKEN_FILTERS;
+    renormalise: rows sum to 1 without the others. unit: "Tokens" or "Words"; None: words where the
+    token's finding is about a word of several. scale: one of SCALES. log: logarithmic colours.
+    Raises ValueError for what is not there.
     """
-    expect_option("view", view, VIEWS)
-    display, incoming = display_of(options)
+    display = display_of(
+        run,
+        {
+            **{"layer": layer, "head": head, "token": token, "attention": attention},
+            **{"unit": unit, "tokens": tokens, "renormalise": renormalise},
+            **{"scale": scale, "log": log},
+        },
+    )
     selection = select(run, layer, head, token or 0, attention)
     recording, of = selection.recording, selection.attention
     token = None if token is None else selection.query
@@ -461,7 +472,7 @@ def _linked(
         special=(tuple(special), axes.special),
         places=(axes.row_places, axes.key_places),
         sizes=of.pattern.shape[2:],
-        firsts=None if display.unit == attention_analysis.UNITS[0] else _firsts(picture),
+        firsts=None if display.unit == UNITS[0] else _firsts(picture),
         scale=display.scale.lower(),
         log=display.log,
         incoming=incoming,

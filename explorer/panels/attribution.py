@@ -16,9 +16,8 @@ from explorer.analysis.formatting import exponent_text, fixed, percent, plural, 
 from explorer.analysis.terminology import norm_name, recording_norm_name, unit_formula
 from explorer.panels import spec
 from explorer.panels.choice import Choice
-from explorer.panels.selection import StreamSelection, expect_place, predicted
+from explorer.panels.selection import StreamSelection, expect_place, predicted, typed_word
 from explorer.panels.spec import Panel
-from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
 from models.caching import loaded
 from models.recording import from_end
@@ -85,17 +84,6 @@ def _label(run: Run, id: int) -> str:
     return run.loaded.labels([id])[0]
 
 
-def _typed(run: Run, text: str) -> tuple[int | None, str]:
-    """The first token of what a reader typed, and a sentence on how it is read."""
-    id, n = run.loaded.first_token(text) or (None, 0)
-    if id is None:
-        return None, FIELDS("no_token")
-    first = literal(_label(run, id))
-    if n == 1:
-        return id, FIELDS("one_token", token=first)
-    return id, FIELDS("tokens", typed=literal(text[:60]), n=n, first=first)
-
-
 def _ffns(run: Run, chosen: Mapping[str, Any]) -> dict[int, str]:
     """The layers whose FFN has a part in the logit, with that part; none where there is no sum."""
     try:
@@ -116,10 +104,11 @@ def _strongest_ffn(run: Run, chosen: Mapping[str, Any]) -> int | None:
 
 WORD_HELP = FIELDS("help")
 WordId = Annotated[
-    int | None, Choice(_word_options, "Logit of", of="model", typed=_typed, help=WORD_HELP)
+    int | None, Choice(_word_options, "Logit of", of="model", typed=typed_word, help=WORD_HELP)
 ]
 OtherId = Annotated[
-    int | None, Choice(_other_options, "Compared with", of="model", typed=_typed, help=WORD_HELP)
+    int | None,
+    Choice(_other_options, "Compared with", of="model", typed=typed_word, help=WORD_HELP),
 ]
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from types import NoneType
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
@@ -34,14 +34,14 @@ class Choice:
     """How a reader makes a choice of a panel.
 
     options: its values, or their labels by value, or a function that gives them; () for any value
-    of its type. label: what its widget is called, "" for one that is made by a press in a picture.
-    name: its name in an address, "" for that of the argument. of: it is forgotten with the "text"
-    or the "model", with neither where "". suits: the value that the panel takes where it is given
-    its default, where it depends on the run. accepts: what a value must pass that is no option.
-    typed: the value of what is typed into its menu in the place of an option, and a sentence on it.
-    when: where there is such a choice; elsewhere it has its default. clears: names of choices that
-    end where another value is chosen. menu: its widget stands in the View menu. help: what its
-    widget explains.
+    of its type; where a function leaves less than two there is no widget. label: what its widget is
+    called, "" for one that is made by a press in a picture. name: its name in an address, "" for
+    that of the argument. of: it is forgotten with the "text" or the "model", with neither where "".
+    suits: the value that the panel takes where it is given its default, where it depends on the
+    run. accepts: what a value must pass that is no option. typed: the value of what is typed into
+    its field, or into its menu in the place of an option, and a sentence on it. when: where there
+    is such a choice; elsewhere it has its default. clears: names of choices that end where another
+    value is chosen. menu: its widget stands in the View menu. help: what its widget explains.
     """
 
     options: Options | OptionsOf = ()
@@ -93,6 +93,13 @@ class Parameter:
         options = self.choice.options if self.choice else ()
         return options(run, chosen) if callable(options) else options
 
+    def allows(self, run: Run, chosen: Mapping[str, Any], value: Any) -> bool:
+        """True for a value that can be chosen."""
+        if options := self.values(run, chosen):
+            return value in options
+        accepts = self.choice.accepts if self.choice else None
+        return accepts is None or accepts(value)
+
     def options(self, run: Run, chosen: Mapping[str, Any]) -> Mapping[Any, str]:
         """The labels by value that there are to choose from."""
         options = self.values(run, chosen)
@@ -143,6 +150,7 @@ def listed(options: Options) -> list[str]:
     return [*first, f"{last} … {options[-1]}"]
 
 
+@cache
 def parameters(function: Callable[..., Any]) -> tuple[Parameter, ...]:
     """The arguments of a panel function, or of a tab that is drawn by hand, but its run."""
     hints = get_type_hints(function, include_extras=True)
@@ -171,6 +179,12 @@ def by_name(declared: Mapping[str, Sequence[Parameter]]) -> dict[str, dict[str, 
                 )
             others[who] = each
     return found
+
+
+def taken(function: Callable[..., Any], chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of some choices that a panel function takes."""
+    arguments = {each.argument for each in parameters(function)}
+    return {name: value for name, value in chosen.items() if name in arguments}
 
 
 def _parameter(name: str, hint: Any, default: Any) -> Parameter:

@@ -3,7 +3,9 @@ writes."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -11,7 +13,8 @@ from explorer.analysis import soft_lookup
 from explorer.analysis.figures import BarRow, Bars
 from explorer.analysis.formatting import signed
 from explorer.panels import spec
-from explorer.panels.selection import Selection, place_of, select
+from explorer.panels.choice import Choice
+from explorer.panels.selection import Selection, place_of, select, typed_word
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models.caching import loaded, memo
@@ -29,22 +32,42 @@ class CircuitWords:
     key: int
 
 
+VALUES = {"Bare": "Bare word", "Here": "In this text"}
+KEYS = {"Text": "In this text", "All": "In the vocabulary"}
+
+
+def _keys(run: Run, chosen: Mapping[str, Any]) -> range:
+    """The keys of an attention."""
+    return range(select(run, attention=chosen.get("attention", "")).attention.pattern.shape[3])
+
+
+def _vocabulary(run: Run, chosen: Mapping[str, Any]) -> range:
+    """The ids of a run's model."""
+    return range(run.recording().model.n_vocab)
+
+
 @spec.panel
 def circuits(
     run: Run,
     layer: int = 0,
     head: int = 0,
     token: int = 0,
-    source: int | None = None,
-    word: int | None = None,
-    scope: str = "",
+    source: Annotated[
+        int | None, Choice(_keys, name="look_key", of="text", help="the key that is attended to")
+    ] = None,
+    value: Annotated[str, Choice(VALUES, "Value of the key", name="look_as", menu=True)] = "Bare",
+    keys: Annotated[str, Choice(KEYS, "Keys", name="look_keys", menu=True)] = "Text",
+    word: Annotated[
+        int | None,
+        Choice(_vocabulary, "Any other word", "look_word", of="model", typed=typed_word, menu=True),
+    ] = None,
     attention: str = "",
 ) -> Panel:
     """A head's QK and OV circuits for a query and a key: matching keys, and effects on the logits.
 
-    source: the key, the one of the largest weight where None. word: the id of a word that takes
-    the place of both. scope: words of "context" (the head's value of the key in this text, in the
-    place of its bare embedding) and "vocabulary" (the matching keys among all words). Raises
+    source: the key, the one of the largest weight where None. value: "Bare", of the key's
+    embedding, or "Here", the head's value of the key in this text. keys: those that match, of the
+    "Text" or of "All" words. word: the id of a word that takes the place of query and key. Raises
     ValueError for a model that does not give its matrices.
     """
     selection = select(run, layer, head, token, attention)
@@ -61,15 +84,15 @@ def circuits(
     )
     bare = loaded(selection.recording).circuits(selection.attention.name, layer, head, ids)
     at, writes = ids.index(chosen.key), bare
-    in_context = "context" in scope and word is None
+    in_context = value == "Here" and word is None
     if in_context:
         at, writes = 0, _circuits_here(selection, layer, head, place)
     query, key = _labels(selection, np.array([chosen.query, chosen.key]))
     if word is None:
         streams = (selection.attention.query, selection.attention.key)
-        rows, keys = (selection.recording.stream(each).tokens for each in streams)
-        query, key = rows[min(selection.query, len(rows) - 1)], keys[place]
-    matches = _matches(selection, bare, ids.index(chosen.query), query, "vocabulary" in scope)
+        rows, columns = (selection.recording.stream(each).tokens for each in streams)
+        query, key = rows[min(selection.query, len(rows) - 1)], columns[place]
+    matches = _matches(selection, bare, ids.index(chosen.query), query, keys == "All")
     raised = _changes(selection, writes, at, key)
     copies = soft_lookup.copy_counts(bare)
     slots = {

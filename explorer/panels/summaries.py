@@ -2,26 +2,39 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
 import numpy as np
 
 from explorer.analysis import attention, head_naming, summaries
-from explorer.analysis.attention import MatrixView
+from explorer.analysis.attention import TOKEN_FILTERS, MatrixView
 from explorer.analysis.figures import BarRow, Bars, Figure, Matrix, TextTable
 from explorer.analysis.formatting import fixed, hundredths, percent, signed
 from explorer.analysis.terminology import mask_reason
 from explorer.panels import spec
-from explorer.panels.selection import Selection, expect_option, select
+from explorer.panels.attention import TOKENS
+from explorer.panels.choice import Choice
+from explorer.panels.selection import Selection, select
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models.caching import loaded, memo
 from models.run import Run
 
 CONCEPT = "summaries"
-KINDS = ("Mean", "Max", "Rollout", "Flow", "Values")
+KINDS = {
+    "Mean": "Mean",
+    "Max": "Max",
+    "Rollout": "Rollout",
+    "Flow": "Flow",
+    "Values": "Weight × value",
+}
+# Tokens that can be left out of the matrix of many heads.
+SHARED = {name: TOKEN_FILTERS[name] for name in ("All", "Quiet", "No specials")}
+AGGREGATE = "`Writes` (the output of each head), or how heads are aggregated"
 THROUGH_LAYERS = ("Rollout", "Flow")
-TOKENS = ("All", "Quiet", "No specials")  # all, without shared sinks, without special tokens
+MEASURES = {"Length": "Norm", "Share": "Signed share"}
 N_KEYS, N_ROWS = 8, 12
 
 
@@ -59,28 +72,42 @@ class Aggregation:
         return token if self.view.row_of(token) >= 0 else self.view.row_tokens[0][0]
 
 
+def _layer_options(run: Run, chosen: Mapping[str, Any]) -> dict[int | None, str]:
+    """All layers, and each: by itself, or up to it in what goes through layers."""
+    n = select(run, attention=chosen.get("attention", "")).attention.pattern.shape[0]
+    name = "Up to layer" if chosen.get("kind") in THROUGH_LAYERS else "Layer"
+    return {None: "All layers", **{layer: f"{name} {layer}" for layer in range(n)}}
+
+
+def _head_options(run: Run, chosen: Mapping[str, Any]) -> dict[int | None, str]:
+    """All heads, and of the values of one layer each head."""
+    n = select(run, attention=chosen.get("attention", "")).attention.pattern.shape[1]
+    one = chosen.get("kind") == "Values" and chosen.get("layer") is not None
+    return {None: "All heads", **{head: f"Head {head}" for head in range(n if one else 0)}}
+
+
 @spec.panel
 def aggregated(
     run: Run,
-    kind: str = "Mean",
+    kind: Annotated[str, Choice(KINDS, name="sum_what", help=AGGREGATE)] = "Mean",
     token: int = 0,
-    layer: int | None = None,
-    head: int | None = None,
-    tokens: str = "All",
+    layer: Annotated[
+        int | None, Choice(_layer_options, "Layer", name="sum_layer", menu=True)
+    ] = None,
+    head: Annotated[int | None, Choice(_head_options, "Head", name="sum_head", menu=True)] = None,
+    tokens: Annotated[str, replace(TOKENS, options=SHARED, help="")] = "All",
     attention: str = "",
 ) -> Panel:
     """All heads in one matrix, with one query by mean, rollout and share of the output.
 
     kind: one of KINDS. layer: one layer, or up to it; None for all. head: of kind "Values" alone.
-    tokens: one of TOKENS. Raises ValueError for what is not there, for rollout and flow between two
-    texts, and for a flow that takes too long.
+    tokens: those that are shown, one of SHARED. Raises ValueError for what is not there, for
+    rollout and flow between two texts, and for a flow that takes too long.
     """
     selection = select(run, layer or 0, head or 0, token, attention)
     layer = None if layer is None else selection.layer
     head = None if head is None else selection.head
     words = sentences(CONCEPT, "aggregated")
-    expect_option("kind", kind, KINDS)
-    expect_option("tokens", tokens, TOKENS)
     title = words(kind.lower())
     if kind in THROUGH_LAYERS and selection.is_across:
         raise ValueError(words("across", title=title))
@@ -309,17 +336,19 @@ def _expect_outputs(selection: Selection) -> None:
 
 @spec.panel
 def output_norms(
-    run: Run, token: int | None = None, measure: str = "Length", attention: str = ""
+    run: Run,
+    token: int | None = None,
+    measure: Annotated[str, Choice(MEASURES, "Measure", name="sum_measure", menu=True)] = "Length",
+    attention: str = "",
 ) -> Panel:
     """Output of each head at one token, or on average: its norm, or its share of the output.
 
-    measure: "Length" or "Share". Raises ValueError for a model that does not give its values and
-    W_O.
+    token: None for the mean of all tokens. measure: one of MEASURES. Raises ValueError for a model
+    that does not give its values and W_O.
     """
     selection = select(run, token=token or 0, attention=attention)
     token = None if token is None else selection.query
     _expect_outputs(selection)
-    expect_option("measure", measure, ("Length", "Share"))
     words = sentences(CONCEPT, "output_norms")
     recording, of = selection.recording, selection.attention
     outputs = loaded(recording).outputs()[of.name]

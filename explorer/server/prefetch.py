@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 from starlette.concurrency import run_in_threadpool
@@ -17,72 +16,42 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from explorer.analysis import attention, recorded_findings
-from explorer.analysis.attention import DisplayOptions, HeadSelection
+from explorer.analysis.recorded_findings import default_attention
 from explorer.components import codec
 from explorer.panels import attention as attention_panels
-from explorer.panels.selection import Selection, select
+from explorer.panels.selection import select
 from explorer.server import request_body
 from explorer.state import event_log, host, models
 from explorer.state.scheduling import heavy_models, memory_budget, script_queue
 from models import model_names
 from models.run import Run
 
-VIEWS = (*attention_panels.VIEWS, attention_panels.TABLE)
-
 # The first page's pictures of a text that was typed just now, made without its page. The browser
 # draws them while the page's own run is on its way.
 
 # What the pictures may be asked for with: the choices that a new text leaves as they are.
-OPTIONS = {"view": VIEWS, "scale": attention.SCALES, "tone": attention.TONES}
-HEAD_KEYS = ("layer", "head")  # these too, as numbers
-SELECTION_KEYS = ("attention", *HEAD_KEYS)
+SELECTION_KEYS = ("attention", "layer", "head")
+CHOICES = (*SELECTION_KEYS, "view", "scale", "tone")
 
 
 @memory_budget.work()
-def pictures(model: str, text: str, choices: Mapping[str, str]) -> dict[str, bytes]:
+def pictures(model: str, text: str, words: Mapping[str, str]) -> dict[str, bytes]:
     """The payloads of the views by name, the same bytes as the page will send. None where they
-    cannot be predicted: another choice, a model that is not loaded. Raises ValueError for an
-    attention that the model does not have."""
-    valid = all(choices[name] in OPTIONS.get(name, (choices[name],)) for name in choices)
-    if not valid or not choices.keys() <= {*OPTIONS, *SELECTION_KEYS} or not is_ready(model):
+    cannot be predicted: another choice than CHOICES, a model that is not loaded. words: of an
+    address. Raises ValueError for what is not there."""
+    if not words.keys() <= {*CHOICES} or not is_ready(model):
         return {}
-    source = Run(model, text)
-    attention_name = choices.get("attention", "")
-    if not any(map(choices.get, SELECTION_KEYS)):
-        attention_name = recorded_findings.default_attention(source.recording())
-    on = select(source, attention=attention_name)
-    display = DisplayOptions(
-        scale=choices.get("scale", attention.SCALES[0]),
-        tone=choices.get("tone", attention.TONES[0]),
-    )
-    heads = attention_panels.grid_panel(on, display)
-    layer, head = chosen_head(on, choices) or recorded_findings.opening_head(
-        on.recording, on.attention
-    )
-    on = replace(on, layer=layer, head=head)
-    row = recorded_findings.opening_row(on.recording, on.attention, (layer, head))
-    display = replace(display, unit=attention_panels.unit_on_screen(on, row))
-    selected = HeadSelection((row, None if on.is_across else row))
-    link = attention_panels.link_on_screen(on, row)
-    view = attention_panels.view_of(on, selected, display, link)
-    made = attention_panels.head_panel(on, view, choices.get("view", VIEWS[0]))
-    return {each.name: each.bare for each in (heads, made)}
+    run = Run(model, text)
+    first = "" if any(map(words.get, SELECTION_KEYS)) else default_attention(run.recording())
+    on = select(run, attention=words.get("attention", first))
+    chosen = attention_panels.choices_of(run, {**words, "attention": on.name})
+    made = attention_panels.cached_heads(on, chosen), attention_panels.cached_head(on, chosen)
+    return {each.name: each.bare for each in made}
 
 
 def is_ready(model: str) -> bool:
     """True for a model that comes with this server and is in memory."""
     return models.is_loaded(model) and not model_names.is_borrowed(model)
-
-
-def chosen_head(on: Selection, choices: Mapping[str, str]) -> tuple[int, int] | None:
-    """The head that was chosen, where there is one."""
-    sizes = on.attention.pattern.shape[:2]
-    values = [choices.get(name, "") for name in HEAD_KEYS]
-    if not all(each.isdecimal() and len(each) < 6 for each in values):
-        return None
-    layer, number = map(int, values)
-    return (layer, number) if layer < sizes[0] and number < sizes[1] else None
 
 
 PATH = "/ahead"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from time import monotonic
@@ -58,6 +58,12 @@ class OnScreen:
     ] = ""
     source: Annotated[
         str, Choice(of="text", help="the other text's selected token, between two texts")
+    ] = ""
+    anatomy_cell: Annotated[
+        str, Choice(of="text", help="the selected weight: its query and key, a dot between them")
+    ] = ""
+    att_word: Annotated[
+        str, Choice(of="text", help="`none`: no word is selected, not that which a tab opens on")
     ] = ""
     stream: Annotated[
         str,
@@ -138,33 +144,7 @@ def depending_on(*causes: str) -> tuple[str, ...]:
 
 OF_TEXT, OF_MODEL = UrlParameter(of="text"), UrlParameter(of="model")
 
-attention = PageParameters(
-    "attention",
-    view="Lines",
-    scale="Global",
-    tone="Linear",
-    att_unit="",  # "Tokens" or "Words"; "" suits what is on screen
-    att_keep="All",
-    att_sum="As they are",
-    att_right="",
-    pattern="",  # of the heads shown, "" for all
-    grid="Grid",
-    grid_rows="Word",
-    incoming="",  # "1": lines to the selected word too
-    att_word=OF_TEXT,  # "none": the reader let go of the word that the page opens on
-)
-anatomy = PageParameters(
-    "anatomy",
-    anatomy_cell=OF_TEXT,  # query and key with a dot between them
-    weight_step="",  # the name of the step on show
-)
 residual = PageParameters("residual", lag="8")
-summaries = PageParameters(
-    "summaries", sum_what="Mean", sum_layer="", sum_head="", sum_measure="Length"
-)
-circuits = PageParameters(
-    "circuits", look_as="Bare", look_keys="Text", look_key=OF_TEXT, look_word=OF_MODEL
-)
 predictions = PageParameters("word", hidden=OF_TEXT)
 interventions = PageParameters(
     "edit",
@@ -397,6 +377,13 @@ MAX_NUMBERS_LENGTH = 8000  # characters of a list of numbers
 
 # Words of links that were shared before the choices of panels had their own.
 EARLIER_WORDS = {
+    ("att_right", "Open"): "1",
+    ("tone", "Linear"): "",
+    ("tone", "Log"): "1",
+    ("att_sum", "As they are"): "",
+    ("att_sum", "Renormalised"): "1",
+    ("grid", "Grid"): "",
+    ("grid", "List"): "1",
     ("write", "Turned"): "Rotation angle",
     ("write", "Written"): "Update norm",
     ("write", "Norm"): "State norm",
@@ -594,6 +581,12 @@ def _is_text_of(link: dict[str, str], page: str) -> bool:
     return link.get("text", first_text(page))[:MAX_FIELD] == st.session_state.text
 
 
+def clear(names: Iterable[str]) -> None:
+    """Choices back to their defaults. For a callback."""
+    for name in names:
+        st.session_state[name] = default(name)
+
+
 def forget_token() -> None:
     """Clear the choices that belong to the last text."""
     st.session_state.acted = True
@@ -663,11 +656,9 @@ def value(parameter: Parameter, run: Run, chosen: Mapping[str, Any]) -> Any:
     name, how = parameter.name, parameter.choice
     word = str(st.session_state.get(name, ""))
     if word != parameter.first and parameter.is_there(run, chosen):
-        options = parameter.values(run, chosen)
         try:
             read = parameter.parse(word)
-            accepts = how.accepts if how else None
-            if read in options if options else accepts is None or accepts(read):
+            if parameter.allows(run, chosen, read):
                 _mark_followed(name)
                 return read
             is_shared = parameter.kind is str and len(declared().get(name, ())) > 1

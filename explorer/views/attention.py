@@ -3,21 +3,20 @@ head's circuits."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Annotated, Any
 
 import streamlit as st
 
 from explorer.analysis import attention, consistency, coreference, head_naming, recorded_findings
 from explorer.analysis.attention import (
-    SCALE_LABELS,
     DisplayOptions,
     HeadSelection,
     HeadView,
     notes,
     row_rule,
-    strongest_cell,
 )
 from explorer.analysis.findings import (
     ALIGNED,
@@ -37,12 +36,12 @@ from explorer.layout import (
     navigation,
     output,
     selection_bar,
+    tab,
 )
-from explorer.layout.controls import bind, pick
 from explorer.layout.current_recording import take_text
 from explorer.panels import anatomy, circuits, summaries
 from explorer.panels import attention as attention_panels
-from explorer.panels.attention import TABLE
+from explorer.panels.choice import Choice
 from explorer.panels.selection import Selection, select
 from explorer.panels.spec import Panel
 from explorer.state import models, url_state
@@ -57,27 +56,12 @@ from models import model_names
 from models.caching import loaded, memo
 from models.edits import HeadEdit, ZeroHead, from_line, to_line
 from models.example_texts import DEFAULT_TEXT
-from models.recording import Recording, Stream
+from models.recording import Recording
 from models.run import Run
 
 TAB = sentences("heads", "tab")
 
 # ---- page state ----------------------------------------------------------------------
-
-WORDS = ("", "none")  # what a page without a chosen word holds: the telling one, or none
-
-
-def display_options(unit: str = attention.UNITS[0]) -> DisplayOptions:
-    """Read the reader's display options of a matrix. unit: its rows and columns."""
-    state = st.session_state
-    return DisplayOptions(unit, state.att_keep, state.att_sum, state.scale, state.tone)
-
-
-def unit_of(on: Selection) -> str:
-    """The rows and columns of a head's matrix: as the reader chose, or as suits the finding on
-    screen."""
-    row = selected_tokens(on)[0]
-    return st.session_state.att_unit or attention_panels.unit_on_screen(on, row)
 
 
 def selected_tokens(on: Selection) -> tuple[int | None, int | None]:
@@ -88,49 +72,34 @@ def selected_tokens(on: Selection) -> tuple[int | None, int | None]:
     column = url_state.whole_number(
         "source", len(on.axes.keys) if row is None and on.is_across else 0
     )
-    if row is None and column is None and url_state.one_of("att_word", WORDS) != "none":
+    if row is None and column is None and not selection_bar.let_go():
         row = recorded_findings.opening_row(on.recording, on.attention, (on.layer, on.head))
     return (row, column) if on.is_across else (row, row)
 
 
 # ---- grid ----------------------------------------------------------------------------
 
-LAYOUTS = ("Grid", "List")
-TITLES = {"previous": "previous token", "next": "next token"}  # of patterns
-
 
 def head_grid(on: Selection) -> Panel:
     """The grid of all heads."""
     state, attention = st.session_state, on.attention
-    every = recorded_findings.named_heads(on.recording, attention)
-    patterns = {
-        name: sorted((head for head in every if head.name == name), key=lambda head: -head.score)
-        for name in head_naming.meanings(on.recording, attention)
-    }
-    named = {"": "Find heads by pattern"} | {
-        name: f"{TITLES.get(name, name)} ({len(heads)})"
-        for name, heads in patterns.items()
-        if heads
-    }
-    url_state.one_of("pattern", tuple(named))
-    made = attention_panels.grid_panel(
-        on, display_options(), state.grid_rows, state.pattern, state.grid == LAYOUTS[1]
-    )
+    made = attention_panels.cached_heads(on, chosen_of(attention_panels.heads, on))
     mounts.panel(made.bare, "heads", take_head)
     export_menu.offer_panel(made)
+    named = attention_panels.patterns(on.run, {"attention": on.name})
     sentences = templates.sentences("heads", "grid")
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="sinks"):
         st.selectbox(
-            sentences("find"),
+            TAB("pattern"),
             list(named),
             format_func=lambda name: named.get(name, name),
             key="pattern",
             on_change=take_pattern,
-            args=({name: [each[:2] for each in heads] for name, heads in patterns.items()},),
+            args=(on.run, on.name),
             persist_state="session",
             label_visibility="collapsed",
             width=220,
-            help=sentences("find"),
+            help=TAB("pattern"),
         )
         if state.att_keep != "All" or head_naming.SINK in named:
             label, tokens = ("hide", "Quiet") if state.att_keep == "All" else ("unhide", "All")
@@ -155,13 +124,13 @@ def keep_tokens(tokens: str) -> None:
     st.session_state.att_keep = tokens
 
 
-def take_pattern(patterns: Mapping[str, Sequence[tuple[int, int]]]) -> None:
-    """Put the strongest head of the chosen pattern on screen, unless a head of it is. patterns: the
-    heads (layer, head) of each, the strongest first."""
-    state = st.session_state
-    heads = patterns.get(state.pattern, ())
+def take_pattern(source: Run, attention: str) -> None:
+    """Put the strongest head of the chosen pattern on screen, unless a head of it is."""
+    state, on = st.session_state, select(source, attention=attention)
+    named = recorded_findings.named_heads(on.recording, on.attention)
+    heads = {head[:2]: head.score for head in named if head.name == state.pattern}
     if heads and (state["selected layer"], state["selected head"]) not in heads:
-        open_head(*heads[0])
+        open_head(*max(heads, key=heads.__getitem__))
 
 
 def take_head() -> None:
@@ -391,16 +360,11 @@ def score_formula(on: Selection, view: HeadView) -> None:
     output.markdown(sentence, "query", "key", "value", "score", "softmax")
 
 
-def check_recording(on: Selection, view: HeadView) -> None:
+def check_recording(on: Selection, view: HeadView, is_open: bool) -> None:
     """Show how the weight is computed, and check the laws of the recording when the reader asks."""
-    state, recording = st.session_state, on.recording
-    with st.expander(
-        "Verify the calculation",
-        key="att right",
-        expanded=state.att_right == "Open",
-        on_change="rerun",
-    ) as panel:
-        state.att_right = "Open" if panel.open else ""
+    recording = on.recording
+    kept = controls.bind("att_right", "att right", is_open, {True: "1", False: ""}.__getitem__)
+    with st.expander("Verify the calculation", **kept) as panel:
         if panel.open:
             score_formula(on, view)
             checks = memo(
@@ -428,21 +392,12 @@ def recording_size(recording: Recording) -> tuple:
 
 # ---- head ----------------------------------------------------------------------------
 
-VIEWS = (*attention_panels.VIEWS, TABLE)
-TOKEN_LABELS = {
-    "All": "All",
-    "Quiet": "Hide common sinks",
-    "No specials": "Hide special tokens",
-    "No sinks": "Hide the head’s sinks",
-}
 
-
-def selected_head(on: Selection, view: HeadView) -> Panel:
+def selected_head(on: Selection, view: HeadView, chosen: Mapping[str, Any]) -> Panel:
     """The picture of one head, and below it what it leaves out and what its rows are named
     after."""
-    state = st.session_state
-    made = attention_panels.head_panel(on, view, state.view, state.incoming == "1")
-    take = partial(take_token, on.run, state.attention, (on.layer, on.head))
+    made = attention_panels.cached_head(on, chosen)
+    take = partial(take_token, on.run, on.name, (on.layer, on.head), view.choices)
     mounts.panel(made.bare, "one head", take)
     export_menu.offer_panel(made)
     if lines := notes(view.matrix_view, view.choices):
@@ -499,45 +454,6 @@ def head_details(on: Selection, view: HeadView, one: Finding | None) -> None:
     st.caption(head_naming_text.rule(across=on.is_across))
 
 
-def view_options(unit: str) -> None:
-    """Show the options of the View menu: the picture, the heads, the tokens and the colours. unit:
-    the rows and columns on screen."""
-    state = st.session_state
-    pick("Picture of the head", VIEWS, key="view")
-    st.toggle(
-        "Also show what attends to the word",
-        **bind("incoming", "incoming shown", state.incoming == "1", lambda on: "1" if on else ""),
-    )
-    pick("Heads as", LAYOUTS, key="grid")
-    pick("In each head", {"Word": "Selected word", "All": "All rows"}, key="grid_rows")
-    pick(
-        "Which tokens",
-        TOKEN_LABELS,
-        key="att_keep",
-        help=TAB("which_tokens"),
-    )
-    if state.att_keep != "All":
-        renormalised = state.att_sum == "Renormalised"
-        st.toggle(
-            "Renormalise",
-            help=TAB("renormalise"),
-            **bind("att_sum", "att renormalise", renormalised, attention.ROW_SUMS.__getitem__),
-        )
-    pick("Rows and columns", attention.UNITS, **bind("att_unit", "unit shown", unit))
-    pick(
-        "Colour scale",
-        SCALE_LABELS,
-        key="scale",
-        help=TAB("colour_scale"),
-    )
-    pick(
-        "Tone",
-        attention.TONES,
-        key="tone",
-        help=TAB("tone"),
-    )
-
-
 def tied(
     on: Selection, head: head_naming.Head, one: Finding | None
 ) -> tuple[Link | Finding | None, tuple[str, str, float] | None]:
@@ -554,18 +470,16 @@ def tied(
     return link, (on.axes.rows[query], on.axes.keys[key], weight)
 
 
-def take_token(source: Run, name: str, at: tuple[int, int]) -> None:
+def take_token(source: Run, name: str, at: tuple[int, int], display: DisplayOptions) -> None:
     """Store a choice in the picture, a row, a column, or a row and a cell's column, as tokens; of a
-    cell between words its strongest pair of tokens."""
+    cell between words its strongest pair of tokens. at: the head on screen, and its display."""
     state = st.session_state
     if source.text != state.text:  # chosen in a picture of the text before
         return
     pressed = state["one head"].get("select") or {}
     row, column, opened = (int(pressed.get(each, -1)) for each in ("row", "column", "cell"))
     on = select(source, attention=name)
-    unit = unit_of(replace(on, layer=at[0], head=at[1]))
-    choices = display_options(unit)
-    matrix = attention.head_matrix(on.recording, on.attention, at, on.axes, choices)
+    matrix = attention.head_matrix(on.recording, on.attention, at, on.axes, display)
     controls.take_head(*at)
     state.token = state.source = state.anatomy_cell = ""
     state.att_word = "none" if row < 0 and column < 0 else ""
@@ -584,26 +498,14 @@ def prepare(source: Run) -> None:
     controls.choose_attention(source)
 
 
-@current_recording.tab(
-    before=prepare,
-    headline=True,
-    view=VIEWS,
-    scale=attention.SCALES,
-    tone=attention.TONES,
-    att_unit=("", *attention.UNITS),
-    att_keep=attention.TOKEN_FILTERS,
-    att_sum=attention.ROW_SUMS,
-    att_right=("", "Open"),
-    grid=LAYOUTS,
-    grid_rows=attention_panels.ROWS,
-    incoming=("", "1"),
-)
-def heads_tab(source: Run) -> None:
-    """The tab Heads."""
+@current_recording.tab(before=prepare, headline=True)
+def heads_tab(
+    source: Run,
+    verify: Annotated[bool, Choice(name="att_right", help="the calculation is verified")] = False,
+) -> None:
+    """The tab Heads. verify: the calculation of the weight is shown and checked."""
     state = st.session_state
     selection_bar.take()
-    if state.att_keep == "All":
-        state.att_sum = attention.ROW_SUMS[0]
     top = st.container(key="findings", gap="xsmall")
     on = controls.attention_on_screen(source, partial(controls.open_attention, source))
     bar = st.container(key="after-selection")
@@ -620,9 +522,18 @@ def heads_tab(source: Run) -> None:
     on = replace(on, layer=layer, head=head)
     tokens = selected_tokens(on)
     state["held word"] = "" if tokens[0] is None else str(tokens[0])
-    chosen = HeadSelection(tokens, state.anatomy_cell)
+    chosen = chosen_of(attention_panels.head, on, tokens[0])
     link = attention_panels.link_on_screen(on, tokens[0])
-    view = attention_panels.view_of(on, chosen, display_options(unit_of(on)), link)
+    view = attention_panels.view_of(
+        on,
+        HeadSelection(tokens, state.anatomy_cell),
+        attention_panels.display_of(source, chosen),
+        link,
+    )
+    if tokens[0] is None:
+        chosen["key"] = tokens[1]
+    elif view.cell is not None:
+        chosen["key"] = view.opened.key
     every = recorded_findings.leading_findings(on.recording)
     listed, of_head = select_findings(every), finding_on_screen(every, view)
     is_chosen = any(state[name] for name in ("layer", "token", "source"))
@@ -631,27 +542,42 @@ def heads_tab(source: Run) -> None:
         with top:
             finding_headline(on, view, one)
     with bar:
-        head_selection(on, view)
+        head_selection(on, view, chosen)
     if grid is None:
         with left:
             grid = head_grid(on)
     with right:
-        picture = selected_head(on, view)
+        picture = selected_head(on, view, chosen)
     with st.container(horizontal=True, gap="medium", key="head-actions"):
         head_actions(on, view)
         offer_next(one, listed)
     with st.expander("How this head was classified", key="why this name", on_change="rerun") as why:
         if why.open:
             head_details(on, view, of_head)
-    check_recording(on, view)
-    output.panel_table(picture, opened=state.view == TABLE)
+    check_recording(on, view, verify)
+    output.panel_table(picture, opened=chosen["view"] == attention_panels.TABLE)
     output.offer_recording(source)
     n = size[0] * size[1]
     output.panel_table(grid, templates.sentences("heads", "grid")("table", heads=n))
 
 
-def head_selection(on: Selection, view: HeadView) -> None:
+def chosen_of(
+    panel: Callable[..., Panel], on: Selection, token: int | None = None
+) -> dict[str, Any]:
+    """The choices of a panel of a head and one of its queries, as the address says them."""
+    at = {"layer": on.layer, "head": on.head, "token": token, "attention": on.name}
+    return url_state.values(panel, on.run, at)
+
+
+def head_options(source: Run, selected: Mapping[str, Any]) -> None:
+    """Show the options of the View menu: those of the picture of a head, and of all heads."""
+    chosen = tab.choose(attention_panels.head, source, selected)
+    tab.choose(attention_panels.heads, source, chosen)
+
+
+def head_selection(on: Selection, view: HeadView, chosen: Mapping[str, Any]) -> None:
     """The selection bar: the word, the word it attends to, the head, and the View menu."""
+    selected = {name: chosen[name] for name in ("layer", "head", "token", "attention")}
     row = view.tokens[0]
     words = selection_bar.Words(
         on.axes.rows,
@@ -662,192 +588,34 @@ def head_selection(on: Selection, view: HeadView) -> None:
         roles=on.recording.stream(on.attention.query).roles,
     )
     layers, heads = on.attention.pattern.shape[:2]
-    selection_bar.show(
-        words, (layers, heads), (on.layer, on.head), partial(view_options, view.choices.unit)
+    menu = partial(head_options, on.run, selected)
+    selection_bar.show(words, (layers, heads), (on.layer, on.head), menu)
+
+
+# ---- one weight, heads aggregated, circuits of a head --------------------------------
+
+
+one_weight = tab.view(
+    tab.Tab(
+        (anatomy.weight,),
+        {"Heads": tab.Fold("All heads of the layer", (anatomy.split, anatomy.formulas))},
+        leads={"concepts": "Change the temperature of this softmax"},
+        before=controls.choose_attention,
     )
-
-
-# ---- one weight ----------------------------------------------------------------------
-
-
-@current_recording.tab(before=controls.choose_attention)
-def one_weight(source: Run) -> None:
-    """The tab One weight."""
-    on = controls.attention_on_screen(source, partial(controls.open_attention, source))
-    (layer, head), (query, key) = _head_and_cell(on)
-    make = partial(
-        anatomy.weight,
-        source,
-        *(layer, head, query, key),
-        st.session_state.weight_step,
-        on.attention.name,
-    )
-    if output.show_panel(make, "weight", partial(_take_cell, query)) is not None:
-        cell = {"layer": str(layer), "head": str(head), "token": str(query)}
-        there = {**url_state.link_parameters(), **cell}
-        navigation.link("concepts", "Change the temperature of this softmax", there)
-        with st.expander("All heads of the layer", key="all heads", on_change="rerun") as box:
-            if box.open:
-                make = partial(anatomy.split, source, layer, head, query, on.attention.name)
-                output.show_panel(make, "split")
-                make = partial(anatomy.formulas, source, layer, query, on.attention.name)
-                output.show_panel(make, "formulas")
-
-
-def _head_and_cell(on: Selection) -> tuple[tuple[int, int], tuple[int, int]]:
-    """The head and the cell on screen, with the selection bar: what is chosen, or else what the
-    strongest finding is seen in."""
-    selection_bar.take()
-    attention, (layers, heads) = on.attention, on.attention.pattern.shape[:2]
-    at, first = controls.head_on_screen((layers, heads)), None
-    if at is None:
-        first = recorded_findings.opening_finding(on.recording, attention)
-        at = recorded_findings.opening_head(on.recording, attention)
-    cell = _cell(on, at, first)
-    roles = on.recording.stream(attention.query).roles
-    words = selection_bar.Words(on.axes.rows, cell[0], on.axes.keys, cell[1], roles=roles)
-    selection_bar.show(words, (layers, heads), at)
-    return at, cell
-
-
-def _cell(on: Selection, at: tuple[int, int], first: Finding | None) -> tuple[int, int]:
-    """The cell on screen: the one that is chosen, that of the strongest finding, or the largest of
-    the row or, between two texts, of the column that is chosen."""
-    row = url_state.whole_number("token", len(on.axes.rows))
-    has_column = on.is_across and row is None
-    column = url_state.whole_number("source", len(on.axes.keys) if has_column else 0)
-    if row is None and column is None and first is not None and first.query >= 0 and first.keys:
-        return first.query, first.keys[0]
-    query, _, key = st.session_state.anatomy_cell.partition(".")
-    is_cell = query.isdecimal() and key.isdecimal() and len(key) < 6 and query == str(row)
-    if is_cell and int(key) < len(on.axes.keys):
-        return int(query), int(key)
-    st.session_state.anatomy_cell = ""  # of another row, or of no cell
-    return strongest_cell(on.attention.pattern[at], on.attention.allowed[at[0]], row, column)
-
-
-def _take_cell(query: int) -> None:
-    """The cell that was pressed in the matrix, or the key in the row of `query`."""
-    state = st.session_state
-    pressed = state["weight"].get("select") or {}
-    if "key" in pressed:
-        state.token = str(pressed.get("token", query))
-        state.anatomy_cell = f"{state.token}.{pressed['key']}"
-        state.source = ""
-
-
-# ---- heads aggregated ----------------------------------------------------------------
-
-AGGREGATES = {
-    "Mean": "Mean",
-    "Max": "Max",
-    "Rollout": "Rollout",
-    "Flow": "Flow",
-    "Values": "Weight × value",
-    "Writes": "Head outputs",
-}
-AGGREGATED_TOKENS = {
-    "All": "All tokens",
-    "Quiet": "Without shared sinks",
-    "No specials": "Without special",
-}
-WRITES = {"Length": "Norm", "Share": "Signed share"}
-
-
-@current_recording.tab(
-    sum_what=tuple(AGGREGATES), att_keep=tuple(AGGREGATED_TOKENS), sum_measure=tuple(WRITES)
 )
-def aggregated(source: Run) -> None:
-    """The tab Aggregated."""
-    on = controls.attention_on_screen(source)
-    bar = st.container(horizontal=True, vertical_alignment="center")
-    kind = pick("Aggregate by", AGGREGATES, "sum_what", bare=True, container=bar)
-    name, state = on.attention.name, st.session_state
-    stream = on.recording.stream(on.attention.query)
-    first = recorded_findings.first_word(on.recording, stream)
-    if kind == "Writes":
-        with bar:
-            query = _word_or_every(stream, first)
-        with bar.popover("View"):
-            measure = pick("Measure", WRITES, "sum_measure")
-        output.show_panel(
-            partial(summaries.output_norms, source, query, measure, name), "output norms"
-        )
-    else:
-        with bar:
-            query = selection_bar.word(stream, first)
-        with bar.popover("View"):
-            layer, head = _scope(on, kind)
-            # here and on the tab Heads
-            pick("Tokens", AGGREGATED_TOKENS, **bind("att_keep", "kept shown", state.att_keep))
-        make = partial(summaries.aggregated, source, kind, query, layer, head, state.att_keep, name)
-        output.show_panel(make, "aggregated")
-    output.show_panel(partial(summaries.disagreements, source, name), "disagreements")
-
-
-def _word_or_every(stream: Stream, first: int) -> int | None:
-    """The bar of a tab that shows one word, or all of them: the token of the address, `first`
-    where it names none, and None for all."""
-    selection_bar.take()
-    query = url_state.whole_number("token", len(stream.tokens))
-    if query is None and url_state.one_of("att_word", WORDS) != "none":
-        query = first
-    selected = selection_bar.EVERY_WORD if query is None else query
-    selection_bar.show_word(stream, selected, every="every word")
-    return query
-
-
-def _scope(on: Selection, kind: str) -> tuple[int | None, int | None]:
-    """Layer and head to aggregate, as chosen: all of them, one layer, or (of weighted values) one
-    head."""
-    layers, heads = on.attention.pattern.shape[:2]
-    label = "Up to layer" if kind in summaries.THROUGH_LAYERS else "Layer"
-    layer = _pick_one("sum_layer", label, "Layer", layers)
-    if kind != "Values" or layer is None:
-        return layer, None
-    return layer, _pick_one("sum_head", "Head", "Head", heads)
-
-
-def _pick_one(choice: str, label: str, noun: str, n: int) -> int | None:
-    """One of n layers or heads; None for all."""
-    options = ("", *map(str, range(n)))
-    url_state.one_of(choice, options)
-    chosen = st.selectbox(
-        label,
-        options,
-        key=choice,
-        persist_state="session",
-        format_func=lambda each: f"{noun} {each}" if each else f"All {noun.lower()}s",
+aggregated = tab.view(
+    tab.Tab(
+        (summaries.disagreements,),
+        views=tab.Views(
+            "sum_what",
+            {
+                **{
+                    kind: (label, (summaries.aggregated,))
+                    for kind, label in summaries.KINDS.items()
+                },
+                "Writes": ("Head outputs", (summaries.output_norms,)),
+            },
+        ),
     )
-    return int(chosen) if chosen else None
-
-
-# ---- circuits of a head --------------------------------------------------------------
-
-
-@current_recording.tab(edited=False, look_as=("Bare", "Here"), look_keys=("Text", "All"))
-def qk_and_ov(source: Run) -> None:
-    """The tab QK & OV: the circuits of the head on the selected words, or on a word that is
-    typed."""
-    on = selection_bar.choose(
-        controls.attention_on_screen(source), partial(circuit_options, source.model)
-    )
-    state, recording = st.session_state, on.recording
-    key = url_state.whole_number("look_key", recording.attention[0].pattern.shape[3])
-    word = url_state.whole_number("look_word", recording.model.n_vocab)
-    scope = "context " * (state.look_as == "Here") + "vocabulary" * (state.look_keys == "All")
-    make = partial(circuits.circuits, source, *on.at, key, word, scope.strip(), on.attention.name)
-    output.show_panel(make, "circuits")
-
-
-def circuit_options(model: str) -> None:
-    """Show the options of the View menu: the value and the keys, and a word that is typed."""
-    pick("Value of the key", {"Bare": "Bare word", "Here": "In this text"}, "look_as")
-    pick("Keys", {"Text": "In this text", "All": "In the vocabulary"}, "look_keys")
-    st.text_input("Any other word", key="typed word", on_change=take_word, args=(model,))
-
-
-def take_word(model: str) -> None:
-    """The first token of what was typed."""
-    first = loaded(model).first_token(st.session_state["typed word"].strip())
-    st.session_state.look_word = "" if first is None else str(first[0])
+)
+qk_and_ov = tab.view(tab.Tab((circuits.circuits,), edited=False))

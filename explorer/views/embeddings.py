@@ -115,7 +115,7 @@ WORD = (
 )
 
 
-def select_token(source: Run, chosen: Mapping[str, Any]) -> dict[str, Any]:
+def select_token(source: Run, chosen: Mapping[str, Any], arguments: set[str]) -> dict[str, Any]:
     """The token of the address, None where it names none, with the menu of the one on show."""
     if source.text != st.session_state.text:
         st.rerun()  # the example has put another text above, which only a whole run draws

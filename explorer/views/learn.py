@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
 from functools import partial
 from typing import Annotated
 
@@ -14,7 +13,7 @@ from explorer.analysis.measure import Measure, MeasureContext, Untestable
 from explorer.analysis.tour import available_steps
 from explorer.analysis.verdicts import Claim, Verdict
 from explorer.components import mounts
-from explorer.layout import controls, current_recording, navigation, output, selection_bar, tab
+from explorer.layout import current_recording, navigation, output, tab
 from explorer.layout.controls import bind, pick
 from explorer.panels import claims, soft_lookup
 from explorer.panels.choice import Choice
@@ -123,31 +122,20 @@ def leave(choices: Sequence[tuple[str, str]]) -> None:
 
 # ---- concepts ------------------------------------------------------------------------
 
-CONCEPTS = {
-    "Hard": "Soft lookup",
-    "Graph": "Messages",
-    "Three": "Three kinds of scores",
-    "Scale": "Why the scale",
-}
-
-
-@current_recording.tab(edited=False)
-def concepts(
-    source: Run, look_at: Annotated[str, Choice(CONCEPTS, "the concept")] = "Hard"
-) -> None:
-    """The tab Concepts. look_at: which of them is on screen."""
-    pick("View", CONCEPTS, "look_at", bare=True)
-    on = selection_bar.choose(controls.attention_on_screen(source))
-    at = dict(zip(("layer", "head", "token"), on.at)) | {"attention": on.attention.name}
-    for panel in {
-        "Hard": (soft_lookup.temperature, soft_lookup.heads),
-        "Graph": (soft_lookup.messages,),
-        "Three": (soft_lookup.scoring,),
-        "Scale": (soft_lookup.scale,),
-    }[look_at]:
-        with st.popover("View") if tab.has_menu(panel) else nullcontext():
-            chosen = tab.choose(panel, source, at)
-        tab.show(panel, partial(panel, source, **tab.taken(panel, chosen)))
+concepts = tab.view(
+    tab.Tab(
+        views=tab.Views(
+            "look_at",
+            {
+                "Hard": ("Soft lookup", (soft_lookup.temperature, soft_lookup.heads)),
+                "Graph": ("Messages", (soft_lookup.messages,)),
+                "Three": ("Three kinds of scores", (soft_lookup.scoring,)),
+                "Scale": ("Why the scale", (soft_lookup.scale,)),
+            },
+        ),
+        edited=False,
+    )
+)
 
 
 # ---- claims --------------------------------------------------------------------------

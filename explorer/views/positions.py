@@ -7,7 +7,7 @@ from typing import Any
 
 from explorer.analysis import recorded_findings
 from explorer.layout import selection_bar
-from explorer.layout.tab import Tab, views
+from explorer.layout.tab import Tab, Views, view
 from explorer.panels import positions
 from explorer.panels.positions import PositionRuns
 from explorer.state import url_state
@@ -26,50 +26,46 @@ def chosen_head(runs: PositionRuns) -> dict[str, int]:
         return {}
 
 
-def select_head(source: Run, chosen: Mapping[str, Any]) -> dict[str, int]:
-    """The head on screen, with its menus."""
+def select(source: Run, chosen: Mapping[str, Any], arguments: set[str]) -> dict[str, int]:
+    """The token and the head on screen, with their menus, where the panel on show takes them. Of a
+    model that adds no positions the head alone, since there is nothing to see of a token."""
+    if "head" not in arguments:
+        return {}
     selection_bar.take()
     runs = PositionRuns(source, chosen["stream"])
-    at = chosen_head(runs)
-    if at:
-        card = runs.plain.model
-        selection_bar.head((card.n_layer, card.n_head), (at["layer"], at["head"]))
-    return at
-
-
-def select_token_and_head(source: Run, chosen: Mapping[str, Any]) -> dict[str, int]:
-    """The token and the head on screen, with their menus; of a model that adds no positions the
-    head alone, since there is nothing to see of a token."""
-    runs = PositionRuns(source, chosen["stream"])
-    if runs.adds == "none":
-        return select_head(source, chosen)
-    selection_bar.take()
     stream, card = runs.plain.stream(runs.stream), runs.plain.model
+    at, size = chosen_head(runs), (card.n_layer, card.n_head)
+    if "token" not in arguments or runs.adds == "none":
+        if at:
+            selection_bar.head(size, (at["layer"], at["head"]))
+        return at
     token = url_state.whole_number("token", len(stream.tokens))
     if token is None:
         token = recorded_findings.first_word(runs.plain, stream)
-    at = chosen_head(runs)
     if at:
         words = selection_bar.Words(stream.tokens, token, roles=stream.roles)
-        size = card.n_layer, card.n_head
         selection_bar.show(words, size, (at["layer"], at["head"]))
     else:
         selection_bar.show_word(stream, token)
     return {"token": token, **at}
 
 
-WAIT = "Reading the words in both orders …"
-
-word_order = views(
-    "ask",
-    {
-        "Sentence": ("This sentence", Tab((positions.sentence,), select=select_token_and_head)),
-        "Order": ("Another order", Tab((positions.order,), select=select_head, wait=WAIT)),
-        "Waves": ("Encoding", Tab((positions.encoding,))),
-        "Distance": ("Products", Tab((positions.distance,))),
-        "Shift": ("Rotation", Tab((positions.rotation,))),
-        "Adding": ("Add or concatenate", Tab((positions.overlap,))),
-    },
-    edited=False,
-    typed=False,
+word_order = view(
+    Tab(
+        views=Views(
+            "ask",
+            {
+                "Sentence": ("This sentence", (positions.sentence,)),
+                "Order": ("Another order", (positions.order,)),
+                "Waves": ("Encoding", (positions.encoding,)),
+                "Distance": ("Products", (positions.distance,)),
+                "Shift": ("Rotation", (positions.rotation,)),
+                "Adding": ("Add or concatenate", (positions.overlap,)),
+            },
+        ),
+        select=select,
+        wait="Reading the text with and without positions …",
+        edited=False,
+        typed=False,
+    )
 )
