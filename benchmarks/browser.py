@@ -3,7 +3,7 @@
 Visits with an empty cache: what they transfer, and seconds until the first words and the first
 pictures. Then, for texts of some lengths: milliseconds from Enter until the two large pictures of
 attention are painted, and until the headline stands there too; from a click on a head until it is
-painted; those of a move of the mouse over both. At last the diagram of the architecture.
+painted; those of a move of the mouse over both. At last the flow, the picture of the whole machine.
 
 E is an empty Streamlit page's own rerun: each case is measured in turn with it, and medians are
 compared. Bytes are those of the websocket's frames, CPU is the server's.
@@ -38,9 +38,9 @@ FLAGS = [
 ]
 PATIENCE = 600_000  # milliseconds for whatever a slow machine takes
 STILL = 3_000  # milliseconds after which nothing more comes where no script runs
-HEADS, HEAD, DIAGRAM = (
+HEADS, HEAD, FLOW = (
     f'[data-panel="{name}"][data-token]'
-    for name in ("attention.heads", "attention.head", "architecture.diagram")
+    for name in ("attention.heads", "attention.head", "architecture.flow")
 )
 # True once a reader sees words; a link to the page's content is there before, and out of sight.
 WORDS = "document.body?.innerText.replace('Skip to main content', '').trim()"
@@ -264,16 +264,16 @@ def heads(app: Visitor, empty: EmptyPage, name: str, rounds: int) -> None:
     )
 
 
-def diagrams(app: Visitor, empty: EmptyPage, address: str, model: str, rounds: int) -> None:
-    """Print what the diagram of the architecture costs after Enter, at 12 words."""
+def flows(app: Visitor, empty: EmptyPage, address: str, model: str, rounds: int) -> None:
+    """Print what the picture of the whole machine costs after Enter, at 12 words."""
     app.page.goto(f"{address}/architecture?model={model}&text={quote('The first text.')}")
-    app.page.wait_for_selector(DIAGRAM)
+    app.page.wait_for_selector(FLOW)
     costs, base = [], []
     for number in range(rounds + 1):
         base.append(empty.rerun())
         text = random_text(random.Random(-1 - number), 12)  # none that has been recorded
-        costs.append(app.enter(".sentence textarea", text, [[DIAGRAM]]))
-    report(f"{model}, 12 words, diagram", costs[1:], base[1:])
+        costs.append(app.enter(".sentence textarea", text, [[FLOW]]))
+    report(f"{model}, 12 words, flow", costs[1:], base[1:])
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -305,7 +305,7 @@ def main(argv: Sequence[str] | None = None) -> None:
                 texts(app, empty, "encoder", words, options.rounds)
                 heads(app, empty, f"encoder, {words} words", options.rounds)
             for model in ("encoder", *large):
-                diagrams(app, empty, address, model, options.rounds)
+                flows(app, empty, address, model, options.rounds)
 
 
 if __name__ == "__main__":

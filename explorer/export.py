@@ -26,11 +26,7 @@ if TYPE_CHECKING:
 
 # Views of several panels, with the choices that each takes, by their names in the address.
 CHOICES = {
-    "heads": tuple(
-        dict.fromkeys(
-            each.name for panel in (attention.heads, attention.head) for each in parameters(panel)
-        )
-    ),
+    "heads": tuple(attention.CHOICES),
     "findings": (),
 }
 VIEWS = tuple(CHOICES)

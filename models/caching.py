@@ -201,9 +201,11 @@ class CachedModel(Model):
             recording, (method, *arguments), lambda: in_turn(lambda: made(recording, *arguments))
         )
 
-    def lens(self, recording: Recording, stream: str, top: int = 10) -> Lens:
+    def lens(
+        self, recording: Recording, stream: str, top: int = 10, token: int | None = None
+    ) -> Lens:
         """As `Model.lens`."""
-        return self._of_recording(recording, "lens", stream, top)
+        return self._of_recording(recording, "lens", stream, top, token)
 
     def logits(self, recording: Recording, stream: str, token: int) -> np.ndarray:
         """As `Model.logits`."""

@@ -96,9 +96,13 @@ def record(
     return replace(from_npz(payload), model=handle.card)
 
 
-def lens(handle: ClusterModel, recording: Recording, stream: str, top: int = 10) -> Lens:
-    """The logit lens of a stream: the `top` predictions at every site."""
-    request = {"ask": "lens", **_request_of(handle, recording), "stream": stream, "top": top}
+def lens(
+    handle: ClusterModel, recording: Recording, stream: str, top: int = 10, token: int | None = None
+) -> Lens:
+    """The logit lens of a stream, of one token alone where it is given: the `top` predictions at
+    every site."""
+    what = {"stream": stream, "top": top, "token": token}
+    request = {"ask": "lens", **_request_of(handle, recording), **what}
     answer, payload = _ask(request)
     return Lens(stream=stream, sites=tuple(answer["sites"]), **arrays(payload))
 

@@ -5,6 +5,7 @@ Shapes: pattern (batch, head, query, key); z (batch, head, query, d_head)."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import torch
@@ -47,18 +48,24 @@ def shuffle_tokens(tokens: Tokens, edits: tuple[Edit, ...]) -> Tokens:
     return tokens
 
 
-def of_text(edits: tuple[Edit, ...], n: int, stream: str) -> tuple[Edit, ...]:
-    """Edits with each token counted from 0 that was counted from the end of a text of n tokens.
-    stream: the one that reads the text; where a model has another one, its text is written under
-    the edits, and its tokens are counted from 0."""
+def of_text(edits: tuple[Edit, ...], lengths: Mapping[str, int | None]) -> tuple[Edit, ...]:
+    """Edits with each token counted from 0 that was counted from the end of its text.
+
+    lengths: how many tokens the text of each stream has, the first one that of the text that is
+    read; None for one that is written under the edits. Raises ValueError for a token that is
+    counted from the end of that one."""
 
     def resolved(edit: Edit) -> Edit:
-        if isinstance(edit, HideToken):
-            return replace(edit, token=from_end(edit.token, n))
-        if isinstance(edit, PatchSite) and edit.token is not None:
-            is_here = edit.stream in (None, stream)
-            return replace(edit, token=from_end(edit.token, n)) if is_here else edit
-        return edit
+        if not isinstance(edit, (HideToken, PatchSite)) or edit.token is None or edit.token >= 0:
+            return edit
+        stream = edit.stream if isinstance(edit, PatchSite) else None
+        n = lengths.get(stream or next(iter(lengths)), 0)
+        if n is None:
+            raise ValueError(
+                f"{edit}: the text of the {stream} is written under this edit, so its end is not "
+                "known before; count the token from 0, or give the target"
+            )
+        return replace(edit, token=from_end(edit.token, n))
 
     return tuple(map(resolved, edits))
 

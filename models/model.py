@@ -85,10 +85,14 @@ class Model:
         the model can, of as many as fit into it."""
         return tuple(self.record(text) for text in texts)
 
-    def lens(self, recording: Recording, stream: str, top: int = 10) -> Lens:
-        """The logit lens: what every state of a stream would predict if it were the last."""
-        expect_recording_of(self, recording, stream)
-        return self._source.lens(self, recording, stream, top)
+    def lens(
+        self, recording: Recording, stream: str, top: int = 10, token: int | None = None
+    ) -> Lens:
+        """The logit lens: what every state of a stream would predict if it were the last; of one
+        token alone where it is given."""
+        place = expect_recording_of(self, recording, stream, token or 0)
+        at = None if token is None else place
+        return self._source.lens(self, recording, stream, top, at)
 
     def logits(self, recording: Recording, stream: str, token: int) -> np.ndarray:
         """Scores over the vocabulary, (id), at one token of a stream."""

@@ -194,7 +194,11 @@ def record(
             f"{handle.card.name} reads one text alone, so there is no target to give it"
         )
     tokens, dropped = frame(handle, text)
-    edits = of_text(edits, len(tokens.ids), "encoder" if is_pair else handle.card.kind)
+    lengths: dict[str, int | None] = {"encoder" if is_pair else handle.card.kind: len(tokens.ids)}
+    if is_pair:
+        given = None if target is None else _given_target(handle, target)
+        lengths["decoder"] = None if given is None else len(given[0].ids)
+    edits = of_text(edits, lengths)
     patches = _patches(handle, edits)
     tokens = shuffle_tokens(tokens, edits)
     if is_pair:
@@ -336,19 +340,22 @@ def _target(
     copier: Copier | None,
 ) -> tuple[Tokens, str, int]:
     """The decoder's input as tokens and as text, and the number of its tokens that did not fit."""
+    assert isinstance(handle.model, EncoderDecoder)
+    if target is None:
+        written = generation.greedy(handle.model, handle.tokenizer, memory, edits, copier)
+        target = tuple(written)
+    return _given_target(handle, target)
+
+
+def _given_target(handle: OwnModel, target: str | tuple[int, ...]) -> tuple[Tokens, str, int]:
+    """A text or token ids for the decoder, as `_target` returns them."""
     if isinstance(target, str):
         tokens, dropped = frame_target(handle, clean(target))
         return tokens, clean(target), dropped
-    assert isinstance(handle.model, EncoderDecoder)
-    ids = (
-        list(target)
-        if target is not None
-        else generation.greedy(handle.model, handle.tokenizer, memory, edits, copier)
-    )
-    text = handle.tokenizer.text(ids)
+    text = handle.tokenizer.text(list(target))
     tokens, dropped = frame_target(handle, text)
-    if tokens.ids[1:] != tuple(ids):  # another spelling of the same text; what was said counts
-        return target_tokens(handle.tokenizer, ids), text, 0
+    if tokens.ids[1:] != target:  # another spelling of the same text; what was said counts
+        return target_tokens(handle.tokenizer, list(target)), text, 0
     return tokens, text, dropped
 
 

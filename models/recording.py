@@ -216,6 +216,22 @@ class Stream:
         sites, n, d_model = self.resid.shape
         return f"Stream({self.name!r}, {n} tokens, {sites} sites, d_model {d_model})"
 
+    def only(self, token: int | None) -> Stream:
+        """The stream of one token alone; as it is for None."""
+        if token is None:
+            return self
+        at = slice(token, token + 1)
+        return Stream(
+            self.name,
+            self.tokens[at],
+            self.ids[at],
+            self.special[at],
+            self.spans[at],
+            self.sites,
+            self.resid[:, at],
+            self.roles[at],
+        )
+
     def at(self, site: str) -> np.ndarray:
         """The vectors at one site, (token, d_model). Raises KeyError for a site the stream does not
         have."""

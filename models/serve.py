@@ -88,7 +88,7 @@ class Models:
 
     def _lens(self, request: dict, _: bytes) -> tuple[dict, bytes]:
         handle, recording = self._handles[request["model"]], self._recording(request)
-        result = handle.lens(recording, request["stream"], request["top"])
+        result = handle.lens(recording, *(request[each] for each in ("stream", "top", "token")))
         values = {each.name: getattr(result, each.name) for each in fields(result)}
         array_values = {
             name: value for name, value in values.items() if isinstance(value, np.ndarray)

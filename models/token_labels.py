@@ -146,7 +146,7 @@ class TokenLabels:
             while not shared and end < next_start and unicodedata.combining(text[end]):
                 end += 1
             span = max(start, reached), max(end, reached)
-            continues = start < reached or (start > 0 and is_in_word(text[start - 1]))
+            continues = start < reached or self._continues(text, ids[members[0]], start)
             reached = span[1]
             for at in members:
                 spans[at] = span
@@ -187,6 +187,13 @@ class TokenLabels:
         label, letter = (_shown(spelled), spelled[:1]) if by_entry else (_seen(covered), covered[0])
         return CONTINUES * (continues and is_in_word(letter)) + label
 
+    def _continues(self, text: str, token: int, start: int) -> bool:
+        """True for a token that goes on inside a word: by its entry, where entries say it, else by
+        the character before it."""
+        if self._spelling.inside and token != self._unknown:
+            return self._spelling.goes_on(self._entry(token) or "")
+        return start > 0 and is_in_word(text[start - 1])
+
     def _spell(self, token: int) -> str:
         """The text that a token spells, stray bytes as `STRAY_BYTES` has them."""
         spelled = self._spelling.bytes_of(self._entry(token) or "", token)
@@ -224,7 +231,7 @@ def _units(
             last += 1
         run = list(words[at : last + 1])
         joined = "".join(spelled[each] for each in run).encode("utf-8", "surrogateescape")
-        if len(run) > 1 and len(joined.decode("utf-8", "surrogateescape").strip()) != 1:
+        if len(run) > 1 and len(joined.decode("utf-8", "surrogateescape").strip(" ")) != 1:
             run = run[:1]
         start, end = places[run[0]]
         units.append((run, start, max(end, places[run[-1]][1])))
@@ -265,6 +272,7 @@ BYTE_OF_LETTER = _bytes_by_letter()
 
 # They choose how the character before them is drawn, and alone they are nothing to see.
 _SELECTORS = "".join(map(chr, range(0xFE00, 0xFE10)))
+JOINER = "\u200d"
 _VISIBLE_FORMS = {" ": "␣", "\n": "⏎", "\r": "␍", "\t": "⇥", "\u00a0": "U+00A0"}
 
 
@@ -275,8 +283,11 @@ def readable(text: str) -> str:
         return text
     if text and not text.strip(_SELECTORS):
         return "".join(f"U+{ord(letter):04X}" for letter in text)
-    characters = []
-    for letter in text:
+    characters: list[str] = []
+    for letter, after in zip(text, f"{text[1:]} "):
+        if letter == JOINER and characters and unicodedata.category(after) == "So":
+            characters.append(letter)  # two emoji that are seen as one
+            continue
         invisible = unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs")
         characters.append(
             _VISIBLE_FORMS.get(letter) or (f"U+{ord(letter):04X}" if invisible else letter)

@@ -59,7 +59,7 @@ ABOVE = """() => {
 }"""
 # The tabs on which few things may stand above the first picture.
 PICTURED = (
-    *("heads", "weight", "aggregated", "circuits", "sentences", "diagram", "positions"),
+    *("heads", "weight", "aggregated", "circuits", "sentences", "flow", "positions"),
     *("residual", "embeddings", "word", "generate", "lens", "translate", "edit", "patching"),
     *("compare", "checkpoints", "concepts", "claims"),
 )

@@ -160,7 +160,7 @@ def test_an_action_that_arrives_in_a_callback_waits_for_its_end(monkeypatch) -> 
 def test_an_address_that_the_reader_goes_back_to_says_its_tab_too(monkeypatch) -> None:
     app = opened("weight", text="Ram pushed Hari", layer="1", head="2")
     heads = {name: value for name, value in app.query_params.items() if name != "tab"}
-    app = go(app, "diagram")
+    app = go(app, "flow")
     assert dict(app.query_params) == heads, "the two places differ in their paths alone"
     back = SimpleNamespace(is_history_navigation=True)
     monkeypatch.setattr(url_state, "get_script_run_ctx", lambda **_: back)

@@ -155,6 +155,16 @@ def test_negative_places_count_from_the_end_everywhere(encoder, recording: Recor
     for beyond in (HideToken(-n - 1), PatchSite("The dog", "0.ffn.normed", -n - 1)):
         with pytest.raises(ValueError, match=f"{-n - 1}"):
             encoder.record(TEXT, beyond)
+    translator, target = read_once("translator"), "Le chat dort."
+    n_target = len(translator.record(text, target=target).stream("decoder").tokens)
+    for given in (target, tuple(translator.tokenizer.ids([target])[0])):
+        for at, place in ((-1, n_target - 1), (-n_target, 0)):
+            patch = PatchSite("The dog sat on it", "0.ffn.normed", at, "decoder")
+            assert translator.record(text, patch, target=given).edits == (
+                replace(patch, token=place),
+            )
+    with pytest.raises(ValueError, match="token -1 .* count the token from 0, or give the target"):
+        translator.record(text, PatchSite("The dog sat", "0.ffn.normed", -1, "decoder"))
     hidden = encoder.patch_heads(TEXT, "The dog sat", "self", 1, 5, 6, HideToken(-2))
     assert (
         hidden.donor

@@ -38,8 +38,8 @@ def test_the_examples_are_read_when_the_tab_is_opened() -> None:
     assert "Layer 1, head 5" in patterns["finding"] and "over 9 sentences" in patterns["finding"]
     assert patterns["figures"][0]["marks"] == [[1, 5, ""]] and distances["title"]
     assert "at least 3 tokens away" in patterns["figures"][0]["note"]
-    assert app.selectbox(key="many_by").options[0] == "far word (strongest)"
-    app.selectbox(key="many_by").set_value("induction").run()
+    assert app.selectbox(key="many_by menu").options[0] == "far word (strongest)"
+    app.selectbox(key="many_by menu").set_value("induction").run()
     patterns, highest, distances = panels_on(clean(app))
     assert "induction" in highest["title"]
     assert "after its previous occurrence" in patterns["figures"][0]["note"]

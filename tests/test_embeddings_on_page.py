@@ -105,7 +105,7 @@ def test_any_two_texts_and_any_anchors_are_drawn(name: str) -> None:
         ({"stage": 99}, "no stage 99"),
         ({"texts": "Three"}, "it can be Two, One"),
         ({"texts": "One", "second": DEVICES}, "here it is 'One'"),
-        ({"second": DEVICES, "mate": 99}, "no token 99"),
+        ({"second": DEVICES, "mate": 99}, "no mate 99"),
         ({"anchored": True, "anchor_words": "one group"}, "two groups"),
         ({"stream": "decoder"}, "no stream 'decoder'"),
     ],

@@ -82,7 +82,7 @@ def test_the_menu_in_the_browser(visitor: driver.Visitor, tmp_path: Path) -> Non
     picture = visitor.export(re.compile("^Layer 1, head 5.* as SVG$"))
     assert picture.name == "headlight-encoder-L1H5.svg"
 
-    page.goto(f"{visitor.server}/experiment?tab=compare&other_pair=1.3&other_swap=1")
+    page.goto(f"{visitor.server}/experiment?tab=compare&layer=1&head=3&other_swap=1")
     page.get_by_text("A, L1 H3: no positions").first.wait_for()
     page.wait_for_selector("[data-test-script-state=notRunning]")
     made = visitor.export("One HTML file").read_text("utf-8")

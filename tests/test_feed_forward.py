@@ -62,14 +62,13 @@ def test_what_is_not_there_is_named() -> None:
 
 
 @pytest.mark.slow
-def test_the_tab_shows_the_selected_word_layer_and_unit_and_the_diagram_leads_there() -> None:
+def test_the_tab_shows_the_selected_word_layer_and_unit_and_the_flow_leads_there() -> None:
     app = clean(page_at("feedforward", text=TEXT, token="4", layer="2", unit="11"))
     (panel,) = panels_on(app)
     assert panel["title"].endswith("layer 2") and "“slept”" in panel["finding"]
     assert "unit 11 " in f"{panel['figures'][1]['figures'][0]['title']} "
     lost = clean(page_at("feedforward", text=TEXT, token="999", layer="x", unit="99999999"))
     assert panels_on(lost)
-    (diagram,) = architecture.diagram(Run("encoder", TEXT), 4).figures
-    sections = [section for stack in diagram.stacks for section in stack.sections]
-    keys = [block.key for section in sections for block in section.blocks]
+    (flow,) = architecture.flow(Run("encoder", TEXT), 4).figures
+    keys = [layer.ffn_key for layer in flow.layers]
     assert "tab=feedforward&layer=2&token=4" in keys

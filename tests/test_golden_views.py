@@ -28,7 +28,7 @@ VIEWS = {
     "heads-phone-dark": ("", "dark", PHONE),
     "weight-laptop": ("?tab=weight", "light", LAPTOP),
     "aggregated-phone": ("?tab=aggregated", "light", PHONE),
-    "diagram-large-dark": ("architecture", "dark", LARGE),
+    "flow-large-dark": ("architecture", "dark", LARGE),
     "residual-laptop-dark": ("architecture?tab=residual", "dark", LAPTOP),
     "lens": ("predict?tab=lens&model=decoder&text=My+sister", "light", DESKTOP),
     "translate-phone": (

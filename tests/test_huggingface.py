@@ -170,7 +170,9 @@ def test_any_text_is_recorded(kind: str, text: str, tiny_loaded: Callable) -> No
     recording = hf_source.record(handle, text, target="the dog" if kind == "t5" else None)
     assert 1 <= len(recording.streams[0].tokens) <= handle.card.n_positions
     assert from_npz(to_npz(recording)) == recording
-    assert all(token and token.isprintable() for token in recording.streams[0].tokens)
+    joined = "\u200d"  # between emoji
+    assert all(each.replace(joined, "").isprintable() for each in recording.streams[0].tokens)
+    assert all(recording.streams[0].tokens)
 
 
 def test_a_long_text_is_cut_and_says_by_how_much(handle: HFModel) -> None:

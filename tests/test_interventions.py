@@ -286,12 +286,12 @@ def test_a_panel_of_patches_names_the_strongest_one() -> None:
     values = np.array(table.values)
     values[4] = 0  # the token that is read holds the whole answer in its last state
     assert abs(values[row, column]) == np.abs(values).max()
-    other = panels.patches(run, "She drove the apple", "Sites", 4, row=1, column=0)
+    other = panels.patches(run, "She drove the apple", "Sites", 4, cell=(1, 0))
     assert other.figures[0].marks == ((1, 0, ""),) and "largest" not in other.finding
     with pytest.raises(ValueError, match="equal"):
         panels.patches(run, "She ate the apple")
-    with pytest.raises(ValueError, match="no attention or stream"):
-        panels.patches(run, "She drove the apple", of="cross")
+    with pytest.raises(ValueError, match="no attention 'cross'"):
+        panels.patches(run, "She drove the apple", attention="cross")
 
 
 @pytest.mark.slow

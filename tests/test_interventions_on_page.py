@@ -204,6 +204,13 @@ def test_numbers_that_overflow_are_named_with_their_place() -> None:
     assert "the scores of layer 0’s attention" in told(app, "info")
 
 
+def test_an_earlier_link_shows_the_word_unmasked() -> None:
+    masked, seen = (clean(opened(text=TEXT, **words)) for words in ({}, {"seen": "yes"}))
+    for app, title in ((masked, "Prediction for the masked word"), (seen, "Prediction at")):
+        assert title in panels_on(app)[0]["figures"][0]["title"]
+    assert asked_of(seen)["masked"] == "0" and "masked" not in asked_of(masked)
+
+
 def test_hostile_choices_do_no_harm() -> None:
     wrong = {"layer": "x", "head": "-1", "token": "1e9", "attention": "<i>", "stream": "no"}
     clean(opened(text=TEXT, effects="<b>", brush="?", only="99", fair="<u>", seen="<b>", **wrong))

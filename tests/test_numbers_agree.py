@@ -17,7 +17,7 @@ from tolerances import PASSED, SUMMED
 
 import headlight
 from explorer.analysis import tour
-from explorer.analysis.figures import Bars, Facts, Figure, Links, Matrix
+from explorer.analysis.figures import Bars, Facts, Figure, Flow, Links, Matrix
 from explorer.analysis.formatting import NONE, NUMBER, matches_text, parse_number, percent
 from explorer.analysis.measure import MeasureContext, Untestable
 from explorer.panels import spec
@@ -113,15 +113,9 @@ LARGEST: dict[str, Callable[[Panel, int], tuple[str, list[float]]]] = {
         re.findall(r"by ([\d.]+)°", panel.finding)[0],
         [float(row[-1]) for row in panel.figures[0].figures[1].rows],
     ),
-    "architecture.diagram": lambda panel, token: (
-        re.findall(r"by ([\d.]+)°", panel.finding)[0],
-        [
-            float(turn)
-            for turn, block, stream in zip(
-                *(panel.table[name] for name in ("rotation °", "block", "stream"))
-            )
-            if block.startswith("layer") and stream == panel.table["stream"][0]
-        ],
+    "architecture.flow": lambda panel, token: (
+        re.findall(r"brings most, ([^ ]+) of what", panel.finding)[0],
+        others_shares(panel.figures[0]).tolist(),
     ),
     "attribution.logit": lambda panel, token: (
         re.findall(r"contribution is [+−]([^ ]+), from", panel.finding)[0],
@@ -156,6 +150,17 @@ LARGEST: dict[str, Callable[[Panel, int], tuple[str, list[float]]]] = {
         ],
     ),
 }
+
+
+def others_shares(flow: Flow) -> np.ndarray:
+    """What the attention in focus brings from each row but the chosen one."""
+    layer = next(each for each in flow.layers if (each.layer, each.band) == (flow.layer, flow.band))
+    of = next(each for each in layer.attentions if each.attention == flow.attention)
+    shares = of.shares.sum(0)
+    starts = [0, *np.cumsum([len(band.rows) + bool(band.rest) for band in flow.bands])]
+    if of.attention != "cross":
+        shares[starts[flow.band] + flow.bands[flow.band].selected] = -np.inf
+    return shares
 
 
 @pytest.mark.parametrize(("model", "text"), ALL)
@@ -526,9 +531,12 @@ def stream_entries(of: MeasureContext, place: dict[str, object]) -> Iterator[Ent
     if panel := made(of, "residual.token_path", **choices):
         for name, turn in zip(panel.table["sub-layer"], panel.table["turned in all °"]):
             yield ("rotation", name), turn, "residual.token_path"
-    if len(of.recording.streams) == 1 and (panel := made(of, "architecture.diagram", token=token)):
-        for name, turn in zip(panel.table["block"], panel.table["rotation °"]):
-            yield ("rotation", name), turn, "architecture.diagram"
+    choices = {"token": token, "hide": False, "number": "Rotation angle"}
+    if len(of.recording.streams) == 1 and (panel := made(of, "architecture.flow", **choices)):
+        for layer in panel.figures[0].layers:
+            names = (f"layer {layer.layer}, {place}" for place in ("attention", "FFN"))
+            for name, turn in zip(names, layer.numbers.split()):
+                yield ("rotation", name), turn, "architecture.flow"
 
 
 def word_entries(of: MeasureContext, place: dict[str, object]) -> Iterator[Entry]:
@@ -547,6 +555,9 @@ def word_entries(of: MeasureContext, place: dict[str, object]) -> Iterator[Entry
             for row in panel.figures[figure].rows:
                 word = re.sub(r" \((?:actual|next)\)$", "", row.label)
                 yield ("probability", last, word), row.values[0], name
+    if panel := made(of, "architecture.flow"):
+        for each in panel.figures[0].words:
+            yield ("probability", last, each.label), each.probability, "architecture.flow"
     one = shown(of, "words")
     if one and int(dict(one.address)["token"]) == last:
         for word, p, _ in one.figures[0].rungs[-1].words:

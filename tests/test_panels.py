@@ -23,14 +23,13 @@ from conftest import AWKWARD, HOSTILE, needs_smollm2, read_once, texts_of
 from lens_oracle import lens_of
 from prediction_oracle import full_pass, softmaxed
 from test_voice import read_aloud
-from tolerances import DEGREES, DOUBLE_LONG, PASSED, STORED, SUMMED, TINY, TOTAL
+from tolerances import DOUBLE_LONG, PASSED, STORED, SUMMED, TINY, TOTAL
 
 import headlight
 from explorer.analysis import (
     corpus,
     head_naming,
     logit_lens,
-    residual,
     soft_lookup,
     summaries,
     verdicts,
@@ -39,7 +38,7 @@ from explorer.analysis import csv as csv_files
 from explorer.analysis.formatting import fixed, hundredths, percent, signed, tenths
 from explorer.components import codec
 from explorer.layout import selection_bar
-from explorer.panels import architecture, attribution, predictions, spec
+from explorer.panels import attribution, predictions, spec
 from explorer.panels.attribution import NO_WORD
 from explorer.panels.spec import Panel
 from explorer.text import claims as claims_text
@@ -119,7 +118,8 @@ def test_a_panel_says_what_it_shows_of_any_text(name: str, model: str) -> None:
             assert "nan" not in sentence.lower().split()
 
 
-PLACES = ("layer", "head", "token", "source", "key", "unit", "place")
+PLACES = {*"layer head token source key unit place mate neuron pair row column".split()}
+AT_MOST = {"place"}  # beyond the last position it is the last one
 BEYOND = 10**6
 
 
@@ -129,13 +129,15 @@ def test_a_negative_place_counts_from_the_end(name: str, model: str) -> None:
     """The panel of the place -1 is that of the last one, which a refusal names."""
     run = Run(model if model_of(name) == "encoder" else model_of(name), TEXT)
     parameters = inspect.signature(every()[name]).parameters
-    for place in PLACES:
-        if place not in parameters:
-            continue
-        others = {"token": 1} if place == "key" else {}
+    numbers = {one for one, each in parameters.items() if each.annotation != "str"}
+    needs = {"key": {"token": 1}, "mate": {"second": "the mat the cat saw"}, "row": {"column": 0}}
+    for place in sorted(PLACES & numbers):
+        others = dict(needs.get(place, {}))
         if {"layer", "head"} <= parameters.keys():
             others |= {"layer": 0, "head": 0}
         refusal = made(name, run, **others | {place: BEYOND})
+        is_taken = not isinstance(refusal, str)
+        assert is_taken == (place in AT_MOST), f"{place} {BEYOND} is no place"
         last = isinstance(refusal, str) and re.search(r"the last is (\d+)|0 to (\d+) and", refusal)
         if not last:
             continue
@@ -291,42 +293,6 @@ def test_circuits_are_those_of_the_words_that_are_named() -> None:
     assert lowest == pytest.approx(found.down[1][0], abs=PASSED)
 
 
-# ---- architecture --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("model", "token"), [("encoder", 2), ("translator", 1)])
-def test_every_block_of_the_diagram_says_what_it_does_to_the_word(model: str, token: int) -> None:
-    run = Run(model, TEXT)
-    streams = run.recording().streams
-    panel = every()["architecture.diagram"](run, token=token)
-    (diagram,) = panel.figures
-    assert [stack.word for stack in diagram.stacks][0] == streams[0].tokens[token]
-    assert len(diagram.stacks) == len(streams)
-    places = {2: ("attn", "ffn"), 3: ("attn", "cross", "ffn")}
-    for stack, stream in zip(diagram.stacks, streams):
-        first = stream is streams[0]
-        at = token if first else architecture.aligned(run.recording(), stream, token)
-        for layer, section in enumerate(stack.sections[1:-1]):
-            for block, place in zip(section.blocks, places[len(section.blocks)], strict=True):
-                wrote = stream.sites.index(f"{layer}.{place}.wrote")
-                after = stream.sites.index(f"{layer}.{place}.normed")
-                a, b = stream.resid[[wrote - 1, after], at].astype(np.float64)
-                angle = np.degrees(np.arccos(a @ b / np.linalg.norm(a) / np.linalg.norm(b)))
-                shown = float(block.text.removesuffix("°"))
-                assert shown == pytest.approx(angle, abs=0.5 + DEGREES)
-
-
-def test_of_a_deep_model_the_ends_and_the_strongest_layers_are_drawn() -> None:
-    place = residual.SubLayer("", 0, "ffn", "", "", "", "")
-    angles = {layer: 5.0 for layer in range(30)} | {7: 40.0, 20: 30.0}
-    steps = [
-        architecture.Step(replace(place, layer=layer), angle, 1, 1)
-        for layer, angle in angles.items()
-    ]
-    assert architecture.folded([*angles], steps) == [0, 1, 7, 20, 28, 29]
-    assert architecture.folded([*range(6)], steps) == [*range(6)]
-
-
 # ---- aggregated attention ------------------------------------------------------------------------
 
 
@@ -415,7 +381,7 @@ def test_scores_over_many_sentences_are_means_of_each(model: str, attention: str
     assert grid.marks == ((1, 2, ""),)
     assert [row.key for row in bars.rows if row.selected] == [pattern]
     assert f"{np.nanmean(scores[:, 1, 2]):.2f} ± " in panel.finding
-    ranked = every()["corpus.highest"](run, **chosen)
+    ranked = every()["corpus.highest"](run, pattern=truth[0].kind.look, **chosen)
     largest = sorted((float(each.largest[1, 2]) for each in truth), reverse=True)
     assert [row.values[0] for row in ranked.figures[0].rows] == pytest.approx(largest)
     places, own = every()["corpus.distances"](run, **chosen).figures

@@ -18,7 +18,7 @@ KEPT = "() => ['layer=1', 'head=5', 'token=9'].every((one) => location.search.in
 SELECTED = {
     "weight": ("9 it", "2 animal", "1", "5"),
     "circuits": ("9 it", "1", "5"),
-    "diagram": ("9 it",),
+    "flow": ("9 it",),
     "positions": ("9 it", "1", "5"),
     "residual": ("9 it",),
     "embeddings": ("9 it",),
@@ -128,17 +128,17 @@ def test_on_a_phone_the_open_tab_is_in_sight_and_a_long_text_is_whole(phone: Vis
     phone.at_rest()
 
 
-def test_a_block_of_the_diagram_opens_its_head_and_back_leads_to_the_diagram(
-    visitor: Visitor,
-) -> None:
+def test_a_head_of_the_flow_opens_on_its_tab_and_back_leads_to_the_flow(visitor: Visitor) -> None:
     page = visitor.page
     page.goto(f"{visitor.server}/architecture?token=9")
-    page.get_by_role("button", name="Attention 8 heads").nth(1).click()
-    page.wait_for_url("**layer=1**token=9**")
-    page.wait_for_selector(".st-key-finding p:has-text('Layer 1, head')")
+    page.get_by_role("button", name="Layer 1, head 5:").click()
+    page.wait_for_selector(".finding:has-text('Head 5 of layer 1')")
+    page.wait_for_url("**layer=1**head=5**")
+    page.get_by_role("button", name="Open in Heads").click()
+    page.wait_for_selector(".st-key-finding p:has-text('Layer 1, head 5')")
     page.go_back()
     page.wait_for_url("**/architecture**")
-    page.get_by_role("button", name="Attention 8 heads").first.wait_for()
+    page.wait_for_selector(".finding:has-text('Head 5 of layer 1')")
     assert parse_qs(urlsplit(page.url).query)["token"] == ["9"]
 
 

@@ -43,6 +43,8 @@ def said(**more: object) -> dict[str, object]:
     ("model", "asked"),
     [
         ("encoder", {"view": "Matrix", "scale": "Row", "tone": "1"}),
+        ("encoder", {"att_keep": "Quiet", "att_sum": "1", "att_unit": "Words", "incoming": "1"}),
+        ("encoder", {"grid": "1", "grid_rows": "All"}),
         ("decoder", {}),
         ("translator", {"attention": "cross", "layer": "1", "head": "2"}),
     ],
@@ -87,7 +89,10 @@ def test_whatever_cannot_be_told_beforehand_is_left_to_the_page(ask: TestClient)
         said(model="translator", choices={"attention": "sideways"}),
         *(said(model=each) for each in ("/etc", "gpt2")),
         *(said(text=each) for each in ("a" * (prefetch.MAX_TEXT_BYTES + 1), 7)),
-        *(said(choices=each) for each in ({"att_keep": "Quiet"}, {"view": "Film"}, ["view"])),
+        *(
+            said(choices=each)
+            for each in ({"pattern": "sink"}, {"view": "Film"}, {"token": "2"}, ["view"])
+        ),
         {"text": TEXT},
         [],
     ):

@@ -88,7 +88,7 @@ def test_other_models_are_edited_too(model: str, edits: tuple[Edit, ...], tabs: 
 
 
 @pytest.mark.parametrize(
-    "tab", ["aggregated", "diagram", "positions", "residual", "feedforward", "word", "edit"]
+    "tab", ["aggregated", "flow", "positions", "residual", "feedforward", "word", "edit"]
 )
 def test_tabs_of_one_word_open_on_the_same_one(tab: str) -> None:
     """On that of the headline, here the pronoun."""

@@ -18,7 +18,8 @@ def test_every_text_comes_back_from_its_tokens_whose_labels_can_be_read(
     assert dropped == 0 and back.removeprefix(" ") == text.removeprefix(" ")
     assert len(tokens.ids) == len(tokens.labels) == len(tokens.spans) == len(tokens.special)
     for label in tokens.labels:
-        assert label.strip() and label.isprintable() and "\ufffd" not in label, repr(label)
+        printed = label.replace("\u200d", "")  # which joins emoji
+        assert label.strip() and printed.isprintable() and "\ufffd" not in label, repr(label)
 
 
 def test_typed_special_tokens_are_ordinary_text(small_handle: OwnModel) -> None:

@@ -120,7 +120,7 @@ FITS = """() => {
     const { left, top, right, bottom, width } = of.getBoundingClientRect();
     if (!text || width < 3 || of.className === "announced") continue;
     const size = parseFloat(getComputedStyle(of).fontSize);
-    if (size < 20) return `${text} in type of ${size} px`; // 28, or less where all figures then fit
+    if (size < 24) return `${text} in type of ${size} px`; // 28, or less where all figures then fit
     if (left < -1 || top < -1 || right > innerWidth + 1 || bottom > innerHeight + 1)
       return `${text} is out of sight`;
   }

@@ -92,6 +92,21 @@ def test_a_text_falls_into_words_by_the_stated_rule(text: str, expected: list[st
     assert split(text) == expected
 
 
+def test_what_no_token_shows_parts_no_word_and_white_space_is_none() -> None:
+    recording = read_once("minilm").record("A soft\u00adhyphen in नेपालमा, 日本")
+    found = words.words(recording.streams[0], recording.text).labels
+    assert found[1:-1] == ("A", "softU+00ADhyphen", "in", "नेपालमा", ",", "日", "本")
+    assert recording.streams[0].tokens[3] == "‧hy" and recording.streams[0].tokens[-2] == "本"
+    recording = read_once("encoder").record("so\u00a0it\u3000was\r\n\tnot")
+    found = words.words(recording.streams[0], recording.text).labels
+    assert found[1:-1] == ("so", "U+00A0", "it", "U+3000", "was", "␍", "⏎", "⇥", "not")
+    assert "U+00A0 2/2" in recording.streams[0].tokens
+    teacher = "👩🏽\u200d🏫"
+    assert f"{teacher} = [UNK]" in read_once("minilm").record(f"The {teacher}.").streams[0].tokens
+    is_word = [word_classes.is_word(label) for label in found[1:-1]]
+    assert is_word == [True, False, True, False, True, False, False, False, True]
+
+
 def test_pieces_of_a_word_that_were_shuffled_apart_are_not_put_together() -> None:
     text = "an unbelievable unthinkable tokenization"
     recording = read_once("encoder").record(text, (ShuffleTokens(3),))
@@ -232,5 +247,7 @@ def test_a_text_of_another_language_is_known_by_its_small_words() -> None:
     assert len(foreign) == 12, "and of the English ones none"
     assert not any(
         word_classes.is_foreign(text, "en")
-        for text in ("", "Hello", "El Niño", "日本", "α + β = γ")
+        for text in ("", "Hello", "El Niño", "日本", "α + β = γ", "Zoë, José and Renée met.")
     )
+    turkish = "İstanbul'da ılık bir rüzgâr esti; İpek ıslandı."
+    assert word_classes.is_foreign(turkish, "en"), "a language without a list"

@@ -102,17 +102,21 @@ def distance_penalty(recording: Recording, attention: Attention, head: int) -> n
     return 2.0 ** (-8.0 * (head + 1) / attention.pattern.shape[1]) * distance
 
 
+def head_weights(recording: Recording, attention: Attention, layer: int, head: int) -> np.ndarray:
+    """By what a head's values are multiplied in its output, (query, key): its pattern; nothing
+    where an edit has switched it off, and the mean of all rows under mean ablation."""
+    pattern = attention.pattern[layer, head].astype(np.float64)
+    if head_edit(recording, ZeroHead, attention.name, (layer, head)):
+        return np.zeros_like(pattern)
+    if head_edit(recording, MeanHead, attention.name, (layer, head)):
+        return np.broadcast_to(pattern.mean(axis=0), pattern.shape)
+    return pattern
+
+
 def head_z(recording: Recording, attention: Attention, layer: int, head: int) -> np.ndarray:
     """The weighted sum of a head's values, (query, d_head), the input of W_O."""
-    head_index = layer, head
-    output = attention.pattern[head_index].astype(np.float64) @ attention.v[head_index].astype(
-        np.float64
-    )
-    if head_edit(recording, ZeroHead, attention.name, head_index):
-        return np.zeros_like(output)
-    if head_edit(recording, MeanHead, attention.name, head_index):
-        return np.broadcast_to(output.mean(axis=0), output.shape)
-    return output
+    values = attention.v[layer, head].astype(np.float64)
+    return head_weights(recording, attention, layer, head) @ values
 
 
 def output_site(attention: Attention, layer: int) -> str:

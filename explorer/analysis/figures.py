@@ -365,45 +365,82 @@ class Loops(Figure):
     boxes: tuple[Box, ...] = ()
 
 
-@dataclass(frozen=True)
-class Block:
-    """A block of a diagram: its name, what it is made of, and what it does as a number with its
-    unit. strength: of its fill, 0 to 1. writes: True for a block beside the residual stream, which
-    reads it and adds to it; False for one that the stream passes through. norm: where a
-    normalisation stands, "pre" before the block, "post" after its sum, "" for none. key: what
-    a press opens, as the query of an address."""
+@dataclass(frozen=True, eq=False)
+class FlowAttention:
+    """What one attention of a layer brings to the selected row of its band: shares (head, row) of
+    what it writes, and weights (head, row), over all rows of the picture. bias: b_O's share. names:
+    of each head, what it does and by how much beyond chance, "" for nothing known. others (curve,
+    3): the query row, the key row and the share of what is brought to other rows. attention: its
+    name in an address. removed: heads that an edit has switched off."""
 
-    label: str
-    about: str = ""
-    text: str = ""
-    strength: float = 0.0
-    writes: bool = False
-    norm: str = ""
-    key: str = ""
-
-
-@dataclass(frozen=True)
-class Section:
-    """Blocks in one frame, such as a layer."""
-
-    label: str
-    blocks: tuple[Block, ...]
-
-
-@dataclass(frozen=True)
-class BlockStack:
-    """The sections of one residual stream in order, and the word that goes through them."""
-
-    title: str
-    word: str
-    sections: tuple[Section, ...]
+    shares: np.ndarray
+    weights: np.ndarray
+    bias: float
+    names: tuple[str, ...]
+    others: np.ndarray
+    attention: str = ""
+    removed: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
-class Diagram(Figure):
-    """The architecture of a model: its stacks, one below the other."""
+class FlowLayer:
+    """A layer: its number, the band of rows that it writes to, its attentions. ffn: the share of
+    the FFN's update beside what it is added to, 0 to 1, None for no FFN; units: what its strongest
+    hidden units write. says: the word that the stream would give after this layer, with its
+    probability as a number and as text; answer: the probability
+    of the word that comes out in the end. ffn_key: the query of the address that opens the FFN.
+    numbers: what stands below it."""
 
-    stacks: tuple[BlockStack, ...] = ()
+    layer: int
+    band: int
+    attentions: tuple[FlowAttention, ...]
+    ffn: float | None = None
+    ffn_key: str = ""
+    units: str = ""
+    says: tuple[str, float, str] | None = None
+    answer: float | None = None
+    numbers: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class FlowBand:
+    """The tokens of one residual stream, one row each: labels, their places in the text as an
+    address says them, the selected row, and the label of a last row that stands for all others, ""
+    for none. choice: the name in the address that a press on a row sets."""
+
+    title: str
+    rows: tuple[str, ...]
+    places: tuple[str, ...]
+    selected: int
+    rest: str = ""
+    choice: str = "token"
+
+
+@dataclass(frozen=True)
+class FlowWord:
+    """A word that comes out, with its probability as a number and as text."""
+
+    label: str
+    probability: float
+    text: str
+
+
+@dataclass(frozen=True, eq=False)
+class Flow(Figure):
+    """The whole machine on one text: tokens as rows, layers as columns from left to right, what
+    attention brings to the selected row as curves, and at the right the words that come out. layer,
+    band, attention, head: those in focus, -1 for no head. says: what the words below the selected
+    row are called. between: what stands between two bands."""
+
+    bands: tuple[FlowBand, ...] = ()
+    layers: tuple[FlowLayer, ...] = ()
+    words: tuple[FlowWord, ...] = ()
+    layer: int = 0
+    band: int = 0
+    attention: str = ""
+    head: int = -1
+    says: str = ""
+    between: str = ""
 
 
 @dataclass(frozen=True, eq=False)

@@ -110,10 +110,12 @@ MOST = 24  # links of an attention
 PRONOUN_TO_NOUN, BETWEEN_CONTENT, UNSURE, FILLER = range(4)
 # By these; further apart than what else a score is made of. Habits of place, which are the same in
 # any text (REGULARITY_SCORE), stand before links with a filler alone.
-ORDER_SCORES = (32.0, 22.0, 11.5, 0.0)
+ORDER_SCORES = (40.0, 22.0, 11.5, 0.0)
 # Less for a link that other words of its head show too. It stands between those of its order and
 # the next.
 SHARED_PENALTY = 5.5
+# Less for a link from a pronoun of the second text: those of the text that is read come first.
+SECOND_TEXT_PENALTY = 8.0
 # Less for a link from a pronoun that its head shows at that distance in other rows too; other links
 # of that kind are none.
 PLACE_PENALTY = 2.0
@@ -728,7 +730,7 @@ def too_short(heads: Sequence[head_naming.Head], recording: Recording) -> Findin
     return Finding(SHORT, float(n), float(least), 0.1, attention, 0, 0, len(heads))
 
 
-FOREIGN_SCORE = 40.0  # before every link
+FOREIGN_SCORE = 50.0  # before every link
 
 
 def foreign(heads: Sequence[head_naming.Head], attention: Attention, language: str) -> Finding:
@@ -1122,7 +1124,14 @@ def findings(
         result += [one for one in candidates if one is not None]
         if trained and not language:
             result += chat_findings(recording, attention)
-            result += _links(attention_between_words(recording, attention, after), named_heads)
+            links = _links(attention_between_words(recording, attention, after), named_heads)
+            is_second_text = attention.query != recording.streams[0].name
+            result += [
+                _replace(one, score=one.score - SECOND_TEXT_PENALTY)
+                if one.stands_for and is_second_text
+                else one
+                for one in links
+            ]
     for stream in recording.streams:
         result += stream_findings(stream, word_groups(recording, stream.name))
     ranked = sorted(result, key=lambda one: -one.score)

@@ -18,12 +18,15 @@ FILE = Path(__file__).with_name("function_words.toml")
 APOSTROPHE = re.compile("['\u2019]")
 NUMBERED = re.compile(r"(U\+[0-9A-F]{4,6})+")  # what cannot be seen, as labels have it
 MASK = re.compile(r"\[[A-Z]+\]|<[^>]*>")  # a token that a reader types to be predicted
+WHITE_SPACE = frozenset("␣⏎␍⇥")  # as labels show it
 UNKNOWN_TO_A_TOKENIZER = frozenset({"[unk]", "<unk>"})
 WORD = re.compile("[^\\W\\d_]+(?:['\u2019][^\\W\\d_]+)*")
 FEWEST_KNOWN = 3  # words of a text that tell its language
+ACCENTED = 4  # words beyond a to z for each known word of a language: the text is in another one
 FEWEST_LETTERS = 6  # of another script that tell it: fewer may be a formula or a name
 FIRST = "en"  # the language of a text of which no list knows a word
-WITHIN_OTHERS = frozenset({"subjects", "before_verbs", "auxiliaries"})  # lists of words of others
+# Lists of words of others.
+WITHIN_OTHERS = frozenset({"before_nouns", "subjects", "before_verbs", "auxiliaries"})
 CONTENT_LISTS = frozenset({"verbs"})  # lists of words of content
 CLAUSE_ENDS = frozenset(".,;:!?")
 HYPHENS = frozenset("-\u2010\u2011")
@@ -37,9 +40,11 @@ class Language:
     """The function words of a language: those that stand for something said elsewhere, those that
     begin a noun phrase, and all of them. articles: before a noun phrase they are articles, else
     pronouns. possessives: before a noun phrase they are pronouns, else verbs. modifiers: what may
-    stand in a noun phrase before its adjectives. clitics: articles, and pronouns after a word of
-    subjects or before_verbs, before one of auxiliaries, and at the end of a clause. verbs: forms
-    without an ending that tells them, which follow a noun. capitals: nouns are written with one."""
+    stand in a noun phrase before its adjectives. before_nouns: prepositions and words of quantity,
+    after which a noun needs no determiner (*of water*, *more ice*). clitics: articles, and pronouns
+    after a word of subjects or before_verbs, before one of auxiliaries, and at the end of a clause.
+    verbs: forms without an ending that tells them, which follow a noun. capitals: nouns are written
+    with one."""
 
     pronouns: frozenset[str]
     determiners: frozenset[str]
@@ -47,6 +52,7 @@ class Language:
     articles: frozenset[str] = frozenset()
     possessives: frozenset[str] = frozenset()
     modifiers: frozenset[str] = frozenset()
+    before_nouns: frozenset[str] = frozenset()
     clitics: frozenset[str] = frozenset()
     subjects: frozenset[str] = frozenset()
     before_verbs: frozenset[str] = frozenset()
@@ -73,10 +79,11 @@ def languages() -> Mapping[str, Language]:
 @lru_cache(maxsize=50_000)  # of a long text each label is asked for several times
 def is_word(label: str) -> bool:
     """True for a label with a letter, a digit or a symbol (an emoji) in it: not for punctuation,
-    bare spaces, signs that are named by their number because they cannot be seen, and a mask."""
+    white space, signs that are named by their number because they cannot be seen, and a mask."""
     if NUMBERED.fullmatch(label) or MASK.fullmatch(label):
         return False
-    categories = ((unicodedata.category(letter)[0], letter) for letter in label)
+    letters = (letter for letter in label if letter not in WHITE_SPACE)
+    categories = ((unicodedata.category(letter)[0], letter) for letter in letters)
     return any(kind in "LN" or (kind == "S" and letter > "\u2190") for kind, letter in categories)
 
 
@@ -95,13 +102,18 @@ def likely_languages(labels: tuple[str, ...]) -> tuple[str, ...]:
 
 def is_foreign(text: str, code: str) -> bool:
     """True where the list of another language knows more words of a text than that of `code`, and
-    at least `FEWEST_KNOWN`; and where most letters, at least `FEWEST_LETTERS`, are of no script of
-    these languages."""
+    at least `FEWEST_KNOWN`; where most letters, at least `FEWEST_LETTERS`, are of no script of
+    these languages; and where the English list knows hardly any of the words, of which at least
+    `FEWEST_KNOWN` have letters that English has not."""
     letters = [letter for letter in text if letter.isalpha()]
     n_others = sum("LATIN" not in unicodedata.name(letter, "") for letter in letters)
     if n_others >= FEWEST_LETTERS and 2 * n_others > len(letters):
         return True
-    known_counts = _known_counts(WORD.findall(text))
+    text_words = WORD.findall(unicodedata.normalize("NFC", text))
+    known_counts = _known_counts(text_words)
+    n_accented = sum(any(map(_is_accented, word)) for word in text_words)
+    if code == FIRST and n_accented >= max(FEWEST_KNOWN, ACCENTED * known_counts[code]):
+        return True
     return max(known_counts.values()) >= max(FEWEST_KNOWN, known_counts[code] + 1)
 
 
@@ -170,16 +182,18 @@ def _has_capitals(labels: Sequence[str]) -> bool:
 
 
 def nouns(labels: Sequence[str]) -> tuple[bool, ...]:
-    """Mask of the likely nouns, by the words before them: a determiner, or one and an adjective
-    between; or by a capital, unless a function word is written so. In a language that writes nouns
-    with capitals, by these alone."""
+    """Mask of the likely nouns, by the words before them: a determiner, a preposition or a word of
+    quantity, or one of these and an adjective between, which may be a compound (*deep-sea fish*);
+    or by a capital, unless a function word is written so. In a language that writes nouns with
+    capitals, by these alone."""
     language = languages()[language_of(tuple(labels)) or FIRST]
     kinds = classes(labels)
     if language.capitals and _has_capitals(labels[1:]):
         return tuple(kind == CONTENT and label[:1].isupper() for label, kind in zip(labels, kinds))
     is_noun = []
     for at, (label, kind) in enumerate(zip(labels, kinds)):
-        preceding = [labels[each].casefold() if each >= 0 else "" for each in (at - 1, at - 2)]
+        places = (at - 1, _start_of_compound(labels, at - 1) - 1)
+        preceding = [labels[each].casefold() if each >= 0 else "" for each in places]
         is_noun.append(
             kind == CONTENT
             and (
@@ -188,8 +202,9 @@ def nouns(labels: Sequence[str]) -> tuple[bool, ...]:
                     preceding[0] in language.determiners
                     and not (preceding[0] in language.clitics and kinds[at - 1] == PRONOUN)
                 )
+                or (preceding[0] in language.before_nouns and not label.endswith(NO_NOUN))
                 or (
-                    preceding[1] in language.determiners
+                    preceding[1] in language.determiners | language.before_nouns
                     and kinds[at - 1] == CONTENT
                     and not _is_verb(label, labels[at + 1 : at + 2], language)
                 )
@@ -197,6 +212,13 @@ def nouns(labels: Sequence[str]) -> tuple[bool, ...]:
             )
         )
     return tuple(is_noun)
+
+
+def _start_of_compound(labels: Sequence[str], at: int) -> int:
+    """Where the hyphenated compound that ends with a word begins; its own place in none."""
+    while at >= 2 and labels[at - 1] in HYPHENS:
+        at -= 2
+    return at
 
 
 def _is_verb(label: str, following: Sequence[str], language: Language) -> bool:
@@ -251,6 +273,10 @@ def _by_list(word: str, label: str, language: Language) -> int:
 
 def _parts(word: str) -> list[str]:
     return APOSTROPHE.split(word)
+
+
+def _is_accented(letter: str) -> bool:
+    return letter.isalpha() and letter > "z" and _is_latin(letter)
 
 
 @lru_cache(maxsize=5000)

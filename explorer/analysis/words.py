@@ -230,6 +230,8 @@ def _continues_previous(
     if special[at - 1] or special[at]:
         return False
     (start0, end0), (start, end) = spans[at - 1], spans[at]
+    while 0 <= end0 < start and _kind(text[end0]) == "mark":  # that no token shows
+        end0 += 1
     if min(start0, start) < 0 or not start0 <= start <= end0:
         return False
     if end <= start:  # a part of the character before it, as one of the letters of a syllable
@@ -249,9 +251,6 @@ def _label(text: str, tokens: tuple[str, ...], spans: tuple[Span, ...]) -> str:
 def _readable(letter: str) -> str:
     """A letter; spelled out where it would be invisible or disturb its neighbours. Joiners and the
     tags of flags stay: they shape what is seen."""
-    shapes = letter in "\u200c\u200d" or 0xE0020 <= ord(letter) <= 0xE007F
-    return (
-        f"U+{ord(letter):04X}"
-        if unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Co", "Cn") and not shapes
-        else letter
-    )
+    shapes = letter in " \u200c\u200d" or 0xE0020 <= ord(letter) <= 0xE007F
+    invisible = unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs")
+    return f"U+{ord(letter):04X}" if invisible and not shapes else letter

@@ -7,11 +7,14 @@ import { css, inkOn, wordAt } from "./theme.js";
 /** @typedef {import("./draw.js").Pen} Pen */
 /** @typedef {import("./figures.js").Box} Box */
 
+const [NEAREST, APART] = [3.8, 6.6]; // letters between two texts that are linked, on a slide and elsewhere
+const UNDER = 0.3; // letters below them
+
 /** Two texts in lines, and links from the selected query up to its keys. @param {Pen} pen @param {any} figure @param {Box} box */
 export function lines(
   pen,
   { left, right, sides, texts, weights, selected, select },
-  { x, y, width },
+  { x, y, width, height },
 ) {
   const { letter, look } = pen;
   const n = right.length;
@@ -42,8 +45,12 @@ export function lines(
   title(sides[1], y);
   const above = placed(right, [], y + 1.8 * letter);
   const foot = Math.max(...above.map((place) => place[1])) + tall;
-  const below = placed(left, texts, foot + 6.6 * letter);
-  const end = Math.max(...below.map((place) => place[1])) + tall;
+  const lowest = Math.max(...placed(left, texts, foot).map((place) => place[1])) + tall;
+  const spare =
+    pen.least && height !== undefined ? (y + height - lowest) / letter - UNDER : Infinity;
+  const apart = Math.max(NEAREST, Math.min(APART, spare)) * letter;
+  const below = placed(left, texts, foot + apart);
+  const end = lowest + apart;
   if (selected >= 0) {
     const [from, top, wide] = below[selected];
     for (const [key, [to, line, room]] of above.entries()) {
@@ -55,7 +62,7 @@ export function lines(
       });
     }
   }
-  title(sides[0], foot + 4.8 * letter);
+  title(sides[0], foot + apart - 1.8 * letter);
   const chip = (/** @type {number[]} */ [at, top, wide], token, text, style, what) => {
     const draw = () => {
       pen.rect(at, top, wide, tall, {
@@ -81,7 +88,7 @@ export function lines(
     const box = { fill: look.primary, "fill-opacity": on ? 0.15 : 0, stroke: on ? look.primary : "none", "stroke-width": 2 }; // prettier-ignore
     chip(below[at], token, texts[at] ?? "", { box, bold: on }, { select: [`${at}`], label: `${token} ${texts[at] ?? ""}`, pressed: on }); // prettier-ignore
   });
-  return end - y + 0.3 * letter;
+  return end - y + UNDER * letter;
 }
 
 /** A tree that grows downwards; the way to the selected node stands out. @param {Pen} pen @param {any} figure @param {Box} box */
@@ -96,7 +103,7 @@ export function tree(
   for (let at = selected; at !== undefined && !way.has(at); at = parents.get(at)) way.add(at);
   const across = 1 + Math.max(...spots.map(([column]) => column));
   const wide = Math.min(11 * letter, width / across);
-  const pitch = 2 * letter;
+  const pitch = (pen.least ? 1.5 : 2) * letter;
   const place = (/** @type {number} */ at) => [x + spots[at][0] * wide + 0.6 * letter, y + (spots[at][1] + 0.5) * pitch]; // prettier-ignore
   for (const edge of [...edges].sort((a, b) => +way.has(a.target) - +way.has(b.target))) {
     const own = way.has(edge.target);

@@ -4,6 +4,7 @@
 
 import { lines, tree } from "./alignment_figures.js";
 import { even, scale as along, ticks } from "./axis.js";
+import { flow } from "./flow_figure.js";
 import { fixed, num } from "./number_format.js";
 import { matrix } from "./matrix_figure.js";
 import { headmatrices } from "./head_matrices.js";
@@ -17,7 +18,7 @@ import { css, inkOn, wordAt } from "./theme.js";
 /** @typedef {import("./omissions.js").Omitted} Omitted */
 /** @typedef {{ x: number, y: number, width: number, height?: number, titled?: number }} Box titled: lines that the titles of a row take */
 /** @type {Record<string, (pen: Pen, figure: any, box: Box) => number>} */
-const KINDS = { matrix, bars, tokenrow, links, chart, strips, graph, texttable, steps, stack, ladder, loops, dials, facts, diagram, plane, headmatrices, linkedweights: (pen, one, box) => linkedweights(pen, one, box, figure) }; // prettier-ignore
+const KINDS = { matrix, bars, tokenrow, links, chart, strips, graph, texttable, steps, stack, ladder, loops, dials, facts, flow, plane, headmatrices, linkedweights: (pen, one, box) => linkedweights(pen, one, box, figure) }; // prettier-ignore
 
 /**
  * A figure below its title, below it how much of it is shown, and its note. Returns the height.
@@ -119,7 +120,7 @@ function tokenrow(pen, figure, { x, y, width }) {
 
 /** @param {Pen} pen @param {any} figure @param {Box} box */
 function links(pen, figure, { x, y, width, height }) {
-  if (figure.flat) return lines(pen, figure, { x, y, width });
+  if (figure.flat) return lines(pen, figure, { x, y, width, height });
   const { left, right, sides, weights, selected, mark, select, own, column = -1 } = figure;
   const { keys = left.keys(), keys_right = [], select_right, faintest = 0.02 } = figure;
   const { letter, look } = pen;
@@ -328,7 +329,8 @@ function chart(pen, figure, { x, y, width, height: room = Infinity }) {
   const places = figure.ticks.length ? figure.ticks : ticks(xs[0], xs[1], log_x).map((value) => [value, num(value, 3)]); // prettier-ignore
   const last = places.length ? pen.width(`${places[places.length - 1][1]}`, { size: 0.85 }) / 2 : 0;
   const right = x + width - (above ? Math.max(0.5 * letter, last) : aside[1]);
-  const lines = above ? 1.3 * letter * series.length : 0;
+  const names = series.map((one) => (above ? pen.lines(named(one), width, { size: 0.9, bold: one.main }) : [])); // prettier-ignore
+  const lines = 1.3 * letter * names.flat().length;
   const own = Math.max(8 * letter, Math.min(room, (pen.least ? 1 : 0.66) * width, 24 * letter) * (figure.half ? 0.55 : 1)); // prettier-ignore
   const height = Math.max(lines + 8 * letter, own + Math.min(lines, Math.max(0, room - own)));
   const titles = (y_title ? 1.8 : 0.6) * letter;
@@ -383,9 +385,11 @@ function chart(pen, figure, { x, y, width, height: room = Infinity }) {
     ends.push({ y: points[points.length - 1][1], one, colour });
   });
   ends.sort((a, b) => a.y - b.y);
-  if (above)
-    ends.forEach(({ one, colour }, at) => pen.text(x, y + titles + (1.3 * at + 0.2) * letter, named(one), { size: 0.9, fill: colour, bold: one.main, room: width })); // prettier-ignore
-  if (above) return height;
+  if (above) {
+    const written = ends.flatMap(({ one, colour }) => names[series.indexOf(one)].map((line) => ({ line, fill: colour, bold: one.main }))); // prettier-ignore
+    written.forEach(({ line, ...style }, at) => pen.text(x, y + titles + (1.3 * at + 0.2) * letter, line, { size: 0.9, ...style })); // prettier-ignore
+    return height;
+  }
   const pitch = 1.15 * letter;
   ends.forEach((end, i) => (end.y = Math.max(end.y, i ? ends[i - 1].y + pitch : -Infinity)));
   ends.reduceRight((most, end) => (end.y = Math.min(end.y, most)) - pitch, foot);
@@ -549,122 +553,24 @@ function facts(pen, { facts: list }, { x, y, width }) {
   return top - y + tall;
 }
 
-/**
- * Stacks of blocks along their residual streams: in rows, as many stages in each as have room.
- * @param {Pen} pen @param {any} figure @param {Box} box
- */
-function diagram(pen, { stacks }, { x, y, width }) {
-  const { letter, look } = pen;
-  const gap = 0.8 * letter;
-  let top = y;
-  for (const { title, word, sections: stages } of stacks) {
-    if (title) {
-      pen.text(x, top + 0.8 * letter, title, { bold: true, size: 1.1 });
-      top += 2 * letter;
-    }
-    const slots = (/** @type {any} */ stage) => stage.blocks.map((/** @type {any} */ block) => slot(pen, block)); // prettier-ignore
-    const wide = (/** @type {any} */ stage) => slots(stage).reduce((a, b) => a + b, 0) + gap;
-    /** @type {any[][]} */
-    const rows = [[]];
-    for (const stage of stages) {
-      const row = rows[rows.length - 1];
-      const taken = row.reduce((sum, each) => sum + wide(each) + gap, 0);
-      if (row.length && taken + wide(stage) > width) rows.push([stage]);
-      else row.push(stage);
-    }
-    rows.forEach((row, at) => {
-      const used = row.reduce((sum, each) => sum + wide(each), 0) + gap * (row.length - 1);
-      const stretch = Math.min(1.5, Math.max(1, (width - gap * (row.length - 1)) / (used - gap * (row.length - 1)))); // prettier-ignore
-      const most = Math.max(...row.flatMap((stage) => stage.blocks.map((/** @type {any} */ block) => rowsOf(block).length))); // prettier-ignore
-      const least = rows.length > 1 || stacks.length > 1 ? 4.8 : 6.4;
-      const high = Math.max(pen.least ? 3.4 : least, 1.4 * most + 0.6) * letter;
-      const stream = top + high + (pen.least ? 3.4 : 3.8) * letter;
-      const under = (pen.least ? 1 : 1.6) * letter;
-      const end = x + row.reduce((sum, each) => sum + wide(each) * stretch, 0) + gap * (row.length - 1); // prettier-ignore
-      pen.line([[x, stream], [end, stream]], look.primary, { "stroke-width": letter / 5 }); // prettier-ignore
-      let left = x;
-      for (const stage of row) {
-        const room = wide(stage) * stretch;
-        pen.rect(left, top, room, stream - top + under, { fill: look.ink, "fill-opacity": 0.03, stroke: look.border, rx: 8 }); // prettier-ignore
-        pen.text(left + room / 2, top + 0.9 * letter, stage.label, { anchor: "middle", size: 0.9, alpha: 0.8, room }); // prettier-ignore
-        let from = left + gap / 2;
-        stage.blocks.forEach((/** @type {any} */ block, /** @type {number} */ i) => {
-          const share = (slots(stage)[i] / (wide(stage) - gap)) * (room - gap);
-          blockOf(pen, block, [from, top + 1.9 * letter, share, high], stream);
-          from += share;
-        });
-        left += room + gap;
-      }
-      if (pen.screen)
-        pen.circle(x + letter / 2.2, stream, letter / 2.2, { class: "traveller", fill: look.primary, style: `--far:${Math.round(end - x - letter / 1.1)}px;--row:${at}` }); // prettier-ignore
-      const isNamed = at === 0 && !pen.least; // a slide's headline names the word
-      if (isNamed) pen.text(x, stream + 2.4 * letter, word, { bold: true, fill: look.primary, room: width }); // prettier-ignore
-      top = stream + under + (isNamed ? 1.8 : 0.6) * letter;
-    });
-    top += 0.4 * letter;
-  }
-  return top - y;
-}
-
-/** The lines of a block's text: each with its size, and whether it is bold. @param {any} block */
-function rowsOf({ label, about, text }) {
-  const lines = text.split("\n").filter(Boolean);
-  const [size, bold] = lines.length > 1 ? [0.85, false] : [1.1, true];
-  return [[label, 0.95, true], ...(about ? [[about, 0.8, false]] : []), ...lines.map((/** @type {string} */ line) => [line, size, bold])]; // prettier-ignore
-}
-
-/** The least width of a block. @param {Pen} pen @param {any} block */
-const slot = (pen, block) =>
-  Math.max(3.6 * pen.letter, ...rowsOf(block).map(([text, size, bold]) => pen.width(text, { size, bold }))) + 1.3 * pen.letter; // prettier-ignore
-
-/** A block above the stream, with its way in and out. @param {Pen} pen @param {any} block @param {number[]} box @param {number} stream */
-function blockOf(pen, block, [left, top, room, high], stream) {
-  const { letter, look } = pen;
-  const wide = room - 0.8 * letter;
-  const [x, foot] = [left + 0.4 * letter, top + high];
-  const middle = x + wide / 2;
-  const colour = wordAt(look.one, 0.75 * block.strength);
-  const ink = block.strength ? inkOn(colour) : look.ink;
-  const rows = rowsOf(block);
-  const signs = block.norm === "post" ? 1.9 : 0.6; // letters behind the way out
-  const [enter, leave] = [x + 0.25 * wide, Math.min(x + 0.8 * wide, left + room - signs * letter)];
-  if (block.writes) {
-    pen.line([[enter, stream], [enter, foot]], look.ink, { "stroke-opacity": 0.6 }); // prettier-ignore
-    pen.line([[leave, foot], [leave, stream]], look.ink, { "stroke-opacity": 0.6 }); // prettier-ignore
-    if (block.norm === "pre") sign(pen, enter, (foot + stream) / 2, "N");
-    sign(pen, leave, stream, "+");
-    if (block.norm === "post") sign(pen, leave + 1.3 * letter, stream, "N");
-  } else
-    pen.line(
-      [
-        [middle, foot],
-        [middle, stream],
-      ],
-      look.border,
-    );
-  const draw = () => {
-    pen.rect(x, top, wide, high, { class: "block", fill: block.strength ? css(colour) : look.paper, stroke: look.border, rx: 5 }); // prettier-ignore
-    rows.forEach(
-      ([text, size, bold], at) =>
-      pen.text(middle, top + 0.2 * letter + ((at + 0.5) * (high - 0.4 * letter)) / rows.length, text, { anchor: "middle", size, bold, fill: ink, room: wide - 4 }), // prettier-ignore
-    );
-  };
-  const label = rows.map(([text]) => text).join(" ");
-  if (block.key) pen.target({ select: [block.key], label }, draw);
-  else draw();
-}
-
-/** A round sign on a line. @param {Pen} pen @param {number} x @param {number} y @param {string} text */
-function sign(pen, x, y, text) {
-  pen.circle(x, y, 0.55 * pen.letter, { fill: pen.look.paper, stroke: pen.look.ink, "stroke-opacity": 0.7 }); // prettier-ignore
-  pen.text(x, y, text, { anchor: "middle", size: 0.75 });
-}
-
 // ---- between two figures -------------------------------------------------------------------------
 
 // Numbers of a figure that change visibly from one text, head or edit to the next, and its parts.
-const NUMBERS = ["values", "weights", "weight", "y", "base", "strengths", "outline", "start"];
-const PARTS = ["figures", "rows", "series", "strips"];
+const NUMBERS = [
+  "values",
+  "weights",
+  "weight",
+  "y",
+  "base",
+  "strengths",
+  "outline",
+  "start",
+  "shares",
+  "ffn",
+  "answer",
+  "probability",
+]; // prettier-ignore;
+const PARTS = ["figures", "rows", "series", "strips", "layers", "attentions", "words"];
 
 /** A number or a row of numbers between two. @param {any} from @param {any} to @param {number} share */
 function mixed(from, to, share) {

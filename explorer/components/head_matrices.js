@@ -172,7 +172,7 @@ export function headmatrices(pen, figure, { x, y, width, height = Infinity }) {
   const word = strip(figure);
   const [down, across] = which ? [0, 0] : [2.2 * letter, 1.5 * letter];
   const bare = word && width < NARROW * letter;
-  const [gap, label] = [(heads > 8 ? 0.3 : 0.5) * letter, (bare ? 0.5 : 1.7) * letter];
+  const [gap, label] = [(heads > 8 || pen.least ? 0.3 : 0.5) * letter, (bare ? 0.5 : 1.7) * letter];
   const lead = which ? 1.1 * letter : 0;
   const lines = which ? Math.ceil(which.length / heads) : layers;
   const [low, full] = says?.all ? ends(scale, log) : [num(0, 2), num(1, 2)];
@@ -189,6 +189,7 @@ export function headmatrices(pen, figure, { x, y, width, height = Infinity }) {
     1.2 * letter,
     Math.min(room, 9 * letter, Math.max(most, (pen.least ? 1.2 : 3.2) * letter)),
   );
+  if (pen.least && wide > room + 0.5) pen.right = Infinity; // it would reach into what is beside it
   const high = wide * Math.max(0.5, Math.min(2, rows / columns));
   const [left, top] = [x + down, y + legend + across];
   const headed = Math.max(0, ...titles.map((line) => pen.width(line, bold))) + width - beside;

@@ -133,7 +133,7 @@ export function matrix(pen, figure, { x, y, width, height }) {
   const [atX, atY] = [named(marked[1], wantedX, columns, wide, pitch), named(marked[0], wantedY, rows, high1, pitch)]; // prettier-ignore
   const thinned = [[rows, atY], [columns, atX]].filter(([all]) => !/** @type {string[]} */ (all).every(isTick)); // prettier-ignore
   const [all, shown] = [0, 1].map((which) => thinned.reduce((sum, each) => sum + (/** @type {any} */ (each[which]).length ?? /** @type {any} */ (each[which]).size), 0)); // prettier-ignore
-  if (pen.least && shown < all) pen.omitted.push({ what: "names", shown, all });
+  if (!isRead(pen) && shown < all) pen.omitted.push({ what: "names", shown, all });
   const heads = () => {
     for (const [at, place] of atX) {
       const bold = marked[1].has(at);
@@ -156,7 +156,8 @@ export function matrix(pen, figure, { x, y, width, height }) {
     const word = (/** @type {number} */ cell) => (Number.isNaN(values[cell]) ? undefined : wordAt(words, share(cell))); // prettier-ignore
     pen.cells(area, m, n, word, cache && (cache.images ||= {}));
     const labelled = new Set(marks.map((/** @type {any[]} */ [row, column, text]) => text && row * n + column)); // prettier-ignore
-    const longest = pen.width(fixed(high, digits), { size: 0.8 }) + 0.5 * letter;
+    const numbers = [signed ? -high : low, high].map((each) => fixed(each, digits));
+    const longest = Math.max(...numbers.map((each) => pen.width(each, { size: 0.8 }))) + 0.5 * letter; // prettier-ignore
     if (high1 >= 1.3 * letter && wide >= Math.max(2.3 * letter, longest))
       for (let cell = 0; cell < m * n; cell++) {
         if (Number.isNaN(values[cell]) || labelled.has(cell)) continue;
@@ -204,6 +205,9 @@ export function matrix(pen, figure, { x, y, width, height }) {
   return legend + across + area[3] + 0.5 * letter;
 }
 
+/** Whether each cell says its names where it is pointed at: on a page, not on a slide or in a file. @param {Pen} pen */
+const isRead = (pen) => pen.screen && !pen.least;
+
 const READABLE = 0.8; // letters of a cell whose name can be read
 const WORD = 3; // letters of a cell of a slide whose word is read
 const LEAST = 3.8; // letters of a cell with a word in it, where it can scroll
@@ -228,6 +232,7 @@ function wordmatrix(pen, figure, { x, y, width, height }) {
   const [left, top] = [x + down, y + legend + across];
   const [atRow, atColumn] = [0, 1].map((which) => new Set(marks.map((/** @type {any[]} */ mark) => mark[which]))); // prettier-ignore
   const [skipX, skipY] = [every(wide, 1.4 * letter), every(tall, 0.9 * letter)];
+  let written = 0; // names of columns
   const heads = () => {
     // First the names of marked columns, then those that cover none of them.
     for (const at of [...columns.keys()].sort(
@@ -241,8 +246,9 @@ function wordmatrix(pen, figure, { x, y, width, height }) {
         Math.min(left + (at + 0.5) * wide, left + n * wide - half),
         top - 0.85 * letter,
       ];
-      if (atColumn.has(at) || pen.isFree(pen.box(spot[0], spot[1], label, style)))
-        pen.text(spot[0], spot[1], columns[at], { ...style, room: wide * skipX - 4 });
+      if (!atColumn.has(at) && !pen.isFree(pen.box(spot[0], spot[1], label, style))) continue;
+      pen.text(spot[0], spot[1], columns[at], { ...style, room: wide * skipX - 4 });
+      written++;
     }
   };
   const names = () =>
@@ -255,7 +261,7 @@ function wordmatrix(pen, figure, { x, y, width, height }) {
     Number.isNaN(values[cell]) ? undefined : wordAt(look.one, shareOf(figure, values[cell]));
   const back = () => pen.cells(area, m, n, colour);
   const isLegible = wide >= (pen.least ? WORD : 2) * letter && tall >= letter;
-  if (!isLegible && pen.least) pen.omitted.push({ what: "cells", shown: 0, all: n * m });
+  if (!isLegible) pen.omitted.push({ what: "cells", shown: 0, all: n * m });
   const cells = (/** @type {number} */ from, /** @type {number} */ to) => {
     for (let row = 0; row < m && isLegible; row++)
       for (let column = from; column <= to; column++) {
@@ -284,6 +290,7 @@ function wordmatrix(pen, figure, { x, y, width, height }) {
     return legend;
   }
   [heads, names, back, () => cells(0, n - 1), front].forEach((draw) => draw());
+  if (!isRead(pen) && written < n) pen.omitted.push({ what: "names", shown: written, all: n });
   return legend + across + area[3] + 0.5 * letter;
 }
 

@@ -301,3 +301,6 @@ export function focused(root) {
 
 /** The size of the page's letters, in pixels. */
 export const letter = () => parseFloat(getComputedStyle(document.documentElement).fontSize);
+
+/** Whether a reader wants no movement. */
+export const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;

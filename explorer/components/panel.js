@@ -4,6 +4,7 @@
 
 import { Pen } from "./draw.js";
 import { between, figure } from "./figures.js";
+import { player } from "./flow_player.js";
 import { bus } from "./bus.js";
 import {
   chosen,
@@ -25,7 +26,7 @@ import {
   unpack,
   value,
 } from "./linked_weights.js";
-import { fitted, hear, letter, make, mount, redraw, until } from "./mount.js";
+import { fitted, hear, letter, make, mount, redraw, still, until } from "./mount.js";
 import { fixed, tenths } from "./number_format.js";
 import { ahead, Echoes, whole } from "./optimistic_updates.js";
 import { bring, frame, pad } from "./pane.js";
@@ -86,8 +87,9 @@ function build(view) {
   view.edges = [];
   view.root.dataset.panel = header.panel;
   const columns = figures.map((each, at) => {
-    const parts = [view.boxes[at], each.frames && slider(view, at, finding)];
-    return make("div", "column", ...(isWalked(each) ? parts.reverse() : parts));
+    const parts = [view.boxes[at], each.frames && slider(view, at, finding), each.kind === "flow" && player(view, at)].filter(Boolean); // prettier-ignore
+    const isBelow = !isWalked(each) && each.kind !== "flow";
+    return make("div", "column", ...(isBelow ? parts : parts.reverse()));
   });
   const linked = figures.findIndex((/** @type {any} */ each) => each.kind === LINKED);
   const button = linked >= 0 && fold(view, linked);
@@ -332,6 +334,8 @@ function hover(view, event) {
   if (!part) return away(view);
   const linked = event.pointerType !== "touch" && linkedAt(view, part);
   const grid = kindAt(view, part, HEADS);
+  const flow = kindAt(view, part, "flow");
+  if (flow) return overFlow(view, flow, part);
   if (linked) look(view, linked, pointed(part));
   else if (grid?.follows) hint(view, grid, part, event);
   else if (kindAt(view, part, "plane"))
@@ -427,6 +431,21 @@ function hint(view, grid, part, event) {
   view.finding.replaceChildren(...(inside ? weightIn(grid, at, share) : [spoken(grid, at)]));
 }
 
+// ---- the whole machine ----------------------------------------------------------------------------
+
+/** The head under the pointer is drawn alone and said. @param {View} view @param {any} flow @param {Element} [part] */
+function overFlow(view, flow, part) {
+  const [values, names] = ["data-select", "data-names"].map((each) => JSON.parse(part?.getAttribute(each) || "[]")); // prettier-ignore
+  const isHead = names.includes("head") && values[2] !== "";
+  const over = isHead ? { attention: values[0], layer: Number(values[1]), head: Number(values[2]) } : undefined; // prettier-ignore
+  const label = part?.getAttribute("aria-label");
+  if (JSON.stringify(over) !== JSON.stringify(flow.over)) {
+    flow.over = over;
+    paint(view, view.figures.indexOf(flow));
+  }
+  if (part && label && (isHead || names.includes("address"))) say(view, label, part.getBoundingClientRect()); // prettier-ignore
+}
+
 // ---- linked weights ------------------------------------------------------------------------------
 
 /** @param {View} view @param {Element} target */
@@ -462,6 +481,7 @@ function away(view) {
   view.tip.textContent = "";
   for (const each of view.figures) {
     if (each.kind === LINKED && each.over) look(view, each, null);
+    if (each.kind === "flow" && each.over) overFlow(view, each);
     if (each.kind !== HEADS || !each.follows) continue;
     view.finding.textContent = view.header.finding;
     view.finding.style.height = "";
@@ -580,11 +600,9 @@ function say({ tip, root }, what, { left, top, width }) {
 /** Whether a figure is a few frames that are no sequence in time. @param {any} one */
 const isWalked = (one) => one.kind === "steps" && one.frames.length <= FEW && !one.plays;
 
-const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
-
 const CHANGE = 240; // milliseconds that a change takes
 const MOST = 4096; // cells of a figure that changes step by step
-const GLIDING = [LINKED, "bars", "chart", "links", "matrix", "stack", "strips"];
+const GLIDING = [LINKED, "bars", "chart", "flow", "links", "matrix", "stack", "strips"];
 
 /** Show a figure's change from the one before it, where both are of one make. @param {View} view @param {number} at @param {any} from */
 function glide(view, at, from) {

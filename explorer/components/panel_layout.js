@@ -92,7 +92,10 @@ const sheetWidth = (figures) =>
   Math.min(WIDEST, Math.max(WIDTH, ...figures.map(({ words, columns }) => (words?.length ? (CELL * columns.length) / WORDS[0] : 0)))); // prettier-ignore
 
 /** The panel as one SVG with title and caption. @param {View} view @param {Look} look */
-export function sheet({ header, figures }, look) {
+export const sheet = (view, look) => filed(view, look).svg;
+
+/** A panel as a file, the texts in it, and what is not drawn of it. @param {View} view @param {Look} look */
+export function filed({ header, figures }, look) {
   const pen = new Pen({ ...look, font: FONT }, 14, false, header.special);
   const whole = Math.round(sheetWidth(figures));
   const room = whole - 2 * MARGIN;
@@ -118,5 +121,6 @@ export function sheet({ header, figures }, look) {
     role: "img",
   };
   const title = tag("title", {}, escaped(header.title));
-  return tag("svg", frame, title + paper + pen.parts.join(""));
+  const svg = tag("svg", frame, title + paper + pen.parts.join(""));
+  return { svg, texts: pen.texts, omitted: pen.omitted, width: whole, height };
 }

@@ -24,7 +24,7 @@ const ON = "data-headlight-presenter"; // "on" or "blank", on the document
 const PICKED = "data-headlight-picture"; // on the picture that is shown
 const LETTERS = [44, 38, 33, 29, 26, 23, 20, 18, 16, 14, 12, 10, 8]; // sizes of the page's type in pixels, tried in turn
 const HEADS = "[data-panel='attention.heads']";
-const UNTITLED = ["steps", "diagram"]; // figures that name themselves
+const UNTITLED = ["steps", "flow"]; // figures that name themselves
 const LARGE = 2.4; // times the smallest type: a question has few lines
 const SETTLES = 350; // ms after which a page that was drawn anew is looked at again
 

@@ -4,6 +4,7 @@
 
 import { Pen } from "./draw.js";
 import { figure } from "./figures.js";
+import { cutFlow } from "./flow_figure.js";
 import { picture } from "./linked_weights.js";
 import { figuresOmitted, omitted as omissions, spokenOmissions } from "./omissions.js";
 import { isHeaded, row, titleLines, widths } from "./panel_layout.js";
@@ -25,11 +26,13 @@ const ON_SCREEN = typeof document !== "undefined"; // elsewhere cells are drawn 
 const PHONE = 640; // pixels of a window below which it is held in the hand
 const LARGE = 1.8; // times the smallest type
 const FLAT = 1.3; // the same for pictures that use every pixel as they are
-const USES_ALL = ["chart", "diagram", "graph", "headmatrices", "matrix", "plane"];
+const USES_ALL = ["chart", "flow", "graph", "headmatrices", "matrix", "plane"];
 const SHARES = [
   [0.5, 0.5],
   [0.4, 0.6],
   [0.7, 0.3],
+  [0.25, 0.25, 0.5],
+  [0.4, 0.3, 0.3],
 ]; // of the width, tried beside the figures' own // prettier-ignore
 const MOST = [60, 40, 30, 26, 22, 20, 18, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3]; // rows of a figure
 const COLUMN = 13; // letters of width of one of three figures
@@ -153,7 +156,7 @@ function setting(pen, figures, room, says) {
     const height = room.height - footOf(pen, omitted, room.width);
     const body = list.filter((one) => one !== list[0] || !isHeaded(list));
     if (body.length > 1 && room.width < COLUMN * body.length * pen.letter) continue;
-    const tried = body.length === 2 ? [undefined, ...SHARES] : [undefined];
+    const tried = [undefined, ...SHARES.filter((shares) => isFor(shares, body))];
     for (const shares of tried) {
       const made = fitted(pen, list, { width: room.width, height }, says, shares);
       if (!made) continue;
@@ -164,6 +167,11 @@ function setting(pen, figures, room, says) {
   }
   return best;
 }
+
+/** Whether shares are of so many figures, and alike for matrices, which are compared. @param {number[]} shares @param {any[]} figures */
+const isFor = (shares, figures) =>
+  shares.length === figures.length &&
+  new Set(shares.filter((_, at) => figures[at].kind === "matrix")).size < 2;
 
 /** The first figure with the fewest rows, the others said to be gone: for a room in which nothing fits. @param {any[]} figures @param {string} says */
 function alone([first, ...others], says) {
@@ -180,8 +188,10 @@ function choices(figures, isTall) {
   const tall = { kind: "stack", title: "", note: "", select: [], main: 0, figures: all };
   /** @type {{ list: any[], gone: any[] }[]} */
   const made = [{ list: figures, gone: [] }];
-  if (flat.length > all.length) made.push({ list: [...head, ...flat], gone: [] });
-  if (isTall && all.length > 1) made.unshift({ list: [...head, tall], gone: [] });
+  const whole = flat.map((one) => (one.half ? { ...one, half: false } : one));
+  if (flat.length > all.length) made.push({ list: [...head, ...whole], gone: [] });
+  const stacked = { list: [...head, tall], gone: [] };
+  if (all.length > 1) isTall ? made.unshift(stacked) : made.push(stacked);
   for (let n = all.length - (head.length ? 0 : 1); n > 0; n--) {
     const list = chosen(all, n);
     const gone = (/** @type {any[]} */ drawn) => figures.filter((one) => !drawn.includes(one));
@@ -364,16 +374,32 @@ export const cut = (one, most, says = "", wide) => CUTS[one.kind]?.(one, most, `
 const picked = (values, n, rows, columns) =>
   Float32Array.from(rows.flatMap((row) => columns.map((column) => values[row * n + column])));
 
-/** The first section, the last, and so many layers between them: those with the strongest blocks. @param {any[]} sections @param {number} most */
-function turned(sections, most) {
-  const strength = (/** @type {any} */ section) => Math.max(...section.blocks.map((/** @type {any} */ each) => each.strength)); // prettier-ignore
-  const layers = sections.slice(1, -1).sort((a, b) => strength(b) - strength(a)).slice(0, most); // prettier-ignore
-  return sections.filter((each, at) => !at || at === sections.length - 1 || layers.includes(each));
+/** The first steps of a tree, with the nodes and edges in them. @param {any} tree @param {number} most rows */
+function grown(tree, most) {
+  const { nodes, strengths, edges, places, texts, selected } = tree;
+  const steps = Math.max(...places.map((/** @type {number[]} */ [, row]) => row));
+  if (steps < most) return tree;
+  const kept = [...nodes.keys()].filter((at) => places[at][1] < most);
+  const parents = new Map(edges.map((/** @type {any} */ { source, target }) => [target, source]));
+  let last = selected; // on the way to the selected node
+  while (last > 0 && !kept.includes(last)) last = parents.get(last);
+  const of = (/** @type {any[]} */ list) => kept.map((at) => list[at]);
+  return {
+    ...tree,
+    omitted: omissions(["steps", most - 1, steps]),
+    ...{ nodes: of(nodes), strengths: of(strengths), places: of(places), texts: of(texts) },
+    edges: edges
+      .map((/** @type {any} */ each) => ({
+        ...each,
+        source: kept.indexOf(each.source),
+        target: kept.indexOf(each.target),
+      })) // prettier-ignore
+      .filter((/** @type {any} */ { source, target }) => source >= 0 && target >= 0),
+    selected: kept.indexOf(last),
+  };
 }
 
 const SMALL_CELLS = [160, 400]; // rows and columns of a matrix whose cells are colours
-const LAYERS = 4; // rows that a layer of a diagram stands for
-const FEW = 20; // rows below which a diagram shows less of its blocks
 
 /** @type {Record<string, (figure: any, most: number, says: string, wide?: number) => any>} */
 const CUTS = {
@@ -482,7 +508,8 @@ const CUTS = {
   },
   graph(figure, most, says) {
     const { nodes, edges, selected, split, layout } = figure;
-    if (split || layout === "tree" || nodes.length <= most) return figure;
+    if (layout === "tree") return grown(figure, most);
+    if (split || nodes.length <= most) return figure;
     const near = edges.filter((edge) => edge.target === selected).map((edge) => edge.source);
     const places = around(nodes.length, [selected, ...named(nodes, says), ...near], most);
     const place = (/** @type {number} */ at) => places.indexOf(at);
@@ -523,17 +550,5 @@ const CUTS = {
       facts: kept,
     };
   },
-  // Without the sizes of the blocks, with the first prediction alone and the layers that change most.
-  diagram(figure, most) {
-    if (most >= FEW) return figure;
-    const short = (/** @type {any} */ block) => {
-      const lines = block.text.split("\n");
-      return { ...block, about: lines.length > 1 ? block.about : "", text: lines[0] };
-    };
-    const stage = (/** @type {any} */ one) => ({ ...one, blocks: one.blocks.map(short) });
-    const layers = Math.ceil(most / LAYERS);
-    const stacks = figure.stacks.map((/** @type {any} */ one) => ({ ...one, sections: turned(one.sections, layers).map(stage) })); // prettier-ignore
-    const all = figure.stacks[0].sections.length - 2;
-    return { ...figure, note: "", omitted: omissions(["layers", layers, all]), stacks };
-  },
+  flow: cutFlow,
 };

@@ -7,8 +7,6 @@ import { decode } from "./codec.js";
 
 const ROOT = new URL("../../", import.meta.url); // of the app, wherever a proxy put it
 
-// What an address may hold beside these is a choice that the pictures are not made with ahead.
-const MEANT = ["attention", "layer", "head", "view", "scale", "tone"];
 const GONE = ["text", "model", "token", "source", "anatomy_cell", "att_word"]; // with a new text, or said by itself
 const LONGEST = 4000; // characters: a longer one fills the models
 const FIRST_MODEL = "encoder";
@@ -42,15 +40,13 @@ export async function sooner(text, model, wanted) {
   }
 }
 
-/** What the address asks of the pictures; undefined where they cannot be told ahead. @param {string} model */
+/** What the address of the first page asks of the pictures; undefined elsewhere. @param {string} model */
 function choices(model) {
   const { pathname, search } = window.location;
   const at = Object.fromEntries(new URLSearchParams(search));
-  const known = Object.keys(at).every((name) => MEANT.includes(name) || GONE.includes(name));
   // After a step back an address may say less than is on screen.
-  const here = known && (at.model || FIRST_MODEL) === model;
-  if (!here || pathname !== ROOT.pathname) return undefined;
-  return Object.fromEntries(Object.entries(at).filter(([name]) => MEANT.includes(name)));
+  if (pathname !== ROOT.pathname || at.tab || (at.model || FIRST_MODEL) !== model) return undefined;
+  return Object.fromEntries(Object.entries(at).filter(([name]) => !GONE.includes(name)));
 }
 
 // Where the reader went back to the last text before this one's page came, nothing comes.

@@ -29,7 +29,7 @@ from models.run import Run
 PanelFunction = Callable[..., Panel]
 FEW = 6  # options that stand side by side; more are a menu
 MANY = 1024  # whole numbers on a slider; more are typed
-SLIDER, FIELD, MENU = 260, 480, 320  # pixels
+SLIDER, MENU = 260, 320  # pixels
 
 
 @dataclass(frozen=True)
@@ -62,18 +62,19 @@ class Views:
 class Tab:
     """A tab: its panels from top to bottom, below those of one of its views where it has some, and
     the parts below them of which one is open at a time. open_fold: the choice of the address that
-    names it, with `closed` for none; "" where the address does not say. layer_of: the layer that a
-    token of a stream is opened in. select: draws the selection in a run, by the choices made so far
-    and the arguments of the panels that are shown, and gives those that it selects, where it is
-    another than a token, a layer or what is selected of an attention. beside: draws by hand what
-    else stands beside the choices. of_stream: choices that end with another stream. leads: what the
-    way on to another tab is called, by the tab. wait: said while the panels are made. edited, typed
-    and before: as of `current_recording.tab`."""
+    names it, with `closed` for none; "" where the address does not say. token_of: the token of a
+    stream that is shown until a reader chooses; layer_of: the layer that it is opened in. select:
+    draws the selection in a run, by the choices made so far and the arguments of the panels that
+    are shown, and gives those that it selects, where it is another than these or of an attention.
+    beside: draws by hand what else stands beside the choices. of_stream: choices that end with
+    another stream. leads: what the way on to another tab is called, by the tab. wait: said while
+    the panels are made. edited, typed and before: as of `current_recording.tab`."""
 
     panels: tuple[PanelFunction, ...] = ()
     folds: Mapping[str, Fold] = field(default_factory=dict)
     open_fold: str = ""
     closed: str = ""
+    token_of: Callable[[Recording, Stream], int] = recorded_findings.first_word
     layer_of: Callable[[Stream, int], int] | None = None
     select: Callable[[Run, Mapping[str, Any], set[str]], dict[str, Any]] | None = None
     beside: Callable[[Run], None] | None = None
@@ -91,6 +92,12 @@ class Tab:
         views = self.views.panels.values() if self.views else ()
         panels = (*self.panels, *(each for _, shown in views for each in shown))
         return tuple(each for panel in panels for each in parameters(panel))
+
+    @property
+    def is_open(self) -> bool:
+        """True where its panels show all heads until a reader chooses one."""
+        layer_and_head = [each for each in self.arguments if each.name in ("layer", "head")]
+        return len(layer_and_head) > 1 and all(each.is_optional for each in layer_and_head)
 
 
 def view(row: Tab) -> Callable[[], None]:
@@ -112,7 +119,15 @@ def view(row: Tab) -> Callable[[], None]:
 
 
 def _draw(row: Tab, source: Run) -> None:
-    panels, chosen = _choose(row, source)
+    has_fields = row.views is None and any(map(_is_field, row.arguments))
+    bar = st.container(horizontal=True, vertical_alignment="bottom" if has_fields else "center")
+    panels = row.panels
+    if row.views is not None:
+        _, of_view = row.views.panels[widget(row.views.parameter, source, {}, bar)]
+        panels = (*of_view, *panels)
+    every = [each for panel in panels for each in parameters(panel)]
+    declared = [each for at, each in enumerate(every) if each not in every[:at]]
+    chosen = _chosen(row, source, panels, declared, bar)
     with st.spinner(row.wait) if row.wait else nullcontext():
         made = [
             show(panel, partial(panel, source, **taken(panel, chosen)), chosen) for panel in panels
@@ -122,44 +137,33 @@ def _draw(row: Tab, source: Run) -> None:
         there = {name: str(value) for name, value in chosen.items() if name in at}
         for name, label in row.leads.items():
             navigation.link(name, label, {**url_state.link_parameters(), **there})
-    parts = {
-        name: (
-            fold.label(source) if callable(fold.label) else fold.label,
-            partial(_draw_fold, row, fold, source, chosen),
-        )
-        for name, fold in row.folds.items()
-    }
-    if parts:
-        controls.folds(row.open_fold, row.closed, parts)
+    if row.folds:
+        folds(row.open_fold, row.closed, row.folds, source, chosen, declared)
 
 
-def _choose(row: Tab, source: Run) -> tuple[tuple[PanelFunction, ...], dict[str, Any]]:
-    """The panels that are shown and the choices of them, with their widgets: few words and the
-    selection, then fields and sliders, in a line of their own below views, then the View menu."""
-    named = {each.name for each in row.arguments}
-    on = _attention(source, named) if "attention" in named else None
-    has_fields = row.views is None and any(map(_is_field, row.arguments))
-    bar = st.container(horizontal=True, vertical_alignment="bottom" if has_fields else "center")
-    panels = row.panels
-    if row.views is not None:
-        _, of_view = row.views.panels[widget(row.views.parameter, source, {}, bar)]
-        panels = (*of_view, *panels)
-    every = {each.name: each for panel in reversed(panels) for each in reversed(parameters(panel))}
-    declared = list(reversed(every.values()))
+def _chosen(
+    row: Tab,
+    source: Run,
+    panels: Sequence[PanelFunction],
+    declared: Sequence[Parameter],
+    bar: DeltaGenerator,
+) -> dict[str, Any]:
+    """What is selected and the choices of the panels, with their widgets in the order of the
+    signatures; below views sliders and fields have a line of their own. The View menu is last."""
     chosen: dict[str, Any] = {}
-    fields = [each for each in declared if _is_field(each)]
-    for each in declared:
-        if _has_widget(each) and not _in_menu(each) and each not in fields:
-            chosen[each.argument] = widget(each, source, chosen, bar)
-    chosen |= _select(row, source, chosen, bar, declared)
-    if on is not None:
-        with bar:
-            chosen |= _selected_in(on, named, declared)
+    at_token = next((i for i, each in enumerate(declared) if each.argument == "token"), 0)
+    before, after = (
+        [each for each in part if _has_widget(each) and not _in_menu(each)]
+        for part in (declared[:at_token], declared[at_token:])
+    )
+    for each in before:
+        chosen[each.argument] = widget(each, source, chosen, bar)
+    chosen |= _select(row, source, chosen, declared, bar)
     for panel in panels:
         chosen |= url_state.values(panel, source, chosen)
-    if fields and row.views is not None:
+    if row.views is not None and any(map(_is_field, after)):
         bar = st.container(horizontal=True, vertical_alignment="bottom")
-    for each in fields:
+    for each in after:
         widget(each, source, chosen, bar)
     if row.beside is not None:
         with bar:
@@ -168,31 +172,55 @@ def _choose(row: Tab, source: Run) -> tuple[tuple[PanelFunction, ...], dict[str,
     with bar.popover("View") if in_menu else nullcontext():
         for each in in_menu:
             widget(each, source, chosen)
-    return panels, chosen
+    return chosen
 
 
 def _select(
     row: Tab,
     source: Run,
     chosen: Mapping[str, Any],
-    bar: DeltaGenerator,
     declared: Sequence[Parameter],
+    bar: DeltaGenerator,
 ) -> dict[str, Any]:
-    """The stream on screen and what is selected of it, with their menus."""
+    """What is selected on a tab, with its menus."""
     recording, named = source.recording(), {each.name for each in row.arguments}
     names = tuple(each.name for each in recording.streams)
     selected: dict[str, Any] = {}
+    on = _attention(source, named) if "attention" in named and not row.is_open else None
     if "stream" in named:
         after = partial(url_state.clear, ("token", *row.of_stream))
         selected["stream"] = controls.pick_stream(names, names[0], after, bar)
     with bar:
         if row.select is not None:
             shown = {each.name for each in declared}
-            selected |= row.select(source, {**chosen, **selected}, shown)
-        elif "token" in named and "attention" not in named:
+            return selected | row.select(source, {**chosen, **selected}, shown)
+        if on is not None:
+            return selected | _selected_in(on, named, declared)
+        if "token" in named:
             stream = recording.stream(selected.get("stream", names[0]))
             selected |= _selected(row, recording, stream)
-    return selected
+    return selected | (_head(recording) if row.is_open else {})
+
+
+def folds(
+    choice: str,
+    closed: str,
+    parts: Mapping[str, Fold],
+    source: Run,
+    chosen: Mapping[str, Any],
+    declared: Sequence[Parameter],
+) -> None:
+    """Parts of a tab of which one is open at a time, as `controls.folds`. chosen: the choices of
+    the tab, which a part's panels have where they mean the same by them; declared: of which they
+    are."""
+    labelled = {
+        name: (
+            fold.label(source) if callable(fold.label) else fold.label,
+            partial(_draw_fold, fold, source, chosen, declared),
+        )
+        for name, fold in parts.items()
+    }
+    controls.folds(choice, closed, labelled)
 
 
 def _attention(source: Run, named: set[str]) -> Selection:
@@ -224,7 +252,7 @@ def _selected_in(on: Selection, named: set[str], shown: Sequence[Parameter]) -> 
 
 def _selected(row: Tab, recording: Recording, stream: Stream) -> dict[str, int]:
     """The token on screen, and where the tab shows one layer the layer, with their menus."""
-    default = recorded_findings.first_word(recording, stream)
+    default = row.token_of(recording, stream)
     layers = {each.layer for each in residual.sublayers(stream) if each.layer >= 0}
     if row.layer_of is None or not layers:
         return {"token": selection_bar.word(stream, default)}
@@ -233,18 +261,29 @@ def _selected(row: Tab, recording: Recording, stream: Stream) -> dict[str, int]:
     return {"token": token, "layer": layer}
 
 
-def _draw_fold(row: Tab, fold: Fold, source: Run, chosen: Mapping[str, Any]) -> None:
+def _head(recording: Recording) -> dict[str, Any]:
+    """The attention, the layer and the head that a reader chose, None for no choice."""
+    name = url_state.one_of("attention", controls.attention_names(recording))
+    of = next((each for each in recording.attention if each.name == name), recording.attention[0])
+    layers, heads = of.pattern.shape[:2]
+    return {
+        "attention": name,
+        "layer": url_state.whole_number("layer", layers),
+        "head": url_state.whole_number("head", heads),
+    }
+
+
+def _draw_fold(
+    fold: Fold, source: Run, chosen: Mapping[str, Any], declared: Sequence[Parameter]
+) -> None:
     if fold.draw is not None:
         fold.draw(source, chosen)
-    # What the panels above have no widget for is chosen here.
-    on_tab = [each for each in row.arguments if each.choice is None or each.choice.label]
-    names = {(each.argument, each.name) for each in on_tab}
     reasons: set[str] = set()  # why panels are not there, each said once
     for panel in fold.panels:
         shared = {
             each.argument: chosen[each.argument]
             for each in parameters(panel)
-            if (each.argument, each.name) in names and each.argument in chosen
+            if each.argument in chosen and (each.choice is None or each in declared)
         }
         place = st.container(horizontal=True, vertical_alignment="bottom")
         try:
@@ -264,12 +303,14 @@ def show(
     panel: PanelFunction,
     make: Callable[[], Panel] | Panel,
     selected: Mapping[str, Any] = MappingProxyType({}),
+    on_select: Callable[[], None] | None = None,
 ) -> Panel | None:
     """A panel, or what makes it, with its table; None where it says why it is not there. selected:
-    with a `source`, a press in the panel selects the weight of another key."""
+    with a `source`, a press in the panel selects the weight of another key. on_select: as of
+    `output.show_panel`."""
     name = f"{panel.__module__.rpartition('.')[2]} {panel.__name__}".replace("_", " ")
-    takes_cell = "source" in selected
-    on_select = partial(selection_bar.take_cell, name, selected["token"]) if takes_cell else None
+    if "source" in selected:
+        on_select = partial(selection_bar.take_cell, name, selected["token"])
     return output.show_panel(make, name, on_select)
 
 
@@ -331,7 +372,7 @@ def widget(
     elif parameter.kind is bool and not isinstance(choice.options, Mapping):
         bound = bind(name, f"{name} on", bool(effective), parameter.word, clear)
         place.toggle(choice.label, help=choice.help or None, **bound)
-    elif parameter.kind is str and not choice.options:
+    elif not choice.options:
         _text_field(parameter, effective, place, clear)
     else:
         _word(parameter, effective, parameter.options(source, chosen), container, clear)
@@ -359,7 +400,7 @@ def _number(
 
 
 def _text_field(
-    parameter: Parameter, value: str, place: Any, after: Callable[[], None] | None
+    parameter: Parameter, value: Any, place: Any, after: Callable[[], None] | None
 ) -> None:
     """A field for any text, with what stands for an empty one."""
     choice = parameter.choice
@@ -370,11 +411,10 @@ def _text_field(
         key=parameter.name,
         persist_state="session",
         on_change=after,
-        placeholder=value or choice.help or None,
-        width=FIELD,
+        placeholder=str(value) or choice.help or None,
         help=choice.help or None,
     )
-    if not url_state.fits_address(value):
+    if not url_state.fits_address(str(value)):
         st.info(sentences("frame", "text")("fits_no_link", n=len(value)))
 
 
@@ -396,12 +436,10 @@ def _word(
         place.select_slider(
             choice.label,
             tuple(labels),
-            key=name,
             format_func=labels.__getitem__,
-            persist_state="session",
-            on_change=after,
             width=420,
             help=help,
+            **bind(name, f"{name} slider", word, after=after),
         )
     elif callable(choice.options) or len(labels) > FEW:
         shown = word if word in labels else next(iter(labels))

@@ -1,116 +1,235 @@
-"""The architecture of a model as a diagram, with what every block does to one word."""
+"""The whole machine in one picture: what happens to a token from the text to the word that comes
+out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from functools import cached_property
+from typing import Annotated, Any
 from urllib.parse import urlencode
 
 import numpy as np
 
-from explorer.analysis import residual
-from explorer.analysis.figures import Block, BlockStack, Diagram, Section
-from explorer.analysis.formatting import fixed, tenths
+from explorer.analysis import flow as flow_analysis
+from explorer.analysis import logit_lens, recorded_findings, residual
+from explorer.analysis.figures import Flow, FlowAttention, FlowBand, FlowLayer, FlowWord
+from explorer.analysis.formatting import MINUS, fixed, percent, tenths
+from explorer.analysis.head_naming import NO_PATTERN
 from explorer.panels import spec
-from explorer.panels.choice import TRUE, Choice
-from explorer.panels.selection import place_of
+from explorer.panels.choice import Choice
+from explorer.panels.predictions import Prediction, prediction_at
+from explorer.panels.selection import model_name, place_if_any, place_of
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
-from models import model_card, model_names
 from models.caching import loaded
+from models.edits import HideToken, ZeroHead
 from models.recording import Attention, Recording, Stream
-from models.results import softmax
+from models.results import Attribution, Lens
 from models.run import Run
 
 CONCEPT = "architecture"
-MOST_LAYERS = 8  # of a stack that are drawn one by one
-N_ENDS, N_STRONGEST = 2, 2  # of more: the first and the last, and those that rotate the word most
-WORDS = 3  # predictions that are listed
-FULL_ROTATION = 90.0  # degrees at which a block has the darkest fill
+WORDS = sentences(CONCEPT, "flow")
+MOST_ROWS = 16  # tokens that have a row of their own; of a longer text these are the chosen one
+N_KEPT = 11  # and those that matter most for it
+N_WORDS = 5  # of the output
+N_UNITS = 3  # of an FFN that are named
+FAINTEST = 0.22  # share of what is brought to another row from which on its curve is drawn
+NUMBERS = {
+    "Prediction": "Change of the prediction",
+    "Rotation angle": "Rotation angle",
+    "Update norm": "Update norm",
+    "Share": "Share of the update",
+}
 
 
-@dataclass(frozen=True)
-class Step:
-    """Effect of one sub-layer on a token: the angle between the vectors before and after it in
-    degrees, and the norms of its update and of the vector after it."""
+def can_hide(run: Run, chosen: Mapping[str, Any]) -> bool:
+    """True for a model that fills in words: a token is hidden from it, so that its prediction is a
+    question; not one that is special."""
+    recording = run.recording()
+    stream, token = recording.streams[0], chosen.get("token")
+    capabilities = loaded(recording).capabilities
+    fills = recording.model.kind == "encoder" and bool(capabilities.logits)
+    token = first_token(recording, stream) if token is None else token
+    return fills and HideToken in capabilities.edits and not stream.special[token]
 
-    sublayer: residual.SubLayer
-    rotation: float
-    update: float
-    after: float
+
+def hiding(run: Run, chosen: Mapping[str, Any]) -> tuple[bool, ...]:
+    """The options of hiding the token, none where it cannot be."""
+    return (True, False) if can_hide(run, chosen) else ()
+
+
+def numbers_of(run: Run, chosen: Mapping[str, Any]) -> str:
+    """What stands below each layer until a reader chooses: of a model that predicts no word its
+    rotations."""
+    has_readout = not loaded(run.recording()).capabilities.no_readout
+    return "Prediction" if has_readout else "Rotation angle"
+
+
+def first_token(recording: Recording, stream: Stream) -> int:
+    """The token whose way is shown until a reader chooses: the last one where the next word is
+    predicted, else the word that the strongest finding is about."""
+    if len(recording.streams) == 1 and recording.model.kind == "decoder":
+        return len(stream.tokens) - 1
+    return recorded_findings.first_word(recording, stream)
+
+
+@dataclass(frozen=True, eq=False)
+class Way:
+    """The way of a token through one stream: the recording that is drawn, the stream, the token,
+    and the tokens with a row of their own."""
+
+    recording: Recording
+    stream: Stream
+    token: int
+
+    @cached_property
+    def layers(self) -> dict[int, tuple[residual.SubLayer, ...]]:
+        """The sub-layers by layer."""
+        return flow_analysis.in_layers(self.stream)
+
+    @cached_property
+    def attentions(self) -> tuple[Attention, ...]:
+        """The attentions that write to the stream."""
+        return tuple(each for each in self.recording.attention if each.query == self.stream.name)
+
+    def shares(
+        self, attention: Attention, layer: int, queries: Sequence[int]
+    ) -> flow_analysis.KeyShares:
+        """What an attention brings to some tokens in a layer; shares of weights where the model
+        does not show its values."""
+        at = flow_analysis.layer_numbers(attention).index(layer)
+        if not loaded(self.recording).shows_writes(self.recording):
+            return flow_analysis.weight_shares(attention, at, queries)
+        outputs = loaded(self.recording).outputs()[attention.name]
+        return flow_analysis.key_shares(self.recording, attention, outputs, at, queries)
+
+    @cached_property
+    def to_token(self) -> dict[tuple[str, int], flow_analysis.KeyShares]:
+        """What each attention brings to the token, by its name and layer."""
+        return {
+            (each.name, layer): self.shares(each, layer, [self.token])
+            for each in self.attentions
+            for layer in flow_analysis.layer_numbers(each)
+        }
+
+    def brought(self, key: Stream) -> np.ndarray:
+        """How much is brought to the token from each token of a stream in all layers, by the sizes
+        of the shares."""
+        total = np.zeros(len(key.tokens))
+        for attention in self.attentions:
+            if attention.key == key.name:
+                for layer in flow_analysis.layer_numbers(attention):
+                    shares = self.to_token[attention.name, layer].shares[:, 0]
+                    total += np.nan_to_num(np.abs(shares.sum(0)))
+        return total
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The rows of a stream: the tokens with one of their own, and whether a last one stands for the
+    others."""
+
+    stream: Stream
+    tokens: list[int]
+    first: int  # the number of its first row in the picture
+
+    @property
+    def rest(self) -> list[int]:
+        """The tokens without a row of their own."""
+        return sorted({*range(len(self.stream.tokens))} - {*self.tokens})
+
+    @property
+    def n(self) -> int:
+        """The number of rows."""
+        return len(self.tokens) + bool(self.rest)
+
+    def fold(self, shares: np.ndarray) -> np.ndarray:
+        """Shares of tokens (..., token) by row: those without one of their own are summed."""
+        own = shares[..., self.tokens]
+        if not self.rest:
+            return own
+        return np.concatenate([own, shares[..., self.rest].sum(-1, keepdims=True)], -1)
 
 
 @spec.panel
-def diagram(
+def flow(
     run: Run,
     token: int | None = None,
-    every_layer: Annotated[
-        bool, Choice(name="diagram_layers", help="every layer of a deep model, and none folded")
-    ] = False,
+    layer: int | None = None,
+    head: int | None = None,
+    attention: str = "",
+    hide: Annotated[
+        bool | None,
+        Choice(hiding, "Hide it from the model", name="flow_hide", suits=can_hide),
+    ] = None,
+    number: Annotated[
+        str,
+        Choice(NUMBERS, "Below each layer", name="flow_number", menu=True, suits=numbers_of),
+    ] = "Prediction",
 ) -> Panel:
-    """Every block of the model in order, with what it does to a token of the first stream, the one
-    that is rotated most where None. Of a deep model layers are folded, unless `every_layer`. Raises
-    ValueError for a token that is not there, and for a model that does not show its stream."""
-    recording, words = run.recording(), sentences(CONCEPT, "diagram")
-    if not recording.streams or not residual.sublayers(recording.streams[0]):
-        raise ValueError(words("closed", model=model_names.title(recording.model.name)))
-    first = recording.streams[0]
-    token = residual.most_turned_token(first) if token is None else token
+    """The whole machine on the text: what each head brings to a token from each other token, what
+    each layer makes of the prediction there, and the words that come out.
+
+    token: of the first stream; where None the one whose next word is predicted, or the word that
+    the strongest finding is about. hide: the token is hidden from a model that fills in words; such
+    a model's is where None. layer: the one in focus, that whose attention adds most to the final
+    answer where None. head: its head in focus, None for all together. attention: the name of the
+    one that is in focus, "" for that which adds most. number: what stands below each layer, one of
+    NUMBERS. Raises ValueError for what is not there and for a model that shows neither its stream
+    nor its attention.
+    """
+    plain = run.recording()
+    if not plain.attention or not flow_analysis.in_layers(plain.streams[0]):
+        raise ValueError(WORDS("closed", model=model_name(plain)))
+    first = plain.streams[0]
+    token = first_token(plain, first) if token is None else token
     token = place_of("token", token, len(first.tokens))
-    tokens = [token, *(aligned(recording, stream, token) for stream in recording.streams[1:])]
-    followed = list(zip(recording.streams, tokens))
-    steps = [steps_of(stream, at) for stream, at in followed]
-    stacks = tuple(
-        _stack(recording, stream, at, list_, every_layer)
-        for (stream, at), list_ in zip(followed, steps)
-    )
-    rows = [(stream, each) for (stream, _), list_ in zip(followed, steps) for each in list_]
-    in_layers = [each for each in steps[0] if each.sublayer.layer >= 0]
-    ranked = sorted(in_layers, key=lambda each: -np.nan_to_num(each.rotation))
-    parts = [
-        words(
-            name,
-            word=first.tokens[token],
-            block=words(f"{each.sublayer.place}_of"),
-            layer=each.sublayer.layer,
-            rotation=fixed(each.rotation, 0),
-        )
-        for name, each in zip(("finding", "second"), ranked)
+    hidden = can_hide(run, {"token": token}) and hide is not False
+    drawn = run.under((*run.edits, HideToken(token))) if hidden else run
+    recording = drawn.recording()
+    ways = [
+        Way(recording, stream, token if at == 0 else aligned(recording, stream, token))
+        for at, stream in enumerate(recording.streams)
     ]
-    return Panel(
-        words("title"),
-        " ".join(parts),
-        (Diagram(note=words("note"), select=("address",), stacks=stacks),),
-        table={
-            "stream": [stream.name for stream, _ in rows],
-            "block": [each.sublayer.name for _, each in rows],
-            "rotation °": np.array([each.rotation for _, each in rows]),
-            "norm of the update": np.array([each.update for _, each in rows]),
-            "norm after it": np.array([each.after for _, each in rows]),
-        },
-        details=words.lines("details"),
-        caption=(words("caption", word=first.tokens[token], token=token),),
+    rows = _rows(ways)
+    reading = _reading(drawn, ways[-1])
+    names = [each.name for each in recording.attention]
+    if attention and attention not in names:
+        raise ValueError(WORDS("no_attention", name=attention, names=", ".join(names)))
+    band, focus = _focus(ways, reading, attention, layer)
+    on = _attention_of(ways[band], attention, focus, reading)
+    if on is not None:
+        head = place_if_any("head", head, on.pattern.shape[1])
+    number = number if number != "Prediction" or reading else "Rotation angle"
+    layers = tuple(
+        _layer(plain, way, at, each, rows, reading, number, (band, focus))
+        for at, way in enumerate(ways)
+        for each in way.layers
     )
-
-
-def steps_of(stream: Stream, token: int) -> list[Step]:
-    """Effect of every sub-layer on a token, in order."""
-    result = []
-    for each in residual.sublayers(stream):
-        before, update, after = (
-            residual.site_vectors(stream, site)[token]
-            for site in (each.before, each.wrote, each.after)
-        )
-        result.append(
-            Step(
-                each,
-                float(residual.degrees(before, after)),
-                float(np.linalg.norm(update)),
-                float(np.linalg.norm(after)),
-            )
-        )
-    return result
+    words = _output(reading)
+    shown = first.tokens[token]
+    figure = Flow(
+        note=_note(recording, reading, number),
+        bands=tuple(_band(plain, way, of, len(ways) > 1) for way, of in zip(ways, rows)),
+        layers=layers,
+        words=words,
+        layer=focus,
+        band=band,
+        attention="" if on is None or on.name == names[0] else on.name,
+        head=-1 if head is None else head,
+        says=WORDS("says") if reading else "",
+        between=WORDS("memory") if len(ways) > 1 else "",
+    )
+    return Panel(
+        WORDS("hidden_title" if hidden else "title", word=shown, model=model_name(plain)),
+        _about_focus(plain, ways[band], reading, on, focus, head),
+        (figure,),
+        table=_table(ways),
+        details=WORDS.lines("details"),
+        caption=(WORDS("hidden_caption" if hidden else "caption", word=shown, token=token),),
+        file=f"flow-token-{token}",
+    )
 
 
 def aligned(recording: Recording, stream: Stream, token: int) -> int:
@@ -122,124 +241,381 @@ def aligned(recording: Recording, stream: Stream, token: int) -> int:
     return 0
 
 
-def _stack(
-    recording: Recording, stream: Stream, token: int, steps: list[Step], every_layer: bool
-) -> BlockStack:
-    words = sentences(CONCEPT, "diagram")
-    layers = sorted({each.sublayer.layer for each in steps if each.sublayer.layer >= 0})
-    drawn = layers if every_layer else folded(layers, steps)
-    stages = [Section(words("input"), tuple(_input(stream, token, steps)))]
-    last = -1
-    for layer in drawn:
-        if layer - last > 1:
-            stages.append(_fold(last + 1, layer - 1, steps))
-        blocks = tuple(
-            _block(recording, stream, token, each) for each in steps if each.sublayer.layer == layer
+def _rows(ways: Sequence[Way]) -> list[Rows]:
+    """The rows of each stream."""
+    result: list[Rows] = []
+    for way in ways:
+        n = len(way.stream.tokens)
+        most = MOST_ROWS // len(ways)
+        kept = list(range(n))
+        if n > most:
+            matters = np.sum([each.brought(way.stream) for each in ways], axis=0)
+            kept = flow_analysis.shown_tokens(matters, way.token, min(N_KEPT, most))
+        result.append(Rows(way.stream, kept, sum(each.n for each in result)))
+    return result
+
+
+@dataclass(frozen=True, eq=False)
+class LensReading:
+    """What the stream would say after each layer: the lens on the token, by layer the site after
+    it, -1 for before the first, and the prediction at the end."""
+
+    lens: Lens
+    ends: Mapping[int, int]
+    way: Way
+    prediction: Prediction
+
+    def probability(self, layer: int) -> float:
+        """Of the final answer, after a layer; -1 for before the first."""
+        return float(np.exp(self.lens.logprob[self.ends[layer], 0]))
+
+    def change(self, layer: int) -> float:
+        """How much a layer changes the probability of the final answer."""
+        before = max((each for each in self.ends if each < layer), default=layer)
+        return self.probability(layer) - self.probability(before)
+
+    def word(self, layer: int) -> tuple[str, float]:
+        """The likeliest word after a layer and its probability."""
+        site = self.ends[layer]
+        id = int(self.lens.top_ids[site, 0, 0])
+        return self.label(id), float(np.exp(self.lens.top_logprobs[site, 0, 0]))
+
+    def label(self, id: int) -> str:
+        """A word as it is written after the token."""
+        (label,) = loaded(self.way.recording).labels([id])
+        return self.prediction.unmarked(label)
+
+    @cached_property
+    def parts(self) -> Attribution | None:
+        """The logit of the final answer in parts, None where the model's cannot be taken apart."""
+        recording, stream = self.way.recording, self.way.stream.name
+        id = int(self.lens.final_id[0])
+        try:
+            return loaded(recording).attribute(recording, stream, self.way.token, id)
+        except ValueError:
+            return None
+
+    def added(self, layer: int, attention: str = "") -> float:
+        """How much the attentions of a layer, or one of them, add to the logit of the final
+        answer."""
+        parts = self.parts.parts if self.parts else ()
+        names = [attention] if attention else [each.name for each in self.way.attentions]
+        return sum(
+            each.value
+            for each in parts
+            if each.layer == layer and (each.kind == "attn" or each.attention in names)
         )
-        stages.append(Section(words("layer", layer=layer), blocks))
-        last = layer
-    stages.append(Section(words("output"), tuple(_output(recording, stream, token))))
-    one = len(recording.streams) == 1
-    title = (
-        "" if one else words("stack", stream=stream.name.capitalize(), word=stream.tokens[token])
+
+    @property
+    def answer(self) -> str:
+        """The word that the model predicts in the end."""
+        return self.label(int(self.lens.final_id[0]))
+
+
+def _reading(run: Run, way: Way) -> LensReading | None:
+    """What the stream says after each layer, None for a model that predicts no word."""
+    if loaded(way.recording).capabilities.no_readout:
+        return None
+    lens = loaded(way.recording).lens(way.recording, way.stream.name, token=way.token)
+    numbers = [site.partition(".")[0] for site in lens.sites]
+    first = next(at for at, each in enumerate(numbers) if each.isdecimal())
+    ends = {-1: first - 1} if first else {}
+    ends |= logit_lens.layer_ends(lens)
+    ends[max(way.layers)] = len(lens.sites) - 1
+    return LensReading(lens, ends, way, prediction_at(run, way.token))
+
+
+def _focus(
+    ways: Sequence[Way], reading: LensReading | None, attention: str, layer: int | None
+) -> tuple[int, int]:
+    """The band and the layer in focus: those asked for, else the layer whose attention adds most to
+    the answer, or the one whose attention rotates the token most."""
+    names = [{each.name for each in way.attentions} for way in ways]
+    band = next((at for at, each in enumerate(names) if attention in each), 0)
+    if layer is not None:
+        layers = list(ways[band].layers)
+        return band, layers[place_of("layer", layer, len(layers))]
+    if attention:
+        return band, next(iter(ways[band].layers))
+    if reading is not None:
+        of = reading.added if reading.parts else reading.change
+        return len(ways) - 1, max(reading.way.layers, key=of)
+    return 0, max(ways[0].layers, key=lambda each: _angles(ways[0], each)[0])
+
+
+def _angles(way: Way, layer: int) -> list[float]:
+    """The angle in degrees by which each sub-layer of a layer rotates the token, 0 for none."""
+    stream, token = way.stream, way.token
+    return [
+        float(
+            np.nan_to_num(
+                residual.degrees(
+                    residual.site_vectors(stream, each.before)[token],
+                    residual.site_vectors(stream, each.after)[token],
+                )
+            )
+        )
+        for each in way.layers[layer]
+    ]
+
+
+def _attention_of(way: Way, name: str, layer: int, reading: LensReading | None) -> Attention | None:
+    """The attention in focus: that of the name, else of those in the layer the one that adds most
+    to the answer, or the first."""
+    there = [each for each in way.attentions if layer in flow_analysis.layer_numbers(each)]
+    named = [each for each in there if each.name == name]
+    if named or not there:
+        return named[0] if named else None
+    if reading is None or reading.way is not way or len(there) == 1:
+        return there[0]
+    return max(there, key=lambda each: reading.added(layer, each.name))
+
+
+def _band(plain: Recording, way: Way, rows: Rows, is_named: bool) -> FlowBand:
+    """The rows of one stream, by the labels of the text as it was typed."""
+    typed = plain.stream(way.stream.name)
+    return FlowBand(
+        title=way.stream.name.capitalize() if is_named else "",
+        rows=tuple(typed.tokens[at] for at in rows.tokens),
+        places=tuple(map(str, rows.tokens)),
+        selected=rows.tokens.index(way.token),
+        rest=WORDS("rest", n=len(rows.rest)) if rows.rest else "",
+        choice="token" if rows.first == 0 else "",
     )
-    return BlockStack(title, stream.tokens[token], tuple(stages))
 
 
-def folded(layers: list[int], steps: list[Step]) -> list[int]:
-    """Of many layers those that are drawn: the ends, and those that rotate the word most."""
-    if len(layers) <= MOST_LAYERS:
-        return layers
-    rotation = {
-        layer: max(np.nan_to_num(each.rotation) for each in steps if each.sublayer.layer == layer)
-        for layer in layers
-    }
-    inner = sorted(layers[N_ENDS:-N_ENDS], key=lambda layer: -rotation[layer])
-    return sorted((*layers[:N_ENDS], *inner[:N_STRONGEST], *layers[-N_ENDS:]))
-
-
-def _fold(first: int, last: int, steps: list[Step]) -> Section:
-    words = sentences(CONCEPT, "diagram")
-    inside = [each.rotation for each in steps if first <= each.sublayer.layer <= last]
-    label = words("layers" if last > first else "layer", layer=first, first=first, last=last)
-    text = words("at_most", rotation=fixed(float(np.nanmax(inside)), 0))
-    key = urlencode({"diagram_layers": TRUE})
-    return Section(label, (Block(words("folded"), words("open"), text, key=key),))
-
-
-def _input(stream: Stream, token: int, steps: list[Step]) -> Iterator[Block]:
-    words = sentences(CONCEPT, "diagram")
-    length = float(np.linalg.norm(residual.site_vectors(stream, stream.sites[0])[token]))
-    norm = words("norm", norm=fixed(length, 1))
-    about = words("width", width=stream.resid.shape[-1])
-    key = {"tab": "embeddings"}
-    yield Block(words("embedding"), about, norm, key=urlencode(key))
-    for each in steps:
-        if each.sublayer.layer < 0:
-            text = words("norm", norm=fixed(each.update, 1))
-            yield Block(words("position"), words("added"), text, writes=True, key="tab=positions")
-
-
-def _block(recording: Recording, stream: Stream, token: int, step: Step) -> Block:
-    words, place = sentences(CONCEPT, "diagram"), step.sublayer.place
-    strength = float(np.clip(np.nan_to_num(step.rotation) / FULL_ROTATION, 0, 1))
-    norm = residual.norm_place(stream) or ""
-    text = words("rotation", rotation=fixed(step.rotation, 0))
-    if place == "ffn":
-        width = model_card.facts(recording.model.name).get("config", {}).get("d_ff")
-        about = words("neurons", n=width) if width else ""
-        at = {"tab": "feedforward", "layer": step.sublayer.layer, "token": token}
-        if stream is not recording.streams[0]:
-            at["stream"] = stream.name
-        return Block(words("ffn"), about, text, strength, True, norm, urlencode(at))
-    attention = attention_of(recording, stream, cross=place == "cross")
-    about = words("heads", n=attention.pattern.shape[1]) if attention else ""
-    key = _heads_address(recording, attention, step.sublayer.layer, token) if attention else ""
-    return Block(words(place), about, text, strength, True, norm, key)
-
-
-def attention_of(recording: Recording, stream: Stream, cross: bool) -> Attention | None:
-    """The attention whose queries are of a stream: on itself, or `cross`."""
-    return next(
-        (
-            each
-            for each in recording.attention
-            if each.query == stream.name and (each.key != stream.name) == cross
+def _layer(
+    plain: Recording,
+    way: Way,
+    band: int,
+    layer: int,
+    rows: Sequence[Rows],
+    reading: LensReading | None,
+    number: str,
+    focus: tuple[int, int],
+) -> FlowLayer:
+    """One column of the picture."""
+    in_focus = (band, layer) == focus
+    of_way = reading is not None and reading.way is way
+    says = None
+    if reading is not None and of_way:
+        word, p = reading.word(layer)
+        says = (word, p, tenths(p))
+    ffn = next((each for each in way.layers[layer] if each.place == "ffn"), None)
+    size = None
+    if ffn is not None:
+        before, wrote = (
+            residual.site_vectors(way.stream, site)[[way.token]] for site in (ffn.before, ffn.wrote)
+        )
+        size = float(residual.write_share(before, wrote)[0])
+    return FlowLayer(
+        layer=layer,
+        band=band,
+        attentions=tuple(
+            _of_attention(plain, way, band, each, layer, rows)
+            for each in way.attentions
+            if layer in flow_analysis.layer_numbers(each)
         ),
-        None,
+        ffn=size,
+        units=_units(way, layer) if in_focus and ffn is not None else "",
+        ffn_key=_ffn_address(way, band, layer) if ffn is not None else "",
+        says=says,
+        answer=reading.probability(layer) if reading and of_way else None,
+        numbers=_numbers(way, layer, reading if of_way else None, number),
     )
 
 
-def _heads_address(recording: Recording, attention: Attention, layer: int, token: int) -> str:
-    """The address of the head of a layer in which the token attends most plainly to another."""
-    rows = attention.pattern[layer, :, token].copy()
-    rows[:, recording.stream(attention.key).special] = 0
-    if attention.query == attention.key:
-        rows[:, token] = 0
-    name = "" if attention is recording.attention[0] else attention.name
-    head = int(rows.max(-1).argmax())
-    choices = {"tab": "heads", "attention": name, "layer": layer, "head": head, "token": token}
-    return urlencode(choices)
+def _ffn_address(way: Way, band: int, layer: int) -> str:
+    """The address of an FFN at the token."""
+    at = {"tab": "feedforward", "layer": layer, "token": way.token}
+    return urlencode(at | ({"stream": way.stream.name} if band else {}))
 
 
-def _output(recording: Recording, stream: Stream, token: int) -> Iterator[Block]:
-    words = sentences(CONCEPT, "diagram")
-    if "final.normed" in stream.sites:
-        yield Block(words("norm_block"), key="tab=residual")
-    capabilities = loaded(recording).capabilities
-    if capabilities.logits != stream.name:
-        feeds = len(recording.streams) > 1
-        yield Block(words("to_decoder" if feeds else "vectors"), key="tab=residual")
-        return
-    p = softmax(loaded(recording).logits(recording, stream.name, token))
-    best = np.argsort(-p)[:WORDS]
-    labels = loaded(recording).labels(best.tolist())
-    fills = recording.model.kind == "encoder"
-    tab = "word" if len(recording.streams) == 1 else "translate"
-    yield Block(words("readout"), words("vocabulary", n=len(p)), key=f"tab={tab}")
-    yield Block(
-        words("here" if fills else "next"),
-        words("visible") if fills else "",
-        "\n".join(f"{label} {tenths(p[id])}" for label, id in zip(labels, best)),
-        key=f"tab={tab}",
+def _numbers(way: Way, layer: int, reading: LensReading | None, number: str) -> str:
+    """What stands below a layer."""
+    if number == "Prediction" and reading is not None:
+        change = 100 * reading.change(layer)
+        return f"{change:+.1f}".replace("-", MINUS)
+    if number in ("Prediction", "Rotation angle"):
+        return " ".join(f"{fixed(each, 0)}°" for each in _angles(way, layer))
+    texts = []
+    for each in way.layers[layer]:
+        before, wrote = (
+            residual.site_vectors(way.stream, site)[[way.token]]
+            for site in (each.before, each.wrote)
+        )
+        if number == "Update norm":
+            texts.append(fixed(float(np.linalg.norm(wrote)), 1))
+        else:
+            texts.append(fixed(float(residual.write_share(before, wrote)[0])))
+    return " ".join(texts)
+
+
+def _of_attention(
+    plain: Recording,
+    way: Way,
+    band: int,
+    attention: Attention,
+    layer: int,
+    rows: Sequence[Rows],
+) -> FlowAttention:
+    """What one attention of a layer brings to the token, and to the other rows."""
+    at = flow_analysis.layer_numbers(attention).index(layer)
+    keys = next(each for each in rows if each.stream.name == attention.key)
+    own = rows[band]
+    n_rows = sum(each.n for each in rows)
+    spread = np.zeros((2, attention.pattern.shape[1], n_rows))
+    brought = way.to_token[attention.name, layer]
+    part = slice(keys.first, keys.first + keys.n)
+    spread[0][:, part] = keys.fold(brought.shares[:, 0])
+    spread[1][:, part] = keys.fold(attention.pattern[at][:, way.token].astype(np.float64))
+    others = [each for each in own.tokens if each != way.token]
+    to_others = np.nan_to_num(way.shares(attention, layer, others).shares.sum(0))
+    curves = [
+        (own.first + own.tokens.index(query), keys.first + row, float(shares[key]))
+        for query, shares in zip(others, to_others)
+        for row, key in enumerate(keys.tokens)
+        if shares[key] >= FAINTEST and not (key == query and attention.key == attention.query)
+    ]
+    is_first = attention.name == plain.attention[0].name
+    removed = {
+        edit.head
+        for edit in way.recording.edits
+        if isinstance(edit, ZeroHead) and (edit.layer, edit.attention) == (layer, attention.name)
+    }
+    return FlowAttention(
+        shares=spread[0],
+        weights=spread[1],
+        bias=float(brought.bias[0]),
+        names=_names(plain, attention, layer),
+        others=np.array(curves).reshape(-1, 3),
+        attention="" if is_first else attention.name,
+        removed=tuple(sorted(removed)),
     )
+
+
+def _names(recording: Recording, attention: Attention, layer: int) -> tuple[str, ...]:
+    """What each head of a layer does on this text, with its score and chance, "" for no pattern."""
+    try:
+        of = next(each for each in recording.attention if each.name == attention.name)
+        named = recorded_findings.named_heads(recording, of)
+    except ValueError:
+        return ()
+    return tuple(
+        WORDS("named", name=each.name, score=each.score, chance=each.chance)
+        if each.name != NO_PATTERN and each.n_queries
+        else ""
+        for each in named
+        if each.layer == layer
+    )
+
+
+def _units(way: Way, layer: int) -> str:
+    """What the strongest hidden units of a layer's FFN write, by the nearest words, "" where they
+    cannot be read."""
+    recording, model = way.recording, loaded(way.recording)
+    if not model.capabilities.weights:
+        return ""
+    try:
+        hidden = model.ffn_activations(recording, way.stream.name, layer, way.token)
+        update = hidden.writes.sum(0) + hidden.bias
+        strongest = np.argsort(-(hidden.writes @ update), kind="stable")[:N_UNITS]
+        ids, _ = model.nearest(hidden.writes[strongest], 1)
+    except (ValueError, AttributeError):
+        return ""
+    labels = model.labels(ids[:, 0].tolist())
+    return ", ".join(
+        WORDS("unit", unit=int(unit), word=label) for unit, label in zip(strongest, labels)
+    )
+
+
+def _output(reading: LensReading | None) -> tuple[FlowWord, ...]:
+    """The likeliest words at the end."""
+    if reading is None:
+        return ()
+    on = reading.prediction
+    return tuple(
+        FlowWord(on.label(each.id), float(each.own), tenths(each.own))
+        for each in on.words[:N_WORDS]
+    )
+
+
+def _note(recording: Recording, reading: LensReading | None, number: str) -> str:
+    """How to read the picture, in a line."""
+    kind = "writes" if loaded(recording).shows_writes(recording) else "weights"
+    slots = {"answer": reading.answer} if reading and number == "Prediction" else {}
+    unit = WORDS(f"below_{number.partition(' ')[0].lower()}", **slots)
+    return f"{WORDS(kind)} {unit}"
+
+
+def _about_focus(
+    plain: Recording,
+    way: Way,
+    reading: LensReading | None,
+    attention: Attention | None,
+    layer: int,
+    head: int | None,
+) -> str:
+    """One sentence on what is in focus, and where its attention takes most from."""
+    typed = plain.stream(way.stream.name)
+    parts = []
+    if head is None and reading is not None and reading.way is way and reading.parts:
+        added = reading.added(layer)
+        is_most = added == max(map(reading.added, way.layers))
+        slots = {"added": fixed(added, 1), "logit": fixed(reading.parts.logit, 1)}
+        name = "adds_most" if is_most else "adds"
+        parts.append(WORDS(name, layer=layer, answer=reading.answer, **slots))
+    elif head is None and reading is not None and reading.way is way:
+        before = max((each for each in reading.ends if each < layer), default=layer)
+        values = reading.probability(before), reading.probability(layer)
+        name = "raises" if values[1] > values[0] else "lowers"
+        texts = dict(zip(("before", "after"), map(tenths, values)))
+        parts.append(WORDS(name, layer=layer, answer=reading.answer, **texts))
+    elif head is None:
+        angle = _angles(way, layer)[0]
+        parts.append(WORDS("turns", layer=layer, word=typed.tokens[way.token], angle=angle))
+    if attention is None:
+        return " ".join(parts)
+    shares = way.to_token[attention.name, layer].shares[:, 0]
+    keys = way.recording.stream(attention.key).tokens
+    if head is None:
+        of = shares.sum(0)
+        if attention.key == attention.query:
+            of[way.token] = -np.inf
+        key = int(np.nan_to_num(of, nan=-np.inf).argmax())
+        if of[key] > 0:
+            which = "across" if attention.key != attention.query else "within"
+            parts.append(WORDS(which, key=keys[key], share=percent(float(of[key]))))
+    else:
+        at = flow_analysis.layer_numbers(attention).index(layer)
+        weights = attention.pattern[at, head, way.token]
+        key = int(weights.argmax())
+        parts.append(
+            WORDS(
+                "head",
+                layer=layer,
+                head=head,
+                word=typed.tokens[way.token],
+                key=keys[key],
+                weight=float(weights[key]),
+                share=percent(float(shares[head].sum())),
+            )
+        )
+    return " ".join(parts)
+
+
+def _table(ways: Sequence[Way]) -> dict[str, Any]:
+    """Every share of every head and key, in long form."""
+    columns: dict[str, list[Any]] = {
+        name: [] for name in ("attention", "layer", "head", "token", "key", "share")
+    }
+    for way in ways:
+        for (name, layer), brought in way.to_token.items():
+            attention = next(each for each in way.attentions if each.name == name)
+            keys = way.recording.stream(attention.key).tokens
+            for head, row in enumerate(brought.shares[:, 0]):
+                for key, share in zip(keys, row.tolist()):
+                    cells = (name, layer, head, way.stream.tokens[way.token], key, share)
+                    for column, cell in zip(columns.values(), cells):
+                        column.append(cell)
+    return columns

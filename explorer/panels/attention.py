@@ -90,6 +90,9 @@ def _renormalised(run: Run, chosen: Mapping[str, Any]) -> tuple[bool, ...]:
     return (False, True) if chosen.get("tokens", "All") != "All" else (False,)
 
 
+PATTERN_TITLES = {"previous": "previous token", "next": "next token"}
+
+
 def patterns(run: Run, chosen: Mapping[str, Any]) -> dict[str, str]:
     """The patterns that heads of an attention have, each with the number of its heads."""
     on = select(run, attention=chosen.get("attention", ""))
@@ -100,9 +103,6 @@ def patterns(run: Run, chosen: Mapping[str, Any]) -> dict[str, str]:
         if counts[name]
     }
     return {"": TAB("find"), **labels}
-
-
-PATTERN_TITLES = {"previous": "previous token", "next": "next token"}
 
 
 def link_on_screen(on: Selection, row: int | None) -> Finding | None:
@@ -299,32 +299,6 @@ def strongest_findings(run: Run) -> Panel:
     )
 
 
-def opened(run: Run, words: Mapping[str, str]) -> tuple[Panel, Panel]:
-    """All heads and one of them, under choices in the words of an address. Raises ValueError for
-    what is not there."""
-    chosen = choices_of(run, words)
-    return heads(run, **taken(heads, chosen)), head(run, **taken(head, chosen))
-
-
-def choices_of(run: Run, words: Mapping[str, str]) -> dict[str, Any]:
-    """The choices of `heads` and `head` that words of an address say; the head of the strongest
-    finding where they do not name another, and the word that its own strongest finding is about.
-    Raises ValueError for what is not there."""
-    chosen = {
-        each.argument: each.parse(words[each.name])
-        for panel in (heads, head)
-        for each in parameters(panel)
-        if each.name in words
-    }
-    attention = chosen.get("attention", "")
-    on = select(run, chosen.get("layer", 0), chosen.get("head", 0), attention=attention)
-    at = on.layer, on.head
-    if not {"layer", "head"} <= chosen.keys():
-        at = opening_head(on.recording, on.attention)
-    row = opening_row(on.recording, on.attention, at)
-    return {"token": row, **chosen, "layer": at[0], "head": at[1]}
-
-
 # ---- panels that the page and pictures made ahead share ------------------------------------------
 
 LABEL_BYTES = 60  # that a word in a table takes
@@ -426,6 +400,35 @@ def head(
         caption=picture.caption,
         file=picture.file,
     )
+
+
+# The names that the choices of `heads` and of `head` have in an address, and the choices.
+CHOICES = {each.name: each for panel in (heads, head) for each in parameters(panel)}
+
+
+def opened(run: Run, words: Mapping[str, str]) -> tuple[Panel, Panel]:
+    """All heads and one of them, under choices in the words of an address. Raises ValueError for
+    what is not there."""
+    chosen = choices_of(run, words)
+    return heads(run, **taken(heads, chosen)), head(run, **taken(head, chosen))
+
+
+def choices_of(run: Run, words: Mapping[str, str]) -> dict[str, Any]:
+    """The choices of `heads` and `head` that words of an address say; the head of the strongest
+    finding where they do not name another, and the word that its own strongest finding is about.
+    Raises ValueError for what is not there."""
+    chosen = {
+        each.argument: each.parse(words[each.name])
+        for each in CHOICES.values()
+        if each.name in words
+    }
+    attention = chosen.get("attention", "")
+    on = select(run, chosen.get("layer", 0), chosen.get("head", 0), attention=attention)
+    at = on.layer, on.head
+    if not {"layer", "head"} <= chosen.keys():
+        at = opening_head(on.recording, on.attention)
+    row = opening_row(on.recording, on.attention, at)
+    return {"token": row, **chosen, "layer": at[0], "head": at[1]}
 
 
 def view_of(

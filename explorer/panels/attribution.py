@@ -16,7 +16,13 @@ from explorer.analysis.formatting import exponent_text, fixed, percent, plural, 
 from explorer.analysis.terminology import norm_name, recording_norm_name, unit_formula
 from explorer.panels import spec
 from explorer.panels.choice import Choice
-from explorer.panels.selection import StreamSelection, expect_place, predicted, typed_word
+from explorer.panels.selection import (
+    StreamSelection,
+    expect_place,
+    place_if_any,
+    predicted,
+    typed_word,
+)
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models.caching import loaded
@@ -344,6 +350,7 @@ def neurons(
         units = loaded(at.recording).neurons(at.recording, at.stream.name, layer, *target)
     except ValueError as why:
         raise ValueError(words("not_a_sum", why=why)) from None
+    neuron = place_if_any("neuron", neuron, len(units.adds))
     rank, totals = logit_lens.neuron_rank(units, neuron), logit_lens.neuron_totals(units)
     unit = int(units.strongest[rank])
     bias = words("with_bias", bias=signed(units.bias)) if shows.ffn_biases else ""

@@ -13,8 +13,8 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from types import NoneType
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from types import NoneType, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from explorer.text.templates import sentences
 from models.run import Run
@@ -42,6 +42,8 @@ class Choice:
     its field, or into its menu in the place of an option, and a sentence on it. when: where there
     is such a choice; elsewhere it has its default. clears: names of choices that end where another
     value is chosen. menu: its widget stands in the View menu. help: what its widget explains.
+    made_by: of an argument that is another run, the function that makes it of the run on screen and
+    of choices of its own, which stand in the address in the place of this one.
     """
 
     options: Options | OptionsOf = ()
@@ -55,6 +57,7 @@ class Choice:
     clears: tuple[str, ...] = ()
     menu: bool = False
     help: str = ""
+    made_by: Callable[..., Run] | None = None
 
 
 @dataclass(frozen=True)
@@ -95,8 +98,8 @@ class Parameter:
 
     def allows(self, run: Run, chosen: Mapping[str, Any], value: Any) -> bool:
         """True for a value that can be chosen."""
-        if options := self.values(run, chosen):
-            return value in options
+        if self.choice is not None and self.choice.options:
+            return value in self.values(run, chosen)
         accepts = self.choice.accepts if self.choice else None
         return accepts is None or accepts(value)
 
@@ -112,7 +115,9 @@ class Parameter:
         if value is None:
             return ""
         if self.kind is bool:
-            return TRUE if value else FALSE if self.is_optional else ""
+            return "" if value == self.default else TRUE if value else FALSE
+        if self.kind is tuple:
+            return ".".join(map(str, value))
         return f"{value:g}" if self.kind is float else str(value)
 
     def parse(self, word: str) -> Any:
@@ -122,7 +127,12 @@ class Parameter:
         if self.kind is bool:
             if word not in ("", TRUE, FALSE, "True", "False"):
                 raise ValueError(f"{self.argument} is {word!r}; it must be {TRUE} or {FALSE}")
-            return word in (TRUE, "True")
+            return word in (TRUE, "True") if word else self.default
+        if self.kind is tuple:
+            numbers = word.split(".")
+            if len(numbers) != 2 or not all(each.isdecimal() for each in numbers):
+                raise ValueError(f"{self.argument} is {word!r}; it must be two numbers, as in 1.3")
+            return int(numbers[0]), int(numbers[1])
         if self.kind in (int, float):
             try:
                 return self.kind(word)
@@ -187,13 +197,24 @@ def taken(function: Callable[..., Any], chosen: Mapping[str, Any]) -> dict[str, 
     return {name: value for name, value in chosen.items() if name in arguments}
 
 
+def choices_of(function: Callable[..., Any]) -> tuple[Parameter, ...]:
+    """The choices of an address that a panel function declares; in the place of another run those
+    of which it is made."""
+    found: list[Parameter] = []
+    for each in declared(function):
+        made_by = each.choice.made_by if each.choice else None
+        found += [each] if made_by is None else choices_of(made_by)
+    return tuple(found)
+
+
 def _parameter(name: str, hint: Any, default: Any) -> Parameter:
     choice = None
     if get_origin(hint) is Annotated:
         hint, *notes = get_args(hint)
         choice = next((each for each in notes if isinstance(each, Choice)), None)
-    kinds = [each for each in get_args(hint) or (hint,) if each is not NoneType]
-    return Parameter(name, kinds[0], NoneType in get_args(hint), default, choice)
+    of_union = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    kinds = [get_origin(each) or each for each in of_union if each is not NoneType]
+    return Parameter(name, kinds[0], NoneType in of_union, default, choice)
 
 
 MANY_LAYERS = 12  # beyond which a model is shown by whole layers at first

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from explorer.analysis.figures import BarRow, Bars, Facts, Figure, Stack, TextTable
 from explorer.analysis.formatting import NONE, with_unit
 from explorer.analysis.measure import MeasureContext
 from explorer.analysis.verdicts import FAILS, HOLDS, Claim, Verdict, evaluate_claim
 from explorer.panels import spec
+from explorer.panels.choice import Choice
 from explorer.panels.spec import Panel
 from explorer.text import claims as claims_text
 from explorer.text.templates import sentences
@@ -46,12 +49,18 @@ def _named(id: str) -> Claim:
 
 
 @spec.panel
-def claim(run: Run, claim: str = DEFAULT) -> Panel:
+def claim(
+    run: Run,
+    claim: Annotated[
+        str, Choice(accepts=claims_text.BY_ID.__contains__, help="the claim that is opened")
+    ] = "",
+) -> Panel:
     """A claim of a lecture note on this text and model: its number, its bound, its control.
 
-    claim: its id. Raises ValueError for another, and for a run with edits."""
+    claim: its id, that of DEFAULT where "". Raises ValueError for another, and for a run with
+    edits."""
     _expect_unedited(run)
-    tested = _named(claim)
+    tested = _named(claim or DEFAULT)
     verdict = evaluate(run, tested)
     words = sentences(CONCEPT, "claim")
     rule = claims_text.rule(tested)

@@ -7,10 +7,10 @@ is `other`.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -30,16 +30,20 @@ from explorer.analysis.figures import (
 )
 from explorer.analysis.formatting import fixed, percent, tenths
 from explorer.panels import spec
-from explorer.panels.selection import model_name, select
+from explorer.panels.choice import Choice
+from explorer.panels.selection import model_name, place_if_any, place_of, select
 from explorer.panels.spec import Panel
+from explorer.text.attention import LABELS
 from explorer.text.templates import sentences
 from models import model_names
 from models.caching import loaded, memo, picture_name
-from models.edits import HideToken, MeanHead, WithoutPositions, ZeroHead, describe
-from models.recording import Attention, Recording, from_end
+from models.edits import HideToken, MeanHead, WithoutPositions, ZeroHead, describe, from_line
+from models.example_texts import MATES
+from models.recording import Attention, Recording
 from models.run import Run
 
 CONCEPT = "compare"
+WORDS = sentences(CONCEPT, "choices")
 Head = tuple[int, int]  # layer, head
 N_WORDS, N_ROWS = 10, 12  # of a list of words, and of a list of cells or heads
 N_LINKED = 40  # tokens of a picture of an alignment
@@ -129,31 +133,25 @@ class TwoRuns:
         """A side's letter with its name."""
         return "AB"[at] + (f", {self.names[at]}" if self.names[at] else "")
 
-    def heads(self, pair: str, by_nearest: bool = False) -> tuple[Head, Head]:
-        """The heads of A and B that a pair such as "1.3" or "1.3.2.0" names. Where it names none:
-        those that differ most; where it names none of B: the one in the same place, or the nearest.
-        Raises ValueError for another word."""
-        words = sentences(CONCEPT, "shared")
-        parts = pair.split(".") if pair else []
-        if len(parts) not in (0, 2, 4) or not all(
-            each.isascii() and each.isdecimal() and len(each) < 6 for each in parts
-        ):
-            raise ValueError(words("pair", pair=pair))
-        named = [(int(one), int(two)) for one, two in zip(parts[::2], parts[1::2])]
-        for side, at, (layers, heads) in zip(
-            "AB", named, (self.patterns.a.shape[:2], self.patterns.b.shape[:2])
-        ):
-            if at[0] >= layers or at[1] >= heads:
-                raise ValueError(words("no_head", side=side, layer=at[0], head=at[1]))
-        if len(named) == 2:
-            return named[0], named[1]
-        if self.paired is None:
-            head = named[0] if named else comparison.farthest_head(self.near)[0]
+    def heads(
+        self,
+        head_of_a: Head | None = None,
+        head_of_b: Head | None = None,
+        by_nearest: bool = False,
+    ) -> tuple[Head, Head]:
+        """A head of A and one of B: those named, else of A the one that differs most, and of B the
+        one in the same place, or the nearest. Raises ValueError for one that is not there."""
+        if head_of_a is not None:
+            of_a = _head_of("A", head_of_a, self.patterns.a.shape)
+        elif self.paired is not None:
+            of_a = comparison.most_changed(self.paired)[0]
         else:
-            head = named[0] if named else comparison.most_changed(self.paired)[0]
-            if not by_nearest:
-                return head, head
-        return head, comparison.nearest_to(self.near, head)
+            of_a = comparison.farthest_head(self.near)[0]
+        if head_of_b is not None:
+            return of_a, _head_of("B", head_of_b, self.patterns.b.shape)
+        if self.paired is not None and not by_nearest:
+            return of_a, of_a
+        return of_a, comparison.nearest_to(self.near, of_a)
 
     def caption(self, *lines: str) -> tuple[str, ...]:
         """Lines of a caption, with what B is."""
@@ -194,6 +192,13 @@ def two_runs(
     return TwoRuns(run, other, of_a.recording, of_b.recording, of_a.attention, of_b.attention)
 
 
+def _head_of(side: str, at: Head, shape: tuple[int, ...]) -> Head:
+    """Layer and head of a side, counted from 0. shape: (layers, heads, ...) there. Raises
+    ValueError for one that is not there."""
+    (layer, head), (layers, heads) = at, shape[:2]
+    return place_of(f"layer of {side}", layer, layers), place_of(f"head of {side}", head, heads)
+
+
 def counterpart(run: Run) -> Run:
     """Default run to compare a run with: the run without its edits, or else without positions, or
     with its first head ablated. Raises ValueError for a model that supports no edits."""
@@ -206,6 +211,112 @@ def counterpart(run: Run) -> Run:
     first = ZeroHead(0, 0, recording.attention[0].name)
     edit = WithoutPositions() if issubclass(WithoutPositions, offered) else first
     return run.under((edit,))
+
+
+# ---- the other run -------------------------------------------------------------------------------
+
+KINDS = {"Edit": "Before and after an edit", "Sentence": "Two sentences", "Model": "Two models"}
+COUNTERPARTS = {"encoder": "decoder", "decoder": "encoder"}
+
+
+def other_text(text: str) -> str:
+    """A second sentence for a text: the one that suits it, else the text without its last word."""
+    return MATES.get(text) or text.strip().rpartition(" ")[0] or text
+
+
+def other_models(model: str) -> tuple[str, ...]:
+    """The models of this Headlight to compare one with: the one that suits it, its other weights,
+    all others."""
+    cards, base = model_names.cards(), model.partition("@")[0]
+    names = (
+        COUNTERPARTS.get(model, ""),
+        *([base] if base in cards else []),
+        model_names.bare_name(base),
+        *model_names.checkpoints(base),
+        *cards,
+    )
+    return tuple(each for each in dict.fromkeys(names) if each and each != model)
+
+
+def other_run(
+    run: Run,
+    kind: Annotated[str, Choice(KINDS, "Compare", name="other_what")] = "Edit",
+    edits: Annotated[str, Choice(name="other_edits", help=WORDS("of_edits"))] = "",
+    text: Annotated[str, Choice(name="other_text", help=WORDS("of_text"))] = "",
+    model: Annotated[str, Choice(name="other_model", help=WORDS("of_model"))] = "",
+) -> Run:
+    """The run that stands beside another: the same under edits, on another text, or of another
+    model.
+
+    kind: which of them. edits: in a line, as in an address, those of `counterpart` where "". text:
+    `other_text` where "". model: its name, the first of `other_models` where "". Raises ValueError
+    for words that are no edits, and for a model that supports none.
+    """
+    if kind == "Sentence":
+        return replace(run, text=text if text.strip() else other_text(run.text), target=None)
+    if kind == "Model":
+        model = model or other_models(run.model)[0]
+        kinds = {loaded(each).card.kind for each in (run.model, model)}
+        target = run.recording().target or None if kinds == {"encoder-decoder"} else None
+        return Run(model, run.text, (), target)
+    run = run.under(())
+    return run.under(from_line(edits)) if edits else counterpart(run)
+
+
+# ---- what a reader chooses ----------------------------------------------------------------------
+
+
+def _attentions(run: Run, chosen: Mapping[str, Any], of_b: bool) -> dict[str, str]:
+    """The labels of the attentions of a side by name; none where both sides have one."""
+    sides = [
+        [each.name for each in one.recording().attention]
+        for one in (run, chosen.get("other") or counterpart(run))
+    ]
+    names = sides[of_b] if max(map(len, sides)) > 1 else ()
+    return {name: LABELS.get(name, name) for name in names}
+
+
+def attentions_of_a(run: Run, chosen: Mapping[str, Any]) -> dict[str, str]:
+    """The attentions of A to choose from."""
+    return _attentions(run, chosen, of_b=False)
+
+
+def attentions_of_b(run: Run, chosen: Mapping[str, Any]) -> dict[str, str]:
+    """The attentions of B to choose from."""
+    return _attentions(run, chosen, of_b=True)
+
+
+def heads_of_b(run: Run, chosen: Mapping[str, Any]) -> dict[Head | None, str]:
+    """The heads of B to choose from."""
+    attentions = chosen.get("attention", ""), chosen.get("other_attention", "")
+    shape = two_runs(run, chosen.get("other"), *attentions).of_b.pattern.shape[:2]
+    labels: dict[Head | None, str] = {None: WORDS("same_or_nearest")}
+    for layer, head in np.ndindex(*shape):
+        labels[layer, head] = comparison.name((layer, head))
+    return labels
+
+
+def first_of_a(run: Run, chosen: Mapping[str, Any]) -> str:
+    """The attention of A that is compared until a reader chooses."""
+    return run.recording().attention[0].name
+
+
+def first_of_b(run: Run, chosen: Mapping[str, Any]) -> str:
+    """The attention of B that is compared until a reader chooses: that of A's name if it is
+    there."""
+    return two_runs(run, chosen.get("other"), chosen.get("attention", "")).of_b.name
+
+
+Other = Annotated[Run | None, Choice(made_by=other_run)]
+OfA = Annotated[
+    str,
+    Choice(attentions_of_a, "Attention of A", name="other_of", suits=first_of_a, menu=True),
+]
+OfB = Annotated[
+    str,
+    Choice(attentions_of_b, "Attention of B", name="other_to", suits=first_of_b, menu=True),
+]
+HeadOfB = Annotated[Head | None, Choice(heads_of_b, "Head of B", menu=True)]
 
 
 def _shortened(words: str) -> str:
@@ -222,23 +333,26 @@ def _named(head: Head) -> str:
 @spec.panel
 def heads(
     run: Run,
-    other: Run | None = None,
-    pair: str = "",
-    attention: str = "",
-    other_attention: str = "",
+    other: Other = None,
+    attention: OfA = "",
+    other_attention: OfB = "",
+    head_of_a: Head | None = None,
+    head_of_b: HeadOfB = None,
     token: int | None = None,
-    log: bool = False,
+    log: Annotated[
+        bool, Choice(label="Weights on a logarithmic scale", name="other_tone", menu=True)
+    ] = False,
 ) -> Panel:
     """Distance between the heads of two runs, and the weights of one head on both sides.
 
-    other, attention, other_attention: as in `two_runs`. pair: layer and head of A, and of B if
-    wished, such as "1.3" or "1.3.2.0"; those that differ most where "". token: whose word is
-    predicted. log: colours of weights on a logarithmic scale. Raises ValueError for what is not
-    there, and for texts without a word in common.
+    other, attention, other_attention: as in `two_runs`. head_of_a: (layer, head), the one that
+    differs most where None. head_of_b: the one in the same place or the nearest where None. token:
+    whose word is predicted, as in `prediction`. log: colours of weights on a logarithmic scale.
+    Raises ValueError for what is not there, and for texts without a word in common.
     """
     two = two_runs(run, other, attention, other_attention)
     words = sentences(CONCEPT, "heads")
-    of_a, of_b = two.heads(pair)
+    of_a, of_b = two.heads(head_of_a, head_of_b)
     weights_a, weights_b = two.patterns.heads(of_a, of_b)
     predicted = _predictions(two, token)
     facts = _likeliest(two, predicted)
@@ -401,10 +515,11 @@ def _head_details(two: TwoRuns) -> tuple[str, ...]:
 @spec.panel
 def difference(
     run: Run,
-    other: Run | None = None,
-    pair: str = "",
-    attention: str = "",
-    other_attention: str = "",
+    other: Other = None,
+    attention: OfA = "",
+    other_attention: OfB = "",
+    head_of_a: Head | None = None,
+    head_of_b: HeadOfB = None,
 ) -> Panel:
     """The weights of a head of B minus those of a head of A, and the cells that change most.
 
@@ -412,7 +527,7 @@ def difference(
     """
     two = two_runs(run, other, attention, other_attention)
     words = sentences(CONCEPT, "difference")
-    of_a, of_b = two.heads(pair)
+    of_a, of_b = two.heads(head_of_a, head_of_b)
     _, _, change, _, high = comparison.pair_matrices(two.patterns, of_a, of_b)
     largest = comparison.largest_row_change(two.patterns, of_a, of_b)
     distance = fixed(comparison.pair_distance(two.patterns, of_a, of_b))
@@ -459,10 +574,11 @@ def difference(
 @spec.panel
 def nearest(
     run: Run,
-    other: Run | None = None,
-    pair: str = "",
-    attention: str = "",
-    other_attention: str = "",
+    other: Other = None,
+    attention: OfA = "",
+    other_attention: OfB = "",
+    head_of_a: Head | None = None,
+    head_of_b: HeadOfB = None,
 ) -> Panel:
     """Every head of A beside every head of B, and the nearest of B for each of A.
 
@@ -470,15 +586,15 @@ def nearest(
     """
     two = two_runs(run, other, attention, other_attention)
     words = sentences(CONCEPT, "nearest")
-    of_a, of_b = two.heads(pair, by_nearest=True)
+    of_a, of_b = two.heads(head_of_a, head_of_b, by_nearest=True)
     distances = two.distances
     rows, columns = comparison.names(distances.shape_a), comparison.names(distances.shape_b)
     at = comparison.head_number(of_a, distances.shape_a)
-    keys = tuple(f"{layer}.{head}" for layer, head in np.ndindex(*distances.shape_a))
+    keys = tuple(map(_address, np.ndindex(*distances.shape_a)))
     selected = two.near[at]
     matrix = Matrix(
         title=words("map"),
-        select=("other_pair",),
+        select=("address",),
         rows=tuple(rows),
         columns=tuple(columns),
         values=distances.values,
@@ -493,7 +609,7 @@ def nearest(
     listed += [selected] if selected not in listed else []
     table = TextTable(
         title=words("list"),
-        select=("other_pair",),
+        select=("address",),
         columns=words.lines("columns"),
         rows=tuple(
             (
@@ -505,7 +621,7 @@ def nearest(
             )
             for each in listed
         ),
-        keys=tuple((f"{each.head[0]}.{each.head[1]}",) for each in listed),
+        keys=tuple((_address(each.head),) for each in listed),
         selected=listed.index(selected),
     )
     sample = distances.n_rows < distances.all_rows
@@ -531,6 +647,11 @@ def nearest(
     )
 
 
+def _address(head: tuple[int, ...]) -> str:
+    """The choices of an address for a head of A and the nearest of B."""
+    return f"layer={head[0]}&head={head[1]}&head_of_b="
+
+
 # ---- predictions ---------------------------------------------------------------------------------
 
 
@@ -546,11 +667,12 @@ class SidePrediction:
 
 
 @spec.panel
-def prediction(run: Run, other: Run | None = None, token: int | None = None) -> Panel:
+def prediction(run: Run, other: Other = None, token: int | None = None) -> Panel:
     """The most likely words of both runs at one place of the text, on one scale.
 
-    other: as in `two_runs`. token: whose word is predicted where one of the models fills in masked
-    words; a word of both texts where None. Raises ValueError for what is not there, and for two
+    other: as in `two_runs`. token: of A's text, whose word is predicted where one of the models
+    fills in masked words; a word of both texts where None, and where B's text has not that one.
+    Raises ValueError for what is not there, and for two
     models that predict no words.
     """
     two = two_runs(run, other)
@@ -618,7 +740,9 @@ def _predicted(both: Sequence[SidePrediction]) -> str:
 
 
 def _predictions(two: TwoRuns, token: int | None) -> tuple[SidePrediction, SidePrediction]:
-    """Predictions of both sides, at the same word where one of them fills in masked words."""
+    """Predictions of both sides, at the same word where one of them fills in masked words. Raises
+    ValueError for a token that is not there."""
+    token = place_if_any("token", token, len(two.a.streams[0].tokens))
     place_a = place_b = None
     if any(each.model.kind == "encoder" for each in (two.a, two.b)):
         place_a, place_b = _places(two, token)
@@ -634,8 +758,8 @@ def _places(two: TwoRuns, token: int | None) -> tuple[int | None, int | None]:
     axes = (alignment.axis(each, each.streams[0].name) for each in (two.a, two.b))
     units: Sequence[Unit] = two.cached("sources", lambda: alignment.align(*axes)).units
     in_both = {at for unit in units if unit.b and not unit.special for at in unit.a}
-    if token is not None and (at := from_end(token, len(streams[0].tokens))) in in_both:
-        first = at
+    if token in in_both:
+        first = token
     elif two.a.text != two.b.text:
         common = [
             unit.a[0]
@@ -696,9 +820,7 @@ def _probabilities(
 
 
 @spec.panel
-def tokens(
-    run: Run, other: Run | None = None, attention: str = "", other_attention: str = ""
-) -> Panel:
+def tokens(run: Run, other: Other = None, attention: OfA = "", other_attention: OfB = "") -> Panel:
     """Alignment of the tokens of A and B by text, and the attention on tokens without a
     counterpart.
 

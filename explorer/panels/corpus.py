@@ -6,7 +6,9 @@ The run's text is the first sentence; `others` has the further ones, one a line.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -15,6 +17,7 @@ from explorer.analysis.figures import BarRow, Bars, Matrix
 from explorer.analysis.formatting import percent
 from explorer.analysis.head_naming import MEANING, MEANING_ACROSS
 from explorer.panels import spec
+from explorer.panels.choice import Choice
 from explorer.panels.selection import select
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
@@ -24,6 +27,7 @@ from models.run import Run
 CONCEPT = "corpus"
 KEY = "heads"  # of the measures in the cache
 EXAMPLE_LINES = "\n".join(EXAMPLES.values())
+READ = ("others", "layer", "head", "attention")  # arguments of a reading but the pattern
 N_ROWS = 12  # sentences that are listed
 MAX_LETTERS = 60  # of a sentence inside a sentence
 
@@ -78,10 +82,16 @@ def measured(run: Run) -> dict[str, corpus.Sentence | str] | str:
     return run.measure(KEY, corpus.measure_recording)
 
 
-def _read(
-    run: Run, others: str, pattern: str, layer: int | None, head: int | None, attention: str
+def reading(
+    run: Run,
+    others: str = EXAMPLE_LINES,
+    pattern: str = "",
+    layer: int | None = None,
+    head: int | None = None,
+    attention: str = "",
 ) -> CorpusReading:
-    """The sentences, with the head of the highest mean score where none is named."""
+    """The sentences, with the pattern and the head of the highest mean score where none is named.
+    Arguments and errors as of `patterns`."""
     selection = select(run, layer or 0, head or 0, attention=attention)
     name = selection.attention.name
     words = sentences(CONCEPT, "shared")
@@ -93,14 +103,13 @@ def _read(
     if not readable:
         raise ValueError(words("unread", reason=unread[0]))
     patterns = readable[0].kind.measures
-    pattern = pattern or patterns[0]
+    at = None if layer is None or head is None else selection.at[:2]
+    pattern = pattern or corpus.strongest_pattern(readable, at)
     if pattern not in patterns:
         raise ValueError(words("pattern", pattern=pattern, patterns=", ".join(patterns)))
-    if layer is None or head is None:
-        layer, head = corpus.strongest_head(readable, pattern)
-    else:
-        layer, head, _ = selection.at
-    return CorpusReading(name, readable, unread, pattern, layer, head)
+    return CorpusReading(
+        name, readable, unread, pattern, *(at or corpus.strongest_head(readable, pattern))
+    )
 
 
 def _with_spread(spread: corpus.Spread, at: tuple[int, ...]) -> str:
@@ -113,22 +122,33 @@ def _with_spread(spread: corpus.Spread, at: tuple[int, ...]) -> str:
     return sentences(CONCEPT, "shared")("score", mean=f"{mean:.2f}", sd=f"{sd:.2f}")
 
 
+def pattern_labels(run: Run, chosen: Mapping[str, Any]) -> dict[str, str]:
+    """The patterns of an attention to choose from, "" for the strongest one."""
+    named = {name: chosen[name] for name in READ if name in chosen}
+    read = reading(run, **named)
+    strongest = sentences(CONCEPT, "tab")("strongest", pattern=read.pattern)
+    return {"": strongest} | {name: name for name in read.measured[0].kind.measures}
+
+
+Pattern = Annotated[str, Choice(pattern_labels, "Pattern", name="many_by")]
+
+
 @spec.panel
 def patterns(
     run: Run,
     others: str = EXAMPLE_LINES,
-    pattern: str = "",
+    pattern: Pattern = "",
     layer: int | None = None,
     head: int | None = None,
     attention: str = "",
 ) -> Panel:
     """Mean score of one pattern in every head, and all patterns of one head.
 
-    others: the sentences after the run's text, one a line. pattern: its name; the largest weight
-    between words where "". layer, head: the head of the highest score where None. Raises ValueError
+    others: the sentences after the run's text, one a line. pattern: its name; the
+    strongest one where "". layer, head: the head of the highest score where None. Raises ValueError
     for what is not there, and where no sentence can be read.
     """
-    read = _read(run, others, pattern, layer, head, attention)
+    read = reading(run, others, pattern, layer, head, attention)
     words = sentences(CONCEPT, "patterns")
     spread = read.spread(read.pattern)
     layers, heads = spread.mean.shape
@@ -199,14 +219,14 @@ def _scores(read: CorpusReading) -> Bars:
 def highest(
     run: Run,
     others: str = EXAMPLE_LINES,
-    pattern: str = "",
+    pattern: Pattern = "",
     layer: int | None = None,
     head: int | None = None,
     attention: str = "",
 ) -> Panel:
     """The sentences where a head has the highest scores of a pattern. Arguments and errors as of
     `patterns`."""
-    read = _read(run, others, pattern, layer, head, attention)
+    read = reading(run, others, pattern, layer, head, attention)
     words = sentences(CONCEPT, "sentences")
     ranked = corpus.strongest_sentences(read.measured, read.pattern, read.at)
     finding = words("never", **read.slots)
@@ -258,7 +278,7 @@ def distances(
 ) -> Panel:
     """Share of every head's attention by distance from the query, and one head's with its spread.
     Arguments and errors as of `patterns`."""
-    read = _read(run, others, "", layer, head, attention)
+    read = reading(run, others, "", layer, head, attention)
     words = sentences(CONCEPT, "distances")
     spread, places = corpus.share_spread(read.measured), read.measured[0].kind.places
     heads = list(np.ndindex(spread.mean.shape[:2]))

@@ -31,12 +31,12 @@ from explorer.analysis.terminology import recording_norm_name, with_article
 from explorer.analysis.words import words as words_in
 from explorer.panels import spec
 from explorer.panels.choice import Choice
-from explorer.panels.selection import expect_place, model_name, select_stream
+from explorer.panels.selection import expect_place, model_name, place_of, select_stream
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models.caching import loaded, memo
 from models.example_texts import EXAMPLES, other_sentence
-from models.recording import Recording, Stream, from_end
+from models.recording import Recording, Stream
 from models.run import Run
 
 CONCEPT = "embeddings"
@@ -232,12 +232,10 @@ def select_word(
     streams = [each.stream(selection.stream.name) for each in recordings]
     other = streams[1] if second else None
     if other is not None and mate is not None:
-        mate = from_end(mate, len(other.tokens))
+        mate = place_of("mate", mate, len(other.tokens))
     token = shown_token(run, chosen)
     specials |= bool(streams[0].special[token])
-    specials |= bool(
-        mate is not None and other and 0 <= mate < len(other.special) and other.special[mate]
-    )
+    specials |= bool(other is not None and mate is not None and other.special[mate])
     names = states(streams[0], sums)
     anchors = _anchors(run, selection.stream.name, names, groups) if groups else None
     scene = memo(

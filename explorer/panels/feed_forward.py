@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from explorer.analysis.formatting import fixed, percent
 from explorer.analysis.terminology import unit_formula
 from explorer.panels import spec
 from explorer.panels.choice import Choice
-from explorer.panels.selection import StreamSelection, select_stream
+from explorer.panels.selection import StreamSelection, place_of, select_stream
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models.caching import loaded
@@ -25,12 +26,26 @@ N_UNITS, N_WORDS, N_TOKENS = 12, 6, 60
 HALF = 0.5  # of the update
 
 
+def hidden_units(run: Run, chosen: Mapping[str, Any]) -> range:
+    """The numbers of the hidden units of a run's feed-forward networks; none that cannot be
+    read."""
+    recording = run.recording()
+    stream = chosen.get("stream") or recording.streams[0].name
+    try:
+        read = loaded(recording).ffn_activations(recording, stream, chosen.get("layer") or 0, 0)
+    except ValueError:
+        return range(0)
+    return range(len(read.after))
+
+
 @spec.panel
 def units(
     run: Run,
     token: int = 0,
     layer: int | None = None,
-    unit: Annotated[int | None, Choice(of="model", help="the selected hidden unit")] = None,
+    unit: Annotated[
+        int | None, Choice(hidden_units, of="model", help="the selected hidden unit")
+    ] = None,
     stream: str = "",
 ) -> Panel:
     """Hidden units of an FFN at a token, by their shares of what the FFN writes there.
@@ -56,7 +71,7 @@ def units(
         raise ValueError(words("unread", why=why)) from None
     shares = shares_of_update(hidden)
     order, n = np.argsort(-shares[:-1], kind="stable"), len(hidden.after)
-    unit = int(order[0]) if unit is None or not 0 <= unit < n else unit
+    unit = int(order[0]) if unit is None else place_of("unit", unit, n)
     reached = np.flatnonzero(np.cumsum(shares[order]) >= HALF)
     slots = {
         "word": selection.word,

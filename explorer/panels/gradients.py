@@ -210,14 +210,41 @@ def jacobian(
 # ---- over distance -------------------------------------------------------------------------------
 
 
-def recurrence(run: Run, lag: int = 8, stream: str = "", decay: Decay | None = None) -> Panel:
+LAG = 8  # tokens, where a text has as many
+
+
+def lags(run: Run, chosen: Mapping[str, Any]) -> range:
+    """The lags that a stream is long enough for."""
+    n = len(select_stream(run, 0, chosen.get("stream", "")).stream.tokens)
+    return range(1, registry.longest_lag(n) + 1)
+
+
+def suggested_lag(run: Run, chosen: Mapping[str, Any]) -> int:
+    """The lag until a reader chooses one: LAG, or the longest."""
+    return min(LAG, max(lags(run, chosen), default=1))
+
+
+Lag = Annotated[
+    int | None,
+    Choice(
+        lags,
+        "Predict the token so many back",
+        suits=suggested_lag,
+        help=sentences(CONCEPT, "recurrence_task")("help"),
+    ),
+]
+
+
+def recurrence(run: Run, lag: Lag = None, stream: str = "", decay: Decay | None = None) -> Panel:
     """Gradient by distance in an RNN, an LSTM and a Transformer that learn to predict the token
     `lag` back.
 
-    found: the training as far as it has come; it takes seconds where None, which trains to the end.
-    Raises ValueError for a text that is too short.
+    lag: LAG, or the longest that a text allows, where None. decay: the training as far as it has
+    come; it takes seconds where None, which trains to the end. Raises ValueError for a text that is
+    too short.
     """
     selection = select_stream(run, 0, stream)
+    lag = suggested_lag(run, {"stream": stream}) if lag is None else lag
     if decay is None:
         *_, decay = registry.decay(tuple(map(int, selection.stream.ids)), lag)
     words = sentences(CONCEPT, "recurrence")

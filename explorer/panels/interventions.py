@@ -3,8 +3,9 @@ head, the residual stream, models trained without a part, activation patching.""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -14,10 +15,10 @@ from explorer.analysis.figures import BarRow, Bars, Chart, Figure, Matrix, Serie
 from explorer.analysis.formatting import fixed, signed, tenths
 from explorer.analysis.terminology import ABLATION_EDITS, edits_without, norm_name
 from explorer.panels import spec
+from explorer.panels.choice import Choice
 from explorer.panels.selection import (
     Selection,
     StreamSelection,
-    expect_option,
     place_of,
     select,
     select_stream,
@@ -39,6 +40,7 @@ from models.edits import (
     WithoutScale,
     ZeroHead,
     describe,
+    from_line,
     to_line,
 )
 from models.example_texts import DONORS
@@ -47,13 +49,14 @@ from models.run import Run, run_of
 
 CONCEPT = "interventions"
 N_WORDS = 8  # that both runs are compared in
+MAX_EDITS = 300  # of a line that are read
 MAX_TOKENS = 128  # of a text that all experiments are run on at once
 MAX_SWEEP = 10_000  # tokens that a sweep of patches reads when it is made in one go
 TINY = 1e-30  # of a probability
 NOTICED = 0.01  # of a probability, from which on it is called lower
 LEAST_TOP = 0.2  # of the scale of a map of changes, so that small ones stay pale
 LITTLE_KL = 1e-3  # nats, below which a prediction is called the same
-UNITS = ("Heads", "Sites")
+UNITS = {"Heads": "every head", "Sites": "every state of every token"}
 Edits = tuple[Edit, ...]
 
 
@@ -91,6 +94,28 @@ def refusal(plain: Recording, edits: Edits) -> str:
     return ""
 
 
+def read_edits(plain: Recording, line: str) -> tuple[Edits, list[str]]:
+    """The edits of a line of an address that this model and text can follow, and why its other
+    words are left out."""
+    lines = sentences(CONCEPT, "shared")
+    words = [word for each in line.split(",") if (word := each.strip())]
+    edits: list[Edit] = []
+    left_out: list[str] = []
+    if len(words) > MAX_EDITS:
+        left_out.append(lines("cut_edits", most=MAX_EDITS, n=len(words)))
+    for word in words[:MAX_EDITS]:
+        try:
+            edits += from_line(word)
+        except ValueError:
+            left_out.append(lines("no_edit", text=word[:60]))
+    edits = list(dict.fromkeys(edits))
+    if refusal(plain, tuple(edits)):
+        reasons = {edit: refusal(plain, (edit,)) for edit in edits}
+        edits = [edit for edit, why in reasons.items() if not why]
+        left_out += filter(None, reasons.values())
+    return tuple(edits), left_out
+
+
 def default_token(plain: Recording) -> int:
     """The token whose prediction is compared: in an encoder a word worth masking, in a decoder the
     end or the token before that word, in a translation the start."""
@@ -112,6 +137,25 @@ def masking(plain: Recording, token: int) -> Edits:
     if not loaded(plain).capabilities.logits:
         return ()
     return () if refusal(plain, (HideToken(token),)) else (HideToken(token),)
+
+
+def can_mask(run: Run, chosen: Mapping[str, Any]) -> tuple[bool, ...]:
+    """The ways to read the token whose prediction is compared: masked or not where it can be masked
+    at all."""
+    plain = replace(run, edits=()).recording()
+    token = default_token(plain) if chosen.get("token") is None else chosen["token"]
+    return (True, False) if masking(plain, token) else ()
+
+
+Masked = Annotated[
+    bool,
+    Choice(
+        can_mask,
+        "Mask the selected word for the prediction",
+        menu=True,
+        help=sentences(CONCEPT, "tab")("mask"),
+    ),
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,7 +283,7 @@ def experiments(
     layer: int = 0,
     head: int = 0,
     attention: str = "",
-    masked: bool = True,
+    masked: Masked = True,
 ) -> Panel:
     """Named experiments beside each other: what each does to the model's own prediction at a token
     and to its attention.
@@ -369,7 +413,7 @@ def effect(
     layer: int | None = None,
     head: int | None = None,
     attention: str = "",
-    masked: bool = True,
+    masked: Masked = True,
 ) -> Panel:
     """The predictions of both runs at a token, and how far the attention of each head moved.
 
@@ -709,8 +753,24 @@ def family_of(model: str, chosen: str = "") -> str:
     return chosen if chosen in known else next(own, next(iter(known)))
 
 
+def several_families(run: Run, chosen: Mapping[str, Any]) -> tuple[str, ...]:
+    """The full models to choose from, () for fewer than two."""
+    names = tuple(families())
+    return names if len(names) > 1 else ()
+
+
+def own_family(run: Run, chosen: Mapping[str, Any]) -> str:
+    """The full model of the run's family, else the first."""
+    return family_of(run.model)
+
+
 @spec.panel
-def trained_without(run: Run, full: str = "") -> Panel:
+def trained_without(
+    run: Run,
+    full: Annotated[
+        str, Choice(several_families, "Full model", name="fair", suits=own_family)
+    ] = "",
+) -> Panel:
     """Learning curves and results of models that were trained without one part, beside the model
     that has it.
 
@@ -827,17 +887,17 @@ def patch_request(
     donor: str = "",
     unit: str = "Heads",
     token: int | None = None,
-    of: str = "",
+    attention: str = "",
+    stream: str = "",
     masked: bool = True,
 ) -> PatchRequest:
-    """The sweep of two sentences under the edits of a run, patches left out. Raises ValueError for
-    what cannot be patched."""
+    """The sweep of two sentences under the edits of a run, patches left out. Arguments as of
+    `patches`. Raises ValueError for what cannot be patched."""
     words = sentences(CONCEPT, "patches")
-    expect_option("unit", unit, UNITS)
     on = pair(run, token, masked)
     if not can_follow(on.plain, PatchHead, PatchSite):
         raise ValueError(words("closed", model=on.at.model))
-    donor = donor or default_donor(run.text)
+    donor = donor if donor.strip() else default_donor(run.text)
     edits = edits_without(run.edits, PatchHead, PatchSite)
     if on.hidden and _can_mask(replace(run, text=donor, edits=()), on.at.token):
         edits = (*on.hidden, *edits)
@@ -853,11 +913,10 @@ def patch_request(
     ids = [[each.ids.tolist() for each in one.streams] for one in (base, across)]
     if ids[0] == ids[1]:
         raise ValueError(words("equal"))
-    parts = base.attention if unit == "Heads" else base.streams
-    known = [each.name for each in parts]
-    name = of or known[0 if unit == "Heads" else -1]
-    if name not in known:
-        raise ValueError(words("unknown", part=name))
+    if unit == "Heads":
+        name = select(base_run, attention=attention).attention.name
+    else:
+        name = select_stream(base_run, 0, stream or base.streams[-1].name).stream.name
     return PatchRequest(base_run, unit, donor, name, at, there, *interventions.contrast(*both))
 
 
@@ -1035,24 +1094,44 @@ def _patch_matrix(
     )
 
 
+def suggested_donor(run: Run, chosen: Mapping[str, Any]) -> str:
+    """The second sentence until a reader types one."""
+    return default_donor(run.text)
+
+
 @spec.panel
 def patches(
     run: Run,
-    donor: str = "",
-    unit: str = "Heads",
+    donor: Annotated[
+        str,
+        Choice(
+            label="Second sentence",
+            suits=suggested_donor,
+            help=sentences(CONCEPT, "tab")("donor"),
+        ),
+    ] = "",
+    unit: Annotated[str, Choice(UNITS, "Activations to patch", name="patch")] = "Heads",
     token: int | None = None,
-    of: str = "",
-    masked: bool = True,
-    row: int | None = None,
-    column: int | None = None,
+    attention: str = "",
+    stream: str = "",
+    masked: Masked = True,
+    cell: Annotated[
+        tuple[int, int] | None,
+        Choice(name="patch_cell", of="text", help="row and column of the framed patch"),
+    ] = None,
 ) -> Panel:
     """Activation patching: every part of the run on another sentence, the donor, put into this run
     one by one, and what it does to the difference of two logits.
 
-    unit: "Heads", of the attention `of`, or "Sites", the states of the stream `of`. masked: True
-    where the token is masked in both. row, column: a framed cell, that of the largest effect where
-    None. Raises ValueError for what cannot be patched.
+    donor: `default_donor` where "". unit: "Heads" of an attention, the first one where "", or
+    "Sites", the states of a stream, the last one where "". token: whose prediction is compared.
+    masked: True where it is masked in both. cell: row and column of a framed patch, that of the
+    largest effect where None. Raises ValueError for what is not there and for what cannot be
+    patched.
     """
-    request = patch_request(run, donor, unit, token, of, masked)
-    cell = None if row is None or column is None else (row, column)
-    return patch_panel(request, sweep(request), cell)
+    request = patch_request(run, donor, unit, token, attention, stream, masked)
+    results = sweep(request)
+    if cell is not None:
+        n_rows, n_columns = effect_map(request, results).values.shape
+        cell = place_of("row", cell[0], n_rows), place_of("column", cell[1], n_columns)
+    return patch_panel(request, results, cell)

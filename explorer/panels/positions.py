@@ -658,8 +658,7 @@ def encoding(
         return _learned_encoding(runs, n)
     words = sentences(CONCEPT, "encoding")
     n, d = _sizes(runs, n, width)
-    pair = _default_pair(d) if pair is None else pair
-    expect_place("pair", pair, d // 2)
+    pair = _default_pair(d) if pair is None else place_of("pair", pair, d // 2)
     wave, turns = positions.wave(n, d, pair), positions.wavelengths(d)
     sine, cosine = fixed(wave.sine[1], 4), fixed(wave.cosine[1], 4)
     (angle,) = enough_digits_for_all(
@@ -874,13 +873,13 @@ def rotation(
     stream: str = "",
 ) -> Panel:
     """One pair of sinusoids on the unit circle: moving by `shift` positions from `place` is a
-    rotation. Raises ValueError for sizes that no table has, and for what is not there."""
+    rotation; each at most the last position. Raises ValueError for sizes that no table has, and for
+    what is not there."""
     _, runs = _runs(run, 0, stream)
     words = sentences(CONCEPT, "rotation")
     n, d = _sizes(runs, n, width)
-    pair = _default_pair(d) if pair is None else pair
+    pair = _default_pair(d) if pair is None else place_of("pair", pair, d // 2)
     place, shift = place_of("position", min(place, n - 1), n), min(shift, n - 1)
-    expect_place("pair", pair, d // 2)
     expect_place("shift", shift, n)
     wave = positions.wave(2 * n, d, pair)
     radians, degrees = positions.rotation_angle(d, pair, shift)

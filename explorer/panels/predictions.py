@@ -77,7 +77,7 @@ def word(
     token: the first one that is predicted where None. word: the id of the selected word. Raises
     ValueError for what is not there and for a model that predicts no words.
     """
-    on = _prediction(run, token)
+    on = prediction_at(run, token)
     words = sentences(CONCEPT, "word")
     is_next = on.kind == "next"
     name = "next_caption" if is_next else "masked_caption"
@@ -92,7 +92,8 @@ def word(
     )
 
 
-def _prediction(run: Run, token: int | None) -> Prediction:
+def prediction_at(run: Run, token: int | None) -> Prediction:
+    """The prediction at a token, the first one that is predicted where None."""
     at = predicted(run, token)
     model, token = at.recording.model.name, at.token
     plain = logit_lens.read_stream(run.loaded.record(run.text, (), run.target))

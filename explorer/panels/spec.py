@@ -25,7 +25,7 @@ from explorer.analysis.csv import Columns, to_csv
 from explorer.analysis.figures import Figure, as_plain
 from explorer.components import codec
 from explorer.html_export import Document, DocumentSpec, Line, Part, TextLines, View
-from explorer.panels.choice import Parameter, declared, parameters
+from explorer.panels.choice import Parameter, choices_of, declared, parameters
 from explorer.text import glossary
 from models.caching import picture_name
 from models.model import Model
@@ -181,21 +181,35 @@ def from_words(name: str, run: Run, choices: Mapping[str, str | Run]) -> Panel:
         raise ValueError(f"no panel is called {name!r}; there are {', '.join(there)}")
     function = PANELS[name]
     by_name = {each.argument: each for each in parameters(function)}
-    if other := next((each for each in choices if each not in by_name), ""):
+    words = dict(choices)
+    runs = {
+        argument: made
+        for argument, each in by_name.items()
+        if (made := _made_run(each, run, words))
+    }
+    if other := next((each for each in words if each not in by_name), ""):
         raise ValueError(f"the panel {name} has no choice {other!r}; it has {', '.join(by_name)}")
-    return function(
-        run,
-        **{
-            each: word if isinstance(word, Run) else by_name[each].parse(word)
-            for each, word in choices.items()
-        },
-    )
+    given = {
+        each: word if isinstance(word, Run) else by_name[each].parse(word)
+        for each, word in words.items()
+    }
+    return function(run, **runs, **given)
 
 
 @cache
 def choices_by_panel() -> dict[str, tuple[Parameter, ...]]:
     """The choices that each panel declares, by the name of the panel."""
-    return {name: declared(PANELS[name]) for name in panel_names()}
+    return {name: choices_of(PANELS[name]) for name in panel_names()}
+
+
+def _made_run(parameter: Parameter, run: Run, words: dict[str, str | Run]) -> Run | None:
+    """The other run that an argument is, made of those words of an address that are of it, which
+    are taken out of `words`; None without any."""
+    if parameter.choice is None or parameter.choice.made_by is None:
+        return None
+    parts = [each for each in choices_of(parameter.choice.made_by) if each.name in words]
+    own = {each.argument: each.parse(str(words.pop(each.name))) for each in parts}
+    return parameter.choice.made_by(run, **own) if own else None
 
 
 def special_labels(recording: Recording) -> tuple[str, ...]:

@@ -3,10 +3,11 @@ one part, and a training that goes on."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import isfinite, isnan
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -17,8 +18,10 @@ from explorer.analysis.formatting import fixed, percent
 from explorer.analysis.training import Curve, HabitCourse, Stage, first_below, loss_at
 from explorer.components import codec
 from explorer.panels import spec
+from explorer.panels.choice import Choice
 from explorer.panels.spec import Panel
 from explorer.text import model_descriptions
+from explorer.text.attention import LABELS
 from explorer.text.templates import sentences
 from models import model_card, model_names
 from models.model_card import Checkpoint
@@ -30,6 +33,7 @@ CONCEPT = "training"
 FIRST = ("cross", "decoder self", "encoder self")
 LOG_FROM = 50  # times the first step, from which on the last one has steps on a logarithmic axis
 MOST_CELLS = 24  # rows and columns of a head in the grid; of more the largest of neighbours
+STEP = sentences(CONCEPT, "tab")("step")
 LAST_PART = 0.25  # of a training, over which two losses are compared
 
 
@@ -167,21 +171,62 @@ def _charts(
 # ---- one model's checkpoints ---------------------------------------------------------------------
 
 
+def checkpoint_steps(run: Run, chosen: Mapping[str, Any]) -> tuple[int, ...]:
+    """The steps of a model's checkpoints."""
+    return tuple(each.step for each in model_card.checkpoints(run.model))
+
+
+def attention_labels(run: Run, chosen: Mapping[str, Any]) -> dict[str, str]:
+    """The labels of a run's attentions by name; none where it has one."""
+    names = attention_names(run.recording())
+    return {name: LABELS.get(name, name) for name in names} if len(names) > 1 else {}
+
+
+def seen_best(run: Run, chosen: Mapping[str, Any]) -> str:
+    """The attention in which a training is seen best."""
+    return attention_names(run.recording())[0]
+
+
+def shown_patterns(run: Run, chosen: Mapping[str, Any]) -> tuple[str, ...]:
+    """The patterns that a text can show."""
+    return training.habits(_stages(run, chosen.get("attention", "")))
+
+
+def clearest_pattern(run: Run, chosen: Mapping[str, Any]) -> str:
+    """The pattern that `checkpoints` speaks of until a reader chooses."""
+    stages = _stages(run, chosen.get("attention", ""))
+    at = chosen.get("layer"), chosen.get("head")
+    course = _chosen(stages, training.best_courses(stages), *at, "")
+    return course.habit if course else ""
+
+
+def _stages(run: Run, attention: str) -> tuple[Stage, ...]:
+    """All heads of an attention at each checkpoint, without their weights."""
+    return tuple(each.stage for each in measured(run, _attention(run, attention)))
+
+
 @spec.panel
 def checkpoints(
     run: Run,
-    step: int | None = None,
+    step: Annotated[
+        int | None, Choice(checkpoint_steps, name="train_step", of="model", help=STEP)
+    ] = None,
+    attention: Annotated[
+        str, Choice(attention_labels, "Attention", name="train_of", of="model", suits=seen_best)
+    ] = "",
     layer: int | None = None,
     head: int | None = None,
-    pattern: str = "",
-    attention: str = "",
+    pattern: Annotated[
+        str,
+        Choice(shown_patterns, "Pattern", name="train_habit", of="model", suits=clearest_pattern),
+    ] = "",
 ) -> Panel:
     """Formation of a head's pattern on this text: pattern scores and loss over a model's
     checkpoints, and all heads at one of them.
 
-    step: of the checkpoint, the last one where None. layer, head and pattern: the head that formed
-    most clearly, and its pattern, where left out. attention: its name, the one in which training is
-    seen best where "". Raises ValueError for what is not there, and for a model without
+    step: of the checkpoint, the last one where None. attention: its name, the one in which training
+    is seen best where "". layer, head and pattern: the head that formed most clearly, and its
+    pattern, where left out. Raises ValueError for what is not there, and for a model without
     checkpoints.
     """
     words = sentences(CONCEPT, "checkpoints")
@@ -242,24 +287,10 @@ def checkpoints(
     )
 
 
-def patterns(measures: Sequence[Measured]) -> tuple[str, ...]:
-    """The patterns that this text can show."""
-    return training.habits([each.stage for each in measures])
-
-
 def meanings(names: Iterable[str]) -> tuple[str, ...]:
     """For each of these patterns a sentence on where the attention goes."""
     words, where = sentences(CONCEPT, "checkpoints"), sentences(CONCEPT, "where")
     return tuple(words("meaning", pattern=name, where=where(name)) for name in names)
-
-
-def chosen_pattern(
-    measures: Sequence[Measured], layer: int | None, head: int | None, pattern: str
-) -> str:
-    """The pattern that `checkpoints` speaks of for these arguments."""
-    stages = [each.stage for each in measures]
-    chosen = _chosen(stages, training.best_courses(stages), layer, head, pattern)
-    return chosen.habit if chosen else ""
 
 
 def _attention(run: Run, attention: str) -> str:
@@ -440,17 +471,38 @@ def pairs() -> tuple[tuple[str, str], ...]:
     return training.ablation_pairs(model_names.cards())
 
 
+def pair_labels(run: Run, chosen: Mapping[str, Any]) -> dict[str, str]:
+    """The pairs by the name of the model that lacks a part."""
+    return {second: f"{first} / {second}" for first, second in pairs()}
+
+
+def own_second(run: Run, chosen: Mapping[str, Any]) -> str:
+    """The second of the pair that is shown until a reader chooses."""
+    return models_of_pair(run.model)[1]
+
+
+def steps_of_both(run: Run, chosen: Mapping[str, Any]) -> tuple[int, ...]:
+    """The steps at which both models of a pair have weights."""
+    return common_steps(models_of_pair(run.model, chosen.get("second", "")))
+
+
 @spec.panel
-def pair(run: Run, second: str = "", step: int | None = None) -> Panel:
+def pair(
+    run: Run,
+    second: Annotated[str, Choice(pair_labels, "Pair", name="train_pair", suits=own_second)] = "",
+    step: Annotated[
+        int | None, Choice(steps_of_both, name="train_step", of="model", help=STEP)
+    ] = None,
+) -> Panel:
     """Two trainings that differ in one part: both losses, the pattern that tells most in both, and
     all heads of either.
 
-    run: of the first model, or of either where `second` is "". second: the model that lacks the
-    part; that of the first pair with the run's model where "". step: of checkpoints that both have,
-    the last where None. Raises ValueError for what is no pair, and for a step that is not there.
+    second: the model that lacks the part; where "" that of the first pair with the run's model,
+    else of the first of all. step: of checkpoints that both have, the last where None. Raises
+    ValueError for what is no pair, and for a step that is not there.
     """
     words, shared = sentences(CONCEPT, "pair"), sentences(CONCEPT, "shared")
-    models_of = _pair(run.model, second)
+    models_of = models_of_pair(run.model, second)
     runs = [Run(name, run.text, run.edits) for name in models_of]
     curves = (model_card.loss_curve(models_of[0]), model_card.loss_curve(models_of[1]))
     steps = common_steps(models_of)
@@ -491,20 +543,19 @@ def pair(run: Run, second: str = "", step: int | None = None) -> Panel:
     )
 
 
-def _pair(model: str, second: str) -> tuple[str, str]:
-    """The pair that is meant."""
+def models_of_pair(model: str, second: str = "") -> tuple[str, str]:
+    """The pair of a second model; where "" the first with `model`, else the first of all. Raises
+    ValueError for what is no pair, and where there is none."""
     words, every = sentences(CONCEPT, "pair"), pairs()
     if not every:
         raise ValueError(words("none"))
     if not second:
-        own = next((each for each in every if model in each), None)
-        if own is None:
-            raise ValueError(words("unpaired", model=model, first=every[0][0]))
-        return own
-    if (model, second) not in every:
+        return next((each for each in every if model in each), every[0])
+    found = next((each for each in every if each[1] == second), None)
+    if found is None:
         listed = ", ".join(" / ".join(each) for each in every)
-        raise ValueError(words("no_pair", first=model, second=second, pairs=listed))
-    return model, second
+        raise ValueError(words("no_pair", second=second, pairs=listed))
+    return found
 
 
 def common_steps(models_of: tuple[str, str]) -> tuple[int, ...]:

@@ -29,9 +29,10 @@ from models.run import Run
 # The first page's pictures of a text that was typed just now, made without its page. The browser
 # draws them while the page's own run is on its way.
 
-# What the pictures may be asked for with: the choices that a new text leaves as they are.
 SELECTION_KEYS = ("attention", "layer", "head")
-CHOICES = (*SELECTION_KEYS, "view", "scale", "tone")
+# What the pictures may be asked for with: the choices that a new text leaves as they are. No head
+# of it may have the pattern.
+CHOICES = {*attention_panels.CHOICES} - {"token", "key", "pattern"}
 
 
 @memory_budget.work()
@@ -39,7 +40,7 @@ def pictures(model: str, text: str, words: Mapping[str, str]) -> dict[str, bytes
     """The payloads of the views by name, the same bytes as the page will send. None where they
     cannot be predicted: another choice than CHOICES, a model that is not loaded. words: of an
     address. Raises ValueError for what is not there."""
-    if not words.keys() <= {*CHOICES} or not is_ready(model):
+    if not words.keys() <= CHOICES or not is_ready(model):
         return {}
     run = Run(model, text)
     first = "" if any(map(words.get, SELECTION_KEYS)) else default_attention(run.recording())

@@ -367,12 +367,6 @@ def decay_job(recording: Recording, stream: str, lag: int) -> Job:
     return _job(("decay", ids[:100], lag), lambda: registry.decay(ids, lag))
 
 
-def longest_lag(n: int) -> int:
-    """The largest lag that the experiment takes for a text of n tokens; 0 where the text is too
-    short."""
-    return registry.longest_lag(n)
-
-
 @dataclass(frozen=True)
 class SweepProgress:
     """A sweep of patches as far as it has come: the logit difference in the run as it is and in the

@@ -31,7 +31,7 @@ PLACES = {
     "architecture": Place(
         "Architecture",
         {
-            "diagram": "Diagram",
+            "flow": "Flow",
             "positions": "Positions",
             "residual": "Residual stream",
             "embeddings": "Embeddings",

@@ -144,52 +144,8 @@ def depending_on(*causes: str) -> tuple[str, ...]:
 
 OF_TEXT, OF_MODEL = UrlParameter(of="text"), UrlParameter(of="model")
 
-residual = PageParameters("residual", lag="8")
 predictions = PageParameters("word", hidden=OF_TEXT)
-interventions = PageParameters(
-    "edit",
-    only="",  # the layer that the form edits, "" for all
-    brush="Zero",
-    seen="",
-    effects="Attention",
-    fair="",
-)
-patching = PageParameters(
-    "patching",
-    donor="",
-    patch="Heads",
-    patch_cell=OF_TEXT,  # row and column with a dot between them, "" for the largest effect
-)
-compare = PageParameters(
-    "compare",
-    other_what="Edit",
-    other_edits="",
-    other_text="",
-    other_model="",
-    other_swap="",
-    other_of="",
-    other_to="",
-    other_view="Heads",
-    other_tone="Linear",
-    other_pair="",
-)
-claims = PageParameters("claims", claim="", claim_verdict="All", claim_note="All notes")
-training = PageParameters(
-    "training",
-    train_step=OF_MODEL,
-    train_habit=OF_MODEL,
-    train_of=OF_MODEL,
-    train_pair="",
-    live_task="induction",
-    live_unit="characters",
-)
-sentences = PageParameters(
-    "sentences",
-    many_by="",
-    many_text="",  # the reader's own sentences, one a line
-    many_column="",
-)
-OWN_LIST = ("many_text", "many_column")
+OWN_LIST = ("many_text", "many_column")  # they are long, and of the tab Many sentences alone
 
 
 # A tab that the chosen model does not fit runs another. While the reader is there, or on a tab with
@@ -375,7 +331,8 @@ IN_FLIGHT = 10.0  # seconds in which a browser may still send the address that w
 MAX_NUMBERS_LENGTH = 8000  # characters of a list of numbers
 
 
-# Words of links that were shared before the choices of panels had their own.
+# Names and words of links that were shared before the choices of panels had their own.
+EARLIER_NAMES = {"seen": "masked"}
 EARLIER_WORDS = {
     ("att_right", "Open"): "1",
     ("tone", "Linear"): "",
@@ -384,6 +341,10 @@ EARLIER_WORDS = {
     ("att_sum", "Renormalised"): "1",
     ("grid", "Grid"): "",
     ("grid", "List"): "1",
+    ("lag", "8"): "",
+    ("masked", "yes"): "0",
+    ("other_tone", "Linear"): "",
+    ("other_tone", "Log"): "1",
     ("write", "Turned"): "Rotation angle",
     ("write", "Written"): "Update norm",
     ("write", "Norm"): "State norm",
@@ -391,8 +352,6 @@ EARLIER_WORDS = {
     ("spread", "Log"): "1",
     ("blocks", "Sub-layers"): "0",
     ("blocks", "Layers"): "1",
-    ("diagram_layers", "Folded"): "",
-    ("diagram_layers", "All"): "1",
     ("look_temperature", "∞"): "inf",
     ("look_layout", "Arcs"): "arcs",
     ("look_layout", "Circle"): "circle",
@@ -564,16 +523,26 @@ def _take_link(parameters: dict[str, str], page: str) -> None:
 
 def _take_choices(parameters: dict[str, str]) -> None:
     """Take every choice as a link has it."""
-    for name in EARLIER_PARTS.keys() & parameters.keys():
-        part, open_part = EARLIER_PARTS[name]
-        parameters = {part: open_part, **parameters}
     state = st.session_state.to_dict()  # at once: each look by itself is a look whether to stop
+    parameters = _in_todays_words(parameters)
     for name in names():
         word = parameters.get(name, default(name))
-        word = EARLIER_WORDS.get((name, word), word)
         if name not in state or state[name] != word:
             st.session_state[name] = word
-    st.session_state.linked = dict(parameters)
+    st.session_state.linked = parameters
+
+
+def _in_todays_words(parameters: dict[str, str]) -> dict[str, str]:
+    """What a link asks for, by the names and in the words of today."""
+    named = {EARLIER_NAMES.get(name, name): word for name, word in parameters.items()}
+    for part, open_part in {EARLIER_PARTS[name] for name in EARLIER_PARTS.keys() & named.keys()}:
+        named.setdefault(part, open_part)
+    numbers = named.pop("other_pair", "").split(".")  # of a head of A, and of one of B
+    if len(numbers) in (2, 4):
+        named |= {"layer": numbers[0], "head": numbers[1], "head_of_b": ".".join(numbers[2:])}
+    if "train_pair" in named:  # both models with a slash between them
+        named["train_pair"] = named["train_pair"].rpartition(" / ")[2]
+    return {name: EARLIER_WORDS.get((name, word), word) for name, word in named.items()}
 
 
 def _is_text_of(link: dict[str, str], page: str) -> bool:
@@ -718,7 +687,7 @@ def link_parameters() -> dict[str, str]:
     defaults."""
     state = st.session_state.to_dict()
     text, page = well_formed(state["text"]), state["page"]
-    elsewhere = OWN_LIST if page != "sentences" else ()  # it is long, and of that tab alone
+    elsewhere = OWN_LIST if page != "sentences" else ()
     choices = ((name, well_formed(str(state[name]))) for name in names() if name not in elsewhere)
     parameters = {
         name: value for name, value in choices if value != default(name) and fits_address(value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Annotated, Any
 
 import streamlit as st
 
@@ -12,15 +13,15 @@ from explorer.analysis import recorded_findings, terminology
 from explorer.analysis.residual import norm_place
 from explorer.analysis.terminology import FFN, PARALLEL_FFN, SCALE, LayerSwitch, edits_without
 from explorer.components import mounts
-from explorer.layout import current_recording, navigation, output, selection_bar
+from explorer.layout import current_recording, navigation, output, selection_bar, tab
 from explorer.layout.controls import bind, head_on_screen, pick, pick_attention, pick_stream
 from explorer.panels import interventions
+from explorer.panels.choice import Choice, declared
 from explorer.panels.interventions import (
     Edits,
     Patches,
     PatchRequest,
     can_follow,
-    refusal,
     scales_scores,
 )
 from explorer.state import event_log, jobs, models, url_state
@@ -50,7 +51,6 @@ from models.edits import (
     WithoutScale,
     ZeroHead,
     describe,
-    from_line,
     groups_of,
     to_line,
 )
@@ -61,7 +61,6 @@ WORDS = sentences("interventions", "tab")
 
 # ---- edit form -----------------------------------------------------------------------
 
-MAX_EDITS = 300
 MAX_CHIPS = 16
 MAX_WARNINGS = 3
 ABLATIONS: dict[str, type[HeadEdit]] = {"Zero": ZeroHead, "Mean": MeanHead, "Even": UniformHead}
@@ -89,6 +88,7 @@ class Edited:
     at: tuple[int, int]
     token: int
     first: tuple[int, int]
+    only: int | None
 
     @property
     def edits(self) -> Edits:
@@ -101,11 +101,6 @@ class Edited:
         return interventions.named_experiments(self.plain, *self.first, self.attention.name)
 
 
-def is_masked() -> bool:
-    """True where the selected word is masked for the prediction."""
-    return not st.session_state.seen
-
-
 def put(edits: Edits) -> None:
     """Make these the edits of the address."""
     st.session_state.edits = to_line(terminology.sorted_edits(edits))
@@ -113,34 +108,17 @@ def put(edits: Edits) -> None:
 
 def from_address(plain: Recording) -> Edits:
     """The edits of the address that this model and text can follow; a warning names the others."""
-    line = str(st.session_state.edits)
-    words = line.split(",") if line else []
-    good: list = []
-    wrong = []
-    if len(words) > MAX_EDITS:
-        wrong.append(WORDS("cut_edits", most=MAX_EDITS, n=len(words)))
-    for word in words[:MAX_EDITS]:
-        try:
-            read = from_line(word)
-        except ValueError:
-            wrong.append(WORDS("no_edit", text=word[:60]))
-            continue
-        if any(isinstance(edit, (HideToken, ShuffleTokens)) for edit in read):
-            why = WORDS("changes_input")
-            wrong.append(f"“{read[0]}” {why}")
-        else:
-            good.extend(edit for edit in read if edit not in good)
-    if refusal(plain, tuple(good)):
-        reasons = [(edit, refusal(plain, (edit,))) for edit in good]
-        good = [edit for edit, why in reasons if not why]
-        wrong += [why for _, why in reasons if why]
-    if wrong:
-        more = [f"and {len(wrong) - MAX_WARNINGS} more"] if len(wrong) > MAX_WARNINGS else []
+    edits, left_out = interventions.read_edits(plain, str(st.session_state.edits))
+    changing = [edit for edit in edits if isinstance(edit, (HideToken, ShuffleTokens))]
+    left_out += [f"“{edit}” {WORDS('changes_input')}" for edit in changing]
+    if left_out:
+        rest = len(left_out) - MAX_WARNINGS
+        more = [f"and {rest} more"] if rest > 0 else []
         st.warning(
             WORDS("left_out")
-            + "\n".join(f"- {literal(why)}" for why in (*wrong[:MAX_WARNINGS], *more))
+            + "\n".join(f"- {literal(why)}" for why in (*left_out[:MAX_WARNINGS], *more))
         )
-    return tuple(good)
+    return tuple(edit for edit in edits if edit not in changing)
 
 
 def edit_controls(on: Edited) -> None:
@@ -255,13 +233,11 @@ def offered(plain: Recording) -> dict[str, Callable[[Edited], Edits]]:
 
 def _layer(on: Edited) -> int | None:
     """The layer that the reader chose, None for all."""
-    layers = on.plain.model.n_layer
-    only = url_state.whole_number("only", layers)
-    value = "all" if only is None else str(only)
-    options = ["all", *map(str, range(layers))]
+    value = "all" if on.only is None else str(on.only)
+    options = ["all", *map(str, range(on.plain.model.n_layer))]
     of_address = lambda layer: layer.replace("all", "")
     st.selectbox("Layer", options, **bind("only", "edited layer", value, of_address))
-    return only
+    return on.only
 
 
 def _heads(on: Edited) -> Edits:
@@ -419,9 +395,9 @@ def _keys(on: Edited) -> Edits:
 
 # ---- patching ------------------------------------------------------------------------
 
-UNITS = {"Heads": "every head", "Sites": "every state of every token"}
 AT_ONCE = 2e10  # parameters times tokens read, of a sweep that is made without being asked for
 LOOK = 0.7  # seconds between two looks at a sweep that runs
+PATCHED = "patched map"
 
 
 @current_recording.tab(edited=False, typed=False)
@@ -432,44 +408,32 @@ def patch(source: Run) -> None:
     if state.edits != state["edits shown"]:
         st.rerun(scope="app")  # the frame names the edits
     plain = source.recording()
-    edits = from_address(plain)
-    run = Run(source.model, source.text, edits)
+    run = Run(source.model, source.text, from_address(plain))
     token = selection_bar.word(plain.streams[-1], selected_token(plain))
-    unit = url_state.one_of("patch", interventions.UNITS)
-    left, right = st.columns([3, 2], vertical_alignment="bottom")
-    with left:
-        donor = _donor(source.text)
-    with right:
-        pick("Activations to patch", UNITS, "patch", bare=True)
-    of = pick_attention(plain).name if unit == "Heads" else selected_stream(plain)
-    choices = (donor, unit, token, of, is_masked())
+    asked = url_state.values(interventions.patches, run, {"token": token, "cell": None})
+    del asked["cell"]  # it is read when its sweep is known
+    choices = {each.argument: each for each in declared(interventions.patches)}
+    for name, place in zip(("donor", "unit"), st.columns([3, 2], vertical_alignment="bottom")):
+        tab.widget(choices[name], run, asked, place)
+    if asked["unit"] == "Heads":
+        asked["attention"] = pick_attention(plain).name
+    else:
+        asked["stream"] = selected_stream(plain)
     try:
-        request = interventions.patch_request(run, *choices)
+        request = interventions.patch_request(run, **asked)
     except ValueError as reason:
         st.info(literal(str(reason)))
+        return
+    _keep_cell(request)
+    known = url_state.values(interventions.patches, run, asked)
+    if interventions.sweep_cost(request) <= AT_ONCE:
+        with st.spinner("Patching …"):
+            results = interventions.sweep(request)
+        _patch_panels(run, request, known, results)
     else:
-        _keep_cell(request)
-        if interventions.sweep_cost(request) <= AT_ONCE:
-            with st.spinner("Patching …"):
-                results = interventions.sweep(request)
-            _patch_panels(run, request, is_masked(), results)
-        else:
-            job = jobs.patch_sweep(request.run.recording(), unit, *request.arguments)
-            show = event_log.fragment(_watch, run_every=LOOK if job.running else None)
-            show(run, request, is_masked(), job.running)
-
-
-def _donor(text: str) -> str:
-    """The second sentence: the one typed, else one that suits the text."""
-    offered = interventions.default_donor(text)
-    typed = st.text_input(
-        "Second sentence",
-        key="donor",
-        persist_state="session",
-        placeholder=offered,
-        help=WORDS("donor"),
-    )
-    return typed if typed.strip() else offered
+        job = jobs.patch_sweep(request.run.recording(), request.unit, *request.arguments)
+        show = event_log.fragment(_watch, run_every=LOOK if job.running else None)
+        show(run, request, known, job.running)
 
 
 def selected_token(plain: Recording) -> int:
@@ -493,7 +457,7 @@ def selected_stream(recording: Recording) -> str:
     return pick_stream(names, names[-1])
 
 
-def _watch(run: Run, request: PatchRequest, masked: bool, was_running: bool) -> None:
+def _watch(run: Run, request: PatchRequest, known: dict[str, Any], was_running: bool) -> None:
     """The sweep as far as it has come; it runs again and again while it goes on."""
     job = jobs.patch_sweep(request.run.recording(), request.unit, *request.arguments)
     running, results = job.running, job.latest
@@ -508,24 +472,25 @@ def _watch(run: Run, request: PatchRequest, masked: bool, was_running: bool) -> 
         return
     so_far = Patches(results.clean, results.donor, results.effects)
     if job.finished:
-        _patch_panels(run, request, masked, interventions.sweep(request, so_far))
+        interventions.sweep(request, so_far)
+        _patch_panels(run, request, known, so_far)
         return
     _progress(results, running)
     made = interventions.patch_panel(request, so_far)
     drawn = replace(made, token=f"{hash(request)} {len(results.effects)}")
-    mounts.panel(drawn.encode(), "patched map", lambda: None)
-    _offer_patch(run, request, so_far)
+    mounts.panel(drawn.encode(), PATCHED, lambda: None)
+    _offer_patch(run, request, so_far, None)
 
 
-def _patch_panels(run: Run, request: PatchRequest, masked: bool, results: Patches) -> None:
+def _patch_panels(run: Run, request: PatchRequest, known: dict[str, Any], results: Patches) -> None:
     """The panel of a sweep that is done, and the button for its framed patch."""
-    make = partial(
-        interventions.patches,
-        *(run, request.donor, request.unit, request.token, request.name, masked),
-        *(_cell(request, results) or (None, None)),
-    )
-    output.show_panel(make, "patched map", _take_cell)
-    _offer_patch(run, request, results)
+    cell = known["cell"]
+    if cell is not None and not interventions.is_measured(
+        interventions.effect_map(request, results), cell
+    ):
+        known = {**known, "cell": None}
+    output.show_panel(partial(interventions.patches, run, **known), PATCHED, _take_cell)
+    _offer_patch(run, request, results, known["cell"])
 
 
 def _progress(results: SweepProgress, running: bool) -> None:
@@ -550,26 +515,21 @@ def _keep_cell(request: PatchRequest) -> None:
     state.patched = request
 
 
-def _cell(request: PatchRequest, results: Patches) -> tuple[int, int] | None:
-    """The chosen cell of the map, None where none is or it has no effect yet."""
-    effects = interventions.effect_map(request, results)
-    cell = url_state.whole_numbers("patch_cell", max(effects.values.shape))
-    if len(cell) != 2 or not interventions.is_measured(effects, (cell[0], cell[1])):
-        return None
-    return cell[0], cell[1]
-
-
 def _take_cell() -> None:
     """A press on a cell; once more, the largest effect of all."""
-    pressed = st.session_state["patched map"].get("select") or {}
+    pressed = st.session_state[PATCHED].get("select") or {}
     cell = f"{int(pressed['row'])}.{int(pressed['column'])}"
     st.session_state.patch_cell = "" if cell == st.session_state.patch_cell else cell
 
 
-def _offer_patch(run: Run, request: PatchRequest, results: Patches) -> None:
-    """The button that makes the framed patch one of the edits."""
+def _offer_patch(
+    run: Run, request: PatchRequest, results: Patches, cell: tuple[int, int] | None
+) -> None:
+    """The button that makes the framed patch one of the edits: that of a cell, where there is none
+    that of the largest effect."""
     effects = interventions.effect_map(request, results)
-    cell = _cell(request, results) or interventions.strongest(request, effects)
+    if cell is None or not interventions.is_measured(effects, cell):
+        cell = interventions.strongest(request, effects)
     if cell is None:
         return
     edit, place = interventions.patch_of(request, effects, cell)
@@ -592,9 +552,20 @@ VIEWS = {
 }
 
 
-@current_recording.tab(edited=False, typed=False, effects=tuple(VIEWS), brush=tuple(ABLATIONS))
-def edit_model(source: Run) -> None:
-    """The tab Edit the model."""
+def layers_of(run: Run, chosen: Mapping[str, Any]) -> range:
+    """The layers of a run's model."""
+    return range(run.recording().model.n_layer)
+
+
+@current_recording.tab(edited=False, typed=False)
+def edit_model(
+    source: Run,
+    effects: Annotated[str, Choice(VIEWS, "View")] = "Attention",
+    only: Annotated[int | None, Choice(layers_of, help="the layer that the form edits")] = None,
+    brush: Annotated[str, Choice(ABLATION_NAMES, "Ablation")] = "Zero",
+) -> None:
+    """The tab Edit the model. effects: what is shown below the prediction. only: the layer that the
+    form edits, None for all. brush: how it ablates a head."""
     state = st.session_state
     if state.edits != state["edits shown"]:
         st.rerun(scope="app")  # the frame names the edits
@@ -604,22 +575,23 @@ def edit_model(source: Run) -> None:
     attention = pick_attention(plain)
     run = source.under(edits)
     at, first = _effect_on_heads(run, plain, attention)
-    on = Edited(run, plain, attention, at, selected_token(plain), first)
+    on = Edited(run, plain, attention, at, selected_token(plain), first, only)
     edit_controls(on)
-    size = attention.pattern.shape
     output_side = plain.streams[-1]
-    roles = output_side.roles
-    words = selection_bar.Words(output_side.tokens, on.token, roles=roles)
-    selection_bar.show(words, (size[0], size[1]), at, partial(_view_menu, on))
+    words = selection_bar.Words(output_side.tokens, on.token, roles=output_side.roles)
+    n_layers, n_heads = attention.pattern.shape[:2]
+    can_mask = interventions.can_mask(run, {"token": on.token})
+    menu = partial(_view_menu, on)
+    selection_bar.show(words, (n_layers, n_heads), at, menu if can_mask else None)
     _show_effect(on)
-    view = pick("View", VIEWS, "effects", bare=True)
-    if view == "Attention":
+    pick("View", VIEWS, "effects", bare=True)
+    if effects == "Attention":
         make = partial(interventions.head_attention, run, *at, attention.name)
-        output.show_panel(make, "edited head")
-    elif view == "Vectors":
+        tab.show(interventions.head_attention, make)
+    elif effects == "Vectors":
         stream = selected_stream(plain)
         make = partial(interventions.residual_stream, run, on.token, stream)
-        output.show_panel(make, "edited stream")
+        tab.show(interventions.residual_stream, make)
     else:
         _trained_without(on)
     if edits:
@@ -628,13 +600,13 @@ def edit_model(source: Run) -> None:
 
 def _show_effect(on: Edited) -> None:
     """The panel of the experiments, or of the edits where there are some or the text is long."""
-    name, masked = on.attention.name, is_masked()
-    if on.run.edits or len(on.plain.streams[0].tokens) > interventions.MAX_TOKENS:
-        make = partial(interventions.effect, on.run, on.token, *on.at, name, masked)
-        output.show_panel(make, "effect")
-    elif on.experiments:
-        make = partial(interventions.experiments, on.run, on.token, *on.first, name, masked)
-        output.show_panel(make, "experiments")
+    is_edited = on.run.edits or len(on.plain.streams[0].tokens) > interventions.MAX_TOKENS
+    panel, at = interventions.experiments, on.first
+    if is_edited:
+        panel, at = interventions.effect, on.at
+    chosen = {"token": on.token, "attention": on.attention.name, "layer": at[0], "head": at[1]}
+    if is_edited or on.experiments:
+        tab.show(panel, partial(panel, on.run, **url_state.values(panel, on.run, chosen)))
     title = models.markdown_name(on.run.model)
     if not interventions.can_follow(on.plain, MoveNorm, WithoutFeedForward):
         st.caption(WORDS("edits_of_own_code", model=title))
@@ -660,14 +632,7 @@ def _effect_on_heads(
 
 
 def _view_menu(on: Edited) -> None:
-    """Show the toggle that masks the selected word for the prediction."""
-    can = on.plain.model.kind == "encoder" and bool(interventions.masking(on.plain, on.token))
-    st.toggle(
-        "Mask the selected word for the prediction",
-        disabled=not can,
-        help=WORDS("mask"),
-        **bind("seen", "hide it", can and is_masked(), lambda masked: "" if masked else "yes"),
-    )
+    tab.choose(interventions.effect, on.run, {"token": on.token})
 
 
 # ---- models that were trained without a part -----------------------------------------------------
@@ -675,20 +640,14 @@ def _view_menu(on: Edited) -> None:
 
 def _trained_without(on: Edited) -> None:
     """The models of one family, and the way to each of them."""
-    families = interventions.families()
+    panel, families = interventions.trained_without, interventions.families()
     if not families:
         st.info(WORDS("no_family"))
         return
-    full = interventions.family_of(on.run.model, st.session_state.fair)
-    if len(families) > 1:
-        st.selectbox("Full model", tuple(families), width=240, **bind("fair", "family", full))
-    if (
-        output.show_panel(partial(interventions.trained_without, on.run, full), "trained without")
-        is None
-    ):
-        return
+    chosen = tab.choose(panel, on.run, {})
+    tab.show(panel, partial(panel, on.run, **chosen))
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        for of in families[full]:
+        for of in families[interventions.family_of(on.run.model, chosen["full"])]:
             edits = interventions.ABLATION_EDITS.get(of.without, ())
             pressed = _open(f"Without {of.without}: trained so", of.name, (), on)
             if edits:

@@ -13,7 +13,7 @@ from explorer.analysis.measure import Measure, MeasureContext, Untestable
 from explorer.analysis.tour import available_steps
 from explorer.analysis.verdicts import Claim, Verdict
 from explorer.components import mounts
-from explorer.layout import current_recording, navigation, output, tab
+from explorer.layout import current_recording, navigation, tab
 from explorer.layout.controls import bind, pick
 from explorer.panels import claims, soft_lookup
 from explorer.panels.choice import Choice
@@ -167,9 +167,13 @@ def begin_tests(run: Run) -> jobs.Job:
     return tests
 
 
-@current_recording.tab(edited=False, claim_verdict=tuple(SHOW), claim_note=NOTES)
-def tested_claims(run: Run) -> None:
-    """The tab Claims."""
+@current_recording.tab(edited=False)
+def tested_claims(
+    run: Run,
+    claim_verdict: Annotated[str, Choice(tuple(SHOW), "claims of one verdict alone")] = "All",
+    claim_note: Annotated[str, Choice(NOTES, "claims of one lecture note alone")] = NOTES[0],
+) -> None:
+    """The tab Claims. claim_verdict, claim_note: which of them are listed."""
     st.title(
         "Textbook claims on this text and model",
         anchor=False,
@@ -183,23 +187,22 @@ def tested_claims(run: Run) -> None:
     with bar.popover("View"):
         st.selectbox("Claims of", NOTES, key="claim_note", persist_state="session")
     ready = begin_tests(run).finished
-    event_log.fragment(_draw, run_every=None if ready else PAUSE)(run, ready)
+    draw = event_log.fragment(_draw, run_every=None if ready else PAUSE)
+    draw(run, ready, SHOW[claim_verdict][1], "" if claim_note == NOTES[0] else claim_note)
 
 
-def _draw(run: Run, was_ready: bool) -> None:
-    """The list and the selected claim. They are drawn again until every claim is tested."""
+def _draw(run: Run, was_ready: bool, verdict: str, note: str) -> None:
+    """The list of the claims of a verdict and a note, "" for all, and the selected claim. They are
+    drawn again until every claim is tested."""
     tests = begin_tests(run)
     ready, results = tests.finished, tests.latest or {}
-    note = st.session_state.claim_note
-    _, verdict = SHOW[st.session_state.claim_verdict]
-    groups = claims_text.groups(results, "" if note == NOTES[0] else note, verdict)
+    groups = claims_text.groups(results, note, verdict)
     listed = [claim for *_, own in groups for claim in own]
     if not ready:  # until then the list stays in one order
         listed = [claim for claim in claims_text.CLAIMS if claim in listed]
-    state, ids = st.session_state, [claim.id for claim in listed]
-    if state.claim not in ("", *claims_text.BY_ID):
-        state.claim = ""
-    chosen = state.claim if state.claim in ids else next(iter(ids), "")
+    ids = [claim.id for claim in listed]
+    chosen = url_state.values(claims.claim, run)["claim"]
+    chosen = chosen if chosen in ids else next(iter(ids), "")
     left, right = st.columns([1.4, 1], gap="large")
     with left:
         if not chosen:
@@ -207,7 +210,7 @@ def _draw(run: Run, was_ready: bool) -> None:
         elif chosen not in results:
             st.info(WORDS("being_tested", statement=claims_text.BY_ID[chosen].statement))
         else:
-            output.show_panel(partial(claims.claim, run, chosen), "tested claim")
+            tab.show(claims.claim, partial(claims.claim, run, chosen))
             _link(claims_text.BY_ID[chosen])
     with right:
         if chosen:
@@ -215,7 +218,7 @@ def _draw(run: Run, was_ready: bool) -> None:
         st.caption(_progress(results))
     if ready:
         with st.expander("All claims as a table"):
-            output.show_panel(partial(claims.verdicts, run, claims.ALL), "all claims")
+            tab.show(claims.verdicts, partial(claims.verdicts, run, claims.ALL))
     url_state.write()
     if ready and not was_ready:
         st.rerun()  # from here on nothing needs to run by itself

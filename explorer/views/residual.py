@@ -10,8 +10,9 @@ import streamlit as st
 
 from explorer.analysis.terminology import recording_norm_name
 from explorer.layout import output
-from explorer.layout.tab import Fold, Tab, view
+from explorer.layout.tab import Fold, Tab, choose, view
 from explorer.panels import gradients, residual
+from explorer.panels.choice import declared
 from explorer.state import event_log, jobs, url_state
 from explorer.text.templates import sentences
 from models.run import Run
@@ -21,27 +22,19 @@ from models.run import Run
 LOOK = 0.7  # seconds between two looks at an experiment that runs
 
 
-def recurrence_panels(source: Run, chosen: Mapping[str, Any]) -> None:
-    """The task, and the training as far as it has come, on the tokens of the chosen stream."""
-    name = chosen["stream"]
-    words = sentences(gradients.CONCEPT, "recurrence_task")
-    n = len(source.recording().stream(name).tokens)
-    longest = jobs.longest_lag(n)
-    if longest < 1:
-        st.info(words("short", n=n))
+url_state.declare("recurrence", *declared(gradients.recurrence))
+
+
+def recurrence_panels(source: Run, on_tab: Mapping[str, Any]) -> None:
+    """The task, and the training as far as it has come, on the tokens of the tab's stream."""
+    name = on_tab["stream"]
+    words, stream = sentences(gradients.CONCEPT, "recurrence_task"), {"stream": name}
+    if not gradients.lags(source, stream):
+        st.info(words("short", n=len(source.recording().stream(name).tokens)))
         return
-    st.session_state.lag = str(url_state.whole_number("lag", longest + 1) or min(8, longest))
     st.markdown(words("task"))
-    if longest > 1:
-        st.select_slider(
-            "Predict the token so many back",
-            [str(each) for each in range(1, longest + 1)],
-            key="lag",
-            persist_state="session",
-            width=420,
-            help=words("help"),
-        )
-    lag = int(st.session_state.lag)
+    chosen = choose(gradients.recurrence, source, stream)
+    lag = chosen["lag"] or gradients.suggested_lag(source, stream)
     running = jobs.decay_job(source.recording(), name, lag).running
     event_log.fragment(recurrence_fragment, run_every=LOOK if running else None)(
         source, name, lag, running

@@ -5,16 +5,19 @@ from __future__ import annotations
 from functools import partial
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from explorer.analysis import corpus
 from explorer.components import mounts
-from explorer.layout import controls, header, output, selection_bar
+from explorer.layout import controls, header, selection_bar, tab
 from explorer.panels import corpus as corpus_panels
+from explorer.panels.choice import Choice, Parameter, declared
 from explorer.state import event_log, jobs, url_state
 from explorer.state.jobs import Job
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
 from models.caching import loaded
+from models.recording import Attention
 from models.run import Run
 
 WORDS = sentences("corpus", "tab")
@@ -26,6 +29,12 @@ FIELD, COLUMN, CUT = header.OWN_SENTENCES, "many column", "many cut"
 UNREADABLE, LONGEST_NAME = "many unreadable", 60
 WHOLE = ""  # the choice of no column
 TABLES = (".csv", ".tsv")
+
+url_state.declare(
+    "many_sentences",
+    Parameter("many_text", str, False, "", Choice(help=WORDS("own"))),
+    Parameter("many_column", str, False, "", Choice(help=WORDS("column"))),
+)
 
 
 def many_sentences() -> None:
@@ -52,42 +61,35 @@ def many_sentences() -> None:
     results = [one if isinstance(one, str) else one[attention.name] for one in reading.latest or ()]
     if unread := [one for one in results if isinstance(one, str)]:
         st.warning(WORDS("unread", n=len(unread), why=literal(unread[0])))
-    measured = [one for one in results if isinstance(one, corpus.Sentence)]
-    if measured:
-        with menus:
-            pattern, at = _choose(measured)
-        first, *others = [text for text, one in zip(texts, results) if not isinstance(one, str)]
-        on = Run(model, first), "\n".join(others)
-        for panel in (corpus_panels.patterns, corpus_panels.highest):
-            make = partial(panel, *on, pattern, *at, attention.name)
-            output.show_panel(make, f"many {panel.__name__}")
-        output.show_panel(
-            partial(corpus_panels.distances, *on, *at, attention.name), "many distances"
-        )
+    if read := [text for text, one in zip(texts, results) if not isinstance(one, str)]:
+        _show(Run(model, read[0]), "\n".join(read[1:]), attention, menus)
     url_state.write()
 
 
-def _choose(measured: list[corpus.Sentence]) -> tuple[str, tuple[int, int]]:
-    """The pattern and the head of the address, or those with the highest mean score, and the menus
-    that choose them."""
-    options, size = measured[0].kind.measures, measured[0].largest.shape
-    at = controls.head_on_screen(size)
-    strongest = corpus.strongest_pattern(measured, at)
-    url_state.one_of("many_by", ("", *options))
-    st.markdown("Pattern", width="content")
-    pattern = st.selectbox(
-        "Pattern",
-        ("", *options),
-        format_func=lambda name: name or f"{strongest} (strongest)",
-        key="many_by",
-        persist_state="session",
-        label_visibility="collapsed",
-        width=210,
-    )
-    pattern = pattern or strongest
-    at = at or corpus.strongest_head(measured, pattern)
-    selection_bar.head((size[0], size[1]), at)
-    return pattern, at
+def _show(source: Run, others: str, attention: Attention, menus: DeltaGenerator) -> None:
+    """The panels on what was read, with the menus of the pattern and the head: those of the
+    address, else those with the highest mean score."""
+    size = attention.pattern.shape[:2]
+    layer, head = controls.head_on_screen(size) or (None, None)
+    known = {"others": others, "attention": attention.name, "layer": layer, "head": head}
+    chosen = url_state.values(corpus_panels.patterns, source, known)
+    (pattern,) = declared(corpus_panels.patterns)
+    labels = pattern.options(source, chosen)
+    with menus:
+        st.markdown("Pattern", width="content")
+        st.selectbox(
+            "Pattern",
+            tuple(labels),
+            format_func=labels.__getitem__,
+            label_visibility="collapsed",
+            width=210,
+            **controls.bind(pattern.name, f"{pattern.name} menu", chosen["pattern"]),
+        )
+        on = corpus_panels.reading(source, **chosen)
+        selection_bar.head((size[0], size[1]), on.at)
+    chosen |= {"pattern": on.pattern, "layer": on.layer, "head": on.head}
+    for panel in (corpus_panels.patterns, corpus_panels.highest, corpus_panels.distances):
+        tab.show(panel, partial(panel, source, **tab.taken(panel, chosen)))
 
 
 def _take_link() -> bool:

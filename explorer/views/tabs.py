@@ -25,7 +25,7 @@ TABS: dict[str, Callable[[], None]] = {
     "aggregated": aggregated,
     "circuits": qk_and_ov,
     "sentences": many_sentences,
-    "diagram": view(Tab((architecture.diagram,))),
+    "flow": view(Tab((architecture.flow,), token_of=architecture.first_token)),
     "positions": word_order,
     "residual": residual_stream,
     "embeddings": word_paths,

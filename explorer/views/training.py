@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import partial
 from math import isfinite
-from typing import Any
+from typing import Annotated, Any
 
 import streamlit as st
 
@@ -12,9 +13,10 @@ from explorer.analysis import training
 from explorer.components import mounts
 from explorer.layout import controls, current_recording, export_menu
 from explorer.layout.controls import pick
-from explorer.layout.output import show_panel, with_table
+from explorer.layout.output import with_table
+from explorer.layout.tab import choose, show
 from explorer.panels import training as training_panels
-from explorer.panels.spec import Panel
+from explorer.panels.choice import Choice, Parameter, declared
 from explorer.panels.training import Measured
 from explorer.state import event_log, host, jobs, url_state
 from explorer.state.jobs import TrainingJob
@@ -50,35 +52,35 @@ STAGES = "live stages"  # in a visit's state: what was measured of the training,
 KEEPS = {"heads": "Keep and explore its heads", "checkpoints": "Keep and see its checkpoints"}
 
 
-def live_training() -> None:
-    """The whole view: what to train on the left, how it learns on the right."""
+def live_training(
+    task: Annotated[str, Choice(TASKS, "Learn", name="live_task")] = "induction",
+    unit: Annotated[str, Choice(UNITS, "Token unit", name="live_unit")] = "characters",
+) -> None:
+    """The whole view: what to train, and how it learns. task: what is learned. unit: what a model
+    of a reader's own text reads as one token."""
     st.title("Train a small model here", anchor=False)
     if not jobs.training_allowed():
         st.info(WORDS("off"))
         return
-    choose_training()
+    choose_training(task, unit)
     one = jobs.current_training()
     busy = one is not None and (one.waiting or one.learning)
     event_log.fragment(learning, run_every=A_LOOK if busy else None)(busy)
 
 
-def choose_training() -> None:
+url_state.declare("live_training", *declared(live_training))
+
+
+def choose_training(task: str, unit: str) -> None:
     """Show the choices of what to train, within bounds, and the button that starts it."""
-    url_state.one_of("live_task", TASKS)
-    url_state.one_of("live_unit", UNITS)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        pick("Learn", {task: TASK_LABELS(task) for task in TASKS}, "live_task", bare=True)
-        sizes = sized(st.session_state.live_task)
+        pick("Learn", {each: TASK_LABELS(each) for each in TASKS}, "live_task", bare=True)
+        sizes = sized(task)
         start = st.button("Start", key="live start", icon=":material/play_arrow:", type="primary")
-    text = pasted() if st.session_state.live_task == "text" else ""
+    text = pasted() if task == "text" else ""
     if start:
-        start_training(
-            TrainingPlan,
-            task=st.session_state.live_task,
-            words=st.session_state.text,
-            text=text,
-            **sizes,
-        )
+        words = st.session_state.text
+        start_training(TrainingPlan, task=task, unit=unit, words=words, text=text, **sizes)
 
 
 def sized(task: str) -> dict[str, int]:
@@ -123,7 +125,7 @@ def start_training(plan: type[TrainingPlan], **fields: Any) -> None:
     """Begin a training; what is out of bounds is said and begins nothing."""
     try:
         words = truncate(str(fields.pop("words")))[:2_000]
-        jobs.begin_training(plan(words=words, unit=st.session_state.live_unit, **fields))
+        jobs.begin_training(plan(words=words, **fields))
     except ValueError as error:
         st.warning(str(error))
         return
@@ -254,68 +256,51 @@ def measured(one: TrainingJob, text: str, now: Recording) -> tuple[Measured, ...
 def train_live() -> None:
     """The tab Train live: a model of the reader's own."""
     st.caption(WORDS("whose", model=literal(model_names.title(st.session_state.model))))
-    live_training()
+    run = Run(st.session_state.model, st.session_state.text)
+    live_training(**url_state.values(live_training, run))
     url_state.write()
+
+
+READING = "Reading the text at every checkpoint …"
 
 
 @event_log.fragment
 def checkpoints_fragment(source: Run) -> None:
     """The tab Checkpoints below the sentence bar. It takes names and not recordings."""
-    recording = source.recording()
-    every = model_card.checkpoints(source.model)
-    step = chosen_step(tuple(each.step for each in every))
-    at = next((each for each in every if each.step == step), every[-1])
-    bar = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
-    attention = pick_attention(recording)
+    panel, recording = training_panels.checkpoints, source.recording()
     size = recording.attention[0].pattern.shape[:2]
-    with st.spinner("Reading the text at every checkpoint …"):
-        stages = training_panels.measured(source, attention)
-    patterns = training_panels.patterns(stages)
-    pattern = url_state.one_of("train_habit", ("", *patterns))
     layer, head = controls.head_on_screen(size) or (None, None)
+    bar = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
+    choices = {each.argument: each for each in declared(panel)}
     with bar:
-        if patterns:
-            pick_pattern(patterns, training_panels.chosen_pattern(stages, layer, head, pattern))
+        pick_one(choices["attention"], source, {}, _forget_pattern)
+    with st.spinner(READING):
+        chosen = url_state.values(panel, source, {"layer": layer, "head": head})
+    with bar:
+        pick_one(choices["pattern"], source, chosen, _forget_head)
+        every = model_card.checkpoints(source.model)
+        at = next((each for each in every if each.step == chosen["step"]), every[-1])
         ways_on(source, at.model, at.step)
-    make = partial(
-        training_panels.checkpoints,
-        source,
-        step=step,
-        layer=layer,
-        head=head,
-        pattern=pattern,
-        attention=attention,
-    )
-    show_panel(make, "training")
+    show(panel, partial(panel, source, **chosen))
     url_state.write()
 
 
-def chosen_step(steps: tuple[int, ...]) -> int | None:
-    """The step of the address, None for the last one."""
-    wanted = url_state.one_of("train_step", ("", *map(str, steps)))
-    return int(wanted) if wanted else None
-
-
-def pick_attention(recording: Recording) -> str:
-    """The attention on screen, with its control where there are several."""
-    names = training_panels.attention_names(recording)
-    if len(names) == 1:
-        return names[0]
-    if url_state.one_of("train_of", ("", *names)) == "":
-        st.session_state.train_of = names[0]
-    labels = {name: controls.LABELS.get(name, name) for name in names}
-    return controls.pick("Attention", labels, "train_of", bare=True, on_change=_forget_pattern)
-
-
-def pick_pattern(patterns: tuple[str, ...], current: str) -> None:
-    """The control that chooses a pattern; its best head is shown, whichever was before."""
+def pick_one(
+    choice: Parameter, source: Run, chosen: Mapping[str, Any], after: Callable[[], None]
+) -> None:
+    """A row of buttons for a choice of which one is always made; after: called when another was
+    made."""
+    labels = choice.options(source, chosen)
+    if not labels or choice.choice is None or choice.choice.suits is None:
+        return
+    value = url_state.value(choice, source, chosen) or choice.choice.suits(source, chosen)
     st.segmented_control(
-        "Pattern",
-        patterns,
+        choice.choice.label,
+        tuple(labels),
         wrap=True,
         required=True,
-        help="\n".join(f"- {line}" for line in training_panels.meanings(patterns)),
-        **controls.bind("train_habit", "pattern shown", current, after=_forget_head),
+        format_func=labels.__getitem__,
+        **controls.bind(choice.name, f"{choice.name} shown", value, after=after),
     )
 
 
@@ -348,27 +333,17 @@ def _forget_pattern() -> None:
 
 
 @event_log.fragment
-def pairs_fragment(model: str, text: str) -> None:
+def pairs_fragment(source: Run) -> None:
     """The tab Pre-LN vs post-LN: which two, at first those that the model on screen is one of."""
-    names = {f"{one} / {other}": (one, other) for one, other in training_panels.pairs()}
-    if not names:
-        show_panel(partial(training_panels.pair, Run(model, text)), "two trainings")
-        return
-    own = next((name for name, pair in names.items() if model in pair), "")
-    if own and not st.session_state.train_pair:
-        st.session_state.train_pair = own
-    url_state.one_of("train_pair", tuple(names))
-    st.selectbox("Pair", tuple(names), key="train_pair", persist_state="session", width=360)
-    pair = names[st.session_state.train_pair]
-    if model not in pair:
-        st.caption(TAB("not_of_pair", model=model))
-    step = chosen_step(training_panels.common_steps(pair))
-
-    def make() -> Panel:
-        with st.spinner("Reading the text at every checkpoint …"):
-            return training_panels.pair(Run(pair[0], text), pair[1], step)
-
-    show_panel(make, "two trainings")
+    panel = training_panels.pair
+    chosen = choose(panel, source, {})
+    if training_panels.pairs():
+        models = training_panels.models_of_pair(source.model, chosen["second"])
+        if source.model not in models:
+            st.caption(TAB("not_of_pair", model=source.model))
+        source, chosen["second"] = Run(models[0], source.text), models[1]
+    with st.spinner(READING):
+        show(panel, partial(panel, source, **chosen))
     url_state.write()
 
 
@@ -392,4 +367,4 @@ def paired_runs() -> None:
     if missing := model_card.missing_checkpoints(""):
         st.info(missing)
         return
-    pairs_fragment(st.session_state.model.partition("@")[0], st.session_state.text)
+    pairs_fragment(Run(st.session_state.model.partition("@")[0], st.session_state.text))

@@ -83,7 +83,7 @@ def record(
         )
     masks = handle.card.kind == "encoder"
     tokens, dropped = handle.tokens(text, masks)
-    edits = of_text(edits, len(tokens.ids), handle.card.kind)
+    edits = of_text(edits, {handle.card.kind: len(tokens.ids)})
     tokens = shuffle_tokens(tokens, edits)
     if handle.tokenizer.mask is not None:
         tokens = mask_tokens(
@@ -134,23 +134,25 @@ def logits(handle: HFModel, recording: Recording, stream: str, token: int) -> np
 
 
 @torch.inference_mode()
-def lens(handle: HFModel, recording: Recording, stream: str, top: int = 10) -> Lens:
-    """The logit lens on every state of a stream: the model's last LayerNorm, where it has one, and
-    its own readout, as if the state were the last.
+def lens(
+    handle: HFModel, recording: Recording, stream: str, top: int = 10, token: int | None = None
+) -> Lens:
+    """The logit lens on every state of a stream, of one token alone where it is given: the model's
+    last LayerNorm, where it has one, and its own readout, as if the state were the last.
 
     Raises ValueError for a stream that the readout does not read.
     """
     expect_readout(handle, stream)
-    target_stream, norm = recording.stream(stream), handle.plan.streams[-1].final_norm
+    target_stream, norm = recording.stream(stream).only(token), handle.plan.streams[-1].final_norm
     sites = states(target_stream)
 
-    def logits_at(site: str) -> Tensor:
+    def vectors_at(site: str) -> Tensor:
         vectors = torch.tensor(target_stream.at(site)).to(embedding_matrix(handle.model).dtype)
-        return hf_model.readout(
-            handle, vectors if norm is None or site == "final.normed" else norm(vectors)
-        )
+        return vectors if norm is None or site == "final.normed" else norm(vectors)
 
-    return lens_of(stream, sites, logits_at, top)
+    return lens_of(
+        stream, sites, vectors_at, lambda vectors: hf_model.readout(handle, vectors), top
+    )
 
 
 def capabilities(handle: HFModel) -> Capabilities:

@@ -307,48 +307,61 @@ def states(stream: Stream) -> tuple[str, ...]:
 
 
 @torch.inference_mode()
-def lens(handle: OwnModel, recording: Recording, stream: str, top: int = 10) -> Lens:
-    """The logit lens on every state of a stream: the readout applied as if the state were the last
-    one, a pre-LN model's after its last LayerNorm.
+def lens(
+    handle: OwnModel, recording: Recording, stream: str, top: int = 10, token: int | None = None
+) -> Lens:
+    """The logit lens on every state of a stream, of one token alone where it is given: the readout
+    applied as if the state were the last one, a pre-LN model's after its last LayerNorm.
 
     Raises ValueError for a model without a readout.
     """
-    residual = recording.stream(stream)
+    residual = recording.stream(stream).only(token)
     return lens_of(
         stream,
         states(residual),
-        lambda site: handle.model.logits(_final_vectors(handle, residual, site, recording.edits)),
+        lambda site: _final_vectors(handle, residual, site, recording.edits),
+        handle.model.logits,
         top,
     )
 
 
+AT_ONCE = 64  # rows of scores: the vocabulary is read once for all of them
+
+
 def lens_of(
-    stream: str, sites: tuple[str, ...], logits_of: Callable[[str], Tensor], top: int
+    stream: str,
+    sites: tuple[str, ...],
+    vectors_at: Callable[[str], Tensor],
+    logits_of: Callable[[Tensor], Tensor],
+    top: int,
 ) -> Lens:
-    """The lens on some sites, the last of which has the final say; `said(site)` gives the scores
-    there, (token, id)."""
-    final = logits_of(sites[-1])
+    """The lens on some sites, the last of which has the final say. vectors_at: the vectors at a
+    site as they would stand at the end, (token, d_model); logits_of: their scores, (token, id)."""
+    final = logits_of(vectors_at(sites[-1]))
     final_id, final_total = final.argmax(-1), final.logsumexp(-1).double()
     p = (final - final_total.float()[:, None]).exp()
     ids, logprobs, rank, final_logprobs, kl = [], [], [], [], []
-    for site in sites:
-        # Large and in float32; what is summed over the vocabulary is summed in float64.
+    n = max(1, AT_ONCE // len(final_id))
+    for start in range(0, len(sites), n):
+        part = sites[start : start + n]
         checkpoint()
-        logits = logits_of(site)
-        total = logits.logsumexp(-1).double()
-        best, final_logits = (
-            logits.topk(min(top, logits.shape[-1]), dim=-1),
-            logits.gather(-1, final_id[:, None]),
-        )
-        ids.append(best.indices)
-        logprobs.append(best.values.double() - total[:, None])
-        rank.append((logits > final_logits).sum(-1))
-        final_logprobs.append(final_logits[:, 0].double() - total)
-        kl.append(
-            ((p * (final - logits)).sum(-1, dtype=torch.float64) - (final_total - total)).clamp(
-                min=0
+        scores = logits_of(torch.cat([vectors_at(site) for site in part]))
+        for logits in scores.split(len(final_id)):
+            # Large and in float32; what is summed over the vocabulary is summed in float64.
+            total = logits.logsumexp(-1).double()
+            best, final_logits = (
+                logits.topk(min(top, logits.shape[-1]), dim=-1),
+                logits.gather(-1, final_id[:, None]),
             )
-        )
+            ids.append(best.indices)
+            logprobs.append(best.values.double() - total[:, None])
+            rank.append((logits > final_logits).sum(-1))
+            final_logprobs.append(final_logits[:, 0].double() - total)
+            kl.append(
+                ((p * (final - logits)).sum(-1, dtype=torch.float64) - (final_total - total)).clamp(
+                    min=0
+                )
+            )
     words, words_logprobs, ranks, logprob, divergences = (
         torch.stack(each).numpy() for each in (ids, logprobs, rank, final_logprobs, kl)
     )

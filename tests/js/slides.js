@@ -1,4 +1,4 @@
-// Panels as they stand in the presenter and on a phone: `node slides.js MODULES SIZES PANEL ...` writes for
+// Panels as they stand in the presenter, on a phone and in a file: `node slides.js MODULES SIZES PANEL ...` writes for
 // each panel and size, a line of JSON, every text with its box, and what is said to be left out.
 import { readFileSync, writeFileSync } from "node:fs";
 
@@ -7,7 +7,7 @@ const of = (name) => import(`${modules}/${name}.js`);
 const { Pen } = await of("draw");
 const { figure } = await of("figures");
 const { decode } = await of("codec");
-const { resolved } = await of("panel_layout");
+const { filed, resolved } = await of("panel_layout");
 const { below, laid, smallest } = await of("slide_layout");
 const { lookOf } = await of("theme");
 
@@ -24,10 +24,15 @@ const look = lookOf({
 for (const file of panels)
   for (const { name, width, height, window } of JSON.parse(sizes)) {
     const { header, blocks } = decode(readFileSync(file));
+    if (name === "file" && !header.caption) continue; // a step of the tour, which is no file
     const view = { header, figures: resolved(header.figures, blocks), look };
-    const type = smallest(window);
     const began = performance.now();
-    const made = height ? laid(view, { width, height }, type) : below(view, width, 14);
+    const made =
+      name === "file"
+        ? filed(view, look)
+        : height
+          ? laid(view, { width, height }, smallest(window))
+          : below(view, width, 14);
     const took = Math.round(performance.now() - began);
     if (process.env.SVG)
       writeFileSync(
@@ -35,5 +40,6 @@ for (const file of panels)
         `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${made.height}" style="background:#fff;font-family:Inter,sans-serif">${made.svg}</svg>`,
       );
     const { texts, omitted } = made;
-    console.log(JSON.stringify({ file, name, width, height: made.height, texts, omitted, took }));
+    const size = { width, ...made, svg: undefined, list: undefined };
+    console.log(JSON.stringify({ file, name, ...size, texts, omitted, took }));
   }

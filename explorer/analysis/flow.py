@@ -1,0 +1,74 @@
+"""What each attention brings to a token, key by key: the curves of the whole machine's picture.
+
+An attention writes w = sum over heads and keys of p v W_O, and b_O. The share of one head and key
+is the projection of its own p v W_O on w, (p v W_O) . w / |w|^2: it is under 0 for what stands
+against the sum, and all shares of a token with b_O's sum to 1 (as in Kobayashi et al., 2020, who
+take lengths). A head's shares sum to what Residual stream shows as its share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from explorer.analysis import consistency, residual
+from models.recording import Attention, Recording, Stream
+
+
+@dataclass(frozen=True, eq=False)
+class KeyShares:
+    """Shares (head, query, key) of some queries of one layer, and b_O's (query); NaN where nothing
+    is written."""
+
+    shares: np.ndarray
+    bias: np.ndarray
+
+
+def key_shares(
+    recording: Recording,
+    attention: Attention,
+    outputs: tuple[np.ndarray, np.ndarray],
+    at: int,
+    queries: Sequence[int],
+) -> KeyShares:
+    """The shares of one layer's heads and keys in what they write at some queries. outputs: W_O cut
+    by head, (layer, head, d_head, d_model), and b_O (layer, d_model). at: which of the attention's
+    layers."""
+    w_o, bias = (each[at].astype(np.float64) for each in outputs)
+    heads = range(attention.pattern.shape[1])
+    weights = [consistency.head_weights(recording, attention, at, head) for head in heads]
+    pattern = np.stack([each[list(queries)] for each in weights])  # (head, query, key)
+    values = np.asarray(attention.v[at], np.float64)  # (head, key, d_head)
+    written = np.einsum("hqd,hdm->qm", pattern @ values, w_o, optimize=True) + bias
+    square = (written**2).sum(-1)
+    square = np.where(square > 0, square, np.nan)
+    onto = np.einsum("hdm,qm->hqd", w_o, written, optimize=True)  # (head, query, d_head)
+    shares = pattern * (onto @ values.swapaxes(1, 2))
+    return KeyShares(shares / square[:, None], written @ bias / square)
+
+
+def weight_shares(attention: Attention, at: int, queries: Sequence[int]) -> KeyShares:
+    """The same of an attention that does not show its values: weights, each head's a like part."""
+    pattern = attention.pattern[at][:, list(queries)].astype(np.float64)
+    return KeyShares(pattern / len(pattern), np.zeros(len(queries)))
+
+
+def layer_numbers(attention: Attention) -> list[int]:
+    """The model's own numbers of an attention's layers."""
+    return attention.layers.tolist() or list(range(len(attention.pattern)))
+
+
+def shown_tokens(weights: np.ndarray, chosen: int, most: int) -> list[int]:
+    """The places of at most so many tokens, ascending: all of a short text, else the chosen one and
+    those with the largest `weights`."""
+    order = [chosen, *(at for at in np.argsort(-weights, kind="stable").tolist() if at != chosen)]
+    return sorted(order[:most])
+
+
+def in_layers(stream: Stream) -> dict[int, tuple[residual.SubLayer, ...]]:
+    """The sub-layers of a stream by their layer, without what is added before the first."""
+    found = [each for each in residual.sublayers(stream) if each.layer >= 0]
+    layers = sorted({each.layer for each in found})
+    return {layer: tuple(each for each in found if each.layer == layer) for layer in layers}

@@ -1,0 +1,168 @@
+"""Flow: the shares of its curves, the words that form, and that every number is the one of the tab
+that it leads to."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from ordinary_sentences import SENTENCES
+from tolerances import DOUBLE_LONG, PASSED, STORED, SUMMED, TOTAL
+
+from explorer.analysis import consistency, flow, logit_lens
+from explorer.analysis.formatting import percent
+from explorer.panels import architecture, predictions
+from models import registry
+from models.caching import loaded
+from models.edits import HideToken, ZeroHead
+from models.run import Run
+
+pytestmark = pytest.mark.slow
+SHIPPED = [name for name in registry.names() if name != "smollm2"]
+TEXTS = [
+    "The animal didn't cross the street because it was too tired.",
+    *SENTENCES[2:10],
+    "Ünïcode … 中文 und <b>HTML</b> &amp; 🙂",
+]
+LONG = " ".join(SENTENCES[10:24])
+
+
+@pytest.mark.parametrize("model", SHIPPED)
+def test_all_shares_of_a_token_and_the_biass_sum_to_1(model: str) -> None:
+    for text in TEXTS:
+        figure = architecture.flow(Run(model, text)).figures[0]
+        for layer in figure.layers:
+            for each in layer.attentions:
+                assert each.shares.sum() + each.bias == pytest.approx(1, abs=STORED), (text, layer)
+
+
+@pytest.mark.parametrize("model", SHIPPED)
+def test_the_shares_of_a_heads_keys_sum_to_the_heads(model: str) -> None:
+    recording = Run(model, TEXTS[0]).recording()
+    for attention in recording.attention:
+        outputs = loaded(recording).outputs()[attention.name]
+        queries = list(range(attention.pattern.shape[2]))
+        whole = consistency.head_shares(recording, attention, outputs)
+        for layer in range(len(attention.pattern)):
+            found = flow.key_shares(recording, attention, outputs, layer, queries)
+            assert np.allclose(found.shares.sum(-1), whole[layer, :-1], atol=DOUBLE_LONG)
+            assert np.allclose(found.bias, whole[layer, -1], atol=DOUBLE_LONG)
+
+
+def test_a_share_is_the_projection_of_what_one_head_brings_from_one_key() -> None:
+    recording = Run("encoder", TEXTS[0]).recording()
+    attention = recording.attention[0]
+    w_o, bias = loaded(recording).outputs()[attention.name]
+    layer, query = 1, 9
+    terms = np.stack(
+        [
+            [
+                attention.pattern[layer, head, query, key]
+                * attention.v[layer, head, key]
+                @ w_o[layer, head]
+                for key in range(attention.pattern.shape[-1])
+            ]
+            for head in range(attention.pattern.shape[1])
+        ]
+    ).astype(np.float64)
+    written = terms.sum((0, 1)) + bias[layer]
+    recorded = recording.streams[0].at(f"{layer}.attn.wrote")[query]
+    assert np.allclose(written, recorded, atol=PASSED)
+    found = flow.key_shares(recording, attention, (w_o, bias), layer, [query]).shares[:, 0]
+    assert np.allclose(found, terms @ written / (written @ written), atol=SUMMED)
+
+
+@pytest.mark.parametrize("model", [name for name in SHIPPED if name not in ("minilm", "copy")])
+def test_the_words_that_form_are_the_lenss_and_those_that_come_out_the_predictions(
+    model: str,
+) -> None:
+    run = Run(model, TEXTS[0])
+    plain = run.recording()
+    if loaded(plain).capabilities.no_readout:
+        return
+    panel = architecture.flow(run)
+    figure = panel.figures[0]
+    places = [band.places[band.selected] for band in figure.bands]
+    hidden = "hidden" in panel.title
+    edits = (HideToken(int(places[0])),) if hidden else ()
+    recording = Run(model, TEXTS[0], edits).recording()
+    stream = recording.streams[-1]
+    lens = loaded(recording).lens(recording, stream.name)
+    ends = logit_lens.layer_ends(lens)
+    for layer in figure.layers:
+        if layer.says is None:
+            continue
+        site = ends.get(layer.layer, len(lens.sites) - 1)
+        cell = logit_lens.cell(lens, site, int(places[-1]))
+        assert layer.says[1] == pytest.approx(cell.probabilities[0], rel=PASSED)
+        assert layer.answer == pytest.approx(cell.probability, rel=TOTAL, abs=STORED)
+    rows = predictions.word(Run(model, TEXTS[0], edits), int(places[-1])).figures[1].rows
+    for each in figure.words:
+        assert (each.probability, each.text) in [(row.values[0], row.texts[0]) for row in rows]
+
+
+def test_an_encoders_word_is_hidden_until_a_reader_says_otherwise() -> None:
+    run = Run("encoder", TEXTS[0])
+    hidden, seen = architecture.flow(run, 9), architecture.flow(run, 9, hide=False)
+    assert "hidden" in hidden.title and "hidden" not in seen.title
+    assert hidden.figures[0].bands[0].rows == seen.figures[0].bands[0].rows, "labels are the text's"
+    assert "hidden" not in architecture.flow(run, 0).title, "a special token cannot be"
+    assert "hidden" not in architecture.flow(Run("decoder", TEXTS[0])).title
+
+
+@pytest.mark.parametrize("model", ["encoder", "decoder", "minilm", "translator"])
+def test_of_a_long_text_the_tokens_that_matter_have_rows_and_the_rest_one(model: str) -> None:
+    run = Run(model, LONG)
+    panel = architecture.flow(run)
+    for band, stream in zip(panel.figures[0].bands, run.recording().streams):
+        assert len(band.rows) <= architecture.MOST_ROWS
+        assert band.rest == f"{len(stream.tokens) - len(band.rows)} more"
+        assert band.rows == tuple(stream.tokens[int(at)] for at in band.places)
+    for layer in panel.figures[0].layers:
+        for each in layer.attentions:
+            assert each.shares.sum() + each.bias == pytest.approx(1, abs=STORED)
+    assert len(panel.encode()) <= 300_000
+
+
+def test_the_payload_of_a_sentence_is_small() -> None:
+    for model in SHIPPED:
+        assert len(architecture.flow(Run(model, TEXTS[0])).encode()) <= 60_000, model
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_the_head_in_focus_is_said_with_its_largest_weight(text: str) -> None:
+    run = Run("decoder", text)
+    panel = architecture.flow(run, layer=1, head=2)
+    attention = run.recording().attention[0]
+    weights = attention.pattern[1, 2, -1]
+    key, weight, share = re.fullmatch(
+        r"Head 2 of layer 1: “.+” attends most to “(.+)”, ([\d.]+)\."
+        r" The head makes up (.+) of what attention writes\.",
+        panel.finding,
+    ).groups()
+    assert key == run.recording().streams[0].tokens[int(weights.argmax())]
+    assert weight == f"{weights.max():.2f}"
+    layer = panel.figures[0].layers[1]
+    assert share == percent(float(layer.attentions[0].shares[2].sum()))
+
+
+def test_a_head_that_is_switched_off_is_struck_out_and_brings_nothing() -> None:
+    run = Run("encoder", TEXTS[0], (ZeroHead(2, 1),))
+    layer = architecture.flow(run, 9).figures[0].layers[2]
+    assert layer.attentions[0].removed == (1,)
+    assert not architecture.flow(run, 9).figures[0].layers[1].attentions[0].removed
+    assert not layer.attentions[0].shares[1].any()
+
+
+def test_what_is_not_there_is_refused() -> None:
+    run = Run("encoder", TEXTS[0])
+    for choices in (
+        {"token": 99},
+        {"layer": 4},
+        {"head": 8},
+        {"attention": "cross"},
+        {"number": "x"},
+    ):
+        with pytest.raises(ValueError):
+            architecture.flow(run, **choices)
