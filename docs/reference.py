@@ -1,5 +1,5 @@
 """Writes the tables of docs/reference.md anew from signatures and docstrings: `python -m
-docs.reference`. The text around them stays, and the rows of choices that no panel declares."""
+docs.reference`. The text around them stays."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from explorer.panels import spec
-from explorer.panels.choice import Parameter
+from explorer.panels.choice import Parameter, listed
 from explorer.panels.spec import Panel
 from explorer.state import places, url_state
 from explorer.views import tabs
@@ -45,11 +45,8 @@ def _pages(rows: list[str]) -> Iterable[str]:
             yield f"| {place.title} | {title} | `{places.address(tab, {})}` |"
 
 
-def _choices(rows: list[str]) -> Iterable[str]:
-    written = {row.split("`")[1]: row for row in rows}
-    declared = url_state.declared()
-    for name in url_state.names():
-        yield _choice(name, declared[name]) if name in declared else written[name]
+def _choices(_: list[str]) -> Iterable[str]:
+    return (_choice(name, by) for name, by in url_state.declared().items())
 
 
 def _choice(name: str, by: Mapping[str, Parameter]) -> str:
@@ -58,12 +55,14 @@ def _choice(name: str, by: Mapping[str, Parameter]) -> str:
     choice = parameter.choice
     options = choice.options if choice and not callable(choice.options) else ()
     labels = options if isinstance(options, Mapping) else {}
-    listed = ", ".join(
+    words = [
         f"`{word}`" + (f" ({label})" if (label := labels.get(each, word)) != word else "")
-        for each in options
+        for each in (() if isinstance(options, range) else options)
         if (word := parameter.word(each))
-    )
-    means = ": ".join(filter(None, (choice.label or choice.help if choice else "", listed)))
+    ]
+    words = listed(options) if isinstance(options, range) else words
+    label = choice.label or choice.help if choice else ""
+    means = ": ".join(filter(None, (label, ", ".join(words))))
     default = f"`{parameter.first}`" if parameter.first else ""
     return f"| `{name}` | {', '.join(by)} | {default} | {means} |"
 

@@ -79,7 +79,7 @@ def test_a_word_in_two_contexts_is_compared_with_other_words() -> None:
 
 
 def test_a_word_in_one_text_is_compared_with_its_embedding() -> None:
-    panel = embeddings.contexts(Run("decoder", FRUIT), token=3)
+    panel = embeddings.contexts(Run("decoder", FRUIT), token=3, texts="One")
     stream = of(read_once("decoder"), FRUIT)
     first, last = stream.resid[stream.sites.index(states(stream)[0]), 3], stream.resid[-1, 3]
     assert panel.figures[0].series[0].y[-1] == pytest.approx(cosine(first, last), abs=PASSED)
@@ -90,11 +90,11 @@ def test_any_two_texts_and_any_anchors_are_drawn(name: str) -> None:
     text = HOSTILE[name]
     run = Run("encoder", text)
     words = f"{text[:20].replace('/', '')}a / <b>, $x$"
-    panel = embeddings.contexts(run, second=text or "a", axis=words)
+    panel = embeddings.contexts(run, second=text or "a", anchored=True, anchor_words=words)
     for cloud in panel.figures[1].clouds:
         assert np.isfinite(cloud.paths).all()
         assert (cloud.fills >= 0).all() and (cloud.fills <= 1).all()
-    assert embeddings.anchors(run, second=text or "a", words=words).encode()
+    assert embeddings.anchors(run, second=text or "a", anchor_words=words).encode()
     assert embeddings.neighbours(run, second=text or "a").encode()
 
 
@@ -102,10 +102,11 @@ def test_any_two_texts_and_any_anchors_are_drawn(name: str) -> None:
     ("choices", "reason"),
     [
         ({"token": 99}, "no token 99"),
-        ({"site": "9.ffn"}, "no state '9.ffn'"),
-        ({"options": "sums, colours"}, "no option 'colours'"),
-        ({"second": DEVICES, "mate": 99}, "no token 99"),
-        ({"axis": "one group"}, "two groups"),
+        ({"stage": 99}, "no stage 99"),
+        ({"texts": "Three"}, "it can be Two, One"),
+        ({"texts": "One", "second": DEVICES}, "here it is 'One'"),
+        ({"second": DEVICES, "mate": 99}, "no mate 99"),
+        ({"anchored": True, "anchor_words": "one group"}, "two groups"),
         ({"stream": "decoder"}, "no stream 'decoder'"),
     ],
 )
@@ -122,7 +123,7 @@ def test_the_verdict_on_anchors_is_beside_all_other_splits() -> None:
     )
     assert "Of the 9 other ways to split these 6 words" in " ".join((panel.finding, *panel.details))
     with pytest.raises(ValueError, match="in a second text"):
-        embeddings.anchors(Run("encoder", FRUIT), measure="Contexts")
+        embeddings.anchors(Run("encoder", FRUIT), texts="One", measure="Contexts")
     with pytest.raises(ValueError, match="source language"):
         embeddings.anchors(Run("translator", FRUIT), stream="decoder")
 
@@ -156,7 +157,7 @@ FORMULAS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("model", FORMULAS)
 def test_the_formula_is_that_of_the_model(model: str, gpt2_on_pages) -> None:
-    panel = embeddings.contexts(Run(model, "b a c b"), second="a c", options="sums")
+    panel = embeddings.contexts(Run(model, "b a c b"), second="a c", sums=True)
     handle = gpt2_on_pages if model == "grammar" else read_once(model)
     names = states(of(handle, "b a c b"), True)
     assert len(panel.figures[1].frames) == len(names)
@@ -207,7 +208,8 @@ def test_the_address_carries_what_is_on_screen_and_opens_the_same() -> None:
     app.text_input(key="second").set_value(DEVICES).run()
     app.text_input(key="anchors").set_value("pear / phone").run()
     asked = asked_of(app)
-    chosen = {"plane": "Words", "curve": "Difference", "anchors": "pear / phone", "stage": "4"}
+    chosen = {"plane": "1", "curve": "Difference", "anchors": "pear / phone", "stage": "4"}
+    chosen |= {"space": "Anchors"}
     assert asked == {"text": FRUIT, "second": DEVICES, "tab": "embeddings"} | chosen
     assert panels_on(opened(**asked)) == panels_on(app)
     assert panels_on(app)[0]["figures"][1]["current"] == 3

@@ -74,9 +74,9 @@ def test_the_same_seed_writes_the_same_words_and_a_slider_loses_none() -> None:
     assert written("3") == first and any(written(seed) != first for seed in "456")
     app = opened("generate", text=OPEN, model="decoder", seed="3")
     press(app, "write one")
-    app.select_slider(key="temperature").set_value("1").run()
+    app.select_slider(key="temperature slider").set_value("1").run()
     assert said(clean(app)) == first[:1]
-    app.select_slider(key="temperature").set_value(f"{OPENS.temperature:g}").run()
+    app.select_slider(key="temperature slider").set_value(f"{OPENS.temperature:g}").run()
     for _ in range(3):
         press(app, "write one")
     assert said(app) == first, "step by step the same, whatever was looked at in between"

@@ -39,6 +39,7 @@ from explorer.analysis.formatting import fixed, hundredths, percent, signed, ten
 from explorer.components import codec
 from explorer.layout import selection_bar
 from explorer.panels import attribution, predictions, spec
+from explorer.panels.attribution import NO_WORD
 from explorer.panels.spec import Panel
 from explorer.text import claims as claims_text
 from explorer.text import templates
@@ -555,15 +556,16 @@ HEAD["translator"] = "decoder-self.1.2"
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "against"),
-    [("encoder", None), ("decoder", 11), pytest.param("smollm2", 11, marks=needs_smollm2)]
-    + [("translator", against) for against in (None, 11)],
+    [("encoder", NO_WORD), ("decoder", 11), pytest.param("smollm2", 11, marks=needs_smollm2)]
+    + [("translator", against) for against in (NO_WORD, 11)],
 )
-def test_the_parts_of_a_logit_add_up_to_it(model: str, against: int | None) -> None:
+def test_the_parts_of_a_logit_add_up_to_it(model: str, against: int) -> None:
     run, handle = Run(model, TEXT), read_once(model)
     recording = run.recording()
     stream = recording.streams[-1].name
     logits = handle.logits(recording, stream, 3).astype(np.float64)
-    expected = logits[7] - (0 if against is None else logits[against])
+    other = None if against == NO_WORD else against
+    expected = logits[7] - (0 if other is None else logits[other])
     chosen = {"token": 3, "word": 7, "against": against}
     key = HEAD[model]
     panel = every()["attribution.logit"](run, **chosen, part=key)
@@ -575,10 +577,10 @@ def test_the_parts_of_a_logit_add_up_to_it(model: str, against: int | None) -> N
     assert ends[-1] == pytest.approx(total.values[0])
     assert sum(row.values[0] for row in largest.rows) == pytest.approx(total.values[0])
     (head,) = [row for row in largest.rows if row.selected]
-    taken = handle.attribute(recording, stream, 3, 7, against)
+    taken = handle.attribute(recording, stream, 3, 7, other)
     part = next(each for each in taken.parts if logit_lens.part_key(each) == key)
     assert head.values[0] == pytest.approx(part.value) and head.key == key
-    for word in handle.labels([7] if against is None else [7, against]):
+    for word in handle.labels([7] if other is None else [7, other]):
         assert f"“{word}”" in panel.finding
     most = logit_lens.largest_parts(taken)[0]
     assert logit_lens.part_name(most) in panel.finding and signed(most.value, 2) in panel.finding
@@ -594,7 +596,9 @@ def test_neurons_add_up_to_their_ffns_part(model: str) -> None:
     stream = recording.streams[-1]
     found = handle.neurons(recording, stream.name, 1, 3, 7)
     unit = int(found.strongest[2])
-    panel = every()["attribution.neurons"](run, token=3, layer=1, word=7, neuron=unit)
+    panel = every()["attribution.neurons"](
+        run, token=3, word=7, against=NO_WORD, layer=1, neuron=unit
+    )
     neurons, words, tokens = panel.figures
     assert sum(row.values[0] for row in neurons.rows) == pytest.approx(found.part, abs=PASSED)
     assert [row.key for row in neurons.rows if row.selected] == [str(unit)]
@@ -697,9 +701,9 @@ def test_the_attribution_tab_compares_with_the_runner_up_at_first(model: str) ->
     assert f"“{two[0]}” minus that of “{two[1]}”" in panels_on(app)[0]["finding"]
     app.selectbox(key="word field").set_value(f"#{second}").run()
     compared(second, best)
-    app.selectbox(key="against field").set_value("#none").run()
+    app.selectbox(key="against field").set_value(f"#{NO_WORD}").run()
     compared(second, None)
-    assert asked_of(app)["against"] == "none"
+    assert asked_of(app)["against"] == str(NO_WORD)
     field = app.selectbox(key="against field")
     field.options.append("none")  # typed
     field.set_value("none").run()
@@ -733,11 +737,11 @@ def test_one_head_is_aggregated_where_one_layer_is() -> None:
 def test_a_typed_word_takes_the_place_of_query_and_key() -> None:
     app = page_at("circuits", text=TEXT, model="encoder", look_word="99999999")
     assert "look_word" in told(clean(app), "toast") and "look_word" not in asked_of(app)
-    app.text_input(key="look_word typed").set_value(" street ").run()
+    app.text_input(key="look_word field").set_value(" street ").run()
     word, _ = loaded("encoder").first_token("street")
     assert asked_of(clean(app))["look_word"] == str(word)
     assert panels_on(app)[0]["finding"].count("“street”") >= 2
-    app.text_input(key="look_word typed").set_value("").run()
+    app.text_input(key="look_word field").set_value("").run()
     assert "look_word" not in asked_of(clean(app))
 
 

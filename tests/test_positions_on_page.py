@@ -51,7 +51,7 @@ def test_scores_by_distance_are_means_over_the_text() -> None:
 
 def test_another_order_changes_vectors_by_positions_alone() -> None:
     run = Run("encoder", TEXT)
-    panel = positions.order(run, typed="Hari pushed Ram")
+    panel = positions.order(run, kind="Typed", typed="Hari pushed Ram")
     handle, changes = read_once("encoder"), []
     for edits in ((), (WithoutPositions(),)):
         one, two = (handle.record(text, edits).streams[0] for text in (TEXT, "Hari pushed Ram"))
@@ -88,11 +88,13 @@ def test_the_reason_is_that_of_the_model(model: str, stream: str, reason: str) -
 
 
 def test_other_words_and_no_words_are_told_apart() -> None:
-    other = positions.order(Run("encoder", "Herbivores eat plants"), typed="Plants eat herbivores")
+    other = positions.order(
+        Run("encoder", "Herbivores eat plants"), kind="Typed", typed="Plants eat herbivores"
+    )
     assert "same tokens" in other.finding and any("Herbivores" in each for each in other.details)
     with pytest.raises(ValueError, match="no words yet"):
         positions.order(Run("encoder", ""))
-    same = positions.order(Run("encoder", TEXT), typed=TEXT)
+    same = positions.order(Run("encoder", TEXT), kind="Typed", typed=TEXT)
     assert same.finding == positions.sentences("positions", "order")("same")
 
 
@@ -102,7 +104,7 @@ def test_the_encoding_is_the_formula_sines_first() -> None:
     np.testing.assert_allclose(table.values, laws.table(20, 32)[:, order])
     assert list(map(int, table.columns)) == order
     np.testing.assert_allclose(wave.series[0].y[:: laws.DRAWN_POINTS], laws.table(20, 32)[:, 6])
-    with pytest.raises(ValueError, match="even width"):
+    with pytest.raises(ValueError, match="width is 7; it can be 2, 4 … 1024"):
         positions.encoding(Run("encoder", TEXT), 20, 7)
     with pytest.raises(ValueError, match="no pair 16"):
         positions.encoding(Run("encoder", TEXT), 20, 32, 16)
@@ -190,7 +192,7 @@ def test_another_order_that_is_cut_says_so(monkeypatch: pytest.MonkeyPatch) -> N
     run = Run("encoder", "all work and no play " * 300)
     read = laws.read_part(run.recording())
     assert 400 < len(read.split()) < 513
-    panel = positions.order(run, typed="play " * 900)
+    panel = positions.order(run, kind="Typed", typed="play " * 900)
     assert any("encoder reads 512" in line for line in panel.details)
 
 

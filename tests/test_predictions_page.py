@@ -23,7 +23,7 @@ from table_files import commented
 from tolerances import DOUBLE_LONG, PASSED
 
 from explorer.panels import generation
-from explorer.views.predictions import TOP_KS, TOP_PS
+from explorer.panels.generation import TOP_KS, TOP_PS
 from models import drafts
 from models.caching import loaded
 from models.results import Sampling
@@ -78,9 +78,9 @@ def test_a_press_masks_and_unmasks_and_several_words_can_be_masked() -> None:
 def test_temperature_top_k_and_top_p_reshape_what_is_drawn_from(way: str) -> None:
     sampling = WAYS[way]
     app = opened("generate", text=PROMPT, model="decoder")
-    assert TOP_KS[-1] == "0" and TOP_PS[-1] == "1", "all tokens are at the same end of both"
+    assert (*TOP_KS,)[-1] == 0 and (*TOP_PS,)[-1] == 1, "all tokens are at the same end of both"
     for key in ("temperature", "top_k", "top_p"):
-        app.select_slider(key=key).set_value(f"{getattr(sampling, key):g}")
+        app.select_slider(key=f"{key} slider").set_value(f"{getattr(sampling, key):g}")
     clean(app.run())
     check_choices(app, prompt_ids(PROMPT), sampling)
     columns = panels_on(app)[0]["figures"][1]["columns"]
@@ -91,7 +91,7 @@ def test_temperature_top_k_and_top_p_reshape_what_is_drawn_from(way: str) -> Non
 @slow
 def test_a_link_opens_the_same_and_one_that_makes_no_sense_still_opens() -> None:
     app = opened("generate", text=PROMPT, model="decoder")
-    app.select_slider(key="temperature").set_value("0.7").run()
+    app.select_slider(key="temperature slider").set_value("0.7").run()
     app.number_input(key="seed field").set_value(11).run()
     for _ in range(3):
         press(app, "write one")

@@ -65,7 +65,7 @@ def test_a_translation_is_drawn_by_its_seed_and_the_next_one_by_the_next() -> No
     assert first == wanted(7)
     press(app, "Sample again")
     assert app.session_state.seed == "8" and output(app) == wanted(8) != first
-    app.select_slider(key="temperature").set_value("0")
+    app.select_slider(key="temperature slider").set_value("0")
     clean(app.run())
     assert output(app) == output(opened()), "nothing is left to chance"
 

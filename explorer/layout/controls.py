@@ -155,12 +155,12 @@ def open_attention(source: Run) -> None:
 def pick_stream(
     names: Sequence[str],
     default: str,
-    keeps_token: bool = False,
+    after: Callable[[], None] | None = None,
     container: DeltaGenerator | None = None,
 ) -> str:
     """The stream of the address, `default` where it names none of these, with the control for
-    another where there are several. Another has other tokens, so the token that was chosen is
-    forgotten, unless `keeps_token`."""
+    another where there are several. after: called when another was chosen, which has other
+    tokens."""
     stream = st.session_state.stream if st.session_state.stream in names else default
     if len(names) > 1:
         (st if container is None else container).selectbox(
@@ -169,13 +169,9 @@ def pick_stream(
             format_func="{} stream".format,
             label_visibility="collapsed",
             width=180,
-            **bind("stream", "stream menu", stream, after=None if keeps_token else _forget_token),
+            **bind("stream", "stream menu", stream, after=after),
         )
     return stream
-
-
-def _forget_token() -> None:
-    st.session_state.token = ""
 
 
 def take_head(layer: int | str, head: int | str) -> None:

@@ -17,28 +17,29 @@ from streamlit.delta_generator import DeltaGenerator
 from explorer.analysis import recorded_findings, residual
 from explorer.layout import controls, current_recording, navigation, output, selection_bar
 from explorer.layout.controls import bind, pick
-from explorer.panels.choice import Choice, Parameter, parameters, taken
+from explorer.panels.choice import Choice, Options, Parameter, parameters, taken
 from explorer.panels.selection import Selection
 from explorer.panels.spec import Panel
 from explorer.state import url_state
 from explorer.text.markdown_escape import literal
+from explorer.text.templates import sentences
 from models.recording import Recording, Stream
 from models.run import Run
 
 PanelFunction = Callable[..., Panel]
 FEW = 6  # options that stand side by side; more are a menu
-# What the parts below the panels of a tab show as these do.
-SHARED = ("attention", "stream", "layer", "head", "token", "log")
+MANY = 1024  # whole numbers on a slider; more are typed
+SLIDER, MENU = 260, 320  # pixels
 
 
 @dataclass(frozen=True)
 class Fold:
     """A part of a tab that opens: its label, or what gives it of a run; its panels; or what draws
-    it by hand, of a run and a stream. wait: said while its panels are made."""
+    it by hand, of a run and the tab's choices. wait: said while its panels are made."""
 
     label: str | Callable[[Run], str]
     panels: tuple[PanelFunction, ...] = ()
-    draw: Callable[[Run, str], None] | None = None
+    draw: Callable[[Run, Mapping[str, Any]], None] | None = None
     wait: str = ""
 
 
@@ -62,9 +63,12 @@ class Tab:
     """A tab: its panels from top to bottom, below those of one of its views where it has some, and
     the parts below them of which one is open at a time. open_fold: the choice of the address that
     names it, with `closed` for none; "" where the address does not say. token_of: the token of a
-    stream that is shown until a reader chooses; layer_of: the layer that it is opened in. leads:
-    what the way on to another tab is called, by the tab. edited and before: as of
-    `current_recording.tab`."""
+    stream that is shown until a reader chooses; layer_of: the layer that it is opened in. select:
+    draws the selection in a run, by the choices made so far and the arguments of the panels that
+    are shown, and gives those that it selects, where it is another than these or of an attention.
+    beside: draws by hand what else stands beside the choices. of_stream: choices that end with
+    another stream. leads: what the way on to another tab is called, by the tab. wait: said while
+    the panels are made. edited, typed and before: as of `current_recording.tab`."""
 
     panels: tuple[PanelFunction, ...] = ()
     folds: Mapping[str, Fold] = field(default_factory=dict)
@@ -72,9 +76,14 @@ class Tab:
     closed: str = ""
     token_of: Callable[[Recording, Stream], int] = recorded_findings.first_word
     layer_of: Callable[[Stream, int], int] | None = None
+    select: Callable[[Run, Mapping[str, Any], set[str]], dict[str, Any]] | None = None
+    beside: Callable[[Run], None] | None = None
+    of_stream: tuple[str, ...] = ()
     views: Views | None = None
     leads: Mapping[str, str] = field(default_factory=dict)
+    wait: str = ""
     edited: bool = True
+    typed: bool = True
     before: Callable[[Run], None] | None = None
 
     @property
@@ -93,31 +102,36 @@ class Tab:
 
 def view(row: Tab) -> Callable[[], None]:
     """A function that draws a tab on the page."""
+    names = Choice((row.closed, *row.folds), "the part that is open")
+    fold = Parameter(row.open_fold, str, False, row.closed, names)
     if row.open_fold:
-        names = Choice((row.closed, *row.folds), "the part that is open")
-        url_state.declare(row.open_fold, Parameter(row.open_fold, str, False, row.closed, names))
+        url_state.declare(row.open_fold, fold)
     if row.views is not None:
         url_state.declare(row.views.choice, row.views.parameter)
 
-    @current_recording.tab(edited=row.edited, before=row.before)
+    @current_recording.tab(edited=row.edited, typed=row.typed, before=row.before)
     def draw_tab(source: Run) -> None:
+        if row.open_fold:
+            url_state.value(fold, source, {})
         _draw(row, source)
 
     return draw_tab
 
 
 def _draw(row: Tab, source: Run) -> None:
-    bar = st.container(horizontal=True, vertical_alignment="center")
+    has_fields = row.views is None and any(map(_is_field, row.arguments))
+    bar = st.container(horizontal=True, vertical_alignment="bottom" if has_fields else "center")
     panels = row.panels
     if row.views is not None:
         _, of_view = row.views.panels[widget(row.views.parameter, source, {}, bar)]
         panels = (*of_view, *panels)
-    declared = [each for panel in panels for each in parameters(panel)]
-    chosen = _chosen(row, source, declared, bar)
-    with bar.popover("View") if any(map(has_menu, panels)) else nullcontext():
-        for panel in panels:
-            chosen |= choose(panel, source, chosen)
-    made = [show(panel, partial(panel, source, **taken(panel, chosen)), chosen) for panel in panels]
+    every = [each for panel in panels for each in parameters(panel)]
+    declared = [each for at, each in enumerate(every) if each not in every[:at]]
+    chosen = _chosen(row, source, panels, declared, bar)
+    with st.spinner(row.wait) if row.wait else nullcontext():
+        made = [
+            show(panel, partial(panel, source, **taken(panel, chosen)), chosen) for panel in panels
+        ]
     if all(made):
         at = ("layer", "head", "token")
         there = {name: str(value) for name, value in chosen.items() if name in at}
@@ -128,33 +142,64 @@ def _draw(row: Tab, source: Run) -> None:
 
 
 def _chosen(
-    row: Tab, source: Run, declared: Sequence[Parameter], bar: DeltaGenerator
+    row: Tab,
+    source: Run,
+    panels: Sequence[PanelFunction],
+    declared: Sequence[Parameter],
+    bar: DeltaGenerator,
 ) -> dict[str, Any]:
-    """What is selected, and the choices of the panels with a widget in the bar, which stand there
-    in the order of the signatures."""
-    recording = source.recording()
-    named = {each.name for each in row.arguments}
-    on = _attention(source, named) if "attention" in named and not row.is_open else None
-    names = tuple(each.name for each in recording.streams)
+    """What is selected and the choices of the panels, with their widgets in the order of the
+    signatures; below views sliders and fields have a line of their own. The View menu is last."""
     chosen: dict[str, Any] = {}
     at_token = next((i for i, each in enumerate(declared) if each.argument == "token"), 0)
     before, after = (
         [each for each in part if _has_widget(each) and not _in_menu(each)]
         for part in (declared[:at_token], declared[at_token:])
     )
-    chosen |= {each.argument: widget(each, source, chosen, bar) for each in before}
-    if "stream" in named:
-        chosen["stream"] = controls.pick_stream(names, names[0], container=bar)
-    with bar:
-        if on is not None:
-            chosen |= _selected_in(on, named, declared)
-        elif "token" in named:
-            chosen |= _selected(row, recording, recording.stream(chosen.get("stream", names[0])))
-    if row.is_open:
-        chosen |= _head(recording)
-    for each in after:
+    for each in before:
         chosen[each.argument] = widget(each, source, chosen, bar)
+    chosen |= _select(row, source, chosen, declared, bar)
+    for panel in panels:
+        chosen |= url_state.values(panel, source, chosen)
+    if row.views is not None and any(map(_is_field, after)):
+        bar = st.container(horizontal=True, vertical_alignment="bottom")
+    for each in after:
+        widget(each, source, chosen, bar)
+    if row.beside is not None:
+        with bar:
+            row.beside(source)
+    in_menu = [each for each in declared if _in_menu(each) and each.is_there(source, chosen)]
+    with bar.popover("View") if in_menu else nullcontext():
+        for each in in_menu:
+            widget(each, source, chosen)
     return chosen
+
+
+def _select(
+    row: Tab,
+    source: Run,
+    chosen: Mapping[str, Any],
+    declared: Sequence[Parameter],
+    bar: DeltaGenerator,
+) -> dict[str, Any]:
+    """What is selected on a tab, with its menus."""
+    recording, named = source.recording(), {each.name for each in row.arguments}
+    names = tuple(each.name for each in recording.streams)
+    selected: dict[str, Any] = {}
+    on = _attention(source, named) if "attention" in named and not row.is_open else None
+    if "stream" in named:
+        after = partial(url_state.clear, ("token", *row.of_stream))
+        selected["stream"] = controls.pick_stream(names, names[0], after, bar)
+    with bar:
+        if row.select is not None:
+            shown = {each.name for each in declared}
+            return selected | row.select(source, {**chosen, **selected}, shown)
+        if on is not None:
+            return selected | _selected_in(on, named, declared)
+        if "token" in named:
+            stream = recording.stream(selected.get("stream", names[0]))
+            selected |= _selected(row, recording, stream)
+    return selected | (_head(recording) if row.is_open else {})
 
 
 def folds(
@@ -232,7 +277,7 @@ def _draw_fold(
     fold: Fold, source: Run, chosen: Mapping[str, Any], declared: Sequence[Parameter]
 ) -> None:
     if fold.draw is not None:
-        fold.draw(source, chosen.get("stream", ""))
+        fold.draw(source, chosen)
     reasons: set[str] = set()  # why panels are not there, each said once
     for panel in fold.panels:
         shared = {
@@ -292,6 +337,14 @@ def _in_menu(parameter: Parameter) -> bool:
     return parameter.choice is not None and parameter.choice.menu
 
 
+def _is_field(parameter: Parameter) -> bool:
+    """True for a choice beside the panels whose widget has a label above it: all but few words,
+    which stand side by side."""
+    options = parameter.choice.options if parameter.choice else ()
+    is_few = parameter.kind is str and not callable(options) and 0 < len(options) <= FEW
+    return _has_widget(parameter) and not _in_menu(parameter) and not is_few
+
+
 def widget(
     parameter: Parameter,
     source: Run,
@@ -302,74 +355,147 @@ def widget(
     menu, or a field. One that is made by a press in a picture has none."""
     value = url_state.value(parameter, source, chosen)
     choice, name = parameter.choice, parameter.name
-    if choice is None or not choice.label:
+    if choice is None or not choice.label or not parameter.is_there(source, chosen):
         return value
-    if callable(choice.options) and not choice.options(source, chosen):
-        return value
-    effective = value
-    if choice.suits is not None and value == parameter.default:
-        effective = choice.suits(source, chosen)
-    place = st if container is None else container
-    if choice.typed is not None:
-        place.text_input(
-            choice.label,
-            key=(field := f"{name} typed"),
-            help=choice.help or None,
-            on_change=_take_typed,
-            args=(parameter, source, field),
-        )
-        return value
-    options = parameter.options(source, chosen)
+    suited = parameter.default if choice.suits is None else choice.suits(source, chosen)
+    effective = suited if value == parameter.default else value
+    place: Any = st if container is None else container
+    clear = partial(url_state.clear, choice.clears) if choice.clears else None
+    options = parameter.values(source, chosen)
     if callable(choice.options) and len(options) < 2:
         return value
-    labels = {parameter.word(each): label for each, label in options.items()}
-    word = parameter.word(effective)
-    is_range = isinstance(parameter.offered(source, chosen), range)
-    if parameter.kind is bool and not isinstance(choice.options, Mapping):
-        place.toggle(
-            choice.label,
-            help=choice.help or None,
-            **bind(name, f"{name} on", bool(effective), parameter.word),
-        )
+    if choice.typed is not None:
+        _typed_field(parameter, source, options, place)
+    elif isinstance(options, range):
+        write = lambda each: parameter.word(parameter.default if each == suited else each)
+        _number(parameter, options, place, effective, write, clear)
+    elif parameter.kind is bool and not isinstance(choice.options, Mapping):
+        bound = bind(name, f"{name} on", bool(effective), parameter.word, clear)
+        place.toggle(choice.label, help=choice.help or None, **bound)
     elif not choice.options:
-        place.text_input(
-            choice.label,
-            key=name,
-            persist_state="session",
-            placeholder=str(effective),
-            help=choice.help or None,
-        )
-    elif parameter.kind in (int, float) and (is_range or not callable(choice.options)):
+        _text_field(parameter, effective, place, clear)
+    else:
+        _word(parameter, effective, parameter.options(source, chosen), container, clear)
+    return value
+
+
+def _number(
+    parameter: Parameter,
+    options: range,
+    place: Any,
+    value: int,
+    write: Callable[[Any], str],
+    after: Callable[[], None] | None,
+) -> None:
+    """A slider over whole numbers, or a field for one of many."""
+    choice, name = parameter.choice, parameter.name
+    if choice is None:
+        return
+    within = min(max(value, options[0]), options[-1])
+    is_slider = len(options) <= MANY
+    make = partial(place.slider, width=SLIDER) if is_slider else place.number_input
+    bound = bind(name, f"{name} {'slider' if is_slider else 'field'}", within, write, after)
+    help = choice.help or None
+    make(choice.label, options[0], options[-1], step=options.step, help=help, **bound)
+
+
+def _text_field(
+    parameter: Parameter, value: Any, place: Any, after: Callable[[], None] | None
+) -> None:
+    """A field for any text, with what stands for an empty one."""
+    choice = parameter.choice
+    if choice is None:
+        return
+    place.text_input(
+        choice.label,
+        key=parameter.name,
+        persist_state="session",
+        on_change=after,
+        placeholder=str(value) or choice.help or None,
+        help=choice.help or None,
+    )
+    if not url_state.fits_address(str(value)):
+        st.info(sentences("frame", "text")("fits_no_link", n=len(value)))
+
+
+def _word(
+    parameter: Parameter,
+    value: Any,
+    options: Mapping[Any, str],
+    container: DeltaGenerator | None,
+    after: Callable[[], None] | None,
+) -> None:
+    """A slider over numbers, a menu of what depends on the run or of many words, or a row of
+    buttons."""
+    choice, name, place = parameter.choice, parameter.name, st if container is None else container
+    labels, word = {parameter.word(each): options[each] for each in options}, parameter.word(value)
+    if choice is None or not labels:
+        return
+    help = choice.help or None
+    if parameter.kind in (int, float) and not callable(choice.options):
         place.select_slider(
             choice.label,
             tuple(labels),
-            help=choice.help or None,
+            format_func=labels.__getitem__,
             width=420,
-            **bind(name, f"{name} slider", word),
+            help=help,
+            **bind(name, f"{name} slider", word, after=after),
         )
     elif callable(choice.options) or len(labels) > FEW:
+        shown = word if word in labels else next(iter(labels))
         place.selectbox(
             choice.label,
             tuple(labels),
             format_func=labels.__getitem__,
-            width="stretch" if choice.menu else 320,
-            **bind(name, f"{name} menu", word if word in labels else next(iter(labels))),
+            width="stretch" if choice.menu else MENU // 2 if parameter.kind is int else MENU,
+            help=help,
+            **bind(name, f"{name} menu", shown, after=after),
         )
     else:
-        bound = {"key": name} if choice.suits is None else bind(name, f"{name} shown", word)
+        bound: dict[str, Any] = {"key": name, "on_change": after}
+        if choice.suits is not None:
+            bound = bind(name, f"{name} shown", word, after=after)
         is_bare = not choice.menu
-        pick(
+        pick(choice.label, labels, help=help, bare=is_bare, container=container, **bound)
+
+
+def _typed_field(parameter: Parameter, source: Run, options: Options, place: Any) -> None:
+    """A field for a text whose value is taken, or a menu of some values that takes such a text too,
+    with a sentence on how it is read. In the menu an option stands after a "#", which nobody
+    types."""
+    state, choice, name = st.session_state, parameter.choice, parameter.name
+    if choice is None:
+        return
+    word, key = str(state[name]), f"{name} field"
+    labels: dict[str, str] = {}
+    if isinstance(options, Mapping):
+        labels = {f"#{parameter.word(each)}": label for each, label in options.items()}
+    bound = {"key": key, "on_change": _take_typed, "args": (parameter, source, tuple(labels))}
+    if labels:
+        state[key] = f"#{word}"
+        place.selectbox(
             choice.label,
-            labels,
+            tuple(labels),
+            format_func=lambda each: labels.get(each, each),
+            accept_new_options=True,
             help=choice.help or None,
-            bare=is_bare,
-            container=container,
+            width=240,
             **bound,
         )
-    return value
+    else:
+        place.text_input(choice.label, help=choice.help or None, **bound)
+    typed, sentence = state.get(f"{name} typed", ("", ""))
+    if sentence and typed == word:
+        place.caption(sentence)
 
 
-def _take_typed(parameter: Parameter, source: Run, field: str) -> None:
-    if parameter.choice is not None and parameter.choice.typed is not None:
-        value = parameter.choice.typed(source, st.session_state[field].strip())
-        st.session_state[parameter.name] = parameter.word(value)
+def _take_typed(parameter: Parameter, source: Run, options: Sequence[str]) -> None:
+    """Store what was chosen in the menu, or the value of what was typed. For a callback."""
+    state, choice, name = st.session_state, parameter.choice, parameter.name
+    text, sentence = (state[f"{name} field"] or "").strip(), ""
+    if not text or text in options or choice is None or choice.typed is None:
+        state[name] = text.removeprefix("#")
+    else:
+        read, sentence = choice.typed(source, text)
+        state[name] = parameter.word(read)
+    state[f"{name} typed"] = state[name], sentence

@@ -7,14 +7,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import accumulate
 from math import exp, log
+from typing import Annotated, Any
 
-from explorer.analysis import figures, logit_lens, residual
+from explorer.analysis import figures, logit_lens, predictions, residual
 from explorer.analysis.attention import argmax_id
 from explorer.analysis.figures import BarRow, Bars, TokenRow
 from explorer.analysis.formatting import exponent_text, fixed, percent, plural, power_of_e, signed
 from explorer.analysis.terminology import norm_name, recording_norm_name, unit_formula
 from explorer.panels import spec
-from explorer.panels.selection import StreamSelection, expect_place, place_if_any, predicted
+from explorer.panels.choice import Choice
+from explorer.panels.selection import (
+    StreamSelection,
+    expect_place,
+    place_if_any,
+    predicted,
+    typed_word,
+)
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models.caching import loaded
@@ -26,6 +34,8 @@ CONCEPT = "attribution"
 N_PARTS, N_GROUPS, N_LAYERS, N_TOKENS = 12, 24, 10, 60
 MOST_TIMES = 100_000  # that one word is said to be more likely than another
 NORMS = {"LayerNorm": "layer", "RMSNorm": "rms"}
+NO_WORD = -1  # as the word that another is compared with
+FIELDS = sentences(CONCEPT, "fields")
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,21 +54,86 @@ class LogitParts:
         return sentences(CONCEPT, "logit")(name, word=self.word, against=self.against)
 
 
+# ---- what a reader chooses -----------------------------------------------------------------------
+
+
+def _word_options(run: Run, chosen: Mapping[str, Any]) -> dict[int | None, str]:
+    """The likeliest words, and any other that is chosen, by their ids."""
+    at, word = predicted(run, chosen.get("token")), chosen.get("word")
+    first = FIELDS("prediction", word=_label(run, argmax_id(at.logits)))
+    return {None: first} | _likeliest(run, at, word)
+
+
+def _other_options(run: Run, chosen: Mapping[str, Any]) -> dict[int | None, str]:
+    """The words to compare with, by their ids."""
+    at, word = predicted(run, chosen.get("token")), chosen.get("word")
+    word = argmax_id(at.logits) if word is None else word
+    first = FIELDS(
+        "likeliest_other", word=_label(run, predictions.likeliest_other(at.logits, word))
+    )
+    none: dict[int | None, str] = {None: first, NO_WORD: FIELDS("no_word")}
+    return none | _likeliest(run, at, chosen.get("against"))
+
+
+def _likeliest(run: Run, at: StreamSelection, chosen: int | None) -> dict[int | None, str]:
+    ids = [each.id for each in predictions.top_words(predictions.distribution(at.logits))]
+    labels: dict[int | None, str] = {
+        id: f"{place}. {label}"
+        for place, (id, label) in enumerate(zip(ids, run.loaded.labels(ids)), 1)
+    }
+    if chosen is not None and 0 <= chosen < at.recording.model.n_vocab:
+        labels.setdefault(chosen, FIELDS("other", word=_label(run, chosen), id=chosen))
+    return labels
+
+
+def _label(run: Run, id: int) -> str:
+    return run.loaded.labels([id])[0]
+
+
+def _ffns(run: Run, chosen: Mapping[str, Any]) -> dict[int, str]:
+    """The layers whose FFN has a part in the logit, with that part; none where there is no sum."""
+    try:
+        on = logit_parts(run, *map(chosen.get, ("token", "word", "against")))
+    except ValueError:
+        return {}
+    parts = logit_lens.ffns(on.attribution)
+    return {layer: FIELDS("ffn", layer=layer, part=signed(parts[layer].value)) for layer in parts}
+
+
+def _strongest_ffn(run: Run, chosen: Mapping[str, Any]) -> int | None:
+    try:
+        on = logit_parts(run, *map(chosen.get, ("token", "word", "against")))
+    except ValueError:
+        return None
+    return logit_lens.strongest_ffn(on.attribution) if logit_lens.ffns(on.attribution) else None
+
+
+WORD_HELP = FIELDS("help")
+WordId = Annotated[
+    int | None, Choice(_word_options, "Logit of", of="model", typed=typed_word, help=WORD_HELP)
+]
+OtherId = Annotated[
+    int | None,
+    Choice(_other_options, "Compared with", of="model", typed=typed_word, help=WORD_HELP),
+]
+
+
 @spec.panel
 def logit(
     run: Run,
     token: int | None = None,
-    word: int | None = None,
-    against: int | None = None,
-    part: str = "",
+    word: WordId = None,
+    against: OtherId = None,
+    part: Annotated[str, Choice(of="model", help="the selected part of the sum")] = "",
 ) -> Panel:
     """A word's logit at a token as the sum of what embedding, heads, FFNs and biases wrote.
 
     token: the first one that is predicted where None. word: an id, the model's prediction where
-    None. against: the id of a word whose logit is subtracted. part: the selected one, such as
-    "self.2.5" or "ffn.1". Raises ValueError for what is not there or cannot be a sum.
+    None. against: the id of a word whose logit is subtracted, the likeliest other one where None,
+    NO_WORD, -1, for none. part: the selected one, such as "self.2.5" or "ffn.1". Raises ValueError
+    for what is not there or cannot be a sum.
     """
-    on = _parts(run, token, word, against)
+    on = logit_parts(run, token, word, against)
     words, total = sentences(CONCEPT, "logit"), logit_lens.parts_sum(on.attribution)
     largest = logit_lens.largest_parts(on.attribution)[0]
     slots = {"logit": on.label, "token": on.at.token, "at": on.at.word}
@@ -80,11 +155,17 @@ def logit(
     )
 
 
-def _parts(run: Run, token: int | None, word: int | None, against: int | None) -> LogitParts:
+def logit_parts(
+    run: Run, token: int | None = None, word: int | None = None, against: int | None = None
+) -> LogitParts:
+    """The parts of a logit; arguments and ValueError as for `logit`."""
     words, at = sentences(CONCEPT, "logit"), predicted(run, token)
     if why := loaded(at.recording).capabilities.no_parts:
         raise ValueError(words("no_parts", model=at.model, why=why))
     word = argmax_id(at.logits) if word is None else word
+    if against is None and 0 <= word < at.recording.model.n_vocab:
+        against = predictions.likeliest_other(at.logits, word)
+    against = None if against == NO_WORD else against
     for id in (word, against):
         expect_place("word", id, at.recording.model.n_vocab)
     one, *other = loaded(at.recording).labels([word] if against is None else [word, against])
@@ -233,10 +314,20 @@ def _norm(at: StreamSelection) -> str:
 def neurons(
     run: Run,
     token: int | None = None,
-    layer: int | None = None,
-    word: int | None = None,
-    against: int | None = None,
-    neuron: int | None = None,
+    word: WordId = None,
+    against: OtherId = None,
+    layer: Annotated[
+        int | None,
+        Choice(
+            _ffns,
+            "FFN of layer",
+            name="ffn",
+            of="model",
+            suits=_strongest_ffn,
+            clears=("neuron",),
+        ),
+    ] = None,
+    neuron: Annotated[int | None, Choice(of="model", help="its selected hidden unit")] = None,
 ) -> Panel:
     """The part of an FFN in a logit as the sum over its hidden units.
 
@@ -244,7 +335,7 @@ def neurons(
     None or not among the strongest. token, word and against as for `logit`. Raises ValueError for
     what is not there and for a model whose FFN cannot be read.
     """
-    on = _parts(run, token, word, against)
+    on = logit_parts(run, token, word, against)
     words, at = sentences(CONCEPT, "neurons"), on.at
     shows = loaded(at.recording).capabilities
     if not shows.weights:

@@ -21,9 +21,11 @@ from models.run import Run
 
 REFUSALS = sentences("selection", "refusals")
 Options = Sequence[Any] | Mapping[Any, str]
-# What a run and the choices made so far (by their arguments) leave to choose from, or suggest.
+# What a run and the choices made so far (by their arguments) leave to choose from, or suggest, and
+# whether they leave a choice at all.
 OptionsOf = Callable[[Run, Mapping[str, Any]], Options]
 Suggestion = Callable[[Run, Mapping[str, Any]], Any]
+Condition = Callable[[Run, Mapping[str, Any]], bool]
 TRUE, FALSE = "1", "0"  # the words of yes and no in an address
 
 
@@ -36,8 +38,10 @@ class Choice:
     called, "" for one that is made by a press in a picture. name: its name in an address, "" for
     that of the argument. of: it is forgotten with the "text" or the "model", with neither where "".
     suits: the value that the panel takes where it is given its default, where it depends on the
-    run. accepts: what any other value must pass. typed: the value of a text that is typed into its
-    widget, a field. menu: its widget stands in the View menu. help: what its widget explains.
+    run. accepts: what a value must pass that is no option. typed: the value of what is typed into
+    its field, or into its menu in the place of an option, and a sentence on it. when: where there
+    is such a choice; elsewhere it has its default. clears: names of choices that end where another
+    value is chosen. menu: its widget stands in the View menu. help: what its widget explains.
     made_by: of an argument that is another run, the function that makes it of the run on screen and
     of choices of its own, which stand in the address in the place of this one.
     """
@@ -48,7 +52,9 @@ class Choice:
     of: str = ""
     suits: Suggestion | None = None
     accepts: Callable[[Any], bool] | None = None
-    typed: Callable[[Run, str], Any] | None = None
+    typed: Callable[[Run, str], tuple[Any, str]] | None = None
+    when: Condition | None = None
+    clears: tuple[str, ...] = ()
     menu: bool = False
     help: str = ""
     made_by: Callable[..., Run] | None = None
@@ -80,7 +86,12 @@ class Parameter:
         """The word that an address means which does not name it."""
         return self.word(self.default)
 
-    def offered(self, run: Run, chosen: Mapping[str, Any]) -> Options:
+    def is_there(self, run: Run, chosen: Mapping[str, Any]) -> bool:
+        """True where there is such a choice."""
+        when = self.choice.when if self.choice else None
+        return when is None or when(run, chosen)
+
+    def values(self, run: Run, chosen: Mapping[str, Any]) -> Options:
         """What there is to choose from, as the choice declares it."""
         options = self.choice.options if self.choice else ()
         return options(run, chosen) if callable(options) else options
@@ -88,13 +99,13 @@ class Parameter:
     def allows(self, run: Run, chosen: Mapping[str, Any], value: Any) -> bool:
         """True for a value that can be chosen."""
         if self.choice is not None and self.choice.options:
-            return value in self.offered(run, chosen)
+            return value in self.values(run, chosen)
         accepts = self.choice.accepts if self.choice else None
         return accepts is None or accepts(value)
 
     def options(self, run: Run, chosen: Mapping[str, Any]) -> Mapping[Any, str]:
         """The labels by value that there are to choose from."""
-        options = self.offered(run, chosen)
+        options = self.values(run, chosen)
         if isinstance(options, Mapping):
             return options
         return {value: value if isinstance(value, str) else f"{value:g}" for value in options}
@@ -135,9 +146,18 @@ class Parameter:
         options = self.choice.options if self.choice else ()
         if value == self.default or not options or callable(options):
             return
-        if value not in options:
-            names = ", ".join(map(str, options))
+        accepts = self.choice.accepts if self.choice else None
+        if value not in options and (accepts is None or not accepts(value)):
+            names = ", ".join(listed(options))
             raise ValueError(REFUSALS("no_choice", name=self.argument, value=value, names=names))
+
+
+def listed(options: Options) -> list[str]:
+    """Options in words, a range by its ends: ["2", "4 … 1024"]."""
+    if not isinstance(options, range):
+        return [str(each) for each in options]
+    *first, last = map(str, options[: 1 + (options.step > 1)])
+    return [*first, f"{last} … {options[-1]}"]
 
 
 @cache

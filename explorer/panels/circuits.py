@@ -14,7 +14,7 @@ from explorer.analysis.figures import BarRow, Bars
 from explorer.analysis.formatting import signed
 from explorer.panels import spec
 from explorer.panels.choice import Choice
-from explorer.panels.selection import Selection, place_of, select
+from explorer.panels.selection import Selection, place_of, select, typed_word
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models.caching import loaded, memo
@@ -46,12 +46,6 @@ def _vocabulary(run: Run, chosen: Mapping[str, Any]) -> range:
     return range(run.recording().model.n_vocab)
 
 
-def _first_id(run: Run, text: str) -> int | None:
-    """The id of the first token of a text, None for no text."""
-    first = run.loaded.first_token(text)
-    return None if first is None else first[0]
-
-
 @spec.panel
 def circuits(
     run: Run,
@@ -65,7 +59,7 @@ def circuits(
     keys: Annotated[str, Choice(KEYS, "Keys", name="look_keys", menu=True)] = "Text",
     word: Annotated[
         int | None,
-        Choice(_vocabulary, "Any other word", "look_word", of="model", typed=_first_id, menu=True),
+        Choice(_vocabulary, "Any other word", "look_word", of="model", typed=typed_word, menu=True),
     ] = None,
     attention: str = "",
 ) -> Panel:

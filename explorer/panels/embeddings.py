@@ -3,12 +3,14 @@ and its similarity to anchor words."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Annotated, Any
 
 import numpy as np
 
-from explorer.analysis import embeddings
+from explorer.analysis import embeddings, residual
+from explorer.analysis.attention import numbered
 from explorer.analysis.caption import read_text
 from explorer.analysis.csv import Columns, stacked
 from explorer.analysis.embeddings import CONTEXTS, MEASURES, Anchors, Scene, cosine
@@ -26,18 +28,18 @@ from explorer.analysis.figures import (
 from explorer.analysis.formatting import fixed, percent, percent_texts
 from explorer.analysis.logit_lens import states
 from explorer.analysis.terminology import recording_norm_name, with_article
+from explorer.analysis.words import words as words_in
 from explorer.panels import spec
-from explorer.panels.selection import expect_option, place_of, select_stream
+from explorer.panels.choice import Choice
+from explorer.panels.selection import expect_place, model_name, place_of, select_stream
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models.caching import loaded, memo
-from models.recording import Recording
+from models.example_texts import EXAMPLES, other_sentence
+from models.recording import Recording, Stream
 from models.run import Run
 
 CONCEPT = "embeddings"
-# The sums before LayerNorms too; special tokens; vectors divided by their norms; the paths of all
-# tokens; a plane that ends around the selected paths.
-OPTIONS = ("sums", "specials", "unit length", "all paths", "close up")
 ANCHORS = "fruit, tree, juice / mac, os, app"  # for a word of two senses, such as "apple"
 UNMOVED = 0.95  # a cosine between two contexts above which a word has hardly moved
 N_NEAR = 5  # words of the vocabulary, at each state
@@ -54,7 +56,6 @@ class WordPath:
     token: int
     mate: int | None
     site: int
-    options: tuple[str, ...] = ()
 
     @property
     def places(self) -> tuple[tuple[int, int], ...]:
@@ -86,19 +87,145 @@ class WordPath:
         return tuple(lines)
 
 
+# ---- what a reader chooses -----------------------------------------------------------------------
+
+
+def _stream(run: Run, chosen: Mapping[str, Any]) -> Stream:
+    recording = run.recording()
+    return recording.stream(chosen.get("stream") or recording.streams[0].name)
+
+
+def reads_source(run: Run, chosen: Mapping[str, Any]) -> bool:
+    """True for the stream that reads the text."""
+    return _stream(run, chosen) is run.recording().streams[0]
+
+
+def _has_sums(run: Run, chosen: Mapping[str, Any]) -> bool:
+    return residual.norm_place(_stream(run, chosen)) == "post"
+
+
+def _sites(run: Run, chosen: Mapping[str, Any]) -> tuple[str, ...]:
+    is_with_sums = bool(chosen.get("sums")) and _has_sums(run, chosen)
+    return states(_stream(run, chosen), is_with_sums)
+
+
+def _stages(run: Run, chosen: Mapping[str, Any]) -> range:
+    return range(1, len(_sites(run, chosen)) + 1)
+
+
+def _is_of_two(run: Run, chosen: Mapping[str, Any]) -> bool:
+    return bool(chosen.get("texts", "Two") == "Two")
+
+
+def _second(run: Run, chosen: Mapping[str, Any]) -> str:
+    """The second text, "" where there is none."""
+    if not _is_of_two(run, chosen):
+        return ""
+    typed = str(chosen.get("second", ""))
+    return typed if typed.strip() else own_second(run, chosen)
+
+
+def own_second(run: Run, chosen: Mapping[str, Any]) -> str:
+    """A sentence that has the selected word in another context, "" where there is none."""
+    stream, token, recording = _stream(run, chosen), chosen.get("token"), run.recording()
+    if not reads_source(run, chosen):
+        return ""
+    start, end = stream.spans[token] if token is not None else (0, 0)
+    word = recording.text[max(0, start) : max(0, end)].strip()
+    if token is not None and not word:
+        return ""
+    read = words_in(stream, recording.text)
+    whole = [label for label, size in zip(read.labels, read.sizes) if size == 1]
+    other = other_sentence(recording.text, word, EXAMPLES.values(), whole)
+    if not other:
+        return ""
+    there = Run(run.model, other, run.edits).recording().streams[0]
+    if token is None:
+        token = embeddings.default_token(stream, there, embeddings.visible_tokens(stream, False))
+    return other if embeddings.matching_token(stream, token, there) is not None else ""
+
+
+def _other(run: Run, chosen: Mapping[str, Any]) -> Stream | None:
+    """The stream of the second text, None where there is none."""
+    second = _second(run, chosen)
+    if not second:
+        return None
+    return Run(run.model, second, run.edits).recording().stream(_stream(run, chosen).name)
+
+
+def shown_token(run: Run, chosen: Mapping[str, Any]) -> int:
+    """The token on show; where none is chosen, the longest word that both texts have."""
+    token, stream = chosen.get("token"), _stream(run, chosen)
+    if token is not None:
+        return int(token)
+    visible = embeddings.visible_tokens(stream, False)
+    return embeddings.default_token(stream, _other(run, chosen), visible)
+
+
+def _mate(run: Run, chosen: Mapping[str, Any]) -> int | None:
+    """The same word in the second text, None where it is not there."""
+    other = _other(run, chosen)
+    if other is None:
+        return None
+    return embeddings.matching_token(_stream(run, chosen), shown_token(run, chosen), other)
+
+
+def _mates(run: Run, chosen: Mapping[str, Any]) -> dict[int | None, str]:
+    other = _other(run, chosen)
+    if other is None:
+        return {}
+    none: dict[int | None, str] = {} if _mate(run, chosen) is not None else {None: "none"}
+    return none | dict(enumerate(numbered(other.tokens)))
+
+
+SHARED = sentences(CONCEPT, "shared")
+Texts = Annotated[
+    str,
+    Choice(
+        {"Two": "Two contexts", "One": "One text"},
+        "Texts",
+        name="contexts",
+        clears=("mate",),
+        menu=True,
+    ),
+]
+Second = Annotated[
+    str,
+    Choice(
+        label="The same word in another context",
+        suits=own_second,
+        when=_is_of_two,
+        clears=("mate",),
+        help=SHARED("second_help"),
+    ),
+]
+Mate = Annotated[int | None, Choice(_mates, "Word in text 2", of="text", suits=_mate)]
+Stage = Annotated[int | None, Choice(_stages, of="model", help=SHARED("stage"))]
+Sums = Annotated[
+    bool, Choice(label="Sums before each norm", when=_has_sums, clears=("stage",), menu=True)
+]
+
+
 def select_word(
     run: Run,
-    token: int | None,
-    second: str,
-    mate: int | None,
-    site: str,
-    stream: str,
-    options: str = "",
+    token: int | None = None,
+    texts: str = "Two",
+    second: str = "",
+    mate: int | None = None,
+    stage: int | None = None,
+    stream: str = "",
+    specials: bool = False,
+    unit_length: bool = False,
+    sums: bool = False,
     groups: tuple[tuple[str, ...], ...] = (),
 ) -> WordPath:
     """The word of `contexts` in its texts, with anchor words where there are groups of them."""
-    chosen = _options(options)
     selection = select_stream(run, token or 0, stream)
+    if second and texts == "One":
+        raise ValueError(SHARED("one_text"))
+    token = None if token is None else selection.token
+    chosen = {"token": token, "texts": texts, "second": second, "stream": selection.stream.name}
+    second = _second(run, chosen)
     recordings = [selection.recording]
     if second:
         recordings.append(Run(run.model, second, run.edits).recording())
@@ -106,49 +233,35 @@ def select_word(
     other = streams[1] if second else None
     if other is not None and mate is not None:
         mate = place_of("mate", mate, len(other.tokens))
-    specials = "specials" in chosen or (token is not None and bool(streams[0].special[token]))
+    token = shown_token(run, chosen)
+    specials |= bool(streams[0].special[token])
     specials |= bool(other is not None and mate is not None and other.special[mate])
-    names = states(streams[0], "sums" in chosen)
+    names = states(streams[0], sums)
     anchors = _anchors(run, selection.stream.name, names, groups) if groups else None
     scene = memo(
         selection.recording,
-        ("scene", second, run.edits, stream, specials, names, "unit length" in chosen, groups),
+        ("scene", second, run.edits, stream, specials, names, unit_length, groups),
         lambda: embeddings.scene(
             streams,
             anchors,
             names,
             specials=specials,
-            unit_length="unit length" in chosen,
+            unit_length=unit_length,
             words_plane=bool(groups),
         ),
     )
-    words = sentences(CONCEPT, "shared")
-    if site and site not in names:
-        raise ValueError(words("no_site", site=repr(site), sites=", ".join(names)))
-    token = None if token is None else selection.token
-    if token is None:
-        token = embeddings.default_token(streams[0], other, scene.texts[0].places)
+    expect_place("stage", stage, len(names), first=1)
     if other is not None:
         places = scene.texts[1].places
         if mate is not None and mate not in places:
-            raise ValueError(words("no_mate", mate=mate, last=places[-1]))
+            raise ValueError(SHARED("no_mate", mate=mate, last=places[-1]))
         if mate is None:
             mate = embeddings.matching_token(streams[0], token, other)
             mate = mate if mate in places else None
-    at = names.index(site) if site else len(names) - 1
+    at = len(names) - 1 if stage is None else stage - 1
     return WordPath(
-        tuple(recordings), selection.stream.name, scene, token, mate if second else None, at, chosen
+        tuple(recordings), selection.stream.name, scene, token, mate if second else None, at
     )
-
-
-def _options(options: str) -> tuple[str, ...]:
-    """The options by their names. Raises ValueError for one that is not there."""
-    chosen = tuple(each.strip() for each in options.split(",") if each.strip())
-    for each in chosen:
-        if each not in OPTIONS:
-            words = sentences(CONCEPT, "shared")
-            raise ValueError(words("no_option", option=repr(each), options=", ".join(OPTIONS)))
-    return chosen
 
 
 def _anchors(
@@ -181,43 +294,65 @@ def _anchors(
 def contexts(
     run: Run,
     token: int | None = None,
-    second: str = "",
-    mate: int | None = None,
-    site: str = "",
+    texts: Texts = "Two",
+    second: Second = "",
+    mate: Mate = None,
+    stage: Stage = None,
     stream: str = "",
-    options: str = "",
-    axis: str = "",
+    all_paths: Annotated[
+        bool, Choice(label="Paths of all words", name="trails", menu=True)
+    ] = False,
+    close_up: Annotated[
+        bool, Choice(label="Close up of the selected word", name="frame", menu=True)
+    ] = False,
+    specials: Annotated[bool, Choice(label="Special tokens", menu=True)] = False,
+    unit_length: Annotated[
+        bool, Choice(label="Directions only (vectors of length 1)", name="length", menu=True)
+    ] = False,
+    sums: Sums = False,
+    anchored: Annotated[
+        bool,
+        Choice(
+            label="First axis of the plane through the anchor words",
+            name="plane",
+            when=reads_source,
+            menu=True,
+        ),
+    ] = False,
+    anchor_words: Annotated[str, Choice(name="anchors")] = ANCHORS,
 ) -> Panel:
     """A word's vector at every layer: how similar it stays to the same word in a second text, or to
     its embedding, beside the paths of all words in one plane.
 
-    token: the longest word that both texts have where None. second: another text, "" for none.
-    mate: its token, the first that is the same word where None. site: a state's name, the last one
-    where "". options: some of OPTIONS with commas. axis: two groups of anchor words, such as
-    ANCHORS, for a plane whose first axis leads from one to the other. Raises ValueError for what is
-    not there.
+    token: the longest word that both texts have where None. texts: "Two" or "One". second: the
+    second text, a sentence with the same word where "". mate: its token, the first that is the same
+    word where None. stage: the selected state, counted from 1, the last one where None. sums: the
+    sums before LayerNorms are states too. anchored: the plane's first axis leads from one of the
+    two groups of anchor words to the other. Raises ValueError for what is not there.
     """
-    groups = embeddings.groups(axis)
-    if axis and len(groups) != 2:
+    groups = embeddings.groups(anchor_words) if anchored else ()
+    if anchored and len(groups) != 2:
         raise ValueError(sentences(CONCEPT, "anchors")("two"))
-    on = select_word(run, token, second, mate, site, stream, options, groups)
+    word = token, texts, second, mate, stage, stream
+    on = select_word(run, *word, specials, unit_length, sums, groups)
+    is_two = len(on.recordings) > 1
     words = sentences(CONCEPT, "contexts")
     lines, values = _similarities(on)
     caption = words("caption", names=", ".join(on.scene.basis.names[:2]))
-    lengths = (words("length"),) if "unit length" in on.options else ()
+    lengths = (words("length"),) if unit_length else ()
     frame = embeddings.frame_word("…")
     listed = " / ".join(", ".join(group) for group in groups)
     anchor_lines = (words("anchors", groups=listed, frame=frame),) if groups else ()
     columns = dict(zip(words.lines("columns"), (list(on.scene.titles), values[0])))
     if len(lines) > 1:
         columns[words("others")] = values[1]
-    is_two = on.mate is not None
+    is_matched = on.mate is not None
     return Panel(
-        title=words("title_two" if second else "title_one", word=on.word),
-        finding=_finding(on, values, bool(second)),
+        title=words("title_two" if is_two else "title_one", word=on.word),
+        finding=" ".join((_finding(on, values, is_two), *_unread(on))),
         figures=(
             Chart(
-                title=words("chart_two" if is_two else "chart_one", word=on.word),
+                title=words("chart_two" if is_matched else "chart_one", word=on.word),
                 series=tuple(
                     Series(name, np.arange(len(row), dtype=float), row, main=at == 0)
                     for at, (name, row) in enumerate(zip(lines, values))
@@ -227,12 +362,27 @@ def contexts(
                 y_range=(min(0.0, float(np.nanmin(values))), 1.0),
                 follows="stage",
             ),
-            _plane(on),
+            _plane(on, all_paths, close_up),
         ),
         table={**columns, **_coordinates(on)},
         details=_details(on, run),
         caption=(caption, *lengths, *anchor_lines, *on.caption),
         file=f"paths-{on.token}",
+    )
+
+
+def _unread(on: WordPath) -> tuple[str, ...]:
+    """That the model does not read the second text to its end."""
+    return tuple(
+        SHARED(
+            "second_too_long",
+            n=each.dropped + each.model.n_positions,
+            model=model_name(each),
+            most=each.model.n_positions,
+            dropped=each.dropped,
+        )
+        for each in on.recordings[1:]
+        if each.dropped
     )
 
 
@@ -272,8 +422,9 @@ def _finding(on: WordPath, values: np.ndarray, is_two: bool) -> str:
     return words(name, **slots) + (words("baseline", **beside) if beside else "")
 
 
-def _plane(on: WordPath) -> Plane:
-    """The paths of all tokens, and of anchor words, in the scene's plane."""
+def _plane(on: WordPath, all_paths: bool, close_up: bool) -> Plane:
+    """The paths of all tokens, and of anchor words, in the scene's plane. all_paths: with the path
+    of every word. close_up: the part around the selected word."""
     words, scene = sentences(CONCEPT, "contexts"), on.scene
     selected, clouds = dict(on.places), []
     is_two = len(scene.texts) > 1
@@ -312,8 +463,8 @@ def _plane(on: WordPath) -> Plane:
         choice="stage",
         x_title=words("anchor_axis" if is_anchored else "axis", axis=ends, share=first),
         y_title=words("axis", axis=other, share=second),
-        trails="all paths" in on.options,
-        close="close up" in on.options,
+        trails=all_paths,
+        close=close_up,
     )
 
 
@@ -375,15 +526,16 @@ def _details(on: WordPath, run: Run) -> tuple[str, ...]:
 def neighbours(
     run: Run,
     token: int | None = None,
-    second: str = "",
-    mate: int | None = None,
-    site: str = "",
+    texts: Texts = "Two",
+    second: Second = "",
+    mate: Mate = None,
+    stage: Stage = None,
     stream: str = "",
-    options: str = "",
+    sums: Sums = False,
 ) -> Panel:
     """The words of the vocabulary that a word's vectors are nearest to at every layer. Arguments
     and ValueError as for `contexts`."""
-    on = select_word(run, token, second, mate, site, stream, options)
+    on = select_word(run, token, texts, second, mate, stage, stream, sums=sums)
     words = sentences(CONCEPT, "neighbours")
     nearest_words = [_nearest(on, text, place) for text, place in on.places]
     tops = [
@@ -466,37 +618,46 @@ def _neighbour_matrix(
 def anchors(
     run: Run,
     token: int | None = None,
-    second: str = "",
-    mate: int | None = None,
-    words: str = ANCHORS,
-    measure: str = "Cosine",
+    texts: Texts = "Two",
+    second: Second = "",
+    mate: Mate = None,
+    anchor_words: Annotated[
+        str,
+        Choice(
+            label="Anchor words, two groups: a, b / c, d",
+            name="anchors",
+            help=sentences(CONCEPT, "anchors")(
+                "help", frame=embeddings.frame_word("…"), most=embeddings.MOST_WORDS
+            ),
+        ),
+    ] = ANCHORS,
+    measure: Annotated[str, Choice(MEASURES, "Measure", name="curve")] = "Cosine",
     stream: str = "",
 ) -> Panel:
     """Similarity of a word to two groups of anchor words at every layer, in one text or in two,
     against all other ways to split these words.
 
-    words: two groups, "a, b / c, d". measure: one of MEASURES. Other arguments and ValueError as
-    for `contexts`.
+    anchor_words: two groups, "a, b / c, d". measure: one of MEASURES. Other arguments and
+    ValueError as for `contexts`.
     """
-    texts = sentences(CONCEPT, "anchors")
-    expect_option("measure", measure, MEASURES)
-    groups = embeddings.groups(words)
+    words = sentences(CONCEPT, "anchors")
+    groups = embeddings.groups(anchor_words)
     if len(groups) != 2:
-        raise ValueError(texts("two"))
-    on = select_word(run, token, second, mate, "", stream, "", groups)
+        raise ValueError(words("two"))
+    on = select_word(run, token, texts, second, mate, None, stream, groups=groups)
     if measure == CONTEXTS and on.mate is None:
-        raise ValueError(texts("no_second"))
+        raise ValueError(words("no_second"))
     of = _anchors(run, on.stream, on.scene.sites, groups)
     lines = embeddings.curves(on.scene, of, (on.token, on.mate), measure)
     names = tuple(", ".join(group) for group in groups)
     finding, details = _verdict(on, of, names)
     titles = on.scene.titles
     return Panel(
-        title=texts("title", word=on.word),
+        title=words("title", word=on.word),
         finding=finding,
         figures=(
             Chart(
-                title=texts(measure),
+                title=words(measure),
                 series=tuple(
                     Series(name, np.arange(len(titles), dtype=float), row, main=at == 0)
                     for at, ((name, *_), row) in enumerate(zip(lines.lines, lines.values))
@@ -507,7 +668,7 @@ def anchors(
         ),
         table=embeddings.curve_table(titles, lines),
         details=details,
-        caption=(texts("caption", measure=measure, groups=" / ".join(names)), *on.caption),
+        caption=(words("caption", measure=measure, groups=" / ".join(names)), *on.caption),
         file=f"anchors-{on.token}",
     )
 

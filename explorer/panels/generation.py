@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from operator import truediv
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from explorer.analysis.formatting import (
 )
 from explorer.analysis.predictions import Distribution, Draw, Word
 from explorer.panels import spec
+from explorer.panels.choice import Choice
 from explorer.panels.predictions import with_line_break
 from explorer.panels.selection import model_name, place_if_any
 from explorer.panels.spec import Panel
@@ -38,6 +39,16 @@ from models.run import Run
 CONCEPT = "generation"
 AHEAD = 12  # tokens generated ahead, to show how the text would continue
 N_KEYS = 5  # tokens that are listed by their weights
+# Stops of the sliders; all tokens are at the same end of top-k and top-p.
+TEMPERATURES = {0.0: "0 (greedy)"} | {tenth / 10: f"{tenth / 10:g}" for tenth in range(1, 21)}
+TOP_KS = {k: str(k) for k in (1, 2, 3, 5, 10, 20, 50, 100, 200, 500)} | {0: "all"}
+TOP_PS = {p: f"{p:g}" for p in (*(tenth / 10 for tenth in range(1, 10)), 0.95, 0.99)} | {1.0: "all"}
+SEEDS = range(100_000)
+SETTINGS = sentences(CONCEPT, "settings")
+ANOTHER_DRAW = ("beam", "step")  # a drawn translation's, which end with it
+Continued = Annotated[
+    str, Choice(name="said", of="text", help="ids of the generated tokens, with dots between them")
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,22 +141,57 @@ class NextToken:
 @spec.panel
 def next_token(
     run: Run,
-    continuation: str = "",
-    temperature: float = 1.0,
-    top_k: int = 0,
-    top_p: float = 1.0,
-    seed: int = 0,
+    continuation: Continued = "",
+    temperature: Annotated[
+        float,
+        Choice(
+            TEMPERATURES,
+            "Temperature",
+            accepts=lambda temperature: temperature >= 0,
+            clears=ANOTHER_DRAW,
+            help=SETTINGS("temperature"),
+        ),
+    ] = 0.5,
+    top_k: Annotated[
+        int,
+        Choice(
+            TOP_KS,
+            "Top-k",
+            accepts=lambda k: k >= 0,
+            clears=ANOTHER_DRAW,
+            help=SETTINGS("top_k"),
+        ),
+    ] = 0,
+    top_p: Annotated[
+        float,
+        Choice(
+            TOP_PS,
+            "Top-p",
+            accepts=lambda p: 0 < p <= 1,
+            clears=ANOTHER_DRAW,
+            help=SETTINGS("top_p"),
+        ),
+    ] = 1.0,
+    seed: Annotated[
+        int,
+        Choice(
+            SEEDS,
+            "Seed",
+            accepts=lambda seed: seed >= 0,
+            clears=ANOTHER_DRAW,
+            help=SETTINGS("seed"),
+        ),
+    ] = 0,
 ) -> Panel:
     """The text so far with the probabilities of its generated tokens, and the most likely next
     tokens, without and with sampling settings.
 
-    continuation: ids of the generated tokens with dots between them. top_k: 0 for all tokens.
+    continuation: ids of the generated tokens with dots between them. temperature: 0 for the
+    likeliest token, always; at 1 a small model writes words that are none. top_k: 0 for all tokens.
     Raises ValueError for what is not there, a text without room and a model that does not
     continue texts.
     """
     words = sentences(CONCEPT, "next_token")
-    if seed < 0:
-        raise ValueError(sentences(CONCEPT, "shared")("seed", seed=seed))
     prediction = _next_token(run, continuation, Sampling(temperature, top_k, top_p), seed)
     on = prediction.on
     n = plural(len(on.tokens), "token")
@@ -326,7 +372,7 @@ def _arithmetic(prediction: NextToken, id: int) -> list[str]:
 
 @spec.panel
 def attention(
-    run: Run, continuation: str = "", layer: int | None = None, head: int | None = None
+    run: Run, continuation: Continued = "", layer: int | None = None, head: int | None = None
 ) -> Panel:
     """The attention of the newest token: the token that each head attends to most, and the largest
     weights of one head, of the mean where layer or head is None.
@@ -404,7 +450,7 @@ def _keys(on: Continuation, weights: np.ndarray, title: str) -> Bars:
 
 
 @spec.panel
-def tokens(run: Run, continuation: str = "") -> Panel:
+def tokens(run: Run, continuation: Continued = "") -> Panel:
     """The probability and the rank of each generated token; arguments as for `next_token`."""
     on = _continuation(run, continuation)
     words, all_tokens = sentences(CONCEPT, "tokens"), on.text.tokens
@@ -439,7 +485,7 @@ def tokens(run: Run, continuation: str = "") -> Panel:
 
 
 @spec.panel
-def kv_cache(run: Run, continuation: str = "") -> Panel:
+def kv_cache(run: Run, continuation: Continued = "") -> Panel:
     """The keys and values that are stored from step to step, and the tokens that they save;
     arguments as for `next_token`."""
     on = _continuation(run, continuation)

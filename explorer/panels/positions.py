@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from explorer.analysis.figures import (
 from explorer.analysis.formatting import MINUS, enough_digits_for_all, fixed, percent, power
 from explorer.analysis.terminology import recording_norm_name
 from explorer.panels import spec
+from explorer.panels.choice import Choice
 from explorer.panels.selection import (
     StreamSelection,
     expect_place,
@@ -47,7 +49,8 @@ N_ROWS = 16  # tokens that are listed one by one
 N_WORDS = 40  # of another order that are written out
 N_PAIRS = 128  # positions whose products are shown pair by pair
 N_CIRCLE = 64  # positions on the circle
-DEFAULT_PLACES = 64
+ORDERS = ("Shuffled", "Typed")
+SHUFFLES = range(1000)
 SAME_DIGITS = 4  # vectors that agree to as many digits differ by no more than rounding
 EMBEDDED, VARIATION = 0.9, 0.99  # shares of variance that the overlap is read at
 
@@ -391,15 +394,32 @@ class OrderRuns:
         return self.runs.run.loaded.memo(("order maps", self, layer, head), made)
 
 
-def _orders(run: Run, seed: int, typed: str, stream: str) -> OrderRuns:
+def _is_typed(run: Run, chosen: Mapping[str, Any]) -> bool:
+    return bool(chosen.get("kind") == "Typed")
+
+
+def _is_shuffled(run: Run, chosen: Mapping[str, Any]) -> bool:
+    return not _is_typed(run, chosen)
+
+
+def reversed_text(run: Run, chosen: Mapping[str, Any]) -> str:
+    """The words of a run from last to first."""
+    return positions.reverse_words(positions.read_part(run.recording()))
+
+
+def _orders(run: Run, kind: str, seed: int, typed: str, stream: str) -> OrderRuns:
     """Both orders of a run. Raises ValueError for a text without words, for one that shares no
     token with the other, and for a model that cannot run without its positions."""
     _, runs = _runs(run, 0, stream)
     words = sentences(CONCEPT, "order")
     if runs.plain.streams[0].special.all():
         raise ValueError(words("no_words"))
+    if typed and kind != "Typed":
+        raise ValueError(REFUSALS("shuffled"))
     runs.expect_comparable()
-    orders = OrderRuns(runs, seed, typed.strip())
+    if kind == "Typed":
+        typed = typed.strip() or reversed_text(run, {})
+    orders = OrderRuns(runs, seed, typed)
     if not len(orders.compared().pairs.here):
         raise ValueError(words("no_common"))
     return orders
@@ -410,17 +430,28 @@ def order(
     run: Run,
     layer: int | None = None,
     head: int | None = None,
-    seed: int = 1,
-    typed: str = "",
+    kind: Annotated[str, Choice(ORDERS, "Other order", name="order", menu=True)] = "Shuffled",
+    seed: Annotated[int, Choice(SHUFFLES, "Shuffle", name="shuffle", when=_is_shuffled)] = 1,
+    typed: Annotated[
+        str,
+        Choice(
+            label="The same words in another order",
+            name="retyped",
+            of="text",
+            suits=reversed_text,
+            when=_is_typed,
+        ),
+    ] = "",
     stream: str = "",
 ) -> Panel:
     """Change of each word's vector when the words come in another order, with positions and
     without; and one head's weights without positions in both orders, matched by word.
 
-    layer, head: as in `sentence`. seed: of the shuffle. typed: the other order as a text, in place
-    of a shuffle. Raises ValueError for texts and models that cannot be compared.
+    layer, head: as in `sentence`. kind: "Shuffled", by a seed, or "Typed". typed: the other order
+    as a text, from last to first where "". Raises ValueError for texts and models that cannot be
+    compared.
     """
-    orders = _orders(run, seed, typed, stream)
+    orders = _orders(run, kind, seed, typed, stream)
     at = orders.runs.head(layer, head)
     words = sentences(CONCEPT, "order")
     comparison, runs = orders.compared(), orders.runs
@@ -545,16 +576,62 @@ def _order_finding(runs: PositionRuns, comparison: positions.OrderComparison) ->
 
 def _sizes(runs: PositionRuns, n: int, width: int | None) -> tuple[int, int]:
     """Number of positions and width of a table, the model's own width where None. Raises ValueError
-    for sizes that no table has."""
-    d = width or runs.plain.model.d_model
-    if not 2 <= n <= positions.LONGEST or d % 2 or not 2 <= d <= positions.WIDEST:
-        raise ValueError(REFUSALS("size", positions=positions.LONGEST, width=positions.WIDEST))
-    return n, d
+    for a number that no table has."""
+    if not 2 <= n <= positions.LONGEST:
+        raise ValueError(REFUSALS("size", positions=positions.LONGEST))
+    return n, width or min(runs.plain.model.d_model, positions.WIDEST)
 
 
-def default_pair(d: int) -> int:
+def _default_pair(d: int) -> int:
     """The pair of dimensions that is shown at first."""
     return min(d // 12, d // 2 - 1)
+
+
+def _is_learned(run: Run, chosen: Mapping[str, Any]) -> bool:
+    return PositionRuns(run, _stream(run, chosen)).adds == "learned"
+
+
+def _has_sinusoids(run: Run, chosen: Mapping[str, Any]) -> bool:
+    return not _is_learned(run, chosen)
+
+
+def _stream(run: Run, chosen: Mapping[str, Any]) -> str:
+    return chosen.get("stream") or run.recording().streams[0].name
+
+
+def numbers_of_positions(run: Run, chosen: Mapping[str, Any]) -> range:
+    """How many positions a table can have: a learned one as many as were learned."""
+    is_learned = _is_learned(run, chosen)
+    last = len(PositionRuns(run, _stream(run, chosen)).table()) if is_learned else positions.LONGEST
+    return range(2, last + 1)
+
+
+def _own_width(run: Run, chosen: Mapping[str, Any]) -> int:
+    return min(run.recording().model.d_model, positions.WIDEST)
+
+
+def _pairs(run: Run, chosen: Mapping[str, Any]) -> range:
+    return range((chosen.get("width") or _own_width(run, chosen)) // 2)
+
+
+def _suited_pair(run: Run, chosen: Mapping[str, Any]) -> int:
+    return _default_pair(2 * len(_pairs(run, chosen)))
+
+
+def _places(run: Run, chosen: Mapping[str, Any]) -> range:
+    return range(chosen["n"])
+
+
+N_PLACES = Choice(numbers_of_positions, "Positions", name="places")
+WIDTH = Choice(
+    range(2, positions.WIDEST + 1, 2),
+    "Width of the table, d",
+    suits=_own_width,
+    when=_has_sinusoids,
+)
+PAIR = Choice(_pairs, "Pair of dimensions, i", suits=_suited_pair)
+Places = Annotated[int, N_PLACES]
+Width = Annotated[int | None, WIDTH]
 
 
 def _not_added(runs: PositionRuns) -> str:
@@ -567,9 +644,9 @@ def _not_added(runs: PositionRuns) -> str:
 @spec.panel
 def encoding(
     run: Run,
-    n: int = DEFAULT_PLACES,
-    width: int | None = None,
-    pair: int | None = None,
+    n: Places = 64,
+    width: Width = None,
+    pair: Annotated[int | None, replace(PAIR, when=_has_sinusoids)] = None,
     stream: str = "",
 ) -> Panel:
     """The sinusoids of the first n positions and one of their pairs; of a model that learned a
@@ -583,7 +660,7 @@ def encoding(
         return _learned_encoding(runs, n)
     words = sentences(CONCEPT, "encoding")
     n, d = _sizes(runs, n, width)
-    pair = default_pair(d) if pair is None else place_of("pair", pair, d // 2)
+    pair = _default_pair(d) if pair is None else place_of("pair", pair, d // 2)
     wave, turns = positions.wave(n, d, pair), positions.wavelengths(d)
     sine, cosine = fixed(wave.sine[1], 4), fixed(wave.cosine[1], 4)
     (angle,) = enough_digits_for_all(
@@ -696,9 +773,7 @@ def _learned_encoding(runs: PositionRuns, n: int) -> Panel:
 
 
 @spec.panel
-def distance(
-    run: Run, n: int = DEFAULT_PLACES, width: int | None = None, stream: str = ""
-) -> Panel:
+def distance(run: Run, n: Places = 64, width: Width = None, stream: str = "") -> Panel:
     """The products of position vectors by distance, and pair by pair. Raises ValueError for sizes
     that no table has."""
     _, runs = _runs(run, 0, stream)
@@ -794,11 +869,11 @@ def _learned_distance(runs: PositionRuns, n: int) -> Panel:
 @spec.panel
 def rotation(
     run: Run,
-    n: int = DEFAULT_PLACES,
-    width: int | None = None,
-    pair: int | None = None,
-    place: int = 3,
-    shift: int = 5,
+    n: Annotated[int, replace(N_PLACES, menu=True)] = 64,
+    width: Annotated[int | None, replace(WIDTH, menu=True)] = None,
+    pair: Annotated[int | None, PAIR] = None,
+    place: Annotated[int, Choice(_places, "Position")] = 3,
+    shift: Annotated[int, Choice(_places, "Shift, k")] = 5,
     stream: str = "",
 ) -> Panel:
     """One pair of sinusoids on the unit circle: moving by `shift` positions from `place` is a
@@ -807,7 +882,7 @@ def rotation(
     _, runs = _runs(run, 0, stream)
     words = sentences(CONCEPT, "rotation")
     n, d = _sizes(runs, n, width)
-    pair = default_pair(d) if pair is None else place_of("pair", pair, d // 2)
+    pair = _default_pair(d) if pair is None else place_of("pair", pair, d // 2)
     place, shift = place_of("position", min(place, n - 1), n), min(shift, n - 1)
     expect_place("shift", shift, n)
     wave = positions.wave(2 * n, d, pair)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from explorer.analysis.figures import BarRow, Bars, Facts, TokenRow
 from explorer.analysis.formatting import enough_digits, fixed, probability, softmax_texts, tenths
 from explorer.analysis.predictions import Distribution, Word, first_piece, without_mark
 from explorer.panels import spec
+from explorer.panels.choice import Choice
 from explorer.panels.selection import StreamSelection, predicted
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
@@ -64,7 +66,11 @@ class Prediction:
 
 
 @spec.panel
-def word(run: Run, token: int | None = None, word: int | None = None) -> Panel:
+def word(
+    run: Run,
+    token: int | None = None,
+    word: Annotated[int | None, Choice(of="model", help="id of the selected word")] = None,
+) -> Panel:
     """The most likely words at a token of the sentence, the actual one among them, and how sure the
     model is.
 

@@ -11,6 +11,7 @@ import numpy as np
 from explorer.analysis import logit_lens
 from explorer.analysis.attention import Axes, axes
 from explorer.analysis.recorded_findings import next_token_label
+from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
 from models import model_names
 from models.caching import loaded, memo
@@ -110,6 +111,19 @@ def first_site(
         return FIRST_SITE if FIRST_SITE in there else next(iter(there), "")
 
     return first
+
+
+def typed_word(run: Run, text: str) -> tuple[int | None, str]:
+    """The id of the first token of what a reader typed, None for none, and a sentence on how it is
+    read."""
+    words = sentences("selection", "typed")
+    id, n = run.loaded.first_token(text) or (None, 0)
+    if id is None:
+        return None, words("no_token")
+    first = literal(run.loaded.labels([id])[0])
+    if n == 1:
+        return id, words("one_token", token=first)
+    return id, words("tokens", typed=literal(text[:60]), n=n, first=first)
 
 
 def select(

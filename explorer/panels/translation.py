@@ -3,10 +3,11 @@ of a beam search, and the probability of the whole."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import exp
 from operator import sub
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -26,7 +27,8 @@ from explorer.analysis.figures import (
 )
 from explorer.analysis.formatting import enough_digits, fixed, hundredths, plural, sum_text, tenths
 from explorer.panels import spec
-from explorer.panels.selection import expect_option, expect_place
+from explorer.panels.choice import Choice
+from explorer.panels.selection import expect_place
 from explorer.panels.spec import Panel
 from explorer.text.templates import Sentences, sentences
 from models import drafts, model_names, unknown_words
@@ -87,16 +89,34 @@ def _output(run: Run, ended: bool) -> Output:
 # ---- step by step --------------------------------------------------------------------------------
 
 
+def _steps(run: Run, chosen: Mapping[str, Any]) -> range:
+    """The steps of a translation, with that of the end token where it ended."""
+    is_ended = chosen.get("ended", True) and run.loaded.has_end()
+    return range(1, sum(len(each.tokens) for each in run.recording().streams[1:]) + is_ended)
+
+
+def _views(run: Run, chosen: Mapping[str, Any]) -> dict[str, str]:
+    """The titles of heads, layers' means and the mean of all, which is the first."""
+    n_layer, n_head = translation.cross_attention(run.recording()).pattern.shape[:2]
+    names = translation.view_names(n_layer, n_head)
+    ordered = sorted(names, key=lambda name: name != translation.MEAN_OF_ALL)
+    return {name: translation.view_title(name, n_layer, n_head) for name in ordered}
+
+
 @spec.panel
 def alignment(
-    run: Run, step: int | None = None, view: str = "", form: str = "Links", ended: bool = True
+    run: Run,
+    step: Annotated[int | None, Choice(_steps, of="text", help="the step, counted from 1")] = None,
+    view: Annotated[str, Choice(_views, "Cross-attention", name="cross", menu=True)] = "",
+    form: Annotated[str, Choice(FORMS, "Picture", name="cross_as", menu=True)] = "Links",
+    ended: bool = True,
 ) -> Panel:
     """A translation token by token: each token's probability and its cross-attention to the source.
 
-    step: counted from 1, the one with the largest weight where None. view: "1.2" for a head, "1"
-    for the mean of a layer, "" for that of all. form: one of FORMS. ended: False where the search
-    was stopped before the end. Raises ValueError for what is not there and for a model that does
-    not translate.
+    step: counted from 1; where None the one with the largest weight, of what a reader typed the
+    last. view: "1.2" for a head, "1" for the mean of a layer, "" for that of all. ended: False
+    where the search was stopped before the end. Raises ValueError for what is not there and for a
+    model that does not translate.
     """
     on = _output(run, ended)
     words = sentences(CONCEPT, "alignment")
@@ -105,11 +125,12 @@ def alignment(
     n = len(on.tokens)
     if view not in translation.view_names(n_layer, n_head):
         raise ValueError(REFUSALS("no_view", view=view))
-    expect_option("form", form, FORMS)
     expect_place("step", step, n, first=1)
     pattern = pattern[:, :, :n]
     weights = translation.attention_view(pattern, view)
-    if step is None:
+    if step is None and on.is_typed:
+        step = max(1, n - (on.end is not None))
+    elif step is None:
         step = 1 + int(weights[: n - (on.end is not None) or n].max(axis=1).argmax())
     title = translation.view_title(view, n_layer, n_head)
     frames = _frames(on, weights, pattern, view)
@@ -248,12 +269,24 @@ def _heads(on: Output, weights: np.ndarray, key: int, view: str) -> Bars:
 # ---- beam search ---------------------------------------------------------------------------------
 
 
+def _beams(run: Run, chosen: Mapping[str, Any]) -> range:
+    return range(1, chosen.get("n_beams", MOST_BEAMS) + 1)
+
+
 @spec.panel
-def hypotheses(run: Run, n_beams: int = 4, beam: int = 1, most: int | None = None) -> Panel:
+def hypotheses(
+    run: Run,
+    n_beams: int = 4,
+    beam: Annotated[
+        int | None, Choice(_beams, of="text", help="the hypothesis, counted from 1")
+    ] = None,
+    most: int | None = None,
+) -> Panel:
     """The hypotheses of a beam search and the tree that it grew, with the path to one of them.
 
-    beam: counted from 1, the best first. most: steps after which the search was stopped, None for
-    all. Raises ValueError for what is not there and for a model that does not translate.
+    beam: counted from 1, the best first, which is taken where None. most: steps after which the
+    search was stopped, None for all. Raises ValueError for what is not there and for a model that
+    does not translate.
     """
     if not 1 <= n_beams <= MOST_BEAMS:
         raise ValueError(f"n_beams is {n_beams}; it can be 1 to {MOST_BEAMS}")
@@ -265,6 +298,7 @@ def hypotheses(run: Run, n_beams: int = 4, beam: int = 1, most: int | None = Non
     steps = tuple(search.steps[:most])
     last = steps[-1]
     expect_place("hypothesis", beam, len(last), first=1)
+    beam = beam or 1
     words = sentences(CONCEPT, "hypotheses")
     texts = [[run.loaded.tokenizer.text(each.ids) for each in beams] for beams in steps]
     best = last[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from time import monotonic
@@ -25,20 +25,6 @@ from models.example_texts import CONTINUED_TEXT, DEFAULT_TEXT, EXAMPLES
 from models.run import Run
 
 ADDRESS = templates.sentences("frame", "address")
-
-# What a reader can choose, page by page: what each choice is when an address does not say, and
-# what it depends on.
-
-ANCHORS = "fruit, tree, juice / mac, os, app"  # the lecture notes' own, for a word of two senses
-
-
-@dataclass(frozen=True)
-class UrlParameter:
-    """Default of a choice, and its scope: a "text", a "model", or "" for one that stays in any
-    case."""
-
-    default: str = ""
-    of: str = ""
 
 
 @dataclass(frozen=True)
@@ -74,28 +60,12 @@ class OnScreen:
     target: Annotated[
         str, Choice(of="model", help="the text that a translator's decoder reads")
     ] = ""
+    hidden: Annotated[
+        str, Choice(of="text", help="masked tokens with dots between them, or `none`")
+    ] = ""
     edits: Annotated[
         str, Choice(help="edits of the model, as Python writes them: `ZeroHead(0,3)`")
     ] = ""
-
-
-class PageParameters:
-    """The choices of one page. Raises ValueError for a name that another page has: in an address it
-    would mean two things."""
-
-    every: dict[str, UrlParameter] = {}
-
-    def __init__(self, page: str, **parameters: UrlParameter | str) -> None:
-        self.page = page
-        self.named = {
-            name: parameter if isinstance(parameter, UrlParameter) else UrlParameter(parameter)
-            for name, parameter in parameters.items()
-        }
-        if duplicates := sorted(self.named.keys() & self.every.keys()):
-            raise ValueError(
-                f"{page} declares what another page has declared: {', '.join(duplicates)}"
-            )
-        self.every.update(self.named)
 
 
 _of_tabs: dict[str, tuple[Parameter, ...]] = {}  # what a tab declares itself, by the tab's function
@@ -116,17 +86,9 @@ def declared() -> dict[str, dict[str, Parameter]]:
 
 
 @cache
-def _every() -> dict[str, UrlParameter]:
-    """All choices by their names: those that are declared, and the others. Raises ValueError for a
-    name that both have."""
-    own = {
-        name: UrlParameter(each.first, each.of)
-        for name, by in declared().items()
-        for each in list(by.values())[:1]
-    }
-    if twice := sorted(own.keys() & PageParameters.every.keys()):
-        raise ValueError(f"a panel declares what a page has declared: {', '.join(twice)}")
-    return own | PageParameters.every
+def _every() -> dict[str, Parameter]:
+    """All choices by their names."""
+    return {name: next(iter(by.values())) for name, by in declared().items()}
 
 
 def names() -> tuple[str, ...]:
@@ -135,8 +97,8 @@ def names() -> tuple[str, ...]:
 
 
 def default(name: str) -> str:
-    """The default of a choice, for an address without it."""
-    return _every()[name].default
+    """The word of a choice that an address without it means."""
+    return _every()[name].first
 
 
 def depending_on(*causes: str) -> tuple[str, ...]:
@@ -144,56 +106,6 @@ def depending_on(*causes: str) -> tuple[str, ...]:
     return tuple(name for name, parameter in _every().items() if parameter.of in causes)
 
 
-OF_TEXT, OF_MODEL = UrlParameter(of="text"), UrlParameter(of="model")
-
-positions = PageParameters(
-    "positions",
-    ask="",  # the view
-    width="",
-    places="",
-    pair="",
-    place="",
-    shift="",
-    order="Shuffle",
-    shuffle="1",
-    retyped=OF_TEXT,
-)
-embeddings = PageParameters(
-    "embeddings",
-    contexts="Two",  # or "One": one text alone
-    second="",
-    mate=OF_TEXT,
-    anchors=ANCHORS,
-    stage=OF_MODEL,
-    plane="PCA",
-    length="Kept",
-    sums="States",
-    specials="Hidden",
-    space="2-D",
-    curve="Cosine",
-    trails="Chosen",
-    frame="All",
-)
-predictions = PageParameters("word", hidden=OF_TEXT)
-attribution = PageParameters(
-    "attribution",
-    word=OF_MODEL,
-    against=OF_MODEL,
-    part=OF_MODEL,
-    ffn=OF_MODEL,  # the layer whose FFN is opened
-    neuron=OF_MODEL,
-)
-generation = PageParameters(
-    "generate",
-    said=OF_TEXT,
-    temperature="0.5",  # at 1 a small model writes words that are none
-    top_k="0",
-    top_p="1",
-    seed="0",
-)
-translation = PageParameters(
-    "translation", beams="1", beam=OF_TEXT, step=OF_TEXT, cross="", cross_as="Links"
-)
 OWN_LIST = ("many_text", "many_column")  # they are long, and of the tab Many sentences alone
 
 
@@ -438,7 +350,24 @@ EARLIER_WORDS = {
     ("claim", "zero-and-one"): "layer-norm",
     ("claim", "both-sides"): "mask",
     ("claim", "cross-from-encoder"): "cross",
+    ("order", "Shuffle"): "Shuffled",
+    ("order", "Retype"): "Typed",
+    ("plane", "PCA"): "",
+    ("plane", "Words"): "1",
+    ("length", "Kept"): "",
+    ("length", "Removed"): "1",
+    ("sums", "States"): "",
+    ("sums", "Sums"): "1",
+    ("specials", "Hidden"): "",
+    ("specials", "Shown"): "1",
+    ("trails", "Chosen"): "",
+    ("trails", "All"): "1",
+    ("frame", "All"): "",
+    ("frame", "Close"): "1",
+    ("against", "none"): "-1",
 }
+# Choices that opened a part of their tab before a link named the part: the part's choice and name.
+EARLIER_PARTS = dict.fromkeys(("plane", "curve", "anchors"), ("space", "Anchors"))
 
 
 def query_parameters() -> dict[str, str]:
@@ -599,6 +528,8 @@ def _take_choices(parameters: dict[str, str]) -> None:
 def _in_todays_words(parameters: dict[str, str]) -> dict[str, str]:
     """What a link asks for, by the names and in the words of today."""
     named = {EARLIER_NAMES.get(name, name): word for name, word in parameters.items()}
+    for part, open_part in {EARLIER_PARTS[name] for name in EARLIER_PARTS.keys() & named.keys()}:
+        named.setdefault(part, open_part)
     numbers = named.pop("other_pair", "").split(".")  # of a head of A, and of one of B
     if len(numbers) in (2, 4):
         named |= {"layer": numbers[0], "head": numbers[1], "head_of_b": ".".join(numbers[2:])}
@@ -610,6 +541,12 @@ def _in_todays_words(parameters: dict[str, str]) -> dict[str, str]:
 def _is_text_of(link: dict[str, str], page: str) -> bool:
     """True where the text on screen is still that of a link to `page`."""
     return link.get("text", first_text(page))[:MAX_FIELD] == st.session_state.text
+
+
+def clear(names: Iterable[str]) -> None:
+    """Choices back to their defaults. For a callback."""
+    for name in names:
+        st.session_state[name] = default(name)
 
 
 def forget_token() -> None:
@@ -677,17 +614,16 @@ def _in_address(parameter: Parameter) -> Any:
 
 def value(parameter: Parameter, run: Run, chosen: Mapping[str, Any]) -> Any:
     """The value of a declared choice in the address, its default where there is none. A word that
-    is no option is forgotten, unless the options depend on the run and another panel may have
-    it."""
+    is no option is forgotten, unless the words depend on the run and another panel may have it."""
     name, how = parameter.name, parameter.choice
     word = str(st.session_state.get(name, ""))
-    if word != parameter.first:
+    if word != parameter.first and parameter.is_there(run, chosen):
         try:
             read = parameter.parse(word)
             if parameter.allows(run, chosen, read):
                 _mark_followed(name)
                 return read
-            is_shared = len(declared().get(name, ())) > 1
+            is_shared = parameter.kind is str and len(declared().get(name, ())) > 1
             is_wrong = how is None or not callable(how.options) or not is_shared
         except ValueError:
             is_wrong = True

@@ -458,7 +458,7 @@ def selected_stream(recording: Recording) -> str:
     """The stream on screen, that of the predictions where none is chosen. The token of the address
     is that whose prediction is compared, whichever stream is shown."""
     names = [stream.name for stream in recording.streams]
-    return pick_stream(names, names[-1], keeps_token=True)
+    return pick_stream(names, names[-1])
 
 
 def _watch(run: Run, request: PatchRequest, known: dict[str, Any], was_running: bool) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -11,15 +11,13 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from explorer.analysis import head_naming, logit_lens, predictions, recorded_findings
-from explorer.analysis.attention import argmax_id
 from explorer.analysis.formatting import signed
 from explorer.analysis.logit_lens import read_stream
 from explorer.layout import controls, current_recording, navigation, output, selection_bar, tab
-from explorer.layout.controls import bind
 from explorer.panels import attribution, generation
 from explorer.panels import logit_lens as logit_lens_panels
 from explorer.panels import predictions as predictions_panels
-from explorer.panels.selection import StreamSelection, predicted
+from explorer.panels.selection import predicted
 from explorer.state import event_log, jobs, url_state
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
@@ -27,7 +25,7 @@ from models import chat, drafts, model_names
 from models.caching import loaded
 from models.edits import HideToken
 from models.recording import Recording, Stream
-from models.results import Attribution, Part, Sampling
+from models.results import Part, Sampling
 from models.run import Run
 
 WORD_TAB = sentences("predictions", "tab")
@@ -67,8 +65,8 @@ def _take_choices(choices: dict[str, str]) -> None:
 def show_prediction(run: Run, token: int, on_select: Callable[[], None] | None = None) -> None:
     """The prediction at a token, and the way to how its logit is made."""
     recording = run.recording()
-    word = url_state.whole_number("word", recording.model.n_vocab)
-    make = partial(predictions_panels.word, run, token, word)
+    at = url_state.values(predictions_panels.word, run, {"token": token})
+    make = partial(predictions_panels.word, run, **at)
     if output.show_panel(make, "prediction", on_select or forget_word) is None:
         return
     chosen: dict[str, object] = {"token": token, "word": st.session_state.word}
@@ -100,48 +98,19 @@ def keep_hidden(hidden: tuple[int, ...]) -> None:
 
 # ---- generation controls -------------------------------------------------------------
 
-TEMPERATURES = tuple(f"{tenth / 10:g}" for tenth in range(21))
-TOP_KS = ("1", "2", "3", "5", "10", "20", "50", "100", "200", "500", "0")  # 0 is all, as in top-p 1
-TOP_PS = ("0.1", "0.2", "0.3", "0.4", "0.5", "0.6", "0.7", "0.8", "0.9", "0.95", "0.99", "1")
-SEEDS = 100_000
 MANY = 12  # tokens to be read again one by one, from which on a bar shows how far it has come
 
 
-def sampling_settings() -> tuple[Sampling, int]:
+def sampling_settings(run: Run) -> tuple[Sampling, int]:
     """Sampling settings of the next token, from the address or the sliders, and the seed."""
-    temperature, top_k, top_p = (
-        url_state.one_of(name, options)
-        for name, options in (("temperature", TEMPERATURES), ("top_k", TOP_KS), ("top_p", TOP_PS))
-    )
-    seed = url_state.whole_number("seed", SEEDS)
-    if seed is None:
-        st.session_state.seed = url_state.default("seed")
-    return Sampling(float(temperature), int(top_k), float(top_p)), seed or 0
+    chosen = url_state.values(generation.next_token, run)
+    return Sampling(chosen["temperature"], chosen["top_k"], chosen["top_p"]), chosen["seed"]
 
 
-def sampling_menu(bar: DeltaGenerator, changed: Callable[[], None] | None = None) -> None:
-    """The menu with temperature, top-k, top-p and seed, named after what it holds; `changed` is
-    called after each choice."""
-    sampling, seed = sampling_settings()
-    few = WORDS("top_k")
-    every: tuple[tuple[str, tuple[str, ...], str, dict[str, str], str], ...] = (
-        ("Temperature", TEMPERATURES, "temperature", {"0": "0 (greedy)"}, WORDS("temperature")),
-        ("Top-k", TOP_KS, "top_k", {"0": "all"}, few),
-        ("Top-p", TOP_PS, "top_p", {"1": "all"}, WORDS("top_p")),
-    )
-    with bar.popover(f"Sampling: {sampling_text(sampling, seed)}"):
-        for label, options, key, named, about in every:
-            st.select_slider(
-                label,
-                options,
-                key=key,
-                persist_state="session",
-                format_func=lambda value, named=named: named.get(value, value),
-                help=about,
-                on_change=changed,
-            )
-        bound = bind("seed", "seed field", seed, after=changed)
-        st.number_input("Seed", 0, SEEDS - 1, help=WORDS("seed"), **bound)
+def sampling_menu(bar: DeltaGenerator, run: Run) -> None:
+    """The menu with temperature, top-k, top-p and seed, named after what it holds."""
+    with bar.popover(f"Sampling: {sampling_text(*sampling_settings(run))}"):
+        tab.choose(generation.next_token, run, {"continuation": ""})
 
 
 def sampling_text(sampling: Sampling, seed: int) -> str:
@@ -206,7 +175,7 @@ def generation_buttons(model: str, text: str, draft: drafts.Draft) -> None:
                 args=(model, text),
                 help=about,
             )
-    sampling_menu(bar)
+    sampling_menu(bar, Run(model, text))
 
 
 def step(model: str, text: str) -> bool:
@@ -217,7 +186,7 @@ def step(model: str, text: str) -> bool:
         return True  # the page is still reading the tokens before
     if draft.ended or draft.full:
         return False
-    sampling, seed = sampling_settings()
+    sampling, seed = sampling_settings(Run(model, text))
     of = predictions.distribution(draft.writing.logits, sampling)
     drawn = predictions.draw(of, seed, len(draft.writing.ids))
     write([*(word.id for word in draft.tokens), drawn.id])
@@ -294,11 +263,10 @@ def generation_fragment(model: str, text: str, playing: bool) -> None:
     catch_up(draft, run.recording().model.n_vocab)
     drafts.generated_text(model, text, tuple(each.id for each in draft.tokens), draft)
     generation_buttons(model, text, draft)
-    sampling, seed = sampling_settings()
-    settings = sampling.temperature, sampling.top_k, sampling.top_p
+    chosen = url_state.values(generation.next_token, run, {"continuation": state.said})
     left, right = st.columns([11, 9], gap="large")
     with left:
-        make = partial(generation.next_token, run, state.said, *settings, seed)
+        make = partial(generation.next_token, run, **chosen)
         output.show_panel(make, "next token", pause)
     with right:
         layer, head = selected_head(draft)
@@ -428,102 +396,11 @@ def show_all() -> None:
 # ---- logit attribution ---------------------------------------------------------------
 
 
-def neuron_panels(
-    source: Run,
-    at: StreamSelection,
-    decomposition: Attribution,
-    word: int | None,
-    against: int | None,
-) -> None:
-    """The neurons of the FFN of the address, or of the one that contributes most."""
-    parts = logit_lens.ffns(decomposition)
-    if not parts:
-        return
-    chosen = url_state.whole_number("ffn", max(parts) + 1)
-    layer = chosen if chosen in parts else logit_lens.strongest_ffn(decomposition)
-    st.selectbox(
-        "FFN of layer",
-        list(parts),
-        format_func=lambda each: f"Layer {each}: {signed(parts[each].value)}",
-        width=240,
-        **bind("ffn", "ffn field", layer, after=_open_neuron),
-    )
-    neuron = url_state.whole_number("neuron", at.recording.model.n_vocab)
-    make = partial(attribution.neurons, source, at.token, layer, word, against, neuron)
-    output.show_panel(make, "neurons")
-
-
-def _open_neuron() -> None:
-    """Open the strongest neuron of another FFN."""
-    st.session_state.neuron = ""
-
-
 def take_part() -> None:
     """A press on an FFN opens its neurons."""
     state = st.session_state
     if state.part.startswith("ffn."):
         state.ffn, state.neuron = state.part.removeprefix("ffn."), ""
-
-
-def word_field(
-    name: str, label: str, at: StreamSelection, first: Mapping[str, tuple[str, int | None]]
-) -> int | None:
-    """A field that offers the model's most likely words and takes any other. The id chosen, None
-    for no word. first: what the field offers before them, (words, id) by the value in the
-    address."""
-    state, model = st.session_state, at.recording.model
-    ids = [word.id for word in predictions.top_words(predictions.distribution(at.logits))]
-    spelled = lambda id: loaded(model.name).labels([id])[0]
-    options = {  # by the value in the address after a "#", which nobody types
-        f"#{value}": words if id is None else f"{words}: {spelled(id)}"
-        for value, (words, id) in first.items()
-    } | {
-        f"#{id}": f"{place}. {word}"
-        for place, (id, word) in enumerate(zip(ids, loaded(model.name).labels(ids)), 1)
-    }
-    is_first = state[name] in first
-    chosen = None if is_first else url_state.whole_number(name, model.n_vocab)
-    if chosen is not None:
-        options.setdefault(f"#{chosen}", f"{spelled(chosen)} (word {chosen})")
-    state[f"{name} field"] = f"#{state[name] if chosen is None else chosen}"
-    st.selectbox(
-        label,
-        list(options),
-        key=f"{name} field",
-        format_func=lambda value: options.get(value, value),
-        accept_new_options=True,
-        on_change=take_typed,
-        args=(name, model.name, tuple(options)),
-        help=WORD_TAB("other_word"),
-        width=240,
-    )
-    typed, n, id = state.get(f"{name} typed", ("", 0, None))
-    if typed and id == chosen:
-        st.caption(how_typed(model.name, typed, n, id))
-    return first[state[name]][1] if chosen is None else chosen
-
-
-def how_typed(model: str, typed: str, n: int, id: int | None) -> str:
-    """Sentence on a typed word as the model's tokens: its first token, of n."""
-    if id is None:
-        return WORD_TAB("no_token")
-    first = literal(loaded(model).labels([id])[0])
-    if n == 1:
-        return WORD_TAB("one_token", token=first)
-    return WORD_TAB("tokens", typed=literal(typed[:60]), n=n, first=first)
-
-
-def take_typed(name: str, model: str, options: tuple[str, ...]) -> None:
-    """Store what was chosen in the field; of a text that was typed, its first token."""
-    state = st.session_state
-    value = state[f"{name} field"] or ""
-    state[f"{name} typed"] = "", 0, None
-    if value in options:
-        state[name] = value.removeprefix("#")
-        return
-    id, n = loaded(model).first_token(value) or (None, 0)
-    state[name] = "" if id is None else str(id)
-    state[f"{name} typed"] = value, n, id
 
 
 def named_head(recording: Recording, part: Part, token: int) -> None:
@@ -622,24 +499,17 @@ def logit_attribution(source: Run) -> None:
     """The tab Attribution: the parts of one logit, the selected head with the way to it, and the
     neurons of one layer."""
     run, place = selected(source)
-    at, state = predicted(run, place), st.session_state
-    likeliest = argmax_id(at.logits)
+    at = predicted(run, place)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         selection_bar.show_word(at.stream, at.token)
-        word = word_field("word", "Logit of", at, {"": ("the prediction", likeliest)})
-        id = likeliest if word is None else word
-        first = {
-            "": ("the likeliest other word", predictions.likeliest_other(at.logits, id)),
-            NOTHING: ("no other word", None),
-        }
-        against = word_field("against", "Compared with", at, first)
-    make = partial(attribution.logit, run, at.token, word, against, state.part)
-    if output.show_panel(make, "parts", take_part) is None:
+        chosen = tab.choose(attribution.logit, run, {"token": at.token})
+    if output.show_panel(partial(attribution.logit, run, **chosen), "parts", take_part) is None:
         return
-    decomposition = loaded(at.recording).attribute(
-        at.recording, at.stream.name, at.token, id, against
-    )
+    word = {name: chosen[name] for name in ("token", "word", "against")}
+    decomposition = attribution.logit_parts(run, **word).attribution
     heads = {logit_lens.part_key(part): part for part in decomposition.parts if part.kind == "head"}
-    if part := heads.get(state.part):
+    if part := heads.get(chosen["part"]):
         named_head(at.recording, part, at.token)
-    neuron_panels(run, at, decomposition, word, against)
+    if logit_lens.ffns(decomposition):
+        chosen = tab.choose(attribution.neurons, run, word)
+        output.show_panel(partial(attribution.neurons, run, **chosen), "neurons")

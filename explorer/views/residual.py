@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 import streamlit as st
 
@@ -23,8 +25,9 @@ LOOK = 0.7  # seconds between two looks at an experiment that runs
 url_state.declare("recurrence", *declared(gradients.recurrence))
 
 
-def recurrence_panels(source: Run, name: str) -> None:
-    """The task, and the training as far as it has come, on the tokens of a stream."""
+def recurrence_panels(source: Run, on_tab: Mapping[str, Any]) -> None:
+    """The task, and the training as far as it has come, on the tokens of the tab's stream."""
+    name = on_tab["stream"]
     words, stream = sentences(gradients.CONCEPT, "recurrence_task"), {"stream": name}
     if not gradients.lags(source, stream):
         st.info(words("short", n=len(source.recording().stream(name).tokens)))

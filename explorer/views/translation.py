@@ -8,16 +8,16 @@ from functools import partial
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from explorer.analysis import translation
-from explorer.layout import current_recording, output
+from explorer.layout import current_recording, output, tab
 from explorer.panels import translation as translation_panels
+from explorer.panels.choice import Choice, Parameter
+from explorer.panels.generation import SEEDS
 from explorer.state import event_log, url_state
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
-from explorer.views.predictions import SEEDS, sampling_menu, sampling_settings
+from explorer.views.predictions import sampling_menu, sampling_settings
 from models import drafts, model_names
 from models.caching import loaded
-from models.recording import Recording
 from models.results import Beam, SeededSampling
 from models.run import Run
 
@@ -26,8 +26,10 @@ WORDS = sentences("translation", "tab")
 # ---- search --------------------------------------------------------------------------
 
 DRAWN = "Drawn"
-WAYS = ("1", "2", "3", "4", "5", DRAWN)
-NAMES = {"1": "Greedy", DRAWN: "Sample"} | {n: f"{n} beams" for n in WAYS[1:-1]}
+BEAMS = {str(n): f"{n} beams" for n in range(2, translation_panels.MOST_BEAMS + 1)}
+WAYS = {"1": "Greedy"} | BEAMS | {DRAWN: "Sample"}
+SEARCH = Parameter("beams", str, False, "1", Choice(WAYS, "Search"))
+url_state.declare("translate", SEARCH)
 PATIENCE = 0.4  # seconds of silence before the translation in the making is shown
 BREATH = 0.1  # seconds between two looks at it
 # What a model writes; "output" for the others.
@@ -37,13 +39,12 @@ LANGUAGE = {"translator": "French", "translator-small": "French"}
 def search_controls(bar: DeltaGenerator, model: str, text: str) -> str | None:
     """Show the controls of the search, and the field for one's own translation: returns what stands
     in it, None where it is empty."""
-    url_state.one_of("beams", WAYS)
     typed = st.session_state.target
     bar.selectbox(
         "Search",
-        WAYS,
+        tuple(WAYS),
         key="beams",
-        format_func=NAMES.__getitem__,
+        format_func=WAYS.__getitem__,
         persist_state="session",
         on_change=forget_beam,
         disabled=bool(typed.strip()),
@@ -67,8 +68,8 @@ def search_controls(bar: DeltaGenerator, model: str, text: str) -> str | None:
             st.info(WORDS("fits_no_link"))
         return str(typed)
     if st.session_state.beams == DRAWN:
-        sampling_menu(bar, forget_beam)
-        bar.button("Sample again", on_click=draw_another)
+        sampling_menu(bar, Run(model, text))
+        bar.button("Sample again", on_click=draw_another, args=(model, text))
     bar.button("Edit this translation", on_click=take_own, args=(model, text))
     return None
 
@@ -103,10 +104,10 @@ def take_language(model: str, label: str, languages: tuple[str, str]) -> None:
     url_state.forget_head()
 
 
-def draw_another() -> None:
+def draw_another(model: str, text: str) -> None:
     """The next seed."""
-    _, seed = sampling_settings()
-    st.session_state.seed = str((seed + 1) % SEEDS)
+    _, seed = sampling_settings(Run(model, text))
+    st.session_state.seed = str((seed + 1) % len(SEEDS))
     forget_beam()
 
 
@@ -151,14 +152,14 @@ def searched(model: str, text: str) -> drafts.Search:
 
 def requested_search(model: str, text: str) -> tuple[drafts.Search, tuple[str, str, str]]:
     """The search that the reader asked for, and its name."""
-    way = how()
+    way = how(Run(model, text))
     return drafts.search(model, text, way), (model, text, repr(way))
 
 
-def how() -> int | SeededSampling:
+def how(run: Run) -> int | SeededSampling:
     """Search method: the number of beams, or the sampling of each token."""
-    way = url_state.one_of("beams", WAYS)
-    return SeededSampling(*sampling_settings()) if way == DRAWN else int(way)
+    way = url_state.value(SEARCH, run, {})
+    return SeededSampling(*sampling_settings(run)) if way == DRAWN else int(way)
 
 
 def is_done(search: drafts.Search, name: tuple[str, str, str]) -> bool:
@@ -166,9 +167,10 @@ def is_done(search: drafts.Search, name: tuple[str, str, str]) -> bool:
     return search.finished or (bool(search.steps) and st.session_state.get("stopped") == name)
 
 
-def chosen_place(beams: tuple[Beam, ...]) -> int:
+def chosen_place(run: Run, beams: tuple[Beam, ...]) -> int:
     """The hypothesis on screen, from 0. The address counts from 1, as the list does."""
-    return max(0, (url_state.whole_number("beam", len(beams) + 1) or 1) - 1)
+    beam = url_state.values(translation_panels.hypotheses, run, {"n_beams": len(beams)})["beam"]
+    return (beam or 1) - 1
 
 
 def forget_step() -> None:
@@ -188,7 +190,9 @@ def take_own(model: str, text: str) -> None:
     while not is_done(search, name):  # it may have been let go since it was shown
         search.resume()
     beams = search.steps[-1]
-    st.session_state.target = loaded(model).tokenizer.text(beams[chosen_place(beams)].ids)
+    st.session_state.target = loaded(model).tokenizer.text(
+        beams[chosen_place(Run(model, text), beams)].ids
+    )
     forget_step()
 
 
@@ -220,18 +224,14 @@ def translate_fragment(model: str, text: str) -> None:
     typed = search_controls(bar, model, text)
     search_steps = searched(model, text)
     beams = search_steps.steps[-1]
-    place = chosen_place(beams)
+    place = chosen_place(Run(model, text), beams)
     beam = beams[place]
     target = typed if typed is not None else beam.ids[: len(beam.ids) - beam.done]
     run = current_recording.current_run(model, target=target)
-    recording = run.recording()
-    ended = beam.done if typed is None else not recording.target_dropped
-    view, form = view_menu(bar, recording)
-    n = len(recording.streams[1].tokens) - 1 + (ended and loaded(model).has_end())
-    # Of one's own words the last that was typed.
-    newest = max(1, n - ended) if typed is not None else None
-    step = url_state.whole_number("step", n + 1) or newest
-    make = partial(translation_panels.alignment, run, step, view, form, ended)
+    ended = beam.done if typed is None else not run.recording().target_dropped
+    with bar.popover("View"):
+        chosen = tab.choose(translation_panels.alignment, run, {"ended": ended})
+    make = partial(translation_panels.alignment, run, **chosen)
     output.show_panel(make, "alignment")
     if copied := translation_panels.copied(run):
         st.caption(copied)
@@ -247,27 +247,3 @@ def translate_fragment(model: str, text: str) -> None:
         output.show_panel(make, "probability")
     output.offer_recording(run)
     url_state.write()
-
-
-def view_menu(bar: DeltaGenerator, recording: Recording) -> tuple[str, str]:
-    """The menu of heads and pictures: the view of the attention, and what it is drawn as."""
-    layers, heads = translation.cross_attention(recording).pattern.shape[:2]
-    names = translation.view_names(layers, heads)
-    view = url_state.one_of("cross", names)
-    form = url_state.one_of("cross_as", translation_panels.FORMS)
-    with bar.popover("View"):
-        st.selectbox(
-            "Cross-attention",
-            (translation.MEAN_OF_ALL, *names[:-1]),
-            key="cross",
-            format_func=lambda name: translation.view_title(name, layers, heads),
-            persist_state="session",
-        )
-        st.segmented_control(
-            "Picture",
-            translation_panels.FORMS,
-            key="cross_as",
-            required=True,
-            persist_state="session",
-        )
-    return view, form
