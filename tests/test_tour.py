@@ -119,7 +119,8 @@ FITS = """() => {
     const of = words.currentNode.parentElement;
     const { left, top, right, bottom, width } = of.getBoundingClientRect();
     if (!text || width < 3 || of.className === "announced") continue;
-    const size = parseFloat(getComputedStyle(of.closest("math") || of).fontSize); // indices are smaller
+    const line = of.closest("math") || of; // of a formula, whose indices are smaller
+    const size = parseFloat(getComputedStyle(line).fontSize);
     if (size < 24) return `${text} in type of ${size} px`; // 28, or less where all figures then fit
     if (left < -1 || top < -1 || right > innerWidth + 1 || bottom > innerHeight + 1)
       return `${text} is out of sight`;
