@@ -196,7 +196,7 @@ PAGES = {
     "/training?model=induction": ["model induction"],
     "/learn?tab=concepts": ["Layer 1, head 5"],
     "/learn?tab=concepts&look_at=Three": ["x · x", "q · q", "q · k"],
-    "/learn?tab=claims&claim=convex": ["Each head’s output is a weighted mean"],
+    "/learn?tab=claims&claim=convex": ["A head’s output is the mean of the values"],
 }
 # How many letters the board shows, without lines on what it leaves out.
 LETTERS = """board => [board, ...board.querySelectorAll("svg text")].map((one) =>
