@@ -119,8 +119,8 @@ FITS = """() => {
     const of = words.currentNode.parentElement;
     const { left, top, right, bottom, width } = of.getBoundingClientRect();
     if (!text || width < 3 || of.className === "announced") continue;
-    // Indices are smaller.
-    const size = parseFloat(getComputedStyle(of.closest("math") || of).fontSize);
+    const line = of.closest("math") || of; // of a formula, whose indices are smaller
+    const size = parseFloat(getComputedStyle(line).fontSize);
     if (size < 24) return `${text} in type of ${size} px`; // 28, or less where all figures then fit
     if (left < -1 || top < -1 || right > innerWidth + 1 || bottom > innerHeight + 1)
       return `${text} is out of sight`;
@@ -196,7 +196,7 @@ PAGES = {
     "/training?model=induction": ["model induction"],
     "/learn?tab=concepts": ["Layer 1, head 5"],
     "/learn?tab=concepts&look_at=Three": ["x · x", "q · q", "q · k"],
-    "/learn?tab=claims&claim=convex": ["Each head’s output is a weighted mean"],
+    "/learn?tab=claims&claim=convex": ["A head’s output is the mean of the values"],
 }
 # How many letters the board shows, without lines on what it leaves out.
 LETTERS = """board => [board, ...board.querySelectorAll("svg text")].map((one) =>

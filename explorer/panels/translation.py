@@ -158,7 +158,6 @@ def alignment(
             *filter(None, [copied(run)]),
         ),
         file=f"cross-{view or 'mean'}",
-        formulas=("cross",),
     )
 
 
