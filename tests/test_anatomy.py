@@ -247,6 +247,12 @@ def test_almost_all_of_a_row_is_not_said_to_be_all_of_it() -> None:
     assert {each: weight_text(each) for each in weights} == weights
 
 
+def test_a_share_too_small_for_per_cent_is_told_in_its_own_digits() -> None:
+    run = Run("minilm", "İstanbul'da ılık bir rüzgâr esti; İpek ıslandı.")
+    (share,) = [each for each in anatomy_panels.weight(run).details if each.startswith("share = ")]
+    assert "less than" not in share and share.endswith(" = 1.3 × 10⁻⁴.")
+
+
 def test_the_file_holds_every_step_in_full(small_handle) -> None:
     recording = small_handle.record('the cat <b>,"sat')
     attention, outputs = recording.attention[0], small_handle.outputs()["self"]

@@ -15,6 +15,7 @@ from difflib import SequenceMatcher
 
 import numpy as np
 
+from explorer.analysis.words import readable
 from models.recording import Attention, Recording
 
 WORD = re.compile(r"\w+|[^\w\s]")
@@ -218,7 +219,7 @@ def _label(a: Axis, b: Axis, tokens_a: tuple[int, ...], tokens_b: tuple[int, ...
     if len(tokens_b) == 1 and b.labels[tokens_b[0]].removeprefix("→ ") in a.text:
         return b.labels[tokens_b[0]]
     start, end = min(a.spans[at, 0] for at in tokens_a), max(a.spans[at, 1] for at in tokens_a)
-    text = a.text[start:end].strip()
+    text = readable(a.text[start:end].strip())
     return ("→ " if a.labels[tokens_a[0]].startswith("→ ") else "") + (
         text or a.labels[tokens_a[0]]
     )

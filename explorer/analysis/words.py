@@ -244,7 +244,11 @@ def _continues_previous(
 def _label(text: str, tokens: tuple[str, ...], spans: tuple[Span, ...]) -> str:
     if len(tokens) == 1:
         return tokens[0].removeprefix(CONTINUES) or tokens[0]
-    piece = text[spans[0][0] : max(end for _, end in spans)].strip(" ")
+    return readable(text[spans[0][0] : max(end for _, end in spans)].strip(" "))
+
+
+def readable(piece: str) -> str:
+    """A piece of a text as a label."""
     return unicodedata.normalize("NFC", "".join(map(_readable, piece)))
 
 

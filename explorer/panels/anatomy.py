@@ -423,6 +423,8 @@ def _bars(cell: Cell, allowed: np.ndarray, *columns: tuple[str, np.ndarray]) -> 
 
 # ---- exact numbers -------------------------------------------------------------------------------
 
+LEAST_PERCENT = 0.0005  # a share below which a text in per cent has no digits
+
 
 def _steps_in_words(cell: Cell, run: Run) -> tuple[str, ...]:
     """The head's share as an equation, and how far the model's own numbers are away."""
@@ -430,7 +432,8 @@ def _steps_in_words(cell: Cell, run: Run) -> tuple[str, ...]:
     lines = []
     if outputs is not None and outputs.length > 0:
         along = float(outputs.by_head[opened.head] @ outputs.total)
-        share = percent(float(outputs.shares[opened.head]))
+        value = float(outputs.shares[opened.head])
+        share = power(value, 2) if 0 < abs(value) < LEAST_PERCENT else percent(value)
         parts = enough_digits(share, truediv, along, outputs.length**2, least=4, write=power)
         lines.append(words("exact_share", parts=" / ".join(parts), share=share))
     lines.append(
