@@ -158,7 +158,7 @@ function heads(pen, figure, plan, layer, [x, y, wide]) {
   const { letter, look } = pen;
   const n = layer.attentions.reduce((/** @type {number} */ sum, /** @type {any} */ one) => sum + count(one), 0); // prettier-ignore
   const room = plan.turned ? 0.55 * wide : wide - 0.6 * letter;
-  const step = Math.min(1.15 * letter, room / (n + layer.attentions.length - 1));
+  const step = Math.max(1, Math.min(1.15 * letter, room / (n + layer.attentions.length - 1)));
   const across = plan.turned ? y + 0.9 * letter : y - 0.8 * letter;
   let left = plan.turned ? x + wide - step * (n + layer.attentions.length - 1) : x + wide / 2 - (step * (n + layer.attentions.length - 2)) / 2; // prettier-ignore
   for (const attention of layer.attentions) {
