@@ -394,11 +394,11 @@ def _experiments_finding(rows: Sequence[_Outcome], word: str, p: float) -> str:
     if not word:
         most = max(rows[1:], key=lambda row: np.nan_to_num(row.distance))
         return words("finding_attention", experiment=most.name, distance=fixed(most.distance))
-    least = min(rows[1:], key=lambda row: row.p if np.isfinite(row.p) else np.inf)
-    slots = {"word": word, "before": tenths(p), "experiment": least.name}
-    if not p - least.p >= NOTICED:
+    most = max(rows[1:], key=lambda row: abs(row.p - p) if np.isfinite(row.p) else -1.0)
+    slots = {"word": word, "before": tenths(p), "experiment": most.name}
+    if not abs(most.p - p) >= NOTICED:
         return words("finding_none", **slots)
-    finding = words("finding", after=_percent(least.p), **slots)
+    finding = words("rises" if most.p > p else "falls", after=_percent(most.p), **slots)
     if abs(p - rows[1].p) < NOTICED:
         finding += " " + words("finding_head", experiment=rows[1].name)
     return finding
