@@ -89,7 +89,7 @@ const WIDEST = 6000;
 
 /** How wide the file is: words of a matrix have room. @param {any[]} figures */
 const sheetWidth = (figures) =>
-  Math.min(WIDEST, Math.max(WIDTH, ...figures.map(({ words, columns }) => (words?.length ? (CELL * columns.length) / WORDS[0] : 0)))); // prettier-ignore
+  Math.min(WIDEST, Math.max(WIDTH, ...figures.map(({ kind, words, columns }) => (kind === "matrix" && words?.length ? (CELL * columns.length) / WORDS[0] : 0)))); // prettier-ignore
 
 /** The panel as one SVG with title and caption. @param {View} view @param {Look} look */
 export const sheet = (view, look) => filed(view, look).svg;
