@@ -167,7 +167,8 @@ function pointNames(pen, points, [left, top, right, foot], at, passed, titles) {
       !occupied.some(([from, over, to, under]) => a < to && a + wide > from && b - high / 2 < under && b + high / 2 > over) &&
       points.every((other) => away([a, b], other) >= away([a, b], one) - 1); // prettier-ignore
     const isInside = (/** @type {number[]} */ [a]) => a >= left && a + wide <= right;
-    const place = tries.find(fits) || (one.on ? (tries.find(isInside) ?? tries[1]) : undefined);
+    const isUncovered = (/** @type {number[]} */ spot) => isInside(spot) && pen.isFree([spot[0], spot[1] - high / 2, spot[0] + wide, spot[1] + high / 2]); // prettier-ignore
+    const place = tries.find(fits) || (one.on ? (tries.find(isUncovered) ?? tries.find(isInside) ?? tries[1]) : undefined); // prettier-ignore
     if (!place) continue;
     occupied.push([place[0] - 3, place[1] - high / 2, place[0] + wide + 3, place[1] + high / 2]);
     pen.text(place[0], place[1], label, { ...style, halo: true, fill: one.on ? one.colour : undefined }); // prettier-ignore
