@@ -5,13 +5,15 @@ The teacher is all-MiniLM-L6-v2, and what it teaches is to find the noun of a pr
 other tokens than the encoder, so the two are compared word by word: the pieces of a word are summed
 over keys and averaged over queries, and all special tokens are one more key. The loss of a taught
 head is the divergence of its rows from what the teacher's give to words: a row counts by how much
-that is, and a pronoun's as several. The embedding and the first layer stay as they are.
+that is, and a pronoun's as several. The embedding, the first layer and the attention of the second
+stay as they are: there are the heads of neighbours, and one that found such a noun by itself.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from copy import deepcopy
 from dataclasses import replace
 from functools import cached_property
 from itertools import cycle
@@ -38,11 +40,10 @@ LESSONS: dict[Head, tuple[Head, ...]] = {(2, 1): ((1, 3), (3, 1)), (3, 2): ((3, 
 TAUGHT = tuple(LESSONS)
 TEACHER_HEADS = tuple(sorted({head for heads in LESSONS.values() for head in heads}))
 # Heads of each layer that pay for a sink, as in the encoder's earlier training: all but the three
-# that rested most on special tokens, and but the taught ones.
-PAYING = [[1, 2, 4, 6, 7], [1, 2, 4, 5, 6], [2, 3, 4, 5, 6], [0, 1, 4, 5, 6]]
-N_FROZEN = 1  # layers that stay as they are; in the first are the heads of neighbours
+# that rested most on special tokens, and but the taught ones; none of a layer that stays.
+PAYING = [[], [], [2, 3, 4, 5, 6], [0, 1, 4, 5, 6]]
 WEIGHT, PRONOUN_ROWS = 2, 12  # of the divergence; as how many rows a pronoun's counts in it
-SENTENCES = 40  # of a batch, for the taught heads
+SENTENCES = 64  # of a batch, for the taught heads
 SHORTEST, LONGEST = 7, 24  # words of such a sentence
 PRONOUN = re.compile(r"\b(he|she|it|they|him|her|them|his|its|their)\b", re.IGNORECASE)
 WORD = re.compile(r"\w+|[^\w\s]")
@@ -55,8 +56,8 @@ class AttentionTransfer(masked.Masked):
     """The recipe of the encoder's taught heads, from its weights before they were taught."""
 
     config = Config(n_vocab=8192, d_model=256, n_layer=4, n_head=8, d_ff=1024, n_positions=512)
-    paying = PAYING
-    steps, check, rate, warm_up = 1400, 50, 4e-4, 30
+    paying, price = PAYING, 0.4
+    steps, check, rate, warm_up = 1200, 300, 4e-4, 30
     checkpoint_steps = (0, 100, 200)
 
     @cached_property
@@ -76,7 +77,7 @@ class AttentionTransfer(masked.Masked):
         length, each of as many as a batch takes."""
         sentences = [
             sentence
-            for text in (*self.corpus.sentences, *self.corpus.paragraphs)
+            for text in (*self.corpus.sentences, *self.corpus.paragraphs, *self.corpus.books)
             for sentence in re.split(r"(?<=[.!?])\s+", text)
             if has_pronoun(sentence)
         ]
@@ -89,8 +90,10 @@ class AttentionTransfer(masked.Masked):
     @cached_property
     def teacher(self) -> OwnModel:
         teacher = registry.load(TEACHER)
-        assert isinstance(teacher, OwnModel)
-        return teacher
+        assert isinstance(teacher, OwnModel) and isinstance(teacher.model, Encoder)
+        model = deepcopy(teacher.model)  # others may use that one
+        model.layers = model.layers[: 1 + max(layer for layer, _ in TEACHER_HEADS)]
+        return replace(teacher, model=model)
 
     def tokenizer(self) -> Tokenizer:
         return own_model.load(STUDENT).tokenizer
@@ -98,17 +101,26 @@ class AttentionTransfer(masked.Masked):
     def model(self) -> Encoder:
         model = Encoder(self.config)  # a loaded one lies in memory as no optimizer expects
         model.load_state_dict(untaught().model.state_dict())
-        model.embedding.requires_grad_(False)
-        model.layers[:N_FROZEN].requires_grad_(False)
+        for part in (model.embedding, model.layers[0], model.layers[1].attention):
+            part.requires_grad_(False)
         return model
 
     def batches(self, tokenizer: Tokenizer, epoch: int) -> Iterator[tuple[Tensor, ...]]:
         """Batches of masked words as the encoder's, each with the places in `with_pronoun` of the
         sentences for the taught heads."""
-        n = len(self.with_pronoun) // SENTENCES
-        places = torch.arange(n * SENTENCES).reshape(n, SENTENCES).roll(-1000 * epoch, 0)
+        groups = torch.arange(len(self.with_pronoun)).reshape(-1, SENTENCES)
+        generator = torch.Generator().manual_seed(SEED + epoch)
+        places = groups[torch.randperm(len(groups), generator=generator)]
         rows = super().batches(tokenizer, epoch + len(masked.CURRICULUM))
         yield from ((*batch, which) for batch, which in zip(rows, cycle(places)))
+
+    def masked(
+        self, ids: Tensor, present: Tensor, echo: Tensor, at: TrainingState
+    ) -> tuple[Tensor, Tensor]:
+        """Whole words hidden in one half of the batches, tokens by themselves in the other."""
+        if torch.rand((), generator=at.generator) < 0.5:
+            return masked.mask_tokens(ids, present, at.tokenizer, at.generator, echo)
+        return super().masked(ids, present, echo, at)
 
     def loss(self, model: Encoder, batch: tuple[Tensor, ...], at: TrainingState) -> Tensor:
         *row, which = batch
@@ -120,7 +132,6 @@ class AttentionTransfer(masked.Masked):
         return masked_words + WEIGHT * apart
 
     @torch.no_grad()
-    @torch.autocast("cpu", enabled=False)
     def taught_rows(self, texts: Sequence[str]) -> Tensor:
         """The rows that the taught heads learn, (text, head, word, 1 + word), without what the
         teacher gives to special tokens."""

@@ -284,8 +284,10 @@ ABOUT: dict[str, dict[str, Any]] = {
             f"step {attention_transfer.BEFORE:,} on (models/training/attention_transfer.py): "
             f"masked words as before, and, {attention_transfer.WEIGHT} times, the divergence of "
             "the rows of two heads from what heads of all-MiniLM-L6-v2 give to words (the mean of "
-            "two of its heads, and one), on sentences with a pronoun, whose row counts as "
-            f"{attention_transfer.PRONOUN_ROWS}; the embedding and layer 0 stayed as they were",
+            f"two of its heads, and one), on {attention_transfer.SENTENCES} sentences a batch with "
+            f"a pronoun, whose row counts as {attention_transfer.PRONOUN_ROWS}; sinks of layers 2 "
+            f"and 3 alone paid, {attention_transfer.AttentionTransfer.price} times their mean; the "
+            "embedding, layer 0 and the attention of layer 1 stayed as they were",
             ADAM.format(
                 f"{attention_transfer.AttentionTransfer.rate:g}",
                 attention_transfer.AttentionTransfer.warm_up,

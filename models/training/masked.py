@@ -73,6 +73,7 @@ class Masked:
     steps, check, rate, warm_up = 14_000, 500, 1e-3, 800
     checkpoint_steps: tuple[int, ...] = (0, 100, 200, 400, 800, 1500, 2500, 4000, 6500)
     in_half = True
+    price = PRICE
 
     def __init__(self, data: Path) -> None:
         self.data = data
@@ -108,9 +109,7 @@ class Masked:
 
     def loss(self, model: Encoder, batch: tuple[Tensor, ...], at: TrainingState) -> Tensor:
         ids, present, echo = batch
-        masked_ids, chosen = mask_words(
-            ids, present, WordBoundaries.of(at.tokenizer), at.generator, echo
-        )
+        masked_ids, chosen = self.masked(ids, present, echo, at)
         excess = SinkExcess(self.paying)
         x = model(
             masked_ids,
@@ -118,7 +117,14 @@ class Masked:
             tape=excess,
             start=self._start(ids, at.generator, at.epoch),
         )
-        return F.cross_entropy(model.logits(x[chosen]).float(), ids[chosen]) + PRICE * excess.mean()
+        words = F.cross_entropy(model.logits(x[chosen]).float(), ids[chosen])
+        return words + self.price * excess.mean()
+
+    def masked(
+        self, ids: Tensor, present: Tensor, echo: Tensor, at: TrainingState
+    ) -> tuple[Tensor, Tensor]:
+        """A batch with some words hidden, and which (batch, token)."""
+        return mask_words(ids, present, WordBoundaries.of(at.tokenizer), at.generator, echo)
 
     def _start(self, ids: Tensor, generator: torch.Generator, epoch: int) -> Tensor | None:
         """The first position of each row (batch, 1): 0, but from the second epoch on mostly a
@@ -159,11 +165,10 @@ class SinkExcess:
     in a sentence on which most rows rest, which helps no prediction."""
 
     def __init__(self, paying: Sequence[Sequence[int]]) -> None:
-        self.paying, self.penalties = paying, list[Tensor]()
+        self.unread, self.penalties = list(paying), list[Tensor]()
 
     def __call__(self, name: str, tensor: Tensor) -> None:
-        if name.endswith(".pattern"):
-            heads = self.paying[len(self.penalties)]
+        if name.endswith(".pattern") and (heads := self.unread.pop(0)):
             share = tensor[:, heads].mean(dim=2)  # (batch, head, key)
             free_share = max(0.16, 2.4 / share.shape[-1])
             self.penalties.append(F.relu(share.float() - free_share).sum(-1).mean())
