@@ -282,7 +282,8 @@ ABOUT: dict[str, dict[str, Any]] = {
         "recipe": [
             f"then {attention_transfer.AttentionTransfer.steps:,} steps of attention transfer from "
             f"step {attention_transfer.BEFORE:,} on (models/training/attention_transfer.py): "
-            f"masked words as before, and, {attention_transfer.WEIGHT} times, the divergence of "
+            "masked words, whole ones in one half of the batches and single tokens in the other, "
+            f"and, {attention_transfer.WEIGHT} times, the divergence of "
             "the rows of two heads from what heads of all-MiniLM-L6-v2 give to words (the mean of "
             f"two of its heads, and one), on {attention_transfer.SENTENCES} sentences a batch with "
             f"a pronoun, whose row counts as {attention_transfer.PRONOUN_ROWS}; sinks of layers 2 "
