@@ -16,7 +16,7 @@ from playwright.sync_api import sync_playwright
 
 FOLDER = Path(__file__).parent / "pictures"
 VIEWS = {
-    "attention": ("", "canvas[data-painted]"),
+    "attention": ("", "[data-panel='attention.heads'][data-token]"),
     "translation": (
         "predict?tab=translate&model=translator&text=The+red+car+is+in+front+of+the+white+house.",
         ".panel svg",
