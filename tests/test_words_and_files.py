@@ -4,6 +4,7 @@ looks up."""
 from __future__ import annotations
 
 import io
+import json
 import math
 import re
 from pathlib import Path
@@ -176,12 +177,16 @@ def test_the_terms_of_a_text_are_explained_and_everyday_words_are_not() -> None:
         assert glossary.term(spelling), spelling
 
 
+SYMBOL = r'"data-symbol": "([^"]+)", "title": "([^"]+)"'  # of a formula, and what it means
+
+
 @pytest.mark.slow
 def test_the_first_page_explains_its_terms_on_hover() -> None:
     app = AppTest.from_file(str(ROOT / "explorer" / "main.py"), default_timeout=120)
     app.session_state["why this name"], app.query_params["att_right"] = True, "1"
     app.run()
     told = "\n".join(getattr(getattr(each, "proto", None), "help", "") for each in app.main)
-    in_panels = {name for panel in panels_on(app) for name, *_ in panel["terms"]}
-    for word in ("head", "layer", "weight", "query", "key", "score", "softmax", "entropy", "sink"):
-        assert word in in_panels or glossary.meaning(word) in told, word
+    in_formulas = json.dumps([panel["formulas"] for panel in panels_on(app)])
+    defined = " ".join(map(" ".join, re.findall(SYMBOL, in_formulas)))
+    for word in ("head", "layer", "weight", "query", "key", "softmax", "entropy", "sink"):
+        assert word in defined or glossary.meaning(word) in told, word
