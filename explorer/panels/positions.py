@@ -224,7 +224,6 @@ def sentence(
         details=tuple(details),
         caption=(words("caption", word=name),),
         file="positions-sentence",
-        formulas=("embedding",),
     )
 
 
