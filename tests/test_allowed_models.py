@@ -92,7 +92,7 @@ def test_the_menu_says_what_each_model_does_and_whose_it_is(
     assert groups["Offered by this server"] == {theirs: model_descriptions.UNOPENED}
     assert groups["Yours"] == {f"ours:{folder}": "predicts masked words"}
     for name in {"minilm", "hub:minilm"} & set(models.server_models()):
-        assert "without a readout" in groups["Real models"][name]
+        assert "into a vector" in groups["Published models"][name]
 
 
 def test_a_public_server_opens_nothing_else_and_tells_nothing_of_its_folders(

@@ -214,8 +214,21 @@ def finding_of_tokens(on: Selection, one: Finding | None) -> str:
     if weight == f"{one.value:.2f}":
         return ""
     row, column = literal(on.axes.rows[query]), literal(on.axes.keys[key])
-    sentences = templates.sentences("heads", "head")
-    return " " + sentences("tokens", row=row, column=column, weight=weight)
+    n_query, n_key = recorded_findings.word_sizes(on.recording, one)
+    which, word, n = (
+        ("tokens_of_key", one.words[1], n_key)
+        if n_key > 1
+        else ("tokens_of_query", one.words[0], n_query)
+    )
+    return " " + templates.sentences("heads", "head")(
+        which,
+        word=literal(word),
+        n=n,
+        value=f"{one.value:.2f}",
+        row=row,
+        column=column,
+        weight=weight,
+    )
 
 
 @dataclass(frozen=True)
