@@ -31,7 +31,7 @@ from explorer.panels.interventions import (
     can_follow,
     scales_scores,
 )
-from explorer.state import event_log, jobs, models, url_state
+from explorer.state import event_log, jobs, url_state
 from explorer.state.jobs import Job, SweepProgress
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
