@@ -403,10 +403,20 @@ def head_actions(on: Selection, view: HeadView) -> None:
     fits = ZeroHead in on.run.loaded.capabilities.edits
     if fits and st.button(sentences("ablate"), key="ablate", type="tertiary"):
         ablate(ZeroHead(on.layer, on.head, on.attention.name))
+        keep_selection(on, view)
         navigation.go("edit")
     if st.button(sentences("compare"), key="to compare", type="tertiary"):
         st.session_state.other_what = "Sentence"
+        keep_selection(on, view)
         navigation.go("compare")
+
+
+def keep_selection(on: Selection, view: HeadView) -> None:
+    """Put the head and the word that are on screen into the address, also those that nobody
+    chose."""
+    controls.take_head(on.layer, on.head)
+    if view.tokens[0] is not None:
+        st.session_state.token = str(view.tokens[0])
 
 
 def ablate(edit: HeadEdit) -> None:
