@@ -52,8 +52,6 @@ MAX_NAME = 40  # letters that tell two sides apart
 # ---- two runs ------------------------------------------------------------------------------------
 
 
-
-
 @dataclass(frozen=True, eq=False)
 class TwoRuns:
     """Two runs, A and B, their recordings, and the attention of each that is compared."""

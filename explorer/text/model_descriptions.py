@@ -23,12 +23,13 @@ KINDS = {
 HEAD_SCORE = re.compile(r"([\d.]+) L(\d+)H(\d+)")
 # Headings of the menu of models.
 GROUPS = {
-    "real": "Published models",
     "paper": "Trained for Headlight",
-    "small": "Small models, trained on one task",
+    "real": "Published models",
     "offered": "Offered by this server",
     "yours": "Yours",
+    "small": "Small models, trained on one task",
 }
+FOLDED = "small"
 
 
 @cache
