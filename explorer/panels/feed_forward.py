@@ -101,26 +101,29 @@ def units(
             "norm written": np.linalg.norm(hidden.writes, axis=1),
             "share of the update": shares[:-1],
         },
-        details=(
-            words("made", unit=unit_formula(shows.gate, shows.ffn_biases)),
-            words("sizes", d=hidden.writes.shape[1], n=f"{n:,}"),
-            *words.lines("details"),
-            *(
-                (
-                    words(
-                        "named",
-                        least=fixed(least),
-                        n_vocab=f"{selection.recording.model.n_vocab:,}",
-                    ),
-                )
-                if nearest
-                else ()
-            ),
-        ),
+        details=_made_of(selection, hidden, least if nearest else None),
         caption=(words("caption", token=token, **slots),),
         file=f"L{layer}-ffn-units",
         formulas=("ffn", "smooth-ffn", "gated-ffn"),
     )
+
+
+def _made_of(
+    selection: StreamSelection, hidden: FFNActivations, least: float | None
+) -> tuple[str, ...]:
+    """How the network and its units are made, and from which cosine on the finding names words; no
+    word on that where `least` is None."""
+    words, shows = sentences(CONCEPT, "units"), loaded(selection.recording).capabilities
+    n_units, d_model = hidden.writes.shape
+    lines = (
+        words("made", unit=unit_formula(shows.gate, shows.ffn_biases)),
+        words("sizes", d=d_model, n=f"{n_units:,}"),
+        *words.lines("details"),
+    )
+    if least is None:
+        return lines
+    n_vocab = f"{selection.recording.model.n_vocab:,}"
+    return (*lines, words("named", least=fixed(least), n_vocab=n_vocab))
 
 
 def shares_of_update(hidden: FFNActivations) -> np.ndarray:
