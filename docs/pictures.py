@@ -28,8 +28,15 @@ VIEWS = {
 }
 FLOW = "architecture?layer=1&head=5&source=2&token=9"
 # Keys of the flow, each with the seconds that a reader looks at what it shows.
-KEYS = (("Space", 3.5), ("Enter", 1.8), ("Enter", 1.8), ("Enter", 2.2), ("Escape", 0.8))
-KEYS += (("Escape", 0.8), ("Escape", 1.2))
+KEYS: tuple[tuple[str, float], ...] = (
+    ("Space", 3.5),
+    ("Enter", 1.8),
+    ("Enter", 1.8),
+    ("Enter", 2.2),
+    ("Escape", 0.8),
+    ("Escape", 0.8),
+    ("Escape", 1.2),
+)
 SIZE, QUALITY = (896, 560), 50
 Frame = tuple[float, bytes]  # seconds, and the picture as PNG
 
