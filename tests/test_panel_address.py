@@ -347,6 +347,25 @@ def test_a_full_server_has_room_for_its_own_readers_alone(ask: TestClient) -> No
         assert TestClient(ask.app, client=("10.9.7.1", 1)).get(asked).status_code == 200
 
 
+def test_others_are_answered_while_one_waits(ask: TestClient) -> None:
+    with ThreadPoolExecutor(1) as elsewhere:
+        with compute_queue.turn():
+            making = elsewhere.submit(ask.get, at("attention.head", "json", text="It waits."))
+            until(lambda: compute_queue.waiting() == 1)
+            assert ask.get("/join").status_code == 200 and not making.done()
+        assert making.result(timeout=60).status_code == 200
+
+
+def test_what_several_ask_for_at_once_is_computed_once(ask: TestClient) -> None:
+    asked, before = at("attention.head", "json", text="All want this one."), n_read()
+    with ThreadPoolExecutor(panel.MAX_AT_ONCE) as elsewhere:
+        said = [*elsewhere.map(lambda _: ask.get(asked), range(panel.MAX_AT_ONCE))]
+    assert {each.status_code for each in said} == {200} and len(
+        {each.content for each in said}
+    ) == 1
+    assert n_read() == before + 1
+
+
 def test_a_computation_ends_with_its_reader() -> None:
     """It waits behind others, and its reader leaves meanwhile."""
     asked = panel.parse("attention.head.json", [("text", "It waits in vain.")])

@@ -38,7 +38,7 @@ from models.cancellation import TimeLimit
 from models.version import VERSION
 
 WORDS = sentences("server", "panels")
-MAX_AT_ONCE = 32  # requests that are computed or wait for it, of all readers
+MAX_AT_ONCE = 8  # requests that are computed or wait for it, of all readers
 SECONDS = 3600  # for which a browser or a proxy need not ask again
 LONGEST_REFUSAL = 300  # characters
 answering = SlotCounter(MAX_AT_ONCE)
