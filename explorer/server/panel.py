@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from math import inf
 
 from anyio import CapacityLimiter, to_thread
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
@@ -175,7 +176,7 @@ async def _answer(request: Request, asked: PanelRequest) -> Response:
     if "gzip" in request.headers.get("accept-encoding", ""):
         headers["Content-Encoding"] = "gzip"
     else:
-        data = gzip.decompress(data)
+        data = await run_in_threadpool(gzip.decompress, data)
     return Response(data, headers=headers, media_type=spec.FILES[asked.ending].media_type)
 
 
