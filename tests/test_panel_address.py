@@ -85,7 +85,6 @@ def test_every_panel_leaves_as_each_file(ask: TestClient, name: str) -> None:
         assert said.content == kind.make(expected)
         assert said.headers["content-type"].startswith(kind.media_type)
         assert said.headers["content-disposition"].endswith(f'.{ending}"')
-        assert said.headers["cache-control"].startswith("public, max-age=")
     plain = ask.get(at(name, "json")).json()
     assert plain["panel"] == name and plain["finding"] == expected.finding
     assert plain["table"] == json.loads(json.dumps(plain_columns(expected.table)))
@@ -187,6 +186,14 @@ def test_it_is_packed_for_those_who_take_it_so(ask: TestClient) -> None:
         < len(plain.content)
         == int(plain.headers["content-length"])
     )
+
+
+def test_only_a_server_for_strangers_lets_proxies_keep_it(
+    ask: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert ask.get(HEAD).headers["cache-control"] == f"private, max-age={panel.SECONDS}"
+    monkeypatch.setattr(panel, "settings", lambda: replace(settings(), public=True))
+    assert ask.get(HEAD).headers["cache-control"] == f"public, max-age={panel.SECONDS}"
 
 
 # ---- headers -------------------------------------------------------------------------------------

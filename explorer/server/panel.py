@@ -186,7 +186,8 @@ def _has(request: Request, etag: str) -> bool:
 
 
 def _headers(etag: str) -> dict[str, str]:
-    kept = f"public, max-age={SECONDS}"
+    # Before a server for a few may stand a proxy that asks who one is: it must not hand this on.
+    kept = f"{'public' if settings().public else 'private'}, max-age={SECONDS}"
     return {"ETag": etag, "Cache-Control": kept, "Vary": "Accept-Encoding"}
 
 
