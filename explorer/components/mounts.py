@@ -5,6 +5,7 @@ chose through `st.session_state[key]`."""
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -25,6 +26,7 @@ def _component(name: str, module: str, html: str) -> Callable[..., object]:
 _panel = _component("panel", "panel", '<div class="panel"></div>')
 _sentence = _component("sentence", "sentence", '<div class="sentence"></div>')
 _pictures = _component("pictures", "image_export", '<div class="pictures"></div>')
+_share = _component("share", "share", '<div class="share"></div>')
 _presenter = _component("presenter", "presenter", '<div class="presenter"></div>')
 _class_bar = _component("follow", "class_bar", '<div class="follow" hidden></div>')
 _classroom = _component("classroom", "classroom", '<div class="classroom"></div>')
@@ -57,6 +59,14 @@ def sentence_field(
 def picture_list(key: str) -> None:
     """List the pictures that are on the page now, each as PNG and SVG, and the page as print."""
     _pictures(data=codec.encode({"token": "pictures"}, {}), key=key)
+
+
+def share(link: str, panels: Mapping[str, bytes], key: str) -> None:
+    """Offer the address of what is on screen, and what `Panel.encode` gave as files: of "card" a
+    picture, of "flow" a loop."""
+    blocks = {name: np.frombuffer(data, np.uint8) for name, data in panels.items()}
+    tokens = [zlib.crc32(data) for data in panels.values()]
+    _share(data=codec.encode({"link": link, "token": f"{link} {tokens}"}, blocks), key=key)
 
 
 def presenter() -> None:
