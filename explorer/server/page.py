@@ -12,7 +12,7 @@ from starlette.responses import HTMLResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from explorer.components import bundle
-from explorer.server import startup_bundle
+from explorer.server import shared_link, startup_bundle
 from explorer.state import places
 from explorer.text.templates import sentences
 
@@ -125,6 +125,7 @@ class Placeholder:
             await self.app(scope, receive, send)
             return
         zipped = "gzip" in Headers(scope=scope).get("accept-encoding", "")
+        query = scope["query_string"].decode("latin-1")
         unconditional = [each for each in scope["headers"] if each[0] not in CONDITIONS]
         start: Message = {}
         parts: list[bytes] = []
@@ -136,7 +137,8 @@ class Placeholder:
             parts.append(message.get("body", b""))
             if message.get("more_body"):
                 return
-            body = startup_bundle.with_loader(b"".join(parts).decode()).encode()
+            shared = shared_link.titled(b"".join(parts).decode(), scope["path"], query)
+            body = startup_bundle.with_loader(shared).encode()
             body = body.replace(ROOT_EMPTY, ROOT_WITH_WORDS + SCRIPT)
             headers = MutableHeaders(scope=start)
             for name in ("etag", "last-modified", "accept-ranges"):  # of Streamlit's own page
