@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from explorer.html_export import Document
 from explorer.panels import attention, spec
+from explorer.panels.address import DEFAULT_MODEL
 from explorer.panels.choice import parameters
 from models import edits, registry
 from models.example_texts import DEFAULT_TEXT
@@ -30,7 +31,6 @@ CHOICES = {
     "findings": (),
 }
 VIEWS = tuple(CHOICES)
-DEFAULT_MODEL = "encoder"
 
 
 def page(

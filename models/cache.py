@@ -113,6 +113,13 @@ class Cache:
             if pending.made:
                 return pending.made[0]  # else whoever made it was stopped: the next one makes it
 
+    def peek(self, key: Hashable) -> Any:
+        """The value under `key`, None where it is missing; nothing is made or waited for."""
+        with self.lock:
+            if key in self.entries:
+                self.entries.move_to_end(key)
+            return self.entries.get(key, (None, 0))[0]
+
     def _make(
         self,
         key: Hashable,

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import driver
 import pytest
-from app_harness import page_at, told
+from app_harness import page_at, panels_on, told
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
 from streamlit.testing.v1 import AppTest
 
+from explorer.components import codec
+from explorer.layout import export_menu
 from explorer.panels import attention
 from explorer.panels.spec import python
+from explorer.server import panel
 from explorer.views.training import training_code
 from models.run import Run
 from models.training_plan import Progress, TrainingPlan
@@ -54,6 +60,30 @@ def test_a_layer_that_is_not_there_is_a_sentence_in_the_menu() -> None:
     assert "There is no layer 99" in told(app, "info")
 
 
+@pytest.mark.slow
+def test_every_figure_of_a_page_has_its_address_in_the_menu() -> None:
+    for page in ("heads", "compare", "residual"):
+        app = opened(page, layer="1")
+        assert not app.exception
+        on_page = {each["token"] for each in panels_on(app)}
+        (menu,) = (
+            codec.decode(each.proto.bytes)[0]
+            for each in app.get("bidi_component")
+            if each.proto.component_name == "headlight.pictures"
+        )
+        assert on_page and on_page <= menu["addresses"].keys()
+        with TestClient(Starlette(routes=panel.ROUTES)) as client:
+            for token, address in menu["addresses"].items():
+                made = client.get(f"/{address.replace('.html?', '.bin?')}").content
+                assert codec.decode(made)[0]["token"] == token
+
+
+def test_no_link_leads_to_a_model_that_not_every_visitor_has() -> None:
+    made = attention.head(Run("encoder", TEXT))
+    kept = replace(made, run=Run("hub:somebody/model", TEXT))
+    assert export_menu._addresses([made, kept]).keys() == {made.token}
+
+
 def test_whatever_was_typed_is_a_string_in_the_lines() -> None:
     hostile = "'''\"\"\"\\\n\u2028'); import os #"
     run = Run("encoder", hostile)
@@ -81,6 +111,17 @@ def test_the_menu_in_the_browser(visitor: driver.Visitor, tmp_path: Path) -> Non
     alone.close()
     picture = visitor.export(re.compile("^Layer 1, head 5.* as SVG$"))
     assert picture.name == "headlight-encoder-L1H5.svg"
+    visitor.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    visitor.open_export()
+    row = page.locator(".pictures .row", has_text="Layer 1, head 5")
+    row.get_by_role("button", name="Copy link to this figure", exact=True).click()
+    page.get_by_role("button", name="Copied").wait_for()
+    alone = visitor.context.new_page()
+    alone.goto(page.evaluate("navigator.clipboard.readText()"))
+    alone.wait_for_selector("main[data-drawn]")
+    assert alone.locator("h2").inner_text().startswith("Layer 1, head 5")
+    alone.close()
+    page.keyboard.press("Escape")
 
     page.goto(f"{visitor.server}/experiment?tab=compare&layer=1&head=3&other_swap=1")
     page.get_by_text("A, L1 H3: no positions").first.wait_for()

@@ -109,6 +109,12 @@ FLOORS = [
         r"|analysis\..*|panels\..*|components\..*)|models\.(recording|run|model_names)",
     ),
     (
+        r"explorer/server/panel\.py",
+        {"anyio", "starlette"},
+        r"explorer\.(html_export|components\.bundle|panels\.(address|spec)|text\.templates)"
+        r"|explorer\.(server|state)\..*|models\.(caching|cancellation|version)",
+    ),
+    (
         r"explorer/server/.*",
         {"streamlit", "starlette", "segno", "google"},  # messages are read as Streamlit reads them
         r"explorer\.(components\.bundle|text\.templates)|explorer\.(server|state|classroom)\..*"

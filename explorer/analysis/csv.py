@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import dropwhile
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -105,6 +106,18 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def plain_columns(columns: Columns) -> dict[str, list]:
+    """Named columns in plain Python: numbers in full, None where there is no finite one."""
+    return {name: [_plain_cell(each) for each in _plain(cells)] for name, cells in columns.items()}
+
+
+def _plain_cell(value: Any) -> Any:
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, float) and not isfinite(value):
+        return None
+    return value if isinstance(value, (bool, int, float, type(None))) else str(value)
 
 
 def _plain(values: Cells) -> Sequence:

@@ -1,5 +1,6 @@
 // @ts-check
-// The pictures of the page, in the Export menu: each as PNG and SVG, and the page as print.
+// The pictures of the page, in the Export menu: each as PNG and SVG and by its address, and the page as
+// print.
 
 import { make, mount, until } from "./mount.js";
 import { files, offered, papers } from "./svg_export.js";
@@ -7,6 +8,9 @@ import style from "./image_export.css.js";
 import { sentences } from "./sentences.js";
 
 const say = sentences("pictures");
+
+const ROOT = new URL("../../", import.meta.url); // of the app, wherever a proxy put it
+const TOLD = 2000; // ms in which a button says that it has copied
 
 export default mount("pictures", style, (view) => {
   const draw = () => view.root.replaceChildren(...listed(view), printed());
@@ -43,7 +47,14 @@ const row = (title, buttons) =>
 
 /** @param {import("./mount.js").View} view */
 function listed(view) {
-  const own = offered().map((one) => row(one.view.header.title || one.what, files(one)));
+  const own = offered().map((one, at, all) => {
+    const isFirst = all.findIndex((other) => other.view === one.view) === at;
+    const address = isFirst && view.header.addresses[one.view.header.token];
+    return row(one.view.header.title || one.what, [
+      ...files(one),
+      ...(address ? [copier(`${new URL(address, ROOT)}`)] : []),
+    ]);
+  });
   const others = plotted().map((plot) =>
     row(nameOf(plot), [
       make(
@@ -58,6 +69,27 @@ function listed(view) {
   );
   if (own.length + others.length === 0) return [make("p", "", say("none"))];
   return [...(own.length ? [papers(view)] : []), ...own, ...others];
+}
+
+/** A button that copies the address of a figure; where the browser lets it copy nothing, the address itself. @param {string} address */
+function copier(address) {
+  const button = make("button", { class: "small" }, say("copy"));
+  button.onclick = async () => {
+    try {
+      await navigator.clipboard.writeText(address);
+      button.textContent = say("copied");
+      setTimeout(() => (button.textContent = say("copy")), TOLD);
+    } catch {
+      const field = make("input", {
+        value: address,
+        readOnly: true,
+        ariaLabel: say("copy"),
+      });
+      button.replaceWith(field);
+      field.select();
+    }
+  };
+  return button;
 }
 
 const printed = () =>

@@ -56,9 +56,11 @@ def sentence_field(
     _sentence(data=codec.encode(header, {}), key=key, on_text_change=on_text)
 
 
-def picture_list(key: str) -> None:
-    """List the pictures that are on the page now, each as PNG and SVG, and the page as print."""
-    _pictures(data=codec.encode({"token": "pictures"}, {}), key=key)
+def picture_list(addresses: Mapping[str, str], key: str) -> None:
+    """List the pictures that are on the page now, each as PNG and SVG, and the page as print.
+    addresses: of figures by their tokens, below that of the app."""
+    header = {"token": "pictures", "addresses": dict(addresses)}
+    _pictures(data=codec.encode(header, {}), key=key)
 
 
 def share(link: str, panels: Mapping[str, bytes], key: str) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,8 +15,10 @@ import streamlit as st
 from explorer.components import mounts
 from explorer.layout import current_recording
 from explorer.panels import attention
+from explorer.panels.address import address_of
 from explorer.panels.spec import Panel, document, python
-from explorer.state import places, url_state
+from explorer.state import models, places, url_state
+from explorer.state.url_state import MAX_ADDRESS
 from explorer.text.markdown_escape import literal
 from models.run import Run
 
@@ -98,7 +101,7 @@ def fill(room: Any, page: str) -> None:
         return
     with room:
         st.markdown("**Pictures of this page**")
-        mounts.picture_list("export pictures")
+        mounts.picture_list(_addresses(panels), "export pictures")
         st.markdown("**Numbers and pages**")
         with st.container(horizontal=True, gap="small"):
             for at, file in enumerate(files):
@@ -110,6 +113,18 @@ def fill(room: Any, page: str) -> None:
             _button(html.label, html, "export panels")
         st.markdown("**Reproduce in Python**")
         st.code(code or python(panels), language="python", wrap_lines=True, height=240)
+
+
+def _addresses(panels: Sequence[Panel]) -> dict[str, str]:
+    """The addresses of the panels that every visitor may open, by their tokens."""
+    found = {}
+    for panel in panels:
+        runs = [each for each in (panel.run, *panel.choices.values()) if isinstance(each, Run)]
+        with models.of_all_visitors(), suppress(ValueError):
+            address = address_of(panel, "html")
+            if all(models.is_allowed(each.model) for each in runs) and len(address) <= MAX_ADDRESS:
+                found[panel.token] = address
+    return found
 
 
 def all_heads() -> list[Panel]:

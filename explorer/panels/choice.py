@@ -124,6 +124,9 @@ class Parameter:
         """The value of a word. Raises ValueError for one that is none of its type."""
         if word == "" and self.is_optional:
             return None
+        if self.choice is not None and self.choice.made_by is not None:
+            names = ", ".join(each.name for each in choices_of(self.choice.made_by))
+            raise ValueError(f"{self.argument} is {word!r}; it is made of {names}")
         if self.kind is bool:
             if word not in ("", TRUE, FALSE, "True", "False"):
                 raise ValueError(f"{self.argument} is {word!r}; it must be {TRUE} or {FALSE}")

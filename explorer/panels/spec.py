@@ -9,6 +9,7 @@ figures.js` draws every figure, on the screen and as SVG.
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, wraps
@@ -21,7 +22,7 @@ import numpy as np
 
 from explorer import html_export
 from explorer.analysis.caption import caption
-from explorer.analysis.csv import Columns, to_csv
+from explorer.analysis.csv import Columns, plain_columns, to_csv
 from explorer.analysis.figures import Figure, as_plain
 from explorer.analysis.measure import MeasureContext
 from explorer.components import codec
@@ -120,15 +121,13 @@ class Panel:
         return self.encode(bare=True)
 
     def save(self, path: str | Path) -> None:
-        """Write the panel as HTML or CSV, by the ending of the path. Raises ValueError for
+        """Write the panel as one of FILES, by the ending of the path. Raises ValueError for
         another."""
         path = Path(path)
-        if path.suffix == ".html":
-            path.write_text(document([self]), "utf-8")
-        elif path.suffix == ".csv":
-            path.write_text(self.csv(), "utf-8")
-        else:
-            raise ValueError(f"a panel is saved as .html or .csv, not as {path.name}")
+        if path.suffix[1:] not in FILES:
+            endings = " or ".join(f".{each}" for each in FILES)
+            raise ValueError(f"a panel is saved as {endings}, not as {path.name}")
+        path.write_bytes(FILES[path.suffix[1:]].make(self))
 
     def _repr_html_(self) -> str:
         """The panel in a notebook: its document in a frame."""
@@ -137,6 +136,20 @@ class Panel:
     def csv(self) -> str:
         """The table as CSV, below the title and the caption."""
         return to_csv(self.table, (self.title, *self.caption))
+
+    def json(self) -> str:
+        """Its words, its table and the call that makes it, as JSON."""
+        plain = {
+            "panel": self.name,
+            "title": self.title,
+            "finding": self.finding,
+            "details": self.details,
+            "caption": self.caption,
+            "call": self.call,
+            "table": plain_columns(self.table),
+            "token": self.token,
+        }
+        return json.dumps(plain, ensure_ascii=False, allow_nan=False)
 
 
 def document(
@@ -158,6 +171,23 @@ def document(
     return html_export.document(
         DocumentSpec(panels[0].title, panels[0].caption, parts, query or {}), link
     )
+
+
+@dataclass(frozen=True)
+class FileKind:
+    """A kind of file that a panel leaves as: its media type, and what writes it."""
+
+    media_type: str
+    make: Callable[[Panel], bytes]
+
+
+# By the ending of the file's name; "bin" is what the renderer reads.
+FILES = {
+    "html": FileKind("text/html", lambda panel: document([panel]).encode()),
+    "csv": FileKind("text/csv", lambda panel: panel.csv().encode()),
+    "json": FileKind("application/json", lambda panel: panel.json().encode()),
+    "bin": FileKind("application/octet-stream", Panel.encode),
+}
 
 
 def python(panels: Sequence[Panel]) -> str:
@@ -202,31 +232,49 @@ def panel_names() -> list[str]:
 
 
 def from_words(name: str, run: Run, choices: Mapping[str, str | Run]) -> Panel:
-    """The panel of a name, its arguments given as words, another run as itself. Raises ValueError
-    for a panel, an argument or a value that is not there."""
+    """The panel of a name, its arguments given as words, another run as itself. An argument goes by
+    its own name or by that of its choice in an address. Raises ValueError for a panel, an argument
+    or a value that is not there."""
+    expect_words(name, choices)
+    words, given = dict(choices), dict[str, Any]()
+    for each in parameters(function := PANELS[name]):
+        if made := _made_run(each, run, words):
+            given[each.argument] = made
+        for word in (words[key] for key in {each.argument, each.name} & words.keys()):
+            given[each.argument] = word if isinstance(word, Run) else each.parse(word)
+    return function(run, **given)
+
+
+def expect_words(name: str, choices: Mapping[str, object]) -> None:
+    """Raises ValueError for a panel that is not there, for a choice that it does not have, and for
+    one that is made twice."""
     if name not in (there := panel_names()):
         raise ValueError(f"no panel is called {name!r}; there are {', '.join(there)}")
-    function = PANELS[name]
-    by_name = {each.argument: each for each in parameters(function)}
-    words = dict(choices)
-    runs = {
-        argument: made
-        for argument, each in by_name.items()
-        if (made := _made_run(each, run, words))
-    }
-    if other := next((each for each in words if each not in by_name), ""):
-        raise ValueError(f"the panel {name} has no choice {other!r}; it has {', '.join(by_name)}")
-    given = {
-        each: word if isinstance(word, Run) else by_name[each].parse(word)
-        for each, word in words.items()
-    }
-    return function(run, **runs, **given)
+    taken: dict[str, str] = {}  # the argument by what an address may call it
+    for each in parameters(PANELS[name]):
+        made_by = each.choice.made_by if each.choice else None
+        taken |= {part.name: part.name for part in choices_of(made_by)} if made_by else {}
+        taken |= {each.name: each.argument, each.argument: each.argument}
+    made: dict[str, str] = {}
+    for choice in choices:
+        if choice not in taken:
+            names = ", ".join(dict.fromkeys(taken.values()))
+            raise ValueError(f"the panel {name} has no choice {choice!r}; it has {names}")
+        if (other := made.setdefault(taken[choice], choice)) != choice:
+            raise ValueError(f"{other} and {choice} are the same choice; give one of them")
 
 
 @cache
 def choices_by_panel() -> dict[str, tuple[Parameter, ...]]:
     """The choices that each panel declares, by the name of the panel."""
     return {name: choices_of(PANELS[name]) for name in panel_names()}
+
+
+def other_models(name: str) -> tuple[str, ...]:
+    """What an address calls the models of the other runs that a panel takes."""
+    makers = (each.choice.made_by for each in declared(PANELS[name]) if each.choice)
+    parts = (part for made_by in makers if made_by for part in choices_of(made_by))
+    return tuple(part.name for part in parts if part.argument == "model")
 
 
 def _made_run(parameter: Parameter, run: Run, words: dict[str, str | Run]) -> Run | None:

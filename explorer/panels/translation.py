@@ -289,6 +289,8 @@ def hypotheses(
     """
     if not 1 <= n_beams <= MOST_BEAMS:
         raise ValueError(f"n_beams is {n_beams}; it can be 1 to {MOST_BEAMS}")
+    if most is not None and most < 1:
+        raise ValueError(f"most is {most}; it must be 1 or more")
     if len(run.recording().streams) < 2:
         raise ValueError(REFUSALS("no_translation", model=model_names.title(run.model)))
     search = drafts.search(run.model, run.text, n_beams)

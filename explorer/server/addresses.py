@@ -25,8 +25,8 @@ METHODS = ("GET", "HEAD", "OPTIONS")
 # session, downloads and pictures, our font.
 GET_PATHS = re.compile(
     rf"/(_stcore/(health|host-config|stream)|media/[^/]+|app/static/.+|{bundle.ROUTE}/[^/]+/[^/]+|"
-    rf"favicon\.png|manifest\.json|healthz|readyz|metrics|join(/[A-Za-z0-9-]{{1,16}})?|class/(news|picture|"
-    rf"code\.svg))"
+    rf"favicon\.png|manifest\.json|healthz|readyz|metrics|join(/[A-Za-z0-9-]{{1,16}})?|"
+    rf"class/(news|picture|code\.svg)|panel/[A-Za-z0-9_.]{{1,80}})"
 )
 # What is sent to a class, and a text that is drawn ahead of its page: the only addresses that take
 # anything, and nothing is read from them.
@@ -60,7 +60,9 @@ def refusal(scope: Scope) -> Response | None:
     if method == "POST" and POST_PATHS.fullmatch(path):
         return None
     if not is_open(path):
-        if method == "GET" and not path.startswith(("/_stcore", "/static", "/media", "/component")):
+        if method == "GET" and not path.startswith(
+            ("/_stcore", "/static", "/media", "/component", "/panel/")
+        ):
             links = ", ".join(
                 link(f"{base_path()}/{'' if name == places.FIRST else name}", place.title)
                 for name, place in places.PLACES.items()

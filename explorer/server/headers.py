@@ -33,8 +33,12 @@ if len(FRAMES) == 1:  # the same for browsers that do not know it, and know no o
     HEADERS["X-Frame-Options"] = "SAMEORIGIN"
 
 
+# What an answer says itself where it is a page of its own, which runs apart from the app's.
+ITS_OWN = ("Content-Security-Policy", "Cross-Origin-Opener-Policy")
+
+
 class SafeHeaders:
-    """Adds `HEADERS` to every answer."""
+    """Adds `HEADERS` to every answer, but for those of `ITS_OWN` that it has."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -44,7 +48,8 @@ class SafeHeaders:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
-                    headers[name] = value
+                    if name not in ITS_OWN or name not in headers:
+                        headers[name] = value
             await send(message)
 
         await self.app(scope, receive, with_headers if scope["type"] == "http" else send)

@@ -92,6 +92,11 @@ class SlotCounter:
         occupied = len(self._seated) + (len(self._reserved) if reserved else 0)
         return occupied < self.limit or self._who_makes_room(group) is not None
 
+    def serves(self, group: Group) -> bool:
+        """True for a group that has a slot."""
+        self._settle()
+        return any(each.group == group for each in self._seated)
+
     def reserve(self, group: Group) -> None:
         """Keep a place for a reader whose page is on its way."""
         self._make_room(group)

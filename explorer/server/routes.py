@@ -19,7 +19,7 @@ from starlette.routing import Route
 
 from explorer.classroom import routes
 from explorer.components import bundle
-from explorer.server import open_files, prefetch
+from explorer.server import open_files, panel, prefetch
 from explorer.server.addresses import RouteFilter
 from explorer.server.base_path import WithBasePath, WithoutBasePath
 from explorer.server.client_address import lies_in
@@ -162,6 +162,7 @@ ROUTES = [
     Route("/healthz", healthz),
     Route("/readyz", readyz),
     Route("/metrics", metrics),
+    *panel.ROUTES,
     *prefetch.ROUTES,
     *routes.ROUTES,
     *routes.JOIN_ROUTES,

@@ -7,8 +7,9 @@ import secrets
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
-from contextlib import nullcontext
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
 from hashlib import blake2b
 from typing import Any
 
@@ -34,6 +35,7 @@ COOKIE = "_streamlit_xsrf"  # a random word that Streamlit gives to each browser
 # Browsers of which it is remembered what they opened, and how much.
 MAX_BROWSERS, MAX_MODELS_PER_BROWSER = 1000, 20
 
+_of_all_visitors: ContextVar[bool] = ContextVar("of all visitors", default=False)
 _salt = secrets.token_bytes(16)
 # What each browser opened in this process, the latest last: a page loaded anew is another visit.
 _browser_models: OrderedDict[str, tuple[str, ...]] = OrderedDict()
@@ -62,8 +64,19 @@ def is_allowed(name: str) -> bool:
     return (
         registry.without_changes(name) in server_models()
         or base in registry.names()
-        or (not settings().public and registry.knows(name))
+        or not (settings().public or _of_all_visitors.get())
+        and registry.knows(name)
     )
+
+
+@contextmanager
+def of_all_visitors() -> Iterator[None]:
+    """Allow inside this only the models that every visitor has here, whoever opened others."""
+    token = _of_all_visitors.set(True)
+    try:
+        yield
+    finally:
+        _of_all_visitors.reset(token)
 
 
 def files_of(name: str) -> str:
@@ -182,6 +195,8 @@ def handle(name: str) -> Any:
     base, languages = registry.split_languages(name)
     if languages is not None:  # of the same weights
         return registry.between(handle(base), languages)
+    if _of_all_visitors.get() and not is_allowed(name):
+        raise ValueError(WORDS("not_offered"))
     with _handles_lock:
         _note_request(name)
         if name in _handles:

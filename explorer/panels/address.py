@@ -1,0 +1,71 @@
+"""A panel in the words of an address, and the run that such words name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from urllib.parse import urlencode
+
+from explorer.panels.choice import Parameter, choices_of, parameters
+from explorer.panels.spec import PANELS, Panel
+from explorer.text.templates import sentences
+from models.edits import from_line, to_line
+from models.example_texts import DEFAULT_TEXT
+from models.run import Run
+
+REFUSALS = sentences("selection", "refusals")
+DEFAULT_MODEL = "encoder"
+OF_RUN = ("model", "text", "edits", "target")  # the words of an address that are of the run
+PATH = "panel"
+
+
+def run_of(words: Mapping[str, str]) -> Run:
+    """The run that words of an address name, the one of a bare address where they name none. Under
+    edits a translator's decoder reads what it reads without them, as on every page. Raises
+    ValueError for words that are no edits and for a text that the model cannot read."""
+    target = words.get("target", "")
+    model, text = words.get("model", DEFAULT_MODEL), words.get("text", DEFAULT_TEXT)
+    run = Run(model, text, target=target if target.strip() else None)
+    line = words.get("edits", "")
+    return run.under(from_line(line)) if line else run
+
+
+def words_of(panel: Panel) -> dict[str, str]:
+    """The run and the choices of a panel in the words of an address. Raises ValueError for a panel
+    that no address can name, such as one of a recording that was handed in."""
+    run = panel.run
+    if run is None:
+        raise ValueError(REFUSALS("no_address"))
+    target = run.target if isinstance(run.target, str) else ""
+    of_run = {"model": run.model, "text": run.text, "edits": to_line(run.edits), "target": target}
+    words = {name: word for name, word in of_run.items() if word or name == "text"}
+    if run_of(words) != run:
+        raise ValueError(REFUSALS("no_address"))
+    for each in parameters(PANELS[panel.name]):
+        if each.argument in panel.choices:
+            value = panel.choices[each.argument]
+            made = {each.name: each.word(value)}
+            words |= _words_of_other(each, run, value) if isinstance(value, Run) else made
+    return words
+
+
+def _words_of_other(parameter: Parameter, run: Run, other: Run) -> dict[str, str]:
+    """The words that make the other run of a panel."""
+    made_by = parameter.choice.made_by if parameter.choice else None
+    if made_by is None:
+        raise ValueError(REFUSALS("no_address"))
+    own, beside = (
+        {"model": each.model, "text": each.text, "edits": to_line(each.edits)}
+        for each in (run, other)
+    )
+    parts = [each for each in choices_of(made_by) if own[each.argument] != beside[each.argument]]
+    made = made_by(run, **{each.argument: beside[each.argument] for each in parts})
+    if replace(made, contents="") != other:
+        raise ValueError(REFUSALS("no_address"))
+    return {each.name: beside[each.argument] for each in parts}
+
+
+def address_of(panel: Panel, ending: str) -> str:
+    """The address of a panel as one of `spec.FILES`, below that of the app:
+    "panel/attention.head.html?model=...". Raises as `words_of`."""
+    return f"{PATH}/{panel.name}.{ending}?{urlencode(words_of(panel), errors='replace')}"

@@ -1,0 +1,242 @@
+"""A panel by its address, as one of the files that it leaves the app as:
+`GET /panel/attention.head.json?text=...&layer=1`.
+
+The words of the address are those of the app's own pages. Whoever asks is a reader: the text has
+the same limit, a computation goes through the same queue, and a server without room for another
+reader has none for them. What an answer holds follows from its address, the model's weights and
+this version, and its ETag is a digest of these: a browser or a proxy that has it gets 304 without a
+computation."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import hashlib
+import re
+import threading
+import time
+from dataclasses import dataclass
+from math import inf
+
+from anyio import CapacityLimiter, to_thread
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from explorer import html_export
+from explorer.components import bundle
+from explorer.panels import address, spec
+from explorer.server.headers import FRAMES
+from explorer.server.limits import RETRY_SECONDS, SlotCounter, reader_group, slots
+from explorer.state import event_log, garbage_collection, models, scheduling
+from explorer.state.scheduling import Cancelled, cancellable, heavy_models, memory_budget
+from explorer.state.settings import settings, well_formed
+from explorer.text.templates import sentences
+from models import caching
+from models.caching import loaded
+from models.cancellation import TimeLimit
+from models.version import VERSION
+
+WORDS = sentences("server", "panels")
+MAX_AT_ONCE = 32  # requests that are computed or wait for it, of all readers
+SECONDS = 3600  # for which a browser or a proxy need not ask again
+LONGEST_REFUSAL = 300  # characters
+answering = SlotCounter(MAX_AT_ONCE)
+_threads = CapacityLimiter(2 * MAX_AT_ONCE)
+# A document is a page of its own: it runs its code apart from the app, and asks for nothing.
+DOCUMENT = {
+    "Content-Security-Policy": (
+        f"{html_export.POLICY}; frame-ancestors {' '.join(FRAMES)}; "
+        "sandbox allow-scripts allow-downloads"
+    ),
+    "Cross-Origin-Opener-Policy": "unsafe-none",  # no browser opens a sandbox under another one
+}
+
+
+class Refused(ValueError):
+    """A request that is refused in a sentence, with its status."""
+
+    def __init__(self, status: int, why: str) -> None:
+        super().__init__(why)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class PanelFile:
+    """A panel as a file: its name, and its bytes, gzipped. etag: the name of these bytes."""
+
+    name: str
+    packed: bytes
+    etag: str
+
+
+@dataclass(frozen=True)
+class PanelRequest:
+    """What an address asks for: a panel's name, the ending of its file, the words of the run, and
+    those of the panel's choices, (name, word) in the order of the names. models: those that it
+    runs."""
+
+    name: str
+    ending: str
+    of_run: tuple[tuple[str, str], ...]
+    choices: tuple[tuple[str, str], ...]
+    models: tuple[str, ...]
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """All that determines the answer. Its models are loaded."""
+        code = bundle.folder() if self.ending == "html" else ""
+        weights = (loaded(model).card.fingerprint for model in self.models)
+        return ("panel file", VERSION, code, *weights, *vars(self).values())
+
+
+def etag_of(key: tuple[object, ...]) -> str:
+    """A name of an answer, weak: its bytes are packed or not."""
+    return f'W/"{hashlib.sha256(repr(key).encode()).hexdigest()[:24]}"'
+
+
+def parse(file: str, parameters: list[tuple[str, str]]) -> PanelRequest:
+    """What the name of a file and the parameters of an address ask for. Raises Refused for a file
+    that is not there, for a text that is too long, and for a model that not every visitor has;
+    ValueError for a choice that is not there."""
+    name, _, ending = file.rpartition(".")
+    if ending not in spec.FILES:
+        raise Refused(404, WORDS("no_ending", names=", ".join(spec.FILES), ending=ending))
+    if name not in spec.panel_names():
+        raise Refused(404, WORDS("no_panel", name=name))
+    words: dict[str, str] = {}
+    for parameter, word in parameters:
+        if parameter in words:
+            raise Refused(400, WORDS("repeated", name=parameter))
+        if len(word) > (most := settings().max_chars):
+            raise Refused(414, WORDS("too_long", name=parameter, n=len(word), most=most))
+        words[parameter] = well_formed(word)
+    of_run = {each: words.pop(each) for each in address.OF_RUN if each in words}
+    spec.expect_words(name, words)
+    of_run["model"] = _offered(of_run.get("model") or address.DEFAULT_MODEL)
+    others = [each for each in spec.other_models(name) if words.get(each)]
+    words |= {each: _offered(words[each]) for each in others}
+    return PanelRequest(
+        name,
+        ending,
+        tuple(sorted(of_run.items())),
+        tuple(sorted(words.items())),
+        (of_run["model"], *(words[each] for each in others)),
+    )
+
+
+def _offered(model: str) -> str:
+    """A model's name in the one way that `load` uses. Raises Refused for one that not every visitor
+    has."""
+    model = models.asked(model)
+    with models.of_all_visitors():
+        if not models.is_allowed(model):
+            raise Refused(404, WORDS("not_offered", model=model))
+    return model
+
+
+async def panel(request: Request) -> Response:
+    """A panel as a file, 304 where the client has it, or a sentence that says why there is none."""
+    try:
+        asked = parse(request.path_params["file"], request.query_params.multi_items())
+        return await _answer(request, asked)
+    except Cancelled:  # nobody reads it
+        return Response(status_code=400)
+    except ValueError as why:
+        status = why.status if isinstance(why, Refused) else 400
+        headers = {"Retry-After": str(RETRY_SECONDS)} if status in (429, 503) else {}
+        return PlainTextResponse(_line(str(why)), status, {"Cache-Control": "no-store", **headers})
+    # Any fault of ours. It is logged by its kind and place alone, since the server's own traceback
+    # may hold the text.
+    except Exception as error:
+        event_log.log_exception(error)
+        return PlainTextResponse(WORDS("failed"), 500, {"Cache-Control": "no-store"})
+
+
+def _line(why: str) -> str:
+    """A sentence as one line of a bounded length: it may repeat what was asked."""
+    said = "".join(each if each.isprintable() else "?" for each in " ".join(why.split()))
+    return said if len(said) <= LONGEST_REFUSAL else f"{said[:LONGEST_REFUSAL]}…"
+
+
+async def _answer(request: Request, asked: PanelRequest) -> Response:
+    file = None
+    if all(map(models.is_loaded, asked.models)):
+        if _has(request, etag := etag_of(asked.key)):
+            return Response(status_code=304, headers=_headers(etag))
+        file = caching.cache.peek(asked.key)
+    file = file or await _made(request, asked)
+    headers = _headers(file.etag)
+    if _has(request, file.etag):
+        return Response(status_code=304, headers=headers)
+    headers["Content-Disposition"] = f'inline; filename="{file.name}"'
+    headers |= DOCUMENT if asked.ending == "html" else {}
+    data = file.packed
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        headers["Content-Encoding"] = "gzip"
+    else:
+        data = gzip.decompress(data)
+    return Response(data, headers=headers, media_type=spec.FILES[asked.ending].media_type)
+
+
+def _has(request: Request, etag: str) -> bool:
+    """True for a client that has this answer."""
+    return etag.removeprefix("W/") in request.headers.get("if-none-match", "")
+
+
+def _headers(etag: str) -> dict[str, str]:
+    kept = f"public, max-age={SECONDS}"
+    return {"ETag": etag, "Cache-Control": kept, "Vary": "Accept-Encoding"}
+
+
+async def _made(request: Request, asked: PanelRequest) -> PanelFile:
+    """The file, made in a thread of its own as long as its reader is there. Raises Refused where
+    there is no room, Cancelled where the reader has gone."""
+    group = reader_group(request.scope)
+    if not (slots.serves(group) or slots.admits(group)):
+        event_log.log_refusal("full", page=address.PATH)
+        raise Refused(503, sentences("server", "pages")("full", n=slots.limit))
+    if not answering.admits(group):
+        event_log.log_refusal(address.PATH)
+        raise Refused(429, WORDS("busy"))
+    answering.activate(slot := answering.take(group))
+    gone = threading.Event()
+    watch = asyncio.create_task(_until_gone(request, gone))
+    try:
+        return await to_thread.run_sync(_computed, asked, gone, limiter=_threads)
+    finally:
+        watch.cancel()
+        answering.leave(slot)
+
+
+async def _until_gone(request: Request, gone: threading.Event) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+    gone.set()
+
+
+def _computed(asked: PanelRequest, gone: threading.Event) -> PanelFile:
+    """The file, made as in a reader's run: in their queue, and kept."""
+    began = inf
+
+    def check() -> None:
+        if gone.is_set():
+            raise Cancelled
+        if time.monotonic() - began > (seconds := settings().max_seconds):
+            raise TimeLimit(scheduling.WORDS("too_long", seconds=seconds))
+
+    run = scheduling.script_queue.run(bool(heavy_models & {*asked.models}), lambda n: check())
+    with cancellable(check), models.of_all_visitors(), run, memory_budget.work():
+        began = time.monotonic()
+        garbage_collection.mark_served()
+        return caching.get(key := asked.key, lambda: _packed(asked, etag_of(key)))
+
+
+def _packed(asked: PanelRequest, etag: str) -> PanelFile:
+    made = spec.from_words(asked.name, address.run_of(dict(asked.of_run)), dict(asked.choices))
+    name = re.sub(r"[^A-Za-z0-9_.-]+", "-", f"{made.file}.{asked.ending}")
+    data = spec.FILES[asked.ending].make(made)
+    return PanelFile(name, gzip.compress(data, 6, mtime=0), etag)
+
+
+ROUTES = [Route(f"/{address.PATH}/{{file}}", panel)]
