@@ -208,7 +208,7 @@ class Pen:
 
 def _says(pen: Pen, card: PictureCard) -> None:
     """The pair and its weight, or a sentence."""
-    middle, room = 110, WIDE - 2 * MARGIN
+    middle, room = 110.0, WIDE - 2.0 * MARGIN
     if card.number:
         pen.text(WIDE - MARGIN, middle, card.number, NUMBER, True, "r", pen.primary)
         room -= pen.width(card.number, NUMBER, True) + 0.8 * NUMBER
@@ -241,7 +241,7 @@ def _pair(pen: Pen, says: tuple[str, ...], middle: float, room: float) -> None:
 
 
 @dataclass
-class Word:
+class PlacedWord:
     """A word of the sentence: its text, its role in the pair, whether a space stands before it, and
     where it stands."""
 
@@ -261,7 +261,7 @@ class Word:
 
 def _sentence(pen: Pen, card: PictureCard) -> None:
     """The texts in lines, and the arcs between their words."""
-    size, lines = _fitting(pen, _words(card))
+    size, lines = _fitting(pen, _in_order(card))
     if not lines:
         return
     middles = MIDDLES[len(lines) - 1]
@@ -274,8 +274,9 @@ def _sentence(pen: Pen, card: PictureCard) -> None:
             is_main = card.is_pair and at == 0
             wide = 5 + 8 * edge.weight if is_main else 1.5 + 5 * edge.weight
             colour = pen.faded(1 if is_main else 0.2 + 0.6 * edge.weight, pen.primary)
-            ends = [(drawn[each], middles[drawn[each].line]) for each in (edge.source, edge.target)]
-            _arc(pen, *ends, size, wide, colour)
+            query, key = drawn[edge.source], drawn[edge.target]
+            heights = middles[query.line], middles[key.line]
+            _arc(pen, (query, key), heights, size, wide, colour)
     for word in drawn:
         middle = middles[word.line]
         if word.role:
@@ -287,7 +288,7 @@ def _sentence(pen: Pen, card: PictureCard) -> None:
         pen.text(word.middle, middle, word.text, size, bool(word.role), "m", colour)
 
 
-def _words(card: PictureCard) -> list[list[Word]]:
+def _in_order(card: PictureCard) -> list[list[PlacedWord]]:
     """The words of each text, in the order in which edges count them."""
     first = card.edges[0] if card.is_pair and card.edges else None
     roles = {first.target: "key", first.source: "query"} if first else {}
@@ -295,7 +296,7 @@ def _words(card: PictureCard) -> list[list[Word]]:
     for text, spaced in zip(card.texts, card.spaced):
         texts.append(
             [
-                Word(each, roles.get(n + at, ""), at > 0 and space)
+                PlacedWord(each, roles.get(n + at, ""), at > 0 and space)
                 for at, (each, space) in enumerate(zip(text, spaced))
             ]
         )
@@ -303,7 +304,7 @@ def _words(card: PictureCard) -> list[list[Word]]:
     return texts
 
 
-def _fitting(pen: Pen, texts: list[list[Word]]) -> tuple[float, list[list[Word]]]:
+def _fitting(pen: Pen, texts: list[list[PlacedWord]]) -> tuple[float, list[list[PlacedWord]]]:
     """The largest type in which the texts stand in two lines, and these."""
     most = 3 - len(texts)
     for size in SIZES:
@@ -313,19 +314,19 @@ def _fitting(pen: Pen, texts: list[list[Word]]) -> tuple[float, list[list[Word]]
     return size, [line for each in lines for line in each[:most] if line]
 
 
-def _wrapped(pen: Pen, words: Sequence[Word], size: float) -> list[list[Word]]:
+def _wrapped(pen: Pen, words: Sequence[PlacedWord], size: float) -> list[list[PlacedWord]]:
     """Words in lines as wide as the card; what follows a word without a space stays with it."""
-    parts: list[list[Word]] = []
+    parts: list[list[PlacedWord]] = []
     for word in words:
-        pad = 2 * PAD * size if word.role else 0
+        pad = 2 * PAD * size if word.role else 0.0
         word.wide = pen.width(word.text, size, bool(word.role)) + pad
-        word.space = SPACE * size if word.is_spaced else 0
+        word.space = SPACE * size if word.is_spaced else 0.0
         if not parts or word.is_spaced or _breaks(word.text):
             parts.append([word])
         else:
             parts[-1].append(word)
     length = lambda line: sum(each.wide + each.space for each in line) - line[0].space
-    lines: list[list[Word]] = [[]]
+    lines: list[list[PlacedWord]] = [[]]
     for part in parts:
         if lines[-1] and length([*lines[-1], *part]) > WIDE - 2 * MARGIN:
             lines.append([])
@@ -355,7 +356,7 @@ def _runs_to_the_left(text: str) -> bool:
     return next((each for each in directions if each in ("L", "R", "AL")), "L") != "L"
 
 
-def _place(words: list[Word], line: int, is_right: bool) -> None:
+def _place(words: list[PlacedWord], line: int, is_right: bool) -> None:
     """Put words of a line where they stand: in a text that runs to the left, backwards but for what
     runs to the right."""
     whole = sum(word.wide + word.space for word in words)
@@ -368,14 +369,14 @@ def _place(words: list[Word], line: int, is_right: bool) -> None:
         left += word.wide
 
 
-def _visual(words: Sequence[Word], is_right: bool) -> list[Word]:
+def _visual(words: Sequence[PlacedWord], is_right: bool) -> list[PlacedWord]:
     """Words from left to right."""
-    against: Callable[[Word], bool] = lambda word: (
+    against: Callable[[PlacedWord], bool] = lambda word: (
         _is_left_to_right(word.text) and not _is_right_to_left(word.text)
         if is_right
         else _is_right_to_left(word.text)
     )
-    runs: list[list[Word]] = []
+    runs: list[list[PlacedWord]] = []
     for at, word in enumerate(words):
         if at and against(word) and against(words[at - 1]):
             runs[-1].append(word)
@@ -386,14 +387,17 @@ def _visual(words: Sequence[Word], is_right: bool) -> list[Word]:
     return [word for run in runs for word in (reversed(run) if against(run[0]) else run)]
 
 
-Place = tuple[Word, float]  # a word and the middle of its line
-
-
 def _arc(
-    pen: Pen, query: Place, key: Place, size: float, wide: float, colour: tuple[int, ...]
+    pen: Pen,
+    ends: tuple[PlacedWord, PlacedWord],
+    heights: tuple[float, float],
+    size: float,
+    wide: float,
+    colour: tuple[int, ...],
 ) -> None:
-    """An arc from a query to its key, with its head at the key."""
-    (one, high), (other, low) = query, key
+    """An arc from a query to its key, with its head at the key. heights: the middles of their
+    lines."""
+    (one, other), (high, low) = ends, heights
     part = (0.3, 0.7) if one is other else (0.5, 0.5)
     a, b = one.left + part[0] * one.wide, other.left + part[1] * other.wide
     gap, tip = 0.72 * size, max(0.2 * size, 1.3 * wide)
