@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from explorer.components import bundle
 from explorer.server import shared_link, startup_bundle
 from explorer.state import places
+from explorer.state.settings import settings
 from explorer.text.templates import sentences
 
 WORDS = sentences("server", "pages")
@@ -137,8 +138,9 @@ class Placeholder:
             parts.append(message.get("body", b""))
             if message.get("more_body"):
                 return
-            shared = shared_link.titled(b"".join(parts).decode(), scope["path"], query)
-            body = startup_bundle.with_loader(shared).encode()
+            whole, address = b"".join(parts).decode(), settings().address
+            whole = shared_link.titled(whole, scope["path"], query, address)
+            body = startup_bundle.with_loader(whole).encode()
             body = body.replace(ROOT_EMPTY, ROOT_WITH_WORDS + SCRIPT)
             headers = MutableHeaders(scope=start)
             for name in ("etag", "last-modified", "accept-ranges"):  # of Streamlit's own page

@@ -9,7 +9,7 @@ from html import escape
 from urllib.parse import parse_qsl, urlencode
 
 from explorer.state import models, places, url_state
-from explorer.state.settings import settings, well_formed
+from explorer.state.settings import well_formed
 from explorer.text.templates import sentences
 from models import model_names
 
@@ -22,15 +22,15 @@ WIDE, HIGH = 1200, 630  # pixels of a card
 TITLE = re.compile(r"<title>[^<]*</title>")
 
 
-def titled(page: str, path: str, query: str) -> str:
+def titled(page: str, path: str, query: str, address: str) -> str:
     """Streamlit's page with what a link to this path and query says of itself; the same page where
-    this server does not know its address."""
-    if not settings().address:
+    this server does not know its address, ""."""
+    if not address:
         return page
-    return TITLE.sub(lambda _: _head(path, query), page, count=1)
+    return TITLE.sub(lambda _: _head(path, query, address.rstrip("/")), page, count=1)
 
 
-def _head(path: str, query: str) -> str:
+def _head(path: str, query: str, root: str) -> str:
     """The title and the elements on it."""
     parameters = _parameters(query)
     place = path.strip("/") or places.FIRST
@@ -44,7 +44,6 @@ def _head(path: str, query: str) -> str:
     about = WORDS("about", model=model_names.title(model))
     words = {"text": text, "model": model}
     words |= {name: parameters[name] for name in OF_CARD if parameters.get(name)}
-    root = settings().address.rstrip("/")
     own = f"{root}{'/' if place == places.FIRST else path}"
     properties = {
         "og:type": "website",
