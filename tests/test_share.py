@@ -272,13 +272,13 @@ def test_share_hands_out_a_card_and_a_loop_that_moves(visitor: Visitor, tmp_path
     assert image.shape == (SIZE[1], SIZE[0], 3)
     ink = np.abs(image - image[0, 0]).sum(-1) > 60
     assert 0.02 < ink.mean() < 0.5 and ink[60:160].any() and ink[230:510].any()
+    page.get_by_role("button", name="Make a loop of the flow, 6 seconds").click()
+    inside = page.locator(".share img")
+    inside.wait_for()
+    assert inside.evaluate("each => each.decode().then(() => each.naturalWidth)") > 900
     with page.expect_download() as fetched:
         page.get_by_role("button", name="Loop as SVG").click()
     fetched.value.save_as(tmp_path / "loop.svg")
-    page.get_by_text("Loop of the flow, 6 seconds").click()
-    inside = page.locator(".share img")
-    inside.wait_for()
-    page.wait_for_function("document.readyState === 'complete'")
     assert_moves(page, tmp_path)
 
 

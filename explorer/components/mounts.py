@@ -63,12 +63,16 @@ def picture_list(addresses: Mapping[str, str], key: str) -> None:
     _pictures(data=codec.encode(header, {}), key=key)
 
 
-def share(link: str, panels: Mapping[str, bytes], key: str) -> None:
+def share(
+    link: str, panels: Mapping[str, bytes], why: str, key: str, on_loop: Callable[[], None]
+) -> None:
     """Offer the address of what is on screen, and what `Panel.encode` gave as files: of "card" a
-    picture, of "flow" a loop."""
+    picture, of "flow" a loop. why: why one of them is not there, "" where that was not asked for;
+    `on_loop` is called when it is."""
     blocks = {name: np.frombuffer(data, np.uint8) for name, data in panels.items()}
     tokens = [zlib.crc32(data) for data in panels.values()]
-    _share(data=codec.encode({"link": link, "token": f"{link} {tokens}"}, blocks), key=key)
+    header = {"link": link, "why": why, "token": f"{link} {why} {tokens}"}
+    _share(data=codec.encode(header, blocks), key=key, on_loop_change=on_loop)
 
 
 def presenter() -> None:

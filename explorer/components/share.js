@@ -16,7 +16,11 @@ const PNG = "image/png";
 export default mount("share", style, (view) => {
   if (view.same) return;
   const { card, flow } = view.blocks;
-  redraw(view, [copying(view.header.link), card && pictured(paneled(view, card)), flow && moving(paneled(view, flow))].filter(Boolean)); // prettier-ignore
+  const { link, why } = view.header;
+  const parts = [copying(link), card && pictured(paneled(view, card))];
+  if (flow) parts.push(moving(paneled(view, flow)));
+  else parts.push(why ? make("p", "", why) : asking(view));
+  redraw(view, parts.filter(Boolean));
 });
 
 /** A panel as a view that is drawn into files. @param {View} view @param {Uint8Array} data */
@@ -65,13 +69,20 @@ function pictured(card) {
   return make("div", "part", picture, make("div", "row", ...buttons));
 }
 
-/** The loop, which plays where it is opened, with the press that takes it along. @param {View} flow */
+/** The press that asks for the loop. @param {View} view */
+function asking(view) {
+  const ask = button(say("loop"), () => {
+    ask.textContent = say("making");
+    view.send("loop", true);
+  });
+  return make("div", "row", ask);
+}
+
+/** The loop with the press that takes it along; a press stops it. @param {View} flow */
 function moving(flow) {
-  const svg = () => loop(flow, flow.look);
-  const opened = make("details", "", make("summary", "", say("loop")));
-  const picture = make("img", { alt: say("moving") });
-  opened.append(picture);
-  opened.ontoggle = () => opened.open && (picture.src = address(svg()));
-  const take = button(say("loop_file"), () => save(file(svg()), `${flow.header.file}-loop.svg`));
-  return make("div", "part", opened, make("div", "row", take));
+  const svg = loop(flow, flow.look);
+  const picture = make("img", { alt: say("moving"), src: address(svg) });
+  const held = make("details", { open: "" }, make("summary", "", say("moving")), picture);
+  const take = button(say("loop_file"), () => save(file(svg), `${flow.header.file}-loop.svg`));
+  return make("div", "part", held, make("div", "row", take));
 }

@@ -4,6 +4,7 @@ the flow."""
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
@@ -20,6 +21,7 @@ from models.edits import from_line
 from models.run import Run
 
 WORDS = sentences("frame", "share")
+LOOP_OF = "loop of"  # in a visit's state: the token of the card whose loop was asked for
 OWN_SENTENCES = "many text"  # the field of Many sentences
 
 
@@ -36,17 +38,30 @@ def menu() -> Any:
 
 
 def fill(room: Any) -> None:
-    """Fill the menu, if it is open."""
+    """Fill the menu, if it is open. The loop is made when it is asked for: a large model's takes
+    seconds."""
     if not room.open:
         return
     with room:
         link = _link()
         run = _run()
         selected = _selected_head(run)
-        panels = {"card": _made(card.headline, run, selected)}
-        panels["flow"] = _made(architecture.flow, run, selected)
-        made = {name: panel.bare for name, panel in panels.items() if panel is not None}
-        mounts.share(link, made, "share pictures")
+        panels, why = {}, ""
+        try:
+            panels["card"] = _made(card.headline, run, selected)
+            if st.session_state.get(LOOP_OF) == panels["card"].token:
+                with st.spinner(WORDS("loop")):
+                    panels["flow"] = _made(architecture.flow, run, selected)
+        except ValueError as reason:  # the model shows too little
+            why = str(reason)
+        ask = partial(_ask_for_loop, panels["card"].token if panels else "")
+        made = {name: panel.bare for name, panel in panels.items()}
+        mounts.share(link, made, why, "share pictures", ask)
+
+
+def _ask_for_loop(token: str) -> None:
+    """The loop of what the card of this token is of is wanted."""
+    st.session_state[LOOP_OF] = token
 
 
 def _link() -> str:
@@ -96,8 +111,6 @@ def _place_below(name: str, below: int) -> int | None:
     return int(value) if value.isdecimal() and len(value) < 6 and int(value) < below else None
 
 
-def _made(panel: Any, run: Run, selected: dict[str, Any]) -> Panel | None:
-    """A panel of what is selected; None where the model shows too little for it."""
-    with suppress(ValueError):
-        return panel(run, **taken(panel, url_state.values(panel, run, selected)))
-    return None
+def _made(panel: Any, run: Run, selected: dict[str, Any]) -> Panel:
+    """A panel of what is selected. Raises ValueError where the model shows too little for it."""
+    return panel(run, **taken(panel, url_state.values(panel, run, selected)))
