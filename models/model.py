@@ -120,7 +120,7 @@ class Model:
 
     def generate(self, text: str, prefix: tuple[int, ...] = ()) -> TextGenerator:
         """A text written a token at a time: a decoder continues `text`, a translator translates it.
-        then: ids that were written already.
+        prefix: ids that were written already.
 
         Raises ValueError for a model that does not write, and for a text that leaves no room.
         """

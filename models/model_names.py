@@ -146,9 +146,9 @@ def title(name: str) -> str:
     if name.startswith(HUB_PREFIX):
         base, languages = split_languages(name)
         between = f" from {languages[0]} to {languages[1]}" if languages else ""
-        return f"{base.removeprefix(HUB_PREFIX)}{between}, in its own code"
+        return f"{base.removeprefix(HUB_PREFIX)}{between} (original code)"
     if name.startswith(CLUSTER_PREFIX):
-        return f"{name.removeprefix(CLUSTER_PREFIX)}, on the cluster"
+        return f"{name.removeprefix(CLUSTER_PREFIX)} (on the cluster)"
     if name.endswith(BARE_SUFFIX):
         return f"{name.removesuffix(BARE_SUFFIX)} without {document_mark(name)}"
     return name.removeprefix(OURS_PREFIX)

@@ -14,12 +14,15 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import urlencode
 
 import pytest
 
 from explorer.state import places
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 ROOT = Path(__file__).resolve().parent.parent
 CHROMIUM = (
@@ -140,6 +143,29 @@ DRAWN_ANEW = """([grid, head, ...before]) => {
   const names = [grid, head].map((panel) => [...document.querySelectorAll('*')].map((each) =>
     each.shadowRoot?.querySelector(panel + '[data-token]')?.dataset.token).find(Boolean));
   return names.every((name, at) => name !== undefined && name !== before[at]); }"""
+
+
+CLEAR = """(cells, [down, right]) => {
+  const box = cells.getBoundingClientRect(), pane = cells.closest(".pane");
+  if (!pane) return;
+  const frame = pane.getBoundingClientRect(), named = pane.querySelector(".corner");
+  const { width, height } = named.getBoundingClientRect();
+  const middle = (from, to) => (from + to) / 2;
+  pane.scrollLeft += box.left + right * box.width - middle(frame.left + width, frame.right);
+  pane.scrollTop += box.top + down * box.height - middle(frame.top + height, frame.bottom); }"""
+
+
+def point_at(page: Page, query: int, key: int, shape: tuple[int, ...]) -> tuple[float, float]:
+    """Move the pointer to a cell of the head's matrix, of that shape, scrolled clear of the names
+    around it: where it is now."""
+    cells, (queries, keys) = page.locator(CELLS), shape
+    cells.scroll_into_view_if_needed()
+    down, right = (query + 0.5) / queries, (key + 0.5) / keys
+    cells.evaluate(CLEAR, [down, right])
+    box = cells.bounding_box()
+    x, y = box["x"] + right * box["width"], box["y"] + down * box["height"]
+    page.mouse.move(x, y)
+    return x, y
 
 
 class Visitor:
@@ -310,13 +336,7 @@ class Visitor:
 
     def point_at(self, query: int, key: int, shape: tuple[int, ...]) -> tuple[float, float]:
         """Move the pointer to a cell of the head's matrix, of that shape: where it is now."""
-        cells = self.page.locator(CELLS)
-        cells.scroll_into_view_if_needed()
-        box, (queries, keys) = cells.bounding_box(), shape
-        x = box["x"] + (key + 0.5) * box["width"] / keys
-        y = box["y"] + (query + 0.5) * box["height"] / queries
-        self.page.mouse.move(x, y)
-        return x, y
+        return point_at(self.page, query, key, shape)
 
     def weight(self) -> str:
         """The weight of the cell that is pointed at."""

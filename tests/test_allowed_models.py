@@ -84,15 +84,16 @@ def test_the_menu_says_what_each_model_does_and_whose_it_is(
     under(MODELS=theirs)
     groups: dict[str, dict[str, str]] = {}
     for each in open_menu(ask(opened("claims"), folder)).main:
-        if each.type == "caption" and each.value in model_descriptions.GROUPS.values():
-            members = groups.setdefault(each.value, {})
+        heading = {"caption": "value", "expander": "label"}.get(each.type, "")
+        if heading and getattr(each, heading) in model_descriptions.GROUPS.values():
+            members = groups.setdefault(getattr(each, heading), {})
         elif each.type == "button" and (each.key or "").startswith("model "):
             members[each.key.removeprefix("model ")] = each.label.partition("** ")[2]
     assert all(purpose for each in groups.values() for purpose in each.values())
     assert groups["Offered by this server"] == {theirs: model_descriptions.UNOPENED}
     assert groups["Yours"] == {f"ours:{folder}": "predicts masked words"}
     for name in {"minilm", "hub:minilm"} & set(models.server_models()):
-        assert "without a readout" in groups["Real models"][name]
+        assert "into a vector" in groups["Published models"][name]
 
 
 def test_a_public_server_opens_nothing_else_and_tells_nothing_of_its_folders(

@@ -88,7 +88,7 @@ def test_no_head_moves_while_the_pointer_goes_over_them(visitor: Visitor) -> Non
     for at in (9, 22, 31):
         box = thumbs.nth(at).bounding_box()
         page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-        expect(finding).to_contain_text(f"Pointer: L{at // 8} H{at % 8},")
+        expect(finding).to_contain_text(f"Layer {at // 8}, head {at % 8}: ")
         assert [thumbs.nth(at).bounding_box() for at in (0, 24)] == before
     page.mouse.move(5, 5)
     expect(finding).to_contain_text("attention sinks")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import driver
 import pytest
@@ -15,10 +14,8 @@ from tolerances import STORED
 from explorer import export
 from explorer.panels.anatomy import weight_text
 from models.edits import ZeroHead
+from models.example_texts import DEFAULT_TEXT
 from models.own_model import OwnModel
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Locator
 
 pytestmark = driver.MARKS
 RAISED = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
@@ -27,14 +24,6 @@ RAISED = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 @pytest.fixture(scope="module")
 def encoder() -> OwnModel:
     return read_once("encoder")
-
-
-def point_at(canvas: Locator, cell: tuple[int, int], shape: tuple[int, ...]) -> None:
-    """Move the pointer to a cell of a matrix of that shape."""
-    box = canvas.bounding_box()
-    (row, column), (rows, columns) = cell, shape
-    x, y = (column + 0.5) * box["width"] / columns, (row + 0.5) * box["height"] / rows
-    canvas.hover(position={"x": x, "y": y}, force=True)  # bars of what is held lie over it
 
 
 def is_right(told: str, truth: float, digits: int = 4) -> None:
@@ -65,9 +54,9 @@ def test_heads_in_a_file(encoder: OwnModel, alone: Callable[..., driver.Visitor]
     said = head.locator(".finding").inner_text()
     assert "tired attends to " in said and best in said
     # A cell that is pointed at says its weight.
-    cells, pattern = head.locator(".cells"), recording.attention[0].pattern[3, 2]
+    pattern = recording.attention[0].pattern[3, 2]
     for cell in ((at, int(row.argmax())), (2, 5)):
-        point_at(cells, cell, pattern.shape)
+        driver.point_at(page, *cell, pattern.shape)
         line = head.locator(".finding")
         asks, asked = (recording.streams[0].tokens[place] for place in cell)
         assert asks in line.inner_text() and asked in line.inner_text()
@@ -80,6 +69,27 @@ def test_heads_in_a_file(encoder: OwnModel, alone: Callable[..., driver.Visitor]
     page.locator("#colours").click()
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") != before
     assert head.locator("image").count()
+
+
+def test_a_picture_stays_where_it_is_under_the_pointer(
+    encoder: OwnModel, alone: Callable[..., driver.Visitor]
+) -> None:
+    recording = encoder.record(DEFAULT_TEXT)
+    made = export.page(recording, model=encoder, layer=1, head=5, token=9, view="Matrix")
+    page = alone(made, viewport={"width": 380, "height": 844}).page
+    cells, finding = (page.locator(f"{driver.HEAD} {each}") for each in (".cells", ".finding"))
+    lines = "one => { const box = document.createRange(); box.selectNodeContents(one);"
+    lines += " return new Set([...box.getClientRects()].map(({ bottom }) => bottom)).size }"
+    page.get_by_role("button", name="Show matrix").click()
+    cells.scroll_into_view_if_needed()
+    page.mouse.move(0, 0)
+    place, before = cells.bounding_box(), finding.evaluate(lines)
+    for query, key in ((2, 5), (9, 2)):
+        driver.point_at(page, query, key, recording.attention[0].pattern[1, 5].shape)
+        assert finding.evaluate(lines) < before, "the cell is said in fewer lines than the row"
+        assert cells.bounding_box() == place
+    page.mouse.move(0, 0)
+    assert finding.evaluate(lines) == before and cells.bounding_box() == place
 
 
 def test_a_file_is_dark_where_the_reader_s_system_is(

@@ -35,12 +35,32 @@ def test_the_units_add_up_to_the_update(model: str) -> None:
     norms, shares = panel.table["norm written"], panel.table["share of the update"]
     assert (np.abs(shares) <= norms / np.linalg.norm(update) + PASSED).all()
     above = int((panel.table["before the activation"] > 0).sum())
-    assert f" {above:,} of the {len(norms):,} hidden units" in panel.finding
+    assert f" {above:,} of the {len(norms):,} hidden units are active" in panel.finding
+    (unit,) = (row for row in bars.rows if row.selected)
+    assert panel.finding.startswith(f"Unit {unit.key} has {unit.texts[0]} of the update")
     ordered = np.cumsum(np.sort(shares)[::-1])
     assert f"The {int(np.argmax(ordered >= 0.5)) + 1:,} units" in panel.finding
     tokens, *words = beside.figures
     assert np.argmax(tokens.weights) < len(stream.tokens) and tokens.weights.max() == 1
     assert len(words) == 1 and len(words[0].rows) == feed_forward.N_WORDS
+    d_model, n_vocab = update.size, run.recording().model.n_vocab
+    least = feed_forward.chance_of_nearest(d_model, n_vocab)
+    named = [row.label for row in words[0].rows if row.values[0] >= least]
+    for label in named[: feed_forward.N_NAMED]:
+        assert label in panel.finding
+    assert ("writes words like" in panel.finding) == bool(named)
+
+
+def test_the_chance_of_the_nearest_word_is_that_of_random_vectors() -> None:
+    rng, d, n = np.random.default_rng(1), 64, 2_000
+    largest = []
+    for _ in range(50):
+        vectors = rng.standard_normal((n, d))
+        one = rng.standard_normal(d)
+        cosines = vectors @ one / np.linalg.norm(vectors, axis=1) / np.linalg.norm(one)
+        largest.append(cosines.max())
+    # A limit law of normal variables; cosines in few dimensions have thinner tails.
+    assert feed_forward.chance_of_nearest(d, n) == pytest.approx(np.mean(largest), rel=0.15)
 
 
 def test_a_unit_is_its_own_row_of_the_weights() -> None:

@@ -174,8 +174,8 @@ def test_a_word_alone_says_that_it_is_too_short() -> None:
     one = findings.findings(encoder.record("Hi"))[0]
     assert one.kind == findings.SHORT
     n = len(encoder.record("Hi").streams[0].tokens)
-    assert headline(one) == f"{n} tokens are too few to show a pattern"
-    assert "Type a longer sentence" in evidence(one)
+    assert headline(one) == "Write a sentence: attention needs several words"
+    assert f"This text has {n} tokens" in evidence(one)
 
 
 @pytest.mark.parametrize(

@@ -33,10 +33,14 @@ def test_weights_that_learned_nothing_get_hardly_any_name(handles: list, kind: s
     assert not repeated or names.share_of_false(repeated) < 0.02, repeated
 
 
+# The fewer heads of a model rest on a sink, whose name holds in every sentence, the lower.
+STABLE = {"minilm": 0.93, "encoder": 0.8}
+
+
 def test_names_are_stable_from_sentence_to_sentence(handles: list) -> None:
     for handle in handles:
         share, _ = names.stability(handle, names.sentences()[::2])
-        assert share >= (0.93 if handle.card.name == "minilm" else 0.87), handle.card.name
+        assert share >= STABLE.get(handle.card.name, 0.87), handle.card.name
 
 
 def test_the_command_prints_a_line_for_each_kind(capsys: pytest.CaptureFixture[str]) -> None:

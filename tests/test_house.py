@@ -241,6 +241,28 @@ def test_every_file_and_public_function_says_what_it_is_and_no_module_is_a_drawe
                 assert node.name.startswith("_") or ast.get_docstring(node), (path, node.name)
 
 
+# A sentence of a docstring that begins with names and a colon is about these.
+ABOUT = re.compile(r"(?:^|[.;]\s+|\n\n)((?:[a-z_]\w*(?:, | and ))*[a-z_]\w*)(?: \([^)]*\))?: ")
+
+
+def test_a_docstring_is_about_parameters_and_results_that_exist() -> None:
+    n_names = 0
+    for file in SOURCES:
+        nodes = list(ast.walk(parsed(file)))
+        texts = {node.value for node in nodes if isinstance(node, ast.Constant)}
+        names = {node.id.lower() for node in nodes if isinstance(node, ast.Name)}
+        for node in nodes:
+            if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                continue
+            arguments = {each.arg for each in ast.walk(node.args) if isinstance(each, ast.arg)}
+            for listed in ABOUT.findall(ast.get_docstring(node) or ""):
+                named = set(re.split(", | and ", listed))
+                n_names += len(named & arguments)
+                unknown = named - arguments - texts - names
+                assert not unknown, f"{file.name}, {node.name}: {unknown}"
+    assert n_names > 250
+
+
 def test_no_circles() -> None:
     graph = {
         module_of(path): {name for name in imports(path) if is_project(name)} for path in SOURCES

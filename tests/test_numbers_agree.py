@@ -272,7 +272,7 @@ LARGEST_OF_TWO: dict[str, tuple[str, Callable[[Panel], tuple[str, list[float]]]]
     "interventions.patches": (
         "largest effect",
         lambda panel: (
-            re.findall(r"(?:logit difference|adds|by) −?([\d.]+)", panel.finding)[0],
+            re.findall(r"(?:prediction|adds|by) −?([\d.]+)", panel.finding)[0],
             np.abs(matrices(panel)[0].values).ravel().tolist(),
         ),
     ),

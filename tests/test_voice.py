@@ -209,7 +209,7 @@ def test_the_words_of_the_field_are_not_forbidden() -> None:
     for good in (
         "“it” attends to “animal” with weight 0.72",
         "Each row sums to 1.",
-        "Uniform attention would give 0.6%.",
+        "Equal shares would be 0.6%.",
         "Largest contribution: layer 3, head 7",
         "Zero-ablate",
     ):

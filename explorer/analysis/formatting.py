@@ -4,6 +4,7 @@ digits that are printed."""
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from math import exp, floor, inf, isfinite, isnan, log, log10
 from operator import truediv
@@ -20,6 +21,7 @@ NUMBER = re.compile(
 # Half a unit of the last digit that is printed, and a hair for the rounding of 64-bit numbers.
 HALF = 0.5 + 1e-6
 MOST_DIGITS = 15
+BLANKS = {"␣": "space", "⏎": "line break"}  # by their labels
 EXP_LIMIT = 600  # e to more than that is near the end of 64-bit numbers
 
 
@@ -243,3 +245,12 @@ def _significant(value: float, digits: int) -> str:
 def _unit(match: re.Match[str]) -> float:
     power = int((match["power"] or "⁰").translate(PLAIN))
     return (10.0**power if power < 300 else inf) * (0.01 if match["percent"] else 1)
+
+
+def named_word(label: str) -> str:
+    """A word in quotes; a single punctuation mark with its name and a blank by its name, which are
+    easier to see."""
+    if label in BLANKS:
+        return BLANKS[label]
+    mark = len(label) == 1 and unicodedata.category(label).startswith("P")
+    return f"“{label}” {unicodedata.name(label).lower()}" if mark else f"“{label}”"

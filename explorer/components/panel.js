@@ -78,7 +78,8 @@ function build(view) {
   const { header, figures } = view;
   const terms = new Set();
   const sentence = sentenceOf(view, header.finding, terms);
-  const finding = make("p", { class: "finding", dir: "auto", role: "status" }, ...sentence);
+  const style = { minHeight: view.finding?.style.minHeight || "" };
+  const finding = make("p", { class: "finding", dir: "auto", role: "status", style }, ...sentence);
   view.finding = finding;
   view.focus = view.boxes?.map(focusOf) || [];
   view.cursors = view.boxes?.map(cursorOf) || [];
@@ -117,7 +118,10 @@ function build(view) {
   view.root.onclick = (/** @type {MouseEvent} */ event) => press(view, /** @type {Element} */ (event.target), event); // prettier-ignore
   view.root.onkeydown = (/** @type {KeyboardEvent} */ event) => key(view, event);
   view.root.onpointermove = (/** @type {PointerEvent} */ event) => hover(view, event);
-  view.root.onpointerleave = () => away(view);
+  view.root.onpointerleave = () => {
+    away(view);
+    view.finding.style.minHeight = "";
+  };
   /** @type {any} */ (view.root).onfocusin = (/** @type {FocusEvent} */ event) => focus(view, /** @type {Element} */ (event.target)); // prettier-ignore
   /** @type {any} */ (view.root).onfocusout = () => away(view);
   offer(view, header.title, (look) => sheet(view, look));
@@ -331,8 +335,14 @@ function walk(view, target, event) {
   list[to].focus();
 }
 
+/** The finding does not shrink while the pointer is here: no picture moves away under it. @param {View} view */
+function reserve(view) {
+  view.finding.style.minHeight = `${view.finding.getBoundingClientRect().height}px`;
+}
+
 /** @param {View} view @param {PointerEvent} event */
 function hover(view, event) {
+  reserve(view);
   const target = /** @type {Element} */ (event.target);
   const cells = target.closest("[data-cells]");
   if (cells) return tell(view, cells, cellUnder(cells, event));
@@ -426,7 +436,7 @@ function more(view, grid) {
   /** @type {SVGElement | null} */ (view.root.querySelector("g.more"))?.focus({ preventScroll: true }); // prettier-ignore
 }
 
-/** Say the head, and the weight under the pointer, in the room of what stood there. @param {View} view @param {any} grid @param {Element} part @param {PointerEvent} [event] */
+/** Say the head, and the weight under the pointer. @param {View} view @param {any} grid @param {Element} part @param {PointerEvent} [event] */
 function hint(view, grid, part, event) {
   const [layer, head] = JSON.parse(part.getAttribute("data-select") || "[]").map(Number);
   const at = layer * grid.shape[1] + head;
@@ -434,7 +444,6 @@ function hint(view, grid, part, event) {
   if (!thumb) return;
   const share = event ? [(event.clientY - thumb.top) / thumb.height, (event.clientX - thumb.left) / thumb.width] : [-1]; // prettier-ignore
   const inside = share.every((each) => each >= 0 && each < 1);
-  view.finding.style.height = `${view.finding.getBoundingClientRect().height}px`;
   view.finding.replaceChildren(...(inside ? weightIn(grid, at, share) : [spoken(grid, at)]));
 }
 
@@ -491,7 +500,6 @@ function away(view) {
     if (each.kind === "flow" && each.over) overFlow(view, each);
     if (each.kind !== HEADS || !each.follows) continue;
     view.finding.textContent = view.header.finding;
-    view.finding.style.height = "";
   }
 }
 

@@ -37,7 +37,7 @@ NOTES = sentences("frame", "text")
 SHORT = 400  # characters
 N_EXAMPLES = 3  # that a text too short to show anything is offered
 # A token that is a part of a character ends so, see models/tokenizer.py.
-PIECE = re.compile(r" \d+/\d+$")
+BYTES = re.compile(r"(.+) \d+/(\d+)", re.DOTALL)  # the label of a part of a character
 
 
 def card_lines(model: str) -> str:
@@ -189,7 +189,7 @@ def current_run(
     note_form(recording, notes)
     if not headline:
         note_language(recording, notes)
-    note_pieces(recording.streams[0].tokens, notes)
+    note_pieces(recording, notes)
     if not fits_address(recording.text):
         notes.info(NOTES("fits_no_link", n=len(recording.text)))
     return Run(recording.model.name, st.session_state.text, (), target)
@@ -205,13 +205,16 @@ def offer_examples(notes: DeltaGenerator) -> None:
             )
 
 
-def note_pieces(tokens: Sequence[str], notes: DeltaGenerator) -> None:
-    """Explain the first token that is a byte of a character, else the first word of several
+def note_pieces(recording: Recording, notes: DeltaGenerator) -> None:
+    """Explain the first character that is read as its bytes, else the first word of several
     tokens."""
-    byte_token = next((token for token in tokens if PIECE.search(token)), None)
+    tokens = recording.streams[0].tokens
+    part = next(filter(None, map(BYTES.fullmatch, tokens)), None)
     continued = next((at for at, token in enumerate(tokens) if token.startswith(CONTINUES)), 0)
-    if byte_token is not None:
-        notes.caption(NOTES("byte", byte_token=literal(byte_token)))
+    if part is not None:
+        character, n = part.groups()
+        model = literal(model_names.title(recording.model.name))
+        notes.caption(NOTES("byte", character=literal(character), n=n, model=model))
     elif continued:
         rest = takewhile(lambda token: token.startswith(CONTINUES), tokens[continued:])
         word = [tokens[continued - 1], *rest]

@@ -112,23 +112,33 @@ def _group(model: str) -> str:
 
 
 def _model_menu(names: list[str]) -> None:
-    """A button for each model under the heading of its group, and one for any other model."""
+    """A button for each model under the heading of its group, and one for any other model. The many
+    small models are folded unless one of them is on screen."""
     for group, heading in model_descriptions.GROUPS.items():
         members = [name for name in names if _group(name) == group]
-        if members:
+        if not members:
+            continue
+        if group == model_descriptions.FOLDED:
+            with st.expander(heading, expanded=st.session_state.model in members):
+                _model_buttons(members)
+        else:
             st.caption(heading)
-        for name in members:
-            st.button(
-                model_label(name),
-                key=f"model {name}",
-                type="tertiary",
-                icon=":material/check:" if name == st.session_state.model else None,
-                on_click=_take_model,
-                args=(name,),
-            )
-            if name == st.session_state.model:
-                _mark_switch(name)
+            _model_buttons(members)
     st.button("Add a model …", key="add model", icon=":material/add:", on_click=_add_model)
+
+
+def _model_buttons(names: list[str]) -> None:
+    for name in names:
+        st.button(
+            model_label(name),
+            key=f"model {name}",
+            type="tertiary",
+            icon=":material/check:" if name == st.session_state.model else None,
+            on_click=_take_model,
+            args=(name,),
+        )
+        if name == st.session_state.model:
+            _mark_switch(name)
 
 
 def _mark_switch(model: str) -> None:

@@ -97,7 +97,7 @@ def circuits(
     copies = soft_lookup.copy_counts(bare)
     slots = {
         "key": key,
-        "own": signed(float(writes.own[at]), 3),
+        "own": signed(float(writes.own[at])),
         "rank": f"{int(writes.own_rank[at]) + 1:,}",
         "n_vocab": f"{selection.recording.model.n_vocab:,}",
         "n": copies.n,
@@ -197,6 +197,6 @@ def _labels(selection: Selection, ids: np.ndarray) -> list[str]:
 def _rows(selection: Selection, ids: np.ndarray, values: np.ndarray) -> tuple[BarRow, ...]:
     labels = _labels(selection, ids)
     return tuple(
-        BarRow(label, (float(value),), (signed(float(value), 3),), key=str(int(id)))
+        BarRow(label, (float(value),), (signed(float(value)),), key=str(int(id)))
         for label, id, value in zip(labels, ids, values)
     )

@@ -6,7 +6,6 @@ is `other`.
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -28,7 +27,7 @@ from explorer.analysis.figures import (
     Stack,
     TextTable,
 )
-from explorer.analysis.formatting import fixed, percent, tenths
+from explorer.analysis.formatting import fixed, named_word, percent, tenths
 from explorer.panels import spec
 from explorer.panels.choice import Choice
 from explorer.panels.selection import model_name, place_if_any, place_of, select
@@ -51,9 +50,6 @@ MAX_NAME = 40  # letters that tell two sides apart
 
 
 # ---- two runs ------------------------------------------------------------------------------------
-
-
-BLANKS = {"␣": "space", "⏎": "line break"}  # by their labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -355,22 +351,12 @@ def _likeliest(two: TwoRuns, predicted: Sequence[SidePrediction]) -> tuple[tuple
     words = sentences(CONCEPT, "heads")
     return tuple(
         (
-            _named_word(word),
+            named_word(word),
             words("fact", side=two.side(at), task=each.task, p=tenths(p)),
         )
         for at, each in enumerate(predicted)
         for word, p in each.words[:1]
     )
-
-
-def _named_word(word: str) -> str:
-    """A word in quotes; a single punctuation mark with its name and a blank by its name, which are
-    easier to see."""
-    if word in BLANKS:
-        return BLANKS[word]
-    quoted = sentences(CONCEPT, "shared")("quoted", word=word)
-    marks = len(word) == 1 and unicodedata.category(word).startswith("P")
-    return f"{quoted} {unicodedata.name(word).lower()}" if marks else quoted
 
 
 def _grid(two: TwoRuns, selected: Head) -> Matrix:

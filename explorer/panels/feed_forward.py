@@ -23,6 +23,7 @@ from models.run import Run
 
 CONCEPT = "feed_forward"
 N_UNITS, N_WORDS, N_TOKENS = 12, 6, 60
+N_NAMED = 4  # words in the finding
 HALF = 0.5  # of the update
 
 
@@ -73,7 +74,13 @@ def units(
     order, n = np.argsort(-shares[:-1], kind="stable"), len(hidden.after)
     unit = int(order[0]) if unit is None else place_of("unit", unit, n)
     reached = np.flatnonzero(np.cumsum(shares[order]) >= HALF)
+    nearest = _nearest_words(selection, hidden, unit)
+    least = chance_of_nearest(hidden.writes.shape[1], selection.recording.model.n_vocab)
+    named = [label for label, cosine in nearest if cosine >= least][:N_NAMED]
     slots = {
+        "unit": unit,
+        "share": percent(float(shares[unit])),
+        "written": words("written", words=", ".join(named)) if named else "",
         "word": selection.word,
         "above": f"{int((hidden.before > 0).sum()):,}",
         "n": f"{n:,}",
@@ -85,7 +92,7 @@ def units(
         finding=words("finding", **slots) + (words("half", **slots) if len(reached) else ""),
         figures=(
             _units(hidden, shares, order[shares[order] > 0][:N_UNITS], unit, shows.ffn_biases),
-            Stack(figures=(_tokens(selection, hidden, unit), *_words(selection, hidden, unit))),
+            Stack(figures=(_tokens(selection, hidden, unit), *_words(nearest, unit))),
         ),
         table={
             "unit": np.arange(n),
@@ -94,15 +101,29 @@ def units(
             "norm written": np.linalg.norm(hidden.writes, axis=1),
             "share of the update": shares[:-1],
         },
-        details=(
-            words("made", unit=unit_formula(shows.gate, shows.ffn_biases)),
-            words("sizes", d=hidden.writes.shape[1], n=f"{n:,}"),
-            *words.lines("details"),
-        ),
+        details=_made_of(selection, hidden, least if nearest else None),
         caption=(words("caption", token=token, **slots),),
         file=f"L{layer}-ffn-units",
         formulas=("ffn", "smooth-ffn", "gated-ffn"),
     )
+
+
+def _made_of(
+    selection: StreamSelection, hidden: FFNActivations, least: float | None
+) -> tuple[str, ...]:
+    """How the network and its units are made, and from which cosine on the finding names words; no
+    word on that where `least` is None."""
+    words, shows = sentences(CONCEPT, "units"), loaded(selection.recording).capabilities
+    n_units, d_model = hidden.writes.shape
+    lines = (
+        words("made", unit=unit_formula(shows.gate, shows.ffn_biases)),
+        words("sizes", d=d_model, n=f"{n_units:,}"),
+        *words.lines("details"),
+    )
+    if least is None:
+        return lines
+    n_vocab = f"{selection.recording.model.n_vocab:,}"
+    return (*lines, words("named", least=fixed(least), n_vocab=n_vocab))
 
 
 def shares_of_update(hidden: FFNActivations) -> np.ndarray:
@@ -159,20 +180,32 @@ def _tokens(selection: StreamSelection, hidden: FFNActivations, unit: int) -> To
     )
 
 
-def _words(selection: StreamSelection, hidden: FFNActivations, unit: int) -> tuple[Bars, ...]:
-    """The words whose embeddings are most similar to what the unit writes; none where the model has
-    no such words or the unit writes nothing."""
-    model, written = selection.recording.model.name, hidden.writes[[unit]]
+def chance_of_nearest(d_model: int, n_vocab: int) -> float:
+    """About the expected largest cosine of a vector (d_model) with n_vocab random ones: that of the
+    maximum of n normal variables of variance 1 / d, by the limit law of maxima (Gumbel 1958)."""
+    root = np.sqrt(2 * np.log(n_vocab))
+    location = root - (np.log(np.log(n_vocab)) + np.log(4 * np.pi)) / (2 * root)
+    return float((location + np.euler_gamma / root) / np.sqrt(d_model))
+
+
+def _nearest_words(
+    selection: StreamSelection, hidden: FFNActivations, unit: int
+) -> list[tuple[str, float]]:
+    """The words whose embeddings are most similar to what the unit writes, with their cosines; none
+    where the model has no such words or the unit writes nothing."""
+    model, written = loaded(selection.recording), hidden.writes[[unit]]
     if not written.any():
-        return ()
+        return []
     try:
-        ids, cosines = loaded(model).nearest(written, N_WORDS)
+        ids, cosines = model.nearest(written, N_WORDS)
     except (ValueError, AttributeError):
-        return ()
-    labels = loaded(model).labels(ids[0].tolist())
+        return []
+    return list(zip(model.labels(ids[0].tolist()), cosines[0].tolist()))
+
+
+def _words(nearest: list[tuple[str, float]], unit: int) -> tuple[Bars, ...]:
+    """Words by their cosines with what the unit writes; nothing where there are none."""
     words = sentences(CONCEPT, "units")
-    rows = tuple(
-        BarRow(label, (float(cosine),), (fixed(float(cosine)),))
-        for label, cosine in zip(labels, cosines[0])
-    )
-    return (Bars(title=words("nearest", unit=unit), columns=(words("cosine"),), rows=rows),)
+    rows = tuple(BarRow(label, (cosine,), (fixed(cosine),)) for label, cosine in nearest)
+    title = words("nearest", unit=unit)
+    return (Bars(title=title, columns=(words("cosine"),), rows=rows),) if rows else ()

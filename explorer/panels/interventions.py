@@ -12,7 +12,7 @@ import numpy as np
 from explorer.analysis import interventions, predictions
 from explorer.analysis.csv import Cells
 from explorer.analysis.figures import BarRow, Bars, Chart, Figure, Matrix, Series, Stack, TextTable
-from explorer.analysis.formatting import fixed, signed, tenths
+from explorer.analysis.formatting import fixed, named_word, signed, tenths
 from explorer.analysis.terminology import ABLATION_EDITS, edits_without, norm_name
 from explorer.panels import spec
 from explorer.panels.choice import Choice
@@ -355,7 +355,7 @@ class _Outcome:
         """The experiment as a row of bars."""
         words = sentences(CONCEPT, "experiments")
         p = _percent(self.p) if np.isfinite(self.p) else words("overflow")
-        text = words("p_top", p=p, word=self.top) if self.top else p
+        text = words("p_top", p=p, word=named_word(self.top)) if self.top else p
         change = fixed(self.distance) if np.isfinite(self.distance) else "–"
         values = tuple(float(np.nan_to_num(each)) for each in (self.p, self.distance))
         texts = (text, change)

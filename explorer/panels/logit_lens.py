@@ -309,7 +309,7 @@ def _finding(on: Reading) -> str:
     parts = [words(f"finding_{on.asks}", **slots)]
     site = int(logit_lens.settled_sites(on.lens.rank)[on.token])
     name = logit_lens.site_name(on.lens.sites[min(site, last)])
-    parts.append(words("from_last" if site >= last else "from_site", site=name))
+    parts.append(words("from_last" if site >= last else "from_site", site=name, answer=on.answer))
     actual = int(on.actual[on.token])
     if actual not in (NONE, int(on.lens.final_id[on.token])):
         scores = loaded(on.recording).logits(on.recording, on.stream.name, on.token)

@@ -24,7 +24,7 @@ from explorer.analysis.figures import (
     truncation_note,
     window,
 )
-from explorer.analysis.formatting import MINUS, enough_digits_for_all, fixed, percent, power
+from explorer.analysis.formatting import enough_digits_for_all, fixed, percent, power
 from explorer.analysis.terminology import recording_norm_name
 from explorer.panels import spec
 from explorer.panels.choice import Choice
@@ -45,6 +45,7 @@ from models.run import Run
 REFUSALS = sentences("positions", "refusals")
 
 CONCEPT = "positions"
+VARIES = 1.05  # so many times as much as without positions
 N_ROWS = 16  # tokens that are listed one by one
 N_WORDS = 40  # of another order that are written out
 N_PAIRS = 128  # positions whose products are shown pair by pair
@@ -283,16 +284,20 @@ class DistanceScores:
 
     @property
     def finding(self) -> str:
-        """Sentence on the offset with the highest score, and the spread of the scores."""
+        """Sentence on the offset with the highest mean score, and how many times as much the mean
+        scores vary over the offsets with positions as without."""
+        words = sentences(CONCEPT, "scores")
+        best = self.by_offset.best
+        near = {0: "where_self", -1: "where_before", 1: "where_after"}
+        far = "where_back" if best < 0 else "where_ahead"
         spread, bare = self.by_offset.spread
-        best = f"{self.by_offset.best:+d}".replace("-", MINUS) if self.by_offset.best else "0"
-        return sentences(CONCEPT, "scores")(
-            "finding",
+        times = fixed(spread / bare, 1) if bare else "∞"
+        return words(
+            "finding" if spread >= VARIES * bare else "finding_less",
             layer=self.layer,
             head=self.head,
-            best=best,
-            spread=power(spread),
-            bare=power(bare),
+            where=words(near.get(best, far), n=abs(best)),
+            times=times,
         )
 
     @property

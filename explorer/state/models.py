@@ -20,7 +20,6 @@ from streamlit.web.server.starlette.starlette_app_utils import decode_xsrf_token
 from explorer.state import event_log, garbage_collection
 from explorer.state.scheduling import HEAVY_PARAMETERS, heavy_models
 from explorer.state.settings import settings
-from explorer.text import capability_messages
 from explorer.text.templates import sentences
 from models import buffer_pool, live_training, model_names, registry
 from models.recording import Recording
@@ -433,11 +432,6 @@ def no_room(name: str) -> str:
     ]
     name = "full_but_some" if listed else "full"
     return WORDS(name, n=len(pretrained), names=", ".join(listed))
-
-
-def markdown_name(model: str) -> str:
-    """A model as the subject of a sentence in Markdown."""
-    return capability_messages.named(model_names.title(model))
 
 
 def is_chat_model(model: str) -> bool:

@@ -276,7 +276,7 @@ def fallback_message() -> tuple[str, str]:
     if fallback is None:
         return "", ""
     need, name = NEEDS[fallback.page], literal(model_names.title(fallback.model))
-    why = f"{models.markdown_name(fallback.model)} {need.why(fallback.model)}"
+    why = f"{literal(model_names.title(fallback.model))} {need.why(fallback.model)}"
     return (
         ADDRESS("fallback", why=why, replacement=fallback.replacement, name=name),
         ADDRESS("fitting", names=", ".join(need.fitting())),

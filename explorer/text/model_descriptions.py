@@ -18,17 +18,18 @@ KINDS = {
     "encoder": "predicts masked words",
     "decoder": "predicts the next word",
     "encoder-decoder": "writes a text from a text",
-    "no readout": "computes vectors, without a readout",
+    "no readout": "turns a text into vectors",
 }
 HEAD_SCORE = re.compile(r"([\d.]+) L(\d+)H(\d+)")
 # Headings of the menu of models.
 GROUPS = {
-    "real": "Real models",
-    "paper": "The architectures of the paper, trained for this app",
-    "small": "Small models that learned one thing",
+    "paper": "Trained for Headlight",
+    "real": "Published models",
     "offered": "Offered by this server",
     "yours": "Yours",
+    "small": "Small models, trained on one task",
 }
+FOLDED = "small"
 
 
 @cache

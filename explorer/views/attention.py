@@ -214,8 +214,21 @@ def finding_of_tokens(on: Selection, one: Finding | None) -> str:
     if weight == f"{one.value:.2f}":
         return ""
     row, column = literal(on.axes.rows[query]), literal(on.axes.keys[key])
-    sentences = templates.sentences("heads", "head")
-    return " " + sentences("tokens", row=row, column=column, weight=weight)
+    n_query, n_key = recorded_findings.word_sizes(on.recording, one)
+    which, word, n = (
+        ("tokens_of_key", one.words[1], n_key)
+        if n_key > 1
+        else ("tokens_of_query", one.words[0], n_query)
+    )
+    return " " + templates.sentences("heads", "head")(
+        which,
+        word=literal(word),
+        n=n,
+        value=f"{one.value:.2f}",
+        row=row,
+        column=column,
+        weight=weight,
+    )
 
 
 @dataclass(frozen=True)
@@ -390,10 +403,20 @@ def head_actions(on: Selection, view: HeadView) -> None:
     fits = ZeroHead in on.run.loaded.capabilities.edits
     if fits and st.button(sentences("ablate"), key="ablate", type="tertiary"):
         ablate(ZeroHead(on.layer, on.head, on.attention.name))
+        keep_selection(on, view)
         navigation.go("edit")
     if st.button(sentences("compare"), key="to compare", type="tertiary"):
         st.session_state.other_what = "Sentence"
+        keep_selection(on, view)
         navigation.go("compare")
+
+
+def keep_selection(on: Selection, view: HeadView) -> None:
+    """Put the head and the word that are on screen into the address, also those that nobody
+    chose."""
+    controls.take_head(on.layer, on.head)
+    if view.tokens[0] is not None:
+        st.session_state.token = str(view.tokens[0])
 
 
 def ablate(edit: HeadEdit) -> None:

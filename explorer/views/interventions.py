@@ -31,11 +31,11 @@ from explorer.panels.interventions import (
     can_follow,
     scales_scores,
 )
-from explorer.state import event_log, jobs, models, url_state
+from explorer.state import event_log, jobs, url_state
 from explorer.state.jobs import Job, SweepProgress
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
-from models import model_card
+from models import model_card, model_names
 from models.caching import loaded
 from models.edits import (
     NORMS,
@@ -611,7 +611,7 @@ def _show_effect(on: Edited) -> None:
     chosen = {"token": on.token, "attention": on.attention.name, "layer": at[0], "head": at[1]}
     if is_edited or on.experiments:
         tab.show(panel, partial(panel, on.run, **url_state.values(panel, on.run, chosen)))
-    title = models.markdown_name(on.run.model)
+    title = literal(model_names.title(on.run.model))
     if not interventions.can_follow(on.plain, MoveNorm, WithoutFeedForward):
         st.caption(WORDS("edits_of_own_code", model=title))
     if not interventions.can_follow(on.plain, ZeroHead, UniformHead):

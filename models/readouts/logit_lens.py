@@ -535,7 +535,7 @@ def word_direction(handle: OwnModel, id: int, against: int | None = None) -> tup
 def expect_linear(
     handle: OwnModel, recording: Recording, stream: str, indices: tuple[int, ...]
 ) -> None:
-    """Raises ValueError, as `attribute` says. asked: a token and the ids of words."""
+    """Raises ValueError, as `attribute` says. indices: a token and the ids of words."""
     token, *words = indices
     n = len(recording.stream(stream).tokens)
     if not 0 <= token < n:
