@@ -14,7 +14,7 @@ st.set_page_config(page_title=title, page_icon=navigation.mark(), layout="wide")
 st.logo(navigation.mark(), size="large")
 
 # after the first elements
-from explorer.layout import export_menu, header  # noqa: E402
+from explorer.layout import export_menu, header, share_menu  # noqa: E402
 from explorer.state import event_log, host, places, sessions, url_state  # noqa: E402
 from explorer.views import tabs  # noqa: E402
 
@@ -31,9 +31,10 @@ ahead = host.recorded_ahead(st.session_state.model, st.session_state.text)
 with ahead, event_log.timed_run():
     if st.session_state.page == "tour":
         st.session_state.toured = True  # the first page offers it no more
-    menu = header.header()
+    share, export = header.header()
     header.class_bar()  # it takes no room
     navigation.show_places(pages)
     page.run()
     header.listen_for_presenter()
-    export_menu.fill(menu, st.session_state.page)
+    share_menu.fill(share)
+    export_menu.fill(export, st.session_state.page)

@@ -92,8 +92,13 @@ FLOORS = [
     (
         r"explorer/panels/.*",
         {"numpy"},
-        r"explorer\.(panels|analysis|text)\..*|explorer\.html_export(\.\w+)?|explorer\.components\.codec"
+        r"explorer\.(panels|analysis|text)\..*|explorer\.(html|png)_export(\.\w+)?|explorer\.components\.codec"
         r"|models\.(caching|run|drafts|host|registry|model|model_card|model_names|unknown_words|cancellation|recording|edits|results|chat|example_texts)",
+    ),
+    (
+        r"explorer/png_export\.py",
+        {"PIL"},
+        r"explorer\.analysis\.figures|explorer\.components\.bundle",
     ),
     (
         r"explorer/(html_export|export)\.py",
@@ -148,7 +153,7 @@ FLOORS = [
     (
         r"explorer/main\.py",
         {"streamlit"},
-        r"explorer\.(state\.(host|url_state|event_log|places|sessions)|layout\.(header|export_menu|navigation)|views\.tabs)",
+        r"explorer\.(state\.(host|url_state|event_log|places|sessions)|layout\.(header|export_menu|share_menu|navigation)|views\.tabs)",
     ),
     (
         r"pages/.*",

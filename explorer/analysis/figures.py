@@ -366,6 +366,31 @@ class Loops(Figure):
 
 
 @dataclass(frozen=True, eq=False)
+class PictureCard(Figure):
+    """A picture to send, 1200 to 630: a sentence, or a source above its translation, with arcs from
+    queries to keys.
+
+    says: the query and the key, or one sentence; number: the weight of the pair, as text. texts:
+    the words of each sentence; spaced: whether a space stands before each. edges: from the place of
+    a query to that of a key, counted over all texts; the
+    first one is the pair that is told. about: the model and the head; name: the project's.
+    """
+
+    says: tuple[str, ...] = ()
+    number: str = ""
+    texts: tuple[tuple[str, ...], ...] = ()
+    spaced: tuple[tuple[bool, ...], ...] = ()
+    edges: tuple[Edge, ...] = ()
+    about: str = ""
+    name: str = ""
+
+    @property
+    def is_pair(self) -> bool:
+        """True where a query and a key are told, which the first edge joins."""
+        return len(self.says) > 1
+
+
+@dataclass(frozen=True, eq=False)
 class FlowAttention:
     """What one attention of a layer brings to the selected row of its band: shares (head, row) of
     what it writes, and weights (head, row), over all rows of the picture. bias: b_O's share. names:

@@ -31,7 +31,7 @@ def modules() -> dict[str, bytes]:
     made = {file.name: file.read_bytes() for file in sorted(HERE.glob("*.js"))}
     for file in sorted({*HERE.glob("*.css")} - {PAGE}):
         made[f"{file.name}.js"] = _exporting(file.read_text("utf-8"), file != SHARED)
-    made["light.toml.js"] = _exporting(_light())
+    made["light.toml.js"] = _exporting(light())
     made["browser.toml.js"] = _exporting(all_of("browser"))
     return made
 
@@ -78,7 +78,7 @@ def _exporting(value: object, with_shared: bool = False) -> bytes:
     return f"{first}export default shared + {encoded};\n".encode()
 
 
-def _light() -> dict[str, object]:
+def light() -> dict[str, object]:
     """The colours of the light theme, for pictures on white whatever the screen shows."""
     theme = tomllib.loads(THEME.read_text("utf-8"))["theme"]
     light = theme["light"]

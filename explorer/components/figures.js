@@ -4,6 +4,7 @@
 
 import { lines, tree } from "./alignment_figures.js";
 import { even, scale as along, ticks } from "./axis.js";
+import { picturecard } from "./card_figure.js";
 import { flow } from "./flow_figure.js";
 import { fixed, num } from "./number_format.js";
 import { matrix } from "./matrix_figure.js";
@@ -18,7 +19,7 @@ import { css, inkOn, wordAt } from "./theme.js";
 /** @typedef {import("./omissions.js").Omitted} Omitted */
 /** @typedef {{ x: number, y: number, width: number, height?: number, titled?: number }} Box titled: lines that the titles of a row take */
 /** @type {Record<string, (pen: Pen, figure: any, box: Box) => number>} */
-const KINDS = { matrix, bars, tokenrow, links, chart, strips, graph, texttable, steps, stack, ladder, loops, dials, facts, flow, plane, headmatrices, linkedweights: (pen, one, box) => linkedweights(pen, one, box, figure) }; // prettier-ignore
+const KINDS = { matrix, bars, tokenrow, links, chart, strips, graph, texttable, steps, stack, ladder, loops, dials, facts, flow, picturecard, plane, headmatrices, linkedweights: (pen, one, box) => linkedweights(pen, one, box, figure) }; // prettier-ignore
 
 /**
  * A figure below its title, below it how much of it is shown, and its note. Returns the height.

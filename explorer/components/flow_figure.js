@@ -37,7 +37,9 @@ export function flow(pen, figure, box) {
   if (bands.length > 1) memory(pen, figure, plan);
   layers.forEach((/** @type {any} */ layer, /** @type {number} */ at) => {
     const inside = pen.apart(() => column(pen, figure, plan, layer, at));
-    pen.put("g", { class: "flow-layer", "data-at": at }, inside);
+    const { x, y, wide, high } = boxOf(pen, plan, layer, at);
+    const place = [x, y, wide, high].map((each) => each.toFixed(1)).join(" ");
+    pen.put("g", { class: "flow-layer", "data-at": at, "data-box": place }, inside);
   });
   layers.forEach((/** @type {any} */ layer, /** @type {number} */ at) => heading(pen, figure, plan, layer, at)); // prettier-ignore
   output(pen, figure, plan, box);

@@ -5,6 +5,7 @@ chose through `st.session_state[key]`."""
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -25,6 +26,7 @@ def _component(name: str, module: str, html: str) -> Callable[..., object]:
 _panel = _component("panel", "panel", '<div class="panel"></div>')
 _sentence = _component("sentence", "sentence", '<div class="sentence"></div>')
 _pictures = _component("pictures", "image_export", '<div class="pictures"></div>')
+_share = _component("share", "share", '<div class="share"></div>')
 _presenter = _component("presenter", "presenter", '<div class="presenter"></div>')
 _class_bar = _component("follow", "class_bar", '<div class="follow" hidden></div>')
 _classroom = _component("classroom", "classroom", '<div class="classroom"></div>')
@@ -59,6 +61,18 @@ def picture_list(addresses: Mapping[str, str], key: str) -> None:
     addresses: of figures by their tokens, below that of the app."""
     header = {"token": "pictures", "addresses": dict(addresses)}
     _pictures(data=codec.encode(header, {}), key=key)
+
+
+def share(
+    link: str, panels: Mapping[str, bytes], why: str, key: str, on_loop: Callable[[], None]
+) -> None:
+    """Offer the address of what is on screen, and what `Panel.encode` gave as files: of "card" a
+    picture, of "flow" a loop. why: why one of them is not there, "" where that was not asked for;
+    `on_loop` is called when it is."""
+    blocks = {name: np.frombuffer(data, np.uint8) for name, data in panels.items()}
+    tokens = [zlib.crc32(data) for data in panels.values()]
+    header = {"link": link, "why": why, "token": f"{link} {why} {tokens}"}
+    _share(data=codec.encode(header, blocks), key=key, on_loop_change=on_loop)
 
 
 def presenter() -> None:

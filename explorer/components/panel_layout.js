@@ -1,6 +1,7 @@
 // @ts-check
 // Whole panels: the widths of their figures, and a panel as a file.
 
+import { HIGH, WIDE } from "./card_figure.js";
 import { Pen } from "./draw.js";
 import { figure } from "./figures.js";
 import { escaped, FONT, tag } from "./svg_export.js";
@@ -10,7 +11,7 @@ import { escaped, FONT, tag } from "./svg_export.js";
 
 const SHARE = [0.6, 0.4]; // of the width, for the main figure and its companion of another kind
 const WORDS = [0.7, 0.3]; // for a matrix of words
-const WIDE = 60; // letters of width from which it takes so much
+const ROOMY = 60; // letters of width from which it takes so much
 const WALK = [0.42, 0.58]; // for frames that are walked through beside a picture
 const SMALL = 4; // heads of a layer up to which one grid is no wider than a companion
 export const GAP = 2; // letters between figures
@@ -44,7 +45,7 @@ export function widths(width, figures, letter, narrow = NARROW, shares) {
   if (figures.length === 1 || width < narrow * letter) return figures.map(() => width);
   const unlike = figures.length === 2 && figures[0].kind !== figures[1].kind;
   const two =
-    figures[0].words?.length && width > WIDE * letter
+    figures[0].words?.length && width > ROOMY * letter
       ? WORDS
       : figures[1]?.kind === "steps" && !isSmall(figures[1].frames[0])
         ? WALK
@@ -97,6 +98,10 @@ export const sheet = (view, look) => filed(view, look).svg;
 /** A panel as a file, the texts in it, and what is not drawn of it. @param {View} view @param {Look} look */
 export function filed({ header, figures }, look) {
   const pen = new Pen({ ...look, font: FONT }, 14, false, header.special);
+  if (figures[0].kind === "picturecard") {
+    figure(pen, figures[0], { x: 0, y: 0, width: WIDE });
+    return { svg: framed(pen, header.title, WIDE, HIGH), texts: pen.texts, omitted: pen.omitted, width: WIDE, height: HIGH }; // prettier-ignore
+  }
   const whole = Math.round(sheetWidth(figures));
   const room = whole - 2 * MARGIN;
   let top = MARGIN;
@@ -111,16 +116,20 @@ export function filed({ header, figures }, look) {
     top += 15;
   }
   const height = Math.ceil(top + MARGIN - 10);
-  const paper = tag("rect", { width: "100%", height: "100%", fill: look.paper });
+  const svg = framed(pen, header.title, whole, height);
+  return { svg, texts: pen.texts, omitted: pen.omitted, width: whole, height };
+}
+
+/** What a pen drew as a file with its title. @param {Pen} pen @param {string} title @param {number} width @param {number} height */
+function framed(pen, title, width, height) {
+  const paper = tag("rect", { width: "100%", height: "100%", fill: pen.look.paper });
   const frame = {
     xmlns: "http://www.w3.org/2000/svg",
-    width: whole,
+    width,
     height,
-    viewBox: `0 0 ${whole} ${height}`,
+    viewBox: `0 0 ${width} ${height}`,
     "font-family": FONT,
     role: "img",
   };
-  const title = tag("title", {}, escaped(header.title));
-  const svg = tag("svg", frame, title + paper + pen.parts.join(""));
-  return { svg, texts: pen.texts, omitted: pen.omitted, width: whole, height };
+  return tag("svg", frame, tag("title", {}, escaped(title)) + paper + pen.parts.join(""));
 }

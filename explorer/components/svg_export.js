@@ -76,36 +76,39 @@ export function papers(list) {
 /** Buttons that hand a picture to the reader as a file. @param {Offer} one */
 export function files({ view, what, draw }) {
   const drawn = () => draw(bus.now.white ? onWhite() : view.look);
-  const each = (/** @type {string} */ kind, /** @type {() => Promise<Blob>} */ file) =>
+  const each = (/** @type {string} */ kind, /** @type {() => Promise<Blob>} */ made) =>
     make(
       "button",
       {
         class: "small",
         data: { focus: `${what} ${kind}` },
-        onclick: async () => save(await file(), `${view.header.file}.${kind.toLowerCase()}`),
+        onclick: async () => save(await made(), `${view.header.file}.${kind.toLowerCase()}`),
       },
       `${what} as ${kind}`,
     );
-  return [
-    each("PNG", () => pixels(drawn())),
-    each("SVG", async () => new Blob([drawn()], { type: "image/svg+xml" })),
-  ];
+  return [each("PNG", () => pixels(drawn())), each("SVG", async () => file(drawn()))];
 }
 
-/** @param {Blob} content @param {string} name */
-function save(content, name) {
+/** @param {string} svg */
+export const file = (svg) => new Blob([svg], { type: "image/svg+xml" });
+
+/** Hand a file to the reader. @param {Blob} content @param {string} name */
+export function save(content, name) {
   const link = make("a", { href: URL.createObjectURL(content), download: name });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
-/** An SVG as a PNG of twice its size. @param {string} svg @returns {Promise<Blob>} */
-async function pixels(svg) {
+/** An SVG as the address of a picture. @param {string} svg */
+export const address = (svg) => `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
+
+/** An SVG as a PNG of so many times its size. @param {string} svg @param {number} [times] @returns {Promise<Blob>} */
+export async function pixels(svg, times = 2) {
   const image = new Image();
   const dressed = svg.replace(">", `>${await embedded()}`);
-  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(dressed)}`;
+  image.src = address(dressed);
   await image.decode();
-  const canvas = make("canvas", { width: image.width * 2, height: image.height * 2 });
+  const canvas = make("canvas", { width: image.width * times, height: image.height * times });
   context(canvas).drawImage(image, 0, 0, canvas.width, canvas.height);
   return new Promise((done, fail) =>
     canvas.toBlob((blob) => (blob ? done(blob) : fail(new Error("no picture"))), "image/png"),

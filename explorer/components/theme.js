@@ -70,6 +70,9 @@ export function onScreen(element) {
 /** The light theme's colours on white, for print, whatever the screen shows. */
 export const onWhite = () => lookOf({ ...LIGHT, paper: "#ffffff" });
 
+/** The light theme's colours on its own paper. */
+export const onPaper = () => lookOf(LIGHT);
+
 /** @param {number} word */
 export const css = (word) => `rgb(${word & 255},${(word >> 8) & 255},${(word >> 16) & 255})`;
 

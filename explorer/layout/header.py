@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 import streamlit as st
 
 from explorer.components import mounts
-from explorer.layout import current_recording, export_menu
-from explorer.panels import corpus
+from explorer.layout import current_recording, export_menu, share_menu
 from explorer.state import event_log, models, places, url_state
 from explorer.state.models import DEFAULT_MODEL
 from explorer.state.settings import settings, well_formed
@@ -48,9 +47,9 @@ def class_bar() -> None:
 MAX_LIVE_CHARACTERS = 400  # characters up to which a text is drawn while it is typed
 
 
-def sentence_field(names: list[str]) -> Any:
+def sentence_field(names: list[str]) -> tuple[Any, Any]:
     """The line, and the buttons at the right of the bar above it. `names`: the models to choose
-    from. Returns the Export menu, to be filled when the page has run."""
+    from. Returns the menus Share and Export, to be filled when the page has run."""
     state = st.session_state
     with st.container(horizontal=True, vertical_alignment="top", gap="small", key="top-line"):
         mounts.sentence_field(
@@ -85,8 +84,7 @@ def sentence_field(names: list[str]) -> Any:
             type="tertiary",
             help="Fill the screen with the picture (key P)",
         )
-        _share()
-        return export_menu.menu()
+        return share_menu.menu(), export_menu.menu()
 
 
 def model_label(model: str) -> str:
@@ -200,31 +198,6 @@ def _to_class() -> None:
     st.session_state.wanted_page = "classroom"
 
 
-OWN_SENTENCES = "many text"  # the field of Many sentences
-
-
-def _share() -> None:
-    """The link to the current screen, computed on demand."""
-    with st.popover(
-        "Share",
-        icon=":material/share:",
-        type="tertiary",
-        width="content",
-        key="share",
-        on_change="rerun",
-    ) as box:
-        if box.open:
-            query = urlencode(url_state.link_parameters())
-            state = st.session_state
-            typed = state.get(OWN_SENTENCES, corpus.EXAMPLE_LINES)
-            is_absent = typed not in (corpus.EXAMPLE_LINES, state.many_text)
-            st.caption(WORDS("same_link_without_list" if is_absent else "same_link"))
-            page = st.context.url or ""
-            at = page if urlsplit(page).path or not page else f"{page}/"
-            link = f"{at}{'?' + query if query else ''}"
-            st.code(link, language=None, wrap_lines=True)
-
-
 # The presenter on every page: P fills the screen with the current picture.
 
 
@@ -267,9 +240,9 @@ def _undo() -> None:
 POLL_INTERVAL = 0.2  # seconds between two looks at how far a model has come
 
 
-def header() -> Any:
+def header() -> tuple[Any, Any]:
     """The bar. A model that is not in memory yet is fetched first, with its progress; one that
-    cannot be used is named, and the last one stays. Returns the Export menu."""
+    cannot be used is named, and the last one stays. Returns the menus Share and Export."""
     state = st.session_state
     words = st.container(key="words")
     url_state.apply_fallback()
@@ -277,7 +250,7 @@ def header() -> Any:
         ensure_loaded()
         if url_state.apply_fallback():  # one that had to be fetched first to be judged
             ensure_loaded()
-    menu = sentence_field(model_options())
+    menus = sentence_field(model_options())
     edited()
     if state.pop("borrowing", False):
         hf_model_dialog()
@@ -308,7 +281,7 @@ def header() -> Any:
                 shown=literal(model_names.title(state.model)),
             )
         )
-    return menu
+    return menus
 
 
 def how_to_get(name: str) -> str:

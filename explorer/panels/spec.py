@@ -23,18 +23,20 @@ import numpy as np
 from explorer import html_export
 from explorer.analysis.caption import caption
 from explorer.analysis.csv import Columns, plain_columns, to_csv
-from explorer.analysis.figures import Figure, as_plain
+from explorer.analysis.figures import Figure, PictureCard, as_plain
 from explorer.analysis.measure import MeasureContext
 from explorer.components import codec
 from explorer.html_export import Document, DocumentSpec, Line, Part, TextLines, View
 from explorer.panels.choice import Parameter, choices_of, declared, parameters
 from explorer.text import glossary
 from explorer.text.formulas import shown
+from explorer.text.templates import sentences
 from models.caching import picture_name
 from models.model import Model
 from models.recording import Recording
 from models.run import Run
 
+REFUSALS = sentences("selection", "refusals")
 Arguments = ParamSpec("Arguments")
 BESIDE = ["attention.heads", "attention.head"]  # panels that stand side by side in a document
 
@@ -181,12 +183,23 @@ class FileKind:
     make: Callable[[Panel], bytes]
 
 
-# By the ending of the file's name; "bin" is what the renderer reads.
+def _png(panel: Panel) -> bytes:
+    """The picture of a panel that is drawn without a browser. Raises ValueError for any other."""
+    from explorer.png_export import png  # a library need not have what draws it
+
+    figure = panel.figures[0]
+    if not isinstance(figure, PictureCard):
+        raise ValueError(REFUSALS("no_png", name=panel.name))
+    return png(figure)
+
+
+# By the ending of the file's name; "bin" is what the renderer reads, "png" is of a card alone.
 FILES = {
     "html": FileKind("text/html", lambda panel: document([panel]).encode()),
     "csv": FileKind("text/csv", lambda panel: panel.csv().encode()),
     "json": FileKind("application/json", lambda panel: panel.json().encode()),
     "bin": FileKind("application/octet-stream", Panel.encode),
+    "png": FileKind("image/png", _png),
 }
 
 

@@ -12,8 +12,9 @@ from starlette.responses import HTMLResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from explorer.components import bundle
-from explorer.server import startup_bundle
+from explorer.server import shared_link, startup_bundle
 from explorer.state import places
+from explorer.state.settings import settings
 from explorer.text.templates import sentences
 
 WORDS = sentences("server", "pages")
@@ -125,6 +126,7 @@ class Placeholder:
             await self.app(scope, receive, send)
             return
         zipped = "gzip" in Headers(scope=scope).get("accept-encoding", "")
+        query = scope["query_string"].decode("latin-1")
         unconditional = [each for each in scope["headers"] if each[0] not in CONDITIONS]
         start: Message = {}
         parts: list[bytes] = []
@@ -136,7 +138,9 @@ class Placeholder:
             parts.append(message.get("body", b""))
             if message.get("more_body"):
                 return
-            body = startup_bundle.with_loader(b"".join(parts).decode()).encode()
+            whole, address = b"".join(parts).decode(), settings().address
+            whole = shared_link.titled(whole, scope["path"], query, address)
+            body = startup_bundle.with_loader(whole).encode()
             body = body.replace(ROOT_EMPTY, ROOT_WITH_WORDS + SCRIPT)
             headers = MutableHeaders(scope=start)
             for name in ("etag", "last-modified", "accept-ranges"):  # of Streamlit's own page

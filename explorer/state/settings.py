@@ -15,7 +15,11 @@ from typing import Any
 
 PREFIX = "HEADLIGHT_"
 MAX_FIELD = 200_000  # characters that a text field takes; of them `max_chars` are read
-ADDRESSES = {"redis": ("redis://", "rediss://", "unix://"), "cluster": ("http://", "https://")}
+ADDRESSES = {
+    "redis": ("redis://", "rediss://", "unix://"),
+    "cluster": ("http://", "https://"),
+    "address": ("https://", "http://"),
+}
 YES, NO = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
 
 
@@ -49,7 +53,8 @@ class Settings:
     several processes serve, as redis://host:port/number; "" for this process. `cluster`: where
     replicas answer for models too large for this machine, their HTTP address; "" for none.
     `frames`: sites that may show the app in a frame of theirs, beside its own. `metrics`: who may
-    read `/metrics`, as addresses and networks.
+    read `/metrics`, as addresses and networks. `address`: where readers find the app, its
+    scheme, host and path, so that a shared link carries a title and a picture; "" for no such.
     """
 
     max_chars: int = 20_000
@@ -64,6 +69,7 @@ class Settings:
     metrics: tuple[str, ...] = ("127.0.0.1", "::1")
     redis: str = ""
     cluster: str = ""
+    address: str = ""
 
 
 # The least and the most that each number may be.

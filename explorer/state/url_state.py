@@ -388,6 +388,16 @@ def opening(page: str) -> tuple[str, str]:
     return first_text(page), DEFAULT_MODEL
 
 
+def text_and_model(parameters: Mapping[str, str], page: str) -> tuple[str, str]:
+    """The text and the model that an address of a tab asks for."""
+    bare = not parameters.keys() - {"tab"}
+    text, model = opening(page) if bare else (first_text(page), DEFAULT_MODEL)
+    return (
+        parameters.get("text", text)[:MAX_FIELD],
+        models.asked(parameters.get("model", model)),
+    )
+
+
 def begin(place: str) -> None:
     """Take what the address says into the session, before any widget is made: at the start, and
     when the reader went back or forward. `st.session_state.page` is the tab on screen.
@@ -499,10 +509,7 @@ def _take_link(parameters: dict[str, str], page: str) -> None:
     """Take text, model and choices as a link has them."""
     state = st.session_state
     state.written = parameters
-    bare = not parameters.keys() - {"tab"}
-    text, model = opening(page) if bare else (first_text(page), DEFAULT_MODEL)
-    state.text = parameters.get("text", text)[:MAX_FIELD]
-    state.model = models.asked(parameters.get("model", model))
+    state.text, state.model = text_and_model(parameters, page)
     if not models.is_allowed(state.model):
         state.unknown_model = state.model
         state.model = DEFAULT_MODEL

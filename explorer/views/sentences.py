@@ -9,7 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from explorer.analysis import corpus
 from explorer.components import mounts
-from explorer.layout import controls, header, selection_bar, tab
+from explorer.layout import controls, selection_bar, share_menu, tab
 from explorer.panels import corpus as corpus_panels
 from explorer.panels.choice import Choice, Parameter, declared, taken
 from explorer.state import event_log, jobs, url_state
@@ -24,7 +24,7 @@ WORDS = sentences("corpus", "tab")
 
 MOST_CHARACTERS = 150_000
 PAUSE = 0.4  # seconds between two looks at how many have been read
-FIELD, COLUMN, CUT = header.OWN_SENTENCES, "many column", "many cut"
+FIELD, COLUMN, CUT = share_menu.OWN_SENTENCES, "many column", "many cut"
 # The name of a file that is not in UTF-8, and what the field had when it was chosen.
 UNREADABLE, LONGEST_NAME = "many unreadable", 60
 WHOLE = ""  # the choice of no column

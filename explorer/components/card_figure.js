@@ -1,0 +1,190 @@
+// @ts-check
+// The picture card: a sentence with an arc from a word to the one that it attends to, in large type
+// and in the light colours, whatever the screen shows.
+
+import { onPaper } from "./theme.js";
+
+/** @typedef {import("./draw.js").Pen} Pen */
+/** @typedef {import("./figures.js").Box} Box */
+/** A word as it stands: its text, its role, and its box. @typedef {{ text: string, role: string, left: number, wide: number, line: number, middle: number }} Word */
+
+export const [WIDE, HIGH] = [1200, 630]; // pixels of the file, in which all below is given
+const MARGIN = 64;
+const SIZES = [64, 58, 52, 46, 42, 38, 34, 30, 26, 22]; // of the sentence's type
+const [SPACE, PAD] = [0.28, 0.2]; // between words, and around one in a box, in type sizes
+const MIDDLES = [[395], [295, 448]]; // of one line, and of two
+const ABOVE = [130, 62]; // how high an arc is over a first line, and over a second one
+const [SAYS, NUMBER, FOOT] = [66, 92, 34]; // type sizes of the three other lines
+const RTL = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
+const BREAKS =
+  /^[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]/u; // a line may end before these
+const LTR = /\p{L}/u;
+
+/** @param {Pen} pen @param {any} figure @param {Box} box */
+export function picturecard(pen, figure, { x, y, width, height = Infinity }) {
+  const unit = Math.min(width / WIDE, height / HIGH);
+  const [look, letter] = [pen.look, pen.letter];
+  pen.look = { ...onPaper(), font: look.font };
+  pen.letter = unit;
+  const at = (/** @type {number} */ px, /** @type {number} */ py) => [x + px * unit, y + py * unit];
+  pen.rect(x, y, WIDE * unit, HIGH * unit, { fill: pen.look.paper, class: "card" });
+  says(pen, figure, at);
+  sentence(pen, figure, at);
+  const style = { size: FOOT, alpha: 0.85 };
+  const name = pen.width(figure.name, { size: FOOT, bold: true });
+  const [left, foot] = at(MARGIN, HIGH - MARGIN);
+  const [right] = at(WIDE - MARGIN, 0);
+  pen.text(left, foot, figure.about, { ...style, room: right - left - name - 2 * FOOT * unit });
+  pen.text(right, foot, figure.name, { size: FOOT, bold: true, anchor: "end", fill: pen.look.primary }); // prettier-ignore
+  [pen.look, pen.letter] = [look, letter];
+  return HIGH * unit;
+}
+
+/** The line at the top: the pair and its weight, or a sentence. @param {Pen} pen @param {any} figure @param {(x: number, y: number) => number[]} at */
+function says(pen, { says: told, number }, at) {
+  const unit = pen.letter;
+  const [left, middle] = at(MARGIN, 110);
+  const [right] = at(WIDE - MARGIN, 0);
+  if (told.length < 2) {
+    const size = [54, 46, 40].find((each) => pen.lines(told[0], right - left, { size: each, bold: true }).length < 3) ?? 36; // prettier-ignore
+    const lines = pen.lines(told[0], right - left, { size, bold: true }).slice(0, 3);
+    lines.forEach((line, row) => pen.text(left, middle + (row - 0.3) * 1.25 * size * unit, line, { size, bold: true })); // prettier-ignore
+    return;
+  }
+  const number_wide = pen.width(number, { size: NUMBER, bold: true });
+  const room = right - left - number_wide - 0.8 * NUMBER * unit;
+  const arrow = (/** @type {number} */ size) => 1.9 * size * unit;
+  const wide = (/** @type {number} */ size) => told.reduce((/** @type {number} */ sum, /** @type {string} */ word) => sum + pen.width(word, { size, bold: true }), arrow(size)); // prettier-ignore
+  const size = [SAYS, 56, 48, 42].find((each) => wide(each) <= room) ?? 36;
+  const half = (room - arrow(size)) / 2;
+  const [query, key] = told.map((/** @type {string} */ word) => wide(size) <= room ? word : pen.cut(word, half, { size, bold: true })); // prettier-ignore
+  pen.text(left, middle, query, { size, bold: true });
+  const from = left + pen.width(query, { size, bold: true }) + 0.4 * size * unit;
+  const to = from + 1.1 * size * unit;
+  const style = { "stroke-width": (0.09 * size * unit).toFixed(1), "stroke-linecap": "round" };
+  pen.line([[from, middle], [to, middle]], pen.look.primary, style); // prettier-ignore
+  const tip = 0.26 * size * unit;
+  pen.line([[to - tip, middle - tip], [to, middle], [to - tip, middle + tip]], pen.look.primary, style); // prettier-ignore
+  pen.text(to + 0.4 * size * unit, middle, key, { size, bold: true });
+  pen.text(right, middle, number, { size: NUMBER, bold: true, anchor: "end", fill: pen.look.primary }); // prettier-ignore
+}
+
+/** The texts in lines, and the arcs between their words. @param {Pen} pen @param {any} figure @param {(x: number, y: number) => number[]} at */
+function sentence(pen, figure, at) {
+  const { look } = pen;
+  const unit = pen.letter;
+  const isPair = figure.says.length > 1;
+  const [size, lines] = fitting(pen, figure);
+  const words = placed(pen, lines, size, at);
+  const paint = (/** @type {any} */ { source, target, weight }, /** @type {boolean} */ main) => {
+    const style = { "stroke-width": ((main ? 5 + 8 * weight : 1.5 + 5 * weight) * unit).toFixed(1), "stroke-opacity": (main ? 1 : 0.2 + 0.6 * weight).toFixed(2), "stroke-linecap": "round" }; // prettier-ignore
+    arc(pen, words[source], words[target], size * unit, style);
+  };
+  figure.edges.forEach((/** @type {any} */ edge, /** @type {number} */ i) => paint(edge, isPair && i === 0)); // prettier-ignore
+  for (const { text, role, left, wide, middle } of words) {
+    const box = [left + 0.02 * size * unit, middle - 0.62 * size * unit, wide - 0.04 * size * unit, 1.24 * size * unit]; // prettier-ignore
+    const style = { rx: (0.16 * size * unit).toFixed(1), stroke: look.primary, "stroke-width": (4 * unit).toFixed(1) }; // prettier-ignore
+    if (role) pen.rect(box[0], box[1], box[2], box[3], { ...style, fill: role === "key" ? look.primary : look.paper }); // prettier-ignore
+    const fill = role === "key" ? look.paper : role ? look.primary : undefined;
+    pen.text(left + wide / 2, middle, text, { size, anchor: "middle", bold: Boolean(role), fill });
+  }
+}
+
+/** The largest type in which the texts stand in two lines. @param {Pen} pen @param {any} figure @returns {[number, any[][]]} */
+function fitting(pen, figure) {
+  const [first] = figure.edges;
+  const role = (/** @type {number} */ at) => figure.says.length < 2 || !first ? "" : at === first.source ? "query" : at === first.target ? "key" : ""; // prettier-ignore
+  let n = 0;
+  const texts = figure.texts.map((/** @type {string[]} */ words, /** @type {number} */ i) =>
+    words.map((text, at) => ({ text, role: role(n++), isSpaced: at > 0 && figure.spaced[i][at] })),
+  );
+  const most = 3 - texts.length; // lines of a text
+  const wrap = (/** @type {number} */ size) => texts.map((/** @type {any[]} */ words) => wrapped(pen, words, size)); // prettier-ignore
+  const fits = SIZES.find((size) =>
+    wrap(size).every((/** @type {any[]} */ of) => of.length <= most),
+  );
+  const size = fits ?? SIZES[SIZES.length - 1];
+  return [size, wrap(size).flatMap((/** @type {any[]} */ of) => of.slice(0, most))];
+}
+
+/** Words in lines as wide as the card; what follows a word without a space stays with it. @param {Pen} pen @param {any[]} words @param {number} size */
+function wrapped(pen, words, size) {
+  const room = (WIDE - 2 * MARGIN) * pen.letter;
+  /** @type {any[][]} */
+  const parts = [];
+  for (const word of words) {
+    const pad = word.role ? 2 * PAD * size * pen.letter : 0;
+    const wide = pen.width(word.text, { size, bold: Boolean(word.role) }) + pad;
+    const sized = { ...word, wide, space: word.isSpaced ? SPACE * size * pen.letter : 0 };
+    if (!parts.length || word.isSpaced || BREAKS.test(word.text)) parts.push([sized]);
+    else parts[parts.length - 1].push(sized);
+  }
+  const length = (/** @type {any[]} */ line) => line.reduce((sum, { wide, space }, i) => sum + wide + (i && space), 0); // prettier-ignore
+  /** @type {any[][]} */
+  const lines = [[]];
+  for (const part of parts) {
+    const line = lines[lines.length - 1];
+    if (line.length && length([...line, ...part]) > room) lines.push([...part]);
+    else line.push(...part);
+  }
+  for (const [first] of lines) if (first) first.space = 0;
+  return lines;
+}
+
+/** Each word where it stands, in the order of the text. @param {Pen} pen @param {any[][]} lines @param {number} size @param {(x: number, y: number) => number[]} at @returns {Word[]} */
+function placed(pen, lines, size, at) {
+  const middles = MIDDLES[Math.min(lines.length, 2) - 1];
+  const isRight = RTL.test(lines.flat().map(({ text }) => text).find((text) => RTL.test(text) || LTR.test(text)) ?? ""); // prettier-ignore
+  return lines.flatMap((words, line) => {
+    const [start, middle] = at(MARGIN, middles[line]);
+    const [end] = at(WIDE - MARGIN, 0);
+    const whole = words.reduce((sum, { wide, space }) => sum + wide + space, 0);
+    let left = isRight ? end - whole : start;
+    const order = visual(words, isRight);
+    const lefts = new Map();
+    order.forEach((word, i) => {
+      // The space before a word of the text is that beside it on the line.
+      const next = isRight ? order[i - 1] : word;
+      left += i ? next.space : 0;
+      lefts.set(word, left);
+      left += word.wide;
+    });
+    return words.map((word) => ({ ...word, left: lefts.get(word), line, middle }));
+  });
+}
+
+/** Words from left to right: in a text that runs to the left, backwards but for what runs to the right. @param {any[]} words @param {boolean} isRight */
+function visual(words, isRight) {
+  const against = (/** @type {any} */ { text }) => isRight ? LTR.test(text) && !RTL.test(text) : RTL.test(text); // prettier-ignore
+  /** @type {any[][]} */
+  const runs = [];
+  words.forEach((word, i) => {
+    if (i && against(word) && against(words[i - 1])) runs[runs.length - 1].push(word);
+    else runs.push([word]);
+  });
+  if (isRight) return runs.reverse().flat();
+  return runs.flatMap((run) => (against(run[0]) ? run.reverse() : run));
+}
+
+/** An arc from a query to its key, with its head at the key. @param {Pen} pen @param {Word | undefined} query @param {Word | undefined} key @param {number} size @param {Record<string, any>} style */
+function arc(pen, query, key, size, style) {
+  if (!query || !key) return; // in a line that has no room
+  const part = query === key ? [0.3, 0.7] : [0.5, 0.5]; // of its width, where it begins and ends
+  const [a, b] = [query, key].map(({ left, wide }, i) => left + part[i] * wide);
+  const gap = 0.72 * size;
+  const down = query.line < key.line; // the key stands below
+  const isLevel = query.line === key.line;
+  const from = query.middle + (isLevel || !down ? -gap : gap);
+  const to = key.middle + (isLevel || down ? -gap : gap);
+  const tip = Math.max(0.2 * size, 1.3 * Number(style["stroke-width"]));
+  const end = to + (isLevel || down ? -tip : tip);
+  const high = Math.min(ABOVE[query.line] * pen.letter, 0.5 * size + 0.22 * Math.abs(b - a));
+  const bend = isLevel ? [from - 1.33 * high, end - 1.33 * high] : [(from + end) / 2, (from + end) / 2]; // prettier-ignore
+  const points = [[a, from], [a, bend[0]], [b, bend[1]], [b, end]].map((each) => each.map((one) => one.toFixed(1)).join(" ")); // prettier-ignore
+  pen.path(`M${points[0]}C${points.slice(1).join(" ")}`, pen.look.primary, {
+    class: "arc",
+    ...style,
+  });
+  const sides = [[b - tip, end], [b, to], [b + tip, end]].map((each) => each.map((one) => one.toFixed(1)).join(" ")); // prettier-ignore
+  pen.put("path", { d: `M${sides.join("L")}Z`, fill: pen.look.primary, "fill-opacity": style["stroke-opacity"] }); // prettier-ignore
+}

@@ -1,0 +1,88 @@
+// @ts-check
+// The Share menu: the address to copy, the headline as a picture card, and a loop of the flow.
+
+import { decode } from "./codec.js";
+import { loop } from "./loop_export.js";
+import { make, mount, redraw } from "./mount.js";
+import { resolved, sheet } from "./panel_layout.js";
+import style from "./share.css.js";
+import { sentences } from "./sentences.js";
+import { address, file, pixels, save, shown } from "./svg_export.js";
+
+/** @typedef {import("./mount.js").View} View */
+const say = sentences("share");
+const PNG = "image/png";
+
+export default mount("share", style, (view) => {
+  if (view.same) return;
+  const { card, flow } = view.blocks;
+  const { link, why } = view.header;
+  const parts = [copying(link), card && pictured(paneled(view, card))];
+  if (flow) parts.push(moving(paneled(view, flow)));
+  else parts.push(why ? make("p", "", why) : asking(view));
+  redraw(view, parts.filter(Boolean));
+});
+
+/** A panel as a view that is drawn into files. @param {View} view @param {Uint8Array} data */
+function paneled(view, data) {
+  const { header, blocks } = decode(data);
+  const figures = resolved(header.figures, blocks);
+  return /** @type {View} */ (/** @type {any} */ ({ header, figures, look: view.look }));
+}
+
+/** @param {string} label @param {() => void} onclick */
+const button = (label, onclick) =>
+  make("button", { class: "small", onclick, data: { focus: label } }, label);
+
+/** The press that copies the address. @param {string} link */
+function copying(link) {
+  const copy = button(say("copy"), async () => {
+    const done = await navigator.clipboard?.writeText(link).then(() => true, () => false); // prettier-ignore
+    copy.textContent = say(done ? "copied" : "by_hand");
+  });
+  copy.setAttribute("aria-live", "polite");
+  return make("div", "row", copy);
+}
+
+/** The picture card with the presses that take it along. @param {View} card */
+function pictured(card) {
+  const svg = sheet(card, card.look);
+  const { file: stem, finding } = card.header;
+  const name = (/** @type {string} */ kind) => `${stem}.${kind.toLowerCase()}`;
+  const files = {
+    PNG: () => pixels(svg, 1),
+    SVG: async () => file(svg),
+  };
+  const buttons = Object.entries(files).map(
+    ([kind, made]) =>
+    button(say("download", { what: say("card"), kind }), async () => save(await made(), name(kind))), // prettier-ignore
+  );
+  const trial = { files: [new File([], name("PNG"), { type: PNG })] };
+  if (navigator.canShare?.(trial))
+    buttons.push(
+      button(say("send"), async () => {
+        const sent = new File([await files.PNG()], name("PNG"), { type: PNG });
+        await navigator.share({ files: [sent], text: finding }).catch(() => {}); // the reader may turn back
+      }),
+    );
+  const picture = shown(svg.replace(/^<svg[^>]*>|<\/svg>$/g, ""), { viewBox: "0 0 1200 630", role: "img", "aria-label": finding, class: "card" }); // prettier-ignore
+  return make("div", "part", picture, make("div", "row", ...buttons));
+}
+
+/** The press that asks for the loop. @param {View} view */
+function asking(view) {
+  const ask = button(say("loop"), () => {
+    ask.textContent = say("making");
+    view.send("loop", true);
+  });
+  return make("div", "row", ask);
+}
+
+/** The loop with the press that takes it along; a press stops it. @param {View} flow */
+function moving(flow) {
+  const svg = loop(flow, flow.look);
+  const picture = make("img", { alt: say("moving"), src: address(svg) });
+  const held = make("details", { open: "" }, make("summary", "", say("moving")), picture);
+  const take = button(say("loop_file"), () => save(file(svg), `${flow.header.file}-loop.svg`));
+  return make("div", "part", held, make("div", "row", take));
+}

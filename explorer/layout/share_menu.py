@@ -1,0 +1,116 @@
+"""The Share menu: the address of what is on screen, its headline as a picture card, and a loop of
+the flow."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from functools import partial
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+import streamlit as st
+
+from explorer.components import mounts
+from explorer.layout import controls, current_recording
+from explorer.panels import architecture, card, corpus
+from explorer.panels.choice import taken
+from explorer.panels.spec import Panel
+from explorer.state import url_state
+from explorer.text.templates import sentences
+from models.edits import from_line
+from models.run import Run
+
+WORDS = sentences("frame", "share")
+LOOP_OF = "loop of"  # in a visit's state: the token of the card whose loop was asked for
+OWN_SENTENCES = "many text"  # the field of Many sentences
+
+
+def menu() -> Any:
+    """The menu's button. What it holds is put into it by `fill`, after the page."""
+    return st.popover(
+        "Share",
+        icon=":material/share:",
+        type="tertiary",
+        width="content",
+        key="share",
+        on_change="rerun",
+    )
+
+
+def fill(room: Any) -> None:
+    """Fill the menu, if it is open. The loop is made when it is asked for: a large model's takes
+    seconds."""
+    if not room.open:
+        return
+    with room:
+        link = _link()
+        run = _run()
+        selected = _selected_head(run)
+        panels, why = {}, ""
+        try:
+            panels["card"] = _made(card.headline, run, selected)
+            if st.session_state.get(LOOP_OF) == panels["card"].token:
+                with st.spinner(WORDS("loop")):
+                    panels["flow"] = _made(architecture.flow, run, selected)
+        except ValueError as reason:  # the model shows too little
+            why = str(reason)
+        ask = partial(_ask_for_loop, panels["card"].token if panels else "")
+        made = {name: panel.bare for name, panel in panels.items()}
+        mounts.share(link, made, why, "share pictures", ask)
+
+
+def _ask_for_loop(token: str) -> None:
+    """The loop of what the card of this token is of is wanted."""
+    st.session_state[LOOP_OF] = token
+
+
+def _link() -> str:
+    """The address of what is on screen, shown with a note on what it does not contain."""
+    query = urlencode(url_state.link_parameters())
+    state = st.session_state
+    typed = state.get(OWN_SENTENCES, corpus.EXAMPLE_LINES)
+    is_absent = typed not in (corpus.EXAMPLE_LINES, state.many_text)
+    st.caption(WORDS("same_link_without_list" if is_absent else "same_link"))
+    page = st.context.url or ""
+    at = page if urlsplit(page).path or not page else f"{page}/"
+    link = f"{at}{'?' + query if query else ''}"
+    st.code(link, language=None, wrap_lines=True)
+    return link
+
+
+def _run() -> Run:
+    """The text on screen under the edits of Edit the model, without these where it cannot follow
+    them."""
+    state = st.session_state
+    run = Run(state.model, state.text, target=current_recording.typed_target(state.model))
+    with suppress(ValueError):
+        edited = run.under(from_line(str(state.edits)))
+        edited.recording()
+        return edited
+    return run
+
+
+def _selected_head(run: Run) -> dict[str, Any]:
+    """The attention, the layer, the head and the token that the reader chose, None for no choice;
+    nothing where the model has no attention."""
+    recording = run.recording()
+    if not recording.attention:
+        return {}
+    names = controls.attention_names(recording)
+    name = st.session_state.attention if st.session_state.attention in names else ""
+    attention = recording.attention[names.index(name)]
+    return {"attention": name} | {
+        each: _place_below(each, n)
+        for each, n in zip(("layer", "head", "token"), attention.pattern.shape)
+    }
+
+
+def _place_below(name: str, below: int) -> int | None:
+    """A choice of the address that is one of so many, None for any other."""
+    value = str(st.session_state.get(name, ""))
+    return int(value) if value.isdecimal() and len(value) < 6 and int(value) < below else None
+
+
+def _made(panel: Any, run: Run, selected: dict[str, Any]) -> Panel:
+    """A panel of what is selected. Raises ValueError where the model shows too little for it."""
+    return panel(run, **taken(panel, url_state.values(panel, run, selected)))

@@ -1,0 +1,302 @@
+"""The headline of a text as a picture to send: the sentence, an arc from a word to the word that it
+attends to, and the weight."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from unicodedata import east_asian_width
+
+import numpy as np
+
+from explorer.analysis.attention import groups
+from explorer.analysis.figures import Edge, PictureCard
+from explorer.analysis.findings import (
+    ALIGNED,
+    CROWD,
+    FOREIGN,
+    PAIRS,
+    SHORT,
+    Finding,
+    select_findings,
+    word_groups,
+)
+from explorer.analysis.formatting import fixed
+from explorer.analysis.recorded_findings import (
+    leading_findings,
+    named_heads,
+    opening_head,
+    opening_row,
+)
+from explorer.analysis.words import Groups
+from explorer.panels import spec
+from explorer.panels.selection import Selection, place_if_any, select
+from explorer.panels.spec import Panel
+from explorer.text import findings as findings_text
+from explorer.text.markdown_escape import plain
+from explorer.text.templates import sentences
+from models import model_names
+from models.recording import Recording, Stream
+from models.run import Run
+
+WORDS = sentences("card", "card")
+COLUMNS = {1: 76, 2: 50}  # of type for each text, by how many there are: one has two lines
+LONGEST = 24  # letters of a word
+FAINTEST = 0.3  # weight from which on an arc is drawn where no pair is told
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """What a card tells: the query and the key, or one sentence; the weight of the pair; a head on
+    show, None for none; and its tokens, (query, key, weight), the pair first."""
+
+    says: tuple[str, ...]
+    value: float
+    on: Selection | None
+    tokens: tuple[tuple[int, int, float], ...]
+
+    @property
+    def is_pair(self) -> bool:
+        """True where a query and a key are told."""
+        return len(self.says) > 1
+
+
+@dataclass(frozen=True, eq=False)
+class Text:
+    """A text in words: their labels, whether a space stands before each, and which the model put
+    there itself."""
+
+    labels: tuple[str, ...]
+    spaced: tuple[bool, ...]
+    special: tuple[bool, ...]
+
+
+@spec.panel
+def headline(
+    run: Run,
+    layer: int | None = None,
+    head: int | None = None,
+    token: int | None = None,
+    attention: str = "",
+) -> Panel:
+    """The headline of a text as a picture of 1200 to 630: the words around a query and a key, the
+    arc between them, and the weight; of a headline without a pair its sentence, with the arcs of
+    its head.
+
+    layer, head and token: what is told, the strongest finding where all are None; of a head the
+    word that its own strongest finding is about, of a token the key with its largest weight.
+    Raises ValueError for what is not there.
+    """
+    recording = run.recording()
+    is_open = layer is None and head is None and token is None
+    told = _of_finding(run) if is_open else None
+    if told is None:
+        told = _of_head(run, layer, head, token, attention)
+    texts, places, weights = _texts(recording, told)
+    kept = _room_for(texts, [each for pair in places for each in pair] if told.is_pair else [])
+    figure = PictureCard(
+        says=told.says,
+        number=fixed(told.value) if told.is_pair else "",
+        about=_named(run, told.on),
+        name=WORDS("name"),
+        **_drawn(texts, kept, places, weights),
+    )
+    sides = zip(*places) if places else ((), ())
+    labels = [label for text in texts for label in text.labels]
+    queries, keys = ([labels[at] for at in side] for side in sides)
+    return Panel(
+        title=WORDS("title"),
+        finding=_sentence_on(told),
+        figures=(figure,),
+        table={"query": queries, "key": keys, "weight": weights},
+        caption=(WORDS("caption"),),
+        file="card",
+    )
+
+
+def _sentence_on(told: Told) -> str:
+    """The sentence on a card."""
+    if not told.is_pair:
+        return f"{told.says[0]}."
+    query, key = map(findings_text.quoted, told.says)
+    return WORDS("pair", query=query, key=key, weight=fixed(told.value))
+
+
+def _named(run: Run, on: Selection | None) -> str:
+    """The model, its head, and that it was edited."""
+    model = model_names.title(run.model)
+    name = "about_model" if on is None else "about"
+    at = {} if on is None else {"layer": on.layer, "head": on.head}
+    about = WORDS(name, model=model, **at)
+    return WORDS("edited", about=about) if run.edits else about
+
+
+# ---- what is told --------------------------------------------------------------------------------
+
+
+def _of_finding(run: Run) -> Told | None:
+    """The strongest finding of a text; None where there is none."""
+    one = next(iter(select_findings(leading_findings(run.recording()))), None)
+    if one is None:
+        return None
+    if one.kind in (*PAIRS, ALIGNED):
+        return _of_link(_on(run, one), one)
+    at = one.example_head or one.at
+    sentence = plain(findings_text.crowd(one) if one.kind == CROWD else findings_text.headline(one))
+    if one.kind in (SHORT, FOREIGN) or min(at) < 0 or not one.attention:
+        return Told((sentence,), 0.0, None, ())
+    on = _on(run, one)
+    return Told((sentence,), 0.0, on, _strong(on))
+
+
+def _of_head(
+    run: Run, layer: int | None, head: int | None, token: int | None, attention: str
+) -> Told:
+    """What is told of a head, or of a word in it."""
+    first = select(run, layer or 0, head or 0, attention=attention)
+    at = first.layer, first.head
+    if layer is None or head is None:
+        at = opening_head(first.recording, first.attention)
+    on = select(run, *at, attention=attention)
+    row = place_if_any("token", token, len(on.axes.rows))
+    row = opening_row(on.recording, on.attention, at) if row is None else row
+    if row is None:
+        named = named_heads(on.recording, on.attention)
+        one = named[on.layer * on.attention.pattern.shape[1] + on.head]
+        return Told((findings_text.named(one),), 0.0, on, _strong(on))
+    here = on.attention.name, (on.layer, on.head), row
+    for finding in leading_findings(on.recording):
+        is_told = (finding.attention, finding.at, finding.query) == here
+        if is_told and finding.kind in (*PAIRS, ALIGNED):
+            return _of_link(on, finding)
+    weights = on.attention.pattern[on.layer, on.head, row]
+    key = int(weights.argmax())
+    query = on.axes.rows[row] if on.axes.produced is None else on.axes.produced[row][0]
+    value = float(weights[key])
+    return Told((query, on.axes.keys[key]), value, on, ((row, key, value),))
+
+
+def _on(run: Run, one: Finding) -> Selection:
+    layer, head = one.example_head or one.at
+    return select(run, layer, head, attention=one.attention)
+
+
+def _of_link(on: Selection, one: Finding) -> Told:
+    return Told(one.words[:2], one.value, on, ((one.query, one.keys[0], one.value),))
+
+
+def _strong(on: Selection) -> tuple[tuple[int, int, float], ...]:
+    """The strongest key of each row of the text that is no special token."""
+    pattern = on.attention.pattern[on.layer, on.head]
+    special = on.recording.stream(on.attention.query).special
+    best = [
+        (row, int(weights.argmax()), float(weights.max())) for row, weights in enumerate(pattern)
+    ]
+    return tuple(
+        (row, key, weight)
+        for row, key, weight in best
+        if weight >= FAINTEST and not special[row] and not on.axes.special[key]
+    )
+
+
+# ---- the words around it -------------------------------------------------------------------------
+
+
+def _texts(
+    recording: Recording, told: Told
+) -> tuple[list[Text], list[tuple[int, int]], list[float]]:
+    """The texts, the places of what is told in them, (query, key), and its weights."""
+    if told.on is None:
+        stream = recording.streams[0]
+        return [_in_words(stream, recording.text, word_groups(recording, stream.name))], [], []
+    on = told.on
+    query, key = (recording.stream(name) for name in (on.attention.query, on.attention.key))
+    rows, keys = groups(recording, on.attention, on.axes)
+    is_target = not on.is_across and key is not recording.streams[0]
+    texts, first = [_in_words(key, recording.target if is_target else recording.text, keys)], 0
+    if on.is_across:
+        texts.append(_in_words(query, recording.target, rows, ahead=1))
+        first = len(keys.labels)
+    places: dict[tuple[int, int], float] = {}
+    for row, column, weight in told.tokens:
+        place = first + int(rows.of[row]), int(keys.of[column])
+        if place[0] != place[1] or told.is_pair:
+            places[place] = max(places.get(place, 0.0), weight)
+    return texts, list(places), list(places.values())
+
+
+def _in_words(stream: Stream, text: str, of: Groups, ahead: int = 0) -> Text:
+    """Words of a stream over `text`. ahead: how many tokens before its own first one a word of `of`
+    begins."""
+    ends = [-1, *np.maximum.accumulate(stream.spans[:, 1]).tolist()]
+    begins = [*stream.spans[:, 0].tolist(), -1]
+    starts = [start + ahead for start in of.starts]
+    return Text(
+        tuple(_short(label) for label in of.labels),
+        tuple(begins[at] != ends[at] or text[begins[at] :][:1].isspace() for at in starts),
+        (*of.special[:-1], True) if ahead else of.special,  # the last one is not in the text
+    )
+
+
+def _short(label: str) -> str:
+    label = " ".join(label.split())
+    return label if len(label) <= LONGEST else label[: LONGEST - 1] + WORDS("left_out")
+
+
+def _room_for(texts: Sequence[Text], focus: Sequence[int]) -> list[list[int]]:
+    """The words of each text that a card has room for, as places in it: those nearest to the
+    `focus`, which is counted over all texts, else the first ones."""
+    kept, first = [], 0
+    for text in texts:
+        n = len(text.labels)
+        own = sorted({at - first for at in focus if 0 <= at - first < n})
+        near = lambda at: (min((abs(at - each) for each in own), default=at), at)
+        shown, left = [], COLUMNS[len(texts)]
+        for at in sorted((at for at in range(n) if at in own or not text.special[at]), key=near):
+            left -= _columns(text.labels[at]) + text.spaced[at]
+            if left < 0 and at not in own:
+                break
+            shown.append(at)
+        kept.append(sorted(shown))
+        first += n
+    return kept
+
+
+def _columns(label: str) -> int:
+    """The columns of type that a word takes: two for each wide letter."""
+    return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in label)
+
+
+def _drawn(
+    texts: Sequence[Text],
+    kept: Sequence[Sequence[int]],
+    places: Sequence[tuple[int, int]],
+    weights: Sequence[float],
+) -> dict[str, Any]:
+    """The words that are kept, each gap between them as an ellipsis, and the edges between them."""
+    labels: list[tuple[str, ...]] = []
+    spaced: list[tuple[bool, ...]] = []
+    numbers: dict[int, int] = {}  # of the words that are drawn, by their places
+    first = n = 0
+    for text, shown in zip(texts, kept):
+        words: list[tuple[str, bool]] = []
+        there = [at for at in range(len(text.labels)) if at in shown or not text.special[at]]
+        for before, at in zip((-1, *there), there):
+            if at in shown:
+                numbers[first + at] = n + len(words)
+                words.append((text.labels[at], text.spaced[at]))
+            elif before < 0 or before in shown:
+                words.append((WORDS("left_out"), True))
+        labels.append(tuple(label for label, _ in words))
+        spaced.append(tuple(space for _, space in words))
+        first, n = first + len(text.labels), n + len(words)
+    return {
+        "texts": tuple(labels),
+        "spaced": tuple(spaced),
+        "edges": tuple(
+            Edge(numbers[query], numbers[key], weight)
+            for (query, key), weight in zip(places, weights)
+            if query in numbers and key in numbers
+        ),
+    }

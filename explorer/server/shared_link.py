@@ -1,0 +1,79 @@
+"""What a shared link says of itself before anybody opens it: title, description and picture card,
+in the head of its page. Sites that show a link read nothing else, and want whole addresses, so that
+only a server says it that knows its own (`HEADLIGHT_ADDRESS`)."""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from urllib.parse import parse_qsl, urlencode
+
+from explorer.state import models, places, url_state
+from explorer.state.settings import well_formed
+from explorer.text.templates import sentences
+from models import model_names
+
+WORDS = sentences("server", "shared")
+CARD = "panel/card.headline.png"  # below the app's address
+OF_CARD = ("edits", "target", "attention", "layer", "head", "token")  # what it takes of a link
+LONGEST_TITLE = 60  # letters of a text
+LONGEST_QUERY = 6000  # letters of an address, as far as it is read
+WIDE, HIGH = 1200, 630  # pixels of a card
+TITLE = re.compile(r"<title>[^<]*</title>")
+
+
+def titled(page: str, path: str, query: str, address: str) -> str:
+    """Streamlit's page with what a link to this path and query says of itself; the same page where
+    this server does not know its address, ""."""
+    if not address:
+        return page
+    return TITLE.sub(lambda _: _head(path, query, address.rstrip("/")), page, count=1)
+
+
+def _head(path: str, query: str, root: str) -> str:
+    """The title and the elements on it."""
+    parameters = _parameters(query)
+    place = path.strip("/") or places.FIRST
+    tab = parameters.get("tab", "")
+    tab = tab if tab in places.PLACES[place].tabs else places.first_tab(place)
+    text, model = url_state.text_and_model(parameters, tab)
+    model = model if models.is_allowed(model) else models.DEFAULT_MODEL
+    said = _line(parameters.get("text", ""))
+    of = WORDS("text", text=said) if said else places.PLACES[place].title
+    title = WORDS("title", of=of)
+    about = WORDS("about", model=model_names.title(model))
+    words = {"text": text, "model": model}
+    words |= {name: parameters[name] for name in OF_CARD if parameters.get(name)}
+    own = f"{root}{'/' if place == places.FIRST else path}"
+    properties = {
+        "og:type": "website",
+        "og:site_name": WORDS("name"),
+        "og:title": title,
+        "og:description": about,
+        "og:url": f"{own}?{urlencode(parameters)}" if parameters else own,
+        "og:image": f"{root}/{CARD}?{urlencode(words)}",
+        "og:image:type": "image/png",
+        "og:image:width": WIDE,
+        "og:image:height": HIGH,
+        "og:image:alt": title,
+    }
+    metas = [f'<meta property="{name}" content="{_safe(is_)}">' for name, is_ in properties.items()]
+    named = {"description": about, "twitter:card": "summary_large_image"}
+    metas += [f'<meta name="{name}" content="{_safe(is_)}">' for name, is_ in named.items()]
+    return f"<title>{_safe(title)}</title>{''.join(metas)}"
+
+
+def _parameters(query: str) -> dict[str, str]:
+    """The parameters of an address, of each the first one."""
+    pairs = parse_qsl(query[:LONGEST_QUERY])
+    return {name: well_formed(value) for name, value in reversed(pairs)}
+
+
+def _line(text: str) -> str:
+    """A text as one line that a title has room for."""
+    line = " ".join("".join(each if each.isprintable() else " " for each in text).split())
+    return line if len(line) <= LONGEST_TITLE else f"{line[: LONGEST_TITLE - 1]}…"
+
+
+def _safe(value: object) -> str:
+    return escape(f"{value}", quote=True)

@@ -1,0 +1,310 @@
+"""What Share gives: the picture card with the headline's own numbers, the loop, and what a link
+says of itself before it is opened."""
+
+from __future__ import annotations
+
+import io
+import re
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
+from xml.etree import ElementTree
+
+import driver
+import numpy as np
+import pytest
+from conftest import HOSTILE, needs_smollm2
+from driver import Visitor
+from PIL import Image
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from explorer import png_export
+from explorer.analysis.figures import PictureCard
+from explorer.analysis.findings import ALIGNED, PAIRS, select_findings
+from explorer.analysis.recorded_findings import leading_findings
+from explorer.panels import card
+from explorer.server import shared_link
+from explorer.server.routes import MIDDLEWARE, ROUTES
+from explorer.text import findings as findings_text
+from explorer.text.markdown_escape import plain
+from models.example_texts import DEFAULT_TEXT
+from models.run import Run
+
+SIZE = (1200, 630)
+ANNA = "Anna called her sister because she had lost her keys."
+LONG = (
+    "The trophy did not fit in the suitcase because it was too big, and so the tall man who had "
+    "carried it all the way from the old station to the hotel on the hill left it with the porter."
+)
+SENTENCE = "The grandmother greeted the neighbours, and they smiled."
+TEXTS = [
+    ("encoder", DEFAULT_TEXT),
+    ("encoder", ANNA),
+    ("encoder", LONG),
+    ("encoder", "What is the capital of Nepal?"),
+    ("translator", SENTENCE),
+    ("decoder", "the cat sat on the mat"),
+    pytest.param("smollm2", "The capital of Nepal is", marks=needs_smollm2),
+]
+
+
+def card_of(run: Run, **chosen: int | str) -> PictureCard:
+    (figure,) = card.headline(run, **chosen).figures
+    assert isinstance(figure, PictureCard)
+    return figure
+
+
+def words_of(figure: PictureCard) -> list[str]:
+    return [word for text in figure.texts for word in text]
+
+
+# ---- the card ------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("model", "text"), TEXTS)
+def test_a_card_tells_what_the_headline_tells(model: str, text: str) -> None:
+    run = Run(model, text)
+    one = select_findings(leading_findings(run.recording()))[0]
+    told = card_of(run)
+    if one.kind in (*PAIRS, ALIGNED):
+        assert told.says == one.words[:2]
+        assert f"({told.number})" in findings_text.headline(one)
+        words, first = words_of(told), told.edges[0]
+        assert (words[first.source], words[first.target]) == told.says
+        assert f"layer {one.layer}, head {one.head}" in told.about
+    else:
+        assert told.says == (plain(findings_text.headline(one)),) and not told.number
+    assert told.about.startswith(model)
+
+
+def test_a_chosen_word_is_told_with_its_largest_weight() -> None:
+    run = Run("encoder", DEFAULT_TEXT)
+    pattern = run.recording().attention[0].pattern
+    for layer, head, token in ((0, 1, 4), (2, 6, 7), (3, 0, 1)):
+        told = card.headline(run, layer=layer, head=head, token=token)
+        assert told.table["weight"][0] == pattern[layer, head, token].max()
+        assert told.figures[0].number == f"{pattern[layer, head, token].max():.2f}"
+
+
+def test_a_long_text_is_cut_around_the_pair_wherever_it_stands() -> None:
+    run = Run("encoder", LONG)
+    n = len(run.recording().streams[0].tokens)
+    cut = 0
+    for token in range(1, n - 1):
+        figure = card_of(run, layer=1, head=5, token=token)
+        words, (edge,) = words_of(figure), figure.edges
+        assert {edge.source, edge.target} <= {*range(len(words))}
+        assert sum(map(len, words)) <= card.COLUMNS[1] + 2 * card.LONGEST
+        text = " ".join(words).replace(" …", "\n").replace("… ", "\n")
+        assert "\n" in text
+        cut += words[0] == "…" and words[-1] == "…"
+        for before, word in pairwise(words):  # neighbours are neighbours in the text
+            if not {"…", "[CLS]", "[SEP]"} & {before, word}:
+                assert f"{before} {word}" in LONG or f"{before}{word}" in LONG
+    assert cut > n // 4
+
+
+def test_a_translation_stands_below_its_source_and_reads_from_it() -> None:
+    figure = card_of(Run("translator", SENTENCE))
+    source, target = figure.texts
+    (edge,) = figure.edges
+    assert edge.target < len(source) <= edge.source < len(source) + len(target)
+
+
+def test_a_headline_without_a_pair_has_the_arcs_of_its_head() -> None:
+    run = Run("encoder", DEFAULT_TEXT)
+    made = card.headline(run, layer=0, head=4)
+    figure = made.figures[0]
+    pattern = run.recording().attention[0].pattern[0, 4]
+    if figure.is_pair:
+        assert made.table["weight"][0] in pattern
+    else:
+        assert figure.edges and {round(each.weight, 6) for each in figure.edges} <= {
+            round(float(row.max()), 6) for row in pattern
+        }
+
+
+@pytest.mark.parametrize("name", sorted(HOSTILE))
+def test_hostile_text_stays_text(name: str) -> None:
+    """On the card, in the PNG, and in the head of a page."""
+    run = Run("encoder", HOSTILE[name][:4000])
+    figure = card_of(run)
+    assert len(words_of(figure)) <= 2 * card.COLUMNS[1]
+    assert Image.open(io.BytesIO(png_export.png(figure))).size == SIZE
+
+
+# ---- without a browser ---------------------------------------------------------------------------
+
+
+def test_a_png_shows_the_pair_the_arc_and_the_words() -> None:
+    """Each part of the card has ink, and another sentence is another picture."""
+    made = [png_export.png(card_of(Run("encoder", text))) for text in (DEFAULT_TEXT, ANNA)]
+    assert made[0] != made[1] and max(map(len, made)) < 100_000
+    image = np.asarray(Image.open(io.BytesIO(made[1])).convert("RGB")).astype(int)
+    assert image.shape == (SIZE[1], SIZE[0], 3)
+    dark = (np.abs(image - image[0, 0]).sum(-1) > 60).astype(int)
+    pair, number, words, foot = dark[60:160, :700], dark[60:160, 900:], dark[230:510], dark[540:600]
+    assert min(part.sum() for part in (pair, number, words, foot)) > 1500
+    margins = dark[:, :40], dark[:, -40:], dark[:40], dark[-30:]
+    assert not any(part.any() for part in margins)
+
+
+def test_words_that_no_font_has_are_left_out_and_no_other() -> None:
+    figure = PictureCard(
+        says=("a", "b"),
+        number="0.50",
+        texts=(("a", "\U0010fffd", "b", "c"),),
+        spaced=((True,) * 4,),
+        edges=(card.Edge(0, 2, 0.5),),
+    )
+    assert png_export.legible(figure).texts == (("a", "…", "b", "c"),)
+    pair = card.Edge(0, 1, 0.5)
+    lost = png_export.legible(PictureCard(**{**vars(figure), "edges": (pair,)}))
+    assert lost.texts == () and lost.edges == () and lost.number == "0.50"
+
+
+# ---- what a link says of itself ------------------------------------------------------------------
+
+
+class Metas(HTMLParser):
+    """The title, the metas and the tags of a page."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.title, self.metas, self.tags = "", {}, []
+        self._in_title = False
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        named = dict(attrs)
+        self.tags.append(tag)
+        self._in_title = tag == "title"
+        if tag == "meta":
+            self.metas[named.get("property") or named.get("name")] = named.get("content")
+
+    def handle_data(self, data: str) -> None:
+        if self._in_title:
+            self.title += data
+
+    def handle_endtag(self, tag: str) -> None:
+        self._in_title = False
+
+
+PAGE = "<html><head><title>Streamlit</title></head></html>"
+
+
+HOME = "https://heads.example/tools"  # of a server that knows its address
+
+
+def test_a_server_that_does_not_know_its_address_says_nothing() -> None:
+    assert shared_link.titled(PAGE, "/", "text=a", "") == PAGE
+    assert shared_link.titled(PAGE, "/", "text=a", HOME) != PAGE
+
+
+@pytest.mark.parametrize("name", sorted(HOSTILE))
+def test_a_title_is_text(name: str) -> None:
+    text = HOSTILE[name].encode("utf-8", "replace").decode()[:1500]
+    query = urlencode({"text": text, "model": '"><script>', "head": "<b>"})
+    seen = Metas(shared_link.titled(PAGE, "/", query, HOME))
+    assert seen.tags.count("title") == 1 and not {*seen.tags} - {"html", "head", "title", "meta"}
+    shown = " ".join(text.split())
+    if shown.isprintable() and 0 < len(shown) <= shared_link.LONGEST_TITLE:
+        assert seen.title == f"“{shown}” · Headlight"
+    assert seen.title == seen.metas["og:title"] == seen.metas["og:image:alt"]
+    image = parse_qs(urlsplit(seen.metas["og:image"]).query, keep_blank_values=True)
+    assert image["model"] == ["encoder"] and image["head"] == ["<b>"]
+
+
+@pytest.mark.slow
+def test_a_link_leads_to_the_card_of_its_own_text() -> None:
+    with TestClient(Starlette(routes=ROUTES, middleware=MIDDLEWARE)) as ask:
+        for path, query, model, text in (
+            ("/", "", "encoder", DEFAULT_TEXT),
+            ("/", "text=Anna+called+her+sister.&layer=1&head=5&token=3", "encoder", ""),
+            ("/architecture", "tab=residual&model=decoder", "decoder", DEFAULT_TEXT),
+        ):
+            seen = Metas(shared_link.titled(PAGE, path, query, HOME)).metas
+            assert seen["twitter:card"] == "summary_large_image"
+            assert seen["og:url"] == f"{HOME}{path}{'?' if query else ''}" + urlencode(
+                dict(reversed(parse_qsl(query)))
+            )
+            image = urlsplit(seen["og:image"])
+            asked = dict(parse_qsl(image.query))
+            assert asked["model"] == model and asked["text"] == (text or "Anna called her sister.")
+            got = ask.get(f"{image.path.removeprefix('/tools')}?{image.query}")
+            assert got.headers["content-type"] == "image/png" == seen["og:image:type"]
+            picture = Image.open(io.BytesIO(got.content))
+            assert picture.size == SIZE
+            assert picture.size == (int(seen["og:image:width"]), int(seen["og:image:height"]))
+            again = ask.get(
+                f"{image.path.removeprefix('/tools')}?{image.query}",
+                headers={"If-None-Match": got.headers["etag"]},
+            )
+            assert again.status_code == 304 and not again.content
+        wrong = ask.get("/panel/card.headline.png?layer=99")
+        assert wrong.status_code == 400 and wrong.text == "There is no layer 99; the last is 3."
+
+
+# ---- on the page ---------------------------------------------------------------------------------
+
+
+def pixels(path: Path) -> np.ndarray:
+    return np.asarray(Image.open(path).convert("RGB")).astype(int)
+
+
+@driver.browser_test
+def test_share_hands_out_a_card_and_a_loop_that_moves(visitor: Visitor, tmp_path: Path) -> None:
+    page = visitor.open(text=ANNA).page
+    headline = page.locator("h1").first.inner_text()
+    page.get_by_role("button", name="Share").click()
+    shown = page.locator(".share svg.card")
+    shown.wait_for()
+    number = re.search(r"\((\d\.\d\d)\)", headline)[1]
+    assert number in shown.text_content()
+    with page.expect_download() as fetched:
+        page.get_by_role("button", name="Picture card as PNG").click()
+    assert fetched.value.suggested_filename.endswith("card.png")
+    fetched.value.save_as(tmp_path / "card.png")
+    image = pixels(tmp_path / "card.png")
+    assert image.shape == (SIZE[1], SIZE[0], 3)
+    ink = np.abs(image - image[0, 0]).sum(-1) > 60
+    assert 0.02 < ink.mean() < 0.5 and ink[60:160].any() and ink[230:510].any()
+    page.get_by_role("button", name="Make a loop of the flow, 6 seconds").click()
+    inside = page.locator(".share img")
+    inside.wait_for()
+    assert inside.evaluate("each => each.decode().then(() => each.naturalWidth)") > 900
+    with page.expect_download() as fetched:
+        page.get_by_role("button", name="Loop as SVG").click()
+    fetched.value.save_as(tmp_path / "loop.svg")
+    assert_moves(page, tmp_path)
+
+
+def assert_moves(page: object, folder: Path) -> None:
+    """The loop holds no script and nothing from elsewhere, and two moments of it are two pictures;
+    for a reader who wants no movement it rests at its end."""
+    text = (folder / "loop.svg").read_text("utf-8")
+    assert len(text) < 300_000
+    tags = {each.tag.rpartition("}")[2] for each in ElementTree.fromstring(text).iter()}
+    assert "style" in tags and not tags & {"script", "foreignObject", "image", "use", "a"}
+    assert not re.findall(r"(?:href|src)=|@import|on\w+=|url\((?!#)", text)
+    moving = page.context.new_page()
+    moving.emulate_media(reduced_motion="no-preference")
+    moving.goto((folder / "loop.svg").as_uri())
+    seen = {}
+    for at in (300, 2500, 5400):
+        moving.evaluate(
+            "at => document.getAnimations().forEach((each) => {"
+            " each.pause(); each.currentTime = at; })",
+            at,
+        )
+        moving.screenshot(path=folder / f"{at}.png")
+        seen[at] = pixels(folder / f"{at}.png")
+    assert (seen[300] != seen[2500]).any() and (seen[2500] != seen[5400]).any()
+    moving.emulate_media(reduced_motion="reduce")
+    assert moving.evaluate("document.getAnimations().length") == 0
+    moving.screenshot(path=folder / "rest.png")
+    assert np.abs(pixels(folder / "rest.png") - seen[5400]).mean() < 1
+    moving.close()
