@@ -128,6 +128,11 @@ def _model_menu(names: list[str]) -> None:
                 on_click=_take_model,
                 args=(name,),
             )
+            if model_names.is_local(name):
+                taught = model_descriptions.taught_in_menu(model_card.facts(name))
+                if taught:
+                    with st.container(key=f"note {name}"):
+                        st.caption(taught)
             if name == st.session_state.model:
                 _mark_switch(name)
     st.button("Add a model …", key="add model", icon=":material/add:", on_click=_add_model)
