@@ -164,7 +164,8 @@ function paint(view, at, one) {
   if (cells && before && before[0] === cells.getAttribute("data-start")) cells.setAttribute("data-cells", before[1]); // prettier-ignore
   const targets = [...box.querySelectorAll("g.button")];
   const stop = targets.findIndex((each) => each.getAttribute("aria-pressed") === "true");
-  targets.forEach((each, i) => each.setAttribute("tabindex", i === Math.max(0, stop) ? "0" : "-1"));
+  const stops = targets.filter((each) => each.matches(".flow-stop"));
+  targets.forEach((each, i) => each.setAttribute("tabindex", (stops.length ? stops.includes(each) : i === Math.max(0, stop)) ? "0" : "-1")); // prettier-ignore
   const successor =
     focused !== null && /** @type {any} */ (box.querySelectorAll("[tabindex]")[focused]);
   if (successor && focusOf(box) !== focused) successor.focus({ preventScroll: true });
@@ -310,7 +311,7 @@ function key(view, event) {
   } else if (enter && target.matches("g.target")) {
     event.preventDefault();
     press(view, target);
-  } else if (target.matches("g.button")) walk(view, target, event);
+  } else if (target.matches("g.button") && !kindAt(view, target, "flow")) walk(view, target, event);
 }
 
 /** The keys that go from one button of a figure to another; Escape lets a word go. @param {View} view @param {Element} target @param {KeyboardEvent} event */
