@@ -98,3 +98,26 @@ def test_a_head_is_opened_by_a_second_press(visitor: Visitor) -> None:
     expect(page.locator(HERE)).to_have_text("Head 5")
     page.get_by_role("button", name="Open in Heads").click()
     page.wait_for_selector(".st-key-finding p:has-text('Layer 1, head 5')")
+
+
+def test_the_first_visit_of_a_browser_plays_once_and_a_press_ends_it(visitor: Visitor) -> None:
+    play = ".flow-bar .play:has-text('{}')"
+    still = arrive(visitor).page
+    assert still.locator(play.format("Play")).count(), "who wants no movement gets none"
+    still.keyboard.press(" ")
+    assert still.locator(play.format("Play")).count()
+    lively = Visitor(visitor.context.browser, visitor.server, reduced_motion="no-preference")
+    page = lively.page
+    page.goto(f"{visitor.server}/architecture?text=Ram+pushed+Hari")
+    page.wait_for_selector(play.format("Stop"))
+    page.wait_for_selector(play.format("Play"))
+    arrive(lively)
+    assert page.locator(play.format("Play")).count(), "once alone"
+    page.keyboard.press(" ")
+    assert page.locator(play.format("Stop")).count()
+    page.locator(".panel h2").click()
+    assert page.locator(play.format("Play")).count(), "a press ends it"
+    drawn = "one => one.querySelector('svg').outerHTML"
+    pictures = [each.locator(".panel .figure").evaluate(drawn) for each in (still, page)]
+    assert pictures[0] == pictures[1], "in the end it is the picture that stands still"
+    lively.leave()

@@ -7,9 +7,13 @@ import { make, still, until } from "./mount.js";
 import { sentences } from "./sentences.js";
 
 /** @typedef {import("./mount.js").View} View */
-const words = sentences("flow");
-const SWEEP = 350; // milliseconds that the light takes for a layer
-const LONGEST = 4000; // and for the whole machine
+const say = sentences("flow");
+const [SLOW, FAST] = [350, 80]; // milliseconds that the light takes for a layer
+const MANY = 12; // layers from which on it is fast
+const TELLING = 3; // of these, at which it is slow
+const LONGEST = 4000; // for the whole machine, where nobody asked for it
+const [LIGHT, LASTS] = ["0.3", 2.2]; // opacity of a layer in the light, and how long it glows
+const HEAD = 2; // as a place among the levels
 
 /** The bar of a flow: the button that plays it, the steps from layer to layer, the levels to which it is opened, what leads on, and the head in focus switched off and on. @param {View} view @param {number} at */
 export function player(view, at) {
@@ -17,7 +21,7 @@ export function player(view, at) {
   const button = (/** @type {string} */ label, /** @type {() => void} */ onclick, more = {}) =>
     make("button", { type: "button", onclick, data: { focus: more["aria-label"] || label }, ...more }, label); // prettier-ignore
   const keys = (/** @type {string} */ name) => ({ "aria-keyshortcuts": name });
-  const play = button(words("play"), () => sweepOrStop(view, at), {
+  const play = button(say("play"), () => sweepOrStop(view, at), {
     class: "play",
     ...keys("Space"),
   });
@@ -39,9 +43,9 @@ export function player(view, at) {
     "div",
     "slider flow-bar",
     play,
-    step("‹", words("before"), -1),
-    step("›", words("next"), 1),
-    make("nav", { "aria-label": words("way") }, ...way),
+    step("‹", say("before"), -1),
+    step("›", say("next"), 1),
+    make("nav", { "aria-label": say("way") }, ...way),
     off,
     ...others,
   );
@@ -101,35 +105,78 @@ function meaning(view, at, event, inside) {
 /** @param {View} view @param {number} at */
 const sweepOrStop = (view, at) => (view.settle ? view.settle() : sweep(view, at));
 
-/** Let a light go from the first layer to the words that come out. @param {View} view @param {number} at */
-function sweep(view, at) {
+/** How long the light takes for each layer, in milliseconds: of many layers it slows at those that change the prediction most. @param {any} figure */
+export function paces({ layers }) {
+  if (layers.length <= MANY) return layers.map(() => SLOW);
+  const change = (/** @type {number} */ at) => Math.abs((layers[at].answer ?? 0) - (layers[at - 1]?.answer ?? 0)); // prettier-ignore
+  const most = [...layers.keys()].sort((a, b) => change(b) - change(a)).slice(0, TELLING);
+  return layers.map((/** @type {any} */ _, /** @type {number} */ at) => most.includes(at) ? SLOW : FAST); // prettier-ignore
+}
+
+/** Let a light go from the first layer to the words that come out. A press ends it. @param {View} view @param {number} at @param {number} [longest] milliseconds @param {() => void} [after] */
+function sweep(view, at, longest = Infinity, after) {
   if (still()) return;
   const button = /** @type {HTMLElement} */ (view.root.querySelector(".flow-bar .play"));
   const svg = view.boxes[at].firstChild;
-  const groups = [...svg.querySelectorAll("g.flow-layer"), svg.querySelector("g.flow-output")].filter(Boolean); // prettier-ignore
-  const each = Math.min(SWEEP, LONGEST / groups.length);
-  const moving = groups.flatMap((/** @type {Element} */ group, /** @type {number} */ i) => {
-    const timing = { duration: each, delay: i * each, fill: /** @type {const} */ ("backwards"), easing: "ease-out" }; // prettier-ignore
+  const grounds = [...svg.querySelectorAll(".flow-ground rect")];
+  const words = svg.querySelector("g.flow-output");
+  const groups = [...svg.querySelectorAll("g.flow-layer"), ...(words ? [words] : [])];
+  const wished = [...paces(view.figures[at]), ...(words ? [SLOW] : [])];
+  const whole = wished.reduce((a, b) => a + b, 0);
+  const durations = wished.map((each) => each * Math.min(1, longest / whole));
+  let delay = 0;
+  const moving = groups.flatMap((group, i) => {
+    const [duration, start] = [durations[i], delay];
+    delay += duration;
+    const timing = { duration, delay: start, fill: /** @type {const} */ ("backwards"), easing: "ease-out" }; // prettier-ignore
     const curves = [...group.querySelectorAll("path.flow-curve")].map((path) => {
-      const length = /** @type {SVGPathElement} */ (path).getTotalLength();
+      const length = path.getTotalLength();
       const isWhole = !path.getAttribute("stroke-dasharray");
       const frames = isWhole ? { strokeDasharray: [`${length}`, `${length}`], strokeDashoffset: [length, 0] } : { opacity: [0, 1] }; // prettier-ignore
       return path.animate(frames, timing);
     });
-    const sums = [...group.querySelectorAll(".flow-sum")].map((sum) =>
-      sum.animate(
-        { strokeWidth: ["2px", "6px", "2px"] },
-        { duration: each, delay: (i + 0.7) * each },
-      ),
+    const sums = [...group.querySelectorAll(".flow-sum")].map(
+      (sum) =>
+      sum.animate({ strokeWidth: ["2px", "6px", "2px"] }, { duration, delay: start + 0.7 * duration }), // prettier-ignore
     );
-    return [...curves, ...sums, group.animate({ opacity: [0, 1] }, { ...timing, duration: each / 3 })]; // prettier-ignore
+    const own = grounds[i]?.getAttribute("fill-opacity") ?? "0";
+    const light = grounds[i]?.animate({ fillOpacity: [own, LIGHT, own] }, { duration: LASTS * duration, delay: start }); // prettier-ignore
+    return [...curves, ...sums, ...(light ? [light] : []), group.animate({ opacity: [0, 1] }, { ...timing, duration: duration / 3 })]; // prettier-ignore
   });
-  button.textContent = words("stop");
+  button.textContent = say("stop");
+  const press = (/** @type {Event} */ { target }) => {
+    if (target !== button) view.settle?.();
+  };
+  view.root.addEventListener("pointerdown", press);
   view.settle = () => {
     view.settle = undefined;
-    button.textContent = words("play");
+    view.root.removeEventListener("pointerdown", press);
+    button.textContent = say("play");
     for (const one of moving) one.cancel();
+    after?.();
   };
-  const last = moving.reduce((a, b) => (Number(b.effect?.getComputedTiming().endTime) > Number(a.effect?.getComputedTiming().endTime) ? b : a)); // prettier-ignore
-  last.onfinish = () => view.settle?.();
+  const end = (/** @type {any} */ one) => Number(one.effect?.getComputedTiming().endTime);
+  moving.reduce((a, b) => (end(b) > end(a) ? b : a)).onfinish = () => view.settle?.();
+}
+
+const PLAYED = "headlight.flow"; // in the browser's storage once it was played by itself
+
+/** Play a flow by itself at the first visit of a browser; it rests on the head that brings most. @param {View} view @param {number} at @param {() => void} rest */
+export function playOnce(view, at, rest) {
+  if (still() || view.aside || document.hidden || view.figures[at].level) return;
+  try {
+    if (localStorage.getItem(PLAYED)) return;
+    localStorage.setItem(PLAYED, "1");
+  } catch {
+    return; // no storage: it would play at every visit
+  }
+  sweep(view, at, LONGEST, rest);
+}
+
+/** The head that brings most, or the one in focus, as what is pointed at. @param {any} figure */
+export function headline({ levels, layers, layer, band }) {
+  const head = levels[HEAD]?.select.head;
+  const at = layers.find((/** @type {any} */ one) => one.layer === layer && one.band === band);
+  const of = at?.attentions.find((/** @type {any} */ one) => one.attention === levels[HEAD]?.select.attention) || at?.attentions[0]; // prettier-ignore
+  return head && of ? { attention: of.attention, layer, head: Number(head) } : undefined;
 }

@@ -4,7 +4,7 @@
 
 import { Pen } from "./draw.js";
 import { between, figure } from "./figures.js";
-import { player } from "./flow_player.js";
+import { headline, player, playOnce } from "./flow_player.js";
 import { formulaBox } from "./formula.js";
 import { bus } from "./bus.js";
 import {
@@ -121,6 +121,16 @@ function build(view) {
   /** @type {any} */ (view.root).onfocusin = (/** @type {FocusEvent} */ event) => focus(view, /** @type {Element} */ (event.target)); // prettier-ignore
   /** @type {any} */ (view.root).onfocusout = () => away(view);
   offer(view, header.title, (look) => sheet(view, look));
+  const flow = figures.findIndex((/** @type {any} */ each) => each.kind === "flow");
+  if (flow >= 0) playOnce(view, flow, () => rest(view, figures[flow]));
+}
+
+/** The flow shows the head of its headline alone, until the pointer goes elsewhere. @param {View} view @param {any} flow */
+function rest(view, flow) {
+  const at = view.figures.indexOf(flow);
+  if (at < 0 || !view.root.isConnected) return;
+  flow.over = headline(flow);
+  paint(view, at);
 }
 
 /** A finding as nodes, without the terms of the title. @param {View} view @param {string} line @param {Set<string>} [terms] those explained so far */
