@@ -55,11 +55,12 @@ def test_keys_go_in_and_out_and_switch_a_head_off_and_on(visitor: Visitor) -> No
     finding = page.locator(".panel .finding")
     before = finding.inner_text()
     page.keyboard.press("x")
-    off, on = figure.switch.label, figure.switch.label.replace("off ", "") + " on"
+    switch = architecture.flow(Run("encoder", TEXT), 3, level="Head").figures[0].switch
+    off, on = switch.label, switch.label.replace("off ", "") + " on"
     page.get_by_role("button", name=on).wait_for()
     page.wait_for_selector(".panel .finding:has-text('Without head')")
     expect(page.locator(".flow-ghost").first).to_be_attached()
-    assert asked(visitor)["edits"] == [figure.switch.select["edits"]]
+    assert asked(visitor)["edits"] == [switch.select["edits"]]
     page.wait_for_selector("[data-test-script-state=notRunning]")
     page.keyboard.press("x")
     page.get_by_role("button", name=off).wait_for()

@@ -34,7 +34,10 @@ export function player(view, at) {
     return button(sign, () => to && go(view, to), { class: "step", "aria-label": label, ...(to ? {} : { disabled: "" }) }); // prettier-ignore
   };
   const way = levels.map(({ label, select }, /** @type {number} */ each) =>
-    button(label, () => go(view, select), { class: each > level ? "crumb deeper" : "crumb", ...(each === level ? { "aria-current": "step" } : {}) })); // prettier-ignore
+    each === level
+      ? make("span", { class: "crumb", "aria-current": "step" }, label)
+      : button(label, () => go(view, select), { class: each > level ? "crumb deeper" : "crumb" }),
+  );
   const others = leads.map((/** @type {any} */ one) => button(one.label, () => go(view, one.select), { class: "lead" })); // prettier-ignore
   const off =
     toggle && button(toggle.label, () => go(view, toggle.select), { class: "lead", ...keys("X") });

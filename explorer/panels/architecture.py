@@ -316,8 +316,12 @@ class FlowView:
 
     @property
     def ablation(self) -> ZeroHead | None:
-        """The edit that switches the head in focus off, None where it cannot be."""
-        if self.on is None or ZeroHead not in self.run.loaded.capabilities.edits:
+        """The edit that switches the head in focus off, None for no head and where it cannot be."""
+        if (
+            self.on is None
+            or self.head is None
+            or ZeroHead not in self.run.loaded.capabilities.edits
+        ):
             return None
         return ZeroHead(self.focus.layer, self.on.head, self.focus.name)
 
