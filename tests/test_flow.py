@@ -12,7 +12,15 @@ from tolerances import DOUBLE_LONG, PASSED, STORED, SUMMED, TOTAL
 
 from explorer.analysis import consistency, flow, logit_lens
 from explorer.analysis.formatting import fixed, percent
-from explorer.panels import anatomy, architecture, feed_forward, flow_levels, predictions, residual
+from explorer.panels import (
+    anatomy,
+    architecture,
+    feed_forward,
+    flow_levels,
+    generation,
+    predictions,
+    residual,
+)
 from models import registry
 from models.caching import loaded
 from models.edits import HideToken, ZeroHead, from_line
@@ -290,3 +298,23 @@ def test_every_level_of_a_long_text_is_small() -> None:
     for level in flow_levels.LEVELS:
         panel = architecture.flow(Run("encoder", LONG), 40, level=level)
         assert len(panel.encode()) <= 300_000, level
+
+
+def test_a_temperature_changes_the_words_that_come_out_as_on_generate() -> None:
+    run = Run("decoder", TEXTS[0])
+    for temperature in (0.0, 0.5, 1.0):
+        figure = architecture.flow(run, temperature=temperature).figures[0]
+        rows = generation.next_token(run, temperature=temperature).figures[1].rows
+        for each, row in zip(figure.words, rows):
+            assert each.label == row.label.partition(" (")[0]
+            assert each.probability == pytest.approx(row.values[-1], rel=PASSED)
+    assert not architecture.continues(Run("encoder", TEXTS[0]), {})
+
+
+def test_the_units_of_every_ffn_of_a_small_model_are_named() -> None:
+    figure = architecture.flow(Run("encoder", TEXTS[0]), 9).figures[0]
+    for layer in figure.layers:
+        hidden = feed_forward.units(Run("encoder", TEXTS[0], (HideToken(9),)), 9, layer=layer.layer)
+        most = re.findall(r"unit (\d+) writes", layer.units)
+        listed = [row.key for row in hidden.figures[0].rows if row.key]
+        assert len(most) == architecture.N_UNITS and most == listed[: len(most)]

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 import numpy as np
 
 from explorer.analysis import flow as flow_analysis
-from explorer.analysis import logit_lens, recorded_findings, residual, terminology
+from explorer.analysis import logit_lens, predictions, recorded_findings, residual, terminology
 from explorer.analysis.figures import (
     Flow,
     FlowAttention,
@@ -26,6 +26,7 @@ from explorer.analysis.head_naming import NO_PATTERN
 from explorer.panels import anatomy, flow_levels, spec
 from explorer.panels.choice import Choice
 from explorer.panels.flow_levels import HEAD, LAYER, LEVELS, MODEL, WEIGHT, Opened
+from explorer.panels.generation import TEMPERATURES
 from explorer.panels.predictions import Prediction, prediction_at
 from explorer.panels.selection import Selection, model_name, place_if_any, place_of, select
 from explorer.panels.spec import Panel
@@ -33,7 +34,7 @@ from explorer.text.templates import sentences
 from models.caching import loaded
 from models.edits import HideToken, ZeroHead, to_line
 from models.recording import Attention, Recording, Stream
-from models.results import Attribution, Lens
+from models.results import Attribution, Lens, Sampling
 from models.run import Run
 
 CONCEPT = "architecture"
@@ -42,6 +43,7 @@ MOST_ROWS = 16  # tokens that have a row of their own; of a longer text these ar
 N_KEPT = 11  # and those that matter most for it
 N_WORDS = 5  # of the output
 N_UNITS = 3  # of an FFN that are named
+FEW_LAYERS = 6  # up to which the units of all FFNs are named, not of that in focus alone
 FAINTEST = 0.22  # share of what is brought to another row from which on its curve is drawn
 # Formulas of the model's level, without a head and with one in focus.
 OF_MODEL, OF_HEAD = ("embedding", "sum-over-heads", "readout"), ("attention",)
@@ -67,6 +69,13 @@ def can_hide(run: Run, chosen: Mapping[str, Any]) -> bool:
 def hiding(run: Run, chosen: Mapping[str, Any]) -> tuple[bool, ...]:
     """The options of hiding the token, none where it cannot be."""
     return (True, False) if can_hide(run, chosen) else ()
+
+
+def continues(run: Run, chosen: Mapping[str, Any]) -> bool:
+    """True for a model that continues texts, whose next word is drawn."""
+    recording = run.recording()
+    capabilities = loaded(recording).capabilities
+    return recording.model.kind == "decoder" and not capabilities.no_readout
 
 
 def numbers_of(run: Run, chosen: Mapping[str, Any]) -> str:
@@ -179,6 +188,10 @@ def flow(
         bool | None,
         Choice(hiding, "Hide it from the model", name="flow_hide", suits=can_hide),
     ] = None,
+    temperature: Annotated[
+        float,
+        Choice(TEMPERATURES, "Temperature", name="flow_temperature", when=continues),
+    ] = 1.0,
     number: Annotated[
         str,
         Choice(NUMBERS, "Below each layer", name="flow_number", menu=True, suits=numbers_of),
@@ -194,7 +207,8 @@ def flow(
     weight is opened at, the one of the largest weight where None. level: how far the picture is
     opened, one of LEVELS, or as far as the model shows it; a head and a weight are those of the
     head that brings most where None is chosen. step: of a weight's calculation, the one on show.
-    attention: the name of the one that is in focus, "" for that which adds most. number: what
+    attention: the name of the one that is in focus, "" for that which adds most. temperature: of
+    the words that come out of a model that continues texts. number: what
     stands below each layer, one of NUMBERS. Raises ValueError for what is not there and for a model
     that shows neither its stream nor its attention.
     """
@@ -220,7 +234,7 @@ def flow(
     return Panel(
         WORDS("hidden_title" if hidden else "title", word=word, model=model_name(plain)),
         view.loss or opened.finding or _about_focus(plain, view.way, reading, about),
-        (_figure(view, number), *opened.figures),
+        (_figure(view, number, temperature), *opened.figures),
         table=opened.table or _table(ways),
         details=(*(opened.details or WORDS.lines("details")), WORDS("keys")),
         caption=(WORDS("hidden_caption" if hidden else "caption", word=word, token=token),),
@@ -387,8 +401,8 @@ def _place(attention: Attention) -> str:
     return "cross" if attention.query != attention.key else "attn"
 
 
-def _figure(view: FlowView, number: str) -> Flow:
-    """The picture. number: what stands below each layer."""
+def _figure(view: FlowView, number: str, temperature: float) -> Flow:
+    """The picture. number: what stands below each layer. temperature: of the words."""
     plain, ways, focus, reading = view.run.recording(), view.ways, view.focus, view.reading
     rows = _rows(ways)
     number = number if number != "Prediction" or reading else "Rotation angle"
@@ -399,10 +413,10 @@ def _figure(view: FlowView, number: str) -> Flow:
     )
     recording = view.way.recording
     return Flow(
-        note=_note(recording, reading, number) if view.level == MODEL else "",
+        note=_note(recording, reading, number, temperature) if view.level == MODEL else "",
         bands=tuple(_band(plain, each, of, len(ways) > 1) for each, of in zip(ways, rows)),
         layers=layers,
-        words=_output(reading),
+        words=_output(reading, temperature),
         layer=focus.layer,
         band=focus.band,
         attention="" if focus.attention is recording.attention[0] else focus.name,
@@ -613,7 +627,7 @@ def _layer(
     focus: Focus,
 ) -> FlowLayer:
     """One column of the picture."""
-    in_focus = (band, layer) == (focus.band, focus.layer)
+    is_named = len(way.layers) <= FEW_LAYERS or (band, layer) == (focus.band, focus.layer)
     of_way = reading is not None and reading.way is way
     says = None
     if reading is not None and of_way:
@@ -635,7 +649,7 @@ def _layer(
             if layer in flow_analysis.layer_numbers(each)
         ),
         ffn=size,
-        units=_units(way, layer) if in_focus and ffn is not None else "",
+        units=_units(way, layer) if is_named and ffn is not None else "",
         ffn_key=_ffn_address(way, band, layer) if ffn is not None else "",
         says=says,
         answer=reading.probability(layer) if reading and of_way else None,
@@ -747,23 +761,28 @@ def _units(way: Way, layer: int) -> str:
     )
 
 
-def _output(reading: LensReading | None) -> tuple[FlowWord, ...]:
-    """The likeliest words at the end."""
+def _output(reading: LensReading | None, temperature: float) -> tuple[FlowWord, ...]:
+    """The likeliest words at the end, with what they are drawn by at a temperature."""
     if reading is None:
         return ()
     on = reading.prediction
+    drawn = predictions.distribution(on.of.logits, Sampling(temperature)).drawn
     return tuple(
-        FlowWord(on.label(each.id), float(each.own), tenths(each.own))
+        FlowWord(on.label(each.id), float(drawn[each.id]), tenths(float(drawn[each.id])))
         for each in on.words[:N_WORDS]
     )
 
 
-def _note(recording: Recording, reading: LensReading | None, number: str) -> str:
+def _note(
+    recording: Recording, reading: LensReading | None, number: str, temperature: float
+) -> str:
     """How to read the picture, in a line."""
     kind = "writes" if loaded(recording).shows_writes(recording) else "weights"
     slots = {"answer": reading.answer} if reading and number == "Prediction" else {}
-    unit = WORDS(f"below_{number.partition(' ')[0].lower()}", **slots)
-    return f"{WORDS(kind)} {unit}"
+    notes = [WORDS(kind), WORDS(f"below_{number.partition(' ')[0].lower()}", **slots)]
+    if temperature != 1:
+        notes.append(WORDS("drawn", temperature=f"{temperature:g}"))
+    return " ".join(notes)
 
 
 def _about_focus(plain: Recording, way: Way, reading: LensReading | None, focus: Focus) -> str:
