@@ -4,7 +4,7 @@
 
 import { lines, tree } from "./alignment_figures.js";
 import { even, scale as along, ticks } from "./axis.js";
-import { flow } from "./flow_figure.js";
+import { flow, place } from "./flow_figure.js";
 import { fixed, num } from "./number_format.js";
 import { matrix } from "./matrix_figure.js";
 import { headmatrices } from "./head_matrices.js";
@@ -591,5 +591,6 @@ export function between(from, to, share) {
   for (const key of PARTS)
     if (typeof to[key]?.[0] === "object" && from[key]?.length === to[key].length)
       made[key] = to[key].map((/** @type {any} */ one, /** @type {number} */ i) => between(from[key][i], one, share)); // prettier-ignore
+  if (made.kind === "flow") made.from = { ...place(from), share };
   return made.kind === "linkedweights" ? measured(made) : made;
 }

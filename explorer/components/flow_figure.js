@@ -39,7 +39,7 @@ export function flow(pen, figure, box) {
   numbered(figure);
   const narrow = box.width < NARROW * pen.letter && !pen.least;
   if (figure.level >= HEAD) figure = { ...kept(figure, 1), words: figure.words.slice(0, narrow ? 0 : FEW) }; // prettier-ignore
-  const plan = planned(pen, figure, box);
+  const plan = between(pen, figure, box);
   const { layers, bands } = figure;
   layers.forEach((/** @type {any} */ layer, /** @type {number} */ at) => ground(pen, figure, plan, layer, at)); // prettier-ignore
   streams(pen, figure, plan);
@@ -55,6 +55,20 @@ export function flow(pen, figure, box) {
 
 /** All rows of all bands: their labels. @param {any} figure */
 const labelsOf = ({ bands }) => bands.flatMap((/** @type {any} */ band) => [...band.rows, ...(band.rest ? [band.rest] : [])]); // prettier-ignore
+
+/** What of a flow says how wide its layers are. @param {any} figure */
+export const place = ({ level, layer, band }) => ({ level, layer, band });
+
+/** The plan, or one on the way to it from that of the place before. @param {Pen} pen @param {any} figure @param {Box} box */
+function between(pen, figure, box) {
+  const plan = planned(pen, figure, box);
+  if (!figure.from) return plan;
+  const before = planned(pen, { ...figure, ...figure.from }, box);
+  if (before.turned !== plan.turned || before.starts.length !== plan.starts.length) return plan;
+  const mixed = (/** @type {number[]} */ from, /** @type {number[]} */ to) =>
+    to.map((each, at) => from[at] + (each - from[at]) * figure.from.share);
+  return { ...plan, starts: mixed(before.starts, plan.starts), ends: mixed(before.ends, plan.ends), edge: mixed(before.edge, plan.edge) }; // prettier-ignore
+}
 
 /** Note in each attention how many rows there are, and what each head brings from all of them. @param {any} figure */
 function numbered(figure) {
