@@ -23,7 +23,7 @@ from explorer.panels.spec import Panel
 from explorer.state import url_state
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
-from models.recording import Recording, Stream
+from models.recording import Attention, Recording, Stream
 from models.run import Run
 
 PanelFunction = Callable[..., Panel]
@@ -199,7 +199,12 @@ def _select(
         if "token" in named:
             stream = recording.stream(selected.get("stream", names[0]))
             selected |= _selected(row, recording, stream)
-    return selected | (_head(recording) if row.is_open else {})
+    if not row.is_open:
+        return selected
+    chosen_head, of = _head(recording)
+    if "source" in named:
+        selected["source"] = selection_bar.key_of(selected["token"], of.pattern.shape[3])
+    return selected | chosen_head
 
 
 def folds(
@@ -261,16 +266,18 @@ def _selected(row: Tab, recording: Recording, stream: Stream) -> dict[str, int]:
     return {"token": token, "layer": layer}
 
 
-def _head(recording: Recording) -> dict[str, Any]:
-    """The attention, the layer and the head that a reader chose, None for no choice."""
+def _head(recording: Recording) -> tuple[dict[str, Any], Attention]:
+    """The attention, the layer and the head that a reader chose, None for no choice, and that
+    attention itself."""
     name = url_state.one_of("attention", controls.attention_names(recording))
     of = next((each for each in recording.attention if each.name == name), recording.attention[0])
     layers, heads = of.pattern.shape[:2]
-    return {
+    chosen = {
         "attention": name,
         "layer": url_state.whole_number("layer", layers),
         "head": url_state.whole_number("head", heads),
     }
+    return chosen, of
 
 
 def _draw_fold(
