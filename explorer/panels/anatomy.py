@@ -191,17 +191,17 @@ def _projection(selection: Selection) -> anatomy.Outputs | None:
         return None
 
 
-def head_matrix(on: Selection, key: int) -> Matrix:
+def head_matrix(selection: Selection, key: int) -> Matrix:
     """The weights of a head with one cell marked; a press on another one selects it."""
-    pattern = on.attention.pattern[on.layer, on.head]
-    allowed = on.attention.allowed[on.layer]
+    pattern = selection.attention.pattern[selection.layer, selection.head]
+    allowed = selection.attention.allowed[selection.layer]
     return Matrix(
-        title=sentences(CONCEPT, "weight")("matrix", layer=on.layer, head=on.head),
+        title=sentences(CONCEPT, "weight")("matrix", layer=selection.layer, head=selection.head),
         select=("token", "key"),
-        rows=on.axes.rows,
-        columns=on.axes.keys,
+        rows=selection.axes.rows,
+        columns=selection.axes.keys,
         values=matrix_values(pattern, allowed),
-        marks=((on.query, key, ""),),
+        marks=((selection.query, key, ""),),
         sides=("query", "key"),
         missing=mask_reason(allowed),
     )

@@ -146,35 +146,39 @@ def _numbered(values: np.ndarray) -> dict[str, Any]:
 # ---- a head and a weight -------------------------------------------------------------------------
 
 
-def head(on: Selection, key: int, pressed: bool) -> Opened:
+def head(selection: Selection, key: int, pressed: bool) -> Opened:
     """A head: its matrix, and the curves from each query to its keys. pressed: a press on a row
     selects its token."""
     weights = np.where(
-        on.attention.allowed[on.layer], on.attention.pattern[on.layer, on.head], np.nan
+        selection.attention.allowed[selection.layer],
+        selection.attention.pattern[selection.layer, selection.head],
+        np.nan,
     )
-    columns = _kept(np.nan_to_num(on.weights), key)
-    rows = list(range(len(on.axes.rows)))
+    columns = _kept(np.nan_to_num(selection.weights), key)
+    rows = list(range(len(selection.axes.rows)))
     if len(rows) > N_LINKED:
-        rows = columns if not on.is_across and on.query in columns else [on.query]
-    picked = pressed and len(rows) == len(on.axes.rows)
+        rows = (
+            columns if not selection.is_across and selection.query in columns else [selection.query]
+        )
+    picked = pressed and len(rows) == len(selection.axes.rows)
     links = Links(
-        title=WORDS("curves", query=on.word),
-        note=truncation_note(len(columns), len(on.axes.keys)),
+        title=WORDS("curves", query=selection.word),
+        note=truncation_note(len(columns), len(selection.axes.keys)),
         select=("token",) if picked else (),
-        left=tuple(on.axes.rows[each] for each in rows),
-        right=tuple(on.axes.keys[each] for each in columns),
+        left=tuple(selection.axes.rows[each] for each in rows),
+        right=tuple(selection.axes.keys[each] for each in columns),
         weights=weights[np.ix_(rows, columns)],
-        selected=rows.index(on.query),
-        mark=(columns.index(key), anatomy.weight_text(float(on.weights[key]))),
+        selected=rows.index(selection.query),
+        mark=(columns.index(key), anatomy.weight_text(float(selection.weights[key]))),
     )
-    n = len(on.axes.rows), len(on.axes.keys)
+    n = len(selection.axes.rows), len(selection.axes.keys)
     query, to = np.indices(n)
     table: dict[str, Any] = {
-        "query": [on.axes.rows[each] for each in query.ravel()],
-        "key": [on.axes.keys[each] for each in to.ravel()],
+        "query": [selection.axes.rows[each] for each in query.ravel()],
+        "key": [selection.axes.keys[each] for each in to.ravel()],
         "weight": weights.ravel(),
     }
-    return Opened((anatomy.head_matrix(on, key), links), table, ("attention",))
+    return Opened((anatomy.head_matrix(selection, key), links), table, ("attention",))
 
 
 def _kept(weights: np.ndarray, key: int) -> list[int]:
@@ -183,9 +187,9 @@ def _kept(weights: np.ndarray, key: int) -> list[int]:
     return list(range(n)) if n <= N_LINKED else flow.shown_tokens(weights, key, N_LINKED)
 
 
-def weight(on: Selection, key: int, step: str) -> Opened:
+def weight(selection: Selection, key: int, step: str) -> Opened:
     """One weight step by step, as the tab One weight shows it."""
-    made: Panel = anatomy.weight(on.run, *on.at, key, step, on.name)
+    made: Panel = anatomy.weight(selection.run, *selection.at, key, step, selection.name)
     return Opened(made.figures, made.table, made.formulas, made.finding, made.details)
 
 
