@@ -114,7 +114,7 @@ def parse(file: str, parameters: list[tuple[str, str]]) -> PanelRequest:
         words[parameter] = well_formed(word)
     of_run = {each: words.pop(each) for each in address.OF_RUN if each in words}
     spec.expect_words(name, words)
-    of_run["model"] = _offered(of_run.get("model") or address.DEFAULT_MODEL)
+    of_run["model"] = _offered(of_run.get("model") or spec.DEFAULT_MODEL)
     others = [each for each in spec.other_models(name) if words.get(each)]
     words |= {each: _offered(words[each]) for each in others}
     return PanelRequest(
