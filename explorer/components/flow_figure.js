@@ -96,7 +96,8 @@ function planned(pen, figure, { x, y, width, height }) {
   const last = bands.length - 1;
   const gap = figure.says ? 1.5 : 0; // letters for the words below the chosen row
   const firsts = bands.map((/** @type {any} */ _, /** @type {number} */ at) => chosenRow(figure, at) - bands[at].selected); // prettier-ignore
-  const room = Math.max(...labels.map((/** @type {string} */ each) => pen.width(each, { bold: true }))); // prettier-ignore
+  const own = labels.map((/** @type {string} */ each) => pen.width(each, { bold: true }));
+  const room = Math.max(...own, figure.says ? pen.width(figure.says, { size: 0.85 }) : 0);
   const tokens = labels.length + gap / ROW + (turned ? 1.2 : BETWEEN / ROW) * last;
   const [head, below] = [3.4, 2];
   const row = figure.level === LAYER ? LOW : ROW;
