@@ -2,7 +2,7 @@
 // The whole machine: tokens as rows, layers as columns, what attention brings to the chosen row as
 // curves, and the words that come out. On a narrow screen it is turned: layers run downwards.
 
-import { fixed } from "./number_format.js";
+import { fixed, tenths } from "./number_format.js";
 import { omitted } from "./omissions.js";
 import { sentences } from "./sentences.js";
 
@@ -509,7 +509,8 @@ function output(pen, figure, plan, box) {
       pen.text(left, y, label, { bold: !at, fill: at ? undefined : look.primary, room });
       const long = Math.max(1.5, most * probability);
       pen.rect(bar, y - 0.42 * letter, long, 0.84 * letter, { rx: 2, fill: look.primary, "fill-opacity": at ? 0.5 : 1 }); // prettier-ignore
-      pen.text(bar + long + 0.4 * letter, y, text, { size: 0.85, alpha: 0.85 });
+      const shown = figure.from ? tenths(probability) : text; // a number rolls to the one after it
+      pen.text(bar + long + 0.4 * letter, y, shown, { size: 0.85, alpha: 0.85 });
     }),
   );
   pen.put("g", { class: "flow-output" }, inside);
