@@ -2,7 +2,7 @@
 // The whole machine: tokens as rows, layers as columns, what attention brings to the chosen row as
 // curves, and the words that come out. On a narrow screen it is turned: layers run downwards.
 
-import { fixed } from "./number_format.js";
+import { fixed, tenths } from "./number_format.js";
 import { omitted } from "./omissions.js";
 import { sentences } from "./sentences.js";
 
@@ -96,7 +96,8 @@ function planned(pen, figure, { x, y, width, height }) {
   const last = bands.length - 1;
   const gap = figure.says ? 1.5 : 0; // letters for the words below the chosen row
   const firsts = bands.map((/** @type {any} */ _, /** @type {number} */ at) => chosenRow(figure, at) - bands[at].selected); // prettier-ignore
-  const room = Math.max(...labels.map((/** @type {string} */ each) => pen.width(each, { bold: true }))); // prettier-ignore
+  const own = labels.map((/** @type {string} */ each) => pen.width(each, { bold: true }));
+  const room = Math.max(...own, figure.says ? pen.width(figure.says, { size: 0.85 }) : 0);
   const tokens = labels.length + gap / ROW + (turned ? 1.2 : BETWEEN / ROW) * last;
   const [head, below] = [3.4, 2];
   const row = figure.level === LAYER ? LOW : ROW;
@@ -508,7 +509,8 @@ function output(pen, figure, plan, box) {
       pen.text(left, y, label, { bold: !at, fill: at ? undefined : look.primary, room });
       const long = Math.max(1.5, most * probability);
       pen.rect(bar, y - 0.42 * letter, long, 0.84 * letter, { rx: 2, fill: look.primary, "fill-opacity": at ? 0.5 : 1 }); // prettier-ignore
-      pen.text(bar + long + 0.4 * letter, y, text, { size: 0.85, alpha: 0.85 });
+      const shown = figure.from ? tenths(probability) : text; // a number rolls to the one after it
+      pen.text(bar + long + 0.4 * letter, y, shown, { size: 0.85, alpha: 0.85 });
     }),
   );
   pen.put("g", { class: "flow-output" }, inside);

@@ -34,24 +34,22 @@ export function player(view, at) {
     return button(sign, () => to && go(view, to), { class: "step", "aria-label": label, ...(to ? {} : { disabled: "" }) }); // prettier-ignore
   };
   const way = levels.map(({ label, select }, /** @type {number} */ each) =>
-    each === level
-      ? make("span", { class: "crumb", "aria-current": "step" }, label)
+    each === level || view.aside
+      ? make(
+          "span",
+          { class: "crumb", ...(each === level ? { "aria-current": "step" } : {}) },
+          label,
+        )
       : button(label, () => go(view, select), { class: each > level ? "crumb deeper" : "crumb" }),
   );
   const others = leads.map((/** @type {any} */ one) => button(one.label, () => go(view, one.select), { class: "lead" })); // prettier-ignore
   const off =
     toggle && button(toggle.label, () => go(view, toggle.select), { class: "lead", ...keys("X") });
+  const nav = make("nav", { "aria-label": say("way") }, ...way.slice(0, view.aside ? level + 1 : undefined)); // prettier-ignore
+  if (view.aside) return make("div", "slider flow-bar", play, nav); // nothing leads on from a file
   listen(view, at);
-  return make(
-    "div",
-    "slider flow-bar",
-    play,
-    step("‹", say("before"), -1),
-    step("›", say("next"), 1),
-    make("nav", { "aria-label": say("way") }, ...way),
-    off,
-    ...others,
-  );
+  const steps = [step("‹", say("before"), -1), step("›", say("next"), 1)];
+  return make("div", "slider flow-bar", play, ...steps, nav, off, ...others);
 }
 
 /** Set choices of the address. @param {View} view @param {Record<string, string>} select */

@@ -276,7 +276,7 @@ def _cell(selection: Selection, at: tuple[int, int], first: Finding | None) -> t
     column = url_state.whole_number("source", len(selection.axes.keys) if has_column else 0)
     if row is None and column is None and first is not None and first.query >= 0 and first.keys:
         return first.query, first.keys[0]
-    key = None if row is None else key_of(row, len(selection.axes.keys))
+    key = key_of(row, len(selection.axes.keys))
     if row is not None and key is not None:
         return row, key
     return strongest_cell(
@@ -284,7 +284,7 @@ def _cell(selection: Selection, at: tuple[int, int], first: Finding | None) -> t
     )
 
 
-def key_of(row: int, n: int) -> int | None:
+def key_of(row: int | None, n: int) -> int | None:
     """The key, one of n, of the cell that is selected in a row; None, and the cell is forgotten,
     where it is of another row or no cell."""
     query, _, key = st.session_state.anatomy_cell.partition(".")
