@@ -11,7 +11,7 @@ import { css, wordAt } from "./theme.js";
 /**
  * Styles of a text: size in letters, weight, colour, anchor, rotation, and the room it may take.
  * @typedef {{ size?: number, bold?: boolean, fill?: string, anchor?: "start" | "middle" | "end",
- *   turn?: number, room?: number, halo?: boolean, alpha?: number }} TextStyle
+ *   turn?: number, room?: number, halo?: boolean, alpha?: number, italic?: boolean }} TextStyle
  */
 
 /**
@@ -226,6 +226,7 @@ export class Pen {
         dy: "0.35em",
         "font-size": at(this.type(size)),
         "font-weight": bold ? 650 : undefined,
+        "font-style": style.italic ? "italic" : undefined,
         fill: fill ?? this.look.ink,
         "fill-opacity": style.alpha ?? pale,
         "text-anchor": anchor,

@@ -4,6 +4,7 @@
 import { HIGH, WIDE } from "./card_figure.js";
 import { Pen } from "./draw.js";
 import { figure } from "./figures.js";
+import { formulaRows } from "./formula_figure.js";
 import { escaped, FONT, tag } from "./svg_export.js";
 
 /** @typedef {import("./mount.js").View} View */
@@ -112,6 +113,8 @@ export function filed({ header, figures }, look) {
   }
   top += 12;
   top += row(pen, figures, { x: MARGIN, y: top, width: room }) + 16;
+  const formulas = onShow(header.formulas, figures);
+  if (formulas.length) top += formulaRows(pen, formulas, { x: MARGIN, y: top, width: room }) + 12;
   for (const line of header.caption.flatMap((each) => pen.lines(each, room, { size: 0.8 }))) {
     pen.text(MARGIN, top, line, { size: 0.8, alpha: 0.8 });
     top += 15;
@@ -119,6 +122,13 @@ export function filed({ header, figures }, look) {
   const height = Math.ceil(top + MARGIN - 10);
   const svg = framed(pen, header.title, whole, height);
   return { svg, texts: pen.texts, omitted: pen.omitted, width: whole, height };
+}
+
+/** The formulas of a panel, of one that is walked through those of the frame on show. @param {import("./formula.js").Formula[]} formulas @param {any[]} figures */
+function onShow(formulas = [], figures) {
+  const walked = figures.find(({ frames }) => frames);
+  const shown = walked?.frames[walked.current].formulas || [];
+  return shown.length ? formulas.filter(({ id }) => shown.includes(id)) : formulas;
 }
 
 /** What a pen drew as a file with its title. @param {Pen} pen @param {string} title @param {number} width @param {number} height */

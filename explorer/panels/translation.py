@@ -136,6 +136,9 @@ def alignment(
     frames = _frames(on, weights, pattern, view)
     first_choices = run.loaded.labels(on.steps.top_ids[:, 0])
     reads = on.recording.stream("decoder").tokens
+    # The formula's numbers stay those of one cell, whatever step is on show.
+    layer, head, row, key = map(int, np.unravel_index(pattern.argmax(), pattern.shape))
+    clearest = {"token": on.tokens[row], "layer": layer, "head": head}
     return Panel(
         title=words("title"),
         finding=frames[step - 1].sentence,
@@ -151,13 +154,21 @@ def alignment(
         table=translation.alignment_table(
             weights, on.tokens, reads, on.steps, first_choices, on.source
         ),
-        details=(*words.lines("details"), words("limits")),
+        details=(*words.lines("details"), words("formula", **clearest), words("limits")),
         caption=(
             words("caption", view=title.lower()),
             words("typed" if on.is_typed else "own"),
             *filter(None, [copied(run)]),
         ),
         file=f"cross-{view or 'mean'}",
+        formulas=("cross",),
+        at={
+            "attention": translation.cross_attention(on.recording).name,
+            "layer": layer,
+            "head": head,
+            "token": row,
+            "source": key,
+        },
     )
 
 
