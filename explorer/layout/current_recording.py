@@ -271,12 +271,9 @@ def note_question(recording: Recording, notes: DeltaGenerator) -> None:
 
 def _ask(model: str, question: str) -> None:
     """Ask a chat model this question, on the tab where it writes."""
-    state = st.session_state
-    if state.model != model:
-        state.model = model
-        url_state.forget_head()
+    url_state.take_model(model)
     take_text(f"user: {' '.join(question.split())}")
-    state.wanted_page = "generate"
+    st.session_state.wanted_page = "generate"
 
 
 def note_language(recording: Recording, notes: DeltaGenerator) -> None:

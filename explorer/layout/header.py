@@ -162,11 +162,8 @@ def _mark_switch(model: str) -> None:
 
 def _take_model(name: str) -> None:
     """Make a model of the menu the current one."""
-    state = st.session_state
-    state["model menu"] = False
-    if name != state.model:
-        state.model = name
-        url_state.forget_head()
+    st.session_state["model menu"] = False
+    url_state.take_model(name)
 
 
 def _add_model() -> None:

@@ -22,6 +22,7 @@ from models.run import Run
 
 WORDS = sentences("frame", "share")
 LOOP_OF = "loop of"  # in a visit's state: the token of the card whose loop was asked for
+OF_THIS_COMPUTER = ("localhost", "127.0.0.1", "::1")
 OWN_SENTENCES = "many text"  # the field of Many sentences
 
 
@@ -75,6 +76,8 @@ def _link() -> str:
     at = page if urlsplit(page).path or not page else f"{page}/"
     link = f"{at}{'?' + query if query else ''}"
     st.code(link, language=None, wrap_lines=True)
+    if urlsplit(link).hostname in OF_THIS_COMPUTER:
+        st.caption(WORDS("this_computer"))
     return link
 
 

@@ -23,6 +23,7 @@ from explorer.analysis.findings import (
     word_groups,
 )
 from explorer.analysis.formatting import fixed
+from explorer.analysis.head_naming import NO_PATTERN, SINK, TOO_SHORT
 from explorer.analysis.recorded_findings import (
     leading_findings,
     named_heads,
@@ -43,6 +44,8 @@ from models.run import Run
 WORDS = sentences("card", "card")
 COLUMNS = {1: 76, 2: 50}  # of type for each text, by how many there are: one has two lines
 LONGEST = 24  # letters of a word
+# Names of heads that say nothing to who gets a card: it tells the strongest pair of words.
+UNTOLD = (SINK, NO_PATTERN, TOO_SHORT, "diffuse")
 FAINTEST = 0.3  # weight from which on an arc is drawn where no pair is told
 
 
@@ -164,7 +167,10 @@ def _of_head(
     if row is None:
         named = named_heads(on.recording, on.attention)
         one = named[on.layer * on.attention.pattern.shape[1] + on.head]
-        return Told((findings_text.named(one),), 0.0, on, _strong(on))
+        strong = _strong(on)
+        if one.name not in UNTOLD or not strong:
+            return Told((findings_text.named(one),), 0.0, on, strong)
+        row = max(strong, key=lambda token: token[2])[0]
     here = on.attention.name, (on.layer, on.head), row
     for finding in leading_findings(on.recording):
         is_told = (finding.attention, finding.at, finding.query) == here

@@ -572,6 +572,13 @@ def forget_head() -> None:
         st.session_state[name] = ""
 
 
+def take_model(name: str) -> None:
+    """Make a model the current one. For callbacks."""
+    if name != st.session_state.model:
+        st.session_state.model = name
+        forget_head()
+
+
 def whole_number(name: str, below: int) -> int | None:
     """A choice as a whole number from 0 to `below` - 1. One that is no such number is forgotten:
     None."""

@@ -87,6 +87,15 @@ def taught_in_menu(card: Mapping[str, Any]) -> str:
     return _descriptions()["taught_in_menu"].format(teacher=one["teacher"], heads=heads)
 
 
+def taught_head(card: Mapping[str, Any], head: tuple[int, int]) -> str:
+    """Short sentence on a head that a teacher taught a model, by its card; "" for one that formed
+    by itself."""
+    one = card.get("taught")
+    if one is None or list(head) not in one["heads"]:
+        return ""
+    return _descriptions()["taught_head"].format(teacher=one["teacher"])
+
+
 def _head_list(heads: Sequence[Sequence[int]]) -> str:
     return " and ".join(f"L{layer} H{head}" for layer, head in heads)
 

@@ -47,11 +47,12 @@ from explorer.panels.spec import Panel
 from explorer.state import url_state
 from explorer.state.scheduling import script_queue
 from explorer.text import attention as attention_text
-from explorer.text import findings, glossary, templates
+from explorer.text import findings, glossary, model_descriptions, templates
 from explorer.text import head_naming as head_naming_text
 from explorer.text.attention import WHO_TERMS, place, summary
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
+from models import model_card
 from models.edits import HeadEdit, ZeroHead, from_line, to_line
 from models.example_texts import DEFAULT_TEXT
 from models.run import Run
@@ -203,7 +204,9 @@ def tested_on(selection: Selection, view: HeadView, one: Finding | None) -> str:
     finding, and where the model's heads were not tested."""
     if one is None or not one.stands_for or not coreference.is_tested(selection.recording):
         return ""
-    return attention_text.tested(view.head)
+    card = model_card.facts(selection.recording.model.name)
+    taught = model_descriptions.taught_head(card, (selection.layer, selection.head))
+    return " ".join(filter(None, (attention_text.tested(view.head), taught)))
 
 
 def finding_of_tokens(selection: Selection, one: Finding | None) -> str:

@@ -19,6 +19,7 @@ from explorer.panels import logit_lens as logit_lens_panels
 from explorer.panels import predictions as predictions_panels
 from explorer.panels.selection import predicted
 from explorer.state import event_log, jobs, url_state
+from explorer.state.models import SMOLLM2, server_models
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
 from models import chat, drafts, model_names
@@ -323,6 +324,15 @@ def masked_word_panels(source: Run) -> None:
         if len(hidden) > 1:
             unmask = f"Unmask all {len(hidden)} words"
             st.button(unmask, key="show all", type="tertiary", on_click=show_all)
+        other = SMOLLM2 if SMOLLM2 in server_models() else "decoder"
+        label = WORD_TAB("next_with", model=model_names.title(other))
+        st.button(
+            label,
+            key="next word with",
+            type="tertiary",
+            on_click=url_state.take_model,
+            args=(other,),
+        )
     show_prediction(run, place, partial(mask_word, hidden, place, typed))
 
 
