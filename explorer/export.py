@@ -10,15 +10,12 @@ needs no network.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from explorer.html_export import Document
 from explorer.panels import attention, spec
-from explorer.panels.address import DEFAULT_MODEL
-from explorer.panels.choice import parameters
-from models import edits, registry
-from models.example_texts import DEFAULT_TEXT
+from models import registry
 from models.recording import Recording
 from models.run import Run
 
@@ -56,7 +53,8 @@ def page(
     loaded = registry.load(recording.model.name) if model is None else model
     view, arguments = chosen(view, choices)
     if "." in view:
-        return _panel_page(recording, loaded, view, arguments, link, other)
+        panel = _panel(recording, loaded, view, arguments, other)
+        return spec.document([panel], link, spec.way_back([panel]) | _typed(target))
     if other is not None:
         raise ValueError(f"the view {view} is of one recording")
     run = Run.of(recording, loaded)
@@ -65,28 +63,7 @@ def page(
         if view == "heads"
         else (attention.strongest_findings(run),)
     )
-    return spec.document(panels, link, _address(recording, panels, target))
-
-
-def _address(
-    recording: Recording, panels: Sequence[spec.Panel], target: str | None
-) -> dict[str, str]:
-    """The query of the address that shows the same in Headlight."""
-    wanted = {
-        each.name: each.word(panel.choices[each.argument])
-        for panel in panels
-        for each in parameters(spec.PANELS[panel.name])
-        if each.argument in panel.choices and each.argument != "key"
-    }
-    if recording.text != DEFAULT_TEXT:
-        wanted["text"] = recording.text
-    if recording.model.name != DEFAULT_MODEL:
-        wanted["model"] = recording.model.name
-    if recording.edits:
-        wanted["edits"] = edits.to_line(recording.edits)
-    if target is not None:
-        wanted["target"] = target
-    return {name: value for name, value in wanted.items() if value}
+    return spec.document(panels, link, spec.way_back(panels) | _typed(target))
 
 
 def views() -> tuple[str, ...]:
@@ -111,21 +88,21 @@ def chosen(view: str, choices: Mapping[str, object]) -> tuple[str, dict[str, str
     return view, words
 
 
-def _panel_page(
+def _typed(target: str | None) -> dict[str, str]:
+    return {"target": target} if target else {}
+
+
+def _panel(
     recording: Recording,
     loaded: Model,
     name: str,
     choices: Mapping[str, str],
-    link: str,
     other: Recording | None,
-) -> Document:
-    """A panel by its name, such as "soft_lookup.temperature", as a document."""
-    # Panels keep what they compute in the app's cache, which takes long to import.
-
+) -> spec.Panel:
+    """A panel by its name, such as "soft_lookup.temperature"."""
     runs: dict[str, str | Run] = dict(choices)
     if other is not None:
         one = other.model.name
         beside = loaded if one == recording.model.name else registry.load(one)
         runs["other"] = Run.of(other, beside)
-    panel = spec.from_words(name, Run.of(recording, loaded), runs)
-    return spec.document([panel], link)
+    return spec.from_words(name, Run.of(recording, loaded), runs)

@@ -22,7 +22,8 @@ from explorer.components import bundle, codec
 from models.version import VERSION
 
 STYLE = Path(__file__).with_name("html_export.css")
-FONT = Path(__file__).parent / "static" / "inter.woff2"
+STATIC = Path(__file__).parent / "static"
+OF_A_FORMULA = b'"data-symbol"'  # stands in what a view with formulas sends
 # Nothing but what stands in the file: no request can leave it, whatever its text says.
 POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' data:; style-src 'unsafe-inline'; "
@@ -74,7 +75,8 @@ class Document(str):
 def document(sheet: DocumentSpec, link: str = "") -> Document:
     """Write the file's text. `link`: where a Headlight is that shows the same, such as an address
     of http or https; "" for none."""
-    data = b64encode(gzip.compress(packed(sheet), compresslevel=6, mtime=0)).decode()
+    content = packed(sheet)
+    data = b64encode(gzip.compress(content, compresslevel=6, mtime=0)).decode()
     views = [part.component for part in sheet.parts if isinstance(part, View)]
     code = json.dumps(import_map(views))
     title = escape(sheet.title)
@@ -85,7 +87,7 @@ def document(sheet: DocumentSpec, link: str = "") -> Document:
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="referrer" content="no-referrer">\n'
         f'<meta name="generator" content="Headlight {VERSION}">\n'
-        f"<title>{title} · Headlight</title>\n<style>\n{_style()}</style>\n"
+        f"<title>{title} · Headlight</title>\n<style>\n{_style(OF_A_FORMULA in content)}</style>\n"
         f'<script type="importmap">{code}</script>\n</head>\n<body>\n'
         f'<header><h1 dir="auto">{title}</h1>'
         '<button id="colours" type="button">Dark</button></header>\n'
@@ -115,16 +117,23 @@ def _back(sheet: DocumentSpec, link: str) -> str:
     return f"<p>In Headlight: <code>{escape(where)}</code></p>"
 
 
+def _font(family: str, file: str, more: str = "") -> str:
+    """Write a font's file into a style."""
+    data = b64encode((STATIC / file).read_bytes()).decode()
+    return f"@font-face{{font-family:{family};{more}src:url(data:font/woff2;base64,{data})}}\n"
+
+
 @cache
-def _style() -> str:
-    """Write the document's own style with the app's colours, light and dark, and its font."""
+def _style(formulas: bool) -> str:
+    """Write the document's own style with the app's colours, light and dark, and its font; with
+    that of its formulas where it has some."""
     theme = tomllib.loads(bundle.THEME.read_text("utf-8"))["theme"]
     light, dark = (_colours(theme[name]) for name in ("light", "dark"))
-    font = b64encode(FONT.read_bytes()).decode()
+    fonts = _font("Inter", "inter.woff2", "font-weight:100 900;")
+    if formulas:
+        fonts += _font("Formulas", "formulas.woff2")
     return (
-        "@font-face{font-family:Inter;font-weight:100 900;"
-        f"src:url(data:font/woff2;base64,{font})}}\n"
-        f":root{{color-scheme:light;--st-font:{theme['font']};"
+        fonts + f":root{{color-scheme:light;--st-font:{theme['font']};"
         f"--st-base-radius:{theme['baseRadius']};{light}}}\n"
         f":root[data-theme=dark]{{color-scheme:dark;{dark}}}\n"
         "@media (prefers-color-scheme:dark){:root:not([data-theme=light])"

@@ -101,8 +101,11 @@ def loss_note(model: str) -> str:
     return str(facts(base).get("course", "")) if model_names.is_local(base) else ""
 
 
-def taught_heads(model: str) -> frozenset[tuple[int, int]]:
-    """The heads of a model, (layer, head), that a teacher taught; none of most models."""
+def taught_heads(model: str, step: int | None = None) -> frozenset[tuple[int, int]]:
+    """The heads of a model, (layer, head), that a teacher taught, at a checkpoint or at the end;
+    none of most models."""
     base = model.partition("@")[0]
     taught = facts(base).get("taught", {}) if model_names.is_local(base) else {}
+    if step is not None and step <= taught.get("from", -1):
+        return frozenset()
     return frozenset((layer, head) for layer, head in taught.get("heads", ()))

@@ -10,6 +10,7 @@ import pytest
 from app_harness import TABS
 from driver import MARKS, Visitor
 
+from explorer.panels.flow_levels import LEVELS
 from explorer.state import places
 from explorer.text import glossary
 
@@ -149,6 +150,25 @@ def test_a_page_is_accessible_shows_a_picture_at_once_and_explains_its_terms(
         found[f"dark, {size['width']} wide"] = page.evaluate(AXE, {})
     assert not any(found.values()), found
     assert page.title().endswith("Headlight"), "nothing of a text runs"
+
+
+@javascript.needs_node
+@pytest.mark.parametrize("level", LEVELS[1:])
+def test_an_opened_level_of_the_flow_is_accessible(visitor: Visitor, level: str) -> None:
+    page = visitor.page
+    page.set_viewport_size(LAPTOP)
+    page.goto(f"{visitor.server}{places.address('flow', {'text': TEXT, 'flow_level': level})}")
+    page.wait_for_selector(".panel[data-token] .flow-bar")
+    at_rest(visitor, dark=False)
+    check_terms(visitor)
+    page.evaluate(axe())
+    found = {"light": page.evaluate(AXE, {})}
+    page.emulate_media(color_scheme="dark")
+    page.set_viewport_size(PHONE)
+    at_rest(visitor, dark=True)
+    assert visitor.fits() and not page.evaluate(HIDDEN_CHOICES)
+    found["dark, on a phone"] = page.evaluate(AXE, {})
+    assert not any(found.values()), found
 
 
 @javascript.needs_node

@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import fields
 from pathlib import Path
-from urllib.parse import urlencode
 
 import driver
 import httpx2
@@ -199,23 +198,10 @@ def read_only(folder: Path, path: str) -> list[str]:
 
 
 def reads_smollm2(address: str) -> bool:
-    """True where a stranger who asks for smollm2 gets its pictures of a text."""
-    text, model = "The cat sat.", smollm2.NAME
-    with connect(
-        f"{address.replace('http', 'ws')}/_stcore/stream",
-        subprotocols=["streamlit", "xsrf"],
-        max_size=None,
-    ) as line:
-        query = urlencode({"text": text, "model": model})
-        line.send(BackMsg(rerun_script={"query_string": query}).SerializeToString())
-        for _ in range(600):
-            ahead = {"model": model, "text": text, "choices": {}}
-            if httpx2.post(f"{address}/ahead", json=ahead, timeout=60).status_code == 200:
-                return True
-            with suppress(TimeoutError):
-                while True:
-                    line.recv(timeout=0.2)
-    return False
+    """True where a stranger who asks for smollm2 gets its picture of a text."""
+    asked = {"model": smollm2.NAME, "text": "The cat sat."}
+    answer = httpx2.get(f"{address}/panel/attention.head.json", params=asked, timeout=300)
+    return answer.status_code == 200
 
 
 @needs_smollm2
@@ -367,6 +353,19 @@ def test_a_reader_stays_at_one_process_and_a_full_one_is_passed_over(
         stay_at(address, other, stay)
         assert readers_at(ports[other], 1)
         assert httpx2.get(address).status_code == 503
+
+
+def test_a_figure_is_the_same_from_every_process_and_anyone_may_keep_it(
+    behind: tuple[str, list[str]],
+) -> None:
+    address, servers = behind
+    assert all(readers_at(each, 0) for each in servers), "both have room"
+    figure = "/panel/attention.head.json?text=The+cat+sat."
+    said = [httpx2.get(f"{each}{figure}", timeout=60) for each in (address, *servers)]
+    assert {each.status_code for each in said} == {200}
+    assert len({(each.content, each.headers["etag"]) for each in said}) == 1
+    assert "set-cookie" not in said[0].headers
+    assert "public" in said[0].headers["cache-control"]
 
 
 def test_the_proxy_writes_down_who_came_and_no_text(

@@ -53,7 +53,7 @@ def test_a_sentence_without_its_marks_has_the_words_as_they_were_typed(text: str
     assert bare == f"{once} looks at {once}"
 
 
-@pytest.mark.parametrize("view", export.VIEWS)
+@pytest.mark.parametrize("view", [*export.VIEWS, "soft_lookup.temperature"])
 def test_every_file_says_what_it_is_of_and_leads_back(view: str) -> None:
     """Model, the weights' hash, text, edits and the way back."""
     handle, edits = read_once("encoder"), (ZeroHead(1, 2, "self"),)

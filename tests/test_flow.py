@@ -11,11 +11,20 @@ from ordinary_sentences import SENTENCES
 from tolerances import DOUBLE_LONG, PASSED, STORED, SUMMED, TOTAL
 
 from explorer.analysis import consistency, flow, logit_lens
-from explorer.analysis.formatting import percent
-from explorer.panels import architecture, predictions
+from explorer.analysis.formatting import fixed, percent
+from explorer.panels import (
+    anatomy,
+    architecture,
+    feed_forward,
+    flow_levels,
+    generation,
+    predictions,
+    residual,
+)
 from models import registry
 from models.caching import loaded
-from models.edits import HideToken, ZeroHead
+from models.edits import HideToken, ZeroHead, from_line
+from models.recording import Attention
 from models.run import Run
 
 pytestmark = pytest.mark.slow
@@ -166,3 +175,146 @@ def test_what_is_not_there_is_refused() -> None:
     ):
         with pytest.raises(ValueError):
             architecture.flow(run, **choices)
+
+
+# ---- levels --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", SHIPPED)
+def test_an_opened_layer_has_the_vectors_of_residual_heads_and_feed_forward(model: str) -> None:
+    run = Run(model, TEXTS[0])
+    recording = run.recording()
+    stream, name = recording.streams[0], recording.attention[0].name
+    token, layer = len(stream.tokens) // 2, max(flow.in_layers(stream))
+    panel = architecture.flow(run, token, layer=layer, level="Layer", attention=name, hide=False)
+    parts = flow.in_layers(stream)[layer]
+    assert len(panel.figures) == 1 + len(parts)
+    path = residual.token_path(run, token, stream.name).table
+    rows = {name: place for place, name in enumerate(path["sub-layer"])}
+    for part, figure in zip(parts, panel.figures[1:]):
+        strips = {each.label: each for each in figure.strips}
+        row = rows[part.name]
+        assert {"written"} < {*strips}
+        for label, column in (("written", "|wrote|"), ("vector", "|before|"), ("sum", "|sum|")):
+            if label not in strips:
+                assert "no-residual" in model
+                continue
+            norm = np.linalg.norm(strips[label].values)
+            assert norm == pytest.approx(path[column][row], rel=PASSED), (part, label)
+            assert strips[label].text == fixed(float(norm))
+        inside = next(
+            each for each in figure.strips if "side" in each.label or "unit" in each.label
+        )
+        if part.place == "ffn":
+            table = feed_forward.units(run, token, layer=layer, stream=stream.name).table
+            assert np.allclose(inside.values, table["activation"], atol=STORED)
+        else:
+            n = recording.attention[0].pattern.shape[1]
+            table = anatomy.split(run, layer, 0, token).table
+            z = [x for x, of in zip(table["number"], table["vector"]) if of == "z"]
+            assert inside.blocks == n and np.allclose(inside.values, z, atol=STORED)
+
+
+@pytest.mark.parametrize("model", SHIPPED)
+def test_an_opened_head_and_weight_are_those_of_heads_and_one_weight(model: str) -> None:
+    run = Run(model, TEXTS[0])
+    attention = run.recording().attention[0]
+    layer, token = len(attention.pattern) - 1, len(run.recording().streams[0].tokens) // 2
+    for head in range(attention.pattern.shape[1]):
+        chosen = {"layer": layer, "head": head, "attention": attention.name, "hide": False}
+        opened = architecture.flow(run, token, level="Head", **chosen)
+        _, matrix, links = opened.figures
+        weights = np.where(attention.allowed[layer], attention.pattern[layer, head], np.nan)
+        assert np.allclose(matrix.values, weights, equal_nan=True)
+        if links.select:  # no part of them alone
+            assert np.allclose(links.weights, weights, equal_nan=True) and links.selected == token
+        key = int(np.nan_to_num(weights[token], nan=-1).argmax())
+        assert links.weights[links.selected, links.mark[0]] == weights[token, key]
+        assert matrix.marks[0][:2] == (token, key)
+        one = architecture.flow(run, token, source=key, level="Weight", **chosen)
+        tab = anatomy.weight(run, layer, head, token, key)
+        assert one.table == tab.table and one.finding == tab.finding
+        assert [each.label for each in one.figures[2].frames] == [
+            each.label for each in tab.figures[1].frames
+        ]
+
+
+def test_levels_lead_in_and_out_with_the_selection() -> None:
+    run = Run("encoder", TEXTS[0])
+    figure = architecture.flow(run, 9, layer=1, head=5, level="Head").figures[0]
+    assert figure.level == 2
+    assert [each.label for each in figure.levels[:3]] == ["Model", "Layer 1", "Head 5"]
+    assert figure.levels[3].label.startswith("it → ")
+    words = [each.select["flow_level"] for each in figure.levels]
+    assert words == ["", "Layer", "Head", "Weight"]
+    assert all((each.select["layer"], each.select["head"]) == ("1", "5") for each in figure.levels)
+    whole = architecture.flow(run, 9, layer=1).figures[0]
+    assert [each.select["head"] for each in whole.levels[:2]] == ["", ""], "no head was chosen"
+    shares = whole.layers[1].attentions[0].shares.sum(1)
+    assert whole.levels[2].select["head"] == str(int(shares.argmax())), "the one that brings most"
+
+
+def test_a_model_without_q_k_and_v_is_opened_to_its_heads() -> None:
+    attention = Run("encoder", TEXTS[0]).recording().attention[0]
+    assert flow_levels.deepest(attention) == 3
+    closed = Attention.closed(
+        attention.name, "encoder", "encoder", attention.pattern, attention.allowed
+    )
+    assert flow_levels.deepest(closed) == 2 and flow_levels.deepest(None) == 1
+
+
+@pytest.mark.parametrize("model", ["encoder", "decoder", "translator"])
+def test_a_head_that_is_switched_off_says_what_the_answer_loses(model: str) -> None:
+    run = Run(model, TEXTS[0])
+    figure = architecture.flow(run).figures[0]
+    assert figure.switch is None, "no head is in focus"
+    switch = architecture.flow(run, level="Head").figures[0].switch
+    assert switch.label == f"Switch off head {switch.select['head']}"
+    edits = from_line(switch.select["edits"])
+    chosen = {name: int(switch.select[name]) for name in ("layer", "head")}
+    chosen |= {"attention": switch.select["attention"]}
+    off = architecture.flow(run.under(edits), **chosen)
+    answer, after, before = re.fullmatch(
+        r"Without head \d+ of layer \d+ “(.+)” has a probability of (.+), with it (.+)\.",
+        off.finding,
+    ).groups()
+    assert (answer, before) == (figure.words[0].label, figure.words[0].text)
+    rows = {each.label: each.text for each in off.figures[0].words}
+    assert rows.get(answer, after) == after
+    again = off.figures[0].switch
+    assert again.label.endswith(" on") and again.select["edits"] == ""
+
+
+def test_of_a_long_text_a_head_has_curves_to_the_tokens_that_matter() -> None:
+    run = Run("encoder", LONG)
+    _, matrix, links = architecture.flow(run, 40, layer=1, head=5, level="Head").figures
+    assert len(links.right) == flow_levels.N_LINKED < len(matrix.columns)
+    row = matrix.values[40]
+    assert sorted(links.weights[links.selected]) == pytest.approx(sorted(row)[-16:])
+    assert not links.select, "rows of a part are no places"
+
+
+def test_every_level_of_a_long_text_is_small() -> None:
+    for level in flow_levels.LEVELS:
+        panel = architecture.flow(Run("encoder", LONG), 40, level=level)
+        assert len(panel.encode()) <= 300_000, level
+
+
+def test_a_temperature_changes_the_words_that_come_out_as_on_generate() -> None:
+    run = Run("decoder", TEXTS[0])
+    for temperature in (0.0, 0.5, 1.0):
+        figure = architecture.flow(run, temperature=temperature).figures[0]
+        rows = generation.next_token(run, temperature=temperature).figures[1].rows
+        for each, row in zip(figure.words, rows):
+            assert each.label == row.label.partition(" (")[0]
+            assert each.probability == pytest.approx(row.values[-1], rel=PASSED)
+    assert not architecture.continues(Run("encoder", TEXTS[0]), {})
+
+
+def test_the_units_of_every_ffn_of_a_small_model_are_named() -> None:
+    figure = architecture.flow(Run("encoder", TEXTS[0]), 9).figures[0]
+    for layer in figure.layers:
+        hidden = feed_forward.units(Run("encoder", TEXTS[0], (HideToken(9),)), 9, layer=layer.layer)
+        most = re.findall(r"unit (\d+) writes", layer.units)
+        listed = [row.key for row in hidden.figures[0].rows if row.key]
+        assert len(most) == architecture.N_UNITS and most == listed[: len(most)]

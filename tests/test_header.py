@@ -62,6 +62,13 @@ def test_a_model_of_english_texts_says_that_another_language_is_none_of_its_own(
 
 
 @pytest.mark.slow
+def test_the_menu_says_once_which_heads_a_teacher_taught() -> None:
+    for model in ("encoder", "induction"):
+        said = told(open_menu(opened("heads", model=model, text=TEXT)), "caption")
+        note = "minilm taught L2 H1 and L3 H2; the other heads formed without a teacher."
+        assert said.count(note) == said.count("taught") == 1
+
+
 def test_what_is_no_model_is_said_in_the_dialog_and_the_page_stays(folders: dict[str, str]) -> None:
     app = opened("compare")
     own = {folders["broken"]: "cannot be read", folders["empty"]: "is empty"}

@@ -88,7 +88,6 @@ def test_every_panel_leaves_as_each_file(ask: TestClient, name: str) -> None:
         assert said.content == kind.make(expected)
         assert said.headers["content-type"].startswith(kind.media_type)
         assert said.headers["content-disposition"].endswith(f'.{ending}"')
-        assert said.headers["cache-control"].startswith("public, max-age=")
     plain = ask.get(at(name, "json")).json()
     assert plain["panel"] == name and plain["finding"] == expected.finding
     assert plain["table"] == json.loads(json.dumps(plain_columns(expected.table)))
@@ -190,6 +189,14 @@ def test_it_is_packed_for_those_who_take_it_so(ask: TestClient) -> None:
         < len(plain.content)
         == int(plain.headers["content-length"])
     )
+
+
+def test_only_a_server_for_strangers_lets_proxies_keep_it(
+    ask: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert ask.get(HEAD).headers["cache-control"] == f"private, max-age={panel.SECONDS}"
+    monkeypatch.setattr(panel, "settings", lambda: replace(settings(), public=True))
+    assert ask.get(HEAD).headers["cache-control"] == f"public, max-age={panel.SECONDS}"
 
 
 # ---- headers -------------------------------------------------------------------------------------
@@ -348,6 +355,25 @@ def test_a_full_server_has_room_for_its_own_readers_alone(ask: TestClient) -> No
         said = TestClient(ask.app, client=OTHER_NETWORK).get(asked)
         assert said.status_code == 503 and int(said.headers["retry-after"]) > 0
         assert TestClient(ask.app, client=("10.9.7.1", 1)).get(asked).status_code == 200
+
+
+def test_others_are_answered_while_one_waits(ask: TestClient) -> None:
+    with ThreadPoolExecutor(1) as elsewhere:
+        with compute_queue.turn():
+            making = elsewhere.submit(ask.get, at("attention.head", "json", text="It waits."))
+            until(lambda: compute_queue.waiting() == 1)
+            assert ask.get("/join").status_code == 200 and not making.done()
+        assert making.result(timeout=60).status_code == 200
+
+
+def test_what_several_ask_for_at_once_is_computed_once(ask: TestClient) -> None:
+    asked, before = at("attention.head", "json", text="All want this one."), n_read()
+    with ThreadPoolExecutor(panel.MAX_AT_ONCE) as elsewhere:
+        said = [*elsewhere.map(lambda _: ask.get(asked), range(panel.MAX_AT_ONCE))]
+    assert {each.status_code for each in said} == {200} and len(
+        {each.content for each in said}
+    ) == 1
+    assert n_read() == before + 1
 
 
 def test_a_computation_ends_with_its_reader() -> None:

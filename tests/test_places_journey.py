@@ -160,3 +160,23 @@ def test_the_selection_bar_chooses_word_key_layer_and_head(visitor: Visitor) -> 
     choose("Word attended to (key)", other, f"anatomy_cell=5.{place}")
     assert "layer=3" in page.url and "head=2" in page.url and "token=5" in page.url
     assert visitor.title().startswith("Layer 3, head 2")
+
+
+COLOURS = "all => [...new Set(all.map(one => getComputedStyle(one).color))]"
+
+
+def test_menus_have_the_colours_of_the_page_whatever_its_scheme(visitor: Visitor) -> None:
+    page, seen = visitor.open().page, []
+    for scheme in ("dark", "light"):
+        page.emulate_media(color_scheme=scheme)
+        page.wait_for_function(
+            "scheme => document.documentElement.style.colorScheme === scheme", arg=scheme
+        )
+        page.locator(".st-key-model-menu button").first.click()
+        names = page.locator(".st-key-models [data-testid=stBaseButton-tertiary]")
+        names.first.wait_for()
+        links = page.locator(".st-key-next-finding button")
+        assert names.evaluate_all(COLOURS) == links.evaluate_all(COLOURS)
+        seen += links.evaluate_all(COLOURS)
+        page.keyboard.press("Escape")
+    assert len(set(seen)) == 2

@@ -113,7 +113,7 @@ def test_the_words_of_the_grammar_are_whole_tokens() -> None:
 
 def test_all_weights_together_stay_small() -> None:
     files = [file for file in shipped_models.WEIGHTS.rglob("*") if file.is_file()]
-    assert sum(file.stat().st_size for file in files) < 130e6
+    assert sum(file.stat().st_size for file in files) < 150e6
 
 
 @pytest.mark.parametrize("name", algorithms.ABLATIONS)

@@ -3,6 +3,8 @@ said of them is so."""
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from app_harness import clean, page_at, panels_on, told
@@ -15,6 +17,7 @@ from explorer.analysis import training as training_analysis
 from explorer.analysis.training import HabitCourse
 from explorer.panels import training
 from models import registry, shipped_models
+from models.example_texts import DEFAULT_TEXT
 from models.run import Run
 
 TWICE = "The red fox saw a small bird. The red fox saw a small bird."
@@ -173,6 +176,50 @@ def test_what_is_not_there_is_refused(choices: dict, reason: str) -> None:
         training.checkpoints(Run("induction", TWICE), **choices)
     with pytest.raises(ValueError, match="no training checkpoints"):
         training.checkpoints(Run("translator", TWICE))
+
+
+def test_taught_heads_and_others_are_told_apart_and_compared() -> None:
+    """And both are seen forming."""
+    card = shipped_models.card("encoder")
+    run, taught = Run("encoder", DEFAULT_TEXT), card["taught"]
+    names = [f"L{layer} H{head}" for layer, head in taught["heads"]]
+    became = re.compile(r"(L\d H\d)\D* between steps ([\d,]+) and ([\d,]+)\.")
+
+    def steps(found: tuple[str, ...]) -> tuple[int, ...]:
+        return tuple(int(each.replace(",", "")) for each in found[1:])
+
+    chosen = training.checkpoints(run, layer=3, head=2, pattern=head_naming.PRONOUN)
+    alone = training.checkpoints(run, layer=1, head=5, pattern=head_naming.PRONOUN)
+    for panel, said, first in (
+        (chosen, "A teacher taught this head.", "L3 H2"),
+        (alone, "This head formed without a teacher.", "L1 H5"),
+    ):
+        assert said in panel.finding
+        (one, *begins), (other, *_) = became.findall(panel.finding)
+        assert one == first and (one in names) != (other in names)
+        before, after = steps((one, *begins))
+        if one in names:
+            assert before == taught["from"]
+        else:
+            assert after < taught["from"]
+        # The two stand on one chart, and a head that was taught is said to be one.
+        lines = [line.name for line in panel.figures[0].figures[0].series]
+        of_pattern = [name for name in lines if name.startswith(head_naming.PRONOUN)]
+        assert len(of_pattern) == 2 and sum(name.endswith(", taught") for name in of_pattern) == 1
+    # The curve of the one without a teacher rises over the checkpoints before.
+    score = next(line for line in alone.figures[0].figures[0].series if line.main).y
+    early = [step <= 10_500 for step in card["checkpoints"]]
+    assert sum(early) == 3 and (np.diff(score[:3]) > 0.1).all()
+    # The grid says which heads were taught by then, and so does the caption.
+    for frame in chosen.figures[1].frames:
+        title = frame.figures[0].title
+        assert all(name in title for name in names) == (int(frame.key) > taught["from"])
+    assert "L3 H2 learned the rows of L3 H1" in " ".join(chosen.caption)
+    assert "taught" not in " ".join(training.checkpoints(run, step=taught["from"]).caption)
+    # Of another pattern, and of a model without a teacher, nothing is compared.
+    assert "teacher" not in training.checkpoints(Run("induction", TWICE)).finding
+    previous = training.checkpoints(run, pattern="previous")
+    assert "formed without" in previous.finding and "taught" not in previous.finding
 
 
 # ---- the page ------------------------------------------------------------------------------------

@@ -249,7 +249,8 @@ class Chart(Figure):
 @dataclass(frozen=True, eq=False)
 class Strip:
     """A vector as a strip of colours: the sign before it, its label, its values and a text at its
-    end. weight: of a term of a weighted sum, what its vector was multiplied by."""
+    end. weight: of a term of a weighted sum, what its vector was multiplied by. blocks: of like
+    width that it is cut into; high: the end of its own scale, None for that of all strips."""
 
     label: str
     values: np.ndarray
@@ -257,6 +258,8 @@ class Strip:
     sign: str = ""
     selected: bool = False
     weight: float | None = None
+    blocks: int = 1
+    high: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -450,12 +453,24 @@ class FlowWord:
     text: str
 
 
+@dataclass(frozen=True)
+class FlowLink:
+    """What leads on from the picture: what it is called, and the choices of the address that a
+    press sets, by their names."""
+
+    label: str
+    select: Mapping[str, str]
+
+
 @dataclass(frozen=True, eq=False)
 class Flow(Figure):
     """The whole machine on one text: tokens as rows, layers as columns from left to right, what
     attention brings to the selected row as curves, and at the right the words that come out. layer,
     band, attention, head: those in focus, -1 for no head. says: what the words below the selected
-    row are called. between: what stands between two bands."""
+    row are called. between: what stands between two bands. level: how far it is opened, from 0 for
+    the model to 3 for a weight; all but the layer in focus are spines then. levels: what leads to
+    each level; leads: to other tabs; switch: switches the head in focus off or on, None for no
+    head and where it cannot be."""
 
     bands: tuple[FlowBand, ...] = ()
     layers: tuple[FlowLayer, ...] = ()
@@ -466,6 +481,10 @@ class Flow(Figure):
     head: int = -1
     says: str = ""
     between: str = ""
+    level: int = 0
+    levels: tuple[FlowLink, ...] = ()
+    leads: tuple[FlowLink, ...] = ()
+    switch: FlowLink | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -369,22 +369,32 @@ def lift(score: float, chance: float) -> float:
     return (score - chance) / (1 - chance) if chance < 1 else 0.0
 
 
-def describe(recording: Recording, attention: Attention) -> tuple[Head, ...]:
-    """Every head of an attention, named and measured, layer by layer."""
+def describe(
+    recording: Recording, attention: Attention, with_pronouns: bool = False
+) -> tuple[Head, ...]:
+    """Every head of an attention, named and measured, layer by layer. with_pronouns: what goes from
+    pronouns to nouns is scored also where no head finds nouns in test sentences."""
     layers = np.arange(len(attention.pattern))
     heads = [
         head
         for at, _ in attention.masks
-        for head in _describe_layers(recording, attention, attention.of_layers(at), layers[at])
+        for head in _describe_layers(
+            recording, attention, attention.of_layers(at), layers[at], with_pronouns
+        )
     ]
     return tuple(sorted(heads, key=lambda head: head[:2]))
 
 
 def _describe_layers(
-    recording: Recording, whole: Attention, attention: Attention, layers: np.ndarray
+    recording: Recording,
+    whole: Attention,
+    attention: Attention,
+    layers: np.ndarray,
+    with_pronouns: bool,
 ) -> tuple[Head, ...]:
     """The heads of `layers` of an attention, which have one mask; `attention` is of these alone."""
-    relation_masks, n_head = _relation_masks(recording, attention), attention.pattern.shape[1]
+    relation_masks = _relation_masks(recording, attention, with_pronouns=with_pronouns)
+    n_head = attention.pattern.shape[1]
     places = [(int(layer), head) for layer in layers for head in range(n_head)]
     tested = coreference.measured_heads(recording, whole)
     is_tested = np.array([place in tested for place in places])
@@ -448,7 +458,9 @@ class _RelationMasks:
     even: np.ndarray
 
 
-def _relation_masks(recording: Recording, attention: Attention, layer: int = 0) -> _RelationMasks:
+def _relation_masks(
+    recording: Recording, attention: Attention, layer: int = 0, with_pronouns: bool = False
+) -> _RelationMasks:
     """Within one text the relations of order and of words, between two those of relative place.
     Cells that are allowed in the layer alone, and none of a row whose allowed cells all stand in
     the relation."""
@@ -457,7 +469,7 @@ def _relation_masks(recording: Recording, attention: Attention, layer: int = 0) 
         masks_by_name = token_relations.positional_relations(
             keys.special
         ) | token_relations.repetition_relations(keys.tokens, keys.special)
-        masks_by_name[PRONOUN] = _pronoun_mask(recording, attention)
+        masks_by_name[PRONOUN] = _pronoun_mask(recording, attention, with_pronouns)
         names: tuple[str, ...] = (*NAMING, PRONOUN)
     else:
         masks_by_name = token_relations.cross_relations(
@@ -477,11 +489,12 @@ def _relation_masks(recording: Recording, attention: Attention, layer: int = 0) 
     return _RelationMasks([names[at] for at in present], masks, counts / n_allowed)
 
 
-def _pronoun_mask(recording: Recording, attention: Attention) -> np.ndarray:
+def _pronoun_mask(recording: Recording, attention: Attention, always: bool) -> np.ndarray:
     """Mask of the cells from a pronoun of the text to a likely noun, (query, key) bool: all tokens
-    of either word. None of an attention in which no head finds nouns in test sentences."""
+    of either word. None of an attention in which no head finds nouns in test sentences, but where
+    `always`."""
     stream = recording.stream(attention.key)
-    if not coreference.measured_heads(recording, attention):
+    if not always and not coreference.measured_heads(recording, attention):
         return np.zeros(attention.pattern.shape[2:], bool)
     grouped = words.words(stream, recording.text)
     return coreference.candidates(grouped.labels, grouped.labels)[grouped.of][:, grouped.of]

@@ -8,7 +8,7 @@ at a checkpoint where nothing speaks against it there: it lies beyond chance and
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 
@@ -104,14 +104,18 @@ def habits(stages: Sequence[Stage]) -> tuple[str, ...]:
     return tuple(name for name in HABITS if name in visible_names)
 
 
-def best_head(stage: Stage, habit: str) -> tuple[int, int]:
-    """The head with the highest score for a habit; of those that have it, where any does."""
+def best_head(
+    stage: Stage, habit: str, among: Container[tuple[int, int]] | None = None
+) -> tuple[int, int]:
+    """The head with the highest score for a habit; of those that have it, where any does. among:
+    the heads that count, all where None."""
 
     def rank(head: head_naming.Head) -> tuple[bool, float]:
         relation = _relation(stage, habit, (head.layer, head.head))
         return (False, -1.0) if relation is None else (not relation.against, relation.score)
 
-    best = max(stage.heads, key=rank)
+    heads = [one for one in stage.heads if among is None or (one.layer, one.head) in among]
+    best = max(heads, key=rank)
     return best.layer, best.head
 
 

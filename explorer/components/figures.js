@@ -5,7 +5,7 @@
 import { lines, tree } from "./alignment_figures.js";
 import { even, scale as along, ticks } from "./axis.js";
 import { picturecard } from "./card_figure.js";
-import { flow } from "./flow_figure.js";
+import { flow, place } from "./flow_figure.js";
 import { fixed, num } from "./number_format.js";
 import { matrix } from "./matrix_figure.js";
 import { headmatrices } from "./head_matrices.js";
@@ -199,9 +199,11 @@ function strips(pen, { strips: list, high }, { x, y, width }) {
       room: names + 1,
     });
     const area = [left, middle - 0.75 * letter, wide, 1.5 * letter];
-    const { values } = strip;
-    pen.cells(area, 1, values.length, (i) => wordAt(look.two, (values[i] / high + 1) / 2));
-    pen.rect(area[0], area[1], area[2], area[3], { fill: "none", stroke: look.border });
+    const { values, blocks = 1 } = strip;
+    const end = strip.high ?? high;
+    pen.cells(area, 1, values.length, (i) => wordAt(look.two, (values[i] / end + 1) / 2));
+    for (let block = 0; block < blocks; block++)
+      pen.rect(area[0] + (block * wide) / blocks, area[1], wide / blocks, area[3], { fill: "none", stroke: blocks > 1 ? look.ink : look.border }); // prettier-ignore
     pen.text(left + wide + 0.6 * letter, middle, strip.text, style);
   });
   return list.length * pitch;
@@ -590,5 +592,6 @@ export function between(from, to, share) {
   for (const key of PARTS)
     if (typeof to[key]?.[0] === "object" && from[key]?.length === to[key].length)
       made[key] = to[key].map((/** @type {any} */ one, /** @type {number} */ i) => between(from[key][i], one, share)); // prettier-ignore
+  if (made.kind === "flow") made.from = { ...place(from), share };
   return made.kind === "linkedweights" ? measured(made) : made;
 }

@@ -2,7 +2,7 @@
 // The whole machine: tokens as rows, layers as columns, what attention brings to the chosen row as
 // curves, and the words that come out. On a narrow screen it is turned: layers run downwards.
 
-import { fixed } from "./number_format.js";
+import { fixed, tenths } from "./number_format.js";
 import { omitted } from "./omissions.js";
 import { sentences } from "./sentences.js";
 
@@ -16,22 +16,31 @@ const percent = (share) => `${fixed(100 * share, 1)}%`;
 const NARROW = 44; // letters of width below which layers run downwards
 const SPINE = 5; // letters below which a layer shows its strongest curve alone
 const THICKEST = 1.1; // letters of a curve that brings all
+const GHOST = 0.3; // letters of a curve of a head that is switched off, at most
 const FAINT = 0.02; // share below which a curve is not drawn
 const FOCUS = 1.8; // times as wide as another layer is the one in focus
 const WORDS = 15; // letters of the words that come out
 const SUMS = [[0.62], [0.34, 0.68]]; // of a layer's width, where its attentions end
+const THIN = 1; // letters of a layer's width beside one that is opened
+const MIDDLE = 0.4; // of the width, that these take at most
+const HEADS = [[0.76], [0.39, 0.8]]; // of an opened layer's width, where its attentions' heads end
+const HIGH = 2.6; // letters of a head's height on a narrow screen
 const BETWEEN = 4.6; // letters between two bands, for the names of layers
-const [ROW, LEAST] = [1.65, 1.02]; // letters between rows
+const [ROW, LOW, LEAST] = [1.65, 1.3, 1.02]; // letters between rows, of a layer that is opened, at least
+const FEW = 2; // words that come out beside a head or a weight
 
 /** Where everything stands, along the layers and along the tokens.
  * @typedef {{ turned: boolean, starts: number[], ends: number[], rows: number[], edge: number[], foots: number[], foot: number, firsts: number[] }} Plan */
 
+const [LAYER, HEAD] = [1, 2]; // levels of a picture that is opened
+
 /** @param {Pen} pen @param {any} figure @param {Box} box */
 export function flow(pen, figure, box) {
-  const plan = planned(pen, figure, box);
+  numbered(figure);
+  const narrow = box.width < NARROW * pen.letter && !pen.least;
+  if (figure.level >= HEAD) figure = { ...kept(figure, 1), words: figure.words.slice(0, narrow ? 0 : FEW) }; // prettier-ignore
+  const plan = between(pen, figure, box);
   const { layers, bands } = figure;
-  const n = labelsOf(figure).length;
-  for (const layer of layers) for (const each of layer.attentions) each.n = n;
   layers.forEach((/** @type {any} */ layer, /** @type {number} */ at) => ground(pen, figure, plan, layer, at)); // prettier-ignore
   streams(pen, figure, plan);
   if (bands.length > 1) memory(pen, figure, plan);
@@ -49,6 +58,31 @@ export function flow(pen, figure, box) {
 /** All rows of all bands: their labels. @param {any} figure */
 const labelsOf = ({ bands }) => bands.flatMap((/** @type {any} */ band) => [...band.rows, ...(band.rest ? [band.rest] : [])]); // prettier-ignore
 
+/** What of a flow says how wide its layers are. @param {any} figure */
+export const place = ({ level, layer, band }) => ({ level, layer, band });
+
+/** The plan, or one on the way to it from that of the place before. @param {Pen} pen @param {any} figure @param {Box} box */
+function between(pen, figure, box) {
+  const plan = planned(pen, figure, box);
+  if (!figure.from) return plan;
+  const before = planned(pen, { ...figure, ...figure.from }, box);
+  if (before.turned !== plan.turned || before.starts.length !== plan.starts.length) return plan;
+  const mixed = (/** @type {number[]} */ from, /** @type {number[]} */ to) =>
+    to.map((each, at) => from[at] + (each - from[at]) * figure.from.share);
+  return { ...plan, starts: mixed(before.starts, plan.starts), ends: mixed(before.ends, plan.ends), edge: mixed(before.edge, plan.edge) }; // prettier-ignore
+}
+
+/** Note in each attention how many rows there are, and what each head brings from all of them. @param {any} figure */
+function numbered(figure) {
+  const n = labelsOf(figure).length;
+  const sum = (/** @type {number[]} */ values) => values.reduce((a, b) => a + b, 0);
+  for (const layer of figure.layers)
+    for (const each of layer.attentions) {
+      each.n = n;
+      each.totals = [...Array(count(each)).keys()].map((head) => sum(each.shares.slice(head * n, (head + 1) * n))); // prettier-ignore
+    }
+}
+
 /** The row of a band's selected token. @param {any} figure @param {number} band */
 const chosenRow = ({ bands }, band) =>
   bands.slice(0, band).reduce((/** @type {number} */ sum, /** @type {any} */ one) => sum + one.rows.length + (one.rest ? 1 : 0), 0) + bands[band].selected; // prettier-ignore
@@ -57,17 +91,19 @@ const chosenRow = ({ bands }, band) =>
 function planned(pen, figure, { x, y, width, height }) {
   const { letter } = pen;
   const { bands, layers, words } = figure;
-  const turned = width < NARROW * letter && !pen.least;
+  const turned = width < NARROW * letter && !pen.least && figure.level < HEAD;
   const labels = labelsOf(figure);
   const last = bands.length - 1;
   const gap = figure.says ? 1.5 : 0; // letters for the words below the chosen row
   const firsts = bands.map((/** @type {any} */ _, /** @type {number} */ at) => chosenRow(figure, at) - bands[at].selected); // prettier-ignore
-  const room = Math.max(...labels.map((/** @type {string} */ each) => pen.width(each, { bold: true }))); // prettier-ignore
+  const own = labels.map((/** @type {string} */ each) => pen.width(each, { bold: true }));
+  const room = Math.max(...own, figure.says ? pen.width(figure.says, { size: 0.85 }) : 0);
   const tokens = labels.length + gap / ROW + (turned ? 1.2 : BETWEEN / ROW) * last;
   const [head, below] = [3.4, 2];
+  const row = figure.level === LAYER ? LOW : ROW;
   const pitch = turned
     ? (width - 2 * letter) / (tokens + 0.5)
-    : letter * Math.max(LEAST, Math.min(ROW, height ? (height / letter - head - below) / tokens : ROW)); // prettier-ignore
+    : letter * Math.max(LEAST, Math.min(row, height ? (height / letter - head - below) / tokens : row)); // prettier-ignore
   let along = (turned ? x + letter : y + head * letter) + pitch / 2;
   const [rows, foots] = /** @type {number[][]} */ ([[], []]);
   bands.forEach((/** @type {any} */ band, /** @type {number} */ at) => {
@@ -85,16 +121,18 @@ function planned(pen, figure, { x, y, width, height }) {
   const out = words.length ? (pen.least ? 11.5 : WORDS) * letter : 1.5 * letter;
   const n = layers.length;
   const inner = bands.length > 1 ? 2.4 * letter : 0;
-  const whole = turned ? 9 * letter * (n - 1) + 14 * letter : width - (start - x) - out - inner;
+  const isOpen = figure.level >= LAYER;
+  const opened = (figure.level === LAYER ? HIGH * countOf(focusOf(figure)) + 7 : 6) * letter;
+  const long = isOpen ? THIN * letter * (n - 1) + opened : (9 * (n - 1) + 14) * letter;
+  const whole = turned ? long : width - (start - x) - out - inner;
   const even = whole / (n - 1 + FOCUS);
-  const other =
-    n > 8 && !turned
-      ? Math.min(
-          even,
-          Math.max(1.1 * letter, (whole - 15 * letter) / (n - 1)),
-          (0.75 * whole) / (n - 1),
-        )
-      : even; // prettier-ignore
+  const others = Math.max(1, n - 1);
+  const least = Math.max(1.1 * letter, (whole - 15 * letter) / others);
+  const other = isOpen
+    ? Math.min(THIN * letter, turned ? Infinity : (MIDDLE * whole) / others)
+    : n > 8 && !turned
+      ? Math.min(even, least, (0.75 * whole) / others)
+      : even;
   const [starts, ends] = /** @type {number[][]} */ ([[], []]);
   let from = start;
   layers.forEach((/** @type {any} */ layer, /** @type {number} */ at) => {
@@ -110,6 +148,16 @@ function planned(pen, figure, { x, y, width, height }) {
 /** @param {any} figure @param {any} layer */
 const isFocus = (figure, layer) => layer.layer === figure.layer && layer.band === figure.band;
 
+/** The layer in focus. @param {any} figure */
+const focusOf = (figure) => figure.layers.find((/** @type {any} */ one) => isFocus(figure, one));
+
+/** The number of a layer's heads. @param {any} layer */
+const countOf = ({ attentions }) =>
+  attentions.reduce((/** @type {number} */ sum, /** @type {any} */ one) => sum + count(one), 0);
+
+/** Whether a layer is shown with its heads side by side. @param {any} figure @param {any} layer */
+const isSpread = (figure, layer) => figure.level === LAYER && isFocus(figure, layer);
+
 /** A point: so far along the layers and along the tokens. @param {Plan} plan @param {number} along @param {number} across */
 const point = (plan, along, across) => (plan.turned ? [across, along] : [along, across]);
 
@@ -120,6 +168,14 @@ function focusing(pen, layer, head, label, draw, more = {}) {
   pen.select = ["attention", "layer", "head"];
   const select = [more.attention ?? of, `${layer.layer}`, `${head}`];
   pen.target({ select, label, ...more.target }, draw);
+  pen.select = before;
+}
+
+/** A part that a press leads on from. @param {Pen} pen @param {Record<string, string>} to @param {any} what @param {() => void} draw */
+function leading(pen, to, what, draw) {
+  const before = pen.select;
+  pen.select = Object.keys(to);
+  pen.target({ select: Object.values(to), ...what }, draw);
   pen.select = before;
 }
 
@@ -140,7 +196,11 @@ function ground(pen, figure, plan, layer, at) {
   const { x, y, wide, high, isSpine } = boxOf(pen, plan, layer, at);
   const inFocus = isFocus(figure, layer);
   const label = say("layer", { layer: layer.layer });
-  focusing(pen, layer, "", label, () => pen.rect(x, y, wide, high, { rx: isSpine ? 4 : 8, fill: look.primary, "fill-opacity": inFocus ? 0.09 : 0.03, stroke: inFocus ? look.border : "none" }), { target: { pressed: inFocus && figure.head < 0, name: "flow-ground" } }); // prettier-ignore
+  const draw = () => pen.rect(x, y, wide, high, { rx: isSpine ? 4 : 8, fill: look.primary, "fill-opacity": inFocus ? 0.09 : 0.03, stroke: inFocus ? look.border : "none" }); // prettier-ignore
+  const target = { pressed: inFocus && figure.head < 0, name: "flow-ground" };
+  if (inFocus && figure.level < LAYER && figure.levels[LAYER])
+    leading(pen, figure.levels[LAYER].select, { label, ...target }, draw); // prettier-ignore
+  else focusing(pen, layer, "", label, draw, { target });
 }
 
 /** The name of a layer and its heads. @param {Pen} pen @param {any} figure @param {Plan} plan @param {any} layer @param {number} at */
@@ -149,47 +209,70 @@ function heading(pen, figure, plan, layer, at) {
   const { x, y, wide, isSpine } = boxOf(pen, plan, layer, at);
   const name = say("layer", { layer: layer.layer });
   const style = { bold: isFocus(figure, layer), alpha: 0.85, halo: true };
-  if (plan.turned) pen.text(x + 0.5 * letter, y + 0.9 * letter, name, { ...style, size: 0.85 });
-  else if (!isSpine) pen.text(x + wide / 2, y - 2.3 * letter, name, { ...style, anchor: "middle", size: 0.9, room: wide }); // prettier-ignore
+  if (plan.turned) {
+    if (!isSpine) pen.text(x + 0.5 * letter, y + 0.9 * letter, name, { ...style, size: 0.85 });
+  } else if (!isSpine) pen.text(x + wide / 2, y - 2.3 * letter, name, { ...style, anchor: "middle", size: 0.9, room: wide }); // prettier-ignore
   else if (layer.layer % 5 === 0 && pen.isFree(pen.box(x + wide / 2, y - 0.8 * letter, `0${layer.layer}`, { anchor: "middle", size: 0.8 }))) pen.text(x + wide / 2, y - 0.8 * letter, `${layer.layer}`, { anchor: "middle", size: 0.8, alpha: 0.75 }); // prettier-ignore
   if (!isSpine) heads(pen, figure, plan, layer, [x, y, wide]);
+}
+
+/** Where each head of a layer stands along it, side by side. @param {any} layer @param {number} from @param {number} wide */
+function sideBySide({ attentions }, from, wide) {
+  const ends = HEADS[Math.min(attentions.length, HEADS.length) - 1];
+  return attentions.map((/** @type {any} */ one, /** @type {number} */ i) => {
+    const begin = from + (i ? ends[i - 1] + 0.05 : 0.01) * wide;
+    const step = (from + ends[i] * wide - begin) / count(one);
+    return { step, places: [...Array(count(one)).keys()].map((head) => begin + head * step) };
+  });
 }
 
 /** A dot a head, as dark as its share of what attention writes. @param {Pen} pen @param {any} figure @param {Plan} plan @param {any} layer @param {number[]} box */
 function heads(pen, figure, plan, layer, [x, y, wide]) {
   const { letter, look } = pen;
-  const n = layer.attentions.reduce((/** @type {number} */ sum, /** @type {any} */ one) => sum + count(one), 0); // prettier-ignore
+  const gaps = layer.attentions.length - 1;
+  const n = countOf(layer);
   const room = plan.turned ? 0.55 * wide : wide - 0.6 * letter;
-  const step = Math.max(1, Math.min(1.15 * letter, room / (n + layer.attentions.length - 1)));
+  const step = Math.max(1, Math.min(1.15 * letter, room / (n + gaps)));
   const across = plan.turned ? y + 0.9 * letter : y - 0.8 * letter;
-  let left = plan.turned ? x + wide - step * (n + layer.attentions.length - 1) : x + wide / 2 - (step * (n + layer.attentions.length - 2)) / 2; // prettier-ignore
-  for (const attention of layer.attentions) {
-    const colour = attention.attention === "cross" ? look.categorical[1] : look.primary;
+  const spread = isSpread(figure, layer) && !plan.turned ? sideBySide(layer, x, wide) : null;
+  let left = plan.turned ? x + wide - step * (n + gaps) : x + wide / 2 - (step * (n + gaps - 1)) / 2; // prettier-ignore
+  layer.attentions.forEach((/** @type {any} */ attention, /** @type {number} */ i) => {
+    const colour = colourOf(pen, attention);
     for (let head = 0; head < count(attention); head++) {
-      const share = headShare(attention, head);
+      const share = attention.totals[head];
       const chosen = isFocus(figure, layer) && figure.head === head && chosenAttention(figure, layer) === attention; // prettier-ignore
-      const at = left;
+      const at = spread ? spread[i].places[head] + spread[i].step / 2 : left;
       const removed = attention.removed.includes(head);
-      const told = [say("head", { layer: layer.layer, head, share: percent(share) }), attention.names[head]]; // prettier-ignore
       const draw = () => {
         const r = Math.min(0.42 * letter, 0.4 * step) * (chosen ? 1.25 : 1);
         pen.circle(at, across, r, { fill: colour, "fill-opacity": Math.min(1, 0.06 + 2.6 * Math.max(0, share)).toFixed(2), stroke: chosen ? look.ink : colour, "stroke-width": chosen ? 2 : 1, "stroke-opacity": chosen ? 1 : 0.45 }); // prettier-ignore
         if (removed) pen.line([[at - r, across + r], [at + r, across - r]], look.ink, { "stroke-width": 2 }); // prettier-ignore
       };
-      const label = told.filter(Boolean).join("; ");
-      focusing(pen, layer, head, label, draw, { attention: attention.attention, target: { pressed: chosen, name: "flow-head" } }); // prettier-ignore
+      headTarget(pen, figure, layer, attention, head, chosen, draw);
       left += step;
     }
     left += step;
-  }
+  });
 }
+
+/** A head that a press brings into focus, and another press opens. @param {Pen} pen @param {any} figure @param {any} layer @param {any} attention @param {number} head @param {boolean} chosen @param {() => void} draw */
+function headTarget(pen, figure, layer, attention, head, chosen, draw) {
+  const share = percent(attention.totals[head]);
+  const told = [say("head", { layer: layer.layer, head, share }), attention.names[head]];
+  const name = `flow-head${isFocus(figure, layer) ? " flow-stop" : ""}`;
+  const what = { label: told.filter(Boolean).join("; "), pressed: chosen, name };
+  const opens = (chosen || isSpread(figure, layer)) && figure.level < HEAD && figure.levels[HEAD];
+  if (!opens) return focusing(pen, layer, head, what.label, draw, { attention: attention.attention, target: what }); // prettier-ignore
+  const at = { attention: attention.attention, layer: `${layer.layer}`, head: `${head}` };
+  leading(pen, { ...at, flow_level: figure.levels[HEAD].select.flow_level }, what, draw);
+}
+
+/** The colour of what an attention brings. @param {Pen} pen @param {any} attention */
+const colourOf = ({ look }, { attention }) =>
+  attention === "cross" ? look.categorical[1] : look.primary;
 
 /** The number of an attention's heads. @param {any} attention */
 const count = ({ shares, n }) => shares.length / n;
-
-/** What a head brings in all. @param {any} attention @param {number} head */
-const headShare = ({ shares, n }, head) =>
-  shares.slice(head * n, (head + 1) * n).reduce((/** @type {number} */ a, /** @type {number} */ b) => a + b, 0); // prettier-ignore
 
 /** The attention of a layer that is in focus. @param {any} figure @param {any} layer */
 const chosenAttention = (figure, layer) =>
@@ -247,35 +330,61 @@ function column(pen, figure, plan, layer, at) {
   const across = plan.rows[chosen];
   const start = from + (isSpine ? 2 : plan.turned ? 1.6 * letter : 0.8 * letter);
   const n = layer.attentions.length;
+  const spread = isSpread(figure, layer) ? sideBySide(layer, from, wide) : null;
   layer.attentions.forEach((/** @type {any} */ attention, /** @type {number} */ i) => {
-    const sums = SUMS[Math.min(n, SUMS.length) - 1].map((share) => from + share * wide);
+    const ends = spread ? HEADS[Math.min(n, HEADS.length) - 1].map((share) => share + 0.02) : SUMS[Math.min(n, SUMS.length) - 1]; // prettier-ignore
+    const sums = ends.map((share) => from + share * wide);
     const begin = i ? sums[i - 1] + 0.8 * letter : start;
     const sum = isSpine ? from + 0.75 * wide : sums[i];
-    if (!isSpine) faint(pen, plan, attention, begin, sum);
-    curves(pen, figure, plan, layer, attention, [begin, sum, chosen, isSpine ? 1 : Infinity]);
+    if (spread) eachHead(pen, figure, plan, layer, attention, spread[i]);
+    else {
+      if (!isSpine) faint(pen, plan, attention, begin, sum);
+      curves(pen, figure, plan, layer, attention, [begin, sum, chosen, isSpine ? 1 : Infinity]);
+    }
     const [x, y] = point(plan, sum, across);
     const r = isSpine ? 0.2 * letter : 0.62 * letter;
     pen.circle(x, y, r, { class: "flow-sum", fill: look.paper, stroke: look.primary, "stroke-width": isSpine ? 1.5 : 2 }); // prettier-ignore
     if (!isSpine) pen.text(x, y, "+", { anchor: "middle", bold: true, fill: look.primary });
   });
-  if (!isSpine && layer.ffn !== null) square(pen, plan, layer, from + (plan.turned ? 0.78 : 0.84) * wide, across); // prettier-ignore
+  const ffn = isSpread(figure, layer) ? 0.92 : plan.turned ? 0.78 : 0.84; // of its width
+  if (!isSpine && layer.ffn !== null) square(pen, plan, layer, [from + ffn * wide, across], isFocus(figure, layer)); // prettier-ignore
   if (layer.says) says(pen, figure, plan, layer, at, isSpine);
   const numbers = { size: 0.85, alpha: 0.8 };
   if (plan.turned) {
-    if (layer.numbers) pen.text(plan.rows[0] - 0.4 * letter, to - 0.9 * letter, layer.numbers, numbers); // prettier-ignore
+    if (layer.numbers && !isSpine) pen.text(plan.rows[0] - 0.4 * letter, to - 0.9 * letter, layer.numbers, numbers); // prettier-ignore
   } else if (!isSpine)
     pen.text((from + to) / 2, plan.foots[layer.band] + 0.9 * letter, layer.numbers, { ...numbers, anchor: "middle", room: wide }); // prettier-ignore
 }
 
-/** The FFN, as large as its update. @param {Pen} pen @param {Plan} plan @param {any} layer @param {number} along @param {number} across */
-function square(pen, plan, layer, along, across) {
+/** The heads of an attention side by side, each with its own curves. @param {Pen} pen @param {any} figure @param {Plan} plan @param {any} layer @param {any} attention @param {{ step: number, places: number[] }} where */
+function eachHead(pen, figure, plan, layer, attention, { step, places }) {
+  const { letter, look } = pen;
+  const chosen = chosenRow(figure, layer.band);
+  const first = plan.rows[plan.firsts[layer.band]] - 0.7 * letter;
+  const foot = plan.foots[layer.band];
+  places.forEach((from, head) => {
+    const [x, y] = point(plan, from + 1, first);
+    const [u, v] = point(plan, from + step - 1, foot);
+    const isOn = figure.head === head && chosenAttention(figure, layer) === attention;
+    const draw = () => {
+      pen.rect(x, y, u - x, v - y, { rx: 3, fill: look.paper, "fill-opacity": 0.35, stroke: isOn ? look.primary : look.border, "stroke-width": isOn ? 2 : 1 }); // prettier-ignore
+      curves(pen, figure, plan, layer, attention, [from + 3, from + step - 3, chosen, Infinity, head]); // prettier-ignore
+      if (plan.turned) pen.text(x + 0.3 * letter, y + 0.8 * letter, `${head}`, { size: 0.8, alpha: 0.8 }); // prettier-ignore
+    };
+    headTarget(pen, figure, layer, attention, head, isOn, draw);
+  });
+}
+
+/** The FFN, as large as its update. @param {Pen} pen @param {Plan} plan @param {any} layer @param {number[]} place @param {boolean} isStop */
+function square(pen, plan, layer, [along, across], isStop) {
   const { letter, look } = pen;
   const side = (0.8 + 1.3 * layer.ffn) * letter;
   const [x, y] = point(plan, along, across);
   const before = pen.select;
   pen.select = ["address"];
   const label = [say("ffn", { layer: layer.layer, share: percent(layer.ffn) }), layer.units].filter(Boolean).join("; "); // prettier-ignore
-  pen.target({ select: [layer.ffn_key], label, name: "flow-ffn" }, () => {
+  const name = `flow-ffn${isStop ? " flow-stop" : ""}`;
+  pen.target({ select: [layer.ffn_key], label, name }, () => {
     pen.rect(x - side / 2, y - side / 2, side, side, { rx: 3, fill: look.paper });
     pen.rect(x - side / 2, y - side / 2, side, side, { rx: 3, fill: look.primary, "fill-opacity": 0.35, stroke: look.primary, "stroke-width": 1.5 }); // prettier-ignore
     if (side > 1.1 * letter) pen.text(x, y, "F", { anchor: "middle", size: 0.8, bold: true });
@@ -290,6 +399,7 @@ function says(pen, figure, plan, layer, at, isSpine) {
   const across = plan.rows[chosenRow(figure, layer.band)];
   const [word, p, text] = layer.says;
   const style = { bold: true, fill: look.primary, alpha: Math.min(1, 0.5 + p), size: 0.95, halo: true }; // prettier-ignore
+  if (plan.turned && isSpine) return;
   if (plan.turned) return pen.text(plan.rows[plan.rows.length - 1], to - 0.9 * letter, `${word} ${text}`, { ...style, anchor: "end" }); // prettier-ignore
   const y = across + 1.35 * letter;
   if (!isSpine) {
@@ -318,36 +428,35 @@ function faint(pen, plan, { others }, begin, sum) {
   }
 }
 
-/** Curves into the chosen row: of all heads, or of the one in focus. @param {Pen} pen @param {any} figure @param {Plan} plan @param {any} layer @param {any} attention @param {any[]} place */
-function curves(pen, figure, plan, layer, attention, [begin, sum, chosen, most]) {
+/** Curves into the chosen row: of all heads, of the one in focus, or of the one that is given. Of a head that is switched off they stay as ghosts. @param {Pen} pen @param {any} figure @param {Plan} plan @param {any} layer @param {any} attention @param {any[]} place */
+function curves(pen, figure, plan, layer, attention, [begin, sum, chosen, most, one]) {
   const { letter, look } = pen;
   const labels = labelsOf(figure);
-  const head = shownHead(figure, layer, attention);
-  const widths = labels.map((/** @type {string} */ _, /** @type {number} */ row) => widthOf(attention, head, row)); // prettier-ignore
+  const head = one ?? shownHead(figure, layer, attention);
   const isSpecial = (/** @type {number} */ row) => pen.special.has(labels[row]);
-  const drawn = [...widths.keys()].filter((row) => row !== chosen && Math.abs(widths[row]) >= FAINT); // prettier-ignore
-  const of = Number.isFinite(most) ? drawn.filter((row) => !isSpecial(row)) : drawn;
-  of.sort((a, b) => Math.abs(widths[b]) - Math.abs(widths[a]));
-  const colour = attention.attention === "cross" ? look.categorical[1] : look.primary;
-  for (const row of of.slice(0, most).reverse()) {
-    const share = widths[row];
-    const special = isSpecial(row);
-    const dash = share < 0 ? `${0.4 * letter} ${0.3 * letter}` : undefined;
-    curve(
-      pen,
-      plan,
-      [begin, plan.rows[row]],
-      [sum, plan.rows[chosen]],
-      special ? look.ink : colour,
-      {
-        class: "flow-curve",
-        "stroke-width": Math.max(1, THICKEST * letter * Math.abs(share) * (Number.isFinite(most) ? 0.5 : 1)).toFixed(1), // prettier-ignore
-        "stroke-opacity": special ? 0.16 : 0.75,
-        "stroke-linecap": "round",
+  const into = (/** @type {number[]} */ widths, /** @type {boolean} */ isGhost) => {
+    const drawn = [...widths.keys()].filter((row) => row !== chosen && Math.abs(widths[row]) >= FAINT); // prettier-ignore
+    const of = Number.isFinite(most) ? drawn.filter((row) => !isSpecial(row)) : drawn;
+    of.sort((a, b) => Math.abs(widths[b]) - Math.abs(widths[a]));
+    for (const row of of.slice(0, most).reverse()) {
+      const share = widths[row];
+      const pale = isGhost || isSpecial(row);
+      const dash = isGhost || share < 0 ? `${0.4 * letter} ${0.3 * letter}` : undefined;
+      const thick = THICKEST * letter * Math.abs(share) * (Number.isFinite(most) ? 0.5 : 1);
+      const room = isGhost ? GHOST * letter : one === undefined ? Infinity : 0.5 * letter;
+      curve(pen, plan, [begin, plan.rows[row]], [sum, plan.rows[chosen]], pale ? look.ink : colourOf(pen, attention), {
+        class: isGhost ? "flow-ghost" : "flow-curve",
+        "stroke-width": Math.max(1, Math.min(room, thick)).toFixed(1),
+        "stroke-opacity": isGhost ? 0.4 : pale ? 0.16 : 0.75,
+        "stroke-linecap": dash ? "butt" : "round",
         "stroke-dasharray": dash,
-      },
-    );
-  }
+      }); // prettier-ignore
+    }
+  };
+  const all = (/** @type {number} */ at) => labels.map((/** @type {string} */ _, /** @type {number} */ row) => widthOf(attention, at, row)); // prettier-ignore
+  const ghosts = attention.removed.filter((/** @type {number} */ each) => head < 0 || each === head); // prettier-ignore
+  for (const each of most === Infinity ? ghosts : []) into(all(each), true);
+  if (!attention.removed.includes(head)) into(all(head), false);
 }
 
 /** The head of a layer that is drawn alone, -1 for all: that under the pointer, else the one in focus. @param {any} figure @param {any} layer @param {any} attention */
@@ -400,7 +509,8 @@ function output(pen, figure, plan, box) {
       pen.text(left, y, label, { bold: !at, fill: at ? undefined : look.primary, room });
       const long = Math.max(1.5, most * probability);
       pen.rect(bar, y - 0.42 * letter, long, 0.84 * letter, { rx: 2, fill: look.primary, "fill-opacity": at ? 0.5 : 1 }); // prettier-ignore
-      pen.text(bar + long + 0.4 * letter, y, text, { size: 0.85, alpha: 0.85 });
+      const shown = figure.from ? tenths(probability) : text; // a number rolls to the one after it
+      pen.text(bar + long + 0.4 * letter, y, shown, { size: 0.85, alpha: 0.85 });
     }),
   );
   pen.put("g", { class: "flow-output" }, inside);
@@ -408,14 +518,21 @@ function output(pen, figure, plan, box) {
 
 /** A flow of at most so many rows: the chosen ones and those that most is brought from. @param {any} figure @param {number} most */
 export function cutFlow(figure, most) {
+  numbered(figure);
+  const { bands } = figure;
+  if (labelsOf(figure).length <= most) return figure;
+  const cut = kept(figure, Math.max(3, Math.floor(most / bands.length)));
+  const size = (/** @type {any} */ one) => one.bands.reduce((/** @type {number} */ sum, /** @type {any} */ band) => sum + band.rows.length, 0); // prettier-ignore
+  return { ...cut, omitted: omitted(["tokens", size(cut), size(figure)]) };
+}
+
+/** A flow of at most so many rows in each band. @param {any} figure @param {number} few */
+function kept(figure, few) {
   const { bands, layers } = figure;
   const n = labelsOf(figure).length;
-  if (n <= most) return figure;
   const attentions = layers.flatMap((/** @type {any} */ layer) => layer.attentions);
-  for (const each of attentions) each.n = n;
   const matters = (/** @type {number} */ row) =>
     attentions.reduce((/** @type {number} */ sum, /** @type {any} */ one) => sum + Math.abs(widthOf(one, -1, row)), 0); // prettier-ignore
-  const few = Math.max(3, Math.floor(most / bands.length));
   let first = 0;
   /** @type {number[]} */
   const all = [];
@@ -424,16 +541,14 @@ export function cutFlow(figure, most) {
     const start = first;
     first += own.length + (band.rest ? 1 : 0);
     const order = own.sort((a, b) => Number(b === band.selected) - Number(a === band.selected) || matters(start + b) - matters(start + a)); // prettier-ignore
-    const kept = order.slice(0, few).sort((a, b) => a - b);
-    all.push(...kept.map((at) => start + at));
-    return { ...band, rows: kept.map((at) => band.rows[at]), places: kept.map((at) => band.places[at]), selected: kept.indexOf(band.selected), rest: "" }; // prettier-ignore
+    const rows = order.slice(0, few).sort((a, b) => a - b);
+    all.push(...rows.map((at) => start + at));
+    return { ...band, rows: rows.map((at) => band.rows[at]), places: rows.map((at) => band.places[at]), selected: rows.indexOf(band.selected), rest: "" }; // prettier-ignore
   });
   const spread = (/** @type {Float32Array} */ values) =>
     Float32Array.from({ length: (values.length / n) * all.length }, (_, at) => values[Math.floor(at / all.length) * n + all[at % all.length]]); // prettier-ignore
-  const rows = bands.reduce((/** @type {number} */ sum, /** @type {any} */ one) => sum + one.rows.length, 0); // prettier-ignore
   return {
     ...figure,
-    omitted: omitted(["tokens", all.length, rows]),
     bands: cut,
     layers: layers.map((/** @type {any} */ layer) => ({
       ...layer,

@@ -2,69 +2,182 @@
 // The bar above the picture of the whole machine: Play, the steps from layer to layer, and where one
 // is in it.
 
-import { make, still } from "./mount.js";
+import { arrow, plainKey } from "./keys.js";
+import { make, still, until } from "./mount.js";
 import { sentences } from "./sentences.js";
 
 /** @typedef {import("./mount.js").View} View */
-const words = sentences("flow");
-const SWEEP = 350; // milliseconds that the light takes for a layer
-const LONGEST = 4000; // and for the whole machine
+const say = sentences("flow");
+const [SLOW, FAST] = [350, 80]; // milliseconds that the light takes for a layer
+const MANY = 12; // layers from which on it is fast
+const TELLING = 3; // of these, at which it is slow
+const LONGEST = 4000; // for the whole machine, where nobody asked for it
+const [LIGHT, LASTS] = ["0.3", 2.2]; // opacity of a layer in the light, and how long it glows
+const HEAD = 2; // as a place among the levels
 
-/** The button that plays a flow: layer after layer draws itself. @param {View} view @param {number} at */
+/** The bar of a flow: the button that plays it, the steps from layer to layer, the levels to which it is opened, what leads on, and the head in focus switched off and on. @param {View} view @param {number} at */
 export function player(view, at) {
-  const { layers, layer, band, head, attention } = view.figures[at];
-  const button = make("button", { type: "button", onclick: () => (view.settle ? view.settle() : sweep(view, at, button)), data: { focus: "play" } }, words("play")); // prettier-ignore
-  const of = layers.filter((/** @type {any} */ each) => each.band === band);
-  const place = of.findIndex((/** @type {any} */ each) => each.layer === layer);
-  const focus = (/** @type {any} */ to, one = "") => ({
-    attention,
-    layer: `${to}`,
-    head: `${one}`,
+  const { level, levels, leads, switch: toggle } = view.figures[at];
+  const button = (/** @type {string} */ label, /** @type {() => void} */ onclick, more = {}) =>
+    make("button", { type: "button", onclick, data: { focus: more["aria-label"] || label }, ...more }, label); // prettier-ignore
+  const keys = (/** @type {string} */ name) => ({ "aria-keyshortcuts": name });
+  const play = button(say("play"), () => sweepOrStop(view, at), {
+    class: "play",
+    ...keys("Space"),
   });
-  const step = (/** @type {string} */ sign, /** @type {string} */ label, /** @type {number} */ by) =>
-    make("button", { type: "button", class: "step", disabled: !of[place + by], "aria-label": label, data: { focus: label }, onclick: () => view.send("select", focus(of[place + by].layer)) }, sign); // prettier-ignore
-  const crumb = (/** @type {string} */ label, /** @type {any} */ to) =>
-    make("button", { type: "button", class: "crumb", data: { focus: label }, onclick: () => view.send("select", to) }, label); // prettier-ignore
-  const way = [crumb(words("model"), { attention: "", layer: "", head: "" }), crumb(words("layer", { layer }), focus(layer))]; // prettier-ignore
-  if (head >= 0) {
-    const token = view.figures[at].bands[band].places[view.figures[at].bands[band].selected];
-    const query = new URLSearchParams({ ...focus(layer, head), token });
-    way.push(crumb(words("one_head", { head }), focus(layer, head)));
-    way.push(crumb(words("heads"), { address: `tab=heads&${query}` }));
-    way.push(crumb(words("weight"), { address: `tab=weight&${query}` }));
-  }
-  const steps = [step("‹", words("before"), -1), step("›", words("next"), 1)];
-  return make("div", "slider flow-bar", button, ...steps, make("nav", { "aria-label": words("way") }, ...way)); // prettier-ignore
+  const step = (
+    /** @type {string} */ sign,
+    /** @type {string} */ label,
+    /** @type {number} */ by,
+  ) => {
+    const to = besides(view.figures[at], by);
+    return button(sign, () => to && go(view, to), { class: "step", "aria-label": label, ...(to ? {} : { disabled: "" }) }); // prettier-ignore
+  };
+  const way = levels.map(({ label, select }, /** @type {number} */ each) =>
+    each === level || view.aside
+      ? make(
+          "span",
+          { class: "crumb", ...(each === level ? { "aria-current": "step" } : {}) },
+          label,
+        )
+      : button(label, () => go(view, select), { class: each > level ? "crumb deeper" : "crumb" }),
+  );
+  const others = leads.map((/** @type {any} */ one) => button(one.label, () => go(view, one.select), { class: "lead" })); // prettier-ignore
+  const off =
+    toggle && button(toggle.label, () => go(view, toggle.select), { class: "lead", ...keys("X") });
+  const nav = make("nav", { "aria-label": say("way") }, ...way.slice(0, view.aside ? level + 1 : undefined)); // prettier-ignore
+  if (view.aside) return make("div", "slider flow-bar", play, nav); // nothing leads on from a file
+  listen(view, at);
+  const steps = [step("‹", say("before"), -1), step("›", say("next"), 1)];
+  return make("div", "slider flow-bar", play, ...steps, nav, off, ...others);
 }
 
-/** Let a light go from the first layer to the words that come out. @param {View} view @param {number} at @param {HTMLElement} button */
-function sweep(view, at, button) {
+/** Set choices of the address. @param {View} view @param {Record<string, string>} select */
+const go = (view, select) => view.send("select", select);
+
+/** What brings the layer before or after the one in focus into focus; undefined where there is none. @param {any} figure @param {number} by */
+function besides({ layers, layer, band, attention }, by) {
+  const of = layers.filter((/** @type {any} */ each) => each.band === band);
+  const to = of[of.findIndex((/** @type {any} */ each) => each.layer === layer) + by];
+  return to && { attention, layer: `${to.layer}`, head: "" };
+}
+
+/** What brings the word above or below the chosen one into focus. @param {any} figure @param {number} by */
+function wordBesides({ bands: [band] }, by) {
+  const to = band.places[band.selected + by];
+  return to === undefined ? undefined : { [band.choice]: to };
+}
+
+const TYPED = "input:not([type=range], [type=checkbox], [type=radio]), textarea, select, [contenteditable=true], [role=dialog]"; // prettier-ignore
+const OWN = "button, a, summary, g.target, [data-cells], input"; // what has these keys for itself
+
+/** Hear the keys while the focus is in the panel, or nowhere: Space plays, left and right go to another layer, up and down to another word, Enter opens and Escape closes a level, X switches the head in focus off or on. @param {View} view @param {number} at */
+function listen(view, at) {
+  const key = (/** @type {KeyboardEvent} */ event) => {
+    const target = /** @type {Element} */ (event.composedPath()[0]);
+    const inside = view.root.contains(target);
+    if (!view.root.isConnected || view.aside || event.defaultPrevented || !plainKey(event)) return;
+    if (!(inside || target === document.body) || target.closest(TYPED)) return;
+    const act = meaning(view, at, event, inside ? target : null);
+    if (!act) return;
+    event.preventDefault();
+    act();
+  };
+  addEventListener("keydown", key);
+  until(view, "keys", () => removeEventListener("keydown", key));
+}
+
+/** What a key does, undefined for nothing. @param {View} view @param {number} at @param {KeyboardEvent} event @param {Element | null} inside the part that has the focus */
+function meaning(view, at, event, inside) {
+  const figure = view.figures[at];
+  const { level, levels, switch: toggle } = figure;
+  const to = (/** @type {any} */ select) => select && (() => go(view, select));
+  const [down, right] = arrow(event) || [0, 0];
+  const walks = !inside?.closest("[data-cells], input") && (inside || !down);
+  if (right && walks) return to(besides(figure, right));
+  if (down && walks) return to(wordBesides(figure, down));
+  if (event.key === "Escape") return to(levels[level - 1]?.select);
+  if (event.key.toLowerCase() === "x") return to(toggle?.select);
+  if (inside?.closest(OWN)) return undefined;
+  if (event.key === "Enter") return to(levels[level + 1]?.select);
+  return event.key === " " ? () => sweepOrStop(view, at) : undefined;
+}
+
+/** @param {View} view @param {number} at */
+const sweepOrStop = (view, at) => (view.settle ? view.settle() : sweep(view, at));
+
+/** How long the light takes for each layer, in milliseconds: of many layers it slows at those that change the prediction most. @param {any} figure */
+export function paces({ layers }) {
+  if (layers.length <= MANY) return layers.map(() => SLOW);
+  const change = (/** @type {number} */ at) => Math.abs((layers[at].answer ?? 0) - (layers[at - 1]?.answer ?? 0)); // prettier-ignore
+  const most = [...layers.keys()].sort((a, b) => change(b) - change(a)).slice(0, TELLING);
+  return layers.map((/** @type {any} */ _, /** @type {number} */ at) => most.includes(at) ? SLOW : FAST); // prettier-ignore
+}
+
+/** Let a light go from the first layer to the words that come out. A press ends it. @param {View} view @param {number} at @param {number} [longest] milliseconds @param {() => void} [after] */
+function sweep(view, at, longest = Infinity, after) {
   if (still()) return;
+  const button = /** @type {HTMLElement} */ (view.root.querySelector(".flow-bar .play"));
   const svg = view.boxes[at].firstChild;
-  const groups = [...svg.querySelectorAll("g.flow-layer"), svg.querySelector("g.flow-output")].filter(Boolean); // prettier-ignore
-  const each = Math.min(SWEEP, LONGEST / groups.length);
-  const moving = groups.flatMap((/** @type {Element} */ group, /** @type {number} */ i) => {
-    const timing = { duration: each, delay: i * each, fill: /** @type {const} */ ("backwards"), easing: "ease-out" }; // prettier-ignore
+  const grounds = [...svg.querySelectorAll(".flow-ground rect")];
+  const words = svg.querySelector("g.flow-output");
+  const groups = [...svg.querySelectorAll("g.flow-layer"), ...(words ? [words] : [])];
+  const wished = [...paces(view.figures[at]), ...(words ? [SLOW] : [])];
+  const whole = wished.reduce((a, b) => a + b, 0);
+  const durations = wished.map((each) => each * Math.min(1, longest / whole));
+  let delay = 0;
+  const moving = groups.flatMap((group, i) => {
+    const [duration, start] = [durations[i], delay];
+    delay += duration;
+    const timing = { duration, delay: start, fill: /** @type {const} */ ("backwards"), easing: "ease-out" }; // prettier-ignore
     const curves = [...group.querySelectorAll("path.flow-curve")].map((path) => {
-      const length = /** @type {SVGPathElement} */ (path).getTotalLength();
+      const length = path.getTotalLength();
       const isWhole = !path.getAttribute("stroke-dasharray");
       const frames = isWhole ? { strokeDasharray: [`${length}`, `${length}`], strokeDashoffset: [length, 0] } : { opacity: [0, 1] }; // prettier-ignore
       return path.animate(frames, timing);
     });
-    const sums = [...group.querySelectorAll(".flow-sum")].map((sum) =>
-      sum.animate(
-        { strokeWidth: ["2px", "6px", "2px"] },
-        { duration: each, delay: (i + 0.7) * each },
-      ),
+    const sums = [...group.querySelectorAll(".flow-sum")].map(
+      (sum) =>
+      sum.animate({ strokeWidth: ["2px", "6px", "2px"] }, { duration, delay: start + 0.7 * duration }), // prettier-ignore
     );
-    return [...curves, ...sums, group.animate({ opacity: [0, 1] }, { ...timing, duration: each / 3 })]; // prettier-ignore
+    const own = grounds[i]?.getAttribute("fill-opacity") ?? "0";
+    const light = grounds[i]?.animate({ fillOpacity: [own, LIGHT, own] }, { duration: LASTS * duration, delay: start }); // prettier-ignore
+    return [...curves, ...sums, ...(light ? [light] : []), group.animate({ opacity: [0, 1] }, { ...timing, duration: duration / 3 })]; // prettier-ignore
   });
-  button.textContent = words("stop");
+  button.textContent = say("stop");
+  const press = (/** @type {Event} */ { target }) => {
+    if (target !== button) view.settle?.();
+  };
+  view.root.addEventListener("pointerdown", press);
   view.settle = () => {
     view.settle = undefined;
-    button.textContent = words("play");
+    view.root.removeEventListener("pointerdown", press);
+    button.textContent = say("play");
     for (const one of moving) one.cancel();
+    after?.();
   };
-  const last = moving.reduce((a, b) => (Number(b.effect?.getComputedTiming().endTime) > Number(a.effect?.getComputedTiming().endTime) ? b : a)); // prettier-ignore
-  last.onfinish = () => view.settle?.();
+  const end = (/** @type {any} */ one) => Number(one.effect?.getComputedTiming().endTime);
+  moving.reduce((a, b) => (end(b) > end(a) ? b : a)).onfinish = () => view.settle?.();
+}
+
+const PLAYED = "headlight.flow"; // in the browser's storage once it was played by itself
+
+/** Play a flow by itself at the first visit of a browser; it rests on the head that brings most. @param {View} view @param {number} at @param {() => void} rest */
+export function playOnce(view, at, rest) {
+  if (still() || view.aside || document.hidden || view.figures[at].level) return;
+  try {
+    if (localStorage.getItem(PLAYED)) return;
+    localStorage.setItem(PLAYED, "1");
+  } catch {
+    return; // no storage: it would play at every visit
+  }
+  sweep(view, at, LONGEST, rest);
+}
+
+/** The head that brings most, or the one in focus, as what is pointed at. @param {any} figure */
+export function headline({ levels, layers, layer, band }) {
+  const head = levels[HEAD]?.select.head;
+  const at = layers.find((/** @type {any} */ one) => one.layer === layer && one.band === band);
+  const of = at?.attentions.find((/** @type {any} */ one) => one.attention === levels[HEAD]?.select.attention) || at?.attentions[0]; // prettier-ignore
+  return head && of ? { attention: of.attention, layer, head: Number(head) } : undefined;
 }

@@ -4,7 +4,7 @@
 
 import { Pen } from "./draw.js";
 import { between, figure } from "./figures.js";
-import { player } from "./flow_player.js";
+import { headline, player, playOnce } from "./flow_player.js";
 import { formulaBox } from "./formula.js";
 import { bus } from "./bus.js";
 import {
@@ -125,6 +125,16 @@ function build(view) {
   /** @type {any} */ (view.root).onfocusin = (/** @type {FocusEvent} */ event) => focus(view, /** @type {Element} */ (event.target)); // prettier-ignore
   /** @type {any} */ (view.root).onfocusout = () => away(view);
   offer(view, header.title, (look) => sheet(view, look));
+  const flow = figures.findIndex((/** @type {any} */ each) => each.kind === "flow");
+  if (flow >= 0) playOnce(view, flow, () => rest(view, figures[flow]));
+}
+
+/** The flow shows the head of its headline alone, until the pointer goes elsewhere. @param {View} view @param {any} flow */
+function rest(view, flow) {
+  const at = view.figures.indexOf(flow);
+  if (at < 0 || !view.root.isConnected) return;
+  flow.over = headline(flow);
+  paint(view, at);
 }
 
 /** A finding as nodes, without the terms of the title. @param {View} view @param {string} line @param {Set<string>} [terms] those explained so far */
@@ -168,7 +178,8 @@ function paint(view, at, one) {
   if (cells && before && before[0] === cells.getAttribute("data-start")) cells.setAttribute("data-cells", before[1]); // prettier-ignore
   const targets = [...box.querySelectorAll("g.button")];
   const stop = targets.findIndex((each) => each.getAttribute("aria-pressed") === "true");
-  targets.forEach((each, i) => each.setAttribute("tabindex", i === Math.max(0, stop) ? "0" : "-1"));
+  const stops = targets.filter((each) => each.matches(".flow-stop"));
+  targets.forEach((each, i) => each.setAttribute("tabindex", (stops.length ? stops.includes(each) : i === Math.max(0, stop)) ? "0" : "-1")); // prettier-ignore
   const successor =
     focused !== null && /** @type {any} */ (box.querySelectorAll("[tabindex]")[focused]);
   if (successor && focusOf(box) !== focused) successor.focus({ preventScroll: true });
@@ -314,7 +325,7 @@ function key(view, event) {
   } else if (enter && target.matches("g.target")) {
     event.preventDefault();
     press(view, target);
-  } else if (target.matches("g.button")) walk(view, target, event);
+  } else if (target.matches("g.button") && !kindAt(view, target, "flow")) walk(view, target, event);
 }
 
 /** The keys that go from one button of a figure to another; Escape lets a word go. @param {View} view @param {Element} target @param {KeyboardEvent} event */

@@ -34,8 +34,9 @@ const LEVELS = 254; // of a large array, as explorer/analysis/figures.py sends i
 const leveled = (levels, { low, high }) =>
   Float32Array.from(levels, (each) => (each > LEVELS ? NaN : low + (each * (high - low)) / LEVELS));
 
-/** Whether the first figure is a sentence that stands above the others. @param {any[]} figures */
-export const isHeaded = (figures) => figures.length > 1 && figures[0].kind === "tokenrow";
+/** Whether the first figure stands above the others: a sentence, or the whole machine. @param {any[]} figures */
+export const isHeaded = (figures) =>
+  figures.length > 1 && ["tokenrow", "flow"].includes(figures[0].kind);
 
 /** Whether a frame is one grid of few heads. @param {any} frame */
 const isSmall = ({ figures: [one, other] }) => !other && one?.kind === "headmatrices" && one.shape[1] <= SMALL; // prettier-ignore

@@ -32,9 +32,16 @@ const SETTLES = 350; // ms after which a page that was drawn anew is looked at a
 const page = document.documentElement;
 
 export default mount("presenter", style, (view) => {
+  schemed();
   if (!view.keys) listen(view);
   if (bus.now.presenter) later(view);
 });
+
+/** The document has the app's scheme, light or dark: menus and dialogs stand outside the app. */
+function schemed() {
+  const app = document.querySelector("[data-testid=stApp]");
+  if (app) page.style.colorScheme = getComputedStyle(app).colorScheme;
+}
 
 /** @param {View} view */
 function listen(view) {

@@ -59,10 +59,10 @@ def folds(choice: str, none: str, parts: Mapping[str, tuple[str, Callable[[], No
                 draw()
 
 
-def choose_attention(source: Run) -> None:
+def choose_attention(run: Run) -> None:
     """Choose the attention of the strongest finding, where the reader has chosen none of several. A
     model with one attention needs no choice, and its findings are computed later."""
-    recording = source.recording()
+    recording = run.recording()
     url_state.one_of("attention", attention_names(recording))
     if not any(st.session_state[name] for name in SELECTION_KEYS):
         st.session_state.attention = recorded_findings.default_attention(recording)
@@ -142,10 +142,10 @@ def _forget_selection(after: Callable[[], None] | None) -> None:
         after()
 
 
-def open_attention(source: Run) -> None:
+def open_attention(run: Run) -> None:
     """Open the attention that was chosen on its strongest finding, or else on the head whose name
     stands out most; it stays chosen from here on. For a callback."""
-    on = select(source, attention=st.session_state.attention)
+    on = select(run, attention=st.session_state.attention)
     if first := recorded_findings.opening_finding(on.recording, on.attention):
         open_finding(first)
     else:
@@ -185,7 +185,7 @@ def head_on_screen(size: Sequence[int]) -> tuple[int, int] | None:
     return None if layer is None or head is None else (layer, head)
 
 
-def attention_on_screen(source: Run, after: Callable[[], None] | None = None) -> Selection:
+def attention_on_screen(run: Run, after: Callable[[], None] | None = None) -> Selection:
     """The attention that is chosen, with the control that chooses it where there are several.
     after: as of `pick_attention`."""
-    return select(source, attention=pick_attention(source.recording(), after).name)
+    return select(run, attention=pick_attention(run.recording(), after).name)

@@ -85,9 +85,9 @@ def tab(
             url_state.declare(draw.__name__, *choices)
 
         @wraps(draw)
-        def draw_and_write(source: Run) -> None:
-            measure_pronoun_heads(source.recording())
-            draw(source, **url_state.values(draw, source))
+        def draw_and_write(run: Run) -> None:
+            measure_pronoun_heads(run.recording())
+            draw(run, **url_state.values(draw, run))
             url_state.write()
 
         fragment = event_log.fragment(draw_and_write)
@@ -299,19 +299,19 @@ def read_current(edited: bool = True, typed: bool = True, headline: bool = False
     return under_edits(source) if edited else source
 
 
-def under_edits(source: Run) -> Run:
+def under_edits(run: Run) -> Run:
     """The run under the edits of Edit the model, which the frame names; as it is, with a note,
     where this text or model cannot follow them. A translator's decoder goes on reading what it
     writes unedited, so that the rows stay the same."""
     line = str(st.session_state.edits)
     if not line:
-        return source
+        return run
     try:
-        edited = source.under(from_line(line))
+        edited = run.under(from_line(line))
         edited.recording()
     except ValueError as why:
         st.caption(sentences("frame", "edits")("refused", why=literal(str(why).rstrip("."))))
-        return source
+        return run
     return edited
 
 

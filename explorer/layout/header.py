@@ -137,6 +137,11 @@ def _model_buttons(names: list[str]) -> None:
             on_click=_take_model,
             args=(name,),
         )
+        if model_names.is_local(name):
+            taught = model_descriptions.taught_in_menu(model_card.facts(name))
+            if taught:
+                with st.container(key=f"note {name}"):
+                    st.caption(taught)
         if name == st.session_state.model:
             _mark_switch(name)
 

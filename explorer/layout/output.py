@@ -125,6 +125,8 @@ def show_panel(
     assert key not in url_state.names(), "what a panel sends would be dropped with its page"
     if tab := st.session_state.pop("tab pressed", ""):
         navigation.go(tab)
+    if st.session_state.pop("edits pressed", False):
+        st.rerun()  # the whole page: it is of another run now
     try:
         made = make if isinstance(make, Panel) else make()
     except ValueError as reason:
@@ -147,6 +149,7 @@ def _take_selection(key: str, on_select: Callable[[], None] | None) -> None:
     if address := chosen.pop("address", ""):  # several choices at once, and the tab that shows them
         chosen |= dict(parse_qsl(address, keep_blank_values=True))
     st.session_state["tab pressed"] = chosen.pop("tab", "")
+    st.session_state["edits pressed"] = "edits" in chosen
     for name, value in chosen.items():
         if name in url_state.names():
             st.session_state[name] = str(value)

@@ -220,60 +220,78 @@ def _labelled(text: str) -> DeltaGenerator:
     return row
 
 
-def choose(on: Selection, view: Callable[[], None] | None = None) -> Selection:
+def choose(selection: Selection, view: Callable[[], None] | None = None) -> Selection:
     """The head and the query of the address, with the bar. Where it names none: those of the
     strongest finding, else of the row whose second key matters most. view: as of `show`."""
     take()
-    *size, rows = on.attention.pattern.shape[:3]
+    *size, rows = selection.attention.pattern.shape[:3]
     layer, head = controls.head_on_screen(size) or (None, None)
     query = url_state.whole_number("token", rows)
     if layer is None and query is None:
-        first = recorded_findings.opening_finding(on.recording, on.attention)
+        first = recorded_findings.opening_finding(selection.recording, selection.attention)
         if first is not None and first.query >= 0:
             layer, head, query = *first.at, first.query
     if layer is None or head is None or query is None:
-        axes, named = on.axes, (layer, head, query)
+        axes, named = selection.axes, (layer, head, query)
         layer, head, query = memo(
-            on.recording,
-            ("divided", on.attention.name, *named),
+            selection.recording,
+            ("divided", selection.attention.name, *named),
             lambda: soft_lookup.most_divided_row(
-                on.attention, axes.rows, axes.keys, axes.special, *named
+                selection.attention, axes.rows, axes.keys, axes.special, *named
             ),
         )
-    words = Words(on.axes.rows, query, roles=on.recording.stream(on.attention.query).roles)
+    words = Words(
+        selection.axes.rows,
+        query,
+        roles=selection.recording.stream(selection.attention.query).roles,
+    )
     show(words, (size[0], size[1]), (layer, head), view)
-    return replace(on, layer=layer, head=head, query=query)
+    return replace(selection, layer=layer, head=head, query=query)
 
 
-def cell(on: Selection) -> tuple[Selection, int]:
+def cell(selection: Selection) -> tuple[Selection, int]:
     """The head, the query and the key of the address, with the bar: what is chosen, or else what
     the strongest finding is seen in."""
     take()
-    attention, (layers, heads) = on.attention, on.attention.pattern.shape[:2]
+    attention, (layers, heads) = selection.attention, selection.attention.pattern.shape[:2]
     at, first = controls.head_on_screen((layers, heads)), None
     if at is None:
-        first = recorded_findings.opening_finding(on.recording, attention)
-        at = recorded_findings.opening_head(on.recording, attention)
-    query, key = _cell(on, at, first)
-    roles = on.recording.stream(attention.query).roles
-    show(Words(on.axes.rows, query, on.axes.keys, key, roles=roles), (layers, heads), at)
-    return replace(on, layer=at[0], head=at[1], query=query), key
+        first = recorded_findings.opening_finding(selection.recording, attention)
+        at = recorded_findings.opening_head(selection.recording, attention)
+    query, key = _cell(selection, at, first)
+    roles = selection.recording.stream(attention.query).roles
+    show(
+        Words(selection.axes.rows, query, selection.axes.keys, key, roles=roles),
+        (layers, heads),
+        at,
+    )
+    return replace(selection, layer=at[0], head=at[1], query=query), key
 
 
-def _cell(on: Selection, at: tuple[int, int], first: Finding | None) -> tuple[int, int]:
+def _cell(selection: Selection, at: tuple[int, int], first: Finding | None) -> tuple[int, int]:
     """The cell on screen: the one that is chosen, that of the strongest finding, or the largest of
     the row or, between two texts, of the column that is chosen."""
-    row = url_state.whole_number("token", len(on.axes.rows))
-    has_column = on.is_across and row is None
-    column = url_state.whole_number("source", len(on.axes.keys) if has_column else 0)
+    row = url_state.whole_number("token", len(selection.axes.rows))
+    has_column = selection.is_across and row is None
+    column = url_state.whole_number("source", len(selection.axes.keys) if has_column else 0)
     if row is None and column is None and first is not None and first.query >= 0 and first.keys:
         return first.query, first.keys[0]
+    key = key_of(row, len(selection.axes.keys))
+    if row is not None and key is not None:
+        return row, key
+    return strongest_cell(
+        selection.attention.pattern[at], selection.attention.allowed[at[0]], row, column
+    )
+
+
+def key_of(row: int | None, n: int) -> int | None:
+    """The key, one of n, of the cell that is selected in a row; None, and the cell is forgotten,
+    where it is of another row or no cell."""
     query, _, key = st.session_state.anatomy_cell.partition(".")
-    is_cell = query.isdecimal() and key.isdecimal() and len(key) < 6 and query == str(row)
-    if is_cell and int(key) < len(on.axes.keys):
-        return int(query), int(key)
-    st.session_state.anatomy_cell = ""  # of another row, or of no cell
-    return strongest_cell(on.attention.pattern[at], on.attention.allowed[at[0]], row, column)
+    if query == str(row) and key.isdecimal() and len(key) < 6 and int(key) < n:
+        return int(key)
+    st.session_state.anatomy_cell = ""
+    return None
 
 
 def take_cell(panel: str, query: int) -> None:

@@ -23,7 +23,7 @@ from explorer.panels.spec import Panel
 from explorer.state import url_state
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
-from models.recording import Recording, Stream
+from models.recording import Attention, Recording, Stream
 from models.run import Run
 
 PanelFunction = Callable[..., Panel]
@@ -110,27 +110,27 @@ def view(row: Tab) -> Callable[[], None]:
         url_state.declare(row.views.choice, row.views.parameter)
 
     @current_recording.tab(edited=row.edited, typed=row.typed, before=row.before)
-    def draw_tab(source: Run) -> None:
+    def draw_tab(run: Run) -> None:
         if row.open_fold:
-            url_state.value(fold, source, {})
-        _draw(row, source)
+            url_state.value(fold, run, {})
+        _draw(row, run)
 
     return draw_tab
 
 
-def _draw(row: Tab, source: Run) -> None:
+def _draw(row: Tab, run: Run) -> None:
     has_fields = row.views is None and any(map(_is_field, row.arguments))
     bar = st.container(horizontal=True, vertical_alignment="bottom" if has_fields else "center")
     panels = row.panels
     if row.views is not None:
-        _, of_view = row.views.panels[widget(row.views.parameter, source, {}, bar)]
+        _, of_view = row.views.panels[widget(row.views.parameter, run, {}, bar)]
         panels = (*of_view, *panels)
     every = [each for panel in panels for each in parameters(panel)]
     declared = [each for at, each in enumerate(every) if each not in every[:at]]
-    chosen = _chosen(row, source, panels, declared, bar)
+    chosen = _chosen(row, run, panels, declared, bar)
     with st.spinner(row.wait) if row.wait else nullcontext():
         made = [
-            show(panel, partial(panel, source, **taken(panel, chosen)), chosen) for panel in panels
+            show(panel, partial(panel, run, **taken(panel, chosen)), chosen) for panel in panels
         ]
     if all(made):
         at = ("layer", "head", "token")
@@ -138,12 +138,12 @@ def _draw(row: Tab, source: Run) -> None:
         for name, label in row.leads.items():
             navigation.link(name, label, {**url_state.link_parameters(), **there})
     if row.folds:
-        folds(row.open_fold, row.closed, row.folds, source, chosen, declared)
+        folds(row.open_fold, row.closed, row.folds, run, chosen, declared)
 
 
 def _chosen(
     row: Tab,
-    source: Run,
+    run: Run,
     panels: Sequence[PanelFunction],
     declared: Sequence[Parameter],
     bar: DeltaGenerator,
@@ -157,56 +157,61 @@ def _chosen(
         for part in (declared[:at_token], declared[at_token:])
     )
     for each in before:
-        chosen[each.argument] = widget(each, source, chosen, bar)
-    chosen |= _select(row, source, chosen, declared, bar)
+        chosen[each.argument] = widget(each, run, chosen, bar)
+    chosen |= _select(row, run, chosen, declared, bar)
     for panel in panels:
-        chosen |= url_state.values(panel, source, chosen)
+        chosen |= url_state.values(panel, run, chosen)
     if row.views is not None and any(map(_is_field, after)):
         bar = st.container(horizontal=True, vertical_alignment="bottom")
     for each in after:
-        widget(each, source, chosen, bar)
+        widget(each, run, chosen, bar)
     if row.beside is not None:
         with bar:
-            row.beside(source)
-    in_menu = [each for each in declared if _in_menu(each) and each.is_there(source, chosen)]
+            row.beside(run)
+    in_menu = [each for each in declared if _in_menu(each) and each.is_there(run, chosen)]
     with bar.popover("View") if in_menu else nullcontext():
         for each in in_menu:
-            widget(each, source, chosen)
+            widget(each, run, chosen)
     return chosen
 
 
 def _select(
     row: Tab,
-    source: Run,
+    run: Run,
     chosen: Mapping[str, Any],
     declared: Sequence[Parameter],
     bar: DeltaGenerator,
 ) -> dict[str, Any]:
     """What is selected on a tab, with its menus."""
-    recording, named = source.recording(), {each.name for each in row.arguments}
+    recording, named = run.recording(), {each.name for each in row.arguments}
     names = tuple(each.name for each in recording.streams)
     selected: dict[str, Any] = {}
-    on = _attention(source, named) if "attention" in named and not row.is_open else None
+    on = _attention(run, named) if "attention" in named and not row.is_open else None
     if "stream" in named:
         after = partial(url_state.clear, ("token", *row.of_stream))
         selected["stream"] = controls.pick_stream(names, names[0], after, bar)
     with bar:
         if row.select is not None:
             shown = {each.name for each in declared}
-            return selected | row.select(source, {**chosen, **selected}, shown)
+            return selected | row.select(run, {**chosen, **selected}, shown)
         if on is not None:
             return selected | _selected_in(on, named, declared)
         if "token" in named:
             stream = recording.stream(selected.get("stream", names[0]))
             selected |= _selected(row, recording, stream)
-    return selected | (_head(recording) if row.is_open else {})
+    if not row.is_open:
+        return selected
+    chosen_head, of = _head(recording)
+    if "source" in named:
+        selected["source"] = selection_bar.key_of(selected["token"], of.pattern.shape[3])
+    return selected | chosen_head
 
 
 def folds(
     choice: str,
     closed: str,
     parts: Mapping[str, Fold],
-    source: Run,
+    run: Run,
     chosen: Mapping[str, Any],
     declared: Sequence[Parameter],
 ) -> None:
@@ -215,39 +220,41 @@ def folds(
     are."""
     labelled = {
         name: (
-            fold.label(source) if callable(fold.label) else fold.label,
-            partial(_draw_fold, fold, source, chosen, declared),
+            fold.label(run) if callable(fold.label) else fold.label,
+            partial(_draw_fold, fold, run, chosen, declared),
         )
         for name, fold in parts.items()
     }
     controls.folds(choice, closed, labelled)
 
 
-def _attention(source: Run, named: set[str]) -> Selection:
+def _attention(run: Run, named: set[str]) -> Selection:
     """The attention on screen, with its control. Where a tab shows one weight, another attention
     opens on its strongest finding."""
-    after = partial(controls.open_attention, source) if "source" in named else None
-    return controls.attention_on_screen(source, after)
+    after = partial(controls.open_attention, run) if "source" in named else None
+    return controls.attention_on_screen(run, after)
 
 
-def _selected_in(on: Selection, named: set[str], shown: Sequence[Parameter]) -> dict[str, Any]:
+def _selected_in(
+    selection: Selection, named: set[str], shown: Sequence[Parameter]
+) -> dict[str, Any]:
     """What is selected of an attention, with the menus: a weight, a head and a query, or a query
     alone; None for every query where the panels that are shown take it so."""
-    chosen: dict[str, Any] = {"attention": on.name}
+    chosen: dict[str, Any] = {"attention": selection.name}
     if {"layer", "head", "source"} <= named:
-        on, chosen["source"] = selection_bar.cell(on)
+        selection, chosen["source"] = selection_bar.cell(selection)
     elif {"layer", "head"} <= named:
-        on = selection_bar.choose(on)
+        selection = selection_bar.choose(selection)
     elif "token" in named:
-        stream = on.recording.stream(on.attention.query)
+        stream = selection.recording.stream(selection.attention.query)
         every = all(each.is_optional for each in shown if each.name == "token")
         pick_word = selection_bar.word_or_every if every else selection_bar.word
         return chosen | {
-            "token": pick_word(stream, recorded_findings.first_word(on.recording, stream))
+            "token": pick_word(stream, recorded_findings.first_word(selection.recording, stream))
         }
     else:
         return chosen
-    return chosen | dict(zip(("layer", "head", "token"), on.at))
+    return chosen | dict(zip(("layer", "head", "token"), selection.at))
 
 
 def _selected(row: Tab, recording: Recording, stream: Stream) -> dict[str, int]:
@@ -261,23 +268,25 @@ def _selected(row: Tab, recording: Recording, stream: Stream) -> dict[str, int]:
     return {"token": token, "layer": layer}
 
 
-def _head(recording: Recording) -> dict[str, Any]:
-    """The attention, the layer and the head that a reader chose, None for no choice."""
+def _head(recording: Recording) -> tuple[dict[str, Any], Attention]:
+    """The attention, the layer and the head that a reader chose, None for no choice, and that
+    attention itself."""
     name = url_state.one_of("attention", controls.attention_names(recording))
     of = next((each for each in recording.attention if each.name == name), recording.attention[0])
     layers, heads = of.pattern.shape[:2]
-    return {
+    chosen = {
         "attention": name,
         "layer": url_state.whole_number("layer", layers),
         "head": url_state.whole_number("head", heads),
     }
+    return chosen, of
 
 
 def _draw_fold(
-    fold: Fold, source: Run, chosen: Mapping[str, Any], declared: Sequence[Parameter]
+    fold: Fold, run: Run, chosen: Mapping[str, Any], declared: Sequence[Parameter]
 ) -> None:
     if fold.draw is not None:
-        fold.draw(source, chosen)
+        fold.draw(run, chosen)
     reasons: set[str] = set()  # why panels are not there, each said once
     for panel in fold.panels:
         shared = {
@@ -288,14 +297,14 @@ def _draw_fold(
         place = st.container(horizontal=True, vertical_alignment="bottom")
         try:
             with st.spinner(fold.wait) if fold.wait else nullcontext():
-                made = panel(source, **taken(panel, url_state.values(panel, source, shared)))
+                made = panel(run, **taken(panel, url_state.values(panel, run, shared)))
         except ValueError as why:
             if str(why) not in reasons:
                 st.info(literal(str(why)))
             reasons.add(str(why))
             continue
         with place:
-            choose(panel, source, shared)
+            choose(panel, run, shared)
         show(panel, made)
 
 
@@ -314,13 +323,13 @@ def show(
     return output.show_panel(make, name, on_select)
 
 
-def choose(panel: PanelFunction, source: Run, selected: Mapping[str, Any]) -> dict[str, Any]:
+def choose(panel: PanelFunction, run: Run, selected: Mapping[str, Any]) -> dict[str, Any]:
     """The choices of a panel by its arguments, with a widget for each that has one; those of
     `selected` are known."""
-    chosen = url_state.values(panel, source, selected)
+    chosen = url_state.values(panel, run, selected)
     for each in parameters(panel):
         if each.choice is not None and each.argument not in selected:
-            chosen[each.argument] = widget(each, source, chosen)
+            chosen[each.argument] = widget(each, run, chosen)
     return chosen
 
 
@@ -347,25 +356,25 @@ def _is_field(parameter: Parameter) -> bool:
 
 def widget(
     parameter: Parameter,
-    source: Run,
+    run: Run,
     chosen: Mapping[str, Any],
     container: DeltaGenerator | None = None,
 ) -> Any:
     """The value of a choice, with its widget: a switch, a row of buttons, a slider over numbers, a
     menu, or a field. One that is made by a press in a picture has none."""
-    value = url_state.value(parameter, source, chosen)
+    value = url_state.value(parameter, run, chosen)
     choice, name = parameter.choice, parameter.name
-    if choice is None or not choice.label or not parameter.is_there(source, chosen):
+    if choice is None or not choice.label or not parameter.is_there(run, chosen):
         return value
-    suited = parameter.default if choice.suits is None else choice.suits(source, chosen)
+    suited = parameter.default if choice.suits is None else choice.suits(run, chosen)
     effective = suited if value == parameter.default else value
     place: Any = st if container is None else container
     clear = partial(url_state.clear, choice.clears) if choice.clears else None
-    options = parameter.values(source, chosen)
+    options = parameter.values(run, chosen)
     if callable(choice.options) and len(options) < 2:
         return value
     if choice.typed is not None:
-        _typed_field(parameter, source, options, place)
+        _typed_field(parameter, run, options, place)
     elif isinstance(options, range):
         write = lambda each: parameter.word(parameter.default if each == suited else each)
         _number(parameter, options, place, effective, write, clear)
@@ -375,7 +384,7 @@ def widget(
     elif not choice.options:
         _text_field(parameter, effective, place, clear)
     else:
-        _word(parameter, effective, parameter.options(source, chosen), container, clear)
+        _word(parameter, effective, parameter.options(run, chosen), container, clear)
     return value
 
 
@@ -459,7 +468,7 @@ def _word(
         pick(choice.label, labels, help=help, bare=is_bare, container=container, **bound)
 
 
-def _typed_field(parameter: Parameter, source: Run, options: Options, place: Any) -> None:
+def _typed_field(parameter: Parameter, run: Run, options: Options, place: Any) -> None:
     """A field for a text whose value is taken, or a menu of some values that takes such a text too,
     with a sentence on how it is read. In the menu an option stands after a "#", which nobody
     types."""
@@ -470,7 +479,7 @@ def _typed_field(parameter: Parameter, source: Run, options: Options, place: Any
     labels: dict[str, str] = {}
     if isinstance(options, Mapping):
         labels = {f"#{parameter.word(each)}": label for each, label in options.items()}
-    bound = {"key": key, "on_change": _take_typed, "args": (parameter, source, tuple(labels))}
+    bound = {"key": key, "on_change": _take_typed, "args": (parameter, run, tuple(labels))}
     if labels:
         state[key] = f"#{word}"
         place.selectbox(
@@ -489,13 +498,13 @@ def _typed_field(parameter: Parameter, source: Run, options: Options, place: Any
         place.caption(sentence)
 
 
-def _take_typed(parameter: Parameter, source: Run, options: Sequence[str]) -> None:
+def _take_typed(parameter: Parameter, run: Run, options: Sequence[str]) -> None:
     """Store what was chosen in the menu, or the value of what was typed. For a callback."""
     state, choice, name = st.session_state, parameter.choice, parameter.name
     text, sentence = (state[f"{name} field"] or "").strip(), ""
     if not text or text in options or choice is None or choice.typed is None:
         state[name] = text.removeprefix("#")
     else:
-        read, sentence = choice.typed(source, text)
+        read, sentence = choice.typed(run, text)
         state[name] = parameter.word(read)
     state[f"{name} typed"] = state[name], sentence

@@ -7,14 +7,13 @@ from dataclasses import replace
 from urllib.parse import urlencode
 
 from explorer.panels.choice import Parameter, choices_of, parameters
-from explorer.panels.spec import PANELS, Panel
+from explorer.panels.spec import DEFAULT_MODEL, PANELS, Panel
 from explorer.text.templates import sentences
 from models.edits import from_line, to_line
 from models.example_texts import DEFAULT_TEXT
 from models.run import Run
 
 REFUSALS = sentences("selection", "refusals")
-DEFAULT_MODEL = "encoder"
 OF_RUN = ("model", "text", "edits", "target")  # the words of an address that are of the run
 PATH = "panel"
 

@@ -39,7 +39,7 @@ from explorer.analysis.formatting import (
 from explorer.analysis.terminology import mask_reason, sees_ahead, window_reach, windowed
 from explorer.panels import spec
 from explorer.panels.choice import Choice
-from explorer.panels.selection import Selection, place_of, select
+from explorer.panels.selection import Selection, select
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models import model_names
@@ -47,6 +47,7 @@ from models.caching import loaded, memo
 from models.run import Run
 
 CONCEPT = "anatomy"
+WEIGHT_STEP = Choice(name="weight_step", help="the step of the calculation that is shown")
 MOST_KEYS = 16  # listed one by one
 # Each step's formulas, and the symbols in them that it is about.
 STEPS = {
@@ -133,9 +134,7 @@ def weight(
     head: int = 0,
     token: int = 0,
     source: int | None = None,
-    step: Annotated[
-        str, Choice(name="weight_step", help="the step of the calculation that is shown")
-    ] = "",
+    step: Annotated[str, WEIGHT_STEP] = "",
     attention: str = "",
 ) -> Panel:
     """One attention weight, from its query and key to the head's output, step by step, beside the
@@ -160,7 +159,10 @@ def weight(
     return Panel(
         title=words("title"),
         finding=words("finding", **cell.slots),
-        figures=(_matrix(cell), Steps(frames=frames, current=current, choice="weight_step")),
+        figures=(
+            head_matrix(selection, cell.key),
+            Steps(frames=frames, current=current, choice="weight_step"),
+        ),
         table=stacked(tables.items(), "step"),
         details=_steps_in_words(cell, run),
         caption=(words("caption", **cell.slots),),
@@ -172,8 +174,7 @@ def weight(
 def _cell(selection: Selection, source: int | None) -> Cell:
     """A cell of a row, that of the largest weight where None."""
     recording, attention = selection.recording, selection.attention
-    strongest = int(np.nan_to_num(selection.weights, nan=-1).argmax())
-    key = strongest if source is None else place_of("key", source, len(selection.axes.keys))
+    key = selection.strongest if source is None else selection.place_of_key(source)
     projection = _projection(selection)
     outputs = projection and anatomy.head_outputs(
         recording, attention, selection.layer, selection.query, projection
@@ -190,19 +191,17 @@ def _projection(selection: Selection) -> anatomy.Outputs | None:
         return None
 
 
-def _matrix(cell: Cell) -> Matrix:
-    """The head's weights with the cell marked; a press on another one selects it."""
-    selection = cell.selection
-    attention, axes = selection.attention, selection.axes
-    pattern = attention.pattern[selection.layer, selection.head]
-    allowed = attention.allowed[selection.layer]
+def head_matrix(selection: Selection, key: int) -> Matrix:
+    """The weights of a head with one cell marked; a press on another one selects it."""
+    pattern = selection.attention.pattern[selection.layer, selection.head]
+    allowed = selection.attention.allowed[selection.layer]
     return Matrix(
-        title=sentences(CONCEPT, "weight")("matrix", **cell.slots),
+        title=sentences(CONCEPT, "weight")("matrix", layer=selection.layer, head=selection.head),
         select=("token", "key"),
-        rows=axes.rows,
-        columns=axes.keys,
+        rows=selection.axes.rows,
+        columns=selection.axes.keys,
         values=matrix_values(pattern, allowed),
-        marks=((selection.query, cell.key, ""),),
+        marks=((selection.query, key, ""),),
         sides=("query", "key"),
         missing=mask_reason(allowed),
     )
@@ -651,8 +650,7 @@ def verified(
     """
     selection = select(run, layer, head, token, attention)
     words, recording = sentences(CONCEPT, "verified"), selection.recording
-    largest = int(np.nan_to_num(selection.weights, nan=-1).argmax())
-    key = largest if source is None else place_of("key", source, len(selection.axes.keys))
+    key = selection.strongest if source is None else selection.place_of_key(source)
     checks = memo(recording, "laws", lambda: consistency.checks(recording, *_parameters(run)))
     done = [check for check in checks if check.checked]
     table = {

@@ -4,7 +4,7 @@ out."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any
 from urllib.parse import urlencode
@@ -12,20 +12,29 @@ from urllib.parse import urlencode
 import numpy as np
 
 from explorer.analysis import flow as flow_analysis
-from explorer.analysis import logit_lens, recorded_findings, residual
-from explorer.analysis.figures import Flow, FlowAttention, FlowBand, FlowLayer, FlowWord
+from explorer.analysis import logit_lens, predictions, recorded_findings, residual, terminology
+from explorer.analysis.figures import (
+    Flow,
+    FlowAttention,
+    FlowBand,
+    FlowLayer,
+    FlowLink,
+    FlowWord,
+)
 from explorer.analysis.formatting import MINUS, fixed, percent, tenths
 from explorer.analysis.head_naming import NO_PATTERN
-from explorer.panels import spec
+from explorer.panels import anatomy, flow_levels, spec
 from explorer.panels.choice import Choice
+from explorer.panels.flow_levels import HEAD, LAYER, LEVELS, MODEL, WEIGHT, Opened
+from explorer.panels.generation import TEMPERATURES
 from explorer.panels.predictions import Prediction, prediction_at
-from explorer.panels.selection import model_name, place_if_any, place_of
+from explorer.panels.selection import Selection, model_name, place_if_any, place_of, select
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models.caching import loaded
-from models.edits import HideToken, ZeroHead
+from models.edits import HideToken, ZeroHead, to_line
 from models.recording import Attention, Recording, Stream
-from models.results import Attribution, Lens
+from models.results import Attribution, Lens, Sampling
 from models.run import Run
 
 CONCEPT = "architecture"
@@ -34,10 +43,10 @@ MOST_ROWS = 16  # tokens that have a row of their own; of a longer text these ar
 N_KEPT = 11  # and those that matter most for it
 N_WORDS = 5  # of the output
 N_UNITS = 3  # of an FFN that are named
+FEW_LAYERS = 6  # up to which the units of all FFNs are named, not of that in focus alone
 FAINTEST = 0.22  # share of what is brought to another row from which on its curve is drawn
-# Formulas of the level on screen; those that are not the model's are left out.
-OF_LAYER = ("concatenation", "add-norm", "pre-norm", "ffn", "smooth-ffn", "gated-ffn")
-OF_HEAD = ("attention",)
+# Formulas of the model's level, without a head and with one in focus.
+OF_MODEL, OF_HEAD = ("embedding", "sum-over-heads", "readout"), ("attention",)
 NUMBERS = {
     "Prediction": "Change of the prediction",
     "Rotation angle": "Rotation angle",
@@ -60,6 +69,13 @@ def can_hide(run: Run, chosen: Mapping[str, Any]) -> bool:
 def hiding(run: Run, chosen: Mapping[str, Any]) -> tuple[bool, ...]:
     """The options of hiding the token, none where it cannot be."""
     return (True, False) if can_hide(run, chosen) else ()
+
+
+def continues(run: Run, chosen: Mapping[str, Any]) -> bool:
+    """True for a model that continues texts, whose next word is drawn."""
+    recording = run.recording()
+    capabilities = loaded(recording).capabilities
+    return recording.model.kind == "decoder" and not capabilities.no_readout
 
 
 def numbers_of(run: Run, chosen: Mapping[str, Any]) -> str:
@@ -161,11 +177,21 @@ def flow(
     token: int | None = None,
     layer: int | None = None,
     head: int | None = None,
+    source: int | None = None,
+    level: Annotated[
+        str,
+        Choice(LEVELS, name="flow_level", help="how far the picture is opened"),
+    ] = MODEL,
+    step: Annotated[str, anatomy.WEIGHT_STEP] = "",
     attention: str = "",
     hide: Annotated[
         bool | None,
         Choice(hiding, "Hide it from the model", name="flow_hide", suits=can_hide),
     ] = None,
+    temperature: Annotated[
+        float,
+        Choice(TEMPERATURES, "Temperature", name="flow_temperature", when=continues),
+    ] = 1.0,
     number: Annotated[
         str,
         Choice(NUMBERS, "Below each layer", name="flow_number", menu=True, suits=numbers_of),
@@ -177,10 +203,14 @@ def flow(
     token: of the first stream; where None the one whose next word is predicted, or the word that
     the strongest finding is about. hide: the token is hidden from a model that fills in words; such
     a model's is where None. layer: the one in focus, that whose attention adds most to the final
-    answer where None. head: its head in focus, None for all together. attention: the name of the
-    one that is in focus, "" for that which adds most. number: what stands below each layer, one of
-    NUMBERS. Raises ValueError for what is not there and for a model that shows neither its stream
-    nor its attention.
+    answer where None. head: its head in focus, None for all together. source: the key that its
+    weight is opened at, the one of the largest weight where None. level: how far the picture is
+    opened, one of LEVELS, or as far as the model shows it; a head and a weight are those of the
+    head that brings most where None is chosen. step: of a weight's calculation, the one on show.
+    attention: the name of the one that is in focus, "" for that which adds most. temperature: of
+    the words that come out of a model that continues texts. number: what
+    stands below each layer, one of NUMBERS. Raises ValueError for what is not there and for a model
+    that shows neither its stream nor its attention.
     """
     plain = run.recording()
     if not plain.attention or not flow_analysis.in_layers(plain.streams[0]):
@@ -195,38 +225,208 @@ def flow(
         Way(recording, stream, token if at == 0 else aligned(recording, stream, token))
         for at, stream in enumerate(recording.streams)
     ]
-    rows = _rows(ways)
     reading = _reading(drawn, ways[-1])
     focus = _focus(ways, reading, attention, layer, head)
+    view = _view(run, drawn, ways, reading, focus, source, level)
+    opened = view.opened(step)
+    about = replace(focus, head=None if view.level == LAYER else view.head)
+    word, levels = first.tokens[token], () if view.level == MODEL else (view.level.lower(),)
+    return Panel(
+        WORDS("hidden_title" if hidden else "title", word=word, model=model_name(plain)),
+        view.loss or opened.finding or _about_focus(plain, view.way, reading, about),
+        (_figure(view, number, temperature), *opened.figures),
+        table=opened.table or _table(ways),
+        details=(*(opened.details or WORDS.lines("details")), WORDS("keys")),
+        caption=(WORDS("hidden_caption" if hidden else "caption", word=word, token=token),),
+        file="-".join(("flow", *levels, f"token-{token}")),
+        formulas=opened.formulas,
+        at={"run": drawn, **about.place(view.way), "source": view.key},
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class FlowView:
+    """What the picture is of: the run that was asked for and the one that is drawn, the ways of its
+    token, what the last one says, and what is in focus. on: the head in focus, or the one that
+    brings most, with the way's token as its query, None where the layer has no attention; key: of
+    its weight. level: one of LEVELS."""
+
+    run: Run
+    drawn: Run
+    ways: Sequence[Way]
+    reading: LensReading | None
+    focus: Focus
+    on: Selection | None
+    key: int | None
+    level: str
+
+    @property
+    def way(self) -> Way:
+        """The way of the band in focus."""
+        return self.ways[self.focus.band]
+
+    @property
+    def head(self) -> int | None:
+        """The head that is drawn alone, None for all together."""
+        is_whole = self.level in (MODEL, LAYER)
+        return self.focus.head if is_whole or self.on is None else self.on.head
+
+    def opened(self, step: str) -> Opened:
+        """What stands below the picture. step: of a weight's calculation."""
+        focus, way = self.focus, self.way
+        if self.level == LAYER:
+            parts, stream = way.layers[focus.layer], way.stream
+            by_site = {f"{focus.layer}.{_place(each)}": each for each in way.attentions}
+            return flow_levels.layer(way.recording, stream, way.token, parts, by_site)
+        if self.level == MODEL or self.on is None or self.key is None:
+            return Opened((), {}, OF_MODEL if focus.head is None else OF_HEAD)
+        is_first = focus.band == 0
+        opened = (
+            flow_levels.head(self.on, self.key, is_first)
+            if self.level == HEAD
+            else flow_levels.weight(self.on, self.key, step)
+        )
+        if is_first:
+            return opened
+        # Rows are of a stream whose token follows that of the first one.
+        return replace(opened, figures=flow_levels.pressing(opened.figures, way.token))
+
+    @property
+    def levels(self) -> tuple[FlowLink, ...]:
+        """What leads to each level that there is, with the selection that stays."""
+        focus, on, way = self.focus, self.on, self.way
+        chosen = {"attention": focus.name, "layer": str(focus.layer)}
+        head = {"head": "" if focus.head is None else str(focus.head)}
+        links = [(WORDS("to_model"), head), (WORDS("to_layer", layer=focus.layer), head)]
+        if on is not None and self.key is not None:
+            head = {"head": str(on.head)}
+            typed = self.run.recording()
+            query, keys = typed.stream(way.stream.name), typed.stream(on.attention.key)
+            names = {"query": query.tokens[way.token], "key": keys.tokens[self.key]}
+            links += [(WORDS("to_head", head=on.head), head), (WORDS("to_weight", **names), head)]
+        there = links[: flow_levels.deepest(focus.attention) + 1]
+        return tuple(
+            FlowLink(label, {**chosen, **to, "flow_level": "" if level == MODEL else level})
+            for (label, to), level in zip(there, LEVELS)
+        )
+
+    @property
+    def leads(self) -> tuple[FlowLink, ...]:
+        """What leads to the tabs that show more of what is in focus."""
+        focus, on, level = self.focus, self.on, self.level
+        if level == LAYER:
+            parts = self.way.layers[focus.layer]
+            address = _ffn_address(self.way, focus.band, focus.layer)
+            has_ffn = any(each.place == "ffn" for each in parts)
+            return (FlowLink(WORDS("to_ffn"), {"address": address}),) if has_ffn else ()
+        if on is None or self.head is None:
+            return ()
+        at = {"attention": on.name, "layer": on.layer, "head": on.head, "token": on.query}
+        tabs = [(WORDS("to_heads"), {"tab": "heads", **at})]
+        if on.attention.opens and level != HEAD:
+            cell = {"anatomy_cell": f"{on.query}.{self.key}"} if level == WEIGHT else {}
+            tabs.append((WORDS("to_one_weight"), {"tab": "weight", **at, **cell}))
+        return tuple(FlowLink(label, {"address": urlencode(to)}) for label, to in tabs)
+
+    @property
+    def ablation(self) -> ZeroHead | None:
+        """The edit that switches the head in focus off, None for no head and where it cannot be."""
+        if (
+            self.on is None
+            or self.head is None
+            or ZeroHead not in self.run.loaded.capabilities.edits
+        ):
+            return None
+        return ZeroHead(self.focus.layer, self.on.head, self.focus.name)
+
+    @property
+    def switch(self) -> FlowLink | None:
+        """What switches the head in focus off, or on again."""
+        edit, focus = self.ablation, self.focus
+        if edit is None:
+            return None
+        is_off = edit in self.run.edits
+        edits = [each for each in self.run.edits if each != edit] + ([] if is_off else [edit])
+        at = {"attention": focus.name, "layer": str(focus.layer), "head": str(edit.head)}
+        return FlowLink(
+            WORDS("switch_on" if is_off else "switch_off", head=edit.head),
+            {"edits": to_line(terminology.sorted_edits(tuple(edits))), **at},
+        )
+
+    @property
+    def loss(self) -> str:
+        """What the answer loses by the head in focus, where it is switched off; "" where it is
+        not."""
+        edit = self.ablation
+        if edit is None or self.reading is None or edit not in self.run.edits:
+            return ""
+        whole = self.drawn.under(tuple(each for each in self.drawn.edits if each != edit))
+        token = self.reading.way.token
+        before, after = (prediction_at(each, token) for each in (whole, self.drawn))
+        id = before.words[0].id
+        return WORDS(
+            "without",
+            layer=edit.layer,
+            head=edit.head,
+            answer=before.label(id),
+            before=tenths(float(before.of.own[id])),
+            after=tenths(float(after.of.own[id])),
+        )
+
+
+def _view(
+    run: Run,
+    drawn: Run,
+    ways: Sequence[Way],
+    reading: LensReading | None,
+    focus: Focus,
+    source: int | None,
+    level: str,
+) -> FlowView:
+    """What the picture is of, opened no further than the model shows it."""
+    level = LEVELS[min(LEVELS.index(level), flow_levels.deepest(focus.attention))]
+    if focus.attention is None:
+        return FlowView(run, drawn, ways, reading, focus, None, None, level)
+    way = ways[focus.band]
+    shares = way.to_token[focus.name, focus.layer].shares[:, 0].sum(-1)
+    head = int(np.nan_to_num(shares).argmax()) if focus.head is None else focus.head
+    at = flow_analysis.layer_numbers(focus.attention).index(focus.layer)
+    on = select(drawn, at, head, way.token, focus.name)
+    key = on.strongest if source is None else on.place_of_key(source)
+    return FlowView(run, drawn, ways, reading, focus, on, key, level)
+
+
+def _place(attention: Attention) -> str:
+    """The place in a layer at which an attention writes."""
+    return "cross" if attention.query != attention.key else "attn"
+
+
+def _figure(view: FlowView, number: str, temperature: float) -> Flow:
+    """The picture. number: what stands below each layer. temperature: of the words."""
+    plain, ways, focus, reading = view.run.recording(), view.ways, view.focus, view.reading
+    rows = _rows(ways)
     number = number if number != "Prediction" or reading else "Rotation angle"
     layers = tuple(
         _layer(plain, way, at, each, rows, reading, number, focus)
         for at, way in enumerate(ways)
         for each in way.layers
     )
-    shown = first.tokens[token]
-    figure = Flow(
-        note=_note(recording, reading, number),
-        bands=tuple(_band(plain, way, of, len(ways) > 1) for way, of in zip(ways, rows)),
+    recording = view.way.recording
+    return Flow(
+        note=_note(recording, reading, number, temperature) if view.level == MODEL else "",
+        bands=tuple(_band(plain, each, of, len(ways) > 1) for each, of in zip(ways, rows)),
         layers=layers,
-        words=_output(reading),
+        words=_output(reading, temperature),
         layer=focus.layer,
         band=focus.band,
         attention="" if focus.attention is recording.attention[0] else focus.name,
-        head=-1 if focus.head is None else focus.head,
+        head=-1 if view.head is None else view.head,
         says=WORDS("says") if reading else "",
         between=WORDS("memory") if len(ways) > 1 else "",
-    )
-    return Panel(
-        WORDS("hidden_title" if hidden else "title", word=shown, model=model_name(plain)),
-        _about_focus(plain, ways[focus.band], reading, focus),
-        (figure,),
-        table=_table(ways),
-        details=WORDS.lines("details"),
-        caption=(WORDS("hidden_caption" if hidden else "caption", word=shown, token=token),),
-        file=f"flow-token-{token}",
-        formulas=OF_LAYER if focus.head is None else OF_HEAD,
-        at={"run": drawn, **focus.place(ways[focus.band])},
+        level=LEVELS.index(view.level),
+        levels=view.levels,
+        leads=view.leads,
+        switch=view.switch,
     )
 
 
@@ -427,7 +627,7 @@ def _layer(
     focus: Focus,
 ) -> FlowLayer:
     """One column of the picture."""
-    in_focus = (band, layer) == (focus.band, focus.layer)
+    is_named = len(way.layers) <= FEW_LAYERS or (band, layer) == (focus.band, focus.layer)
     of_way = reading is not None and reading.way is way
     says = None
     if reading is not None and of_way:
@@ -449,7 +649,7 @@ def _layer(
             if layer in flow_analysis.layer_numbers(each)
         ),
         ffn=size,
-        units=_units(way, layer) if in_focus and ffn is not None else "",
+        units=_units(way, layer) if is_named and ffn is not None else "",
         ffn_key=_ffn_address(way, band, layer) if ffn is not None else "",
         says=says,
         answer=reading.probability(layer) if reading and of_way else None,
@@ -561,23 +761,28 @@ def _units(way: Way, layer: int) -> str:
     )
 
 
-def _output(reading: LensReading | None) -> tuple[FlowWord, ...]:
-    """The likeliest words at the end."""
+def _output(reading: LensReading | None, temperature: float) -> tuple[FlowWord, ...]:
+    """The likeliest words at the end, with what they are drawn by at a temperature."""
     if reading is None:
         return ()
     on = reading.prediction
+    drawn = predictions.distribution(on.of.logits, Sampling(temperature)).drawn
     return tuple(
-        FlowWord(on.label(each.id), float(each.own), tenths(each.own))
+        FlowWord(on.label(each.id), float(drawn[each.id]), tenths(float(drawn[each.id])))
         for each in on.words[:N_WORDS]
     )
 
 
-def _note(recording: Recording, reading: LensReading | None, number: str) -> str:
+def _note(
+    recording: Recording, reading: LensReading | None, number: str, temperature: float
+) -> str:
     """How to read the picture, in a line."""
     kind = "writes" if loaded(recording).shows_writes(recording) else "weights"
     slots = {"answer": reading.answer} if reading and number == "Prediction" else {}
-    unit = WORDS(f"below_{number.partition(' ')[0].lower()}", **slots)
-    return f"{WORDS(kind)} {unit}"
+    notes = [WORDS(kind), WORDS(f"below_{number.partition(' ')[0].lower()}", **slots)]
+    if temperature != 1:
+        notes.append(WORDS("drawn", temperature=f"{temperature:g}"))
+    return " ".join(notes)
 
 
 def _about_focus(plain: Recording, way: Way, reading: LensReading | None, focus: Focus) -> str:

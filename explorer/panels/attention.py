@@ -105,11 +105,11 @@ def patterns(run: Run, chosen: Mapping[str, Any]) -> dict[str, str]:
     return {"": TAB("find"), **labels}
 
 
-def link_on_screen(on: Selection, row: int | None) -> Finding | None:
+def link_on_screen(selection: Selection, row: int | None) -> Finding | None:
     """The link between words that is told of a row of the selected head, None where there is
     none."""
-    here = on.attention.name, (on.layer, on.head), row
-    every = (each for each in leading_findings(on.recording) if each.kind in PAIRS)
+    here = selection.attention.name, (selection.layer, selection.head), row
+    every = (each for each in leading_findings(selection.recording) if each.kind in PAIRS)
     return next((one for one in every if (one.attention, one.at, one.query) == here), None)
 
 
@@ -304,21 +304,23 @@ def strongest_findings(run: Run) -> Panel:
 LABEL_BYTES = 60  # that a word in a table takes
 
 
-def cached_heads(on: Selection, chosen: Mapping[str, Any]) -> Panel:
+def cached_heads(selection: Selection, chosen: Mapping[str, Any]) -> Panel:
     """The panel of all heads. It has no selection, so choosing a head sends none of it again."""
-    return _cached_panel(on, heads, {**chosen, "layer": None, "head": None})
+    return _cached_panel(selection, heads, {**chosen, "layer": None, "head": None})
 
 
-def cached_head(on: Selection, chosen: Mapping[str, Any]) -> Panel:
+def cached_head(selection: Selection, chosen: Mapping[str, Any]) -> Panel:
     """The panel of one head."""
-    return _cached_panel(on, head, chosen)
+    return _cached_panel(selection, head, chosen)
 
 
-def _cached_panel(on: Selection, panel: Callable[..., Panel], chosen: Mapping[str, Any]) -> Panel:
+def _cached_panel(
+    selection: Selection, panel: Callable[..., Panel], chosen: Mapping[str, Any]
+) -> Panel:
     """A panel of a run, made once and kept beside its recording."""
     choices = {each.argument: chosen.get(each.argument, each.default) for each in parameters(panel)}
-    key = ("panel", panel.__name__, on.run.target, *sorted(choices.items()))
-    return memo(on.recording, key, partial(panel, on.run, **choices), _panel_bytes)
+    key = ("panel", panel.__name__, selection.run.target, *sorted(choices.items()))
+    return memo(selection.recording, key, partial(panel, selection.run, **choices), _panel_bytes)
 
 
 def _panel_bytes(panel: Panel) -> int:
@@ -432,14 +434,26 @@ def choices_of(run: Run, words: Mapping[str, str]) -> dict[str, Any]:
 
 
 def view_of(
-    on: Selection, chosen: HeadSelection, display: DisplayOptions, link: Finding | None = None
+    selection: Selection,
+    chosen: HeadSelection,
+    display: DisplayOptions,
+    link: Finding | None = None,
 ) -> HeadView:
     """The head of a selection as a panel shows it, with what is chosen in it. link: what is told of
     the selected row."""
-    described = named_heads(on.recording, on.attention)
-    one = described[on.layer * on.attention.pattern.shape[1] + on.head]
+    described = named_heads(selection.recording, selection.attention)
+    one = described[selection.layer * selection.attention.pattern.shape[1] + selection.head]
     told = (link.query, link.keys[0]) if link else None
-    return head_view(on.recording, on.attention, one, on.axes, display, chosen, on.run.target, told)
+    return head_view(
+        selection.recording,
+        selection.attention,
+        one,
+        selection.axes,
+        display,
+        chosen,
+        selection.run.target,
+        told,
+    )
 
 
 def _breaks(recording: Recording, of: Attention, picture: HeadView) -> tuple[int, ...]:

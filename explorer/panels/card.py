@@ -123,11 +123,11 @@ def _sentence_on(told: Told) -> str:
     return WORDS("pair", query=query, key=key, weight=fixed(told.value))
 
 
-def _named(run: Run, on: Selection | None) -> str:
+def _named(run: Run, selection: Selection | None) -> str:
     """The model, its head, and that it was edited."""
     model = model_names.title(run.model)
-    name = "about_model" if on is None else "about"
-    at = {} if on is None else {"layer": on.layer, "head": on.head}
+    name = "about_model" if selection is None else "about"
+    at = {} if selection is None else {"layer": selection.layer, "head": selection.head}
     about = WORDS(name, model=model, **at)
     return WORDS("edited", about=about) if run.edits else about
 
@@ -182,21 +182,21 @@ def _on(run: Run, one: Finding) -> Selection:
     return select(run, layer, head, attention=one.attention)
 
 
-def _of_link(on: Selection, one: Finding) -> Told:
-    return Told(one.words[:2], one.value, on, ((one.query, one.keys[0], one.value),))
+def _of_link(selection: Selection, one: Finding) -> Told:
+    return Told(one.words[:2], one.value, selection, ((one.query, one.keys[0], one.value),))
 
 
-def _strong(on: Selection) -> tuple[tuple[int, int, float], ...]:
+def _strong(selection: Selection) -> tuple[tuple[int, int, float], ...]:
     """The strongest key of each row of the text that is no special token."""
-    pattern = on.attention.pattern[on.layer, on.head]
-    special = on.recording.stream(on.attention.query).special
+    pattern = selection.attention.pattern[selection.layer, selection.head]
+    special = selection.recording.stream(selection.attention.query).special
     best = [
         (row, int(weights.argmax()), float(weights.max())) for row, weights in enumerate(pattern)
     ]
     return tuple(
         (row, key, weight)
         for row, key, weight in best
-        if weight >= FAINTEST and not special[row] and not on.axes.special[key]
+        if weight >= FAINTEST and not special[row] and not selection.axes.special[key]
     )
 
 

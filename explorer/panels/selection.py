@@ -51,6 +51,15 @@ class Selection:
         return np.where(self.attention.allowed[self.layer, self.query], row, np.nan)
 
     @property
+    def strongest(self) -> int:
+        """The key of the largest weight."""
+        return int(np.nan_to_num(self.weights, nan=-1).argmax())
+
+    def place_of_key(self, key: int) -> int:
+        """The place of a key as `place_of` gives it."""
+        return place_of("key", key, len(self.axes.keys))
+
+    @property
     def word(self) -> str:
         """Label of the query."""
         return self.axes.rows[self.query]

@@ -32,12 +32,15 @@ from explorer.text import glossary
 from explorer.text.formulas import shown
 from explorer.text.templates import sentences
 from models.caching import picture_name
+from models.edits import to_line
+from models.example_texts import DEFAULT_TEXT
 from models.model import Model
 from models.recording import Recording
 from models.run import Run
 
 REFUSALS = sentences("selection", "refusals")
 Arguments = ParamSpec("Arguments")
+DEFAULT_MODEL = "encoder"  # of an address that names none
 BESIDE = ["attention.heads", "attention.head"]  # panels that stand side by side in a document
 
 
@@ -159,7 +162,7 @@ def document(
 ) -> Document:
     """Panels as an HTML document that asks for nothing from elsewhere: one below the other, or of
     all heads and one of them side by side. `link`: the address of a Headlight, and `query` what
-    shows the same there. Raises ValueError for no panel."""
+    shows the same there; without both, the `way_back`. Raises ValueError for no panel."""
     if not panels:
         raise ValueError("a document needs a panel")
     captions: list[Line] = [("p", line) for panel in panels[1:] for line in panel.caption]
@@ -170,9 +173,30 @@ def document(
     ]
     if captions:
         parts.append(TextLines(captions, column=2))
+    query = way_back(panels) if query is None and not link else query
     return html_export.document(
         DocumentSpec(panels[0].title, panels[0].caption, parts, query or {}), link
     )
+
+
+def way_back(panels: Sequence[Panel]) -> dict[str, str]:
+    """The query of an address of Headlight that has the run of the first of some panels, and their
+    choices, on screen."""
+    run = panels[0].run
+    wanted = {
+        each.name: each.word(panel.choices[each.argument])
+        for panel in panels
+        for each in parameters(PANELS[panel.name])
+        if each.argument in panel.choices
+        and each.argument != "key"
+        and not isinstance(panel.choices[each.argument], Run)
+    }
+    if run is not None:
+        wanted["text"] = run.text if run.text != DEFAULT_TEXT else ""
+        wanted["model"] = run.model if run.model != DEFAULT_MODEL else ""
+        wanted["edits"] = to_line(run.edits)
+        wanted["target"] = run.target if isinstance(run.target, str) else ""
+    return {name: value for name, value in wanted.items() if value}
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@ one part, and a training that goes on."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import isfinite, isnan
@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from explorer.analysis import head_naming, training
+from explorer.analysis import coreference, head_naming, training
 from explorer.analysis.csv import Cells, Columns
 from explorer.analysis.figures import Chart, Frame, HeadMatrices, Series, Stack, Steps
 from explorer.analysis.formatting import fixed, percent
@@ -34,6 +34,7 @@ FIRST = ("cross", "decoder self", "encoder self")
 LOG_FROM = 50  # times the first step, from which on the last one has steps on a logarithmic axis
 MOST_CELLS = 24  # rows and columns of a head in the grid; of more the largest of neighbours
 STEP = sentences(CONCEPT, "tab")("step")
+Taught = frozenset[tuple[int, int]]  # heads that a teacher taught, (layer, head)
 LAST_PART = 0.25  # of a training, over which two losses are compared
 
 
@@ -70,10 +71,11 @@ def measured(run: Run, attention: str) -> tuple[Measured, ...]:
     """All heads of an attention at each checkpoint, kept for the model."""
 
     def made() -> tuple[Measured, ...]:
-        measures = []
-        for at in model_card.checkpoints(run.model):
+        measures, points = [], model_card.checkpoints(run.model)
+        finds_nouns = any(_finds_nouns(run, last, attention) for last in points[-1:])
+        for at in points:
             recording = at_checkpoint(run, at).recording()
-            measures.append(measure(recording, attention, at.step))
+            measures.append(measure(recording, attention, at.step, finds_nouns))
             del recording  # before the next one is made
         return tuple(measures)
 
@@ -81,11 +83,22 @@ def measured(run: Run, attention: str) -> tuple[Measured, ...]:
     return run.loaded.memo(key, made)
 
 
-def measure(recording: Recording, name: str, step: int) -> Measured:
-    """All heads of an attention of a recording, made after so many steps."""
-    attention = next(each for each in recording.attention if each.name == name)
-    heads = tuple(head_naming.describe(recording, attention))
+def _finds_nouns(run: Run, at: Checkpoint, attention: str) -> bool:
+    """True where heads of an attention find nouns in test sentences at a checkpoint."""
+    recording = at_checkpoint(run, at).recording()
+    return bool(coreference.measured_heads(recording, _of_name(recording, attention)))
+
+
+def measure(recording: Recording, name: str, step: int, with_pronouns: bool = False) -> Measured:
+    """All heads of an attention of a recording, made after so many steps. with_pronouns: as of
+    `head_naming.describe`."""
+    attention = _of_name(recording, name)
+    heads = tuple(head_naming.describe(recording, attention, with_pronouns))
     return Measured(Stage(step, heads), _thumbnails(attention))
+
+
+def _of_name(recording: Recording, name: str) -> Attention:
+    return next(each for each in recording.attention if each.name == name)
 
 
 def _thumbnails(attention: Attention) -> np.ndarray:
@@ -112,6 +125,14 @@ def _grid(reading: Measured, title: str, chosen: tuple[int, int] | None) -> Head
         names=tuple(head.name for head in reading.stage.heads),
         selected=chosen or (-1, -1),
     )
+
+
+def _grid_title(model: str, stage: Stage) -> str:
+    """How many heads there are, and which of them a teacher has taught by then."""
+    shared, n = sentences(CONCEPT, "shared"), len(stage.heads)
+    heads = model_card.taught_heads(model, stage.step)
+    names = ", ".join(map(head_name, sorted(heads)))
+    return shared("grid_taught", n=n, heads=names) if heads else shared("grid", n=n)
 
 
 def _log(steps: Sequence[float]) -> bool:
@@ -237,33 +258,27 @@ def checkpoints(
     stages = [each.stage for each in measures]
     courses = training.best_courses(stages)
     chosen = _chosen(stages, courses, layer, head, pattern)
+    taught = model_card.taught_heads(run.model)
+    other = _taught_or_not(stages, chosen, taught) if chosen and taught else None
     loss = model_card.loss_curve(run.model)
-    frames = tuple(
-        Frame(
-            shared("frame", step=f"{each.stage.step:,}"),
-            (_grid(each, shared("grid", n=len(each.stage.heads)), chosen.at if chosen else None),),
-            key=str(each.stage.step),
-            x=float(each.stage.step),
-        )
-        for each in measures
-    )
     return Panel(
         title=words("title"),
         finding=_finding(
             courses,
             chosen,
             is_chosen=bool(pattern) or layer is not None,
-            taught=model_card.taught_heads(run.model),
+            taught=taught,
+            other=other,
         ),
         figures=(
             _charts(
                 [(shared("loss_curve"), loss)],
-                _score_lines(courses, chosen),
+                _score_lines(courses, chosen, other, taught),
                 float(steps[at]),
                 model_card.loss_note(run.model),
                 [each.habit for each in courses],
             ),
-            Steps(frames=frames, current=at, choice="train_step", plays=True),
+            _grids(run.model, measures, at, chosen),
         ),
         table=_columns(stages, courses, loss),
         details=(
@@ -279,6 +294,23 @@ def checkpoints(
         ),
         file="training",
     )
+
+
+def _grids(
+    model: str, measures: Sequence[Measured], current: int, chosen: HabitCourse | None
+) -> Steps:
+    """All heads at each checkpoint."""
+    shared, at = sentences(CONCEPT, "shared"), chosen.at if chosen else None
+    frames = tuple(
+        Frame(
+            shared("frame", step=f"{each.stage.step:,}"),
+            (_grid(each, _grid_title(model, each.stage), at),),
+            key=str(each.stage.step),
+            x=float(each.stage.step),
+        )
+        for each in measures
+    )
+    return Steps(frames=frames, current=current, choice="train_step", plays=True)
 
 
 def meanings(names: Iterable[str]) -> tuple[str, ...]:
@@ -325,14 +357,46 @@ def _chosen(
     return wanted or training.most_informative(courses)
 
 
+def _taught_or_not(
+    stages: Sequence[Stage], chosen: HabitCourse, taught: Taught
+) -> HabitCourse | None:
+    """The head to compare with the chosen one: of a taught head the one with most of its pattern
+    among those without a teacher, and of such a one among the taught; None where no taught head has
+    the pattern in the end."""
+    alone = {(head.layer, head.head) for head in stages[-1].heads} - taught
+    best = {
+        heads: training.habit_course(
+            stages, chosen.habit, training.best_head(stages[-1], chosen.habit, heads)
+        )
+        for heads in (taught, frozenset(alone))
+    }
+    one = next(course for heads, course in best.items() if chosen.at not in heads)
+    return one if best[taught].has[-1] else None
+
+
 def _score_lines(
-    courses: Sequence[HabitCourse], chosen: HabitCourse | None
+    courses: Sequence[HabitCourse],
+    chosen: HabitCourse | None,
+    other: HabitCourse | None = None,
+    taught: Taught = frozenset(),
 ) -> list[tuple[str, list[tuple[float, float]]]]:
-    """The scores of the chosen head, of uniform attention, and of each pattern's best head."""
+    """The scores of the chosen head, of uniform attention, of the head that it is compared with,
+    and of each other pattern's best head; with `other` each taught head is said to be one."""
     if chosen is None:
         return []
+    words = sentences(CONCEPT, "shared")
     rest = [each for each in courses if each.habit != chosen.habit]
-    lines = [(f"{each.habit} {head_name(each.at)}", each) for each in (chosen, *rest)]
+    lines = [
+        (
+            words(
+                "of_taught" if each.at in taught else "of_head",
+                pattern=each.habit,
+                head=head_name(each.at),
+            ),
+            each,
+        )
+        for each in (chosen, *filter(None, (other,)), *rest)
+    ]
     made = [(name, list(zip(map(float, each.steps), each.scores))) for name, each in lines]
     chance = list(zip(map(float, chosen.steps), chosen.chances))
     made.insert(1, (sentences(CONCEPT, "shared")("uniform"), chance))
@@ -363,17 +427,19 @@ def _finding(
     courses: Sequence[HabitCourse],
     chosen: HabitCourse | None,
     is_chosen: bool,
-    taught: frozenset[tuple[int, int]],
+    taught: Taught,
+    other: HabitCourse | None,
 ) -> str:
     """The headline of the head and pattern on screen with its evidence, and of a model of which a
-    teacher taught some heads, whether this is one; where the reader chose neither and no head has a
-    pattern in the end, a sentence on that."""
+    teacher taught some heads, whether this is one, and when the head that it is compared with
+    learned the pattern; where the reader chose neither and no head has a pattern in the end, a
+    sentence on that."""
     words = sentences(CONCEPT, "checkpoints")
     if chosen is None:
         return words("too_short")
     if is_chosen or any(each.has[-1] for each in courses):
         by = (words("taught" if chosen.at in taught else "alone"),) * bool(taught)
-        return " ".join((headline(chosen), *by, *evidence(chosen)[:1]))
+        return " ".join((headline(chosen), *by, *evidence(chosen)[:1], *_compared(other, taught)))
     return words(
         "none_formed",
         score=fixed(chosen.scores[-1]),
@@ -381,6 +447,16 @@ def _finding(
         where=sentences(CONCEPT, "where")(chosen.habit),
         chance=fixed(chosen.chances[-1]),
     )
+
+
+def _compared(other: HabitCourse | None, taught: Taught) -> Iterator[str]:
+    """Sentence on the checkpoints between which another head learned the pattern; none where it did
+    not, or is seen to have it at the first or at the last checkpoint alone."""
+    if other is not None and (place := other.formed_at) and place < len(other.steps) - 1:
+        before, step = (f"{each:,}" for each in other.steps[place - 1 : place + 1])
+        name = "too_taught" if other.at in taught else "too_alone"
+        words = sentences(CONCEPT, "checkpoints")
+        yield words(name, head=head_name(other.at), before=before, step=step)
 
 
 def headline(one: HabitCourse) -> str:

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from math import inf
 
 from anyio import CapacityLimiter, to_thread
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
@@ -38,7 +39,7 @@ from models.cancellation import TimeLimit
 from models.version import VERSION
 
 WORDS = sentences("server", "panels")
-MAX_AT_ONCE = 32  # requests that are computed or wait for it, of all readers
+MAX_AT_ONCE = 8  # requests that are computed or wait for it, of all readers
 SECONDS = 3600  # for which a browser or a proxy need not ask again
 LONGEST_REFUSAL = 300  # characters
 answering = SlotCounter(MAX_AT_ONCE)
@@ -113,7 +114,7 @@ def parse(file: str, parameters: list[tuple[str, str]]) -> PanelRequest:
         words[parameter] = well_formed(word)
     of_run = {each: words.pop(each) for each in address.OF_RUN if each in words}
     spec.expect_words(name, words)
-    of_run["model"] = _offered(of_run.get("model") or address.DEFAULT_MODEL)
+    of_run["model"] = _offered(of_run.get("model") or spec.DEFAULT_MODEL)
     others = [each for each in spec.other_models(name) if words.get(each)]
     words |= {each: _offered(words[each]) for each in others}
     return PanelRequest(
@@ -175,7 +176,7 @@ async def _answer(request: Request, asked: PanelRequest) -> Response:
     if "gzip" in request.headers.get("accept-encoding", ""):
         headers["Content-Encoding"] = "gzip"
     else:
-        data = gzip.decompress(data)
+        data = await run_in_threadpool(gzip.decompress, data)
     return Response(data, headers=headers, media_type=spec.FILES[asked.ending].media_type)
 
 
@@ -185,7 +186,8 @@ def _has(request: Request, etag: str) -> bool:
 
 
 def _headers(etag: str) -> dict[str, str]:
-    kept = f"public, max-age={SECONDS}"
+    # Before a server for a few may stand a proxy that asks who one is: it must not hand this on.
+    kept = f"{'public' if settings().public else 'private'}, max-age={SECONDS}"
     return {"ETag": etag, "Cache-Control": kept, "Vary": "Accept-Encoding"}
 
 

@@ -93,6 +93,8 @@ class _Parser:
             return "mn", {}, sign
         if token["slot"]:
             return "slot", {}, token["slot"]
+        if token["name"] and sign.endswith("′"):  # of two letters MathML sets none in italics
+            return "msup", self.named(sign), [("mi", {}, sign[:-1]), ("mo", {}, "′")]
         if token["name"]:
             return "mi", self.named(sign), sign
         if sign == "√":

@@ -78,6 +78,15 @@ def taught(card: Mapping[str, Any], step: int | None = None) -> str:
     return _descriptions()["taught"].format(teacher=one["teacher"], lessons="; ".join(lessons))
 
 
+def taught_in_menu(card: Mapping[str, Any]) -> str:
+    """Short sentence on the heads that a teacher taught a model, by its card; "" where none."""
+    one = card.get("taught")
+    if one is None:
+        return ""
+    heads = _head_list(one["heads"])
+    return _descriptions()["taught_in_menu"].format(teacher=one["teacher"], heads=heads)
+
+
 def _head_list(heads: Sequence[Sequence[int]]) -> str:
     return " and ".join(f"L{layer} H{head}" for layer, head in heads)
 

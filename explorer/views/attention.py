@@ -61,29 +61,31 @@ TAB = sentences("heads", "tab")
 # ---- page state ----------------------------------------------------------------------
 
 
-def selected_tokens(on: Selection) -> tuple[int | None, int | None]:
+def selected_tokens(selection: Selection) -> tuple[int | None, int | None]:
     """The row and the column that are held: of one text the chosen token's, between two texts the
     one or the other. Until the reader chooses a token or lets go of one, the word is held that the
     head's strongest finding is about."""
-    row = url_state.whole_number("token", len(on.axes.rows))
+    row = url_state.whole_number("token", len(selection.axes.rows))
     column = url_state.whole_number(
-        "source", len(on.axes.keys) if row is None and on.is_across else 0
+        "source", len(selection.axes.keys) if row is None and selection.is_across else 0
     )
     if row is None and column is None and not selection_bar.let_go():
-        row = recorded_findings.opening_row(on.recording, on.attention, (on.layer, on.head))
-    return (row, column) if on.is_across else (row, row)
+        row = recorded_findings.opening_row(
+            selection.recording, selection.attention, (selection.layer, selection.head)
+        )
+    return (row, column) if selection.is_across else (row, row)
 
 
 # ---- grid ----------------------------------------------------------------------------
 
 
-def head_grid(on: Selection) -> Panel:
+def head_grid(selection: Selection) -> Panel:
     """The grid of all heads."""
-    state, attention = st.session_state, on.attention
-    made = attention_panels.cached_heads(on, chosen_of(attention_panels.heads, on))
+    state, attention = st.session_state, selection.attention
+    made = attention_panels.cached_heads(selection, chosen_of(attention_panels.heads, selection))
     mounts.panel(made.bare, "heads", take_head)
     export_menu.offer_panel(made)
-    named = attention_panels.patterns(on.run, {"attention": on.name})
+    named = attention_panels.patterns(selection.run, {"attention": selection.name})
     sentences = templates.sentences("heads", "grid")
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="sinks"):
         st.selectbox(
@@ -92,7 +94,7 @@ def head_grid(on: Selection) -> Panel:
             format_func=lambda name: named.get(name, name),
             key="pattern",
             on_change=take_pattern,
-            args=(on.run, on.name),
+            args=(selection.run, selection.name),
             persist_state="session",
             label_visibility="collapsed",
             width=220,
@@ -107,7 +109,7 @@ def head_grid(on: Selection) -> Panel:
                 on_click=keep_tokens,
                 args=(tokens,),
             )
-    if len(on.recording.attention) > 1 or not attention.allowed.all():
+    if len(selection.recording.attention) > 1 or not attention.allowed.all():
         who = templates.sentences("heads", "who")
         local = [windowed(mask) for _, mask in attention.masks]
         window = ["window" if all(local) else "window_of_some"] if any(local) else []
@@ -121,9 +123,9 @@ def keep_tokens(tokens: str) -> None:
     st.session_state.att_keep = tokens
 
 
-def take_pattern(source: Run, attention: str) -> None:
+def take_pattern(run: Run, attention: str) -> None:
     """Put the strongest head of the chosen pattern on screen, unless a head of it is."""
-    state, on = st.session_state, select(source, attention=attention)
+    state, on = st.session_state, select(run, attention=attention)
     named = recorded_findings.named_heads(on.recording, on.attention)
     heads = {head[:2]: head.score for head in named if head.name == state.pattern}
     if heads and (state["selected layer"], state["selected head"]) not in heads:
@@ -149,7 +151,7 @@ def open_head(layer: int | str, head: int | str) -> None:
 TERMS = ("head", "layer", "weight", "query", "key")  # explained beside the headline
 
 
-def finding_headline(on: Selection, view: HeadView, one: Finding | None) -> None:
+def finding_headline(selection: Selection, view: HeadView, one: Finding | None) -> None:
     """The headline, which says what is on screen, and below it the head and what uniform attention
     would give. one: the finding on screen."""
     with st.container(
@@ -159,32 +161,32 @@ def finding_headline(on: Selection, view: HeadView, one: Finding | None) -> None
         key="headline",
     ):
         with st.container(gap="xxsmall", width="stretch", key="finding"):
-            title = headline(one) if one else sentence_of_head(on, view)
-            tested = tested_on(on, view, one)
+            title = headline(one) if one else sentence_of_head(selection, view)
+            tested = tested_on(selection, view, one)
             why = f"{findings.evidence(one)} {tested}\n\n" if one else ""
             words = glossary.explained(f"{title} {why}", *TERMS)
             st.title(title, anchor=False, help=f"{why}{words}", width="content")
-            n_layers, n_heads = on.attention.pattern.shape[:2]
+            n_layers, n_heads = selection.attention.pattern.shape[:2]
             n_tokens = 1
             if one is not None and one.kind in PAIRS:
-                _, n_tokens = recorded_findings.word_sizes(on.recording, one)
+                _, n_tokens = recorded_findings.word_sizes(selection.recording, one)
             with st.container(horizontal=True, gap="xxsmall"):
                 st.markdown(
-                    place(view, n_layers * n_heads, label(on, view, one), n_tokens)
-                    + finding_of_tokens(on, one)
-                    + before_change(on, view),
+                    place(view, n_layers * n_heads, label(selection, view, one), n_tokens)
+                    + finding_of_tokens(selection, one)
+                    + before_change(selection, view),
                     width="content",
                 )
                 if tested:
                     with st.container(key="tested", width="content"):  # a phone has no room for it
                         st.markdown(tested, width="content")
         if one and (test := findings.question(one)):
-            offer_test(test, one, on)
-        if on.run.text == DEFAULT_TEXT and not st.session_state.get("toured"):
+            offer_test(test, one, selection)
+        if selection.run.text == DEFAULT_TEXT and not st.session_state.get("toured"):
             offer_tour()
 
 
-def label(on: Selection, view: HeadView, one: Finding | None) -> str:
+def label(selection: Selection, view: HeadView, one: Finding | None) -> str:
     """The name of the head beside a headline: where it explains why the words of the headline
     attend, and where the headline does not say it."""
     if one is None:
@@ -192,29 +194,29 @@ def label(on: Selection, view: HeadView, one: Finding | None) -> str:
     if one.query < 0:
         return "" if one.kind == REGULARITY else view.label
     pair = one.query, next(iter(one.keys), view.opened.key)
-    explained = head_naming.explains(on.recording, on.attention, view.head, *pair)
+    explained = head_naming.explains(selection.recording, selection.attention, view.head, *pair)
     return view.head.name if explained else ""
 
 
-def tested_on(on: Selection, view: HeadView, one: Finding | None) -> str:
+def tested_on(selection: Selection, view: HeadView, one: Finding | None) -> str:
     """Whether the head of a pronoun and a noun finds nouns in test sentences; "" for any other
     finding, and where the model's heads were not tested."""
-    if one is None or not one.stands_for or not coreference.is_tested(on.recording):
+    if one is None or not one.stands_for or not coreference.is_tested(selection.recording):
         return ""
     return attention_text.tested(view.head)
 
 
-def finding_of_tokens(on: Selection, one: Finding | None) -> str:
+def finding_of_tokens(selection: Selection, one: Finding | None) -> str:
     """The weight between the tokens of a link, which can be computed, where that of its whole words
     is another; "" where it is the same."""
     if one is None or one.kind not in (*PAIRS, ALIGNED):
         return ""
     query, key = one.query, one.keys[0]
-    weight = f"{on.attention.pattern[one.layer, one.head, query, key]:.2f}"
+    weight = f"{selection.attention.pattern[one.layer, one.head, query, key]:.2f}"
     if weight == f"{one.value:.2f}":
         return ""
-    row, column = literal(on.axes.rows[query]), literal(on.axes.keys[key])
-    n_query, n_key = recorded_findings.word_sizes(on.recording, one)
+    row, column = literal(selection.axes.rows[query]), literal(selection.axes.keys[key])
+    n_query, n_key = recorded_findings.word_sizes(selection.recording, one)
     which, word, n = (
         ("tokens_of_key", one.words[1], n_key)
         if n_key > 1
@@ -242,26 +244,26 @@ class ChangedWord:
     weight: float
 
 
-def before_change(on: Selection, view: HeadView) -> str:
+def before_change(selection: Selection, view: HeadView) -> str:
     """The weight of a link before a word was changed, and now; "" for any other text and head, and
     where the words of the link stand elsewhere."""
     changed = st.session_state.get("changed word")
-    if not isinstance(changed, ChangedWord) or changed.text != on.run.text:
+    if not isinstance(changed, ChangedWord) or changed.text != selection.run.text:
         return ""
     one = changed.finding
     row, key = one.query, one.keys[0]
-    at = (on.attention.name, view.head.layer, view.head.head)
-    now = (*on.axes.rows[row : row + 1], *on.axes.keys[key : key + 1])
+    at = (selection.attention.name, view.head.layer, view.head.head)
+    now = (*selection.axes.rows[row : row + 1], *selection.axes.keys[key : key + 1])
     if at != (one.attention, one.layer, one.head) or now != changed.words:
         return ""
     words, (old, new) = templates.sentences("heads", "head"), map(literal, one.retype)
-    weights = {"before": f"{changed.weight:.2f}", "after": f"{_weight(on, one):.2f}"}
+    weights = {"before": f"{changed.weight:.2f}", "after": f"{_weight(selection, one):.2f}"}
     row_name, key_name = map(literal, now)
     return " " + words("changed", old=old, new=new, row=row_name, key=key_name, **weights)
 
 
-def _weight(on: Selection, one: Finding) -> float:
-    return float(on.attention.pattern[one.layer, one.head, one.query, one.keys[0]])
+def _weight(selection: Selection, one: Finding) -> float:
+    return float(selection.attention.pattern[one.layer, one.head, one.query, one.keys[0]])
 
 
 def headline(one: Finding) -> str:
@@ -284,35 +286,37 @@ def finding_on_screen(every: Sequence[Finding], view: HeadView) -> Finding | Non
     )
 
 
-def sentence_of_head(on: Selection, view: HeadView) -> str:
+def sentence_of_head(selection: Selection, view: HeadView) -> str:
     """A headline for a head of which there is no finding: the key that gets most from the selected
     word, or the head's name."""
     head, row = view.head, view.tokens[0]
     if row is None:
         return findings.named(head)
-    weights = on.attention.pattern[head.layer, head.head, row]
+    weights = selection.attention.pattern[head.layer, head.head, row]
     best = int(weights.argmax())
-    query = findings.marked(on.axes.rows[row]) if on.is_across else _token(on, row)
-    return findings.row(query, _token(on, best), float(weights[best]))
+    query = (
+        findings.marked(selection.axes.rows[row]) if selection.is_across else _token(selection, row)
+    )
+    return findings.row(query, _token(selection, best), float(weights[best]))
 
 
-def _token(on: Selection, key: int) -> str:
+def _token(selection: Selection, key: int) -> str:
     """What a sentence calls a token of the columns."""
-    end = (key == 0) - (key == len(on.axes.keys) - 1)
-    return findings.token(on.axes.keys[key], on.axes.special[key], end)
+    end = (key == 0) - (key == len(selection.axes.keys) - 1)
+    return findings.token(selection.axes.keys[key], selection.axes.special[key], end)
 
 
-def offer_test(test: str, one: Finding, on: Selection) -> None:
+def offer_test(test: str, one: Finding, selection: Selection) -> None:
     """A word to change, which would show whether a finding moves."""
     old, new = map(findings.marked, one.retype)
-    words = on.axes.rows[one.query], on.axes.keys[one.keys[0]]
+    words = selection.axes.rows[one.query], selection.axes.keys[one.keys[0]]
     pressed = st.button(
         f"Change {old} to {new}",
         key="retype",
         icon=":material/edit:",
         help=test,
         on_click=retype,
-        args=(on.run.text, one, words, _weight(on, one)),
+        args=(selection.run.text, one, words, _weight(selection, one)),
     )
     if pressed:
         st.rerun()  # the whole page: the text stands above it
@@ -358,14 +362,19 @@ def retype(text: str, one: Finding, words: tuple[str, str], weight: float) -> No
 # ---- recording checks ----------------------------------------------------------------
 
 
-def check_recording(on: Selection, view: HeadView, is_open: bool) -> None:
+def check_recording(selection: Selection, view: HeadView, is_open: bool) -> None:
     """Show how the weight is computed, and check the laws of the recording when the reader asks."""
     cell = view.opened
     kept = controls.bind("att_right", "att right", is_open, {True: "1", False: ""}.__getitem__)
     with st.expander("Verify the calculation", **kept) as panel:
         if panel.open:
             made = anatomy.verified(
-                on.run, on.layer, on.head, cell.query, cell.key, attention=on.name
+                selection.run,
+                selection.layer,
+                selection.head,
+                cell.query,
+                cell.key,
+                attention=selection.name,
             )
             mounts.panel(made.encode(), "verified", lambda: None)
             export_menu.offer_panel(made)
@@ -374,47 +383,49 @@ def check_recording(on: Selection, view: HeadView, is_open: bool) -> None:
 # ---- head ----------------------------------------------------------------------------
 
 
-def selected_head(on: Selection, view: HeadView, chosen: Mapping[str, Any]) -> Panel:
+def selected_head(selection: Selection, view: HeadView, chosen: Mapping[str, Any]) -> Panel:
     """The picture of one head, and below it what it leaves out and what its rows are named
     after."""
-    made = attention_panels.cached_head(on, chosen)
-    take = partial(take_token, on.run, on.name, (on.layer, on.head), view.choices)
+    made = attention_panels.cached_head(selection, chosen)
+    take = partial(
+        take_token, selection.run, selection.name, (selection.layer, selection.head), view.choices
+    )
     mounts.panel(made.bare, "one head", take)
     export_menu.offer_panel(made)
     if lines := notes(view.matrix_view, view.choices):
         st.caption(" ".join((*map(literal, lines), TAB("measured_on_all"))))
-    if on.is_across:
-        st.caption(row_rule(on.run.target))
+    if selection.is_across:
+        st.caption(row_rule(selection.run.target))
     return made
 
 
-def head_actions(on: Selection, view: HeadView) -> None:
+def head_actions(selection: Selection, view: HeadView) -> None:
     """The ways on from this head: how its weight is made, the model without it, another
     sentence."""
     sentences = templates.sentences("heads", "head")
     weight = f"{view.opened.weight:.2f}"
-    text = ~on.recording.stream(on.attention.query).special
+    text = ~selection.recording.stream(selection.attention.query).special
     if text.any() and st.button(
         sentences("computed", weight=weight), key="to weight", type="tertiary"
     ):
         if view.tokens[0] is not None:
             st.session_state.anatomy_cell = f"{view.opened.query}.{view.opened.key}"
         navigation.go("weight")
-    fits = ZeroHead in on.run.loaded.capabilities.edits
+    fits = ZeroHead in selection.run.loaded.capabilities.edits
     if fits and st.button(sentences("ablate"), key="ablate", type="tertiary"):
-        ablate(ZeroHead(on.layer, on.head, on.attention.name))
-        keep_selection(on, view)
+        ablate(ZeroHead(selection.layer, selection.head, selection.attention.name))
+        keep_selection(selection, view)
         navigation.go("edit")
     if st.button(sentences("compare"), key="to compare", type="tertiary"):
         st.session_state.other_what = "Sentence"
-        keep_selection(on, view)
+        keep_selection(selection, view)
         navigation.go("compare")
 
 
-def keep_selection(on: Selection, view: HeadView) -> None:
+def keep_selection(selection: Selection, view: HeadView) -> None:
     """Put the head and the word that are on screen into the address, also those that nobody
     chose."""
-    controls.take_head(on.layer, on.head)
+    controls.take_head(selection.layer, selection.head)
     if view.tokens[0] is not None:
         st.session_state.token = str(view.tokens[0])
 
@@ -429,12 +440,12 @@ def ablate(edit: HeadEdit) -> None:
         st.session_state.edits = to_line((*edits, edit))
 
 
-def head_details(on: Selection, view: HeadView, one: Finding | None) -> None:
+def head_details(selection: Selection, view: HeadView, one: Finding | None) -> None:
     """Show the measures of the head, and how it was classified. one: the finding on screen."""
-    meanings = head_naming.meanings(on.recording, on.attention)
-    link, cell = tied(on, view.head, one)
+    meanings = head_naming.meanings(selection.recording, selection.attention)
+    link, cell = tied(selection, view.head, one)
     explained = link is not None and recorded_findings.is_explained(
-        on.recording, on.attention, view.head, link
+        selection.recording, selection.attention, view.head, link
     )
     output.markdown(summary(view.head, meanings, link, cell, explained))
     output.caption(head_naming_text.figures(view.head))
@@ -442,34 +453,34 @@ def head_details(on: Selection, view: HeadView, one: Finding | None) -> None:
         st.caption(cells)
     if table_of := head_naming_text.table(view.head):
         st.markdown(table_of)
-    st.caption(head_naming_text.rule(across=on.is_across))
+    st.caption(head_naming_text.rule(across=selection.is_across))
 
 
 def tied(
-    on: Selection, head: head_naming.Head, one: Finding | None
+    selection: Selection, head: head_naming.Head, one: Finding | None
 ) -> tuple[Link | Finding | None, tuple[str, str, float] | None]:
     """The words of this head that are told of, and the tokens of them that the picture shows, with
     their weight: those of the finding on screen, where it is a link."""
     link: Link | Finding | None = one
     if one is not None and one.kind in (*PAIRS, ALIGNED):
         query, key = one.query, one.keys[0]
-    elif link := recorded_findings.head_link(on.recording, on.attention, head):
+    elif link := recorded_findings.head_link(selection.recording, selection.attention, head):
         query, key = link.query, link.key
     else:
         return None, None
-    weight = float(on.attention.pattern[head.layer, head.head, query, key])
-    return link, (on.axes.rows[query], on.axes.keys[key], weight)
+    weight = float(selection.attention.pattern[head.layer, head.head, query, key])
+    return link, (selection.axes.rows[query], selection.axes.keys[key], weight)
 
 
-def take_token(source: Run, name: str, at: tuple[int, int], display: DisplayOptions) -> None:
+def take_token(run: Run, name: str, at: tuple[int, int], display: DisplayOptions) -> None:
     """Store a choice in the picture, a row, a column, or a row and a cell's column, as tokens; of a
     cell between words its strongest pair of tokens. at: the head on screen, and its display."""
     state = st.session_state
-    if source.text != state.text:  # chosen in a picture of the text before
+    if run.text != state.text:  # chosen in a picture of the text before
         return
     pressed = state["one head"].get("select") or {}
     row, column, opened = (int(pressed.get(each, -1)) for each in ("row", "column", "cell"))
-    on = select(source, attention=name)
+    on = select(run, attention=name)
     matrix = attention.head_matrix(on.recording, on.attention, at, on.axes, display)
     controls.take_head(*at)
     state.token = state.source = state.anatomy_cell = ""
@@ -483,22 +494,22 @@ def take_token(source: Run, name: str, at: tuple[int, int], display: DisplayOpti
         state.source = str(matrix.key_tokens[column][0])
 
 
-def prepare(source: Run) -> None:
+def prepare(run: Run) -> None:
     """Wait for pictures that are made ahead of this run, and choose the attention."""
-    script_queue.wait_for((source.model, source.text))
-    controls.choose_attention(source)
+    script_queue.wait_for((run.model, run.text))
+    controls.choose_attention(run)
 
 
 @current_recording.tab(before=prepare, headline=True)
 def heads_tab(
-    source: Run,
+    run: Run,
     verify: Annotated[bool, Choice(name="att_right", help="the calculation is verified")] = False,
 ) -> None:
     """The tab Heads. verify: the calculation of the weight is shown and checked."""
     state = st.session_state
     selection_bar.take()
     top = st.container(key="findings", gap="xsmall")
-    on = controls.attention_on_screen(source, partial(controls.open_attention, source))
+    on = controls.attention_on_screen(run, partial(controls.open_attention, run))
     bar = st.container(key="after-selection")
     left, right = st.columns([1, 1.9 if state.view == "Both" else 1.18], gap="large")
     # On its way to the browser before the findings are made, but behind those that are there.
@@ -518,7 +529,7 @@ def heads_tab(
     view = attention_panels.view_of(
         on,
         HeadSelection(tokens, state.anatomy_cell),
-        attention_panels.display_of(source, chosen),
+        attention_panels.display_of(run, chosen),
         link,
     )
     if tokens[0] is None:
@@ -547,40 +558,45 @@ def heads_tab(
             head_details(on, view, of_head)
     check_recording(on, view, verify)
     output.panel_table(picture, opened=chosen["view"] == attention_panels.TABLE)
-    output.offer_recording(source)
+    output.offer_recording(run)
     n = size[0] * size[1]
     output.panel_table(grid, templates.sentences("heads", "grid")("table", heads=n))
 
 
 def chosen_of(
-    panel: Callable[..., Panel], on: Selection, token: int | None = None
+    panel: Callable[..., Panel], selection: Selection, token: int | None = None
 ) -> dict[str, Any]:
     """The choices of a panel of a head and one of its queries, as the address says them."""
-    at = {"layer": on.layer, "head": on.head, "token": token, "attention": on.name}
-    return url_state.values(panel, on.run, at)
+    at = {
+        "layer": selection.layer,
+        "head": selection.head,
+        "token": token,
+        "attention": selection.name,
+    }
+    return url_state.values(panel, selection.run, at)
 
 
-def head_options(source: Run, selected: Mapping[str, Any]) -> None:
+def head_options(run: Run, selected: Mapping[str, Any]) -> None:
     """Show the options of the View menu: those of the picture of a head, and of all heads."""
-    chosen = tab.choose(attention_panels.head, source, selected)
-    tab.choose(attention_panels.heads, source, chosen)
+    chosen = tab.choose(attention_panels.head, run, selected)
+    tab.choose(attention_panels.heads, run, chosen)
 
 
-def head_selection(on: Selection, view: HeadView, chosen: Mapping[str, Any]) -> None:
+def head_selection(selection: Selection, view: HeadView, chosen: Mapping[str, Any]) -> None:
     """The selection bar: the word, the word it attends to, the head, and the View menu."""
     selected = {name: chosen[name] for name in ("layer", "head", "token", "attention")}
     row = view.tokens[0]
     words = selection_bar.Words(
-        on.axes.rows,
+        selection.axes.rows,
         selection_bar.EVERY_WORD if row is None else row,
-        on.axes.keys,
+        selection.axes.keys,
         view.opened.key,
         every="every word",
-        roles=on.recording.stream(on.attention.query).roles,
+        roles=selection.recording.stream(selection.attention.query).roles,
     )
-    layers, heads = on.attention.pattern.shape[:2]
-    menu = partial(head_options, on.run, selected)
-    selection_bar.show(words, (layers, heads), (on.layer, on.head), menu)
+    layers, heads = selection.attention.pattern.shape[:2]
+    menu = partial(head_options, selection.run, selected)
+    selection_bar.show(words, (layers, heads), (selection.layer, selection.head), menu)
 
 
 # ---- one weight, heads aggregated, circuits of a head --------------------------------

@@ -126,7 +126,7 @@ KINDS = {"Edit": "Before and after an edit", "Sentence": "Two sentences", "Model
 FIELD, MENU = 360, 240  # pixels
 
 
-def choose_runs(source: Run, kind: str) -> tuple[Run, Run, DeltaGenerator]:
+def choose_runs(run: Run, kind: str) -> tuple[Run, Run, DeltaGenerator]:
     """The run on screen, the one that is compared with it, and the View menu for what else is
     chosen. Raises ValueError where there is nothing to compare with."""
     row = st.container(horizontal=True, vertical_alignment="center", key="sides")
@@ -142,7 +142,7 @@ def choose_runs(source: Run, kind: str) -> tuple[Run, Run, DeltaGenerator]:
     )
     field = row.container(width=FIELD)
     with row:
-        example_pills(source.model)
+        example_pills(run.model)
     view = row.popover("View")
     view.button(
         "Swap A and B",
@@ -151,14 +151,14 @@ def choose_runs(source: Run, kind: str) -> tuple[Run, Run, DeltaGenerator]:
         help=WORDS("swap"),
     )
     if kind == "Edit":
-        one = source.under(())
+        one = run.under(())
         return one, compare_panels.other_run(one, _edits(one, field, view)), view
     if kind == "Sentence":
-        text = _second_text(source.text, field)
-        return source, compare_panels.other_run(source, text=text) if text else source, view
-    model = _second_model(source.model, field)
+        text = _second_text(run.text, field)
+        return run, compare_panels.other_run(run, text=text) if text else run, view
+    model = _second_model(run.model, field)
     with st.spinner("Loading the model …"):
-        return source, compare_panels.other_run(source, model=model), view
+        return run, compare_panels.other_run(run, model=model), view
 
 
 def other_letter() -> str:
@@ -322,7 +322,7 @@ FOLDS = {
 
 @current_recording.tab(edited=False)
 def compare(
-    source: Run,
+    run: Run,
     other_what: Annotated[str, Choice(KINDS, "Compare")] = "Edit",
     other_swap: Annotated[bool, Choice(help="sides exchanged")] = False,
     other_view: Annotated[str, Choice(("Heads", *FOLDS), "the part that is open")] = "Heads",
@@ -330,10 +330,10 @@ def compare(
     """The tab Compare. other_what: in what the two runs differ. other_swap: A is the run that the
     controls choose. other_view: which part is open below the heads."""
     state = st.session_state
-    if "wanted_model" in state or (source.model, source.text) != (state.model, state.text):
+    if "wanted_model" in state or (run.model, run.text) != (state.model, state.text):
         st.rerun()  # an example has put others into the fields above, which only a whole run draws
     try:
-        one, other, view = choose_runs(source, other_what)
+        one, other, view = choose_runs(run, other_what)
         a, b = (other, one) if other_swap else (one, other)
         recordings = a.recording(), b.recording()
     except ValueError as error:

@@ -115,23 +115,23 @@ WORD = (
 )
 
 
-def select_token(source: Run, chosen: Mapping[str, Any], arguments: set[str]) -> dict[str, Any]:
+def select_token(run: Run, chosen: Mapping[str, Any], arguments: set[str]) -> dict[str, Any]:
     """The token of the address, None where it names none, with the menu of the one on show."""
-    if source.text != st.session_state.text:
+    if run.text != st.session_state.text:
         st.rerun()  # the example has put another text above, which only a whole run draws
     selection_bar.take()
-    stream = source.recording().stream(chosen["stream"])
+    stream = run.recording().stream(chosen["stream"])
     selected = {**chosen, "token": url_state.whole_number("token", len(stream.tokens))}
-    shown = url_state.values(embeddings.contexts, source, selected)
+    shown = url_state.values(embeddings.contexts, run, selected)
     with st.container(width="content"):
-        selection_bar.show_word(stream, embeddings.shown_token(source, shown))
+        selection_bar.show_word(stream, embeddings.shown_token(run, shown))
     return {"token": selected["token"]}
 
 
-def example_and_file(source: Run) -> None:
+def example_and_file(run: Run) -> None:
     """The button of the lecture notes' example, and all activations in the Export menu."""
     st.button("Example: “apple”", on_click=take_example, type="tertiary", help=WORDS("example"))
-    offer_recording(source)
+    offer_recording(run)
 
 
 def take_example() -> None:
@@ -145,12 +145,12 @@ def take_example() -> None:
     state.space = "Anchors"
 
 
-def in_space(source: Run, chosen: Mapping[str, Any]) -> None:
+def in_space(run: Run, chosen: Mapping[str, Any]) -> None:
     """The paths in three dimensions; Plotly is imported only when they are wanted."""
     word = {name: chosen[name] for name in WORD}
     anchors = groups(chosen["anchor_words"]) if chosen["anchored"] else ()
     try:
-        path = embeddings.select_word(source, **word, groups=anchors)
+        path = embeddings.select_word(run, **word, groups=anchors)
     except ValueError as reason:
         st.info(literal(str(reason)))
         return

@@ -37,10 +37,10 @@ WORDS = sentences("claims", "tab")
 
 @current_recording.tab(edited=False)
 def take_tour(
-    source: Run, tour: Annotated[str, Choice(EVERY_STEP, "the step", of="model")] = ""
+    run: Run, tour: Annotated[str, Choice(EVERY_STEP, "the step", of="model")] = ""
 ) -> None:
     """The tab Tour: the step on screen, by its id."""
-    context = MeasureContext.of(source)
+    context = MeasureContext.of(run)
     steps = available(context)
     show(context, steps, selected_step(steps, tour))
 

@@ -431,10 +431,10 @@ def can_hide(recording: Recording) -> bool:
 
 
 @current_recording.tab()
-def word(source: Run) -> None:
+def word(run: Run) -> None:
     """The tab Next or masked word: the prediction for one place."""
-    recording = source.recording()
-    model, text = source.model, source.text
+    recording = run.recording()
+    model, text = run.model, run.text
     is_chosen = take_selection()
     if (typed := predictions.first_mask(text)) and not loaded(model).capabilities.mask:
         name = "typed_mask_next" if recording.model.kind == "decoder" else "typed_mask"
@@ -443,12 +443,12 @@ def word(source: Run) -> None:
     if can_hide(recording):
         if is_chosen and typed and not st.session_state.hidden:
             st.session_state.hidden = NOTHING  # the word that is selected instead of the typed mask
-        masked_word_panels(source)
+        masked_word_panels(run)
     elif fills(recording):
         st.info(WORD_TAB("no_mask", model=literal(model_names.title(model))))
     else:
         stream = recording.streams[-1]
-        show_prediction(source, selection_bar.word(stream, len(stream.tokens) - 1))
+        show_prediction(run, selection_bar.word(stream, len(stream.tokens) - 1))
 
 
 def generate() -> None:

@@ -25,26 +25,26 @@ LOOK = 0.7  # seconds between two looks at an experiment that runs
 url_state.declare("recurrence", *declared(gradients.recurrence))
 
 
-def recurrence_panels(source: Run, on_tab: Mapping[str, Any]) -> None:
+def recurrence_panels(run: Run, on_tab: Mapping[str, Any]) -> None:
     """The task, and the training as far as it has come, on the tokens of the tab's stream."""
     name = on_tab["stream"]
     words, stream = sentences(gradients.CONCEPT, "recurrence_task"), {"stream": name}
-    if not gradients.lags(source, stream):
-        st.info(words("short", n=len(source.recording().stream(name).tokens)))
+    if not gradients.lags(run, stream):
+        st.info(words("short", n=len(run.recording().stream(name).tokens)))
         return
     st.markdown(words("task"))
-    chosen = choose(gradients.recurrence, source, stream)
-    lag = chosen["lag"] or gradients.suggested_lag(source, stream)
-    running = jobs.decay_job(source.recording(), name, lag).running
+    chosen = choose(gradients.recurrence, run, stream)
+    lag = chosen["lag"] or gradients.suggested_lag(run, stream)
+    running = jobs.decay_job(run.recording(), name, lag).running
     event_log.fragment(recurrence_fragment, run_every=LOOK if running else None)(
-        source, name, lag, running
+        run, name, lag, running
     )
 
 
-def recurrence_fragment(source: Run, name: str, lag: int, was_running: bool) -> None:
+def recurrence_fragment(run: Run, name: str, lag: int, was_running: bool) -> None:
     """The training as far as it has come; it runs again and again while it goes on."""
     words = sentences(gradients.CONCEPT, "recurrence_task")
-    experiment = jobs.decay_job(source.recording(), name, lag)
+    experiment = jobs.decay_job(run.recording(), name, lag)
     running, decay = experiment.running, experiment.latest
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         if running:
@@ -61,12 +61,12 @@ def recurrence_fragment(source: Run, name: str, lag: int, was_running: bool) -> 
         return
     stopped = "" if running or experiment.finished else ", stopped"
     st.progress(decay.step / decay.steps, text=f"Step {decay.step} of {decay.steps}{stopped}")
-    output.show_panel(partial(gradients.recurrence, source, lag, name, decay), "recurrence")
+    output.show_panel(partial(gradients.recurrence, run, lag, name, decay), "recurrence")
 
 
-def _norm(source: Run) -> str:
+def _norm(run: Run) -> str:
     """What the norms of a run's model are called."""
-    return recording_norm_name(source.recording(), source.loaded.capabilities.rms)
+    return recording_norm_name(run.recording(), run.loaded.capabilities.rms)
 
 
 residual_stream = view(

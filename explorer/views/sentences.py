@@ -66,15 +66,15 @@ def many_sentences() -> None:
     url_state.write()
 
 
-def _show(source: Run, others: str, attention: Attention, menus: DeltaGenerator) -> None:
+def _show(run: Run, others: str, attention: Attention, menus: DeltaGenerator) -> None:
     """The panels on what was read, with the menus of the pattern and the head: those of the
     address, else those with the highest mean score."""
     size = attention.pattern.shape[:2]
     layer, head = controls.head_on_screen(size) or (None, None)
     known = {"others": others, "attention": attention.name, "layer": layer, "head": head}
-    chosen = url_state.values(corpus_panels.patterns, source, known)
+    chosen = url_state.values(corpus_panels.patterns, run, known)
     (pattern,) = declared(corpus_panels.patterns)
-    labels = pattern.options(source, chosen)
+    labels = pattern.options(run, chosen)
     with menus:
         st.markdown("Pattern", width="content")
         st.selectbox(
@@ -85,11 +85,11 @@ def _show(source: Run, others: str, attention: Attention, menus: DeltaGenerator)
             width=210,
             **controls.bind(pattern.name, f"{pattern.name} menu", chosen["pattern"]),
         )
-        on = corpus_panels.reading(source, **chosen)
+        on = corpus_panels.reading(run, **chosen)
         selection_bar.head((size[0], size[1]), on.at)
     chosen |= {"pattern": on.pattern, "layer": on.layer, "head": on.head}
     for panel in (corpus_panels.patterns, corpus_panels.highest, corpus_panels.distances):
-        tab.show(panel, partial(panel, source, **taken(panel, chosen)))
+        tab.show(panel, partial(panel, run, **taken(panel, chosen)))
 
 
 def _take_link() -> bool:

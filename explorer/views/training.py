@@ -265,36 +265,36 @@ READING = "Reading the text at every checkpoint …"
 
 
 @event_log.fragment
-def checkpoints_fragment(source: Run) -> None:
+def checkpoints_fragment(run: Run) -> None:
     """The tab Checkpoints below the sentence bar. It takes names and not recordings."""
-    panel, recording = training_panels.checkpoints, source.recording()
+    panel, recording = training_panels.checkpoints, run.recording()
     size = recording.attention[0].pattern.shape[:2]
     layer, head = controls.head_on_screen(size) or (None, None)
     bar = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
     choices = {each.argument: each for each in declared(panel)}
     with bar:
-        pick_one(choices["attention"], source, {}, _forget_pattern)
+        pick_one(choices["attention"], run, {}, _forget_pattern)
     with st.spinner(READING):
-        chosen = url_state.values(panel, source, {"layer": layer, "head": head})
+        chosen = url_state.values(panel, run, {"layer": layer, "head": head})
     with bar:
-        pick_one(choices["pattern"], source, chosen, _forget_head)
-        every = model_card.checkpoints(source.model)
+        pick_one(choices["pattern"], run, chosen, _forget_head)
+        every = model_card.checkpoints(run.model)
         at = next((each for each in every if each.step == chosen["step"]), every[-1])
-        ways_on(source, at.model, at.step)
-    show(panel, partial(panel, source, **chosen))
+        ways_on(run, at.model, at.step)
+    show(panel, partial(panel, run, **chosen))
     url_state.write()
 
 
 def pick_one(
-    choice: Parameter, source: Run, chosen: Mapping[str, Any], after: Callable[[], None]
+    choice: Parameter, run: Run, chosen: Mapping[str, Any], after: Callable[[], None]
 ) -> None:
     """A row of buttons for a choice of which one is always made; after: called when another was
     made."""
-    labels = choice.options(source, chosen)
+    labels = choice.options(run, chosen)
     if len(labels) < 2 or choice.choice is None:
         return
-    value, suits = url_state.value(choice, source, chosen), choice.choice.suits
-    value = value or (suits(source, chosen) if suits else next(iter(labels)))
+    value, suits = url_state.value(choice, run, chosen), choice.choice.suits
+    value = value or (suits(run, chosen) if suits else next(iter(labels)))
     st.segmented_control(
         choice.choice.label,
         tuple(labels),
@@ -305,15 +305,15 @@ def pick_one(
     )
 
 
-def ways_on(source: Run, model: str, step: int) -> None:
+def ways_on(run: Run, model: str, step: int) -> None:
     """On to the heads of this checkpoint; and, where a decoder could show induction, to the text
     repeated."""
-    state, recording = st.session_state, source.recording()
+    state, recording = st.session_state, run.recording()
     label = f"Explore the heads of step {step:,}"
     if st.button(label, key="explore checkpoint", icon=":material/arrow_forward:", type="tertiary"):
         state.wanted_model, state.acted, state.wanted_page = model, True, "heads"
         st.rerun()
-    text = " ".join(source.text.split())
+    text = " ".join(run.text.split())
     half = text[: len(text) // 2].strip()
     has_room = 2 * len(recording.streams[0].tokens) <= recording.model.n_positions
     if not text or text == f"{half} {half}" or not has_room or recording.model.kind != "decoder":
@@ -334,17 +334,17 @@ def _forget_pattern() -> None:
 
 
 @event_log.fragment
-def pairs_fragment(source: Run) -> None:
+def pairs_fragment(run: Run) -> None:
     """The tab Pre-LN vs post-LN: which two, at first those that the model on screen is one of."""
     panel = training_panels.pair
-    chosen = choose(panel, source, {})
+    chosen = choose(panel, run, {})
     if training_panels.pairs():
-        models = training_panels.models_of_pair(source.model, chosen["second"])
-        if source.model not in models:
-            st.caption(TAB("not_of_pair", model=source.model))
-        source, chosen["second"] = Run(models[0], source.text), models[1]
+        models = training_panels.models_of_pair(run.model, chosen["second"])
+        if run.model not in models:
+            st.caption(TAB("not_of_pair", model=run.model))
+        run, chosen["second"] = Run(models[0], run.text), models[1]
     with st.spinner(READING):
-        show(panel, partial(panel, source, **chosen))
+        show(panel, partial(panel, run, **chosen))
     url_state.write()
 
 

@@ -5,6 +5,7 @@ import { test } from "node:test";
 const of = (name) => import(`${process.env.MODULES}/${name}.js`);
 const { Pen } = await of("draw");
 const { between, figure } = await of("figures");
+const { paces } = await of("flow_player");
 const { spoken } = await of("head_matrices");
 const { row, widths } = await of("panel_layout");
 const { around, cut, laid, namedIn, spread } = await of("slide_layout");
@@ -547,4 +548,44 @@ test("a head is read in words: its pattern, and the largest weight of the word",
   globalThis.headlight = { word: { axis: 1, at: 0, rows: 2, columns: 2 } };
   assert.equal(spoken(grid, 1), "Layer 0, head 1: next 0.93. Largest weight 0.50: was → it.");
   globalThis.headlight = {};
+});
+
+/** A flow of so many layers on two words, one head each. */
+function flowOf(n, more = {}) {
+  const attention = (removed = []) => ({ attention: "", shares: Float32Array.of(0.7, 0.3), weights: Float32Array.of(0.6, 0.4), others: [], names: [""], removed }); // prettier-ignore
+  const layers = Array.from({ length: n }, (_, layer) => ({ layer, band: 0, attentions: [attention(layer ? [] : more.removed)], ffn: 0.5, units: "", says: null, answer: layer / n, numbers: "" })); // prettier-ignore
+  const levels = ["", "Layer", "Head"].map((flow_level) => ({ label: flow_level, select: { flow_level } })); // prettier-ignore
+  return { bands: [{ title: "", rows: ["Ram", "fell"], places: ["0", "1"], selected: 1, rest: "", choice: "token" }], layers, words: [], layer: 0, band: 0, attention: "", head: -1, says: "", between: "", level: 0, levels, leads: [], ...more }; // prettier-ignore
+}
+
+test("the light slows at the layers of a deep model that change the prediction most", () => {
+  const few = paces(flowOf(4));
+  assert.deepEqual(
+    few,
+    few.map(() => few[0]),
+  );
+  const deep = flowOf(30);
+  deep.layers.forEach((layer) => (layer.answer = [3, 20, 21].filter((each) => each <= layer.layer).length)); // prettier-ignore
+  const slow = paces(deep).flatMap((each, at) => (each === few[0] ? [at] : []));
+  assert.deepEqual(slow, [3, 20, 21]);
+});
+
+test("a layer that is opened shows its heads, a head its own row, and one that is off its ghosts", () => {
+  const curves = (svg, name) => svg.split(`class="flow-${name}"`).length - 1;
+  assert.equal(curves(drawn("flow", flowOf(3)), "curve"), 3);
+  const off = drawn("flow", flowOf(3, { removed: [0] }));
+  assert.equal(curves(off, "ghost"), 1);
+  assert.match(off, /class="flow-ghost"[^>]*stroke-dasharray/);
+  for (const [level, words] of [[0, 2], [1, 2], [2, 1]]) {
+    const svg = drawn("flow", flowOf(3, { level }));
+    assert.equal(svg.match(/>(Ram|fell)</g).length, words, `level ${level}`);
+  } // prettier-ignore
+});
+
+test("a vector that is cut into blocks has as many frames, and each its own scale", () => {
+  const strip = { label: "z", values: Float32Array.of(1, 0, 0, 1), text: "", sign: "" };
+  const frames = (more) => drawn("strips", { strips: [{ ...strip, ...more }], high: 1 }).split('fill="none"').length - 1; // prettier-ignore
+  assert.equal(frames({ blocks: 4 }) - frames({ blocks: 1 }), 3);
+  const cells = (high) => drawn("strips", { strips: [{ ...strip, high }], high: 8 });
+  assert.notEqual(cells(1), cells(null));
 });

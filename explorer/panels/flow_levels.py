@@ -1,0 +1,201 @@
+"""The levels of the whole machine's picture: what stands below it where a layer, a head or a weight
+is opened. Each shows the figures of the tab that it leads to, or the vectors that this is about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from explorer.analysis import anatomy as anatomy_analysis
+from explorer.analysis import flow, residual
+from explorer.analysis.csv import Columns, stacked
+from explorer.analysis.figures import Figure, Links, Matrix, Strip, Strips, truncation_note
+from explorer.analysis.formatting import fixed
+from explorer.analysis.residual import SubLayer
+from explorer.panels import anatomy
+from explorer.panels.selection import Selection
+from explorer.panels.spec import Panel
+from explorer.text.templates import sentences
+from models.caching import loaded
+from models.recording import Attention, Recording, Stream
+
+WORDS = sentences("architecture", "levels")
+MODEL, LAYER, HEAD, WEIGHT = LEVELS = ("Model", "Layer", "Head", "Weight")
+N_LINKED = 16  # tokens on either side of a head's curves; of a longer text those that matter most
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """What an opened level shows below the picture: figures side by side, the numbers behind them,
+    a sentence in the place of the picture's own, "" for none, further ones, and formulas."""
+
+    figures: tuple[Figure, ...]
+    table: Columns
+    formulas: tuple[str, ...]
+    finding: str = ""
+    details: tuple[str, ...] = ()
+
+
+def deepest(attention: Attention | None) -> int:
+    """How far a layer can be opened, as a place in LEVELS: without attention no further than
+    itself, without q, k and v to its heads."""
+    if attention is None:
+        return LEVELS.index(LAYER)
+    return LEVELS.index(WEIGHT if attention.opens else HEAD)
+
+
+# ---- a layer -------------------------------------------------------------------------------------
+
+
+def layer(
+    recording: Recording,
+    stream: Stream,
+    token: int,
+    parts: Sequence[SubLayer],
+    attentions: Mapping[str, Attention],
+) -> Opened:
+    """The vectors of a token through the sub-layers of a layer, in the model's own order.
+    attentions: by the site of the sub-layer that each writes at."""
+    figures, table = [], []
+    for part in parts:
+        inside = _inside(recording, stream, token, part, attentions.get(part.site))
+        strips = _strips(stream, token, part, inside)
+        names = [WORDS(each) for each in _order(stream, part)]
+        title = ", ".join(names)
+        figures.append(Strips(title=title[:1].upper() + title[1:], strips=strips, high=1.0))
+        table += [(f"{part.name}: {each.label}", _numbered(each.values)) for each in strips]
+    formulas = ("concatenation", "add-norm", "pre-norm", "ffn", "smooth-ffn", "gated-ffn")
+    return Opened(tuple(figures), stacked(table, "vector"), formulas)
+
+
+def _order(stream: Stream, part: SubLayer) -> list[str]:
+    """What happens in a sub-layer, in order, by the names of words."""
+    before = ["norm"] if f"{part.site}.read" in stream.sites else []
+    after = ["norm"] if part.after != part.total else []
+    adds = [] if _is_replaced(stream, part) else ["add"]
+    return [*before, part.place, *adds, *after]
+
+
+def _is_replaced(stream: Stream, part: SubLayer) -> bool:
+    """True where what is written takes the place of the vector: without a residual connection."""
+    return bool(np.array_equal(stream.at(part.total), stream.at(part.wrote)))
+
+
+def _inside(
+    recording: Recording, stream: Stream, token: int, part: SubLayer, attention: Attention | None
+) -> tuple[Strip, ...]:
+    """What a sub-layer makes before it writes: the results of its heads side by side, or the
+    activations of its hidden units; nothing where the model does not show them."""
+    model = loaded(recording)
+    try:
+        if attention is not None and attention.opens:
+            at = flow.layer_numbers(attention).index(part.layer)
+            outputs = anatomy_analysis.head_outputs(
+                recording, attention, at, token, model.outputs()[attention.name]
+            )
+            if outputs is None:
+                return ()
+            label = WORDS("heads", n=len(outputs.z))
+            return (Strip(label, outputs.z.ravel(), blocks=len(outputs.z)),)
+        if part.place == "ffn" and model.capabilities.weights:
+            hidden = model.ffn_activations(recording, stream.name, part.layer, token)
+            return (Strip(WORDS("units", n=f"{len(hidden.after):,}"), hidden.after),)
+    except (ValueError, AttributeError):  # the model does not give these weights
+        pass
+    return ()
+
+
+def _strips(
+    stream: Stream, token: int, part: SubLayer, inside: Sequence[Strip]
+) -> tuple[Strip, ...]:
+    """The vectors of a sub-layer: what it reads, what it makes, what it writes, the sum, and the
+    norm of the sum. Each has a scale of its own but those that are added."""
+    at = lambda site: residual.site_vectors(stream, site)[token]
+    read = f"{part.site}.read"
+    rows = [Strip(WORDS("read"), at(read))] if read in stream.sites else []
+    rows += inside
+    written = Strip(WORDS("written"), at(part.wrote), sign="+")
+    if _is_replaced(stream, part):
+        rows.append(replace(written, sign=""))
+    else:
+        sum_of = (
+            Strip(WORDS("before"), at(part.before)),
+            written,
+            Strip(WORDS("sum"), at(part.total), sign="="),
+        )
+        high = max(_largest(each) for each in sum_of)
+        rows += [replace(each, high=high) for each in sum_of]
+    if part.after != part.total:
+        rows.append(Strip(WORDS("normed"), at(part.after)))
+    norm = lambda strip: fixed(float(np.linalg.norm(strip.values)))
+    return tuple(replace(each, text=norm(each), high=each.high or _largest(each)) for each in rows)
+
+
+def _largest(strip: Strip) -> float:
+    return float(np.abs(strip.values).max(initial=0)) or 1.0
+
+
+def _numbered(values: np.ndarray) -> dict[str, Any]:
+    """A vector as named columns."""
+    return {"dimension": np.arange(len(values)), "number": values}
+
+
+# ---- a head and a weight -------------------------------------------------------------------------
+
+
+def head(selection: Selection, key: int, pressed: bool) -> Opened:
+    """A head: its matrix, and the curves from each query to its keys. pressed: a press on a row
+    selects its token."""
+    weights = np.where(
+        selection.attention.allowed[selection.layer],
+        selection.attention.pattern[selection.layer, selection.head],
+        np.nan,
+    )
+    columns = _kept(np.nan_to_num(selection.weights), key)
+    rows = list(range(len(selection.axes.rows)))
+    if len(rows) > N_LINKED:
+        rows = (
+            columns if not selection.is_across and selection.query in columns else [selection.query]
+        )
+    picked = pressed and len(rows) == len(selection.axes.rows)
+    links = Links(
+        title=WORDS("curves", query=selection.word),
+        note=truncation_note(len(columns), len(selection.axes.keys)),
+        select=("token",) if picked else (),
+        left=tuple(selection.axes.rows[each] for each in rows),
+        right=tuple(selection.axes.keys[each] for each in columns),
+        weights=weights[np.ix_(rows, columns)],
+        selected=rows.index(selection.query),
+        mark=(columns.index(key), anatomy.weight_text(float(selection.weights[key]))),
+    )
+    n = len(selection.axes.rows), len(selection.axes.keys)
+    query, to = np.indices(n)
+    table: dict[str, Any] = {
+        "query": [selection.axes.rows[each] for each in query.ravel()],
+        "key": [selection.axes.keys[each] for each in to.ravel()],
+        "weight": weights.ravel(),
+    }
+    return Opened((anatomy.head_matrix(selection, key), links), table, ("attention",))
+
+
+def _kept(weights: np.ndarray, key: int) -> list[int]:
+    """The keys that are drawn: all of a short text, else those of the largest weights."""
+    n = len(weights)
+    return list(range(n)) if n <= N_LINKED else flow.shown_tokens(weights, key, N_LINKED)
+
+
+def weight(selection: Selection, key: int, step: str) -> Opened:
+    """One weight step by step, as the tab One weight shows it."""
+    made: Panel = anatomy.weight(selection.run, *selection.at, key, step, selection.name)
+    return Opened(made.figures, made.table, made.formulas, made.finding, made.details)
+
+
+def pressing(figures: Sequence[Figure], token: int) -> tuple[Figure, ...]:
+    """Figures in whose matrices a press on any row selects a key for this token."""
+    return tuple(
+        replace(each, keys=(str(token),) * len(each.rows)) if isinstance(each, Matrix) else each
+        for each in figures
+    )

@@ -1,0 +1,124 @@
+"""The picture of the whole machine in a real browser, with the keyboard alone."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qs, urlsplit
+
+from driver import MARKS, Visitor
+from playwright.sync_api import expect
+
+from explorer.panels import architecture
+from models.run import Run
+
+pytestmark = MARKS
+TEXT = "Ram pushed Hari"
+HERE = ".flow-bar [aria-current=step]"
+
+
+def arrive(visitor: Visitor, query: str = "") -> Visitor:
+    visitor.page.goto(f"{visitor.server}/architecture?text=Ram+pushed+Hari{query}")
+    visitor.page.wait_for_selector(".panel[data-token] .flow-bar")
+    visitor.page.wait_for_selector("[data-test-script-state=notRunning]")
+    return visitor
+
+
+def press(visitor: Visitor, key: str, level: str) -> None:
+    """Press a key, and wait until a level of this name is open."""
+    page = visitor.page
+    page.wait_for_selector("[data-test-script-state=notRunning]")
+    page.keyboard.press(key)
+    expect(page.locator(HERE)).to_have_text(level)
+    page.wait_for_selector("[data-test-script-state=notRunning]")
+
+
+def asked(visitor: Visitor) -> dict[str, list[str]]:
+    return parse_qs(urlsplit(visitor.page.url).query)
+
+
+def test_keys_go_in_and_out_and_switch_a_head_off_and_on(visitor: Visitor) -> None:
+    figure = architecture.flow(Run("encoder", TEXT), 3).figures[0]
+    model, layer, head, weight = (each.label for each in figure.levels)
+    page = arrive(visitor, "&token=3").page
+    expect(page.locator(HERE)).to_have_text(model)
+    words = page.locator(".flow-output").text_content()
+    assert words.startswith(figure.words[0].label)
+    press(visitor, "Enter", layer)
+    assert page.locator(".panel svg:has-text('Attention, add, norm')").count()
+    press(visitor, "Enter", head)
+    assert page.locator(".panel [data-cells]").count() == 1
+    press(visitor, "Enter", weight)
+    assert page.locator(".panel svg:has-text('Step 1 of 7')").count()
+    assert asked(visitor)["flow_level"] == ["Weight"]
+    for level in (head, layer, model):
+        press(visitor, "Escape", level)
+    assert "flow_level" not in asked(visitor)
+    finding = page.locator(".panel .finding")
+    before = finding.inner_text()
+    page.keyboard.press("x")
+    switch = architecture.flow(Run("encoder", TEXT), 3, level="Head").figures[0].switch
+    off, on = switch.label, switch.label.replace("off ", "") + " on"
+    page.get_by_role("button", name=on).wait_for()
+    page.wait_for_selector(".panel .finding:has-text('Without head')")
+    expect(page.locator(".flow-ghost").first).to_be_attached()
+    assert asked(visitor)["edits"] == [switch.select["edits"]]
+    page.wait_for_selector("[data-test-script-state=notRunning]")
+    page.keyboard.press("x")
+    page.get_by_role("button", name=off).wait_for()
+    expect(finding).to_have_text(before)
+    assert "edits" not in asked(visitor)
+    expect(page.locator(".flow-output")).to_have_text(words)
+
+
+def test_arrows_go_to_another_layer_and_in_the_picture_to_another_word(visitor: Visitor) -> None:
+    page = arrive(visitor, "&token=2&layer=1").page
+    page.keyboard.press("ArrowRight")
+    page.wait_for_url("**layer=2**")
+    page.wait_for_selector("[data-test-script-state=notRunning]")
+    page.locator(".flow-bar .play").focus()
+    page.keyboard.press("ArrowUp")
+    page.wait_for_url("**token=1**")
+    expect(page.locator(".flow-bar .play")).to_be_focused()
+
+
+def test_a_field_keeps_its_keys(visitor: Visitor) -> None:
+    page = arrive(visitor, "&token=2").page
+    field = page.get_by_role("combobox", name="Word that attends (query)")
+    field.focus()
+    field.press("x")
+    field.press("Escape")
+    assert "edits" not in asked(visitor)
+    assert page.locator(HERE).inner_text() == "Model"
+
+
+def test_a_head_is_opened_by_a_second_press(visitor: Visitor) -> None:
+    page = arrive(visitor, "&token=3").page
+    page.get_by_role("button", name="Layer 1, head 5:").click()
+    page.wait_for_selector(".finding:has-text('Head 5 of layer 1')")
+    page.wait_for_selector("[data-test-script-state=notRunning]")
+    page.get_by_role("button", name="Layer 1, head 5:").click()
+    expect(page.locator(HERE)).to_have_text("Head 5")
+    page.get_by_role("button", name="Open in Heads").click()
+    page.wait_for_selector(".st-key-finding p:has-text('Layer 1, head 5')")
+
+
+def test_the_first_visit_of_a_browser_plays_once_and_a_press_ends_it(visitor: Visitor) -> None:
+    play = ".flow-bar .play:has-text('{}')"
+    still = arrive(visitor).page
+    assert still.locator(play.format("Play")).count(), "who wants no movement gets none"
+    still.keyboard.press(" ")
+    assert still.locator(play.format("Play")).count()
+    lively = Visitor(visitor.context.browser, visitor.server, reduced_motion="no-preference")
+    page = lively.page
+    page.goto(f"{visitor.server}/architecture?text=Ram+pushed+Hari")
+    page.wait_for_selector(play.format("Stop"))
+    page.wait_for_selector(play.format("Play"))
+    arrive(lively)
+    assert page.locator(play.format("Play")).count(), "once alone"
+    page.keyboard.press(" ")
+    assert page.locator(play.format("Stop")).count()
+    page.locator(".panel h2").click()
+    assert page.locator(play.format("Play")).count(), "a press ends it"
+    drawn = "one => one.querySelector('svg').outerHTML"
+    pictures = [each.locator(".panel .figure").evaluate(drawn) for each in (still, page)]
+    assert pictures[0] == pictures[1], "in the end it is the picture that stands still"
+    lively.leave()
