@@ -11,7 +11,7 @@ from ordinary_sentences import SENTENCES
 from tolerances import DOUBLE_LONG, PASSED, STORED, SUMMED, TOTAL
 
 from explorer.analysis import consistency, flow, logit_lens
-from explorer.analysis.formatting import fixed, percent
+from explorer.analysis.formatting import fixed, percent, tenths
 from explorer.panels import (
     anatomy,
     architecture,
@@ -143,8 +143,9 @@ def test_the_payload_of_a_sentence_is_small() -> None:
 def test_the_head_in_focus_is_said_with_its_largest_weight(text: str) -> None:
     run = Run("decoder", text)
     panel = architecture.flow(run, layer=1, head=2)
-    attention = run.recording().attention[0]
-    weights = attention.pattern[1, 2, -1]
+    attention, (band,) = run.recording().attention[0], panel.figures[0].bands
+    token = int(band.places[band.selected])
+    weights = attention.pattern[1, 2, token]
     key, weight, share = re.fullmatch(
         r"Head 2 of layer 1: “.+” attends most to “(.+)”, ([\d.]+)\."
         r" The head makes up (.+) of what attention writes\.",
@@ -154,6 +155,35 @@ def test_the_head_in_focus_is_said_with_its_largest_weight(text: str) -> None:
     assert weight == f"{weights.max():.2f}"
     layer = panel.figures[0].layers[1]
     assert share == percent(float(layer.attentions[0].shares[2].sum()))
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_decoders_way_begins_at_the_last_word_and_at_no_punctuation_mark(text: str) -> None:
+    tokens = Run("decoder", text).recording().streams[0].tokens
+    (figure,) = architecture.flow(Run("decoder", text)).figures
+    (band,) = figure.bands
+    chosen = int(band.places[band.selected])
+    assert any(letter.isalnum() for letter in tokens[chosen])
+    assert not any(letter.isalnum() for each in tokens[chosen + 1 :] for letter in each)
+
+
+@pytest.mark.parametrize("model", ["encoder", "decoder"])
+@pytest.mark.parametrize("text", TEXTS)
+def test_the_sentence_on_the_model_is_about_the_layer_that_changes_most(
+    model: str, text: str
+) -> None:
+    panel = architecture.flow(Run(model, text))
+    (figure,) = panel.figures
+    answers = [layer.answer for layer in figure.layers]
+    said = re.match(
+        r"Layer (\d+) raises the prediction “.+” most, from (.+) to (.+)\. ", panel.finding
+    )
+    layer, before, after = int(said[1]), said[2], said[3]
+    assert after == tenths(answers[layer]) and figure.layer == layer
+    if layer:
+        assert before == tenths(answers[layer - 1])
+        assert answers[layer] - answers[layer - 1] >= max(np.diff(answers)) - PASSED
+    assert figure.layers[layer].numbers.endswith(" points")
 
 
 def test_a_head_that_is_switched_off_is_struck_out_and_brings_nothing() -> None:
@@ -247,7 +277,9 @@ def test_levels_lead_in_and_out_with_the_selection() -> None:
     assert figure.levels[3].label.startswith("it → ")
     words = [each.select["flow_level"] for each in figure.levels]
     assert words == ["", "Layer", "Head", "Weight"]
-    assert all((each.select["layer"], each.select["head"]) == ("1", "5") for each in figure.levels)
+    assert all(each.select["layer"] == "1" for each in figure.levels)
+    heads = [each.select["head"] for each in figure.levels]
+    assert heads == ["", "5", "5", "5"], "the whole model is that of all heads"
     whole = architecture.flow(run, 9, layer=1).figures[0]
     assert [each.select["head"] for each in whole.levels[:2]] == ["", ""], "no head was chosen"
     shares = whole.layers[1].attentions[0].shares.sum(1)
@@ -303,7 +335,8 @@ def test_every_level_of_a_long_text_is_small() -> None:
 def test_a_temperature_changes_the_words_that_come_out_as_on_generate() -> None:
     run = Run("decoder", TEXTS[0])
     for temperature in (0.0, 0.5, 1.0):
-        figure = architecture.flow(run, temperature=temperature).figures[0]
+        last = len(run.recording().streams[0].tokens) - 1
+        figure = architecture.flow(run, last, temperature=temperature).figures[0]
         rows = generation.next_token(run, temperature=temperature).figures[1].rows
         for each, row in zip(figure.words, rows):
             assert each.label == row.label.partition(" (")[0]

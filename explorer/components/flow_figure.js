@@ -32,6 +32,8 @@ const FEW = 2; // words that come out beside a head or a weight
 /** Where everything stands, along the layers and along the tokens.
  * @typedef {{ turned: boolean, starts: number[], ends: number[], rows: number[], edge: number[], foots: number[], foot: number, firsts: number[] }} Plan */
 
+const BELOW = 1.55; // letters from the chosen row to the words below it
+
 const [LAYER, HEAD] = [1, 2]; // levels of a picture that is opened
 
 /** @param {Pen} pen @param {any} figure @param {Box} box */
@@ -56,7 +58,7 @@ export function flow(pen, figure, box) {
 }
 
 /** All rows of all bands: their labels. @param {any} figure */
-const labelsOf = ({ bands }) => bands.flatMap((/** @type {any} */ band) => [...band.rows, ...(band.rest ? [band.rest] : [])]); // prettier-ignore
+export const labelsOf = ({ bands }) => bands.flatMap((/** @type {any} */ band) => [...band.rows, ...(band.rest ? [band.rest] : [])]); // prettier-ignore
 
 /** What of a flow says how wide its layers are. @param {any} figure */
 export const place = ({ level, layer, band }) => ({ level, layer, band });
@@ -94,7 +96,7 @@ function planned(pen, figure, { x, y, width, height }) {
   const turned = width < NARROW * letter && !pen.least && figure.level < HEAD;
   const labels = labelsOf(figure);
   const last = bands.length - 1;
-  const gap = figure.says ? 1.5 : 0; // letters for the words below the chosen row
+  const gap = figure.says ? BELOW : 0; // letters for the words below the chosen row
   const firsts = bands.map((/** @type {any} */ _, /** @type {number} */ at) => chosenRow(figure, at) - bands[at].selected); // prettier-ignore
   const own = labels.map((/** @type {string} */ each) => pen.width(each, { bold: true }));
   const room = Math.max(...own, figure.says ? pen.width(figure.says, { size: 0.85 }) : 0);
@@ -195,9 +197,15 @@ function ground(pen, figure, plan, layer, at) {
   const { look } = pen;
   const { x, y, wide, high, isSpine } = boxOf(pen, plan, layer, at);
   const inFocus = isFocus(figure, layer);
-  const label = say("layer", { layer: layer.layer });
   const draw = () => pen.rect(x, y, wide, high, { rx: isSpine ? 4 : 8, fill: look.primary, "fill-opacity": inFocus ? 0.09 : 0.03, stroke: inFocus ? look.border : "none" }); // prettier-ignore
-  const target = { pressed: inFocus && figure.head < 0, name: "flow-ground" };
+  pressed(pen, figure, layer, draw, { name: "flow-ground" });
+}
+
+/** A part of a layer that a press brings into focus, and of the one in focus a press opens. @param {Pen} pen @param {any} figure @param {any} layer @param {() => void} draw @param {any} [more] */
+function pressed(pen, figure, layer, draw, more = {}) {
+  const inFocus = isFocus(figure, layer);
+  const label = say("layer", { layer: layer.layer });
+  const target = { pressed: inFocus && figure.head < 0, ...more };
   if (inFocus && figure.level < LAYER && figure.levels[LAYER])
     leading(pen, figure.levels[LAYER].select, { label, ...target }, draw); // prettier-ignore
   else focusing(pen, layer, "", label, draw, { target });
@@ -210,8 +218,8 @@ function heading(pen, figure, plan, layer, at) {
   const name = say("layer", { layer: layer.layer });
   const style = { bold: isFocus(figure, layer), alpha: 0.85, halo: true };
   if (plan.turned) {
-    if (!isSpine) pen.text(x + 0.5 * letter, y + 0.9 * letter, name, { ...style, size: 0.85 });
-  } else if (!isSpine) pen.text(x + wide / 2, y - 2.3 * letter, name, { ...style, anchor: "middle", size: 0.9, room: wide }); // prettier-ignore
+    if (!isSpine) pressed(pen, figure, layer, () => pen.text(x + 0.5 * letter, y + 0.9 * letter, name, { ...style, size: 0.85 })); // prettier-ignore
+  } else if (!isSpine) pressed(pen, figure, layer, () => pen.text(x + wide / 2, y - 2.3 * letter, name, { ...style, anchor: "middle", size: 0.9, room: wide })); // prettier-ignore
   else if (layer.layer % 5 === 0 && pen.isFree(pen.box(x + wide / 2, y - 0.8 * letter, `0${layer.layer}`, { anchor: "middle", size: 0.8 }))) pen.text(x + wide / 2, y - 0.8 * letter, `${layer.layer}`, { anchor: "middle", size: 0.8, alpha: 0.75 }); // prettier-ignore
   if (!isSpine) heads(pen, figure, plan, layer, [x, y, wide]);
 }
@@ -247,6 +255,7 @@ function heads(pen, figure, plan, layer, [x, y, wide]) {
         const r = Math.min(0.42 * letter, 0.4 * step) * (chosen ? 1.25 : 1);
         pen.circle(at, across, r, { fill: colour, "fill-opacity": Math.min(1, 0.06 + 2.6 * Math.max(0, share)).toFixed(2), stroke: chosen ? look.ink : colour, "stroke-width": chosen ? 2 : 1, "stroke-opacity": chosen ? 1 : 0.45 }); // prettier-ignore
         if (removed) pen.line([[at - r, across + r], [at + r, across - r]], look.ink, { "stroke-width": 2 }); // prettier-ignore
+        if (spread) pen.text(at - r - 0.3 * letter, across, `${head}`, { size: 0.8, alpha: 0.8, anchor: "end" }); // prettier-ignore
       };
       headTarget(pen, figure, layer, attention, head, chosen, draw);
       left += step;
@@ -291,7 +300,7 @@ function streams(pen, figure, plan) {
       const colour = chosen ? look.primary : look.ink;
       pen.line([point(plan, from, across), point(plan, to, across)], colour, { "stroke-width": chosen ? 0.33 * letter : 0.13 * letter, "stroke-opacity": chosen ? 1 : 0.22, "stroke-linecap": "round", "stroke-dasharray": isRest ? "2 6" : undefined }); // prettier-ignore
       const [x, y] = point(plan, from - 0.6 * letter, across);
-      if (chosen && figure.says && at === figure.bands.length - 1 && !plan.turned) pen.text(x, y + 1.35 * letter, figure.says, { size: 0.85, alpha: 0.75, anchor: "end" }); // prettier-ignore
+      if (chosen && figure.says && at === figure.bands.length - 1 && !plan.turned) pen.text(x, y + BELOW * letter, figure.says, { size: 0.85, alpha: 0.75, anchor: "end" }); // prettier-ignore
       const style = { bold: chosen, fill: chosen ? look.primary : undefined, alpha: isRest ? 0.75 : undefined }; // prettier-ignore
       const draw = () =>
         plan.turned
@@ -378,7 +387,7 @@ function eachHead(pen, figure, plan, layer, attention, { step, places }) {
 /** The FFN, as large as its update. @param {Pen} pen @param {Plan} plan @param {any} layer @param {number[]} place @param {boolean} isStop */
 function square(pen, plan, layer, [along, across], isStop) {
   const { letter, look } = pen;
-  const side = (0.8 + 1.3 * layer.ffn) * letter;
+  const side = (1 + 0.8 * layer.ffn) * letter; // above the words below the row
   const [x, y] = point(plan, along, across);
   const before = pen.select;
   pen.select = ["address"];
@@ -387,7 +396,7 @@ function square(pen, plan, layer, [along, across], isStop) {
   pen.target({ select: [layer.ffn_key], label, name }, () => {
     pen.rect(x - side / 2, y - side / 2, side, side, { rx: 3, fill: look.paper });
     pen.rect(x - side / 2, y - side / 2, side, side, { rx: 3, fill: look.primary, "fill-opacity": 0.35, stroke: look.primary, "stroke-width": 1.5 }); // prettier-ignore
-    if (side > 1.1 * letter) pen.text(x, y, "F", { anchor: "middle", size: 0.8, bold: true });
+    pen.text(x, y, "F", { anchor: "middle", size: 0.8, bold: true });
   });
   pen.select = before;
 }
@@ -398,14 +407,14 @@ function says(pen, figure, plan, layer, at, isSpine) {
   const [from, to] = [plan.starts[at], plan.ends[at]];
   const across = plan.rows[chosenRow(figure, layer.band)];
   const [word, p, text] = layer.says;
-  const style = { bold: true, fill: look.primary, alpha: Math.min(1, 0.5 + p), size: 0.95, halo: true }; // prettier-ignore
+  const style = { bold: true, fill: look.primary, alpha: Math.min(1, 0.7 + p), size: 0.95, halo: true }; // prettier-ignore
   if (plan.turned && isSpine) return;
-  if (plan.turned) return pen.text(plan.rows[plan.rows.length - 1], to - 0.9 * letter, `${word} ${text}`, { ...style, anchor: "end" }); // prettier-ignore
-  const y = across + 1.35 * letter;
+  if (plan.turned) return pen.text(plan.rows[plan.rows.length - 1], to - 0.9 * letter, `“${word}” ${text}`, { ...style, anchor: "end" }); // prettier-ignore
+  const y = across + BELOW * letter;
   if (!isSpine) {
-    const whole = `${word} ${text}`;
+    const whole = `“${word}” ${text}`;
     const room = to - from - 0.6 * letter;
-    return pen.text(to - 0.6 * letter, y, pen.width(whole, style) > room ? word : whole, { ...style, anchor: "end", room }); // prettier-ignore
+    return pen.text(to - 0.6 * letter, y, pen.width(whole, style) > room ? `“${word}”` : whole, { ...style, anchor: "end", room }); // prettier-ignore
   }
   const before = figure.layers[at - 1]?.says?.[0];
   const middle = (from + to) / 2;
@@ -432,7 +441,9 @@ function faint(pen, plan, { others }, begin, sum) {
 function curves(pen, figure, plan, layer, attention, [begin, sum, chosen, most, one]) {
   const { letter, look } = pen;
   const labels = labelsOf(figure);
-  const head = one ?? shownHead(figure, layer, attention);
+  const alone = one ?? shownHead(figure, layer, attention);
+  const isOff = alone >= 0 && attention.removed.includes(alone);
+  const head = isOff && one === undefined ? -1 : alone; // all others, where it is none of them
   const isSpecial = (/** @type {number} */ row) => pen.special.has(labels[row]);
   const into = (/** @type {number[]} */ widths, /** @type {boolean} */ isGhost) => {
     const drawn = [...widths.keys()].filter((row) => row !== chosen && Math.abs(widths[row]) >= FAINT); // prettier-ignore
@@ -454,7 +465,7 @@ function curves(pen, figure, plan, layer, attention, [begin, sum, chosen, most, 
     }
   };
   const all = (/** @type {number} */ at) => labels.map((/** @type {string} */ _, /** @type {number} */ row) => widthOf(attention, at, row)); // prettier-ignore
-  const ghosts = attention.removed.filter((/** @type {number} */ each) => head < 0 || each === head); // prettier-ignore
+  const ghosts = attention.removed.filter((/** @type {number} */ each) => alone < 0 || each === alone); // prettier-ignore
   for (const each of most === Infinity ? ghosts : []) into(all(each), true);
   if (!attention.removed.includes(head)) into(all(head), false);
 }
@@ -469,7 +480,7 @@ function shownHead(figure, layer, attention) {
 }
 
 /** How wide a curve is from a row: a head's weight, or the share that all heads bring from there. @param {any} attention @param {number} head @param {number} row */
-function widthOf(attention, head, row) {
+export function widthOf(attention, head, row) {
   const { shares, weights, n } = attention;
   if (head >= 0) return weights[head * n + row];
   let sum = 0;
@@ -509,7 +520,7 @@ function output(pen, figure, plan, box) {
       pen.text(left, y, label, { bold: !at, fill: at ? undefined : look.primary, room });
       const long = Math.max(1.5, most * probability);
       pen.rect(bar, y - 0.42 * letter, long, 0.84 * letter, { rx: 2, fill: look.primary, "fill-opacity": at ? 0.5 : 1 }); // prettier-ignore
-      const shown = figure.from ? tenths(probability) : text; // a number rolls to the one after it
+      const shown = figure.from ? tenths(100 * probability) : text; // a number rolls to the one after it
       pen.text(bar + long + 0.4 * letter, y, shown, { size: 0.85, alpha: 0.85 });
     }),
   );
@@ -530,9 +541,14 @@ export function cutFlow(figure, most) {
 function kept(figure, few) {
   const { bands, layers } = figure;
   const n = labelsOf(figure).length;
-  const attentions = layers.flatMap((/** @type {any} */ layer) => layer.attentions);
+  const seen = figure.level >= LAYER ? layers.filter((/** @type {any} */ one) => isFocus(figure, one)) : layers; // prettier-ignore
+  const attentions = seen.flatMap((/** @type {any} */ layer) => layer.attentions);
+  const sizes = (/** @type {any} */ one, /** @type {number} */ row) =>
+    figure.level >= LAYER
+      ? [...Array(count(one)).keys()].map((head) => Math.abs(widthOf(one, head, row)))
+      : [Math.abs(widthOf(one, -1, row))];
   const matters = (/** @type {number} */ row) =>
-    attentions.reduce((/** @type {number} */ sum, /** @type {any} */ one) => sum + Math.abs(widthOf(one, -1, row)), 0); // prettier-ignore
+    attentions.flatMap((/** @type {any} */ one) => sizes(one, row)).reduce((/** @type {number} */ sum, /** @type {number} */ size) => sum + size, 0); // prettier-ignore
   let first = 0;
   /** @type {number[]} */
   const all = [];

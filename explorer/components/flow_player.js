@@ -2,6 +2,7 @@
 // The bar above the picture of the whole machine: Play, the steps from layer to layer, and where one
 // is in it.
 
+import { labelsOf, widthOf } from "./flow_figure.js";
 import { arrow, plainKey } from "./keys.js";
 import { make, still, until } from "./mount.js";
 import { sentences } from "./sentences.js";
@@ -9,6 +10,7 @@ import { sentences } from "./sentences.js";
 /** @typedef {import("./mount.js").View} View */
 const say = sentences("flow");
 const [SLOW, FAST] = [350, 80]; // milliseconds that the light takes for a layer
+const READING = 1200; // for one whose sentence is read, as the light was asked for
 const MANY = 12; // layers from which on it is fast
 const TELLING = 3; // of these, at which it is slow
 const LONGEST = 4000; // for the whole machine, where nobody asked for it
@@ -106,12 +108,12 @@ function meaning(view, at, event, inside) {
 /** @param {View} view @param {number} at */
 const sweepOrStop = (view, at) => (view.settle ? view.settle() : sweep(view, at));
 
-/** How long the light takes for each layer, in milliseconds: of many layers it slows at those that change the prediction most. @param {any} figure */
-export function paces({ layers }) {
-  if (layers.length <= MANY) return layers.map(() => SLOW);
+/** How long the light takes for each layer, in milliseconds: of many layers it slows at those that change the prediction most. @param {any} figure @param {number} [slow] milliseconds */
+export function paces({ layers }, slow = SLOW) {
+  if (layers.length <= MANY) return layers.map(() => slow);
   const change = (/** @type {number} */ at) => Math.abs((layers[at].answer ?? 0) - (layers[at - 1]?.answer ?? 0)); // prettier-ignore
   const most = [...layers.keys()].sort((a, b) => change(b) - change(a)).slice(0, TELLING);
-  return layers.map((/** @type {any} */ _, /** @type {number} */ at) => most.includes(at) ? SLOW : FAST); // prettier-ignore
+  return layers.map((/** @type {any} */ _, /** @type {number} */ at) => most.includes(at) ? slow : FAST); // prettier-ignore
 }
 
 /** Let a light go from the first layer to the words that come out. A press ends it. @param {View} view @param {number} at @param {number} [longest] milliseconds @param {() => void} [after] */
@@ -122,7 +124,8 @@ function sweep(view, at, longest = Infinity, after) {
   const grounds = [...svg.querySelectorAll(".flow-ground rect")];
   const words = svg.querySelector("g.flow-output");
   const groups = [...svg.querySelectorAll("g.flow-layer"), ...(words ? [words] : [])];
-  const wished = [...paces(view.figures[at]), ...(words ? [SLOW] : [])];
+  const asked = longest === Infinity;
+  const wished = [...paces(view.figures[at], asked ? READING : SLOW), ...(words ? [SLOW] : [])];
   const whole = wished.reduce((a, b) => a + b, 0);
   const durations = wished.map((each) => each * Math.min(1, longest / whole));
   let delay = 0;
@@ -145,6 +148,7 @@ function sweep(view, at, longest = Infinity, after) {
     return [...curves, ...sums, ...(light ? [light] : []), group.animate({ opacity: [0, 1] }, { ...timing, duration: duration / 3 })]; // prettier-ignore
   });
   button.textContent = say("stop");
+  const telling = asked ? tellSteps(view, at, durations) : [];
   const press = (/** @type {Event} */ { target }) => {
     if (target !== button) view.settle?.();
   };
@@ -154,10 +158,43 @@ function sweep(view, at, longest = Infinity, after) {
     view.root.removeEventListener("pointerdown", press);
     button.textContent = say("play");
     for (const one of moving) one.cancel();
+    for (const one of telling) clearTimeout(one);
+    view.finding.textContent = view.header.finding;
     after?.();
   };
   const end = (/** @type {any} */ one) => Number(one.effect?.getComputedTiming().endTime);
   moving.reduce((a, b) => (end(b) > end(a) ? b : a)).onfinish = () => view.settle?.();
+}
+
+/** Say in the place of the finding what happens in each layer while the light is there. Returns the timers. @param {View} view @param {number} at @param {number[]} durations milliseconds a layer */
+function tellSteps(view, at, durations) {
+  const { layers } = view.figures[at];
+  view.finding.style.minHeight = `${view.finding.getBoundingClientRect().height}px`;
+  let start = 0;
+  return layers.flatMap((/** @type {any} */ layer, /** @type {number} */ i) => {
+    const timer = setTimeout(() => (view.finding.textContent = stepOf(view.figures[at], layer)), start); // prettier-ignore
+    start += durations[i];
+    return durations[i] < SLOW ? [] : [timer];
+  });
+}
+
+/** What happens to the chosen word in a layer, in a sentence. @param {any} figure @param {any} layer */
+function stepOf({ bands }, layer) {
+  const [first] = layer.attentions;
+  const parts = [say("step", { layer: layer.layer })];
+  const row = first ? strongest(first, bands, layer.band) : undefined;
+  if (row !== undefined) parts.push(say("brings", { key: labelsOf({ bands })[row] }));
+  if (layer.says) parts.push(say("predicts", { word: layer.says[0], p: layer.says[2] }));
+  return parts.join(" ");
+}
+
+/** The other row from which the heads of an attention together bring most; undefined where none brings anything. @param {any} attention @param {any[]} bands @param {number} band */
+function strongest(attention, bands, band) {
+  const before = bands.slice(0, band).flatMap(({ rows, rest }) => [...rows, ...(rest ? [rest] : [])]).length; // prettier-ignore
+  const chosen = before + bands[band].selected;
+  const own = labelsOf({ bands }).map((_, row) => (row === chosen ? -Infinity : widthOf(attention, -1, row))); // prettier-ignore
+  const most = own.indexOf(Math.max(...own));
+  return own[most] > 0 ? most : undefined;
 }
 
 const PLAYED = "headlight.flow"; // in the browser's storage once it was played by itself

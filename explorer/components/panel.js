@@ -98,6 +98,7 @@ function build(view) {
   const gap = `${GAP * TYPE * letter()}px`;
   const row = make("div", { class: "figures", style: { columnGap: gap } }, ...columns);
   const tip = make("div", { class: "tip", role: "status" });
+  const isFlow = figures.some((each) => each.kind === "flow"); // its picture comes first
   const [formulas, restate] = formulaBox(header.formulas, (view.formulas ||= {}));
   view.restate = (/** @type {any} */ one) =>
     restate({ shown: one?.formulas, focus: one?.focus || header.focus });
@@ -107,8 +108,9 @@ function build(view) {
   redraw(view, [
     header.title && !header.bare && make("h2", { dir: "auto" }, ...explained(header.terms, header.title, new Set())),
     button ? make("div", "above", finding, button) : finding,
-    header.formulas.length > 0 && formulas,
+    header.formulas.length > 0 && !isFlow && formulas,
     row,
+    header.formulas.length > 0 && isFlow && formulas,
     more,
     tip,
     meanings(header.terms),

@@ -86,11 +86,18 @@ def numbers_of(run: Run, chosen: Mapping[str, Any]) -> str:
 
 
 def first_token(recording: Recording, stream: Stream) -> int:
-    """The token whose way is shown until a reader chooses: the last one where the next word is
-    predicted, else the word that the strongest finding is about."""
+    """The token whose way is shown until a reader chooses: where the next word is predicted the
+    last one, of a text the last that is no punctuation mark; else the word that the strongest
+    finding is about."""
     if len(recording.streams) == 1 and recording.model.kind == "decoder":
-        return len(stream.tokens) - 1
+        last = len(stream.tokens) - 1
+        of_text = range(last, 0, -1) if not stream.roles else ()
+        return next((at for at in of_text if _has_letters(stream.tokens[at])), last)
     return recorded_findings.first_word(recording, stream)
+
+
+def _has_letters(token: str) -> bool:
+    return any(letter.isalnum() for letter in token)
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,7 +197,7 @@ def flow(
     ] = None,
     temperature: Annotated[
         float,
-        Choice(TEMPERATURES, "Temperature", name="flow_temperature", when=continues),
+        Choice(TEMPERATURES, "Temperature", name="flow_temperature", menu=True, when=continues),
     ] = 1.0,
     number: Annotated[
         str,
@@ -202,8 +209,8 @@ def flow(
 
     token: of the first stream; where None the one whose next word is predicted, or the word that
     the strongest finding is about. hide: the token is hidden from a model that fills in words; such
-    a model's is where None. layer: the one in focus, that whose attention adds most to the final
-    answer where None. head: its head in focus, None for all together. source: the key that its
+    a model's is where None. layer: the one in focus, that which raises the final answer most where
+    None. head: its head in focus, None for all together. source: the key that its
     weight is opened at, the one of the largest weight where None. level: how far the picture is
     opened, one of LEVELS, or as far as the model shows it; a head and a weight are those of the
     head that brings most where None is chosen. step: of a weight's calculation, the one on show.
@@ -297,7 +304,8 @@ class FlowView:
         focus, on, way = self.focus, self.on, self.way
         chosen = {"attention": focus.name, "layer": str(focus.layer)}
         head = {"head": "" if focus.head is None else str(focus.head)}
-        links = [(WORDS("to_model"), head), (WORDS("to_layer", layer=focus.layer), head)]
+        all_heads = {"head": ""}
+        links = [(WORDS("to_model"), all_heads), (WORDS("to_layer", layer=focus.layer), head)]
         if on is not None and self.key is not None:
             head = {"head": str(on.head)}
             typed = self.run.recording()
@@ -551,8 +559,8 @@ def _focus(
     layer: int | None,
     head: int | None,
 ) -> Focus:
-    """What is asked for, else the layer whose attention adds most to the answer, or the one whose
-    attention rotates the token most."""
+    """What is asked for, else the layer that raises the answer most, or the one whose attention
+    rotates the token most."""
     names = [each.name for each in ways[0].recording.attention]
     if attention and attention not in names:
         raise ValueError(WORDS("no_attention", name=attention, names=", ".join(names)))
@@ -565,8 +573,7 @@ def _focus(
         layer = next(iter(ways[band].layers))
     elif reading is not None:
         band = len(ways) - 1
-        of = reading.added if reading.parts else reading.change
-        layer = max(reading.way.layers, key=of)
+        layer = max(reading.way.layers, key=reading.change)
     else:
         layer = max(ways[0].layers, key=lambda each: _angles(ways[0], each)[0])
     on = _attention_of(ways[band], attention, layer, reading)
@@ -667,7 +674,7 @@ def _numbers(way: Way, layer: int, reading: LensReading | None, number: str) -> 
     """What stands below a layer."""
     if number == "Prediction" and reading is not None:
         change = round(100 * reading.change(layer), 1)
-        return f"{change:+.1f}".replace("-", MINUS) if change else "0.0"
+        return WORDS("points", change=f"{change:+.1f}".replace("-", MINUS) if change else "0.0")
     if number in ("Prediction", "Rotation angle"):
         return " ".join(f"{fixed(each, 0)}°" for each in _angles(way, layer))
     texts = []
@@ -790,18 +797,8 @@ def _about_focus(plain: Recording, way: Way, reading: LensReading | None, focus:
     layer, head, attention = focus.layer, focus.head, focus.attention
     typed = plain.stream(way.stream.name)
     parts = []
-    if head is None and reading is not None and reading.way is way and reading.parts:
-        added = reading.added(layer)
-        is_most = added == max(map(reading.added, way.layers))
-        slots = {"added": fixed(added, 1), "logit": fixed(reading.parts.logit, 1)}
-        name = "adds_most" if is_most else "adds"
-        parts.append(WORDS(name, layer=layer, answer=reading.answer, **slots))
-    elif head is None and reading is not None and reading.way is way:
-        before = max((each for each in reading.ends if each < layer), default=layer)
-        values = reading.probability(before), reading.probability(layer)
-        name = "raises" if values[1] > values[0] else "lowers"
-        texts = dict(zip(("before", "after"), map(tenths, values)))
-        parts.append(WORDS(name, layer=layer, answer=reading.answer, **texts))
+    if head is None and reading is not None and reading.way is way:
+        parts.append(_change_of_answer(reading, layer))
     elif head is None:
         angle = _angles(way, layer)[0]
         parts.append(WORDS("turns", layer=layer, word=typed.tokens[way.token], angle=angle))
@@ -833,6 +830,17 @@ def _about_focus(plain: Recording, way: Way, reading: LensReading | None, focus:
             )
         )
     return " ".join(parts)
+
+
+def _change_of_answer(reading: LensReading, layer: int) -> str:
+    """Sentence on what a layer makes of the probability of the final answer."""
+    before = max((each for each in reading.ends if each < layer), default=layer)
+    was, now = (tenths(reading.probability(each)) for each in (before, layer))
+    change = reading.change(layer)
+    name = "stays" if was == now else "raises" if change > 0 else "lowers"
+    if name == "raises" and change == max(map(reading.change, reading.way.layers)):
+        name = "raises_most"
+    return WORDS(name, layer=layer, answer=reading.answer, before=was, after=now)
 
 
 def _table(ways: Sequence[Way]) -> dict[str, Any]:
