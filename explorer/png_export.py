@@ -15,16 +15,11 @@ from pathlib import Path
 from PIL import Image, ImageColor, ImageDraw, ImageFont
 
 from explorer.analysis.figures import PictureCard
-from explorer.components.bundle import light
+from explorer.components.bundle import card_layout, light
 
-WIDE, HIGH = 1200, 630  # pixels
+LAYOUT = card_layout()
+WIDE, HIGH, MARGIN, FOOT = (LAYOUT[each] for each in ("wide", "high", "margin", "foot"))
 FINE = 2  # times as large it is drawn, since lines have no soft edges
-MARGIN = 64
-SIZES = (64, 58, 52, 46, 42, 38, 34, 30, 26, 22)  # of the sentence's type
-SAYS, PLAIN, NUMBER, FOOT = (66, 56, 48, 42, 36), (54, 46, 40, 36), 92, 34  # of other lines
-SPACE, PAD = 0.28, 0.2  # between words, and around one in a box, in type sizes
-MIDDLES = ((395,), (295, 448))  # of one line, and of two
-ABOVE = (130, 62)  # how high an arc is over a first line, and over a second one
 BASE = 0.35  # type sizes from the middle of a line to its base
 LEFT_OUT = "…"
 INTER = Path(__file__).parent / "static" / "inter.woff2"
@@ -208,14 +203,14 @@ class Pen:
 
 def _says(pen: Pen, card: PictureCard) -> None:
     """The pair and its weight, or a sentence."""
-    middle, room = 110.0, WIDE - 2.0 * MARGIN
+    middle, room, number = LAYOUT["top"], WIDE - 2.0 * MARGIN, LAYOUT["number"]
     if card.number:
-        pen.text(WIDE - MARGIN, middle, card.number, NUMBER, True, "r", pen.primary)
-        room -= pen.width(card.number, NUMBER, True) + 0.8 * NUMBER
+        pen.text(WIDE - MARGIN, middle, card.number, number, True, "r", pen.primary)
+        room -= pen.width(card.number, number, True) + 0.8 * number
     if len(card.says) == 1:
-        size = next(
-            (each for each in PLAIN if len(pen.lines(*card.says, room, each)) < 3), PLAIN[-1]
-        )
+        sizes = LAYOUT["plain"]
+        fits = (each for each in sizes if len(pen.lines(*card.says, room, each)) < 3)
+        size = next(fits, sizes[-1])
         for row, line in enumerate(pen.lines(*card.says, room, size)[:3]):
             pen.text(MARGIN, middle + (row - 0.3) * 1.25 * size, line, size, True)
     if len(card.says) == 2:
@@ -224,7 +219,8 @@ def _says(pen: Pen, card: PictureCard) -> None:
 
 def _pair(pen: Pen, says: tuple[str, ...], middle: float, room: float) -> None:
     wide = lambda size: sum(pen.width(word, size, True) for word in says) + 1.9 * size
-    size = next((each for each in SAYS if wide(each) <= room), SAYS[-1])
+    sizes = LAYOUT["pair"]
+    size = next((each for each in sizes if wide(each) <= room), sizes[-1])
     half = max(room - 1.9 * size, 0) / 2
     fits = wide(size) <= room
     query, key = (word if fits else pen.cut(word, half, size, True) for word in says)
@@ -264,7 +260,7 @@ def _sentence(pen: Pen, card: PictureCard) -> None:
     size, lines = _fitting(pen, _in_order(card))
     if not lines:
         return
-    middles = MIDDLES[len(lines) - 1]
+    middles = LAYOUT["middles"][len(lines) - 1]
     is_right = _runs_to_the_left("".join(word.text for line in lines for word in line))
     for row, line in enumerate(lines):
         _place(line, row, is_right)
@@ -307,7 +303,7 @@ def _in_order(card: PictureCard) -> list[list[PlacedWord]]:
 def _fitting(pen: Pen, texts: list[list[PlacedWord]]) -> tuple[float, list[list[PlacedWord]]]:
     """The largest type in which the texts stand in two lines, and these."""
     most = 3 - len(texts)
-    for size in SIZES:
+    for size in LAYOUT["sizes"]:
         lines = [_wrapped(pen, words, size) for words in texts]
         if all(len(each) <= most for each in lines):
             break
@@ -318,9 +314,9 @@ def _wrapped(pen: Pen, words: Sequence[PlacedWord], size: float) -> list[list[Pl
     """Words in lines as wide as the card; what follows a word without a space stays with it."""
     parts: list[list[PlacedWord]] = []
     for word in words:
-        pad = 2 * PAD * size if word.role else 0.0
+        pad = 2 * LAYOUT["pad"] * size if word.role else 0.0
         word.wide = pen.width(word.text, size, bool(word.role)) + pad
-        word.space = SPACE * size if word.is_spaced else 0.0
+        word.space = LAYOUT["space"] * size if word.is_spaced else 0.0
         if not parts or word.is_spaced or _breaks(word.text):
             parts.append([word])
         else:
@@ -405,7 +401,7 @@ def _arc(
     start = high + (-gap if is_level or not is_below else gap)
     to = low + (-gap if is_level or is_below else gap)
     end = to + (-tip if is_level or is_below else tip)
-    rise = min(ABOVE[one.line], 0.5 * size + 0.22 * abs(b - a))
+    rise = min(LAYOUT["above"][one.line], 0.5 * size + 0.22 * abs(b - a))
     bends = (start - 1.33 * rise, end - 1.33 * rise) if is_level else ((start + end) / 2,) * 2
     points = [(a, start), (a, bends[0]), (b, bends[1]), (b, end)]
     pen.line([_bezier(points, at / 60) for at in range(61)], wide, colour)

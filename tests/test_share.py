@@ -45,6 +45,7 @@ TEXTS = [
     ("encoder", LONG),
     ("encoder", "What is the capital of Nepal?"),
     ("translator", SENTENCE),
+    ("translator", "The red car stopped in front of the white house."),
     ("decoder", "the cat sat on the mat"),
     pytest.param("smollm2", "The capital of Nepal is", marks=needs_smollm2),
 ]
@@ -76,7 +77,7 @@ def test_a_card_tells_what_the_headline_tells(model: str, text: str) -> None:
         assert (words[first.source], words[first.target]) == told.says
         assert f"layer {one.layer}, head {one.head}" in told.about
     else:
-        assert told.says == (plain(findings_text.headline(one)),) and not told.number
+        assert told.says == (plain(findings_text.statement(one)),) and not told.number
     assert told.about.startswith(model)
 
 

@@ -14,12 +14,14 @@ import json
 import tomllib
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from explorer.text.templates import all_of, sentences
 
 HERE = Path(__file__).parent
 ROUTE = "headlight"
 SHARED, PAGE = HERE / "shared.css", HERE / "page.css"
+CARD = HERE / "card_layout.toml"
 THEME = HERE.parent.parent / ".streamlit" / "config.toml"
 
 
@@ -32,6 +34,7 @@ def modules() -> dict[str, bytes]:
     for file in sorted({*HERE.glob("*.css")} - {PAGE}):
         made[f"{file.name}.js"] = _exporting(file.read_text("utf-8"), file != SHARED)
     made["light.toml.js"] = _exporting(light())
+    made["card_layout.toml.js"] = _exporting(card_layout())
     made["browser.toml.js"] = _exporting(all_of("browser"))
     return made
 
@@ -76,6 +79,11 @@ def _exporting(value: object, with_shared: bool = False) -> bytes:
         return f"export default {encoded};\n".encode()
     first = f'import shared from "./{SHARED.name}.js";\n'
     return f"{first}export default shared + {encoded};\n".encode()
+
+
+def card_layout() -> dict[str, Any]:
+    """The layout of the picture card."""
+    return tomllib.loads(CARD.read_text("utf-8"))
 
 
 def light() -> dict[str, object]:

@@ -2,19 +2,14 @@
 // The picture card: a sentence with an arc from a word to the one that it attends to, in large type
 // and in the light colours, whatever the screen shows.
 
+import layout from "./card_layout.toml.js";
 import { onPaper } from "./theme.js";
 
 /** @typedef {import("./draw.js").Pen} Pen */
 /** @typedef {import("./figures.js").Box} Box */
 /** A word as it stands: its text, its role, and its box. @typedef {{ text: string, role: string, left: number, wide: number, line: number, middle: number }} Word */
 
-export const [WIDE, HIGH] = [1200, 630]; // pixels of the file, in which all below is given
-const MARGIN = 64;
-const SIZES = [64, 58, 52, 46, 42, 38, 34, 30, 26, 22]; // of the sentence's type
-const [SPACE, PAD] = [0.28, 0.2]; // between words, and around one in a box, in type sizes
-const MIDDLES = [[395], [295, 448]]; // of one line, and of two
-const ABOVE = [130, 62]; // how high an arc is over a first line, and over a second one
-const [SAYS, NUMBER, FOOT] = [66, 92, 34]; // type sizes of the three other lines
+const { wide: WIDE, high: HIGH, margin: MARGIN, sizes: SIZES, space: SPACE, pad: PAD, middles: MIDDLES, above: ABOVE } = layout; // prettier-ignore
 const RTL = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
 const BREAKS =
   /^[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]/u; // a line may end before these
@@ -30,12 +25,13 @@ export function picturecard(pen, figure, { x, y, width, height = Infinity }) {
   pen.rect(x, y, WIDE * unit, HIGH * unit, { fill: pen.look.paper, class: "card" });
   says(pen, figure, at);
   sentence(pen, figure, at);
-  const style = { size: FOOT, alpha: 0.85 };
-  const name = pen.width(figure.name, { size: FOOT, bold: true });
+  const { foot: size } = layout;
+  const style = { size, alpha: 0.85 };
+  const name = pen.width(figure.name, { size, bold: true });
   const [left, foot] = at(MARGIN, HIGH - MARGIN);
   const [right] = at(WIDE - MARGIN, 0);
-  pen.text(left, foot, figure.about, { ...style, room: right - left - name - 2 * FOOT * unit });
-  pen.text(right, foot, figure.name, { size: FOOT, bold: true, anchor: "end", fill: pen.look.primary }); // prettier-ignore
+  pen.text(left, foot, figure.about, { ...style, room: right - left - name - 2 * size * unit });
+  pen.text(right, foot, figure.name, { size, bold: true, anchor: "end", fill: pen.look.primary }); // prettier-ignore
   [pen.look, pen.letter] = [look, letter];
   return HIGH * unit;
 }
@@ -43,19 +39,20 @@ export function picturecard(pen, figure, { x, y, width, height = Infinity }) {
 /** The line at the top: the pair and its weight, or a sentence. @param {Pen} pen @param {any} figure @param {(x: number, y: number) => number[]} at */
 function says(pen, { says: told, number }, at) {
   const unit = pen.letter;
-  const [left, middle] = at(MARGIN, 110);
+  const [left, middle] = at(MARGIN, layout.top);
   const [right] = at(WIDE - MARGIN, 0);
   if (told.length < 2) {
-    const size = [54, 46, 40].find((each) => pen.lines(told[0], right - left, { size: each, bold: true }).length < 3) ?? 36; // prettier-ignore
+    const size = layout.plain.find((each) => pen.lines(told[0], right - left, { size: each, bold: true }).length < 3) ?? layout.plain[layout.plain.length - 1]; // prettier-ignore
     const lines = pen.lines(told[0], right - left, { size, bold: true }).slice(0, 3);
     lines.forEach((line, row) => pen.text(left, middle + (row - 0.3) * 1.25 * size * unit, line, { size, bold: true })); // prettier-ignore
     return;
   }
-  const number_wide = pen.width(number, { size: NUMBER, bold: true });
-  const room = right - left - number_wide - 0.8 * NUMBER * unit;
+  const number_wide = pen.width(number, { size: layout.number, bold: true });
+  const room = right - left - number_wide - 0.8 * layout.number * unit;
   const arrow = (/** @type {number} */ size) => 1.9 * size * unit;
   const wide = (/** @type {number} */ size) => told.reduce((/** @type {number} */ sum, /** @type {string} */ word) => sum + pen.width(word, { size, bold: true }), arrow(size)); // prettier-ignore
-  const size = [SAYS, 56, 48, 42].find((each) => wide(each) <= room) ?? 36;
+  const size =
+    layout.pair.find((each) => wide(each) <= room) ?? layout.pair[layout.pair.length - 1];
   const half = (room - arrow(size)) / 2;
   const [query, key] = told.map((/** @type {string} */ word) => wide(size) <= room ? word : pen.cut(word, half, { size, bold: true })); // prettier-ignore
   pen.text(left, middle, query, { size, bold: true });
@@ -66,7 +63,7 @@ function says(pen, { says: told, number }, at) {
   const tip = 0.26 * size * unit;
   pen.line([[to - tip, middle - tip], [to, middle], [to - tip, middle + tip]], pen.look.primary, style); // prettier-ignore
   pen.text(to + 0.4 * size * unit, middle, key, { size, bold: true });
-  pen.text(right, middle, number, { size: NUMBER, bold: true, anchor: "end", fill: pen.look.primary }); // prettier-ignore
+  pen.text(right, middle, number, { size: layout.number, bold: true, anchor: "end", fill: pen.look.primary }); // prettier-ignore
 }
 
 /** The texts in lines, and the arcs between their words. @param {Pen} pen @param {any} figure @param {(x: number, y: number) => number[]} at */

@@ -1,7 +1,7 @@
 // @ts-check
 // Whole panels: the widths of their figures, and a panel as a file.
 
-import { HIGH, WIDE } from "./card_figure.js";
+import card from "./card_layout.toml.js";
 import { Pen } from "./draw.js";
 import { figure } from "./figures.js";
 import { formulaRows } from "./formula_figure.js";
@@ -101,8 +101,9 @@ export const sheet = (view, look) => filed(view, look).svg;
 export function filed({ header, figures }, look) {
   const pen = new Pen({ ...look, font: FONT }, 14, false, header.special);
   if (figures[0].kind === "picturecard") {
-    figure(pen, figures[0], { x: 0, y: 0, width: WIDE });
-    return { svg: framed(pen, header.title, WIDE, HIGH), texts: pen.texts, omitted: pen.omitted, width: WIDE, height: HIGH }; // prettier-ignore
+    const { wide: width, high: height } = card;
+    figure(pen, figures[0], { x: 0, y: 0, width });
+    return { svg: framed(pen, header.title, width, height), texts: pen.texts, omitted: pen.omitted, width, height }; // prettier-ignore
   }
   const whole = Math.round(sheetWidth(figures));
   const room = whole - 2 * MARGIN;

@@ -52,7 +52,8 @@ def fill(room: Any) -> None:
             panels["card"] = _made(card.headline, run, selected)
             if st.session_state.get(LOOP_OF) == panels["card"].token:
                 with st.spinner(WORDS("loop")):
-                    panels["flow"] = _made(architecture.flow, run, selected)
+                    whole = {**selected, "level": architecture.MODEL}
+                    panels["flow"] = _made(architecture.flow, run, whole)
         except ValueError as reason:  # the model shows too little
             why = str(reason)
         ask = partial(_ask_for_loop, panels["card"].token if panels else "")

@@ -146,7 +146,9 @@ def _of_finding(run: Run) -> Told | None:
     if one.kind in (*PAIRS, ALIGNED):
         return _of_link(_on(run, one), one)
     at = one.example_head or one.at
-    sentence = plain(findings_text.crowd(one) if one.kind == CROWD else findings_text.headline(one))
+    sentence = plain(
+        findings_text.crowd(one) if one.kind == CROWD else findings_text.statement(one)
+    )
     if one.kind in (SHORT, FOREIGN) or min(at) < 0 or not one.attention:
         return Told((sentence,), 0.0, None, ())
     on = _on(run, one)

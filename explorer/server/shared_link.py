@@ -8,6 +8,7 @@ import re
 from html import escape
 from urllib.parse import parse_qsl, urlencode
 
+from explorer.components import bundle
 from explorer.state import models, places, url_state
 from explorer.state.settings import well_formed
 from explorer.text.templates import sentences
@@ -18,7 +19,6 @@ CARD = "panel/card.headline.png"  # below the app's address
 OF_CARD = ("edits", "target", "attention", "layer", "head", "token")  # what it takes of a link
 LONGEST_TITLE = 60  # letters of a text
 LONGEST_QUERY = 6000  # letters of an address, as far as it is read
-WIDE, HIGH = 1200, 630  # pixels of a card
 TITLE = re.compile(r"<title>[^<]*</title>")
 
 
@@ -45,6 +45,7 @@ def _head(path: str, query: str, root: str) -> str:
     words = {"text": text, "model": model}
     words |= {name: parameters[name] for name in OF_CARD if parameters.get(name)}
     own = f"{root}{'/' if place == places.FIRST else path}"
+    size = bundle.card_layout()
     properties = {
         "og:type": "website",
         "og:site_name": WORDS("name"),
@@ -53,8 +54,8 @@ def _head(path: str, query: str, root: str) -> str:
         "og:url": f"{own}?{urlencode(parameters)}" if parameters else own,
         "og:image": f"{root}/{CARD}?{urlencode(words)}",
         "og:image:type": "image/png",
-        "og:image:width": WIDE,
-        "og:image:height": HIGH,
+        "og:image:width": size["wide"],
+        "og:image:height": size["high"],
         "og:image:alt": title,
     }
     metas = [f'<meta property="{name}" content="{_safe(is_)}">' for name, is_ in properties.items()]

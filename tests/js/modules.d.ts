@@ -19,3 +19,14 @@ declare module "*light.toml.js" {
   };
   export default light;
 }
+declare module "*card_layout.toml.js" {
+  type Names = "wide" | "high" | "margin" | "top" | "number" | "foot" | "space" | "pad";
+  const layout: Record<Names, number> & {
+    sizes: number[];
+    pair: number[];
+    plain: number[];
+    middles: number[][];
+    above: number[];
+  };
+  export default layout;
+}
