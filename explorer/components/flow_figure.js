@@ -509,7 +509,7 @@ function output(pen, figure, plan, box) {
       pen.text(left, y, label, { bold: !at, fill: at ? undefined : look.primary, room });
       const long = Math.max(1.5, most * probability);
       pen.rect(bar, y - 0.42 * letter, long, 0.84 * letter, { rx: 2, fill: look.primary, "fill-opacity": at ? 0.5 : 1 }); // prettier-ignore
-      const shown = figure.from ? tenths(probability) : text; // a number rolls to the one after it
+      const shown = figure.from ? tenths(100 * probability) : text; // a number rolls to the one after it
       pen.text(bar + long + 0.4 * letter, y, shown, { size: 0.85, alpha: 0.85 });
     }),
   );

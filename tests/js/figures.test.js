@@ -24,9 +24,9 @@ const look = lookOf({
 const plain = { title: "", note: "", select: [], marks: [], sides: ["", ""] };
 
 /** A figure of a kind as the SVG of a file. */
-function drawn(kind, more) {
+function drawn(kind, more, width = 600) {
   const pen = new Pen(look, 14, false);
-  const height = figure(pen, { kind, ...plain, ...more }, { x: 0, y: 0, width: 600 });
+  const height = figure(pen, { kind, ...plain, ...more }, { x: 0, y: 0, width });
   assert.ok(height > 0 && height < 2000);
   return pen.parts.join("");
 }
@@ -555,7 +555,7 @@ function flowOf(n, more = {}) {
   const attention = (removed = []) => ({ attention: "", shares: Float32Array.of(0.7, 0.3), weights: Float32Array.of(0.6, 0.4), others: [], names: [""], removed }); // prettier-ignore
   const layers = Array.from({ length: n }, (_, layer) => ({ layer, band: 0, attentions: [attention(layer ? [] : more.removed)], ffn: 0.5, units: "", says: null, answer: layer / n, numbers: "" })); // prettier-ignore
   const levels = ["", "Layer", "Head"].map((flow_level) => ({ label: flow_level, select: { flow_level } })); // prettier-ignore
-  return { bands: [{ title: "", rows: ["Ram", "fell"], places: ["0", "1"], selected: 1, rest: "", choice: "token" }], layers, words: [], layer: 0, band: 0, attention: "", head: -1, says: "", between: "", level: 0, levels, leads: [], ...more }; // prettier-ignore
+  return { kind: "flow", bands: [{ title: "", rows: ["Ram", "fell"], places: ["0", "1"], selected: 1, rest: "", choice: "token" }], layers, words: [], layer: 0, band: 0, attention: "", head: -1, says: "", between: "", level: 0, levels, leads: [], ...more }; // prettier-ignore
 }
 
 test("the light slows at the layers of a deep model that change the prediction most", () => {
@@ -588,4 +588,12 @@ test("a vector that is cut into blocks has as many frames, and each its own scal
   assert.equal(frames({ blocks: 4 }) - frames({ blocks: 1 }), 3);
   const cells = (high) => drawn("strips", { strips: [{ ...strip, high }], high: 8 });
   assert.notEqual(cells(1), cells(null));
+});
+
+test("a word's probability rolls from one state to another, and its layers widen", () => {
+  const [one, other] = [0.2, 0.6].map((probability, level) => flowOf(4, { level, words: [{ label: "it", probability, text: `${100 * probability}.0%` }] })); // prettier-ignore
+  assert.match(drawn("flow", between(one, other, 0.5), 1000), />40\.0%</);
+  const wide = (svg) => Number(svg.match(/<rect [^>]*? width="([\d.]+)"/)[1]);
+  const [from, half, to] = [one, between(one, other, 0.5), other].map((each) => wide(drawn("flow", each, 1000))); // prettier-ignore
+  assert.ok(from < half && half < to, `${[from, half, to]}`);
 });
