@@ -141,3 +141,20 @@ def test_the_pointer_over_a_head_or_an_ffn_says_what_it_does(visitor: Visitor) -
     page.locator(".flow-ffn >> nth=1").hover()
     expect(tip).to_have_text(re.compile("^FFN of layer 1"))
     assert layer.units and layer.units in tip.inner_text()
+
+
+def test_a_word_that_comes_out_becomes_a_row(visitor: Visitor) -> None:
+    text = "My sister thanked the"
+    link = architecture.flow(Run("decoder", text)).figures[0].leads[0]
+    longer = link.select["text"]
+    page = visitor.page
+    page.goto(f"{visitor.server}/architecture?text=My+sister+thanked+the&model=decoder&layer=1")
+    rows = page.locator(".panel g.token")
+    n = len(Run("decoder", text).recording().streams[0].tokens)
+    expect(rows).to_have_count(n)
+    page.get_by_role("button", name=link.label).click()
+    expect(rows).to_have_count(n + 1)
+    page.wait_for_selector("[data-test-script-state=notRunning]")
+    assert asked(visitor)["text"] == [longer] and asked(visitor)["layer"] == ["1"]
+    chosen = page.locator(".panel g.token[aria-pressed=true]")
+    assert chosen.get_attribute("aria-label") == longer.split()[-1]
