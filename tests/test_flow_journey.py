@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import parse_qs, urlsplit
 
 from driver import MARKS, Visitor
@@ -122,3 +123,38 @@ def test_the_first_visit_of_a_browser_plays_once_and_a_press_ends_it(visitor: Vi
     pictures = [each.locator(".panel .figure").evaluate(drawn) for each in (still, page)]
     assert pictures[0] == pictures[1], "in the end it is the picture that stands still"
     lively.leave()
+
+
+def test_the_pointer_over_a_head_or_an_ffn_says_what_it_does(visitor: Visitor) -> None:
+    layer = architecture.flow(Run("encoder", TEXT), 3).figures[0].layers[1]
+    page = arrive(visitor, "&token=3").page
+    page.get_by_role("button", name="Layer 1, head 5:").hover()
+    tip = page.locator(".panel .tip")
+    expect(tip).to_have_text(re.compile(r"^Layer 1, head 5: -?[\d.]+% of what attention writes"))
+    name = layer.attentions[0].names[5]
+    assert name in tip.inner_text()
+    # Its curves alone are drawn: one from each other row of a weight that can be seen.
+    weights = layer.attentions[0].weights[5]
+    drawn = page.locator(".flow-layer >> nth=1 >> .flow-curve")
+    seen = [row for row, weight in enumerate(weights) if row != 3 and weight >= 0.02]
+    expect(drawn).to_have_count(len(seen))
+    page.locator(".flow-ffn >> nth=1").hover()
+    expect(tip).to_have_text(re.compile("^FFN of layer 1"))
+    assert layer.units and layer.units in tip.inner_text()
+
+
+def test_a_word_that_comes_out_becomes_a_row(visitor: Visitor) -> None:
+    text = "My sister thanked the"
+    link = architecture.flow(Run("decoder", text)).figures[0].leads[0]
+    longer = link.select["text"]
+    page = visitor.page
+    page.goto(f"{visitor.server}/architecture?text=My+sister+thanked+the&model=decoder&layer=1")
+    rows = page.locator(".panel g.token")
+    n = len(Run("decoder", text).recording().streams[0].tokens)
+    expect(rows).to_have_count(n)
+    page.get_by_role("button", name=link.label).click()
+    expect(rows).to_have_count(n + 1)
+    page.wait_for_selector("[data-test-script-state=notRunning]")
+    assert asked(visitor)["text"] == [longer] and asked(visitor)["layer"] == ["1"]
+    chosen = page.locator(".panel g.token[aria-pressed=true]")
+    assert chosen.get_attribute("aria-label") == longer.split()[-1]

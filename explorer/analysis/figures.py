@@ -469,7 +469,8 @@ class Flow(Figure):
     band, attention, head: those in focus, -1 for no head. says: what the words below the selected
     row are called. between: what stands between two bands. level: how far it is opened, from 0 for
     the model to 3 for a weight; all but the layer in focus are spines then. levels: what leads to
-    each level; leads: to other tabs; switch: switches the head in focus off or on, None for no
+    each level; leads: to other tabs, or
+    to the text with its next word; switch: switches the head in focus off or on, None for no
     head and where it cannot be."""
 
     bands: tuple[FlowBand, ...] = ()

@@ -12,7 +12,7 @@ import streamlit as st
 
 from explorer.analysis.csv import Cells, Columns, count_cells, to_csv
 from explorer.components import mounts
-from explorer.layout import export_menu, navigation
+from explorer.layout import current_recording, export_menu, navigation
 from explorer.panels.spec import Panel
 from explorer.state import url_state
 from explorer.text import glossary
@@ -125,7 +125,7 @@ def show_panel(
     assert key not in url_state.names(), "what a panel sends would be dropped with its page"
     if tab := st.session_state.pop("tab pressed", ""):
         navigation.go(tab)
-    if st.session_state.pop("edits pressed", False):
+    if st.session_state.pop("run pressed", False):
         st.rerun()  # the whole page: it is of another run now
     try:
         made = make if isinstance(make, Panel) else make()
@@ -149,7 +149,9 @@ def _take_selection(key: str, on_select: Callable[[], None] | None) -> None:
     if address := chosen.pop("address", ""):  # several choices at once, and the tab that shows them
         chosen |= dict(parse_qsl(address, keep_blank_values=True))
     st.session_state["tab pressed"] = chosen.pop("tab", "")
-    st.session_state["edits pressed"] = "edits" in chosen
+    st.session_state["run pressed"] = not {"edits", "text"}.isdisjoint(chosen)
+    if "text" in chosen:
+        current_recording.take_text(str(chosen.pop("text")))
     for name, value in chosen.items():
         if name in url_state.names():
             st.session_state[name] = str(value)

@@ -23,14 +23,14 @@ from explorer.analysis.figures import (
 )
 from explorer.analysis.formatting import MINUS, fixed, percent, tenths
 from explorer.analysis.head_naming import NO_PATTERN
-from explorer.panels import anatomy, flow_levels, spec
+from explorer.panels import anatomy, flow_levels, generation, spec
 from explorer.panels.choice import Choice
 from explorer.panels.flow_levels import HEAD, LAYER, LEVELS, MODEL, WEIGHT, Opened
-from explorer.panels.generation import TEMPERATURES
 from explorer.panels.predictions import Prediction, prediction_at
 from explorer.panels.selection import Selection, model_name, place_if_any, place_of, select
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
+from models import chat
 from models.caching import loaded
 from models.edits import HideToken, ZeroHead, to_line
 from models.recording import Attention, Recording, Stream
@@ -42,6 +42,7 @@ WORDS = sentences(CONCEPT, "flow")
 MOST_ROWS = 16  # tokens that have a row of their own; of a longer text these are the chosen one
 N_KEPT = 11  # and those that matter most for it
 N_WORDS = 5  # of the output
+SEED = 0  # of the draw of a next word
 N_UNITS = 3  # of an FFN that are named
 FEW_LAYERS = 6  # up to which the units of all FFNs are named, not of that in focus alone
 FAINTEST = 0.22  # share of what is brought to another row from which on its curve is drawn
@@ -197,7 +198,13 @@ def flow(
     ] = None,
     temperature: Annotated[
         float,
-        Choice(TEMPERATURES, "Temperature", name="flow_temperature", menu=True, when=continues),
+        Choice(
+            generation.TEMPERATURES,
+            "Temperature",
+            name="flow_temperature",
+            menu=True,
+            when=continues,
+        ),
     ] = 1.0,
     number: Annotated[
         str,
@@ -318,6 +325,23 @@ class FlowView:
             for (label, to), level in zip(there, LEVELS)
         )
 
+    def written(self, temperature: float) -> tuple[FlowLink, ...]:
+        """What writes the next word, drawn at a temperature, behind the text; nothing where the
+        model writes none here."""
+        recording, reading, model = self.way.recording, self.reading, self.run.loaded
+        stream = recording.streams[0]
+        ids = stream.ids.tolist()
+        is_last = reading is not None and reading.way.token == len(ids) - 1
+        if reading is None or not is_last or not continues(self.run, {}):
+            return ()
+        of = predictions.distribution(reading.prediction.of.logits, Sampling(temperature))
+        id = predictions.draw(of, SEED, len(ids)).id
+        is_over = model.is_end(id) or len(ids) >= recording.model.n_positions
+        if is_over or not model.capabilities.writes or chat.n_messages(recording):
+            return ()
+        text = generation.with_tokens(self.run.model, self.run.text, [*ids, id], len(ids))
+        return (FlowLink(WORDS("write", word=reading.label(id)), {"text": text}),)
+
     @property
     def leads(self) -> tuple[FlowLink, ...]:
         """What leads to the tabs that show more of what is in focus."""
@@ -433,7 +457,7 @@ def _figure(view: FlowView, number: str, temperature: float) -> Flow:
         between=WORDS("memory") if len(ways) > 1 else "",
         level=LEVELS.index(view.level),
         levels=view.levels,
-        leads=view.leads,
+        leads=(*(view.written(temperature) if view.level == MODEL else ()), *view.leads),
         switch=view.switch,
     )
 

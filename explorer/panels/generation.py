@@ -3,7 +3,7 @@ probabilities of the generated ones, and the KV cache."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import truediv
 from typing import Annotated, Any
@@ -29,7 +29,7 @@ from explorer.panels.predictions import with_line_break
 from explorer.panels.selection import model_name, place_if_any
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
-from models import drafts, model_names
+from models import chat, drafts, model_names
 from models.caching import loaded
 from models.chat import message_starts
 from models.recording import Recording
@@ -104,6 +104,16 @@ def _continuation(run: Run, ids: str) -> Continuation:
         raise ValueError(words("no_room", why=reason)) from None
     labels = run.loaded.labels([each.id for each in text.tokens])
     return Continuation(recording, text, tuple(labels))
+
+
+def with_tokens(model: str, text: str, ids: Sequence[int], n_prompt: int) -> str:
+    """A text with what was generated after it, of a chat as the assistant's message. ids: of the
+    text, `n_prompt` of them, and of the generated tokens."""
+    written = loaded(model).tokenizer.text
+    if chat.n_messages(loaded(model).record(text)):
+        return chat.with_answer(text, written(ids[n_prompt:]))
+    whole, prompt = written(ids), written(ids[:n_prompt])
+    return text + whole[len(prompt) :] if whole.startswith(prompt) else whole
 
 
 # ---- the next token ------------------------------------------------------------------------------

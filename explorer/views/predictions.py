@@ -22,7 +22,7 @@ from explorer.state import event_log, jobs, url_state
 from explorer.state.models import SMOLLM2, server_models
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
-from models import chat, drafts, model_names
+from models import drafts, model_names
 from models.caching import loaded
 from models.edits import HideToken
 from models.recording import Recording, Stream
@@ -220,15 +220,7 @@ def start_over(model: str, text: str) -> None:
 def adopt(model: str, text: str) -> None:
     """Make the generated tokens a part of the text, of a chat the assistant's message."""
     draft = jobs.draft(model, text)
-    ids, n_prompt = draft.writing.ids, draft.n_prompt
-    if chat.n_messages(loaded(model).record(text)):
-        continued = chat.with_answer(text, loaded(model).tokenizer.text(ids[n_prompt:]))
-    else:
-        whole, prompt = (
-            loaded(model).tokenizer.text(ids),
-            loaded(model).tokenizer.text(ids[:n_prompt]),
-        )
-        continued = text + whole[len(prompt) :] if whole.startswith(prompt) else whole
+    continued = generation.with_tokens(model, text, draft.writing.ids, draft.n_prompt)
     current_recording.take_text(continued)
     st.session_state["run whole page"] = True
 
