@@ -354,18 +354,18 @@ def test_the_units_of_every_ffn_of_a_small_model_are_named() -> None:
 
 
 def test_a_decoder_writes_the_word_that_it_draws_behind_the_text() -> None:
-    text = "My sister thanked the"
+    text, token = "My sister thanked the", None
     for temperature in (0.0, 1.0):
         for _ in range(3):
             run = Run("decoder", text)
-            figure = architecture.flow(run, temperature=temperature).figures[0]
+            figure = architecture.flow(run, token, temperature=temperature).figures[0]
             link = figure.leads[0]
             word = re.fullmatch("Write “(.+)”", link.label)[1]
             if not temperature:
                 assert word == figure.words[0].label
             before = Run("decoder", text).recording().streams[0].ids
-            text = link.select["text"]
+            text, token = link.select["text"], int(link.select["token"])
             after = Run("decoder", text).recording().streams[0]
-            assert len(after.ids) == len(before) + 1 and after.tokens[-1] == word
+            assert len(after.ids) == len(before) + 1 == token + 1 and after.tokens[-1] == word
     assert not architecture.flow(Run("encoder", TEXTS[0])).figures[0].leads
     assert not architecture.flow(Run("decoder", text), 1).figures[0].leads, "inside a text"

@@ -340,7 +340,8 @@ class FlowView:
         if is_over or not model.capabilities.writes or chat.n_messages(recording):
             return ()
         text = generation.with_tokens(self.run.model, self.run.text, [*ids, id], len(ids))
-        return (FlowLink(WORDS("write", word=reading.label(id)), {"text": text}),)
+        select = {"text": text, "token": str(len(ids))}
+        return (FlowLink(WORDS("write", word=reading.label(id)), select),)
 
     @property
     def leads(self) -> tuple[FlowLink, ...]:
