@@ -169,14 +169,22 @@ def test_a_decoders_way_begins_at_the_last_word_and_at_no_punctuation_mark(text:
 
 @pytest.mark.parametrize("model", ["encoder", "decoder"])
 @pytest.mark.parametrize("text", TEXTS)
-def test_the_sentence_on_the_model_is_about_the_layer_that_changes_most(
+def test_the_sentence_on_the_model_is_about_the_layer_that_brings_the_answer(
     model: str, text: str
 ) -> None:
     panel = architecture.flow(Run(model, text))
     (figure,) = panel.figures
     answers = [layer.answer for layer in figure.layers]
+    by_logit = re.match(
+        r"Layer (\d+)’s attention adds most .+: (.+) of its logit (.+?)\. ", panel.finding
+    )
+    if by_logit:
+        layer, added, logit = int(by_logit[1]), float(by_logit[2]), float(by_logit[3])
+        assert figure.layer == layer and added + 0.06 > architecture.MUCH * logit  # one decimal
+        assert answers[layer] - answers[layer - 1] < max(np.diff(answers))
+        return
     said = re.match(
-        r"Layer (\d+) raises the prediction “.+” most, from (.+) to (.+)\. ", panel.finding
+        r"Layer (\d+) raises the prediction “.+” most, from (.+) to (.+?%)\. ", panel.finding
     )
     layer, before, after = int(said[1]), said[2], said[3]
     assert after == tenths(answers[layer]) and figure.layer == layer

@@ -45,6 +45,7 @@ N_WORDS = 5  # of the output
 SEED = 0  # of the draw of a next word
 N_UNITS = 3  # of an FFN that are named
 FEW_LAYERS = 6  # up to which the units of all FFNs are named, not of that in focus alone
+MUCH = 0.15  # of the answer's logit, for the attention that adds most to be told
 FAINTEST = 0.22  # share of what is brought to another row from which on its curve is drawn
 # Formulas of the model's level, without a head and with one in focus.
 OF_MODEL, OF_HEAD = ("embedding", "sum-over-heads", "readout"), ("attention",)
@@ -216,8 +217,8 @@ def flow(
 
     token: of the first stream; where None the one whose next word is predicted, or the word that
     the strongest finding is about. hide: the token is hidden from a model that fills in words; such
-    a model's is where None. layer: the one in focus, that which raises the final answer most where
-    None. head: its head in focus, None for all together. source: the key that its
+    a model's is where None. layer: the one in focus; where None that whose attention adds most to the
+    final answer, where that is much, else the one that raises it most. head: its head in focus, None for all together. source: the key that its
     weight is opened at, the one of the largest weight where None. level: how far the picture is
     opened, one of LEVELS, or as far as the model shows it; a head and a weight are those of the
     head that brings most where None is chosen. step: of a weight's calculation, the one on show.
@@ -537,6 +538,22 @@ class LensReading:
             if each.layer == layer and (each.kind == "attn" or each.attention in names)
         )
 
+    @cached_property
+    def adds_most(self) -> int | None:
+        """The layer whose attention adds most to the logit of the final answer, None where that is
+        little of it or the logit cannot be taken apart."""
+        layer = max(self.way.layers, key=self.added)
+        is_much = self.parts is not None and self.added(layer) >= MUCH * abs(self.parts.logit)
+        return layer if is_much else None
+
+    @property
+    def telling_layer(self) -> int:
+        """The layer that the answer is read off: whose attention adds most to it, else the one that
+        raises its probability most."""
+        if self.adds_most is not None:
+            return self.adds_most
+        return max(self.way.layers, key=self.change)
+
     @property
     def answer(self) -> str:
         """The word that the model predicts in the end."""
@@ -584,7 +601,7 @@ def _focus(
     layer: int | None,
     head: int | None,
 ) -> Focus:
-    """What is asked for, else the layer that raises the answer most, or the one whose attention
+    """What is asked for, else the layer that the answer is read off, or the one whose attention
     rotates the token most."""
     names = [each.name for each in ways[0].recording.attention]
     if attention and attention not in names:
@@ -598,7 +615,7 @@ def _focus(
         layer = next(iter(ways[band].layers))
     elif reading is not None:
         band = len(ways) - 1
-        layer = max(reading.way.layers, key=reading.change)
+        layer = reading.telling_layer
     else:
         layer = max(ways[0].layers, key=lambda each: _angles(ways[0], each)[0])
     on = _attention_of(ways[band], attention, layer, reading)
@@ -858,12 +875,17 @@ def _about_focus(plain: Recording, way: Way, reading: LensReading | None, focus:
 
 
 def _change_of_answer(reading: LensReading, layer: int) -> str:
-    """Sentence on what a layer makes of the probability of the final answer."""
+    """Sentence on what a layer makes of the probability of the final answer; of its logit where its
+    attention adds most, and another layer raises the probability most."""
+    raises_most = max(reading.way.layers, key=reading.change)
+    if layer == reading.adds_most != raises_most and reading.parts is not None:
+        slots = {"added": fixed(reading.added(layer), 1), "logit": fixed(reading.parts.logit, 1)}
+        return WORDS("adds_most", layer=layer, answer=reading.answer, **slots)
     before = max((each for each in reading.ends if each < layer), default=layer)
     was, now = (tenths(reading.probability(each)) for each in (before, layer))
     change = reading.change(layer)
     name = "stays" if was == now else "raises" if change > 0 else "lowers"
-    if name == "raises" and change == max(map(reading.change, reading.way.layers)):
+    if name == "raises" and layer == raises_most:
         name = "raises_most"
     return WORDS(name, layer=layer, answer=reading.answer, before=was, after=now)
 
