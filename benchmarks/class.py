@@ -278,7 +278,7 @@ async def memory(
 
 def print_memory(texts: int, sessions: int, readers: int, words: int, cache: int) -> None:
     """Print the table of memory, and seconds a text. cache: MiB that the server keeps."""
-    with server(HEADLIGHT_SHELF_BYTES=str(cache * 2**20)) as (address, pid):
+    with server(HEADLIGHT_CACHE_BYTES=str(cache * 2**20)) as (address, pid):
         result = asyncio.run(memory(address, pid, texts, sessions, readers, words))
     of = result.seconds
     print(f"seconds a visit: {quantile(of, 0.5):.2f}, p95 {quantile(of, 0.95):.2f}")
@@ -296,7 +296,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--texts", type=int, default=0, help="of visits that leave: memory alone")
     parser.add_argument("--sessions", type=int, default=0, help="that stay: memory alone")
     parser.add_argument("--words", type=int, default=LONG, help="of a visit's text")
-    parser.add_argument("--cache", type=int, default=Settings.shelf_bytes // 2**20, help="MiB")
+    parser.add_argument("--cache", type=int, default=Settings.cache_bytes // 2**20, help="MiB")
     options = parser.parse_args(argv)
     print_calibration()
     if options.texts or options.sessions:

@@ -107,7 +107,7 @@ class Cache:
                 return self._make(key, entry, make, weigh, keep)
             if pending.owner == threading.get_ident():
                 return make()  # asked for within its own making
-            with host.current.turn_released(), host.current.memory.waiting():
+            with host.current.slot_released(), host.current.memory.waiting():
                 while not pending.ended.wait(POLL_INTERVAL):
                     host.current.check_cancelled()
             if pending.made:
@@ -182,7 +182,7 @@ class Cache:
             return scarce
         host.current.memory.release_oldest()
         if not self._try_take(size):
-            with host.current.turn_released():
+            with host.current.slot_released():
                 if not host.current.memory.wait_for(size, lambda: self._try_take(size)):
                     self._begin(size)
         return scarce

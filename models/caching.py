@@ -49,9 +49,9 @@ def use(new: host.Host) -> None:
     cache.limit = new.cache_bytes
 
 
-def in_turn(make: Callable[[], Result]) -> Result:
-    """The result of `make`, computed in a turn at the processor."""
-    return host.current.in_turn(make)
+def in_slot(make: Callable[[], Result]) -> Result:
+    """The result of `make`, computed in a slot of the processor."""
+    return host.current.in_slot(make)
 
 
 def get(key: Hashable, make: Callable[[], Any], weigh: Callable[[Any], int] | None = None) -> Any:
@@ -104,7 +104,7 @@ def depth_gradients(recording: Recording, stream: str) -> Any:
     """The gradients of a deep random stack on a stream's embeddings, as `registry.depth`. Another
     model of the same words has other ones."""
     embeddings = recording.stream(stream).resid[0]
-    return memo(recording, ("depth", stream), lambda: in_turn(lambda: registry.depth(embeddings)))
+    return memo(recording, ("depth", stream), lambda: in_slot(lambda: registry.depth(embeddings)))
 
 
 def loaded(of: str | Recording) -> CachedModel:
@@ -114,7 +114,7 @@ def loaded(of: str | Recording) -> CachedModel:
 
 
 class CachedModel(Model):
-    """A loaded model whose results are kept, each computed once in a turn at the processor.
+    """A loaded model whose results are kept, each computed once in a slot of the processor.
 
     uncached: the model itself, which also has what is not said here."""
 
@@ -175,22 +175,22 @@ class CachedModel(Model):
 
     def record_batch(self, texts: Sequence[str]) -> tuple[Recording, ...]:
         """As `Model.record_batch`; not kept."""
-        return in_turn(lambda: self.uncached.record_batch(texts))
+        return in_slot(lambda: self.uncached.record_batch(texts))
 
     def generate(self, text: str, prefix: tuple[int, ...] = ()) -> TextGenerator:
-        """As `Model.generate`: each has a state of its own. Whoever takes a step takes a turn."""
+        """As `Model.generate`: each has a state of its own. Whoever takes a step takes a slot."""
         return self.uncached.generate(text, prefix)
 
     def beams(self, text: str, strategy: int | SeededSampling) -> Iterator[tuple[Beam, ...]]:
-        """As `Model.beams`. Whoever takes a step takes a turn."""
+        """As `Model.beams`. Whoever takes a step takes a slot."""
         return self.uncached.beams(text, strategy)
 
     def patch_heads(self, *arguments: Any) -> Sweep:
-        """As `Model.patch_heads`. Whoever takes a step takes a turn."""
+        """As `Model.patch_heads`. Whoever takes a step takes a slot."""
         return self.uncached.patch_heads(*arguments)
 
     def patch_sites(self, *arguments: Any) -> Sweep:
-        """As `Model.patch_sites`. Whoever takes a step takes a turn."""
+        """As `Model.patch_sites`. Whoever takes a step takes a slot."""
         return self.uncached.patch_sites(*arguments)
 
     # Of a recording.
@@ -198,7 +198,7 @@ class CachedModel(Model):
     def _of_recording(self, recording: Recording, method: str, *arguments: Any) -> Any:
         made = getattr(self.uncached, method)
         return memo(
-            recording, (method, *arguments), lambda: in_turn(lambda: made(recording, *arguments))
+            recording, (method, *arguments), lambda: in_slot(lambda: made(recording, *arguments))
         )
 
     def lens(
@@ -216,7 +216,7 @@ class CachedModel(Model):
         kept."""
         rows = range(len(recording.stream(stream).tokens))
         score = self.uncached.logits
-        return np.stack([in_turn(lambda: score(recording, stream, token)) for token in rows])
+        return np.stack([in_slot(lambda: score(recording, stream, token)) for token in rows])
 
     def attribute(
         self, recording: Recording, stream: str, token: int, id: int, against: int | None = None
@@ -271,7 +271,7 @@ class CachedModel(Model):
 
     def nearest(self, vectors: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
         """As `Model.nearest`; not kept."""
-        return in_turn(lambda: self.uncached.nearest(vectors, top))
+        return in_slot(lambda: self.uncached.nearest(vectors, top))
 
     def circuits(
         self,
@@ -284,8 +284,8 @@ class CachedModel(Model):
         """As `Model.circuits`; kept where no values are given."""
         read = lambda: self.uncached.circuits(attention, layer, head, ids, values)
         if values is not None:
-            return in_turn(read)
-        return self.memo(("circuits", attention, layer, head, ids), lambda: in_turn(read))
+            return in_slot(read)
+        return self.memo(("circuits", attention, layer, head, ids), lambda: in_slot(read))
 
     def labels(self, ids: Iterable[int]) -> list[str]:
         """Tokens of the vocabulary as a person reads them, one that ends a text as what it does."""
@@ -326,7 +326,7 @@ class CachedModel(Model):
                 return {}
             return whole_words.whole_words(model, writing, followed)
 
-        return get(("whole", self.name, self.card.fingerprint, text, ids), lambda: in_turn(make))
+        return get(("whole", self.name, self.card.fingerprint, text, ids), lambda: in_slot(make))
 
     def predicted_words(
         self,

@@ -53,7 +53,7 @@ class Draft:
     def start_over(self) -> None:
         """Go back to the prompt."""
         model = loaded(self.model)  # one that has to be loaded anew holds nobody up
-        with host.current.turn():
+        with host.current.slot():
             self.writing = model.generate(self.text)
         self.n_prompt = len(self.writing.ids)
         self.tokens: list[WrittenToken] = []
@@ -119,12 +119,12 @@ class Draft:
         with self._step_lock:
             likely = whole_words.likely_tokens(self.writing.logits)
             followed = whole_words.followed_tokens(model, likely)
-            with host.current.turn():
+            with host.current.slot():
                 return whole_words.whole_words(model, self.writing, followed)
 
     def _add(self, token: int) -> None:
         self.tokens.append(score_token(self.writing.logits, token))
-        with host.current.turn():
+        with host.current.slot():
             self.writing.add(token)
 
 
@@ -176,7 +176,7 @@ class Search:
         with self._step_lock:
             if not self.finished:
                 try:
-                    with host.current.turn():
+                    with host.current.slot():
                         self.steps.append(next(self._remaining_steps))
                     self.finished = all(beam.done for beam in self.steps[-1])
                 except StopIteration:

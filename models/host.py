@@ -75,17 +75,17 @@ class Host:
         """As much of a text as is read here."""
         return text
 
-    def turn(self) -> AbstractContextManager[None]:
-        """Wait for a turn at the processor, and compute in it."""
+    def slot(self) -> AbstractContextManager[None]:
+        """Wait for a slot at the processor, and compute in it."""
         return nullcontext()
 
-    def turn_released(self) -> AbstractContextManager[None]:
-        """Leave the turn to others while this thread waits for another one."""
+    def slot_released(self) -> AbstractContextManager[None]:
+        """Leave the slot to others while this thread waits for another one."""
         return nullcontext()
 
-    def in_turn(self, make: Callable[[], Result]) -> Result:
+    def in_slot(self, make: Callable[[], Result]) -> Result:
         """The result of `make`, computed in a turn."""
-        with self.turn():
+        with self.slot():
             return make()
 
     def exclusively(self, make: Callable[[], Result]) -> Result:
@@ -99,7 +99,7 @@ class Host:
         self, model: Model, text: str, edits: tuple[Edit, ...], target: str | tuple[int, ...] | None
     ) -> Recording:
         """A recording by a model, in a turn."""
-        return self.in_turn(lambda: model.record(text, edits, target))
+        return self.in_slot(lambda: model.record(text, edits, target))
 
     def reads_together(self, model: Model, text: str) -> bool:
         """True where a text is read in one pass with those of others who ask for the same model."""

@@ -76,7 +76,7 @@ def test_nothing_of_a_pretrained_model_is_in_memory_twice() -> None:
 @pytest.fixture(scope="module")
 def app_server() -> Iterator[tuple[str, int]]:
     """The app's address and process, one for all benchmarks that look at it from outside."""
-    with clients.server(HEADLIGHT_SHELF_BYTES=str(48 * 2**20)) as one:
+    with clients.server(HEADLIGHT_CACHE_BYTES=str(48 * 2**20)) as one:
         yield one
 
 

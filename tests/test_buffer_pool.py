@@ -16,7 +16,7 @@ BIG = 3 * 2**20  # numbers
 
 @pytest.fixture(autouse=True)
 def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Nothing is kept, and there is room: the app's own shelf may be full of other tests' texts."""
+    """Nothing is kept, and there is room: the app's own cache may be full of other tests' texts."""
     monkeypatch.setattr(buffer_pool, "before_lending", [])
     buffer_pool.clear()
     yield
@@ -53,7 +53,7 @@ def test_after_a_long_text_a_piece_is_ready_for_the_next(monkeypatch: pytest.Mon
 
 
 def test_room_for_all_and_not_much_more() -> None:
-    """A shelf counts what is used, and little more is kept."""
+    """A cache counts what is used, and little more is kept."""
     for n in (1, 7, 1000, 2**18 - 1, 2**18, BIG, BIG + 1):
         lent = buffer_pool.acquire(n)
         assert len(lent) == n and weight_of(lent[:1]) in range(4 * n, 4 * n + 200)

@@ -1,4 +1,4 @@
-"""The shelf's bound: one of everything heavy that is alive, on the shelf or in somebody's hands."""
+"""The cache's bound: one of everything heavy that is alive, in the cache or in somebody's hands."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_a_digest_tells_recordings_apart_by_any_part() -> None:
 
 
 @pytest.mark.slow
-def test_recordings_of_many_readers_stay_on_the_shelf(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recordings_of_many_readers_stay_on_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     """Claims on a long text take several recordings of it beside those of other readers."""
     text = "The cat sat on the mat, and the dog ran to the park. " * 16
     one = weight_of(read_once("encoder").record(text))

@@ -86,11 +86,11 @@ def test_who_waits_for_what_another_makes_gives_the_turn_away() -> None:
 
     def make() -> str:
         begun.set()
-        with scheduling.turn():
+        with scheduling.slot():
             return "made"
 
     def holder() -> None:
-        with scheduling.turn():
+        with scheduling.slot():
             start(lambda: got.append(here.get("key", make)), then=begun.is_set)
             got.append(here.get("key", lambda: "another"))
 
@@ -163,7 +163,7 @@ def at_work(begun: list, go: threading.Event) -> Iterator[int]:
     held = Held()
     begun.append(weakref.ref(held))
     yield 1
-    with scheduling.turn():
+    with scheduling.slot():
         while not go.wait(0.01):
             checkpoint()
     yield 2
@@ -175,7 +175,7 @@ def test_work_ends_within_a_step_when_its_last_reader_has_gone_and_lets_go(
     here, begun, go = {"one", "two"}, [], threading.Event()
     monkeypatch.setattr(jobs, "is_here", here.__contains__)
     monkeypatch.setattr(jobs, "READER_TIMEOUT", 0.1)
-    work = Job(lambda: at_work(begun, go), takes_turns=False)
+    work = Job(lambda: at_work(begun, go), takes_slots=False)
     for reader in sorted(here):
         work.read_by(reader)
     work.resume()
@@ -186,7 +186,7 @@ def test_work_ends_within_a_step_when_its_last_reader_has_gone_and_lets_go(
     here.clear()
     until(lambda: not work.running)
     assert not work.finished and begun[0]() is None and not Job.running_jobs
-    with scheduling.turn():
+    with scheduling.slot():
         here.add("two")
     go.set()
     work.resume()
@@ -213,7 +213,7 @@ def test_claims_of_a_text_end_when_their_reader_asks_for_those_of_another(
     assert not first.finished and begun[0]() is None
 
 
-# ---- the shelf ---------------------------------------------------------------
+# ---- the cache ---------------------------------------------------------------
 
 
 def test_who_wants_one_thing_never_waits_for_the_making_of_another() -> None:
@@ -313,7 +313,7 @@ def test_nothing_is_collected_while_readers_are_served_unless_memory_grows() -> 
     assert due(quiet=5, since=60, since_all=60, grown=0) == "some"
     assert due(quiet=5, since=1, since_all=60, grown=0) == ""
     assert due(quiet=5, since=1, since_all=9_999, grown=0) == "all"
-    assert due(quiet=0, since=1, since_all=1, grown=settings().shelf_bytes) == "some"
+    assert due(quiet=0, since=1, since_all=1, grown=settings().cache_bytes) == "some"
 
 
 KEPT = """
@@ -331,7 +331,7 @@ assert garbage_collection.unaccounted() - unaccounted > 0.8 * beside.nbytes
 
 
 @pytest.mark.slow
-def test_what_lies_on_the_shelf_is_no_reason_to_collect() -> None:
+def test_what_lies_on_the_cache_is_no_reason_to_collect() -> None:
     """In a process of its own, whose memory nobody else changes."""
     made = subprocess.run([sys.executable, "-c", KEPT], cwd=ROOT, capture_output=True, text=True)
     assert made.returncode == 0, made.stderr

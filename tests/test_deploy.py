@@ -166,9 +166,9 @@ def test_the_unit_runs_what_is_here_with_settings_that_are_known() -> None:
     assert environment.keys() - ours == {"PYTHONDONTWRITEBYTECODE", "XDG_CACHE_HOME"}
     settings = from_environment(environment)
     assert settings.public and settings.max_sessions < Settings().max_sessions
-    # Its shelf and its readers' threads have room in what the unit allows.
+    # Its cache and its readers' threads have room in what the unit allows.
     (memory,), (tasks,) = unit()["MemoryMax"], unit()["TasksMax"]
-    assert memory == "3G" and settings.shelf_bytes < 3 * 2**30 / 4
+    assert memory == "3G" and settings.cache_bytes < 3 * 2**30 / 4
     assert int(tasks) >= 2 * settings.max_sessions
     # What a process starts may end without it, and a process itself comes again.
     said = unit()

@@ -115,7 +115,7 @@ def test_groups_are_of_one_size_and_what_cannot_be_shared_is_said(
 
 
 def test_shared_keys_are_held_once(small_decoder: own_model.OwnModel) -> None:
-    """In the model's own memory, in what a shelf counts, in the bytes that are told and in a file:
+    """In the model's own memory, in what a cache counts, in the bytes that are told and in a file:
     k and v of 1 head of 4 take a quarter."""
     width, bytes_of, weights = SMALL.d_model // HEADS, 4, {}  # of 32 bits
     for groups in (1, 2, HEADS):

@@ -25,7 +25,7 @@ NUMBERS = 4  # bytes of one
 
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch) -> Iterator[MemoryBudget]:
-    """A shelf with room for two long things and a half, and nobody who waits any longer than a test
+    """A cache with room for two long things and a half, and nobody who waits any longer than a test
     does."""
     room = MemoryBudget(longest=WAIT, behind=WAIT)
     monkeypatch.setattr(host.current, "memory", room)

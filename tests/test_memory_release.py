@@ -1,4 +1,4 @@
-"""What is remembered, and for how long: nothing of a reader's text outlives the shelf, whichever
+"""What is remembered, and for how long: nothing of a reader's text outlives the cache, whichever
 page is open."""
 
 from __future__ import annotations
@@ -74,23 +74,23 @@ def stop_all() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", TABS)
-def test_a_visit_holds_no_recording_beyond_the_shelf(
+def test_a_visit_holds_no_recording_beyond_the_cache(
     page: str, callables: list, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(caching, "cache", Cache(2**29))
     before = {id(each) for each in recorded()}
     visit = go(page_at("heads", text=LONG, model="translator"), page)
     assert not visit.exception and not visit.error
-    on_shelf = [value for value, _ in caching.cache.entries.values()]
+    in_cache = [value for value, _ in caching.cache.entries.values()]
     pattern = max(
         one.pattern.nbytes
-        for run in on_shelf
+        for run in in_cache
         if isinstance(run, Recording)
         for one in run.attention
     )
     stop_all()
     caching.cache.entries.clear()
-    del on_shelf
+    del in_cache
     assert visit and not [each for each in recorded() if id(each) not in before]
     kept = {id(each): each.nbytes for made in callables for each in arrays(made, set())}
     assert sum(kept.values()) < pattern / 2, "buttons hold arrays as large as a recording's"

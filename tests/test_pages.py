@@ -157,7 +157,7 @@ def test_text_is_literal_in_markdown() -> None:
     assert literal("**a** $x$ [b](c) :red[d]") == r"\*\*a\*\* \$x\$ \[b\]\(c\) \:red\[d\]"
 
 
-def test_the_shelf_keeps_within_its_bytes_and_what_was_used_last() -> None:
+def test_the_cache_keeps_within_its_bytes_and_what_was_used_last() -> None:
     small = Cache(limit=100)
     made = []
     for key in ("a", "b", "a", "c", "a", "b"):

@@ -359,7 +359,7 @@ def test_a_full_server_has_room_for_its_own_readers_alone(ask: TestClient) -> No
 
 def test_others_are_answered_while_one_waits(ask: TestClient) -> None:
     with ThreadPoolExecutor(1) as elsewhere:
-        with compute_queue.turn():
+        with compute_queue.slot():
             making = elsewhere.submit(ask.get, at("attention.head", "json", text="It waits."))
             until(lambda: compute_queue.waiting() == 1)
             assert ask.get("/join").status_code == 200 and not making.done()
@@ -380,7 +380,7 @@ def test_a_computation_ends_with_its_reader() -> None:
     """It waits behind others, and its reader leaves meanwhile."""
     asked = panel.parse("attention.head.json", [("text", "It waits in vain.")])
     gone = threading.Event()
-    with ThreadPoolExecutor(1) as elsewhere, compute_queue.turn():
+    with ThreadPoolExecutor(1) as elsewhere, compute_queue.slot():
         making = elsewhere.submit(panel._computed, asked, gone)
         until(lambda: compute_queue.waiting() == 1)
         gone.set()
@@ -409,7 +409,7 @@ def test_a_browser_that_goes_is_waited_for_no_longer(ask: TestClient) -> None:
     async def asked() -> None:
         await asyncio.wait_for(Starlette(routes=panel.ROUTES)(scope, receive, send), 30)
 
-    with compute_queue.turn(), ThreadPoolExecutor(1) as elsewhere:
+    with compute_queue.slot(), ThreadPoolExecutor(1) as elsewhere:
         elsewhere.submit(asyncio.run, asked()).result()
     wanted = panel.parse("attention.head.json", parse_qsl(query.decode()))
     assert answering.used == 0 and caching.cache.peek(wanted.key) is None
@@ -418,7 +418,7 @@ def test_a_browser_that_goes_is_waited_for_no_longer(ask: TestClient) -> None:
 def test_what_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(panel, "settings", lambda: replace(settings(), max_seconds=0))
     asked = panel.parse("attention.head.json", [("text", "It takes its time.")])
-    with ThreadPoolExecutor(1) as elsewhere, compute_queue.turn():
+    with ThreadPoolExecutor(1) as elsewhere, compute_queue.slot():
         making = elsewhere.submit(panel._computed, asked, threading.Event())
         with pytest.raises(ValueError, match="more than the 0 seconds"):
             making.result(timeout=30)

@@ -187,7 +187,7 @@ def test_every_view_opens_on_models_in_turn(view: str, model: str, gpt2_on_pages
 
 @pytest.mark.slow
 def test_another_order_that_is_cut_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Room for four long recordings beside whatever other tests have left on the shelf.
+    # Room for four long recordings beside whatever other tests have left in the cache.
     monkeypatch.setattr(caching.cache, "limit", 2**30)
     run = Run("encoder", "all work and no play " * 300)
     read = laws.read_part(run.recording())

@@ -130,7 +130,7 @@ def test_a_heavy_models_pictures_are_computed_behind_others(
 ) -> None:
     monkeypatch.setattr(prefetch, "heavy_models", {"encoder"})
     with ThreadPoolExecutor(1) as elsewhere:
-        with compute_queue.turn():
+        with compute_queue.slot():
             answer = elsewhere.submit(ask.post, prefetch.PATH, json=said(text=f"{TEXT} Again."))
             until(lambda: compute_queue._long or compute_queue._short)
             assert len(compute_queue._long) == 1 and not compute_queue._short

@@ -221,7 +221,7 @@ def test_the_three_networks_are_told_by_who_has_learned() -> None:
     assert panel.call == "panels.gradients.recurrence(run, lag=3)"
 
 
-def test_an_experiment_that_runs_is_found_however_full_the_shelf_is(
+def test_an_experiment_that_runs_is_found_however_full_the_cache_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     held = threading.Event()

@@ -49,7 +49,7 @@ def test_every_setting_is_read_by_its_name() -> None:
         "HEADLIGHT_MAX_SESSIONS": "40",
         "HEADLIGHT_MAX_SECONDS": "30",
         "HEADLIGHT_MAX_MODELS": "3",
-        "HEADLIGHT_SHELF_BYTES": "1000000000",
+        "HEADLIGHT_CACHE_BYTES": "1000000000",
         "HEADLIGHT_PUBLIC": "yes",
         "HEADLIGHT_MODELS": "encoder, minilm,",
         "HEADLIGHT_LIVE": "0",

@@ -21,7 +21,7 @@ from explorer.analysis.formatting import fill
 from explorer.analysis.terminology import recording_norm_name
 from explorer.text.templates import sentences
 from models import model_names
-from models.caching import CachedModel, depth_gradients, in_turn, loaded
+from models.caching import CachedModel, depth_gradients, in_slot, loaded
 from models.capabilities import Capabilities
 from models.edits import Edit, from_line
 from models.recording import Attention, Recording, Stream
@@ -199,7 +199,7 @@ class MeasureContext:
                 scores.append(writing.logits)
             return scores
 
-        return in_turn(write)
+        return in_slot(write)
 
     def require_edits(self, *kinds: type[Edit]) -> None:
         """Raises Untestable where the model does not honour an edit of each of these kinds."""

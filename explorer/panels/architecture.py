@@ -217,15 +217,15 @@ def flow(
 
     token: of the first stream; where None the one whose next word is predicted, or the word that
     the strongest finding is about. hide: the token is hidden from a model that fills in words; such
-    a model's is where None. layer: the one in focus; where None that whose attention adds most to the
-    final answer, where that is much, else the one that raises it most. head: its head in focus, None for all together. source: the key that its
-    weight is opened at, the one of the largest weight where None. level: how far the picture is
-    opened, one of LEVELS, or as far as the model shows it; a head and a weight are those of the
-    head that brings most where None is chosen. step: of a weight's calculation, the one on show.
-    attention: the name of the one that is in focus, "" for that which adds most. temperature: of
-    the words that come out of a model that continues texts. number: what
-    stands below each layer, one of NUMBERS. Raises ValueError for what is not there and for a model
-    that shows neither its stream nor its attention.
+    a model's is where None. layer: the one in focus; where None that whose attention adds most to
+    the final answer, where that is much, else the one that raises it most. head: its head in focus,
+    None for all together. source: the key that its weight is opened at, the one of the largest
+    weight where None. level: how far the picture is opened, one of LEVELS, or as far as the model
+    shows it; a head and a weight are those of the head that brings most where None is chosen. step:
+    of a weight's calculation, the one on show. attention: the name of the one that is in focus, ""
+    for that which adds most. temperature: of the words that come out of a model that continues
+    texts. number: what stands below each layer, one of NUMBERS. Raises ValueError for what is not
+    there and for a model that shows neither its stream nor its attention.
     """
     plain = run.recording()
     if not plain.attention or not flow_analysis.in_layers(plain.streams[0]):

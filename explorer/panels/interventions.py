@@ -27,7 +27,7 @@ from explorer.panels.spec import Panel
 from explorer.text import head_naming
 from explorer.text.templates import sentences
 from models import model_card, model_names
-from models.caching import in_turn, loaded, memo
+from models.caching import in_slot, loaded, memo
 from models.edits import (
     Edit,
     HideToken,
@@ -931,7 +931,7 @@ def sweep(request: PatchRequest, results: Patches | None = None) -> Patches:
             effects = tuple((each.place, each.value) for each in made.effects)
             return Patches(made.clean, made.donor, effects)
 
-        return in_turn(whole)
+        return in_slot(whole)
 
     return memo(base, ("patches", request), make)
 

@@ -86,7 +86,7 @@ def due_collection(quiet: float, since: float, since_all: float, grown: int) -> 
     the last."""
     if quiet >= QUIET_SECONDS and since_all >= FULL_INTERVAL:
         return "all"
-    if grown > settings().shelf_bytes / 10 or (quiet >= QUIET_SECONDS and since >= MIN_INTERVAL):
+    if grown > settings().cache_bytes / 10 or (quiet >= QUIET_SECONDS and since >= MIN_INTERVAL):
         return "some"
     return ""
 

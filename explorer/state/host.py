@@ -40,7 +40,7 @@ _prefetches: ContextVar[bool] = ContextVar("prefetches", default=False)
 class AppHost(Host):
     """The host of the app's process, for all its readers."""
 
-    cache_bytes = settings().shelf_bytes
+    cache_bytes = settings().cache_bytes
     memory = scheduling.memory_budget
 
     def model(self, name: str) -> Model:
@@ -56,19 +56,19 @@ class AppHost(Host):
         """The text cut to this server's limit of characters."""
         return truncate(text)
 
-    def turn(self) -> AbstractContextManager[None]:
-        """Wait for a turn in the compute queue, and compute in it."""
-        return scheduling.turn()
+    def slot(self) -> AbstractContextManager[None]:
+        """Wait for a slot in the compute queue, and compute in it."""
+        return scheduling.slot()
 
-    def turn_released(self) -> AbstractContextManager[None]:
-        """Leave the turn to others while this thread waits for another one."""
-        return scheduling.turn_released()
+    def slot_released(self) -> AbstractContextManager[None]:
+        """Leave the slot to others while this thread waits for another one."""
+        return scheduling.slot_released()
 
-    def in_turn(self, make: Callable[[], Result]) -> Result:
+    def in_slot(self, make: Callable[[], Result]) -> Result:
         """The result of `make`, run in the compute queue. A computation that takes too long ends
         the reader's run with a message."""
         try:
-            with scheduling.turn():
+            with scheduling.slot():
                 return make()
         except TimeLimit as error:
             if get_script_run_ctx(suppress_warning=True) is None:
@@ -87,7 +87,7 @@ class AppHost(Host):
     def record(
         self, model: Model, text: str, edits: tuple[Edit, ...], target: str | tuple[int, ...] | None
     ) -> Recording:
-        """A recording by a model, in a turn, and counted."""
+        """A recording by a model, in a slot, and counted."""
         event_log.count("text")
         return super().record(model, text, edits, target)
 
@@ -107,7 +107,7 @@ class AppHost(Host):
         """Recordings of the first of several texts; of the very first alone where one of them
         cannot be read, or where all take too long."""
         if len(texts) > 1:
-            with suppress(ValueError), scheduling.for_others(), scheduling.turn():
+            with suppress(ValueError), scheduling.for_others(), scheduling.slot():
                 made = model.record_batch(texts)
                 event_log.count("text", n=len(made))
                 return made
@@ -133,7 +133,7 @@ def prefetching() -> Iterator[None]:
 
 @contextmanager
 def recorded_ahead(model: str, text: str) -> Iterator[None]:
-    """Record a text before the run that shows it has its turn, where it can be read in one pass
+    """Record a text before the run that shows it has its slot, where it can be read in one pass
     with those of other readers, and keep the recording for the run. The page says what is wrong
     with a text that cannot be read."""
     recording = None
@@ -152,7 +152,7 @@ def record_training(run: TrainingProcess, text: str, step: int | None = None) ->
     It is not kept: a moment later there is another. Raises ValueError before there are weights, and
     for a text that it cannot read.
     """
-    return caching.in_turn(lambda: live_training.record_text(run, text, step))
+    return caching.in_slot(lambda: live_training.record_text(run, text, step))
 
 
 def warm_up() -> None:

@@ -15,7 +15,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from explorer.state import models, sessions
-from explorer.state.scheduling import Cancelled, cancellable, memory_budget, turn
+from explorer.state.scheduling import Cancelled, cancellable, memory_budget, slot
 from explorer.state.sessions import is_here, is_known
 from explorer.state.settings import settings, truncate
 from explorer.text.templates import sentences
@@ -112,7 +112,7 @@ class Trainings:
         return job
 
     def resume(self, job: TrainingJob) -> None:
-        """Let a training that was stopped learn on, when it is its turn."""
+        """Let a training that was stopped learn on, when it has a slot."""
         with self._lock:
             if job.can_resume and job in self._all:
                 self._all.remove(job)
@@ -248,16 +248,16 @@ READER_TIMEOUT = 10.0
 
 class Job:
     """A computation in a thread that can be stopped and resumed. Each of its steps runs in the
-    compute queue, unless it `takes_turns` itself for its calls of a model. Without readers it ends,
+    compute queue, unless it `takes_slots` itself for its calls of a model. Without readers it ends,
     within a step too, and would begin anew.
 
     `latest`: its latest result, None before the first; `running`, `finished`."""
 
-    # Those that run, by key: however full the shelf is, they are found again and can be stopped.
+    # Those that run, by key: however full the cache is, they are found again and can be stopped.
     running_jobs: dict[Hashable, Job] = {}
 
     def __init__(
-        self, begin: Callable[[], Iterator[Any]], key: Hashable = None, takes_turns: bool = True
+        self, begin: Callable[[], Iterator[Any]], key: Hashable = None, takes_slots: bool = True
     ) -> None:
         self.latest: Any = None
         self.running = self.finished = False
@@ -265,7 +265,7 @@ class Job:
         self._asking = threading.Lock()
         self._key = self if key is None else key
         self._thread: threading.Thread | None = None
-        self._turn = turn if takes_turns else nullcontext
+        self._slot = slot if takes_slots else nullcontext
         self._readers: frozenset[str] = frozenset()
         self._seen, self._abandoned = 0.0, False
 
@@ -317,7 +317,7 @@ class Job:
             with cancellable(self._look):
                 while self.running:
                     self._look()
-                    with memory_budget.work(behind=True), self._turn():
+                    with memory_budget.work(behind=True), self._slot():
                         result = next(self._remaining_steps, None)
                     if result is None:
                         self.finished = True
@@ -336,11 +336,11 @@ def close() -> None:
         job.end()
 
 
-def _job(key: Hashable, begin: Callable[[], Iterator[Any]], takes_turns: bool = True) -> Job:
-    """The experiment under a key: the one that runs, else the one on the shelf, else a new one."""
-    # What one that runs comes to stays on the shelf when it ends.
+def _job(key: Hashable, begin: Callable[[], Iterator[Any]], takes_slots: bool = True) -> Job:
+    """The experiment under a key: the one that runs, else the one in the cache, else a new one."""
+    # What one that runs comes to stays in the cache when it ends.
     job = Job.running_jobs.get(key)
-    cached = caching.get(key, lambda: job or Job(begin, key, takes_turns), lambda _: JOB_BYTES)
+    cached = caching.get(key, lambda: job or Job(begin, key, takes_slots), lambda _: JOB_BYTES)
     job = job or cached
     job.read_by(sessions.current())
     return job
@@ -352,7 +352,7 @@ _viewed_jobs: WeakValueDictionary[tuple[str, str], Job] = WeakValueDictionary()
 def recording_job(recording: Recording, name: str, begin: Callable[[], Iterator[Any]]) -> Job:
     """The job `what` on a recording, at its furthest step. It begins by itself, so a reader who
     opens another leaves the one before."""
-    job = _job((name, *cause(recording)), begin, takes_turns=False)
+    job = _job((name, *cause(recording)), begin, takes_slots=False)
     reader = sessions.current(), name
     previous = _viewed_jobs.get(reader)
     if previous is not None and previous is not job and reader[0] != sessions.NOBODY:

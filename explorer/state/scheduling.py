@@ -80,7 +80,7 @@ def check_cancelled() -> None:
 
 
 class ComputeQueue:
-    """A queue of threads of which one has the turn. `seconds`: how long a computation in slices may
+    """A queue of threads of which one has the slot. `seconds`: how long a computation in slices may
     work in all."""
 
     def __init__(self, seconds: Callable[[], float], wanted: Callable[[], None] = check_cancelled):
@@ -93,52 +93,52 @@ class ComputeQueue:
         self._short_streak = 0
 
     @contextmanager
-    def turn(self) -> Iterator[None]:
-        """Wait for the turn, after earlier requests, and compute in it. Inside it a long
-        computation breathes. A turn within a turn is the same one.
+    def slot(self) -> Iterator[None]:
+        """Wait for the slot, after earlier requests, and compute in it. A long
+        computation yields it now and then. A slot within a slot is the same one.
 
         Raises TimeLimit in a computation that has used up its seconds."""
         if self._owner == threading.get_ident():
             yield
             return
         ticket, stopwatch, is_heavy = object(), _Stopwatch(), _heavy_run.get()
-        self._take(ticket, self._long if is_heavy else self._short)
+        self._acquire(ticket, self._long if is_heavy else self._short)
         stopwatch.go()
-        breathe = lambda: self._breathe(ticket, stopwatch)
+        yield_slot = lambda: self._yield_slot(ticket, stopwatch)
         try:
-            with interruptible(breathe, self.released, in_passes=is_heavy):
+            with interruptible(yield_slot, self.released, in_passes=is_heavy):
                 yield
         finally:
-            self._give(ticket)
+            self._release(ticket)
 
     @contextmanager
     def released(self) -> Iterator[None]:
-        """Release the turn while this thread waits for another one, which may need the turn."""
+        """Release the slot while this thread waits for another one, which may need it."""
         ticket = self._holder if self._owner == threading.get_ident() else None
         if ticket is None:
             yield
             return
-        self._give(ticket)
+        self._release(ticket)
         try:
             yield
         finally:
-            self._take(ticket, self._long)
+            self._acquire(ticket, self._long)
 
     def waiting(self) -> int:
         """The number of waiting computations."""
         return len(self._short) + len(self._long)
 
-    def _breathe(self, ticket: object, stopwatch: _Stopwatch) -> None:
+    def _yield_slot(self, ticket: object, stopwatch: _Stopwatch) -> None:
         self._wanted()
         stopwatch.stop()
         if stopwatch.seconds > self._seconds():
             raise TimeLimit(WORDS("too_long", seconds=self._seconds()))
         if self._short or self._long:
-            self._give(ticket)
-            self._take(ticket, self._long)
+            self._release(ticket)
+            self._acquire(ticket, self._long)
         stopwatch.go()
 
-    def _take(self, ticket: object, queue: deque[object]) -> None:
+    def _acquire(self, ticket: object, queue: deque[object]) -> None:
         with self._moved:
             queue.append(ticket)
             try:
@@ -159,7 +159,7 @@ class ComputeQueue:
         long_is_due = self._long and (not self._short or self._short_streak >= PATIENCE)
         return (self._long if long_is_due else self._short)[0] is ticket
 
-    def _give(self, ticket: object) -> None:
+    def _release(self, ticket: object) -> None:
         with self._moved:
             if self._holder is ticket:
                 self._holder = self._owner = None
@@ -180,7 +180,7 @@ class _Stopwatch:
 
 
 compute_queue = ComputeQueue(lambda: settings().max_seconds)
-turn, turn_released = compute_queue.turn, compute_queue.released
+slot, slot_released = compute_queue.slot, compute_queue.released
 
 
 @dataclass(eq=False)
@@ -212,7 +212,7 @@ class BatchQueue:
         with self._moved:
             self._waiting.append(mine)
         try:
-            with turn_released(), memory_budget.waiting():
+            with slot_released(), memory_budget.waiting():
                 self._wait(mine)
             if not mine.result:
                 self._compute(mine, compute)
@@ -333,7 +333,7 @@ class MemoryBudget(Memory):
         if (work := self._works.get(threading.get_ident())) is not None:
             work.values = work.values[1 - VALUES_PER_RUN :]
 
-    def may_take(self, size: int, limit: int) -> bool:
+    def may_acquire(self, size: int, limit: int) -> bool:
         """True where the work of this thread may take so many bytes beside all others, each of
         which may want its largest twice: most pages read a text twice. One that holds something
         has its place, others do not overtake; the background has none while a reader waits."""

@@ -46,7 +46,7 @@ class Settings:
 
     `max_chars`: characters of a text that are read. `max_sessions`: readers at once. `max_seconds`:
     of one long computation.
-    `max_models`: pretrained models in memory at once. `shelf_bytes`: of what has been computed.
+    `max_models`: pretrained models in memory at once. `cache_bytes`: of what has been computed.
     `live`: small models that readers train at once, 0 for none. `public`: strangers use this
     server, so they choose among `models` and open none of their own. `models`: names that are
     offered beside the shipped ones, with commas between them. `redis`: where classes are kept when
@@ -61,7 +61,7 @@ class Settings:
     max_sessions: int = 200
     max_seconds: int = 120
     max_models: int = 4
-    shelf_bytes: int = 320 * 2**20  # room for one recording of smollm2 at 253 tokens, 262 MiB
+    cache_bytes: int = 320 * 2**20  # room for one recording of smollm2 at 253 tokens, 262 MiB
     public: bool = False
     models: tuple[str, ...] = ()
     live: int = 1
@@ -78,7 +78,7 @@ BOUNDS = {
     "max_sessions": (1, 100_000),
     "max_seconds": (1, 86_400),
     "max_models": (1, 100),
-    "shelf_bytes": (2**20, 2**44),
+    "cache_bytes": (2**20, 2**44),
     "live": (0, 64),
 }
 
