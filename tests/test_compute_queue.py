@@ -37,7 +37,7 @@ def test_short_ones_go_before_the_next_slice_of_a_long_one_in_the_order_of_askin
     line, log, begun, go = queue(), [], threading.Event(), threading.Event()
 
     def long() -> None:
-        with line.turn():
+        with line.slot():
             for slice in range(3):
                 log.append(slice)
                 begun.set()
@@ -45,7 +45,7 @@ def test_short_ones_go_before_the_next_slice_of_a_long_one_in_the_order_of_askin
                 checkpoint()
 
     def short(name: str) -> None:
-        with line.turn():
+        with line.slot():
             log.append(name)
 
     with threads() as start:
@@ -60,14 +60,14 @@ def test_a_long_one_has_its_slice_however_many_short_ones_come() -> None:
     line, log, begun, go = queue(), [], threading.Event(), threading.Event()
 
     def long() -> None:
-        with line.turn():
+        with line.slot():
             begun.set()
             go.wait(WAIT)
             checkpoint()
             log.append("slice")
 
     def short() -> None:
-        with line.turn():
+        with line.slot():
             log.append("short")
 
     many = 3 * scheduling.PATIENCE
@@ -80,8 +80,8 @@ def test_a_long_one_has_its_slice_however_many_short_ones_come() -> None:
     assert len(log) == many + 1 and log.index("slice") <= scheduling.PATIENCE
 
 
-def test_who_waits_for_what_another_makes_gives_the_turn_away() -> None:
-    """Else the one would wait for the thing, and the other for the turn to make it."""
+def test_who_waits_for_what_another_makes_gives_the_slot_away() -> None:
+    """Else the one would wait for the thing, and the other for the slot to make it."""
     here, begun, got = Cache(2**20), threading.Event(), []
 
     def make() -> str:
@@ -103,7 +103,7 @@ class Gone(BaseException):
     pass
 
 
-def test_a_turn_ends_with_its_reader_or_its_time_and_a_turn_within_one_is_the_same() -> None:
+def test_a_slot_ends_with_its_reader_or_its_time_and_a_slot_within_one_is_the_same() -> None:
     gone, slices = threading.Event(), []
 
     def wanted() -> None:
@@ -111,7 +111,7 @@ def test_a_turn_ends_with_its_reader_or_its_time_and_a_turn_within_one_is_the_sa
             raise Gone
 
     line = queue(wanted=wanted)
-    with pytest.raises(Gone), line.turn(), line.turn():
+    with pytest.raises(Gone), line.slot(), line.slot():
         for slice in range(10):
             slices.append(slice)
             if slice == 2:
@@ -119,11 +119,11 @@ def test_a_turn_ends_with_its_reader_or_its_time_and_a_turn_within_one_is_the_sa
             checkpoint()
     gone.clear()
     late = queue(seconds=0)
-    with pytest.raises(TimeLimit, match="one computation may have"), late.turn():
+    with pytest.raises(TimeLimit, match="one computation may have"), late.slot():
         threading.Event().wait(0.01)
         checkpoint()
     for each in (line, late):
-        with each.turn(), each.turn():
+        with each.slot(), each.slot():
             assert each.waiting() == 0
     assert slices == [0, 1, 2]
 
@@ -133,9 +133,9 @@ def test_a_sentence_waits_for_one_slice_of_a_jacobian_of_512_tokens_at_most(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     slices = []
-    breathe = ComputeQueue._breathe
+    breathe = ComputeQueue._yield_slot
     monkeypatch.setattr(
-        ComputeQueue, "_breathe", lambda self, *of: (slices.append(of), breathe(self, *of))[1]
+        ComputeQueue, "_yield_slot", lambda self, *of: (slices.append(of), breathe(self, *of))[1]
     )
     long = loaded("encoder").record("all work and no play " * 400)
     loaded("encoder").record("a first one")

@@ -72,7 +72,7 @@ def test_every_setting_is_read_by_its_name() -> None:
 
 SLIPS = (
     *("MAX_CHARS=many", "MAX_CHARS=5", "MAX_SESSIONS=-1", "MAX_SECONDS=0", "MAX_MODELS=²"),
-    *("SHELF_BYTES=1e9", "PUBLIC=perhaps", "CLUSTER=10.0.0.5:8000", "METRICS=10.0.0.5/8"),
+    *("CACHE_BYTES=1e9", "PUBLIC=perhaps", "CLUSTER=10.0.0.5:8000", "METRICS=10.0.0.5/8"),
     *("FRAMES=moodle.example", "FRAMES=https://a.example; script-src *", "FRAMES=*"),
 )
 

@@ -333,7 +333,7 @@ class MemoryBudget(Memory):
         if (work := self._works.get(threading.get_ident())) is not None:
             work.values = work.values[1 - VALUES_PER_RUN :]
 
-    def may_acquire(self, size: int, limit: int) -> bool:
+    def may_take(self, size: int, limit: int) -> bool:
         """True where the work of this thread may take so many bytes beside all others, each of
         which may want its largest twice: most pages read a text twice. One that holds something
         has its place, others do not overtake; the background has none while a reader waits."""
