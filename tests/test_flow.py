@@ -307,8 +307,8 @@ def test_a_model_without_q_k_and_v_is_opened_to_its_heads() -> None:
 def test_a_head_that_is_switched_off_says_what_the_answer_loses(model: str) -> None:
     run = Run(model, TEXTS[0])
     figure = architecture.flow(run).figures[0]
-    assert figure.switch is None, "no head is in focus"
-    switch = architecture.flow(run, level="Head").figures[0].switch
+    switch = figure.switch
+    assert figure.head == -1 and switch.select["head"] == figure.levels[2].select["head"]
     assert switch.label == f"Switch off head {switch.select['head']}"
     edits = from_line(switch.select["edits"])
     chosen = {name: int(switch.select[name]) for name in ("layer", "head")}

@@ -17,7 +17,7 @@ from tolerances import PASSED, SUMMED
 
 import headlight
 from explorer.analysis import tour
-from explorer.analysis.figures import Bars, Facts, Figure, Flow, Links, Matrix
+from explorer.analysis.figures import Bars, Facts, Figure, Links, Matrix
 from explorer.analysis.formatting import NONE, NUMBER, matches_text, parse_number, percent
 from explorer.analysis.measure import MeasureContext, Untestable
 from explorer.panels import spec
@@ -115,7 +115,7 @@ LARGEST: dict[str, Callable[[Panel, int], tuple[str, list[float]]]] = {
     ),
     "architecture.flow": lambda panel, token: (
         re.findall(r"brings most, ([^ ]+) of what", panel.finding)[0],
-        others_shares(panel.figures[0]).tolist(),
+        others_shares(panel).tolist(),
     ),
     "attribution.logit": lambda panel, token: (
         re.findall(r"contribution is [+−]([^ ]+), from", panel.finding)[0],
@@ -152,14 +152,18 @@ LARGEST: dict[str, Callable[[Panel, int], tuple[str, list[float]]]] = {
 }
 
 
-def others_shares(flow: Flow) -> np.ndarray:
-    """What the attention in focus brings from each row but the chosen one."""
+def others_shares(panel: Panel) -> np.ndarray:
+    """What the attention in focus brings from each token but the chosen one."""
+    flow, table = panel.figures[0], panel.table
     layer = next(each for each in flow.layers if (each.layer, each.band) == (flow.layer, flow.band))
-    of = next(each for each in layer.attentions if each.attention == flow.attention)
-    shares = of.shares.sum(0)
-    starts = [0, *np.cumsum([len(band.rows) + bool(band.rest) for band in flow.bands])]
-    if of.attention != "cross":
-        shares[starts[flow.band] + flow.bands[flow.band].selected] = -np.inf
+    heads = len(next(each for each in layer.attentions if each.attention == flow.attention).shares)
+    name = flow.attention or panel.run.recording().attention[0].name
+    at = zip(table["attention"], table["layer"], table["share"])
+    brought = [share for of, number, share in at if (of, number) == (name, flow.layer)]
+    shares = np.array(brought).reshape(heads, -1).sum(0)
+    band = flow.bands[flow.band]
+    if flow.attention != "cross":
+        shares[int(band.places[band.selected])] = -np.inf
     return shares
 
 

@@ -470,8 +470,8 @@ class Flow(Figure):
     row are called. between: what stands between two bands. level: how far it is opened, from 0 for
     the model to 3 for a weight; all but the layer in focus are spines then. levels: what leads to
     each level; leads: to other tabs, or
-    to the text with its next word; switch: switches the head in focus off or on, None for no
-    head and where it cannot be."""
+    to the text with its next word; switch: switches the head in focus off or on, or the
+    one that brings most where none is, None where it cannot be."""
 
     bands: tuple[FlowBand, ...] = ()
     layers: tuple[FlowLayer, ...] = ()

@@ -19,7 +19,7 @@ const HEAD = 2; // as a place among the levels
 
 /** The bar of a flow: the button that plays it, the steps from layer to layer, the levels to which it is opened, what leads on, and the head in focus switched off and on. @param {View} view @param {number} at */
 export function player(view, at) {
-  const { level, levels, leads, switch: toggle } = view.figures[at];
+  const { level, levels, leads, head, switch: toggle } = view.figures[at];
   const button = (/** @type {string} */ label, /** @type {() => void} */ onclick, more = {}) =>
     make("button", { type: "button", onclick, data: { focus: more["aria-label"] || label }, ...more }, label); // prettier-ignore
   const keys = (/** @type {string} */ name) => ({ "aria-keyshortcuts": name });
@@ -46,7 +46,9 @@ export function player(view, at) {
   );
   const others = leads.map((/** @type {any} */ one) => button(one.label, () => go(view, one.select), { class: "lead" })); // prettier-ignore
   const off =
-    toggle && button(toggle.label, () => go(view, toggle.select), { class: "lead", ...keys("X") });
+    toggle &&
+    head >= 0 &&
+    button(toggle.label, () => go(view, toggle.select), { class: "lead", ...keys("X") });
   const nav = make("nav", { "aria-label": say("way") }, ...way.slice(0, view.aside ? level + 1 : undefined)); // prettier-ignore
   if (view.aside) return make("div", "slider flow-bar", play, nav); // nothing leads on from a file
   listen(view, at);

@@ -364,18 +364,15 @@ class FlowView:
 
     @property
     def ablation(self) -> ZeroHead | None:
-        """The edit that switches the head in focus off, None for no head and where it cannot be."""
-        if (
-            self.on is None
-            or self.head is None
-            or ZeroHead not in self.run.loaded.capabilities.edits
-        ):
+        """The edit that switches the head in focus off, or the one that brings most where none is;
+        None where it cannot be."""
+        if self.on is None or ZeroHead not in self.run.loaded.capabilities.edits:
             return None
         return ZeroHead(self.focus.layer, self.on.head, self.focus.name)
 
     @property
     def switch(self) -> FlowLink | None:
-        """What switches the head in focus off, or on again."""
+        """What switches that head off, or on again, and brings it into focus."""
         edit, focus = self.ablation, self.focus
         if edit is None:
             return None
