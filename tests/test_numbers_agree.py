@@ -153,11 +153,14 @@ LARGEST: dict[str, Callable[[Panel, int], tuple[str, list[float]]]] = {
 
 
 def others_shares(flow: Flow) -> np.ndarray:
-    """What the attention in focus brings from each row but the chosen one."""
+    """What the attention in focus brings from each token with a row of its own, but the chosen
+    one."""
     layer = next(each for each in flow.layers if (each.layer, each.band) == (flow.layer, flow.band))
     of = next(each for each in layer.attentions if each.attention == flow.attention)
     shares = of.shares.sum(0)
     starts = [0, *np.cumsum([len(band.rows) + bool(band.rest) for band in flow.bands])]
+    together = [end - 1 for band, end in zip(flow.bands, starts[1:]) if band.rest]
+    shares[together] = -np.inf  # many tokens in one row
     if of.attention != "cross":
         shares[starts[flow.band] + flow.bands[flow.band].selected] = -np.inf
     return shares
