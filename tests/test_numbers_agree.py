@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from itertools import product
 
 import numpy as np
 import pytest
@@ -641,8 +642,9 @@ def difference_entries(of: MeasureContext, place: dict[str, object]) -> Iterator
         yield ("distance of runs", head), text, "compare.difference, sentence"
     cells: dict[tuple[str, ...], list[tuple[float, float]]] = {}
     for row, key, *both_weights in zip(*(one.table[each] for each in ("row", "column", "A", "B"))):
-        words = (row.partition(" ")[2], key.partition(" ")[2])
-        cells.setdefault(words, []).append(tuple(both_weights))
+        # A word that stands several times is told with its place.
+        for words in product((row, row.partition(" ")[2]), (key, key.partition(" ")[2])):
+            cells.setdefault(words, []).append(tuple(both_weights))
     for name, panel in (("heads", both), ("difference", one)):
         (row,) = LESS.findall(panel.finding)[:1] or ("",)
         for key, *texts in WEIGHTS.findall(panel.finding):

@@ -2,9 +2,10 @@
 
 Two axes of tokens (of two attentions' rows, or columns) are brought onto common *units*. Where both
 texts are the same, a unit is the smallest group of tokens that begins and ends at the same
-characters in both. Where the texts differ, characters of the words that both have, in the same
-order, count as the same. Special tokens before the text are one role, those after it another. What
-is in no unit is *outside*."""
+characters in both; pieces of a character that are the same in both are units of their own. Where
+the texts differ, characters of the words that both have, in the same order, count as the same.
+Special tokens before the text are one role, those after it another. What is in no unit is
+*outside*."""
 
 from __future__ import annotations
 
@@ -102,9 +103,10 @@ def align(a: Axis, b: Axis) -> Alignment:
             [_shared_numbers(characters, shared) for characters in side]
             for side, shared in zip(positions, (shared_a, shared_b))
         ]
-    groups = _groups(*positions)
     units = [
-        Unit(_label(a, b, places_a, places_b), places_a, places_b) for places_a, places_b in groups
+        Unit(_label(a, b, places_a, places_b), places_a, places_b)
+        for group in _groups(*positions)
+        for places_a, places_b in _split(a, b, positions, *group)
     ]
     for role in ("first", "last"):
         places_a, places_b = _role(a, role), _role(b, role)
@@ -211,6 +213,22 @@ def _groups(
         for (tokens_a, tokens_b), complete in groups
         if tokens_a and tokens_b and all(complete)
     ]
+
+
+def _split(
+    a: Axis,
+    b: Axis,
+    positions: Sequence[list[set[int] | None]],
+    places_a: tuple[int, ...],
+    places_b: tuple[int, ...],
+) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """The tokens of a group one by one where both sides have the same ones, else the group."""
+    pairs = list(zip(places_a, places_b))
+    same = len(places_a) == len(places_b) and all(
+        a.labels[one] == b.labels[other] and positions[0][one] == positions[1][other]
+        for one, other in pairs
+    )
+    return [((one,), (other,)) for one, other in pairs] if same else [(places_a, places_b)]
 
 
 def _label(a: Axis, b: Axis, tokens_a: tuple[int, ...], tokens_b: tuple[int, ...]) -> str:

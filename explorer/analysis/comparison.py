@@ -11,6 +11,7 @@ the mean over units."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -199,9 +200,9 @@ def largest_row_change(patterns: PatternPair, a: tuple[int, int], b: tuple[int, 
     row = int(row_distance.argmax())
     difference = weights_b[row] - weights_a[row]
     lost_column, gained_column = int(difference.argmin()), int(difference.argmax())
-    labels = patterns.column_labels
+    labels = _told_apart(patterns.column_labels)
     return RowChange(
-        patterns.rows.labels[row],
+        _told_apart(patterns.rows.labels)[row],
         float(row_distance[row]),
         labels[lost_column],
         float(weights_a[row, lost_column]),
@@ -211,6 +212,12 @@ def largest_row_change(patterns: PatternPair, a: tuple[int, int], b: tuple[int, 
         float(weights_b[row, gained_column]),
         ((row, lost_column), (row, gained_column)),
     )
+
+
+def _told_apart(labels: Sequence[str]) -> list[str]:
+    """Labels; those that stand several times with their places in front."""
+    counts = Counter(labels)
+    return [one if counts[one] == 1 else named for one, named in zip(labels, numbered(labels))]
 
 
 def pair_distance(patterns: PatternPair, a: tuple[int, int], b: tuple[int, int]) -> float:
@@ -342,7 +349,7 @@ def distance_matrix(patterns: PatternPair, most: int = MOST_WORK) -> Distances:
         else rows[np.unique(np.linspace(0, len(rows) - 1, fitting).round().astype(int))]
     )
     a, b = (
-        np.concatenate([layer[:, used_rows].astype(np.float32) for layer in side])
+        np.concatenate([layer[:, used_rows].astype(np.float64) for layer in side])
         for side in (patterns.a, patterns.b)
     )
     for side in (a, b):
@@ -357,7 +364,7 @@ def distance_matrix(patterns: PatternPair, most: int = MOST_WORK) -> Distances:
         mean *= log
         np.subtract(half_b, mean, out=log)
         log += half  # equal rows leave exactly 0: half + half - whole, term by term
-        values[at] = np.sqrt(np.clip(log.sum(axis=-1) / np.float32(np.log(2)), 0, 1)).mean(axis=-1)
+        values[at] = np.sqrt(np.clip(log.sum(axis=-1) / np.log(2), 0, 1)).mean(axis=-1)
     return Distances(values, (la, ha), (lb, hb), len(used_rows), len(rows))
 
 
