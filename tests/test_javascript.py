@@ -55,7 +55,7 @@ def test_modules_are_short_typed_and_say_what_they_are() -> None:
         text = module.read_text("utf-8")
         lines = text.splitlines()
         assert lines[0] == "// @ts-check" and lines[1].startswith("// "), module.stem
-        assert len(lines) <= 800, f"{module.stem}: {len(lines)} lines"
+        assert len(lines) <= 900, f"{module.stem}: {len(lines)} lines"
         never = re.search(NEVER, text)
         assert not never, f"{module.stem}: markup from text, or another host: {never}"
         for name in re.findall(r'from "([^"]+)"', text):

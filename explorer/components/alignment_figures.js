@@ -19,14 +19,23 @@ export function lines(
   const { letter, look } = pen;
   const n = right.length;
   const named = (/** @type {string} */ token, /** @type {string} */ below, size = 1) =>
-    Math.max(pen.width(token, { size: 1.1 * size, bold: true }), pen.width(below || "0.00", { size: 0.85 * size })) + 1.1 * size * letter; // prettier-ignore
-  const long = [right.map((token) => named(token, "")), left.map((token, at) => named(token, texts[at]))]; // prettier-ignore
+    Math.max(
+      pen.width(token, { size: 1.1 * size, bold: true }),
+      pen.width(below || "0.00", { size: 0.85 * size }),
+    ) +
+    1.1 * size * letter;
+  const long = [
+    right.map((token) => named(token, "")),
+    left.map((token, at) => named(token, texts[at])),
+  ];
   const longest = Math.max(...long.map((list) => list.reduce((sum, each) => sum + each, 0)));
   const size = Math.max(1, Math.min(1.25, width / longest)); // short sentences are set larger
   const [tall, pitch, gap] = [2.7, 3.2, 0.3].map((each) => each * size * letter);
   const row = weights.subarray(selected * n, (selected + 1) * n);
   const numbers = right.map((_, key) => (row[key] >= 0.005 ? fixed(row[key], 2) : ""));
-  const most = right.map((_, key) => left.reduce((best, _, q) => (weights[q * n + key] > weights[best * n + key] ? q : best), 0)); // prettier-ignore
+  const most = right.map((_, key) =>
+    left.reduce((best, _, q) => (weights[q * n + key] > weights[best * n + key] ? q : best), 0),
+  );
   const placed = (
     /** @type {string[]} */ tokens,
     /** @type {string[]} */ below,
@@ -41,7 +50,8 @@ export function lines(
       return place;
     });
   };
-  const title = (/** @type {string} */ text, /** @type {number} */ top) => pen.text(x, top + 0.7 * letter, text, { size: 0.85, alpha: 0.75, halo: true }); // prettier-ignore
+  const title = (/** @type {string} */ text, /** @type {number} */ top) =>
+    pen.text(x, top + 0.7 * letter, text, { size: 0.85, alpha: 0.75, halo: true });
   title(sides[1], y);
   const above = placed(right, [], y + 1.8 * letter);
   const foot = Math.max(...above.map((place) => place[1])) + tall;
@@ -72,21 +82,49 @@ export function lines(
         rx: 6,
       });
       pen.rect(at, top, wide, tall, { rx: 6, ...style.box });
-      pen.text(at + wide / 2, top + tall / 3, token, { size: 1.1 * size, anchor: "middle", room: wide, bold: style.bold, fill: style.ink }); // prettier-ignore
-      pen.text(at + wide / 2, top + 0.76 * tall, text, { size: 0.85 * size, anchor: "middle", room: wide, fill: style.ink }); // prettier-ignore
+      pen.text(at + wide / 2, top + tall / 3, token, {
+        size: 1.1 * size,
+        anchor: "middle",
+        room: wide,
+        bold: style.bold,
+        fill: style.ink,
+      });
+      pen.text(at + wide / 2, top + 0.76 * tall, text, {
+        size: 0.85 * size,
+        anchor: "middle",
+        room: wide,
+        fill: style.ink,
+      });
     };
     if (select.length) pen.target(what, draw);
     else draw();
   };
   right.forEach((token, key) => {
     const word = Number.isNaN(row[key]) ? undefined : wordAt(look.one, row[key]);
-    const style = { box: { fill: word === undefined ? "none" : css(word) }, ink: word === undefined ? undefined : inkOn(word) }; // prettier-ignore
-    chip(above[key], token, numbers[key], style, { select: [`${most[key]}`], label: `${sides[1]}: ${token} ${numbers[key]}` }); // prettier-ignore
+    const style = {
+      box: { fill: word === undefined ? "none" : css(word) },
+      ink: word === undefined ? undefined : inkOn(word),
+    };
+    chip(above[key], token, numbers[key], style, {
+      select: [`${most[key]}`],
+      label: `${sides[1]}: ${token} ${numbers[key]}`,
+    });
   });
   left.forEach((token, at) => {
     const on = at === selected;
-    const box = { fill: look.primary, "fill-opacity": on ? 0.15 : 0, stroke: on ? look.primary : "none", "stroke-width": 2 }; // prettier-ignore
-    chip(below[at], token, texts[at] ?? "", { box, bold: on }, { select: [`${at}`], label: `${token} ${texts[at] ?? ""}`, pressed: on }); // prettier-ignore
+    const box = {
+      fill: look.primary,
+      "fill-opacity": on ? 0.15 : 0,
+      stroke: on ? look.primary : "none",
+      "stroke-width": 2,
+    };
+    chip(
+      below[at],
+      token,
+      texts[at] ?? "",
+      { box, bold: on },
+      { select: [`${at}`], label: `${token} ${texts[at] ?? ""}`, pressed: on },
+    );
   });
   return end - y + UNDER * letter;
 }
@@ -104,20 +142,34 @@ export function tree(
   const across = 1 + Math.max(...spots.map(([column]) => column));
   const wide = Math.min(11 * letter, width / across);
   const pitch = (pen.least ? 1.5 : 2) * letter;
-  const place = (/** @type {number} */ at) => [x + spots[at][0] * wide + 0.6 * letter, y + (spots[at][1] + 0.5) * pitch]; // prettier-ignore
+  const place = (/** @type {number} */ at) => [
+    x + spots[at][0] * wide + 0.6 * letter,
+    y + (spots[at][1] + 0.5) * pitch,
+  ];
   for (const edge of [...edges].sort((a, b) => +way.has(a.target) - +way.has(b.target))) {
     const own = way.has(edge.target);
-    pen.line([place(edge.source), place(edge.target)], own ? look.primary : look.ink, { "stroke-width": own ? 2.5 : 1, "stroke-opacity": own ? 1 : 0.15 + 0.35 * edge.weight }); // prettier-ignore
+    pen.line([place(edge.source), place(edge.target)], own ? look.primary : look.ink, {
+      "stroke-width": own ? 2.5 : 1,
+      "stroke-opacity": own ? 1 : 0.15 + 0.35 * edge.weight,
+    });
   }
   nodes.forEach((token, at) => {
     const [a, b] = place(at);
     const on = way.has(at);
-    pen.circle(a, b, letter / 2.8, { fill: css(wordAt(look.one, strengths[at])), stroke: on ? look.primary : look.ink, "stroke-width": on ? 2.5 : 1 }); // prettier-ignore
+    pen.circle(a, b, letter / 2.8, {
+      fill: css(wordAt(look.one, strengths[at])),
+      stroke: on ? look.primary : look.ink,
+      "stroke-width": on ? 2.5 : 1,
+    });
     const number = texts[at] ? pen.width(texts[at], { size: 0.85 }) + 0.4 * letter : 0;
     const room = wide - 1.7 * letter - number;
     const name = pen.cut(token, room, { bold: on });
     pen.text(a + 0.7 * letter, b, name, { bold: on, halo: true });
-    pen.text(a + letter + pen.width(name, { bold: on }), b, texts[at] ?? "", { size: 0.85, alpha: 0.75, halo: true }); // prettier-ignore
+    pen.text(a + letter + pen.width(name, { bold: on }), b, texts[at] ?? "", {
+      size: 0.85,
+      alpha: 0.75,
+      halo: true,
+    });
   });
   return (1 + Math.max(...spots.map(([, row]) => row))) * pitch;
 }

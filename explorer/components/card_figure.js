@@ -9,7 +9,16 @@ import { onPaper } from "./theme.js";
 /** @typedef {import("./figures.js").Box} Box */
 /** A word as it stands: its text, its role, and its box. @typedef {{ text: string, role: string, left: number, wide: number, line: number, middle: number }} Word */
 
-const { wide: WIDE, high: HIGH, margin: MARGIN, sizes: SIZES, space: SPACE, pad: PAD, middles: MIDDLES, above: ABOVE } = layout; // prettier-ignore
+const {
+  wide: WIDE,
+  high: HIGH,
+  margin: MARGIN,
+  sizes: SIZES,
+  space: SPACE,
+  pad: PAD,
+  middles: MIDDLES,
+  above: ABOVE,
+} = layout;
 const RTL = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
 const BREAKS =
   /^[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]/u; // a line may end before these
@@ -31,7 +40,7 @@ export function picturecard(pen, figure, { x, y, width, height = Infinity }) {
   const [left, foot] = at(MARGIN, HIGH - MARGIN);
   const [right] = at(WIDE - MARGIN, 0);
   pen.text(left, foot, figure.about, { ...style, room: right - left - name - 2 * size * unit });
-  pen.text(right, foot, figure.name, { size, bold: true, anchor: "end", fill: pen.look.primary }); // prettier-ignore
+  pen.text(right, foot, figure.name, { size, bold: true, anchor: "end", fill: pen.look.primary });
   [pen.look, pen.letter] = [look, letter];
   return HIGH * unit;
 }
@@ -42,28 +51,60 @@ function says(pen, { says: told, number }, at) {
   const [left, middle] = at(MARGIN, layout.top);
   const [right] = at(WIDE - MARGIN, 0);
   if (told.length < 2) {
-    const size = layout.plain.find((each) => pen.lines(told[0], right - left, { size: each, bold: true }).length < 3) ?? layout.plain[layout.plain.length - 1]; // prettier-ignore
+    const size =
+      layout.plain.find(
+        (each) => pen.lines(told[0], right - left, { size: each, bold: true }).length < 3,
+      ) ?? layout.plain[layout.plain.length - 1];
     const lines = pen.lines(told[0], right - left, { size, bold: true }).slice(0, 3);
-    lines.forEach((line, row) => pen.text(left, middle + (row - 0.3) * 1.25 * size * unit, line, { size, bold: true })); // prettier-ignore
+    lines.forEach((line, row) =>
+      pen.text(left, middle + (row - 0.3) * 1.25 * size * unit, line, { size, bold: true }),
+    );
     return;
   }
   const number_wide = pen.width(number, { size: layout.number, bold: true });
   const room = right - left - number_wide - 0.8 * layout.number * unit;
   const arrow = (/** @type {number} */ size) => 1.9 * size * unit;
-  const wide = (/** @type {number} */ size) => told.reduce((/** @type {number} */ sum, /** @type {string} */ word) => sum + pen.width(word, { size, bold: true }), arrow(size)); // prettier-ignore
+  const wide = (/** @type {number} */ size) =>
+    told.reduce(
+      (/** @type {number} */ sum, /** @type {string} */ word) =>
+        sum + pen.width(word, { size, bold: true }),
+      arrow(size),
+    );
   const size =
     layout.pair.find((each) => wide(each) <= room) ?? layout.pair[layout.pair.length - 1];
   const half = (room - arrow(size)) / 2;
-  const [query, key] = told.map((/** @type {string} */ word) => wide(size) <= room ? word : pen.cut(word, half, { size, bold: true })); // prettier-ignore
+  const [query, key] = told.map((/** @type {string} */ word) =>
+    wide(size) <= room ? word : pen.cut(word, half, { size, bold: true }),
+  );
   pen.text(left, middle, query, { size, bold: true });
   const from = left + pen.width(query, { size, bold: true }) + 0.4 * size * unit;
   const to = from + 1.1 * size * unit;
   const style = { "stroke-width": (0.09 * size * unit).toFixed(1), "stroke-linecap": "round" };
-  pen.line([[from, middle], [to, middle]], pen.look.primary, style); // prettier-ignore
+  pen.line(
+    [
+      [from, middle],
+      [to, middle],
+    ],
+    pen.look.primary,
+    style,
+  );
   const tip = 0.26 * size * unit;
-  pen.line([[to - tip, middle - tip], [to, middle], [to - tip, middle + tip]], pen.look.primary, style); // prettier-ignore
+  pen.line(
+    [
+      [to - tip, middle - tip],
+      [to, middle],
+      [to - tip, middle + tip],
+    ],
+    pen.look.primary,
+    style,
+  );
   pen.text(to + 0.4 * size * unit, middle, key, { size, bold: true });
-  pen.text(right, middle, number, { size: layout.number, bold: true, anchor: "end", fill: pen.look.primary }); // prettier-ignore
+  pen.text(right, middle, number, {
+    size: layout.number,
+    bold: true,
+    anchor: "end",
+    fill: pen.look.primary,
+  });
 }
 
 /** The texts in lines, and the arcs between their words. @param {Pen} pen @param {any} figure @param {(x: number, y: number) => number[]} at */
@@ -74,14 +115,33 @@ function sentence(pen, figure, at) {
   const [size, lines] = fitting(pen, figure);
   const words = placed(pen, lines, size, at);
   const paint = (/** @type {any} */ { source, target, weight }, /** @type {boolean} */ main) => {
-    const style = { "stroke-width": ((main ? 5 + 8 * weight : 1.5 + 5 * weight) * unit).toFixed(1), "stroke-opacity": (main ? 1 : 0.2 + 0.6 * weight).toFixed(2), "stroke-linecap": "round" }; // prettier-ignore
+    const style = {
+      "stroke-width": ((main ? 5 + 8 * weight : 1.5 + 5 * weight) * unit).toFixed(1),
+      "stroke-opacity": (main ? 1 : 0.2 + 0.6 * weight).toFixed(2),
+      "stroke-linecap": "round",
+    };
     arc(pen, words[source], words[target], size * unit, style);
   };
-  figure.edges.forEach((/** @type {any} */ edge, /** @type {number} */ i) => paint(edge, isPair && i === 0)); // prettier-ignore
+  figure.edges.forEach((/** @type {any} */ edge, /** @type {number} */ i) =>
+    paint(edge, isPair && i === 0),
+  );
   for (const { text, role, left, wide, middle } of words) {
-    const box = [left + 0.02 * size * unit, middle - 0.62 * size * unit, wide - 0.04 * size * unit, 1.24 * size * unit]; // prettier-ignore
-    const style = { rx: (0.16 * size * unit).toFixed(1), stroke: look.primary, "stroke-width": (4 * unit).toFixed(1) }; // prettier-ignore
-    if (role) pen.rect(box[0], box[1], box[2], box[3], { ...style, fill: role === "key" ? look.primary : look.paper }); // prettier-ignore
+    const box = [
+      left + 0.02 * size * unit,
+      middle - 0.62 * size * unit,
+      wide - 0.04 * size * unit,
+      1.24 * size * unit,
+    ];
+    const style = {
+      rx: (0.16 * size * unit).toFixed(1),
+      stroke: look.primary,
+      "stroke-width": (4 * unit).toFixed(1),
+    };
+    if (role)
+      pen.rect(box[0], box[1], box[2], box[3], {
+        ...style,
+        fill: role === "key" ? look.primary : look.paper,
+      });
     const fill = role === "key" ? look.paper : role ? look.primary : undefined;
     pen.text(left + wide / 2, middle, text, { size, anchor: "middle", bold: Boolean(role), fill });
   }
@@ -90,13 +150,21 @@ function sentence(pen, figure, at) {
 /** The largest type in which the texts stand in two lines. @param {Pen} pen @param {any} figure @returns {[number, any[][]]} */
 function fitting(pen, figure) {
   const [first] = figure.edges;
-  const role = (/** @type {number} */ at) => figure.says.length < 2 || !first ? "" : at === first.source ? "query" : at === first.target ? "key" : ""; // prettier-ignore
+  const role = (/** @type {number} */ at) =>
+    figure.says.length < 2 || !first
+      ? ""
+      : at === first.source
+        ? "query"
+        : at === first.target
+          ? "key"
+          : "";
   let n = 0;
   const texts = figure.texts.map((/** @type {string[]} */ words, /** @type {number} */ i) =>
     words.map((text, at) => ({ text, role: role(n++), isSpaced: at > 0 && figure.spaced[i][at] })),
   );
   const most = 3 - texts.length; // lines of a text
-  const wrap = (/** @type {number} */ size) => texts.map((/** @type {any[]} */ words) => wrapped(pen, words, size)); // prettier-ignore
+  const wrap = (/** @type {number} */ size) =>
+    texts.map((/** @type {any[]} */ words) => wrapped(pen, words, size));
   const fits = SIZES.find((size) =>
     wrap(size).every((/** @type {any[]} */ of) => of.length <= most),
   );
@@ -116,7 +184,8 @@ function wrapped(pen, words, size) {
     if (!parts.length || word.isSpaced || BREAKS.test(word.text)) parts.push([sized]);
     else parts[parts.length - 1].push(sized);
   }
-  const length = (/** @type {any[]} */ line) => line.reduce((sum, { wide, space }, i) => sum + wide + (i && space), 0); // prettier-ignore
+  const length = (/** @type {any[]} */ line) =>
+    line.reduce((sum, { wide, space }, i) => sum + wide + (i && space), 0);
   /** @type {any[][]} */
   const lines = [[]];
   for (const part of parts) {
@@ -131,7 +200,12 @@ function wrapped(pen, words, size) {
 /** Each word where it stands, in the order of the text. @param {Pen} pen @param {any[][]} lines @param {number} size @param {(x: number, y: number) => number[]} at @returns {Word[]} */
 function placed(pen, lines, size, at) {
   const middles = MIDDLES[Math.min(lines.length, 2) - 1];
-  const isRight = RTL.test(lines.flat().map(({ text }) => text).find((text) => RTL.test(text) || LTR.test(text)) ?? ""); // prettier-ignore
+  const isRight = RTL.test(
+    lines
+      .flat()
+      .map(({ text }) => text)
+      .find((text) => RTL.test(text) || LTR.test(text)) ?? "",
+  );
   return lines.flatMap((words, line) => {
     const [start, middle] = at(MARGIN, middles[line]);
     const [end] = at(WIDE - MARGIN, 0);
@@ -152,7 +226,8 @@ function placed(pen, lines, size, at) {
 
 /** Words from left to right: in a text that runs to the left, backwards but for what runs to the right. @param {any[]} words @param {boolean} isRight */
 function visual(words, isRight) {
-  const against = (/** @type {any} */ { text }) => isRight ? LTR.test(text) && !RTL.test(text) : RTL.test(text); // prettier-ignore
+  const against = (/** @type {any} */ { text }) =>
+    isRight ? LTR.test(text) && !RTL.test(text) : RTL.test(text);
   /** @type {any[][]} */
   const runs = [];
   words.forEach((word, i) => {
@@ -176,12 +251,27 @@ function arc(pen, query, key, size, style) {
   const tip = Math.max(0.2 * size, 1.3 * Number(style["stroke-width"]));
   const end = to + (isLevel || down ? -tip : tip);
   const high = Math.min(ABOVE[query.line] * pen.letter, 0.5 * size + 0.22 * Math.abs(b - a));
-  const bend = isLevel ? [from - 1.33 * high, end - 1.33 * high] : [(from + end) / 2, (from + end) / 2]; // prettier-ignore
-  const points = [[a, from], [a, bend[0]], [b, bend[1]], [b, end]].map((each) => each.map((one) => one.toFixed(1)).join(" ")); // prettier-ignore
+  const bend = isLevel
+    ? [from - 1.33 * high, end - 1.33 * high]
+    : [(from + end) / 2, (from + end) / 2];
+  const points = [
+    [a, from],
+    [a, bend[0]],
+    [b, bend[1]],
+    [b, end],
+  ].map((each) => each.map((one) => one.toFixed(1)).join(" "));
   pen.path(`M${points[0]}C${points.slice(1).join(" ")}`, pen.look.primary, {
     class: "arc",
     ...style,
   });
-  const sides = [[b - tip, end], [b, to], [b + tip, end]].map((each) => each.map((one) => one.toFixed(1)).join(" ")); // prettier-ignore
-  pen.put("path", { d: `M${sides.join("L")}Z`, fill: pen.look.primary, "fill-opacity": style["stroke-opacity"] }); // prettier-ignore
+  const sides = [
+    [b - tip, end],
+    [b, to],
+    [b + tip, end],
+  ].map((each) => each.map((one) => one.toFixed(1)).join(" "));
+  pen.put("path", {
+    d: `M${sides.join("L")}Z`,
+    fill: pen.look.primary,
+    "fill-opacity": style["stroke-opacity"],
+  });
 }

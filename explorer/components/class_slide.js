@@ -42,7 +42,16 @@ export function questionSlide(lesson, withAnswer) {
     outline: null,
     start: 0,
   }));
-  const bars = { ...plain, kind: "bars", columns: [""], rows, high: null, shared: false, mark: null, header: "" }; // prettier-ignore
+  const bars = {
+    ...plain,
+    kind: "bars",
+    columns: [""],
+    rows,
+    high: null,
+    shared: false,
+    mark: null,
+    header: "",
+  };
   const all = sum(tally);
   const caption = withAnswer
     ? question.says || ""

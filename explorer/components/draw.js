@@ -202,7 +202,9 @@ export class Pen {
 
   /** Whether a box covers no text. @param {number[]} box */
   isFree([left, top, right, foot]) {
-    return !this.texts.some(({ box: [a, b, c, d] }) => a < right && left < c && b < foot && top < d); // prettier-ignore
+    return !this.texts.some(
+      ({ box: [a, b, c, d] }) => a < right && left < c && b < foot && top < d,
+    );
   }
 
   /** A text whose middle line stands at y. @param {number} x @param {number} y @param {string} text @param {TextStyle} [style] */
@@ -243,7 +245,13 @@ export class Pen {
   rect(x, y, width, height, style) {
     if (this.least) this.right = Math.max(this.right, x + width);
     if (this.measures) return;
-    this.put("rect", { x: at(x), y: at(y), width: at(Math.max(0, width)), height: at(Math.max(0, height)), ...style }); // prettier-ignore
+    this.put("rect", {
+      x: at(x),
+      y: at(y),
+      width: at(Math.max(0, width)),
+      height: at(Math.max(0, height)),
+      ...style,
+    });
   }
 
   /** @param {number[][]} points @param {string} stroke @param {Record<string, any>} [style] */
@@ -317,7 +325,9 @@ export class Pen {
     const right = x - this.width(high, { size });
     const bar = [right - wide * this.letter - 6, y - this.letter * 0.3];
     this.text(right, y, high, { size });
-    this.cells([...bar, wide * this.letter, 0.6 * this.letter], 1, 32, (i) => wordAt(words, i / 31)); // prettier-ignore
+    this.cells([...bar, wide * this.letter, 0.6 * this.letter], 1, 32, (i) =>
+      wordAt(words, i / 31),
+    );
     this.text(bar[0] - 6, y, low, { size, anchor: "end" });
   }
 
@@ -329,7 +339,12 @@ export class Pen {
    */
   target({ select, label, pressed, name = "", double }, draw) {
     if (!this.screen || this.measures) return draw();
-    const button = { role: "button", tabindex: -1, "aria-label": label, "aria-pressed": `${Boolean(pressed)}` }; // prettier-ignore
+    const button = {
+      role: "button",
+      tabindex: -1,
+      "aria-label": label,
+      "aria-pressed": `${Boolean(pressed)}`,
+    };
     const attributes = {
       class: double ? "target" : `target button ${name}`.trim(),
       ...(double ? { "aria-hidden": "true" } : button),

@@ -19,7 +19,27 @@ import { css, inkOn, wordAt } from "./theme.js";
 /** @typedef {import("./omissions.js").Omitted} Omitted */
 /** @typedef {{ x: number, y: number, width: number, height?: number, titled?: number }} Box titled: lines that the titles of a row take */
 /** @type {Record<string, (pen: Pen, figure: any, box: Box) => number>} */
-const KINDS = { matrix, bars, tokenrow, links, chart, strips, graph, texttable, steps, stack, ladder, loops, dials, facts, flow, picturecard, plane, headmatrices, linkedweights: (pen, one, box) => linkedweights(pen, one, box, figure) }; // prettier-ignore
+const KINDS = {
+  matrix,
+  bars,
+  tokenrow,
+  links,
+  chart,
+  strips,
+  graph,
+  texttable,
+  steps,
+  stack,
+  ladder,
+  loops,
+  dials,
+  facts,
+  flow,
+  picturecard,
+  plane,
+  headmatrices,
+  linkedweights: (pen, one, box) => linkedweights(pen, one, box, figure),
+};
 
 /**
  * A figure below its title, below it how much of it is shown, and its note. Returns the height.
@@ -41,11 +61,15 @@ export function figure(pen, figure, { x, y, width, height, titled = 0 }) {
   const own = figure.omitted || [];
   const written = (/** @type {Omitted[]} */ omitted, /** @type {any[]} */ ...notes) => {
     const told = spokenOmissions(omitted);
-    const lines = pen.note([told, notes.filter(Boolean).join(" ")].filter(Boolean).join(" · "), width); // prettier-ignore
+    const lines = pen.note(
+      [told, notes.filter(Boolean).join(" ")].filter(Boolean).join(" · "),
+      width,
+    );
     return lines.join(" ").includes(told) ? lines : pen.lines(told, width, { size: 0.85 });
   };
   const isSlide = pen.least > 0 && height !== undefined; // which has no more room than this
-  const under = (/** @type {Omitted[]} */ omitted) => (isSlide ? NOTE * letter * written(omitted, figure.note).length : 0); // prettier-ignore
+  const under = (/** @type {Omitted[]} */ omitted) =>
+    isSlide ? NOTE * letter * written(omitted, figure.note).length : 0;
   const room = (/** @type {number} */ below) => height && height - (top - y) - below;
   let below = under(own);
   if (isSlide && THINNED.includes(figure.kind)) {
@@ -65,7 +89,10 @@ export function figure(pen, figure, { x, y, width, height, titled = 0 }) {
     top += NOTE * letter;
   }
   if (pen.edge) {
-    const wide = [...titles.map((line) => pen.width(line, { bold: true })), ...notes.map((line) => pen.width(line, { size: 0.85 }))]; // prettier-ignore
+    const wide = [
+      ...titles.map((line) => pen.width(line, { bold: true })),
+      ...notes.map((line) => pen.width(line, { size: 0.85 })),
+    ];
     pen.edge = Math.max(pen.edge, ...wide.map((each) => x + each));
   }
   return top - y;
@@ -105,14 +132,26 @@ function tokenrow(pen, figure, { x, y, width }) {
         "stroke-width": bold ? 2 : 1,
         rx: 4,
       });
-      pen.text(place + wide / 2, top + high / 2, token, { size, anchor: "middle", room: wide, bold, fill: word === undefined ? undefined : inkOn(word), alpha: pale }); // prettier-ignore
-      if (text) pen.text(place + wide / 2, top + high + 0.6 * letter, text, { size: 0.8, anchor: "middle", alpha: 0.75 }); // prettier-ignore
+      pen.text(place + wide / 2, top + high / 2, token, {
+        size,
+        anchor: "middle",
+        room: wide,
+        bold,
+        fill: word === undefined ? undefined : inkOn(word),
+        alpha: pale,
+      });
+      if (text)
+        pen.text(place + wide / 2, top + high + 0.6 * letter, text, {
+          size: 0.8,
+          anchor: "middle",
+          alpha: 0.75,
+        });
     };
     const key = keys[at] ?? `${at}`;
     const number = Number.isNaN(weight) ? "not allowed" : fixed(weight, 2);
     const label = weights.length ? `${token}: ${number}` : [token, text].filter(Boolean).join(" ");
     if (select.length && key)
-      pen.target({ select: [key], label, pressed: bold, name: "token" }, draw); // prettier-ignore
+      pen.target({ select: [key], label, pressed: bold, name: "token" }, draw);
     else draw();
     left += wide + gap;
   });
@@ -128,11 +167,25 @@ function links(pen, figure, { x, y, width, height }) {
   const [queries, others] = [[...keys], [...keys_right]];
   const most = Math.max(left.length, right.length);
   const head = 1.6 * letter;
-  const pitch = Math.max(pen.pitch(1.1) * letter, Math.min(1.9 * letter, height ? (height - head) / most : Infinity)); // prettier-ignore
-  const room = (/** @type {string[]} */ list, title = "") => Math.min(0.34 * width, Math.max(pen.width(title, { size: 0.85 }), ...list.map((each) => pen.width(each, { bold: true })))); // prettier-ignore
+  const pitch = Math.max(
+    pen.pitch(1.1) * letter,
+    Math.min(1.9 * letter, height ? (height - head) / most : Infinity),
+  );
+  const room = (/** @type {string[]} */ list, title = "") =>
+    Math.min(
+      0.34 * width,
+      Math.max(
+        pen.width(title, { size: 0.85 }),
+        ...list.map((each) => pen.width(each, { bold: true })),
+      ),
+    );
   const number = mark ? pen.width(mark[1], { bold: true }) + 0.6 * letter : 0;
-  const [a, b] = [x + room(left, sides[0]) + 0.5 * letter, x + width - room(right, sides[1]) - number - 0.5 * letter]; // prettier-ignore
-  const along = (/** @type {any[]} */ list) => (/** @type {number} */ at) => y + head + (at + 0.5 + (most - list.length) / 2) * pitch; // prettier-ignore
+  const [a, b] = [
+    x + room(left, sides[0]) + 0.5 * letter,
+    x + width - room(right, sides[1]) - number - 0.5 * letter,
+  ];
+  const along = (/** @type {any[]} */ list) => (/** @type {number} */ at) =>
+    y + head + (at + 0.5 + (most - list.length) / 2) * pitch;
   const [middle, beside] = [along(left), along(right)];
   /** @type {import("./draw.js").TextStyle} */
   const style = { size: 0.85, alpha: 0.75 };
@@ -153,16 +206,34 @@ function links(pen, figure, { x, y, width, height }) {
       const colour = own && into ? look.categorical[1] : bold || own ? look.primary : look.ink;
       pen.link([a, middle(q)], [b, beside(k)], colour, {
         "stroke-width": (1 + weight * letter * (bold ? 0.5 : 0.25)).toFixed(1),
-        "stroke-opacity": (bold ? Math.min(1, 0.35 + weight) : (own ? 0.12 : 0.06) + (own ? 0.7 : 0.25) * weight).toFixed(2), // prettier-ignore
+        "stroke-opacity": (bold
+          ? Math.min(1, 0.35 + weight)
+          : (own ? 0.12 : 0.06) + (own ? 0.7 : 0.25) * weight
+        ).toFixed(2),
       });
     }
   left.forEach((/** @type {string} */ token, /** @type {number} */ at) => {
     const draw = () => {
-      if (pen.screen) pen.rect(x, middle(at) - pitch / 2, a - x, pitch, { class: "row", fill: "transparent" }); // prettier-ignore
-      pen.text(a - 0.5 * letter, middle(at), token, { anchor: "end", room: a - x, bold: at === selected, fill: at === selected ? look.primary : undefined }); // prettier-ignore
+      if (pen.screen)
+        pen.rect(x, middle(at) - pitch / 2, a - x, pitch, { class: "row", fill: "transparent" });
+      pen.text(a - 0.5 * letter, middle(at), token, {
+        anchor: "end",
+        room: a - x,
+        bold: at === selected,
+        fill: at === selected ? look.primary : undefined,
+      });
     };
     if (select.length)
-      pen.target({ select: [`${queries[at]}`], label: `query ${token}`, pressed: at === selected, double: own, name: "query" }, draw); // prettier-ignore
+      pen.target(
+        {
+          select: [`${queries[at]}`],
+          label: `query ${token}`,
+          pressed: at === selected,
+          double: own,
+          name: "query",
+        },
+        draw,
+      );
     else draw();
   });
   if (select_right) pen.select = select_right;
@@ -170,9 +241,14 @@ function links(pen, figure, { x, y, width, height }) {
     const on = (mark && mark[0] === at) || at === column;
     const fill = at === column ? look.categorical[1] : on ? look.primary : undefined;
     const draw = () => {
-      if (pen.screen && select_right) pen.rect(b, beside(at) - pitch / 2, x + width - b, pitch, { class: "row", fill: "transparent" }); // prettier-ignore
+      if (pen.screen && select_right)
+        pen.rect(b, beside(at) - pitch / 2, x + width - b, pitch, {
+          class: "row",
+          fill: "transparent",
+        });
       pen.text(b + 0.5 * letter, beside(at), token, { room: room(right) + 1, bold: on, fill });
-      if (mark && mark[0] === at) pen.text(x + width, beside(at), mark[1], { anchor: "end", bold: true, fill: look.primary }); // prettier-ignore
+      if (mark && mark[0] === at)
+        pen.text(x + width, beside(at), mark[1], { anchor: "end", bold: true, fill: look.primary });
     };
     if (select_right) pen.target({ select: [`${others[at]}`], label: token, double: true }, draw);
     else draw();
@@ -183,9 +259,16 @@ function links(pen, figure, { x, y, width, height }) {
 /** @param {Pen} pen @param {any} figure @param {Box} box */
 function strips(pen, { strips: list, high }, { x, y, width }) {
   const { letter, look } = pen;
-  const room = (/** @type {(strip: any) => string} */ of) => Math.max(0, ...list.map((strip) => pen.width(of(strip)))); // prettier-ignore
+  const room = (/** @type {(strip: any) => string} */ of) =>
+    Math.max(0, ...list.map((strip) => pen.width(of(strip))));
   const sign = room((strip) => strip.sign) && letter;
-  const [names, texts] = [Math.min(0.45 * width, room((strip) => strip.label)), room((strip) => strip.text)]; // prettier-ignore
+  const [names, texts] = [
+    Math.min(
+      0.45 * width,
+      room((strip) => strip.label),
+    ),
+    room((strip) => strip.text),
+  ];
   const pitch = 2 * letter;
   const left = x + sign + names + 0.6 * letter;
   const wide = Math.max(3 * letter, width - sign - names - texts - 1.4 * letter); // else it does not fit
@@ -203,7 +286,10 @@ function strips(pen, { strips: list, high }, { x, y, width }) {
     const end = strip.high ?? high;
     pen.cells(area, 1, values.length, (i) => wordAt(look.two, (values[i] / end + 1) / 2));
     for (let block = 0; block < blocks; block++)
-      pen.rect(area[0] + (block * wide) / blocks, area[1], wide / blocks, area[3], { fill: "none", stroke: blocks > 1 ? look.ink : look.border }); // prettier-ignore
+      pen.rect(area[0] + (block * wide) / blocks, area[1], wide / blocks, area[3], {
+        fill: "none",
+        stroke: blocks > 1 ? look.ink : look.border,
+      });
     pen.text(left + wide + 0.6 * letter, middle, strip.text, style);
   });
   return list.length * pitch;
@@ -220,8 +306,15 @@ function steps(pen, { frames, current, whole, choice }, box) {
   const { figures } = frames[current];
   const isSide = width >= BESIDE * letter;
   const own = whole.kind === "matrix" ? (8 + 1.4 * whole.rows.length) * letter : undefined;
-  const rest = figures.map((/** @type {any} */ one) => lowest(pen, one, isSide ? (width - 2 * letter * (figures.length - 1)) / figures.length : width)); // prettier-ignore
-  const needs = isSide ? Math.max(0, ...rest) : rest.reduce((/** @type {number} */ sum, /** @type {number} */ each) => sum + each + letter, 0); // prettier-ignore
+  const rest = figures.map((/** @type {any} */ one) =>
+    lowest(pen, one, isSide ? (width - 2 * letter * (figures.length - 1)) / figures.length : width),
+  );
+  const needs = isSide
+    ? Math.max(0, ...rest)
+    : rest.reduce(
+        (/** @type {number} */ sum, /** @type {number} */ each) => sum + each + letter,
+        0,
+      );
   const height = pen.least && box.height ? box.height - needs - letter : own;
   const top = y + figure(pen, all, { x, y, width, height }) + (figures.length ? letter : 0);
   const left = pen.least && box.height ? box.height - (top - y) : undefined;
@@ -242,7 +335,8 @@ function stack(pen, { figures }, { x, y, width, height }) {
   let top = y;
   if (figures.length > 1 && figures.every(({ kind }) => kind === "headmatrices")) {
     const room = width / figures.length;
-    const draw = (/** @type {any} */ one, /** @type {number} */ at) => figure(pen, one, { x: x + at * room, y, width: room - pen.letter, height }); // prettier-ignore
+    const draw = (/** @type {any} */ one, /** @type {number} */ at) =>
+      figure(pen, one, { x: x + at * room, y, width: room - pen.letter, height });
     return Math.max(...figures.map(draw));
   }
   const list = aligned(pen, figures);
@@ -250,10 +344,16 @@ function stack(pen, { figures }, { x, y, width, height }) {
   const needs = isSlide ? list.map((/** @type {any} */ one) => lowest(pen, one, width)) : [];
   const gaps = (figures.length - 1) * pen.letter;
   const spare = (height ?? 0) - gaps - needs.reduce((sum, each) => sum + each, 0);
-  const growing = Math.max(1, list.filter((/** @type {any} */ { kind }) => GROWING.includes(kind)).length); // prettier-ignore
+  const growing = Math.max(
+    1,
+    list.filter((/** @type {any} */ { kind }) => GROWING.includes(kind)).length,
+  );
   list.forEach((/** @type {any} */ one, /** @type {number} */ at) => {
     const fixed = figures.filter((each) => each !== one && each.kind === "strips");
-    const taken = fixed.reduce((sum, { strips: list }) => sum + (2 * list.length + 3) * pen.letter, 0); // prettier-ignore
+    const taken = fixed.reduce(
+      (sum, { strips: list }) => sum + (2 * list.length + 3) * pen.letter,
+      0,
+    );
     const more = GROWING.includes(one.kind) ? Math.max(0, spare) / growing : 0;
     const own = isSlide ? needs[at] + more : height && height - taken;
     top += figure(pen, one, { x, y: top, width, height: own }) + pen.letter;
@@ -288,7 +388,9 @@ function aligned(pen, figures) {
 /** The ends of a chart's axes, [x, y]. @param {any} figure */
 function extent({ series, log_x, log_y, x_range, y_range }) {
   const finite = (/** @type {"x" | "y"} */ axis, /** @type {boolean} */ log) =>
-    series.flatMap((one) => [...one[axis], ...((axis === "y" && one.base) || [])]).filter((value) => Number.isFinite(value) && (!log || value > 0)); // prettier-ignore
+    series
+      .flatMap((one) => [...one[axis], ...((axis === "y" && one.base) || [])])
+      .filter((value) => Number.isFinite(value) && (!log || value > 0));
   const range = (/** @type {number[]} */ list) => {
     const [low, high] = [Math.min(...list), Math.max(...list)];
     return low === high ? [low, low + 1] : [low, high];
@@ -329,12 +431,19 @@ function chart(pen, figure, { x, y, width, height: room = Infinity }) {
   const aside = figure.aside || margins(pen, figure, [xs, ys]);
   const left = x + aside[0];
   const above = aside[1] > 0.4 * width; // the names of lines, where they have no room beside
-  const places = figure.ticks.length ? figure.ticks : ticks(xs[0], xs[1], log_x).map((value) => [value, num(value, 3)]); // prettier-ignore
+  const places = figure.ticks.length
+    ? figure.ticks
+    : ticks(xs[0], xs[1], log_x).map((value) => [value, num(value, 3)]);
   const last = places.length ? pen.width(`${places[places.length - 1][1]}`, { size: 0.85 }) / 2 : 0;
   const right = x + width - (above ? Math.max(0.5 * letter, last) : aside[1]);
-  const names = series.map((one) => (above ? pen.lines(named(one), width, { size: 0.9, bold: one.main }) : [])); // prettier-ignore
+  const names = series.map((one) =>
+    above ? pen.lines(named(one), width, { size: 0.9, bold: one.main }) : [],
+  );
   const lines = 1.3 * letter * names.flat().length;
-  const own = Math.max(8 * letter, Math.min(room, (pen.least ? 1 : 0.66) * width, 24 * letter) * (figure.half ? 0.55 : 1)); // prettier-ignore
+  const own = Math.max(
+    8 * letter,
+    Math.min(room, (pen.least ? 1 : 0.66) * width, 24 * letter) * (figure.half ? 0.55 : 1),
+  );
   const height = Math.max(lines + 8 * letter, own + Math.min(lines, Math.max(0, room - own)));
   const titles = (y_title ? 1.8 : 0.6) * letter;
   const [top, foot] = [y + titles + lines, y + height - 3 * letter];
@@ -344,9 +453,20 @@ function chart(pen, figure, { x, y, width, height: room = Infinity }) {
   if (y_title) pen.text(x, y + 0.6 * letter, y_title, { size: 0.85, alpha: 0.75 });
   const half = pen.width(x_title, { size: 0.85 }) / 2;
   const middle = Math.max(x + half, Math.min((left + right) / 2, x + width - half));
-  pen.text(middle, y + height - 0.7 * letter, x_title, { size: 0.85, anchor: "middle", alpha: 0.75 }); // prettier-ignore
+  pen.text(middle, y + height - 0.7 * letter, x_title, {
+    size: 0.85,
+    anchor: "middle",
+    alpha: 0.75,
+  });
   for (const [value, text] of apart(labels, up, 1.1 * pen.type(0.85))) {
-    pen.line([[left, up(value)], [right, up(value)]], look.border, { "stroke-opacity": 0.7 }); // prettier-ignore
+    pen.line(
+      [
+        [left, up(value)],
+        [right, up(value)],
+      ],
+      look.border,
+      { "stroke-opacity": 0.7 },
+    );
     pen.text(left - 0.4 * letter, up(value), text, { size: 0.85, anchor: "end" });
   }
   let free = -Infinity;
@@ -358,7 +478,14 @@ function chart(pen, figure, { x, y, width, height: room = Infinity }) {
     pen.text(middle, foot + 0.9 * letter, `${text}`, { size: 0.85, anchor: "middle" });
   }
   for (const [value, text] of guides) {
-    pen.line([[across(value), top], [across(value), foot]], look.ink, { "stroke-dasharray": "4 4", "stroke-opacity": 0.6 }); // prettier-ignore
+    pen.line(
+      [
+        [across(value), top],
+        [across(value), foot],
+      ],
+      look.ink,
+      { "stroke-dasharray": "4 4", "stroke-opacity": 0.6 },
+    );
     if (text) pen.text(across(value) + 4, top + 0.5 * letter, text, { size: 0.8, halo: true });
   }
   const rest = look.categorical.filter((each) => each !== look.primary);
@@ -366,20 +493,30 @@ function chart(pen, figure, { x, y, width, height: room = Infinity }) {
   /** @type {{ y: number, one: any, colour: string }[]} */
   const ends = [];
   series.forEach((one, at) => {
-    const colour = one.main ? look.primary : one.shape === "band" ? look.ink : rest[next++ % rest.length]; // prettier-ignore
-    const points = [...one.x].map((value, i) => [value, one.y[i]]).filter(([, value]) => Number.isFinite(value) && (!log_y || value > 0)).map(([a, b]) => [across(a), up(b)]); // prettier-ignore
+    const colour = one.main
+      ? look.primary
+      : one.shape === "band"
+        ? look.ink
+        : rest[next++ % rest.length];
+    const points = [...one.x]
+      .map((value, i) => [value, one.y[i]])
+      .filter(([, value]) => Number.isFinite(value) && (!log_y || value > 0))
+      .map(([a, b]) => [across(a), up(b)]);
     if (!points.length) return;
     const width = { "stroke-width": one.main ? 2.5 : 1.5 };
     if (one.shape === "band") {
-      const back = [...one.x].map((value, i) => [across(value), up(one.base[i])]).filter(([, b]) => Number.isFinite(b)); // prettier-ignore
+      const back = [...one.x]
+        .map((value, i) => [across(value), up(one.base[i])])
+        .filter(([, b]) => Number.isFinite(b));
       pen.line([...points, ...back.reverse()], "none", { fill: look.ink, "fill-opacity": 0.12 });
     } else if (one.shape === "points")
-      for (const [a, b] of points) pen.circle(a, b, letter / 4, { fill: colour, "fill-opacity": 0.8 }); // prettier-ignore
+      for (const [a, b] of points)
+        pen.circle(a, b, letter / 4, { fill: colour, "fill-opacity": 0.8 });
     else if (one.shape === "steps")
       for (const [i, [a, b]] of points.entries()) {
-      const next = points[i + 1]?.[0] ?? a + (a - (points[i - 1]?.[0] ?? a));
-      pen.rect(a, b, Math.max(1, next - a - 1), foot - b, { fill: colour, "fill-opacity": 0.7 });
-    } // prettier-ignore
+        const next = points[i + 1]?.[0] ?? a + (a - (points[i - 1]?.[0] ?? a));
+        pen.rect(a, b, Math.max(1, next - a - 1), foot - b, { fill: colour, "fill-opacity": 0.7 });
+      }
     else
       pen.line(points, colour, {
         ...width,
@@ -389,15 +526,25 @@ function chart(pen, figure, { x, y, width, height: room = Infinity }) {
   });
   ends.sort((a, b) => a.y - b.y);
   if (above) {
-    const written = ends.flatMap(({ one, colour }) => names[series.indexOf(one)].map((line) => ({ line, fill: colour, bold: one.main }))); // prettier-ignore
-    written.forEach(({ line, ...style }, at) => pen.text(x, y + titles + (1.3 * at + 0.2) * letter, line, { size: 0.9, ...style })); // prettier-ignore
+    const written = ends.flatMap(({ one, colour }) =>
+      names[series.indexOf(one)].map((line) => ({ line, fill: colour, bold: one.main })),
+    );
+    written.forEach(({ line, ...style }, at) =>
+      pen.text(x, y + titles + (1.3 * at + 0.2) * letter, line, { size: 0.9, ...style }),
+    );
     return height;
   }
   const pitch = 1.15 * letter;
   ends.forEach((end, i) => (end.y = Math.max(end.y, i ? ends[i - 1].y + pitch : -Infinity)));
   ends.reduceRight((most, end) => (end.y = Math.min(end.y, most)) - pitch, foot);
   for (const { y: place, one, colour } of ends) {
-    pen.text(right + 0.4 * letter, place, named(one), { size: 0.9, fill: colour, bold: one.main, halo: true, room: x + width - right - 0.4 * letter }); // prettier-ignore
+    pen.text(right + 0.4 * letter, place, named(one), {
+      size: 0.9,
+      fill: colour,
+      bold: one.main,
+      halo: true,
+      room: x + width - right - 0.4 * letter,
+    });
   }
   return height;
 }
@@ -408,9 +555,9 @@ function graph(
   { nodes, strengths, edges, layout, split, selected, select, places: spots, texts },
   { x, y, width, height: room = Infinity },
 ) {
-  // prettier-ignore
   const { letter, look } = pen;
-  if (layout === "tree") return tree(pen, { nodes, strengths, edges, selected, places: spots, texts }, { x, y, width }); // prettier-ignore
+  if (layout === "tree")
+    return tree(pen, { nodes, strengths, edges, selected, places: spots, texts }, { x, y, width });
   const n = nodes.length;
   const height = Math.min(room, Math.max(12, 1.6 * n) * letter);
   /** @type {number[][]} */
@@ -421,7 +568,10 @@ function graph(
     }
     if (layout === "arcs") return [x + 0.42 * width, y + ((at + 0.5) / n) * height];
     const angle = (2 * Math.PI * at) / n - Math.PI / 2;
-    return [x + width / 2 + 0.36 * width * Math.cos(angle), y + height / 2 + (height / 2 - 2 * letter) * Math.sin(angle)]; // prettier-ignore
+    return [
+      x + width / 2 + 0.36 * width * Math.cos(angle),
+      y + height / 2 + (height / 2 - 2 * letter) * Math.sin(angle),
+    ];
   });
   const top = Math.max(1e-9, ...edges.map((edge) => edge.weight));
   const order = [...edges].sort((p, q) => +(p.target === selected) - +(q.target === selected));
@@ -433,21 +583,40 @@ function graph(
       "stroke-opacity": (own ? 0.95 : 0.12 + 0.3 * (edge.weight / top)).toFixed(2),
     };
     const stroke = own ? look.primary : look.ink;
-    if (edge.source === edge.target) pen.path(`M${a} ${b - 3}a${letter / 2} ${letter / 2} 0 1 1 0 6`, stroke, style); // prettier-ignore
+    if (edge.source === edge.target)
+      pen.path(`M${a} ${b - 3}a${letter / 2} ${letter / 2} 0 1 1 0 6`, stroke, style);
     else if (layout === "arcs" && !split) {
       const bend = Math.min(0.38 * width, Math.abs(d - b) * 0.55) * (d < b ? -1 : 1);
       pen.path(`M${a} ${b}Q${a + bend} ${(b + d) / 2} ${c} ${d}`, stroke, style);
-    } else pen.line([[a, b], [c, d]], stroke, style); // prettier-ignore
+    } else
+      pen.line(
+        [
+          [a, b],
+          [c, d],
+        ],
+        stroke,
+        style,
+      );
   }
   const pitch = height / Math.max(1, split ? Math.max(split, n - split) : n);
   nodes.forEach((token, at) => {
     const [a, b] = places[at];
     const on = at === selected;
     const draw = () => {
-      pen.circle(a, b, letter / 2.6, { fill: css(wordAt(look.one, strengths[at])), stroke: on ? look.primary : look.ink, "stroke-width": on ? 3 : 1 }); // prettier-ignore
+      pen.circle(a, b, letter / 2.6, {
+        fill: css(wordAt(look.one, strengths[at])),
+        stroke: on ? look.primary : look.ink,
+        "stroke-width": on ? 3 : 1,
+      });
       if (pitch < 0.8 * letter && !on && at % Math.ceil(letter / pitch)) return;
       const west = split ? at < split : layout === "arcs" || a < x + width / 2;
-      pen.text(a + (west ? -0.8 : 0.8) * letter, b, token, { anchor: west ? "end" : "start", bold: on, halo: true, room: 0.3 * width, size: 0.95 }); // prettier-ignore
+      pen.text(a + (west ? -0.8 : 0.8) * letter, b, token, {
+        anchor: west ? "end" : "start",
+        bold: on,
+        halo: true,
+        room: 0.3 * width,
+        size: 0.95,
+      });
     };
     if (select.length) pen.target({ select: [`${at}`], label: token, pressed: on }, draw);
     else draw();
@@ -458,7 +627,8 @@ function graph(
 /** Rows of words with their probabilities, these below the words where they have no room beside them. @param {Pen} pen @param {any} figure @param {Box} box */
 function ladder(pen, { rungs }, { x, y, width }) {
   const { letter, look } = pen;
-  const names = Math.max(...rungs.map((rung) => pen.width(rung.label, { bold: rung.selected }))) + 0.6 * letter; // prettier-ignore
+  const names =
+    Math.max(...rungs.map((rung) => pen.width(rung.label, { bold: rung.selected }))) + 0.6 * letter;
   const n = Math.max(...rungs.map((rung) => rung.words.length));
   const wide = Math.min(13 * letter, (width - names) / n);
   const longest = Math.max(
@@ -473,7 +643,12 @@ function ladder(pen, { rungs }, { x, y, width }) {
       const colour = wordAt(look.one, p);
       const left = x + names + i * wide;
       const own = rung.selected && i === 0;
-      pen.rect(left, middle - tall / 2, wide - 0.35 * letter, tall, { fill: css(colour), stroke: own ? look.primary : look.border, "stroke-width": own ? 2 : 1, rx: 4 }); // prettier-ignore
+      pen.rect(left, middle - tall / 2, wide - 0.35 * letter, tall, {
+        fill: css(colour),
+        stroke: own ? look.primary : look.border,
+        "stroke-width": own ? 2 : 1,
+        rx: 4,
+      });
       const fill = inkOn(colour);
       const [up, down] = isLow ? [0, 0] : [-0.6 * letter, 0.65 * letter];
       const room = wide - 0.8 * letter - (isLow ? pen.width(text) + 0.8 * letter : 0.35 * letter);
@@ -494,15 +669,27 @@ function loops(pen, { boxes }, { x, y, width }) {
     const start = pen.parts.length;
     const counted = count ? pen.width(count, { bold: true }) + letter : 0;
     const lines = pen.lines(text, wide - letter - counted);
-    lines.forEach((line, at) => pen.text(left + 0.5 * letter, top + (at + 0.8) * 1.3 * letter, line)); // prettier-ignore
-    if (count) pen.text(left + wide - 0.5 * letter, top + letter, count, { anchor: "end", bold: true, fill: selected ? look.primary : undefined }); // prettier-ignore
+    lines.forEach((line, at) =>
+      pen.text(left + 0.5 * letter, top + (at + 0.8) * 1.3 * letter, line),
+    );
+    if (count)
+      pen.text(left + wide - 0.5 * letter, top + letter, count, {
+        anchor: "end",
+        bold: true,
+        fill: selected ? look.primary : undefined,
+      });
     let height = (lines.length * 1.3 + 0.4) * letter;
     for (const each of inside)
       height += draw(each, left + 0.6 * letter, top + height, wide - 1.2 * letter) + 0.2 * letter;
     if (!inside.length) return height;
     height += 0.3 * letter;
     const text_ = pen.parts.splice(start);
-    pen.rect(left, top, wide, height, { fill: look.primary, "fill-opacity": 0.05, stroke: look.border, rx: 5 }); // prettier-ignore
+    pen.rect(left, top, wide, height, {
+      fill: look.primary,
+      "fill-opacity": 0.05,
+      stroke: look.border,
+      rx: 5,
+    });
     pen.parts.push(...text_);
     return height;
   };
@@ -531,7 +718,11 @@ function dials(pen, { dials: list }, { x, y, width }) {
       const angle = (degrees - 90) * (Math.PI / 180);
       const far = Math.min(1.3, length) * reach;
       const end = [middle + far * Math.cos(angle), down + far * Math.sin(angle)];
-      pen.line([[middle, down], end], colour, { "stroke-width": letter / 6, "stroke-opacity": alpha, "stroke-dasharray": dash }); // prettier-ignore
+      pen.line([[middle, down], end], colour, {
+        "stroke-width": letter / 6,
+        "stroke-opacity": alpha,
+        "stroke-dasharray": dash,
+      });
       pen.circle(end[0], end[1], letter / 4.5, { fill: colour, "fill-opacity": alpha });
     }
   });
@@ -541,8 +732,13 @@ function dials(pen, { dials: list }, { x, y, width }) {
 /** Few numbers or words in large type. @param {Pen} pen @param {any} figure @param {Box} box */
 function facts(pen, { facts: list }, { x, y, width }) {
   const { letter, look } = pen;
-  const sizes = list.map(([fact]) => Math.max(1, Math.min(2, (2 * width) / pen.width(fact, { size: 2, bold: true })))); // prettier-ignore
-  const wide = list.map(([fact, about], at) => Math.max(pen.width(fact, { size: sizes[at], bold: true }), pen.width(about)) + 1.6 * letter); // prettier-ignore
+  const sizes = list.map(([fact]) =>
+    Math.max(1, Math.min(2, (2 * width) / pen.width(fact, { size: 2, bold: true }))),
+  );
+  const wide = list.map(
+    ([fact, about], at) =>
+      Math.max(pen.width(fact, { size: sizes[at], bold: true }), pen.width(about)) + 1.6 * letter,
+  );
   let [left, top, tall] = [x, y, 0];
   list.forEach(([fact, about], at) => {
     if (left > x && left + wide[at] > x + width) [left, top, tall] = [x, top + tall, 0];
@@ -572,7 +768,7 @@ const NUMBERS = [
   "ffn",
   "answer",
   "probability",
-]; // prettier-ignore;
+];
 const PARTS = ["figures", "rows", "series", "strips", "layers", "attentions", "words"];
 
 /** A number or a row of numbers between two. @param {any} from @param {any} to @param {number} share */
@@ -591,7 +787,9 @@ export function between(from, to, share) {
   for (const key of NUMBERS) if (key in to) made[key] = mixed(from[key], to[key], share);
   for (const key of PARTS)
     if (typeof to[key]?.[0] === "object" && from[key]?.length === to[key].length)
-      made[key] = to[key].map((/** @type {any} */ one, /** @type {number} */ i) => between(from[key][i], one, share)); // prettier-ignore
+      made[key] = to[key].map((/** @type {any} */ one, /** @type {number} */ i) =>
+        between(from[key][i], one, share),
+      );
   if (made.kind === "flow") made.from = { ...place(from), share };
   return made.kind === "linkedweights" ? measured(made) : made;
 }

@@ -40,10 +40,13 @@ const [LAYER, HEAD] = [1, 2]; // levels of a picture that is opened
 export function flow(pen, figure, box) {
   numbered(figure);
   const narrow = box.width < NARROW * pen.letter && !pen.least;
-  if (figure.level >= HEAD) figure = { ...kept(figure, 1), words: figure.words.slice(0, narrow ? 0 : FEW) }; // prettier-ignore
+  if (figure.level >= HEAD)
+    figure = { ...kept(figure, 1), words: figure.words.slice(0, narrow ? 0 : FEW) };
   const plan = between(pen, figure, box);
   const { layers, bands } = figure;
-  layers.forEach((/** @type {any} */ layer, /** @type {number} */ at) => ground(pen, figure, plan, layer, at)); // prettier-ignore
+  layers.forEach((/** @type {any} */ layer, /** @type {number} */ at) =>
+    ground(pen, figure, plan, layer, at),
+  );
   streams(pen, figure, plan);
   if (bands.length > 1) memory(pen, figure, plan);
   layers.forEach((/** @type {any} */ layer, /** @type {number} */ at) => {
@@ -52,13 +55,16 @@ export function flow(pen, figure, box) {
     const place = [x, y, wide, high].map((each) => each.toFixed(1)).join(" ");
     pen.put("g", { class: "flow-layer", "data-at": at, "data-box": place }, inside);
   });
-  layers.forEach((/** @type {any} */ layer, /** @type {number} */ at) => heading(pen, figure, plan, layer, at)); // prettier-ignore
+  layers.forEach((/** @type {any} */ layer, /** @type {number} */ at) =>
+    heading(pen, figure, plan, layer, at),
+  );
   output(pen, figure, plan, box);
   return plan.foot - box.y;
 }
 
 /** All rows of all bands: their labels. @param {any} figure */
-export const labelsOf = ({ bands }) => bands.flatMap((/** @type {any} */ band) => [...band.rows, ...(band.rest ? [band.rest] : [])]); // prettier-ignore
+export const labelsOf = ({ bands }) =>
+  bands.flatMap((/** @type {any} */ band) => [...band.rows, ...(band.rest ? [band.rest] : [])]);
 
 /** What of a flow says how wide its layers are. @param {any} figure */
 export const place = ({ level, layer, band }) => ({ level, layer, band });
@@ -71,7 +77,12 @@ function between(pen, figure, box) {
   if (before.turned !== plan.turned || before.starts.length !== plan.starts.length) return plan;
   const mixed = (/** @type {number[]} */ from, /** @type {number[]} */ to) =>
     to.map((each, at) => from[at] + (each - from[at]) * figure.from.share);
-  return { ...plan, starts: mixed(before.starts, plan.starts), ends: mixed(before.ends, plan.ends), edge: mixed(before.edge, plan.edge) }; // prettier-ignore
+  return {
+    ...plan,
+    starts: mixed(before.starts, plan.starts),
+    ends: mixed(before.ends, plan.ends),
+    edge: mixed(before.edge, plan.edge),
+  };
 }
 
 /** Note in each attention how many rows there are, and what each head brings from all of them. @param {any} figure */
@@ -81,13 +92,21 @@ function numbered(figure) {
   for (const layer of figure.layers)
     for (const each of layer.attentions) {
       each.n = n;
-      each.totals = [...Array(count(each)).keys()].map((head) => sum(each.shares.slice(head * n, (head + 1) * n))); // prettier-ignore
+      each.totals = [...Array(count(each)).keys()].map((head) =>
+        sum(each.shares.slice(head * n, (head + 1) * n)),
+      );
     }
 }
 
 /** The row of a band's selected token. @param {any} figure @param {number} band */
 const chosenRow = ({ bands }, band) =>
-  bands.slice(0, band).reduce((/** @type {number} */ sum, /** @type {any} */ one) => sum + one.rows.length + (one.rest ? 1 : 0), 0) + bands[band].selected; // prettier-ignore
+  bands
+    .slice(0, band)
+    .reduce(
+      (/** @type {number} */ sum, /** @type {any} */ one) =>
+        sum + one.rows.length + (one.rest ? 1 : 0),
+      0,
+    ) + bands[band].selected;
 
 /** @param {Pen} pen @param {any} figure @param {Box} box @returns {Plan} */
 function planned(pen, figure, { x, y, width, height }) {
@@ -97,7 +116,9 @@ function planned(pen, figure, { x, y, width, height }) {
   const labels = labelsOf(figure);
   const last = bands.length - 1;
   const gap = figure.says ? BELOW : 0; // letters for the words below the chosen row
-  const firsts = bands.map((/** @type {any} */ _, /** @type {number} */ at) => chosenRow(figure, at) - bands[at].selected); // prettier-ignore
+  const firsts = bands.map(
+    (/** @type {any} */ _, /** @type {number} */ at) => chosenRow(figure, at) - bands[at].selected,
+  );
   const own = labels.map((/** @type {string} */ each) => pen.width(each, { bold: true }));
   const room = Math.max(...own, figure.says ? pen.width(figure.says, { size: 0.85 }) : 0);
   const tokens = labels.length + gap / ROW + (turned ? 1.2 : BETWEEN / ROW) * last;
@@ -105,7 +126,8 @@ function planned(pen, figure, { x, y, width, height }) {
   const row = figure.level === LAYER ? LOW : ROW;
   const pitch = turned
     ? (width - 2 * letter) / (tokens + 0.5)
-    : letter * Math.max(LEAST, Math.min(row, height ? (height / letter - head - below) / tokens : row)); // prettier-ignore
+    : letter *
+      Math.max(LEAST, Math.min(row, height ? (height / letter - head - below) / tokens : row));
   let along = (turned ? x + letter : y + head * letter) + pitch / 2;
   const [rows, foots] = /** @type {number[][]} */ ([[], []]);
   bands.forEach((/** @type {any} */ band, /** @type {number} */ at) => {
@@ -197,7 +219,13 @@ function ground(pen, figure, plan, layer, at) {
   const { look } = pen;
   const { x, y, wide, high, isSpine } = boxOf(pen, plan, layer, at);
   const inFocus = isFocus(figure, layer);
-  const draw = () => pen.rect(x, y, wide, high, { rx: isSpine ? 4 : 8, fill: look.primary, "fill-opacity": inFocus ? 0.09 : 0.03, stroke: inFocus ? look.border : "none" }); // prettier-ignore
+  const draw = () =>
+    pen.rect(x, y, wide, high, {
+      rx: isSpine ? 4 : 8,
+      fill: look.primary,
+      "fill-opacity": inFocus ? 0.09 : 0.03,
+      stroke: inFocus ? look.border : "none",
+    });
   pressed(pen, figure, layer, draw, { name: "flow-ground" });
 }
 
@@ -207,7 +235,7 @@ function pressed(pen, figure, layer, draw, more = {}) {
   const label = say("layer", { layer: layer.layer });
   const target = { pressed: inFocus && figure.head < 0, ...more };
   if (inFocus && figure.level < LAYER && figure.levels[LAYER])
-    leading(pen, figure.levels[LAYER].select, { label, ...target }, draw); // prettier-ignore
+    leading(pen, figure.levels[LAYER].select, { label, ...target }, draw);
   else focusing(pen, layer, "", label, draw, { target });
 }
 
@@ -218,9 +246,30 @@ function heading(pen, figure, plan, layer, at) {
   const name = say("layer", { layer: layer.layer });
   const style = { bold: isFocus(figure, layer), alpha: 0.85, halo: true };
   if (plan.turned) {
-    if (!isSpine) pressed(pen, figure, layer, () => pen.text(x + 0.5 * letter, y + 0.9 * letter, name, { ...style, size: 0.85 })); // prettier-ignore
-  } else if (!isSpine) pressed(pen, figure, layer, () => pen.text(x + wide / 2, y - 2.3 * letter, name, { ...style, anchor: "middle", size: 0.9, room: wide })); // prettier-ignore
-  else if (layer.layer % 5 === 0 && pen.isFree(pen.box(x + wide / 2, y - 0.8 * letter, `0${layer.layer}`, { anchor: "middle", size: 0.8 }))) pen.text(x + wide / 2, y - 0.8 * letter, `${layer.layer}`, { anchor: "middle", size: 0.8, alpha: 0.75 }); // prettier-ignore
+    if (!isSpine)
+      pressed(pen, figure, layer, () =>
+        pen.text(x + 0.5 * letter, y + 0.9 * letter, name, { ...style, size: 0.85 }),
+      );
+  } else if (!isSpine)
+    pressed(pen, figure, layer, () =>
+      pen.text(x + wide / 2, y - 2.3 * letter, name, {
+        ...style,
+        anchor: "middle",
+        size: 0.9,
+        room: wide,
+      }),
+    );
+  else if (
+    layer.layer % 5 === 0 &&
+    pen.isFree(
+      pen.box(x + wide / 2, y - 0.8 * letter, `0${layer.layer}`, { anchor: "middle", size: 0.8 }),
+    )
+  )
+    pen.text(x + wide / 2, y - 0.8 * letter, `${layer.layer}`, {
+      anchor: "middle",
+      size: 0.8,
+      alpha: 0.75,
+    });
   if (!isSpine) heads(pen, figure, plan, layer, [x, y, wide]);
 }
 
@@ -243,19 +292,43 @@ function heads(pen, figure, plan, layer, [x, y, wide]) {
   const step = Math.max(1, Math.min(1.15 * letter, room / (n + gaps)));
   const across = plan.turned ? y + 0.9 * letter : y - 0.8 * letter;
   const spread = isSpread(figure, layer) && !plan.turned ? sideBySide(layer, x, wide) : null;
-  let left = plan.turned ? x + wide - step * (n + gaps) : x + wide / 2 - (step * (n + gaps - 1)) / 2; // prettier-ignore
+  let left = plan.turned
+    ? x + wide - step * (n + gaps)
+    : x + wide / 2 - (step * (n + gaps - 1)) / 2;
   layer.attentions.forEach((/** @type {any} */ attention, /** @type {number} */ i) => {
     const colour = colourOf(pen, attention);
     for (let head = 0; head < count(attention); head++) {
       const share = attention.totals[head];
-      const chosen = isFocus(figure, layer) && figure.head === head && chosenAttention(figure, layer) === attention; // prettier-ignore
+      const chosen =
+        isFocus(figure, layer) &&
+        figure.head === head &&
+        chosenAttention(figure, layer) === attention;
       const at = spread ? spread[i].places[head] + spread[i].step / 2 : left;
       const removed = attention.removed.includes(head);
       const draw = () => {
         const r = Math.min(0.42 * letter, 0.4 * step) * (chosen ? 1.25 : 1);
-        pen.circle(at, across, r, { fill: colour, "fill-opacity": Math.min(1, 0.06 + 2.6 * Math.max(0, share)).toFixed(2), stroke: chosen ? look.ink : colour, "stroke-width": chosen ? 2 : 1, "stroke-opacity": chosen ? 1 : 0.45 }); // prettier-ignore
-        if (removed) pen.line([[at - r, across + r], [at + r, across - r]], look.ink, { "stroke-width": 2 }); // prettier-ignore
-        if (spread) pen.text(at - r - 0.3 * letter, across, `${head}`, { size: 0.8, alpha: 0.8, anchor: "end" }); // prettier-ignore
+        pen.circle(at, across, r, {
+          fill: colour,
+          "fill-opacity": Math.min(1, 0.06 + 2.6 * Math.max(0, share)).toFixed(2),
+          stroke: chosen ? look.ink : colour,
+          "stroke-width": chosen ? 2 : 1,
+          "stroke-opacity": chosen ? 1 : 0.45,
+        });
+        if (removed)
+          pen.line(
+            [
+              [at - r, across + r],
+              [at + r, across - r],
+            ],
+            look.ink,
+            { "stroke-width": 2 },
+          );
+        if (spread)
+          pen.text(at - r - 0.3 * letter, across, `${head}`, {
+            size: 0.8,
+            alpha: 0.8,
+            anchor: "end",
+          });
       };
       headTarget(pen, figure, layer, attention, head, chosen, draw);
       left += step;
@@ -271,7 +344,11 @@ function headTarget(pen, figure, layer, attention, head, chosen, draw) {
   const name = `flow-head${isFocus(figure, layer) ? " flow-stop" : ""}`;
   const what = { label: told.filter(Boolean).join("; "), pressed: chosen, name };
   const opens = (chosen || isSpread(figure, layer)) && figure.level < HEAD && figure.levels[HEAD];
-  if (!opens) return focusing(pen, layer, head, what.label, draw, { attention: attention.attention, target: what }); // prettier-ignore
+  if (!opens)
+    return focusing(pen, layer, head, what.label, draw, {
+      attention: attention.attention,
+      target: what,
+    });
   const at = { attention: attention.attention, layer: `${layer.layer}`, head: `${head}` };
   leading(pen, { ...at, flow_level: figure.levels[HEAD].select.flow_level }, what, draw);
 }
@@ -285,7 +362,8 @@ const count = ({ shares, n }) => shares.length / n;
 
 /** The attention of a layer that is in focus. @param {any} figure @param {any} layer */
 const chosenAttention = (figure, layer) =>
-  layer.attentions.find((/** @type {any} */ one) => one.attention === figure.attention) || layer.attentions[0]; // prettier-ignore
+  layer.attentions.find((/** @type {any} */ one) => one.attention === figure.attention) ||
+  layer.attentions[0];
 
 /** Every row's line with its label. @param {Pen} pen @param {any} figure @param {Plan} plan */
 function streams(pen, figure, plan) {
@@ -298,10 +376,20 @@ function streams(pen, figure, plan) {
       const chosen = row === band.selected;
       const isRest = row === band.rows.length;
       const colour = chosen ? look.primary : look.ink;
-      pen.line([point(plan, from, across), point(plan, to, across)], colour, { "stroke-width": chosen ? 0.33 * letter : 0.13 * letter, "stroke-opacity": chosen ? 1 : 0.22, "stroke-linecap": "round", "stroke-dasharray": isRest ? "2 6" : undefined }); // prettier-ignore
+      pen.line([point(plan, from, across), point(plan, to, across)], colour, {
+        "stroke-width": chosen ? 0.33 * letter : 0.13 * letter,
+        "stroke-opacity": chosen ? 1 : 0.22,
+        "stroke-linecap": "round",
+        "stroke-dasharray": isRest ? "2 6" : undefined,
+      });
       const [x, y] = point(plan, from - 0.6 * letter, across);
-      if (chosen && figure.says && at === figure.bands.length - 1 && !plan.turned) pen.text(x, y + BELOW * letter, figure.says, { size: 0.85, alpha: 0.75, anchor: "end" }); // prettier-ignore
-      const style = { bold: chosen, fill: chosen ? look.primary : undefined, alpha: isRest ? 0.75 : undefined }; // prettier-ignore
+      if (chosen && figure.says && at === figure.bands.length - 1 && !plan.turned)
+        pen.text(x, y + BELOW * letter, figure.says, { size: 0.85, alpha: 0.75, anchor: "end" });
+      const style = {
+        bold: chosen,
+        fill: chosen ? look.primary : undefined,
+        alpha: isRest ? 0.75 : undefined,
+      };
       const draw = () =>
         plan.turned
           ? pen.text(x, y, label, { ...style, turn: -90, room: 7 * letter })
@@ -326,7 +414,12 @@ function memory(pen, figure, plan) {
   const [x, y] = point(plan, along - 0.4 * letter, low);
   const [u, v] = point(plan, along + 0.4 * letter, high);
   pen.rect(x, y, u - x, v - y, { rx: 4, fill: look.categorical[1], "fill-opacity": 0.75 });
-  if (!plan.turned) pen.text((x + u) / 2, y - 0.8 * letter, figure.between, { anchor: "middle", size: 0.85, alpha: 0.85 }); // prettier-ignore
+  if (!plan.turned)
+    pen.text((x + u) / 2, y - 0.8 * letter, figure.between, {
+      anchor: "middle",
+      size: 0.85,
+      alpha: 0.85,
+    });
 }
 
 /** What a layer brings and adds. @param {Pen} pen @param {any} figure @param {Plan} plan @param {any} layer @param {number} at */
@@ -341,7 +434,9 @@ function column(pen, figure, plan, layer, at) {
   const n = layer.attentions.length;
   const spread = isSpread(figure, layer) ? sideBySide(layer, from, wide) : null;
   layer.attentions.forEach((/** @type {any} */ attention, /** @type {number} */ i) => {
-    const ends = spread ? HEADS[Math.min(n, HEADS.length) - 1].map((share) => share + 0.02) : SUMS[Math.min(n, SUMS.length) - 1]; // prettier-ignore
+    const ends = spread
+      ? HEADS[Math.min(n, HEADS.length) - 1].map((share) => share + 0.02)
+      : SUMS[Math.min(n, SUMS.length) - 1];
     const sums = ends.map((share) => from + share * wide);
     const begin = i ? sums[i - 1] + 0.8 * letter : start;
     const sum = isSpine ? from + 0.75 * wide : sums[i];
@@ -352,17 +447,28 @@ function column(pen, figure, plan, layer, at) {
     }
     const [x, y] = point(plan, sum, across);
     const r = isSpine ? 0.2 * letter : 0.62 * letter;
-    pen.circle(x, y, r, { class: "flow-sum", fill: look.paper, stroke: look.primary, "stroke-width": isSpine ? 1.5 : 2 }); // prettier-ignore
+    pen.circle(x, y, r, {
+      class: "flow-sum",
+      fill: look.paper,
+      stroke: look.primary,
+      "stroke-width": isSpine ? 1.5 : 2,
+    });
     if (!isSpine) pen.text(x, y, "+", { anchor: "middle", bold: true, fill: look.primary });
   });
   const ffn = isSpread(figure, layer) ? 0.92 : plan.turned ? 0.78 : 0.84; // of its width
-  if (!isSpine && layer.ffn !== null) square(pen, plan, layer, [from + ffn * wide, across], isFocus(figure, layer)); // prettier-ignore
+  if (!isSpine && layer.ffn !== null)
+    square(pen, plan, layer, [from + ffn * wide, across], isFocus(figure, layer));
   if (layer.says) says(pen, figure, plan, layer, at, isSpine);
   const numbers = { size: 0.85, alpha: 0.8 };
   if (plan.turned) {
-    if (layer.numbers && !isSpine) pen.text(plan.rows[0] - 0.4 * letter, to - 0.9 * letter, layer.numbers, numbers); // prettier-ignore
+    if (layer.numbers && !isSpine)
+      pen.text(plan.rows[0] - 0.4 * letter, to - 0.9 * letter, layer.numbers, numbers);
   } else if (!isSpine)
-    pen.text((from + to) / 2, plan.foots[layer.band] + 0.9 * letter, layer.numbers, { ...numbers, anchor: "middle", room: wide }); // prettier-ignore
+    pen.text((from + to) / 2, plan.foots[layer.band] + 0.9 * letter, layer.numbers, {
+      ...numbers,
+      anchor: "middle",
+      room: wide,
+    });
 }
 
 /** The heads of an attention side by side, each with its own curves. @param {Pen} pen @param {any} figure @param {Plan} plan @param {any} layer @param {any} attention @param {{ step: number, places: number[] }} where */
@@ -376,9 +482,22 @@ function eachHead(pen, figure, plan, layer, attention, { step, places }) {
     const [u, v] = point(plan, from + step - 1, foot);
     const isOn = figure.head === head && chosenAttention(figure, layer) === attention;
     const draw = () => {
-      pen.rect(x, y, u - x, v - y, { rx: 3, fill: look.paper, "fill-opacity": 0.35, stroke: isOn ? look.primary : look.border, "stroke-width": isOn ? 2 : 1 }); // prettier-ignore
-      curves(pen, figure, plan, layer, attention, [from + 3, from + step - 3, chosen, Infinity, head]); // prettier-ignore
-      if (plan.turned) pen.text(x + 0.3 * letter, y + 0.8 * letter, `${head}`, { size: 0.8, alpha: 0.8 }); // prettier-ignore
+      pen.rect(x, y, u - x, v - y, {
+        rx: 3,
+        fill: look.paper,
+        "fill-opacity": 0.35,
+        stroke: isOn ? look.primary : look.border,
+        "stroke-width": isOn ? 2 : 1,
+      });
+      curves(pen, figure, plan, layer, attention, [
+        from + 3,
+        from + step - 3,
+        chosen,
+        Infinity,
+        head,
+      ]);
+      if (plan.turned)
+        pen.text(x + 0.3 * letter, y + 0.8 * letter, `${head}`, { size: 0.8, alpha: 0.8 });
     };
     headTarget(pen, figure, layer, attention, head, isOn, draw);
   });
@@ -391,11 +510,19 @@ function square(pen, plan, layer, [along, across], isStop) {
   const [x, y] = point(plan, along, across);
   const before = pen.select;
   pen.select = ["address"];
-  const label = [say("ffn", { layer: layer.layer, share: percent(layer.ffn) }), layer.units].filter(Boolean).join("; "); // prettier-ignore
+  const label = [say("ffn", { layer: layer.layer, share: percent(layer.ffn) }), layer.units]
+    .filter(Boolean)
+    .join("; ");
   const name = `flow-ffn${isStop ? " flow-stop" : ""}`;
   pen.target({ select: [layer.ffn_key], label, name }, () => {
     pen.rect(x - side / 2, y - side / 2, side, side, { rx: 3, fill: look.paper });
-    pen.rect(x - side / 2, y - side / 2, side, side, { rx: 3, fill: look.primary, "fill-opacity": 0.35, stroke: look.primary, "stroke-width": 1.5 }); // prettier-ignore
+    pen.rect(x - side / 2, y - side / 2, side, side, {
+      rx: 3,
+      fill: look.primary,
+      "fill-opacity": 0.35,
+      stroke: look.primary,
+      "stroke-width": 1.5,
+    });
     pen.text(x, y, "F", { anchor: "middle", size: 0.8, bold: true });
   });
   pen.select = before;
@@ -407,33 +534,59 @@ function says(pen, figure, plan, layer, at, isSpine) {
   const [from, to] = [plan.starts[at], plan.ends[at]];
   const across = plan.rows[chosenRow(figure, layer.band)];
   const [word, p, text] = layer.says;
-  const style = { bold: true, fill: look.primary, alpha: Math.min(1, 0.7 + p), size: 0.95, halo: true }; // prettier-ignore
+  const style = {
+    bold: true,
+    fill: look.primary,
+    alpha: Math.min(1, 0.7 + p),
+    size: 0.95,
+    halo: true,
+  };
   if (plan.turned && isSpine) return;
-  if (plan.turned) return pen.text(plan.rows[plan.rows.length - 1], to - 0.9 * letter, `“${word}” ${text}`, { ...style, anchor: "end" }); // prettier-ignore
+  if (plan.turned)
+    return pen.text(plan.rows[plan.rows.length - 1], to - 0.9 * letter, `“${word}” ${text}`, {
+      ...style,
+      anchor: "end",
+    });
   const y = across + BELOW * letter;
   if (!isSpine) {
     const whole = `“${word}” ${text}`;
     const room = to - from - 0.6 * letter;
-    return pen.text(to - 0.6 * letter, y, pen.width(whole, style) > room ? `“${word}”` : whole, { ...style, anchor: "end", room }); // prettier-ignore
+    return pen.text(to - 0.6 * letter, y, pen.width(whole, style) > room ? `“${word}”` : whole, {
+      ...style,
+      anchor: "end",
+      room,
+    });
   }
   const before = figure.layers[at - 1]?.says?.[0];
   const middle = (from + to) / 2;
   const high = 1.1 * letter * (layer.answer ?? 0);
-  pen.rect(from + 2, y + 0.55 * letter - high, to - from - 4, Math.max(1, high), { fill: look.primary, "fill-opacity": 0.4 }); // prettier-ignore
+  pen.rect(from + 2, y + 0.55 * letter - high, to - from - 4, Math.max(1, high), {
+    fill: look.primary,
+    "fill-opacity": 0.4,
+  });
   if (word === before || p < 0.05) return;
   const box = pen.box(middle, y - 0.1 * letter, ` ${word} `, {
     ...style,
     size: 0.85,
     anchor: "middle",
   });
-  if (pen.isFree(box)) pen.text(middle, y - 0.1 * letter, word, { ...style, size: 0.85, anchor: "middle", halo: true }); // prettier-ignore
+  if (pen.isFree(box))
+    pen.text(middle, y - 0.1 * letter, word, {
+      ...style,
+      size: 0.85,
+      anchor: "middle",
+      halo: true,
+    });
 }
 
 /** Curves into rows that are not chosen. @param {Pen} pen @param {Plan} plan @param {any} attention @param {number} begin @param {number} sum */
 function faint(pen, plan, { others }, begin, sum) {
   for (let at = 0; at + 2 < others.length; at += 3) {
     const [query, key] = [others[at], others[at + 1]];
-    curve(pen, plan, [begin, plan.rows[key]], [sum, plan.rows[query]], pen.look.ink, { "stroke-opacity": 0.07, "stroke-width": 1.4 }); // prettier-ignore
+    curve(pen, plan, [begin, plan.rows[key]], [sum, plan.rows[query]], pen.look.ink, {
+      "stroke-opacity": 0.07,
+      "stroke-width": 1.4,
+    });
   }
 }
 
@@ -446,7 +599,9 @@ function curves(pen, figure, plan, layer, attention, [begin, sum, chosen, most, 
   const head = isOff && one === undefined ? -1 : alone; // all others, where it is none of them
   const isSpecial = (/** @type {number} */ row) => pen.special.has(labels[row]);
   const into = (/** @type {number[]} */ widths, /** @type {boolean} */ isGhost) => {
-    const drawn = [...widths.keys()].filter((row) => row !== chosen && Math.abs(widths[row]) >= FAINT); // prettier-ignore
+    const drawn = [...widths.keys()].filter(
+      (row) => row !== chosen && Math.abs(widths[row]) >= FAINT,
+    );
     const of = Number.isFinite(most) ? drawn.filter((row) => !isSpecial(row)) : drawn;
     of.sort((a, b) => Math.abs(widths[b]) - Math.abs(widths[a]));
     for (const row of of.slice(0, most).reverse()) {
@@ -455,17 +610,27 @@ function curves(pen, figure, plan, layer, attention, [begin, sum, chosen, most, 
       const dash = isGhost || share < 0 ? `${0.4 * letter} ${0.3 * letter}` : undefined;
       const thick = THICKEST * letter * Math.abs(share) * (Number.isFinite(most) ? 0.5 : 1);
       const room = isGhost ? GHOST * letter : one === undefined ? Infinity : 0.5 * letter;
-      curve(pen, plan, [begin, plan.rows[row]], [sum, plan.rows[chosen]], pale ? look.ink : colourOf(pen, attention), {
-        class: isGhost ? "flow-ghost" : "flow-curve",
-        "stroke-width": Math.max(1, Math.min(room, thick)).toFixed(1),
-        "stroke-opacity": isGhost ? 0.4 : pale ? 0.16 : 0.75,
-        "stroke-linecap": dash ? "butt" : "round",
-        "stroke-dasharray": dash,
-      }); // prettier-ignore
+      curve(
+        pen,
+        plan,
+        [begin, plan.rows[row]],
+        [sum, plan.rows[chosen]],
+        pale ? look.ink : colourOf(pen, attention),
+        {
+          class: isGhost ? "flow-ghost" : "flow-curve",
+          "stroke-width": Math.max(1, Math.min(room, thick)).toFixed(1),
+          "stroke-opacity": isGhost ? 0.4 : pale ? 0.16 : 0.75,
+          "stroke-linecap": dash ? "butt" : "round",
+          "stroke-dasharray": dash,
+        },
+      );
     }
   };
-  const all = (/** @type {number} */ at) => labels.map((/** @type {string} */ _, /** @type {number} */ row) => widthOf(attention, at, row)); // prettier-ignore
-  const ghosts = attention.removed.filter((/** @type {number} */ each) => alone < 0 || each === alone); // prettier-ignore
+  const all = (/** @type {number} */ at) =>
+    labels.map((/** @type {string} */ _, /** @type {number} */ row) => widthOf(attention, at, row));
+  const ghosts = attention.removed.filter(
+    (/** @type {number} */ each) => alone < 0 || each === alone,
+  );
   for (const each of most === Infinity ? ghosts : []) into(all(each), true);
   if (!attention.removed.includes(head)) into(all(head), false);
 }
@@ -473,8 +638,14 @@ function curves(pen, figure, plan, layer, attention, [begin, sum, chosen, most, 
 /** The head of a layer that is drawn alone, -1 for all: that under the pointer, else the one in focus. @param {any} figure @param {any} layer @param {any} attention */
 function shownHead(figure, layer, attention) {
   const { over } = figure;
-  if (over && over.layer === layer.layer && over.attention === attention.attention) return over.head; // prettier-ignore
-  if (over && over.layer === layer.layer && layer.attentions.some((/** @type {any} */ one) => one.attention === over.attention)) return -1; // prettier-ignore
+  if (over && over.layer === layer.layer && over.attention === attention.attention)
+    return over.head;
+  if (
+    over &&
+    over.layer === layer.layer &&
+    layer.attentions.some((/** @type {any} */ one) => one.attention === over.attention)
+  )
+    return -1;
   const isOn = isFocus(figure, layer) && chosenAttention(figure, layer) === attention;
   return isOn ? figure.head : -1;
 }
@@ -496,7 +667,11 @@ function curve(pen, plan, [a, b], [c, d], stroke, style) {
     [middle, b],
     [middle, d],
     [c, d],
-  ].map(([along, across]) => point(plan, along, across).map((each) => each.toFixed(1)).join(" ")); // prettier-ignore
+  ].map(([along, across]) =>
+    point(plan, along, across)
+      .map((each) => each.toFixed(1))
+      .join(" "),
+  );
   pen.path(`M${points[0]}C${points.slice(1).join(" ")}`, stroke, style);
 }
 
@@ -509,9 +684,18 @@ function output(pen, figure, plan, box) {
   const pitch = 1.75 * letter;
   const middle = plan.rows[chosenRow(figure, bands.length - 1)];
   const lowest = plan.foot - words.length * pitch;
-  const first = plan.turned ? to + letter : Math.max(box.y + letter, Math.min(lowest, middle - 1.5 * pitch)); // prettier-ignore
+  const first = plan.turned
+    ? to + letter
+    : Math.max(box.y + letter, Math.min(lowest, middle - 1.5 * pitch));
   const left = plan.turned ? box.x + letter : to + 0.9 * letter;
-  const room = plan.turned ? 8 * letter : Math.min(8 * letter, Math.max(...words.map(({ label }, /** @type {number} */ at) => pen.width(label, { bold: !at })))); // prettier-ignore
+  const room = plan.turned
+    ? 8 * letter
+    : Math.min(
+        8 * letter,
+        Math.max(
+          ...words.map(({ label }, /** @type {number} */ at) => pen.width(label, { bold: !at })),
+        ),
+      );
   const bar = left + room + 0.5 * letter;
   const most = box.x + box.width - bar - 3.6 * letter;
   const inside = pen.apart(() =>
@@ -519,7 +703,11 @@ function output(pen, figure, plan, box) {
       const y = first + at * pitch;
       pen.text(left, y, label, { bold: !at, fill: at ? undefined : look.primary, room });
       const long = Math.max(1.5, most * probability);
-      pen.rect(bar, y - 0.42 * letter, long, 0.84 * letter, { rx: 2, fill: look.primary, "fill-opacity": at ? 0.5 : 1 }); // prettier-ignore
+      pen.rect(bar, y - 0.42 * letter, long, 0.84 * letter, {
+        rx: 2,
+        fill: look.primary,
+        "fill-opacity": at ? 0.5 : 1,
+      });
       const shown = figure.from ? tenths(100 * probability) : text; // a number rolls to the one after it
       pen.text(bar + long + 0.4 * letter, y, shown, { size: 0.85, alpha: 0.85 });
     }),
@@ -533,7 +721,11 @@ export function cutFlow(figure, most) {
   const { bands } = figure;
   if (labelsOf(figure).length <= most) return figure;
   const cut = kept(figure, Math.max(3, Math.floor(most / bands.length)));
-  const size = (/** @type {any} */ one) => one.bands.reduce((/** @type {number} */ sum, /** @type {any} */ band) => sum + band.rows.length, 0); // prettier-ignore
+  const size = (/** @type {any} */ one) =>
+    one.bands.reduce(
+      (/** @type {number} */ sum, /** @type {any} */ band) => sum + band.rows.length,
+      0,
+    );
   return { ...cut, omitted: omitted(["tokens", size(cut), size(figure)]) };
 }
 
@@ -541,14 +733,19 @@ export function cutFlow(figure, most) {
 function kept(figure, few) {
   const { bands, layers } = figure;
   const n = labelsOf(figure).length;
-  const seen = figure.level >= LAYER ? layers.filter((/** @type {any} */ one) => isFocus(figure, one)) : layers; // prettier-ignore
+  const seen =
+    figure.level >= LAYER
+      ? layers.filter((/** @type {any} */ one) => isFocus(figure, one))
+      : layers;
   const attentions = seen.flatMap((/** @type {any} */ layer) => layer.attentions);
   const sizes = (/** @type {any} */ one, /** @type {number} */ row) =>
     figure.level >= LAYER
       ? [...Array(count(one)).keys()].map((head) => Math.abs(widthOf(one, head, row)))
       : [Math.abs(widthOf(one, -1, row))];
   const matters = (/** @type {number} */ row) =>
-    attentions.flatMap((/** @type {any} */ one) => sizes(one, row)).reduce((/** @type {number} */ sum, /** @type {number} */ size) => sum + size, 0); // prettier-ignore
+    attentions
+      .flatMap((/** @type {any} */ one) => sizes(one, row))
+      .reduce((/** @type {number} */ sum, /** @type {number} */ size) => sum + size, 0);
   let first = 0;
   /** @type {number[]} */
   const all = [];
@@ -556,13 +753,26 @@ function kept(figure, few) {
     const own = [...band.rows.keys()];
     const start = first;
     first += own.length + (band.rest ? 1 : 0);
-    const order = own.sort((a, b) => Number(b === band.selected) - Number(a === band.selected) || matters(start + b) - matters(start + a)); // prettier-ignore
+    const order = own.sort(
+      (a, b) =>
+        Number(b === band.selected) - Number(a === band.selected) ||
+        matters(start + b) - matters(start + a),
+    );
     const rows = order.slice(0, few).sort((a, b) => a - b);
     all.push(...rows.map((at) => start + at));
-    return { ...band, rows: rows.map((at) => band.rows[at]), places: rows.map((at) => band.places[at]), selected: rows.indexOf(band.selected), rest: "" }; // prettier-ignore
+    return {
+      ...band,
+      rows: rows.map((at) => band.rows[at]),
+      places: rows.map((at) => band.places[at]),
+      selected: rows.indexOf(band.selected),
+      rest: "",
+    };
   });
   const spread = (/** @type {Float32Array} */ values) =>
-    Float32Array.from({ length: (values.length / n) * all.length }, (_, at) => values[Math.floor(at / all.length) * n + all[at % all.length]]); // prettier-ignore
+    Float32Array.from(
+      { length: (values.length / n) * all.length },
+      (_, at) => values[Math.floor(at / all.length) * n + all[at % all.length]],
+    );
   return {
     ...figure,
     bands: cut,

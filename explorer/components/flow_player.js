@@ -21,7 +21,11 @@ const HEAD = 2; // as a place among the levels
 export function player(view, at) {
   const { level, levels, leads, head, switch: toggle } = view.figures[at];
   const button = (/** @type {string} */ label, /** @type {() => void} */ onclick, more = {}) =>
-    make("button", { type: "button", onclick, data: { focus: more["aria-label"] || label }, ...more }, label); // prettier-ignore
+    make(
+      "button",
+      { type: "button", onclick, data: { focus: more["aria-label"] || label }, ...more },
+      label,
+    );
   const keys = (/** @type {string} */ name) => ({ "aria-keyshortcuts": name });
   const play = button(say("play"), () => sweepOrStop(view, at), {
     class: "play",
@@ -33,7 +37,11 @@ export function player(view, at) {
     /** @type {number} */ by,
   ) => {
     const to = besides(view.figures[at], by);
-    return button(sign, () => to && go(view, to), { class: "step", "aria-label": label, ...(to ? {} : { disabled: "" }) }); // prettier-ignore
+    return button(sign, () => to && go(view, to), {
+      class: "step",
+      "aria-label": label,
+      ...(to ? {} : { disabled: "" }),
+    });
   };
   const way = levels.map(({ label, select }, /** @type {number} */ each) =>
     each === level || view.aside
@@ -44,12 +52,18 @@ export function player(view, at) {
         )
       : button(label, () => go(view, select), { class: each > level ? "crumb deeper" : "crumb" }),
   );
-  const others = leads.map((/** @type {any} */ one) => button(one.label, () => go(view, one.select), { class: "lead" })); // prettier-ignore
+  const others = leads.map((/** @type {any} */ one) =>
+    button(one.label, () => go(view, one.select), { class: "lead" }),
+  );
   const off =
     toggle &&
     head >= 0 &&
     button(toggle.label, () => go(view, toggle.select), { class: "lead", ...keys("X") });
-  const nav = make("nav", { "aria-label": say("way") }, ...way.slice(0, view.aside ? level + 1 : undefined)); // prettier-ignore
+  const nav = make(
+    "nav",
+    { "aria-label": say("way") },
+    ...way.slice(0, view.aside ? level + 1 : undefined),
+  );
   if (view.aside) return make("div", "slider flow-bar", play, nav); // nothing leads on from a file
   listen(view, at);
   const steps = [step("‹", say("before"), -1), step("›", say("next"), 1)];
@@ -72,7 +86,8 @@ function wordBesides({ bands: [band] }, by) {
   return to === undefined ? undefined : { [band.choice]: to };
 }
 
-const TYPED = "input:not([type=range], [type=checkbox], [type=radio]), textarea, select, [contenteditable=true], [role=dialog]"; // prettier-ignore
+const TYPED =
+  "input:not([type=range], [type=checkbox], [type=radio]), textarea, select, [contenteditable=true], [role=dialog]";
 const OWN = "button, a, summary, g.target, [data-cells], input"; // what has these keys for itself
 
 /** Hear the keys while the focus is in the panel, or nowhere: Space plays, left and right go to another layer, up and down to another word, Enter opens and Escape closes a level, X switches the head in focus off or on. @param {View} view @param {number} at */
@@ -113,9 +128,12 @@ const sweepOrStop = (view, at) => (view.settle ? view.settle() : sweep(view, at)
 /** How long the light takes for each layer, in milliseconds: of many layers it slows at those that change the prediction most. @param {any} figure @param {number} [slow] milliseconds */
 export function paces({ layers }, slow = SLOW) {
   if (layers.length <= MANY) return layers.map(() => slow);
-  const change = (/** @type {number} */ at) => Math.abs((layers[at].answer ?? 0) - (layers[at - 1]?.answer ?? 0)); // prettier-ignore
+  const change = (/** @type {number} */ at) =>
+    Math.abs((layers[at].answer ?? 0) - (layers[at - 1]?.answer ?? 0));
   const most = [...layers.keys()].sort((a, b) => change(b) - change(a)).slice(0, TELLING);
-  return layers.map((/** @type {any} */ _, /** @type {number} */ at) => most.includes(at) ? slow : FAST); // prettier-ignore
+  return layers.map((/** @type {any} */ _, /** @type {number} */ at) =>
+    most.includes(at) ? slow : FAST,
+  );
 }
 
 /** Let a light go from the first layer to the words that come out. A press ends it. @param {View} view @param {number} at @param {number} [longest] milliseconds @param {() => void} [after] */
@@ -134,20 +152,37 @@ function sweep(view, at, longest = Infinity, after) {
   const moving = groups.flatMap((group, i) => {
     const [duration, start] = [durations[i], delay];
     delay += duration;
-    const timing = { duration, delay: start, fill: /** @type {const} */ ("backwards"), easing: "ease-out" }; // prettier-ignore
+    const timing = {
+      duration,
+      delay: start,
+      fill: /** @type {const} */ ("backwards"),
+      easing: "ease-out",
+    };
     const curves = [...group.querySelectorAll("path.flow-curve")].map((path) => {
       const length = path.getTotalLength();
       const isWhole = !path.getAttribute("stroke-dasharray");
-      const frames = isWhole ? { strokeDasharray: [`${length}`, `${length}`], strokeDashoffset: [length, 0] } : { opacity: [0, 1] }; // prettier-ignore
+      const frames = isWhole
+        ? { strokeDasharray: [`${length}`, `${length}`], strokeDashoffset: [length, 0] }
+        : { opacity: [0, 1] };
       return path.animate(frames, timing);
     });
-    const sums = [...group.querySelectorAll(".flow-sum")].map(
-      (sum) =>
-      sum.animate({ strokeWidth: ["2px", "6px", "2px"] }, { duration, delay: start + 0.7 * duration }), // prettier-ignore
+    const sums = [...group.querySelectorAll(".flow-sum")].map((sum) =>
+      sum.animate(
+        { strokeWidth: ["2px", "6px", "2px"] },
+        { duration, delay: start + 0.7 * duration },
+      ),
     );
     const own = grounds[i]?.getAttribute("fill-opacity") ?? "0";
-    const light = grounds[i]?.animate({ fillOpacity: [own, LIGHT, own] }, { duration: LASTS * duration, delay: start }); // prettier-ignore
-    return [...curves, ...sums, ...(light ? [light] : []), group.animate({ opacity: [0, 1] }, { ...timing, duration: duration / 3 })]; // prettier-ignore
+    const light = grounds[i]?.animate(
+      { fillOpacity: [own, LIGHT, own] },
+      { duration: LASTS * duration, delay: start },
+    );
+    return [
+      ...curves,
+      ...sums,
+      ...(light ? [light] : []),
+      group.animate({ opacity: [0, 1] }, { ...timing, duration: duration / 3 }),
+    ];
   });
   button.textContent = say("stop");
   const telling = asked ? tellSteps(view, at, durations) : [];
@@ -174,7 +209,10 @@ function tellSteps(view, at, durations) {
   view.finding.style.minHeight = `${view.finding.getBoundingClientRect().height}px`;
   let start = 0;
   return layers.flatMap((/** @type {any} */ layer, /** @type {number} */ i) => {
-    const timer = setTimeout(() => (view.finding.textContent = stepOf(view.figures[at], layer)), start); // prettier-ignore
+    const timer = setTimeout(
+      () => (view.finding.textContent = stepOf(view.figures[at], layer)),
+      start,
+    );
     start += durations[i];
     return durations[i] < SLOW ? [] : [timer];
   });
@@ -192,9 +230,13 @@ function stepOf({ bands }, layer) {
 
 /** The other row from which the heads of an attention together bring most; undefined where none brings anything. @param {any} attention @param {any[]} bands @param {number} band */
 function strongest(attention, bands, band) {
-  const before = bands.slice(0, band).flatMap(({ rows, rest }) => [...rows, ...(rest ? [rest] : [])]).length; // prettier-ignore
+  const before = bands
+    .slice(0, band)
+    .flatMap(({ rows, rest }) => [...rows, ...(rest ? [rest] : [])]).length;
   const chosen = before + bands[band].selected;
-  const own = labelsOf({ bands }).map((_, row) => (row === chosen ? -Infinity : widthOf(attention, -1, row))); // prettier-ignore
+  const own = labelsOf({ bands }).map((_, row) =>
+    row === chosen ? -Infinity : widthOf(attention, -1, row),
+  );
   const most = own.indexOf(Math.max(...own));
   return own[most] > 0 ? most : undefined;
 }
@@ -217,6 +259,9 @@ export function playOnce(view, at, rest) {
 export function headline({ levels, layers, layer, band }) {
   const head = levels[HEAD]?.select.head;
   const at = layers.find((/** @type {any} */ one) => one.layer === layer && one.band === band);
-  const of = at?.attentions.find((/** @type {any} */ one) => one.attention === levels[HEAD]?.select.attention) || at?.attentions[0]; // prettier-ignore
+  const of =
+    at?.attentions.find(
+      (/** @type {any} */ one) => one.attention === levels[HEAD]?.select.attention,
+    ) || at?.attentions[0];
   return head && of ? { attention: of.attention, layer, head: Number(head) } : undefined;
 }

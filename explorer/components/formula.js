@@ -15,7 +15,11 @@ function math([tag, attributes, inside], focus) {
   const element = document.createElementNS(NAMESPACE, tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
   element.classList.toggle("focus", focus.includes(attributes["data-symbol"]));
-  element.append(...(typeof inside === "string" ? [inside] : inside.map((/** @type {Node} */ each) => math(each, focus)))); // prettier-ignore
+  element.append(
+    ...(typeof inside === "string"
+      ? [inside]
+      : inside.map((/** @type {Node} */ each) => math(each, focus))),
+  );
   return element;
 }
 
@@ -32,8 +36,16 @@ export function typeset(formulas, { shown = [], focus = [], filled, explained })
   return chosen.map(({ id, title, lines, numbers, symbols }) => {
     const isStep = shown.length < 2 || id === shown[shown.length - 1];
     const rows = filled && isStep && numbers.length ? numbers : lines;
-    const means = symbols.flatMap(([symbol, text]) => [make("dt", "", math(symbol, focus)), make("dd", "", text)]); // prettier-ignore
-    return make("section", { class: "formula", data: { formula: id }, "aria-label": title }, ...rows.map((line) => math(line, focus)), make("dl", { hidden: !explained }, ...means)); // prettier-ignore
+    const means = symbols.flatMap(([symbol, text]) => [
+      make("dt", "", math(symbol, focus)),
+      make("dd", "", text),
+    ]);
+    return make(
+      "section",
+      { class: "formula", data: { formula: id }, "aria-label": title },
+      ...rows.map((line) => math(line, focus)),
+      make("dl", { hidden: !explained }, ...means),
+    );
   });
 }
 
@@ -54,10 +66,23 @@ export function formulaBox(formulas, memory, after) {
       draw();
       after?.();
     };
-    const button = make("button", { class: "small", type: "button", "aria-pressed": `${Boolean(memory[name])}`, data: { focus: name }, onclick: press }, say(name)); // prettier-ignore
+    const button = make(
+      "button",
+      {
+        class: "small",
+        type: "button",
+        "aria-pressed": `${Boolean(memory[name])}`,
+        data: { focus: name },
+        onclick: press,
+      },
+      say(name),
+    );
     return button;
   };
-  const buttons = [formulas.some(({ numbers }) => numbers.length) && toggle("filled"), toggle("explained")]; // prettier-ignore
+  const buttons = [
+    formulas.some(({ numbers }) => numbers.length) && toggle("filled"),
+    toggle("explained"),
+  ];
   draw();
   const box = make("div", "formulas", list, make("div", "buttons", ...buttons));
   return [box, (next = {}) => ((how = next), draw())];

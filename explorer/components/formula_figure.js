@@ -58,15 +58,24 @@ function part(pen, [tag, , inside], size) {
 function word(pen, tag, text, size) {
   const style = { size, italic: tag === "mi" && [...text].length === 1 };
   const half = HALF * pen.type(size);
-  return { wide: pen.width(text, style), up: half, down: half, draw: (x, y) => pen.text(x, y, text, style) }; // prettier-ignore
+  return {
+    wide: pen.width(text, style),
+    up: half,
+    down: half,
+    draw: (x, y) => pen.text(x, y, text, style),
+  };
 }
 
 /** Parts side by side; brackets are as high as what they hold. @param {Pen} pen @param {Node[]} nodes @param {number} size @returns {Part} */
 function row(pen, nodes, size) {
   const type = pen.type(size);
   const inner = nodes.map((node) => part(pen, node, size));
-  const held = nodes.map(([, , text], at) => (isBracket(text) ? undefined : inner[at])).filter(Boolean); // prettier-ignore
-  const [up, down] = [HALF * type, HALF * type].map((least, side) => Math.max(least, ...held.map((one) => (side ? one?.down : one?.up) ?? 0))); // prettier-ignore
+  const held = nodes
+    .map(([, , text], at) => (isBracket(text) ? undefined : inner[at]))
+    .filter(Boolean);
+  const [up, down] = [HALF * type, HALF * type].map((least, side) =>
+    Math.max(least, ...held.map((one) => (side ? one?.down : one?.up) ?? 0)),
+  );
   const isTall = up + down > 1.5 * type;
   let wide = 0;
   const placed = inner.map((one, at) => {
@@ -77,14 +86,21 @@ function row(pen, nodes, size) {
     wide = left + drawn.wide + after * type;
     return { drawn, left };
   });
-  return { wide, up, down, draw: (x, y) => placed.forEach(({ drawn, left }) => drawn.draw(x + left, y)) }; // prettier-ignore
+  return {
+    wide,
+    up,
+    down,
+    draw: (x, y) => placed.forEach(({ drawn, left }) => drawn.draw(x + left, y)),
+  };
 }
 
 /** @param {any} text */
-const isBracket = (text) => typeof text === "string" && text.length === 1 && (OPEN + CLOSED).includes(text); // prettier-ignore
+const isBracket = (text) =>
+  typeof text === "string" && text.length === 1 && (OPEN + CLOSED).includes(text);
 
 /** The last letter of a tree. @param {Node} node @returns {string} */
-const lastOf = ([, , inside]) => (typeof inside === "string" ? inside : inside.length ? lastOf(inside[inside.length - 1]) : ""); // prettier-ignore
+const lastOf = ([, , inside]) =>
+  typeof inside === "string" ? inside : inside.length ? lastOf(inside[inside.length - 1]) : "";
 
 /** The space before and after an item of a row, in type sizes. @param {Node[]} nodes @param {number} at */
 function spaces(nodes, at) {
@@ -101,16 +117,22 @@ function spaces(nodes, at) {
 const isName = ([tag, , text]) => tag === "mi" && text.length > 1;
 
 /** @param {Node} node @returns {boolean} whether it begins with a bracket */
-const opens = ([, , inside]) => (typeof inside === "string" ? OPEN.includes(inside) : inside.length > 0 && opens(inside[0])); // prettier-ignore
+const opens = ([, , inside]) =>
+  typeof inside === "string" ? OPEN.includes(inside) : inside.length > 0 && opens(inside[0]);
 
 /** A bracket around something high. @param {Pen} pen @param {string} sign @param {number} up @param {number} down @param {number} type @returns {Part} */
 function bracket(pen, sign, up, down, type) {
   const wide = 0.36 * type;
   const draw = (/** @type {number} */ x, /** @type {number} */ y) => {
-    const [near, far] = OPEN.includes(sign) ? [x + 0.9 * wide, x + 0.25 * wide] : [x + 0.1 * wide, x + 0.75 * wide]; // prettier-ignore
+    const [near, far] = OPEN.includes(sign)
+      ? [x + 0.9 * wide, x + 0.25 * wide]
+      : [x + 0.1 * wide, x + 0.75 * wide];
     const [top, foot] = [y - up, y + down];
     const bend = 2 * far - near;
-    const d = "([".indexOf(sign) === 1 || sign === "]" ? `M${near} ${top}L${far} ${top}L${far} ${foot}L${near} ${foot}` : `M${near} ${top}Q${bend} ${y + (down - up) / 2} ${near} ${foot}`; // prettier-ignore
+    const d =
+      "([".indexOf(sign) === 1 || sign === "]"
+        ? `M${near} ${top}L${far} ${top}L${far} ${foot}L${near} ${foot}`
+        : `M${near} ${top}Q${bend} ${y + (down - up) / 2} ${near} ${foot}`;
     pen.path(d, pen.look.ink, { "stroke-width": (0.07 * type).toFixed(1) });
   };
   return { wide, up, down, draw };
@@ -129,7 +151,14 @@ function fraction(pen, [above, below], size) {
     down: foot.up + foot.down + gap,
     draw: (x, y) => {
       const middle = x + 0.075 * type + wide / 2;
-      pen.line([[middle - wide / 2, y], [middle + wide / 2, y]], pen.look.ink, { "stroke-width": (0.07 * type).toFixed(1) }); // prettier-ignore
+      pen.line(
+        [
+          [middle - wide / 2, y],
+          [middle + wide / 2, y],
+        ],
+        pen.look.ink,
+        { "stroke-width": (0.07 * type).toFixed(1) },
+      );
       top.draw(middle - top.wide / 2, y - gap - top.down);
       foot.draw(middle - foot.wide / 2, y + gap + foot.up);
     },
@@ -147,7 +176,17 @@ function root(pen, held, size) {
     down: held.down,
     draw: (x, y) => {
       const foot = y + held.down;
-      pen.line([[x + 0.05 * type, y + 0.05 * type], [x + 0.2 * type, y - 0.05 * type], [x + 0.36 * type, foot], [x + 0.55 * type, y - up], [x + sign + held.wide + 0.08 * type, y - up]], pen.look.ink, { "stroke-width": (0.07 * type).toFixed(1) }); // prettier-ignore
+      pen.line(
+        [
+          [x + 0.05 * type, y + 0.05 * type],
+          [x + 0.2 * type, y - 0.05 * type],
+          [x + 0.36 * type, foot],
+          [x + 0.55 * type, y - up],
+          [x + sign + held.wide + 0.08 * type, y - up],
+        ],
+        pen.look.ink,
+        { "stroke-width": (0.07 * type).toFixed(1) },
+      );
       held.draw(x + sign, y);
     },
   };
@@ -165,7 +204,10 @@ function stacked(pen, [base, script], size, isBelow) {
     down: of.down + (isBelow ? extent : 0),
     draw: (x, y) => {
       of.draw(x + (wide - of.wide) / 2, y);
-      small.draw(x + (wide - small.wide) / 2, isBelow ? y + of.down + small.up : y - of.up - small.down); // prettier-ignore
+      small.draw(
+        x + (wide - small.wide) / 2,
+        isBelow ? y + of.down + small.up : y - of.up - small.down,
+      );
     },
   };
 }

@@ -25,7 +25,9 @@ function unpack(figure) {
   const { tokens, keys, weights } = figure;
   const size = tokens.length ? tokens.length * keys.length : rows * columns;
   figure.images = {};
-  const listed = weights.runs?.reduce((/** @type {number} */ sum, /** @type {number} */ run) => sum + run, 0) ?? size; // prettier-ignore
+  const listed =
+    weights.runs?.reduce((/** @type {number} */ sum, /** @type {number} */ run) => sum + run, 0) ??
+    size;
   figure.may = permitted(weights.runs, listed);
   figure.deep = listed > size ? size : 0; // cells of a layer, where layers differ
   figure.ahead = looksAhead(figure.may, keys.length || columns, size);
@@ -33,12 +35,14 @@ function unpack(figure) {
 }
 
 /** The head on screen. @param {any} figure @returns {number[]} */
-export const chosen = ({ follows, selected }) => (follows === "head" && bus.now.layer !== undefined ? [bus.now.layer, bus.now.head] : selected); // prettier-ignore
+export const chosen = ({ follows, selected }) =>
+  follows === "head" && bus.now.layer !== undefined ? [bus.now.layer, bus.now.head] : selected;
 
 /** The word that is selected, [axis, place], where the figure has it. @param {any} figure */
 export function wordOf({ follows, tokens, keys }) {
   const { word } = bus.now;
-  if (follows !== "head" || !word || word.rows !== tokens.length || word.columns !== keys.length) return null; // prettier-ignore
+  if (follows !== "head" || !word || word.rows !== tokens.length || word.columns !== keys.length)
+    return null;
   return word.at >= 0 ? [word.axis, word.at] : null;
 }
 
@@ -46,7 +50,8 @@ export function wordOf({ follows, tokens, keys }) {
 const strip = (figure) => (figure.by_word ? wordOf(figure) : null);
 
 // A byte b stands for peak x (b / 255)², as codec.thumbnails says.
-const weightAt = ({ weights, shape }, at, cell) => weights.peak[at] * (weights.cells[at * shape[2] * shape[3] + cell] / 255) ** 2; // prettier-ignore
+const weightAt = ({ weights, shape }, at, cell) =>
+  weights.peak[at] * (weights.cells[at * shape[2] * shape[3] + cell] / 255) ** 2;
 
 /** The weights of the selected word in a head, folded as the cells are. @param {any} figure @param {number[]} word */
 function rowOf(figure, [axis, place], at) {
@@ -79,7 +84,8 @@ const filled = (template, slots) => template.replace(/<(\w+)>/g, (_, name) => sl
 export function spoken(figure, at) {
   const [, heads] = figure.shape;
   const { names, scores, says, tokens, keys } = figure;
-  const pattern = `${names[at]} ${scores[at] ?? ""}`.trim() + (isAblated(figure, at) ? ", ablated" : ""); // prettier-ignore
+  const pattern =
+    `${names[at]} ${scores[at] ?? ""}`.trim() + (isAblated(figure, at) ? ", ablated" : "");
   const name = `Layer ${Math.floor(at / heads)}, head ${at % heads}: ${pattern}`;
   const word = strip(figure);
   if (!word) return name;
@@ -100,16 +106,33 @@ export function pointed(figure, at, [down, right]) {
   const { fold, says, tokens, keys, quiet, may, ahead, deep } = figure;
   const from = deep * Math.floor(at / heads);
   const word = strip(figure);
-  const place = (/** @type {number} */ share, /** @type {number} */ n) => Math.min(n - 1, Math.floor(share * n)); // prettier-ignore
+  const place = (/** @type {number} */ share, /** @type {number} */ n) =>
+    Math.min(n - 1, Math.floor(share * n));
   const position = word ? Math.floor(word[1] / fold) : -1;
-  const cell = !word ? [place(down, rows), place(right, columns)] : word[0] ? [place(right, rows), position] : [position, place(right, columns)]; // prettier-ignore
+  const cell = !word
+    ? [place(down, rows), place(right, columns)]
+    : word[0]
+      ? [place(right, rows), position]
+      : [position, place(right, columns)];
   const [r, c] = cell;
-  const free = !may || Array.from({ length: fold * fold }, (_, i) => [r * fold + Math.floor(i / fold), c * fold + (i % fold)]).some(([q, k]) => k < keys.length && may[from + q * keys.length + k]); // prettier-ignore
+  const free =
+    !may ||
+    Array.from({ length: fold * fold }, (_, i) => [
+      r * fold + Math.floor(i / fold),
+      c * fold + (i % fold),
+    ]).some(([q, k]) => k < keys.length && may[from + q * keys.length + k]);
   const most = fold > 1 ? "largest about " : "";
-  const weight = quiet.includes(c) && fold === 1 ? "hidden" : free ? most + weightAt(figure, at, r * columns + c).toFixed(3) : notAllowed(r, c, ahead); // prettier-ignore
+  const weight =
+    quiet.includes(c) && fold === 1
+      ? "hidden"
+      : free
+        ? most + weightAt(figure, at, r * columns + c).toFixed(3)
+        : notAllowed(r, c, ahead);
   const slots = { layer: Math.floor(at / heads), head: at % heads, weight };
   const words = { row: named(behind(figure, tokens, r)), column: named(behind(figure, keys, c)) };
-  return says.cell.split(/(<\w+>)/).flatMap((part) => words[part.slice(1, -1)] ?? slots[part.slice(1, -1)] ?? part); // prettier-ignore
+  return says.cell
+    .split(/(<\w+>)/)
+    .flatMap((part) => words[part.slice(1, -1)] ?? slots[part.slice(1, -1)] ?? part);
 }
 
 /** A head's weights as they are here, (query, key), each at most half a level off; undefined where cells are folded or tokens left out. @param {any} figure */
@@ -159,7 +182,10 @@ function heading(figure, which) {
       : filled(says.all, { heads: n });
   const word = strip(figure);
   if (!word) return many;
-  return many + filled(word[0] ? says.into : says.word, { word: calm((word[0] ? keys : tokens)[word[1]]) }); // prettier-ignore
+  return (
+    many +
+    filled(word[0] ? says.into : says.word, { word: calm((word[0] ? keys : tokens)[word[1]]) })
+  );
 }
 
 /** @param {Pen} pen @param {any} figure @param {Box} box */
@@ -198,7 +224,11 @@ export function headmatrices(pen, figure, { x, y, width, height = Infinity }) {
   pen.scale(right, y + 0.7 * letter, look.one, low, full, bar);
   titles.forEach((line, at) => pen.text(x, y + (0.7 + 1.3 * at) * letter, line, bold));
   for (let head = 0; head < heads && !which; head++)
-    pen.text(left + head * (wide + gap) + wide / 2, top - 0.7 * letter, `H${head}`, { size: 0.8, anchor: "middle", alpha: 0.75 }); // prettier-ignore
+    pen.text(left + head * (wide + gap) + wide / 2, top - 0.7 * letter, `H${head}`, {
+      size: 0.8,
+      anchor: "middle",
+      alpha: 0.75,
+    });
   for (let layer = 0; layer < layers && !which; layer++)
     pen.text(x, top + layer * (high + label) + high / 2, `L${layer}`, { size: 0.8, alpha: 0.75 });
   const [openLayer, openHead] = chosen(figure);
@@ -209,22 +239,55 @@ export function headmatrices(pen, figure, { x, y, width, height = Infinity }) {
     const spot = left + (place % heads) * (wide + gap);
     const on = openLayer === layer && openHead === head;
     const draw = () => {
-      if (which) pen.text(spot, line - 0.55 * letter, `L${layer} H${head}`, { size: 0.75, room: wide + gap, alpha: 0.75 }); // prettier-ignore
-      pen.rect(spot, line, wide, high, { class: "block thumb", fill: look.paper, stroke: look.border }); // prettier-ignore
+      if (which)
+        pen.text(spot, line - 0.55 * letter, `L${layer} H${head}`, {
+          size: 0.75,
+          room: wide + gap,
+          alpha: 0.75,
+        });
+      pen.rect(spot, line, wide, high, {
+        class: "block thumb",
+        fill: look.paper,
+        stroke: look.border,
+      });
       const under = () => cellsOf(pen, figure, at, word, fold, [spot, line, wide, high]);
       if (back[at]) pen.put("g", { opacity: 0.18 }, pen.apart(under));
       else under();
-      if (on) pen.rect(spot - 2, line - 2, wide + 4, high + 4, { fill: "none", stroke: look.primary, "stroke-width": 3, rx: 3 }); // prettier-ignore
-      if (isAblated(figure, at)) pen.line([[spot, line + high], [spot + wide, line]], look.primary); // prettier-ignore
+      if (on)
+        pen.rect(spot - 2, line - 2, wide + 4, high + 4, {
+          fill: "none",
+          stroke: look.primary,
+          "stroke-width": 3,
+          rx: 3,
+        });
+      if (isAblated(figure, at))
+        pen.line(
+          [
+            [spot, line + high],
+            [spot + wide, line],
+          ],
+          look.primary,
+        );
       if (bare) return;
-      const style = { size: 0.8, room: wide + gap / 2, bold: on || Boolean(word), fill: on ? look.primary : undefined, alpha: back[at] ? 0.6 : undefined }; // prettier-ignore
+      const style = {
+        size: 0.8,
+        room: wide + gap / 2,
+        bold: on || Boolean(word),
+        fill: on ? look.primary : undefined,
+        alpha: back[at] ? 0.6 : undefined,
+      };
       const caption = captionOf(figure, at, word);
       const isLong = !word && pen.width(caption, style) > style.room;
       const shown = isLong ? caption.split(" ")[0] : caption;
       if (pen.least && pen.width(shown, style) > style.room) return; // a slide has no hint of the rest
       pen.text(spot, line + high + 0.62 * letter, shown, style);
     };
-    const part = { select: [`${layer}`, `${head}`], label: spoken(figure, at), pressed: on, name: "cell" }; // prettier-ignore
+    const part = {
+      select: [`${layer}`, `${head}`],
+      label: spoken(figure, at),
+      pressed: on,
+      name: "cell",
+    };
     if (select.length) pen.target(part, draw);
     else draw();
   });
@@ -237,10 +300,13 @@ export function headmatrices(pen, figure, { x, y, width, height = Infinity }) {
     const sinks = names.filter((/** @type {string} */ name) => name === "sink").length;
     const words = figure.all ? says.fewer : filled(says.more, { heads: names.length, sinks });
     pen.select = ["all"];
-    pen.target({ select: ["all"], label: words, name: "more" }, () => line(words, { fill: look.primary, bold: true })); // prettier-ignore
+    pen.target({ select: ["all"], label: words, name: "more" }, () =>
+      line(words, { fill: look.primary, bold: true }),
+    );
   }
   if (figure.quiet?.length) line(says.faint, { alpha: 0.75 });
-  if (says?.all && figure.fold * fold > 1) line(filled(says.folded, { fold: figure.fold * fold }), { alpha: 0.75 }); // prettier-ignore
+  if (says?.all && figure.fold * fold > 1)
+    line(filled(says.folded, { fold: figure.fold * fold }), { alpha: 0.75 });
   return foot - y;
 }
 
@@ -252,16 +318,29 @@ function cellsOf(pen, figure, at, word, fold, box) {
   const peak = weights.peak[at];
   const all = weights.cells.subarray(at * rows * columns, (at + 1) * rows * columns);
   const list = word && rowOf(figure, word, at);
-  const levels = list ? Uint8Array.from(list, (weight) => Math.round(255 * Math.sqrt(weight / (peak || 1)))) : folded(all, rows, columns, fold); // prettier-ignore
+  const levels = list
+    ? Uint8Array.from(list, (weight) => Math.round(255 * Math.sqrt(weight / (peak || 1))))
+    : folded(all, rows, columns, fold);
   const across = list ? list.length : Math.ceil(columns / fold);
   const full = (/** @type {number} */ cell) => {
     if (scale !== "row") return scale === "head" ? peak : 1;
     const from = cell - (cell % across);
-    return peak * (levels.subarray(from, from + across).reduce((a, b) => Math.max(a, b), 0) / 255) ** 2; // prettier-ignore
+    return (
+      peak * (levels.subarray(from, from + across).reduce((a, b) => Math.max(a, b), 0) / 255) ** 2
+    );
   };
   const cache = (figure.images[`${at} ${word} ${fold}`] ||= {});
   const free = (/** @type {number} */ cell) => word || before * fold > 1 || !may || may[cell];
-  pen.cells(box, levels.length / across, across, (cell) => (free(cell) ? wordAt(pen.look.one, shade(peak * (levels[cell] / 255) ** 2, full(cell), log)) : undefined), cache); // prettier-ignore
+  pen.cells(
+    box,
+    levels.length / across,
+    across,
+    (cell) =>
+      free(cell)
+        ? wordAt(pen.look.one, shade(peak * (levels[cell] / 255) ** 2, full(cell), log))
+        : undefined,
+    cache,
+  );
 }
 
 /** @param {any} figure */

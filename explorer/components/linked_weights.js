@@ -40,17 +40,25 @@ export function unpack(figure) {
     figure.weight[at] = weight;
     if (figure.unknown) figure.unknown[at] = 0;
   };
-  weights.row?.forEach((/** @type {number} */ weight, /** @type {number} */ k) => set(selected[ROW] * n + k, weight)); // prettier-ignore
-  weights.column?.forEach((/** @type {number} */ weight, /** @type {number} */ q) => set(q * n + selected[COLUMN], weight)); // prettier-ignore
+  weights.row?.forEach((/** @type {number} */ weight, /** @type {number} */ k) =>
+    set(selected[ROW] * n + k, weight),
+  );
+  weights.column?.forEach((/** @type {number} */ weight, /** @type {number} */ q) =>
+    set(q * n + selected[COLUMN], weight),
+  );
   return measured(figure);
 }
 
 /** The largest weight of each row, and of all; and where the scales end, a learned sink's among them. @param {any} figure */
 export function measured(figure) {
   const { weight, n, rows } = figure;
-  figure.full = rows.map((_, q) => weight.subarray(q * n, (q + 1) * n).reduce((a, b) => (a > b ? a : b), 0)); // prettier-ignore
+  figure.full = rows.map((_, q) =>
+    weight.subarray(q * n, (q + 1) * n).reduce((a, b) => (a > b ? a : b), 0),
+  );
   figure.peak = Math.max(...figure.full);
-  figure.tops = figure.full.map((/** @type {number} */ each, /** @type {number} */ q) => Math.max(each, figure.sink?.[q] ?? 0)); // prettier-ignore
+  figure.tops = figure.full.map((/** @type {number} */ each, /** @type {number} */ q) =>
+    Math.max(each, figure.sink?.[q] ?? 0),
+  );
   figure.top = Math.max(...figure.tops);
   figure.tints = figure.images = undefined;
   return figure;
@@ -65,12 +73,18 @@ export const columnsOf = ({ columns, sink }) => (sink ? [...columns, SINK] : col
 /** Numbers of the matrix, (row, column): those of the weights with those of the sink behind each row. @param {any} figure @param {Float32Array} values @param {(q: number) => number} ofSink */
 function withSink({ rows, n, sink }, values, ofSink) {
   if (!sink) return values;
-  const lines = rows.map((/** @type {string} */ _, /** @type {number} */ q) => [...values.subarray(q * n, (q + 1) * n), ofSink(q)]); // prettier-ignore
+  const lines = rows.map((/** @type {string} */ _, /** @type {number} */ q) => [
+    ...values.subarray(q * n, (q + 1) * n),
+    ofSink(q),
+  ]);
   return Float32Array.from(lines.flat());
 }
 
 /** What of a row is on no column, as it is written beside it. @param {any} figure @param {number} q */
-const aside = ({ hidden, sink }, q) => [hidden && `${share(hidden[q])} hidden`, sink && `${share(sink[q])} sink`].filter(Boolean).join(", "); // prettier-ignore
+const aside = ({ hidden, sink }, q) =>
+  [hidden && `${share(hidden[q])} hidden`, sink && `${share(sink[q])} sink`]
+    .filter(Boolean)
+    .join(", ");
 
 const free = ({ may, n }, q, k) => !may || may[q * n + k] === 1;
 
@@ -161,13 +175,22 @@ export function said(figure) {
   let sentence = [says.every];
   if (over?.[ROW] >= 0 && over?.[COLUMN] >= 0) {
     const words = { row: named(rows[over[ROW]]), column: named(columnsOf(figure)[over[COLUMN]]) };
-    sentence = [...filled(says.cell, { ...words, weight: make("strong", "", value(figure, over[ROW], over[COLUMN])) }), ...rest(over[ROW])]; // prettier-ignore
+    sentence = [
+      ...filled(says.cell, {
+        ...words,
+        weight: make("strong", "", value(figure, over[ROW], over[COLUMN])),
+      }),
+      ...rest(over[ROW]),
+    ];
   } else if (row >= 0) {
     const cell = figure.cell?.[ROW] === row ? figure.cell[COLUMN] : undefined;
     const others = list(columns, [...weight.subarray(row * n, (row + 1) * n)], cell);
     sentence = [...filled(says.row, { word: named(rows[row]), others }), ...rest(row)];
   } else if (column >= 0) {
-    const others = list(rows, rows.map((_, q) => weight[q * n + column])); // prettier-ignore
+    const others = list(
+      rows,
+      rows.map((_, q) => weight[q * n + column]),
+    );
     sentence = filled(says.column, { word: named(columns[column]), others });
   }
   return coarse ? filled(says.coarse, { layer: at[0], head: at[1], sentence }) : sentence;
@@ -190,11 +213,31 @@ function tintedSentences(figure) {
       missing: places.map(([q, k]) => Math.min(q, k) >= 0 && !free(figure, q, k)),
     };
   };
-  const keys = { ...plain, kind: "tokenrow", small: columns.length > SMALL, tokens: columns, special: special[COLUMN], ...cell(columns, (k) => [row, k]) }; // prettier-ignore
+  const keys = {
+    ...plain,
+    kind: "tokenrow",
+    small: columns.length > SMALL,
+    tokens: columns,
+    special: special[COLUMN],
+    ...cell(columns, (k) => [row, k]),
+  };
   const axis = texts ? COLUMN : ROW;
-  const below = { ...keys, breaks: figure.breaks, selected: selected[axis], select: [texts ? "column" : "row"] }; // prettier-ignore
+  const below = {
+    ...keys,
+    breaks: figure.breaks,
+    selected: selected[axis],
+    select: [texts ? "column" : "row"],
+  };
   if (!texts) return [below];
-  const above = { ...plain, kind: "tokenrow", tokens: texts, special: special[ROW], selected: selected[ROW], select: ["row"], ...cell(texts, (q) => [q, column]) }; // prettier-ignore
+  const above = {
+    ...plain,
+    kind: "tokenrow",
+    tokens: texts,
+    special: special[ROW],
+    selected: selected[ROW],
+    select: ["row"],
+    ...cell(texts, (q) => [q, column]),
+  };
   return [
     { ...above, title: "Target" },
     { ...below, title: "Source" },
@@ -207,7 +250,8 @@ function placesOf(figure) {
   const [row, column] = shownAt(figure);
   const all = [[...rows.keys()], [...columns.keys()]];
   if (Math.max(rows.length, n) <= LONG || Math.max(row, column) < 0) return all;
-  const best = (/** @type {ArrayLike<number>} */ list) => strongest(list, PARTNERS).sort((a, b) => a - b); // prettier-ignore
+  const best = (/** @type {ArrayLike<number>} */ list) =>
+    strongest(list, PARTNERS).sort((a, b) => a - b);
   if (row >= 0) return [[row], best(weight.subarray(row * n, (row + 1) * n))];
   return [best(rows.map((_, q) => weight[q * n + column])), [column]];
 }
@@ -245,7 +289,14 @@ function matrix(figure) {
   const low = log ? top / 1000 : 0;
   const ends = scale === "row" ? endsOf("row", log) : undefined;
   return {
-    ...{ ...plain, kind: "matrix", longest: hidden ? 15 : 8, rows: rows.map((/** @type {string} */ row, /** @type {number} */ q) => (hidden ? `${row}  ${aside({ hidden }, q)}` : row)) }, // prettier-ignore
+    ...{
+      ...plain,
+      kind: "matrix",
+      longest: hidden ? 15 : 8,
+      rows: rows.map((/** @type {string} */ row, /** @type {number} */ q) =>
+        hidden ? `${row}  ${aside({ hidden }, q)}` : row,
+      ),
+    },
     ...{ columns: columnsOf(figure), values: withSink(figure, values, (q) => sink[q]) },
     tints: withSink(figure, tints(figure), (q) => shade(sink[q], endOf(figure, q), log)),
     ...{ low, high: top, log, signed: false, ends, sides },
@@ -256,7 +307,16 @@ function matrix(figure) {
       select: ["row", "column"],
     },
     marks: cell ? [[...cell, ""]] : [],
-    bring: selected[ROW] >= 0 ? [selected[ROW], strongest(weight.subarray(selected[ROW] * figure.n, (selected[ROW] + 1) * figure.n), 1)[0]] : undefined, // prettier-ignore
+    bring:
+      selected[ROW] >= 0
+        ? [
+            selected[ROW],
+            strongest(
+              weight.subarray(selected[ROW] * figure.n, (selected[ROW] + 1) * figure.n),
+              1,
+            )[0],
+          ]
+        : undefined,
     ...{ selected: selected[ROW], column: selected[COLUMN], over: figure.over },
   };
 }
@@ -266,10 +326,22 @@ export function picture(figure) {
   unpack(figure);
   const { full, peak, weight, n } = figure;
   const row = figure.selected[ROW] >= 0 ? figure.selected[ROW] : Math.max(0, full.indexOf(peak));
-  const [key] = figure.cell?.[0] === row ? [figure.cell[1]] : strongest(weight.subarray(row * n, (row + 1) * n), 1); // prettier-ignore
+  const [key] =
+    figure.cell?.[0] === row
+      ? [figure.cell[1]]
+      : strongest(weight.subarray(row * n, (row + 1) * n), 1);
   const mark = share(weight[row * n + key]);
   if (figure.views[0] === "matrix") return { ...matrix(figure), marks: [[row, key, mark]] };
-  return { ...links({ ...figure, over: null, selected: [row, -1], rows: figure.rows }), own: false, selected: row, note: "", mark: [key, mark], left: figure.rows, right: figure.columns, weights: weight }; // prettier-ignore
+  return {
+    ...links({ ...figure, over: null, selected: [row, -1], rows: figure.rows }),
+    own: false,
+    selected: row,
+    note: "",
+    mark: [key, mark],
+    left: figure.rows,
+    right: figure.columns,
+    weights: weight,
+  };
 }
 
 const PICTURES = { links, matrix };
@@ -282,7 +354,8 @@ export function linkedweights(pen, figure, { x, y, width, height = Infinity }, d
   unpack(figure);
   const { letter } = pen;
   let top = y;
-  for (const one of tintedSentences(figure)) pen.group(() => (top += draw(pen, one, { x, y: top, width }) + 0.3 * letter)); // prettier-ignore
+  for (const one of tintedSentences(figure))
+    pen.group(() => (top += draw(pen, one, { x, y: top, width }) + 0.3 * letter));
   top += 0.4 * letter;
   const kinds = figure.folded ? [] : figure.views;
   const gap = 2 * letter;

@@ -24,7 +24,10 @@ const isTick = (name) => /^[\d.,−-]*$/.test(name);
 function named(marked, wanted, all, size, pitch) {
   const middle = (/** @type {number} */ at) => (at + 0.5) * size;
   const room = Math.max(marked.size, Math.floor((all.length * size) / pitch));
-  const own = [...new Set([...marked, ...wanted])].filter((at) => at < all.length).slice(0, room).sort((a, b) => a - b); // prettier-ignore
+  const own = [...new Set([...marked, ...wanted])]
+    .filter((at) => at < all.length)
+    .slice(0, room)
+    .sort((a, b) => a - b);
   const places = own.map(middle);
   places.forEach(
     (place, i) => (places[i] = Math.max(place, i ? places[i - 1] + pitch : -Infinity)),
@@ -34,7 +37,8 @@ function named(marked, wanted, all, size, pitch) {
   const list = new Map(own.map((at, i) => [at, places[i]]));
   const skip = every(size, pitch);
   all.forEach((_, at) => {
-    const isFree = at % skip === 0 && places.every((place) => Math.abs(place - middle(at)) >= pitch - 0.01); // prettier-ignore
+    const isFree =
+      at % skip === 0 && places.every((place) => Math.abs(place - middle(at)) >= pitch - 0.01);
     if (!list.has(at) && isFree) list.set(at, middle(at));
   });
   return list;
@@ -43,10 +47,12 @@ function named(marked, wanted, all, size, pitch) {
 /** Where the text of a framed cell covers no other: in its middle, below it or above it. @param {Pen} pen @param {string} text @param {number[]} middle @param {number} high @param {number} most the right end */
 function free(pen, text, [x, y], high, most) {
   const by = high / 2 + 0.5 * pen.type(MARKED.size ?? 1);
-  return [y, y + by, y - by].map((down) => [x, down]).find(([a, b]) => {
-    const box = pen.box(a, b, text, MARKED);
-    return box[2] <= most && pen.isFree(box);
-  }); // prettier-ignore
+  return [y, y + by, y - by]
+    .map((down) => [x, down])
+    .find(([a, b]) => {
+      const box = pen.box(a, b, text, MARKED);
+      return box[2] <= most && pen.isFree(box);
+    });
 }
 
 const BAR = [1, 6]; // letters of the bar of a scale
@@ -110,8 +116,14 @@ export function matrix(pen, figure, { x, y, width, height }) {
   const roomX = pane ? READABLE * letter : (width - down - beside) / n;
   const least = pen.least ? Math.max(2, Math.min(0.9, TALL / m) * letter) : 2; // of a row
   const spare = pen.least ? 0.5 * letter : 0;
-  const roomY = pane ? roomX : height ? Math.max(least, (height - across - legend - spare) / m) : Infinity; // prettier-ignore
-  const texts = marks.map((/** @type {any[]} */ [, , text]) => (text ? pen.width(text, MARKED) + 0.5 * letter : 0)); // prettier-ignore
+  const roomY = pane
+    ? roomX
+    : height
+      ? Math.max(least, (height - across - legend - spare) / m)
+      : Infinity;
+  const texts = marks.map((/** @type {any[]} */ [, , text]) =>
+    text ? pen.width(text, MARKED) + 0.5 * letter : 0,
+  );
   const shape = n < m / 3 ? 4 : pen.least ? 1.8 : 1; // how much wider than high a cell may be
   const own = Math.min(3.2 * letter, Math.max(roomY, 0.4 * letter) * shape);
   const most = stretched ? 6 * letter : Math.max(own, ...texts);
@@ -123,28 +135,56 @@ export function matrix(pen, figure, { x, y, width, height }) {
     endTexts || [signed ? -high : low, high].map((value) => `${num(value, 2)}${unit || ""}`);
   const aside = sides[1] ? `${sides[1]} →` : "";
   legendOf(pen, words, { x, y, width }, down + Math.max(area[2], 9 * letter), aside, ends);
-  if (sides[0]) pen.text(x, y + legend + across - 0.9 * letter, `${sides[0]} ↓`, { size: 0.8, alpha: 0.75, room: down }); // prettier-ignore
-  const marked = [0, 1].map((which) => new Set(marks.map((/** @type {any[]} */ mark) => mark[which]))); // prettier-ignore
+  if (sides[0])
+    pen.text(x, y + legend + across - 0.9 * letter, `${sides[0]} ↓`, {
+      size: 0.8,
+      alpha: 0.75,
+      room: down,
+    });
+  const marked = [0, 1].map(
+    (which) => new Set(marks.map((/** @type {any[]} */ mark) => mark[which])),
+  );
   if (selected >= 0) marked[0].add(selected);
   if (pinned >= 0) marked[1].add(pinned);
   const size = pane ? 0.75 : 0.9;
   const pitch = PITCH * pen.type(size);
   const [wantedY, wantedX] = figure.named || [[], []];
-  const [atX, atY] = [named(marked[1], wantedX, columns, wide, pitch), named(marked[0], wantedY, rows, high1, pitch)]; // prettier-ignore
-  const thinned = [[rows, atY], [columns, atX]].filter(([all]) => !/** @type {string[]} */ (all).every(isTick)); // prettier-ignore
-  const [all, shown] = [0, 1].map((which) => thinned.reduce((sum, each) => sum + (/** @type {any} */ (each[which]).length ?? /** @type {any} */ (each[which]).size), 0)); // prettier-ignore
+  const [atX, atY] = [
+    named(marked[1], wantedX, columns, wide, pitch),
+    named(marked[0], wantedY, rows, high1, pitch),
+  ];
+  const thinned = [
+    [rows, atY],
+    [columns, atX],
+  ].filter(([all]) => !(/** @type {string[]} */ (all).every(isTick)));
+  const [all, shown] = [0, 1].map((which) =>
+    thinned.reduce(
+      (sum, each) =>
+        sum + /** @type {any} */ (each[which].length ?? /** @type {any} */ (each[which]).size),
+      0,
+    ),
+  );
   if (!isRead(pen) && shown < all) pen.omitted.push({ what: "names", shown, all });
   const heads = () => {
     for (const [at, place] of atX) {
       const bold = marked[1].has(at);
       /** @type {any} */
       const style = upright ? { anchor: "middle" } : { turn: -90, room: across };
-      pen.text(left + place, top - (upright ? 0.7 : 0.35) * letter, columns[at], { size, bold, ...style }); // prettier-ignore
+      pen.text(left + place, top - (upright ? 0.7 : 0.35) * letter, columns[at], {
+        size,
+        bold,
+        ...style,
+      });
     }
   };
   const names = () => {
     for (const [at, place] of atY)
-      pen.text(left - 0.35 * letter, top + place, rows[at], { size, anchor: "end", room: down - 0.3 * letter, bold: marked[0].has(at) }); // prettier-ignore
+      pen.text(left - 0.35 * letter, top + place, rows[at], {
+        size,
+        anchor: "end",
+        room: down - 0.3 * letter,
+        bold: marked[0].has(at),
+      });
   };
   const id = `hatch-${Math.round(left)}-${Math.round(top)}`;
   const back = () => {
@@ -153,23 +193,36 @@ export function matrix(pen, figure, { x, y, width, height }) {
       fill: missing ? `url(#${id})` : "none",
       stroke: look.border,
     });
-    const word = (/** @type {number} */ cell) => (Number.isNaN(values[cell]) ? undefined : wordAt(words, share(cell))); // prettier-ignore
+    const word = (/** @type {number} */ cell) =>
+      Number.isNaN(values[cell]) ? undefined : wordAt(words, share(cell));
     pen.cells(area, m, n, word, cache && (cache.images ||= {}));
-    const labelled = new Set(marks.map((/** @type {any[]} */ [row, column, text]) => text && row * n + column)); // prettier-ignore
+    const labelled = new Set(
+      marks.map((/** @type {any[]} */ [row, column, text]) => text && row * n + column),
+    );
     const numbers = [signed ? -high : low, high].map((each) => fixed(each, digits));
-    const longest = Math.max(...numbers.map((each) => pen.width(each, { size: 0.8 }))) + 0.5 * letter; // prettier-ignore
+    const longest =
+      Math.max(...numbers.map((each) => pen.width(each, { size: 0.8 }))) + 0.5 * letter;
     if (high1 >= 1.3 * letter && wide >= Math.max(2.3 * letter, longest))
       for (let cell = 0; cell < m * n; cell++) {
         if (Number.isNaN(values[cell]) || labelled.has(cell)) continue;
         const fill = inkOn(wordAt(words, share(cell)));
-        pen.text(left + ((cell % n) + 0.5) * wide, top + (Math.floor(cell / n) + 0.5) * high1, fixed(values[cell], digits), { size: 0.8, anchor: "middle", fill }); // prettier-ignore
+        pen.text(
+          left + ((cell % n) + 0.5) * wide,
+          top + (Math.floor(cell / n) + 0.5) * high1,
+          fixed(values[cell], digits),
+          { size: 0.8, anchor: "middle", fill },
+        );
       }
   };
   const front = () => {
     /** @type {string[]} */
     const unwritten = [];
     const line = (/** @type {number[]} */ box, width = 1.5) =>
-      pen.rect(box[0], box[1], box[2], box[3], { fill: "none", stroke: look.ink, "stroke-width": width }); // prettier-ignore
+      pen.rect(box[0], box[1], box[2], box[3], {
+        fill: "none",
+        stroke: look.ink,
+        "stroke-width": width,
+      });
     const across = (/** @type {number} */ row) => [left, top + row * high1, area[2], high1];
     const along = (/** @type {number} */ column) => [left + column * wide, top, wide, area[3]];
     if (selected >= 0) line(across(selected));
@@ -178,17 +231,28 @@ export function matrix(pen, figure, { x, y, width, height }) {
     if (figure.over?.[1] >= 0) line(along(figure.over[1]), 0.75);
     for (const [row, column, text] of marks) {
       const place = [left + column * wide, top + row * high1];
-      pen.rect(place[0], place[1], wide, high1, { fill: "none", stroke: look.paper, "stroke-width": Math.max(4, letter / 3) }); // prettier-ignore
+      pen.rect(place[0], place[1], wide, high1, {
+        fill: "none",
+        stroke: look.paper,
+        "stroke-width": Math.max(4, letter / 3),
+      });
       pen.rect(place[0], place[1], wide, high1, {
         fill: "none",
         stroke: look.primary,
         "stroke-width": Math.max(2, letter / 6),
       });
-      const spot = text && free(pen, text, [place[0] + wide / 2, place[1] + high1 / 2], high1, x + width); // prettier-ignore
+      const spot =
+        text && free(pen, text, [place[0] + wide / 2, place[1] + high1 / 2], high1, x + width);
       if (spot) pen.text(spot[0], spot[1], text, MARKED);
       else if (text) unwritten.push(text);
     }
-    if (unwritten.length) pen.omitted.push({ what: "numbers", shown: marks.length - unwritten.length, all: marks.length, titles: unwritten }); // prettier-ignore
+    if (unwritten.length)
+      pen.omitted.push({
+        what: "numbers",
+        shown: marks.length - unwritten.length,
+        all: marks.length,
+        titles: unwritten,
+      });
   };
   const read = () => pen.screen && readable(pen, figure, area);
   if (pane) {
@@ -218,7 +282,9 @@ function wordmatrix(pen, figure, { x, y, width, height }) {
   const { rows, columns, values, low, high, words, bold, marks, sides, unit } = figure;
   const { letter, look } = pen;
   const [m, n] = [rows.length, columns.length];
-  const widest = Math.max(...rows.map((/** @type {string} */ row) => pen.width(row, { size: 0.9, bold: true }))); // prettier-ignore
+  const widest = Math.max(
+    ...rows.map((/** @type {string} */ row) => pen.width(row, { size: 0.9, bold: true })),
+  );
   const down = Math.min(9 * letter, 0.35 * width, widest + 0.7 * letter);
   const [legend, across] = [1.6 * letter, 1.7 * letter];
   const room = (width - down - 2) / n;
@@ -228,9 +294,14 @@ function wordmatrix(pen, figure, { x, y, width, height }) {
   const tall = Math.max(least * letter, Math.min(1.65 * letter, fits));
   const end = (/** @type {number} */ value) => `${num(value, 5)}${unit}`;
   const aside = sides.filter(Boolean).join(" ↓, ") + (sides[1] ? " →" : "");
-  legendOf(pen, look.one, { x, y, width }, down + Math.max(n * wide, 9 * letter), aside, [end(low), end(high)]); // prettier-ignore
+  legendOf(pen, look.one, { x, y, width }, down + Math.max(n * wide, 9 * letter), aside, [
+    end(low),
+    end(high),
+  ]);
   const [left, top] = [x + down, y + legend + across];
-  const [atRow, atColumn] = [0, 1].map((which) => new Set(marks.map((/** @type {any[]} */ mark) => mark[which]))); // prettier-ignore
+  const [atRow, atColumn] = [0, 1].map(
+    (which) => new Set(marks.map((/** @type {any[]} */ mark) => mark[which])),
+  );
   const [skipX, skipY] = [every(wide, 1.4 * letter), every(tall, 0.9 * letter)];
   let written = 0; // names of columns
   const heads = () => {
@@ -239,7 +310,11 @@ function wordmatrix(pen, figure, { x, y, width, height }) {
       (a, b) => +atColumn.has(b) - +atColumn.has(a) || a - b,
     )) {
       if (at % skipX && !atColumn.has(at)) continue;
-      const style = { size: 0.85, anchor: /** @type {"middle"} */ ("middle"), bold: atColumn.has(at) }; // prettier-ignore
+      const style = {
+        size: 0.85,
+        anchor: /** @type {"middle"} */ ("middle"),
+        bold: atColumn.has(at),
+      };
       const label = pen.cut(columns[at], wide * skipX - 4, style);
       const half = pen.width(label, style) / 2;
       const spot = [
@@ -254,7 +329,12 @@ function wordmatrix(pen, figure, { x, y, width, height }) {
   const names = () =>
     rows.forEach((/** @type {string} */ label, /** @type {number} */ at) => {
       if (at % skipY && !atRow.has(at)) return;
-      pen.text(left - 0.5 * letter, top + (at + 0.5) * tall, label, { size: 0.9, anchor: "end", room: down - 0.5 * letter, bold: atRow.has(at) }); // prettier-ignore
+      pen.text(left - 0.5 * letter, top + (at + 0.5) * tall, label, {
+        size: 0.9,
+        anchor: "end",
+        room: down - 0.5 * letter,
+        bold: atRow.has(at),
+      });
     });
   const area = [left, top, n * wide, m * tall];
   const colour = (/** @type {number} */ cell) =>
@@ -268,15 +348,31 @@ function wordmatrix(pen, figure, { x, y, width, height }) {
         const cell = row * n + column;
         const shade = colour(cell);
         const fill = shade === undefined ? undefined : inkOn(shade);
-        if (words[cell]) pen.text(left + (column + 0.5) * wide, top + (row + 0.5) * tall, words[cell], { size: 0.85, anchor: "middle", room: wide - 4, bold: bold[cell] > 0, fill }); // prettier-ignore
+        if (words[cell])
+          pen.text(left + (column + 0.5) * wide, top + (row + 0.5) * tall, words[cell], {
+            size: 0.85,
+            anchor: "middle",
+            room: wide - 4,
+            bold: bold[cell] > 0,
+            fill,
+          });
       }
   };
   const front = () => {
     const thick = Math.max(2, letter / 6);
     const inset = tall < 1.5 * letter ? -1 : 1; // a low cell is framed from outside
     for (const [row, column] of marks)
-      for (const [stroke, size] of [[look.paper, 2.4 * thick], [look.primary, thick]]) // prettier-ignore
-        pen.rect(left + column * wide + inset, top + row * tall + inset, wide - 2 * inset, tall - 2 * inset, { fill: "none", stroke, "stroke-width": size }); // prettier-ignore
+      for (const [stroke, size] of [
+        [look.paper, 2.4 * thick],
+        [look.primary, thick],
+      ])
+        pen.rect(
+          left + column * wide + inset,
+          top + row * tall + inset,
+          wide - 2 * inset,
+          tall - 2 * inset,
+          { fill: "none", stroke, "stroke-width": size },
+        );
     if (pen.screen) readable(pen, figure, area);
   };
   if (pen.scrolls) {

@@ -88,7 +88,8 @@ export const notAllowed = (query, key, ahead) =>
  */
 export const spokenLine = (className, tag = "p") => make(tag, { class: className, role: "status" });
 
-const FORMULA = /(?<![A-Za-z])([A-Za-zΣ])_([A-Za-z]{1,2})(?![A-Za-z_])|(?<=[\w)])\^(?:\(([^()]*)\)|(\d+(?:\.\d+)?|[A-Za-z]+))/g; // prettier-ignore
+const FORMULA =
+  /(?<![A-Za-z])([A-Za-zΣ])_([A-Za-z]{1,2})(?![A-Za-z_])|(?<=[\w)])\^(?:\(([^()]*)\)|(\d+(?:\.\d+)?|[A-Za-z]+))/g;
 
 /** A line in parts, each with the tag it stands in: W_O with an index, x^(2i/d) with a power. @param {string} line @returns {["" | "sub" | "sup", string][]} */
 export function formulas(line) {

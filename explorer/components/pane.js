@@ -45,7 +45,10 @@ export function frame({ box, wide, tall, rows, columns, back, front, over = "", 
   const fill = () => {
     const first = Math.floor(outer.scrollLeft / wide);
     const end = Math.min(last, Math.ceil((outer.scrollLeft + outer.clientWidth - names) / wide));
-    const [right, below] = [outer.scrollWidth - outer.clientWidth - outer.scrollLeft, outer.scrollHeight - outer.clientHeight - outer.scrollTop]; // prettier-ignore
+    const [right, below] = [
+      outer.scrollWidth - outer.clientWidth - outer.scrollLeft,
+      outer.scrollHeight - outer.clientHeight - outer.scrollTop,
+    ];
     put(outer, { vars: { right: right > 1 ? "2rem" : "0px", below: below > 1 ? "1rem" : "0px" } });
     if (first >= from && end <= to) return;
     [from, to] = [Math.max(0, first - SPARE), Math.min(last, end + SPARE)];

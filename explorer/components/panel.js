@@ -54,13 +54,17 @@ export default mount("panel", style, (view) => {
   const { figures } = view.header;
   const now = alike(view.header);
   if (now === view.alike && figures.some((/** @type {any} */ each) => each.frames))
-    return view.figures.forEach((/** @type {any} */ each, /** @type {number} */ at) => each.go?.(figures[at].current, true)); // prettier-ignore
+    return view.figures.forEach((/** @type {any} */ each, /** @type {number} */ at) =>
+      each.go?.(figures[at].current, true),
+    );
   view.alike = now;
   const before = view.figures || [];
   view.figures = resolved(figures, view.blocks);
   build(view);
   view.figures.forEach((_, at) => glide(view, at, before[at]));
-  const [linked, grid] = [LINKED, HEADS].map((kind) => view.figures.find((/** @type {any} */ each) => each.kind === kind)); // prettier-ignore
+  const [linked, grid] = [LINKED, HEADS].map((kind) =>
+    view.figures.find((/** @type {any} */ each) => each.kind === kind),
+  );
   if (grid?.follows === "head") followed(view, grid);
   if (!linked) return;
   view.finding.replaceChildren(...said(unpack(linked)));
@@ -71,7 +75,12 @@ export default mount("panel", style, (view) => {
 
 /** A panel without what tells its frames apart: equal for two frames of one slider. @param {any} header */
 const alike = (header) =>
-  JSON.stringify({ ...header, token: "", finding: "", figures: header.figures.map((/** @type {any} */ each) => ({ ...each, current: 0 })) }); // prettier-ignore
+  JSON.stringify({
+    ...header,
+    token: "",
+    finding: "",
+    figures: header.figures.map((/** @type {any} */ each) => ({ ...each, current: 0 })),
+  });
 
 /** @param {View} view */
 function build(view) {
@@ -83,13 +92,18 @@ function build(view) {
   view.finding = finding;
   view.focus = view.boxes?.map(focusOf) || [];
   view.cursors = view.boxes?.map(cursorOf) || [];
-  const tall = (/** @type {any} */ each) => each.kind === LINKED && each.rows.length > MANY && !each.views.includes("matrix"); // prettier-ignore
+  const tall = (/** @type {any} */ each) =>
+    each.kind === LINKED && each.rows.length > MANY && !each.views.includes("matrix");
   view.boxes = figures.map((each) => make("div", tall(each) ? "figure tall" : "figure"));
   view.drawn = [];
   view.edges = [];
   view.root.dataset.panel = header.panel;
   const columns = figures.map((each, at) => {
-    const parts = [view.boxes[at], each.frames && slider(view, at, finding), each.kind === "flow" && player(view, at)].filter(Boolean); // prettier-ignore
+    const parts = [
+      view.boxes[at],
+      each.frames && slider(view, at, finding),
+      each.kind === "flow" && player(view, at),
+    ].filter(Boolean);
     const isBelow = !isWalked(each) && each.kind !== "flow";
     return make("div", "column", ...(isBelow ? parts : parts.reverse()));
   });
@@ -104,27 +118,45 @@ function build(view) {
     restate({ shown: one?.formulas, focus: one?.focus || header.focus });
   const walked = figures.find((each) => each.frames);
   view.restate(walked?.frames[walked.current]);
-  const more = header.details.length > 0 && make("details", "", make("summary", "", "Details"), ...header.details.map((line) => make("p", { dir: "auto" }, ...explained(header.terms, line, terms)))); // prettier-ignore
-  redraw(view, [
-    header.title && !header.bare && make("h2", { dir: "auto" }, ...explained(header.terms, header.title, new Set())),
-    button ? make("div", "above", finding, button) : finding,
-    header.formulas.length > 0 && !isFlow && formulas,
-    row,
-    header.formulas.length > 0 && isFlow && formulas,
-    more,
-    tip,
-    meanings(header.terms),
-  ].filter(Boolean)); // prettier-ignore
+  const more =
+    header.details.length > 0 &&
+    make(
+      "details",
+      "",
+      make("summary", "", "Details"),
+      ...header.details.map((line) =>
+        make("p", { dir: "auto" }, ...explained(header.terms, line, terms)),
+      ),
+    );
+  redraw(
+    view,
+    [
+      header.title &&
+        !header.bare &&
+        make("h2", { dir: "auto" }, ...explained(header.terms, header.title, new Set())),
+      button ? make("div", "above", finding, button) : finding,
+      header.formulas.length > 0 && !isFlow && formulas,
+      row,
+      header.formulas.length > 0 && isFlow && formulas,
+      more,
+      tip,
+      meanings(header.terms),
+    ].filter(Boolean),
+  );
   view.tip = tip;
-  fitted(view, row, () => figures.forEach((each, at) => (each.follows === "head" ? soon : paint)(view, at))); // prettier-ignore
-  view.root.onclick = (/** @type {MouseEvent} */ event) => press(view, /** @type {Element} */ (event.target), event); // prettier-ignore
+  fitted(view, row, () =>
+    figures.forEach((each, at) => (each.follows === "head" ? soon : paint)(view, at)),
+  );
+  view.root.onclick = (/** @type {MouseEvent} */ event) =>
+    press(view, /** @type {Element} */ (event.target), event);
   view.root.onkeydown = (/** @type {KeyboardEvent} */ event) => key(view, event);
   view.root.onpointermove = (/** @type {PointerEvent} */ event) => hover(view, event);
   view.root.onpointerleave = () => {
     away(view);
     view.finding.style.minHeight = "";
   };
-  /** @type {any} */ (view.root).onfocusin = (/** @type {FocusEvent} */ event) => focus(view, /** @type {Element} */ (event.target)); // prettier-ignore
+  /** @type {any} */ (view.root).onfocusin = (/** @type {FocusEvent} */ event) =>
+    focus(view, /** @type {Element} */ (event.target));
   /** @type {any} */ (view.root).onfocusout = () => away(view);
   offer(view, header.title, (look) => sheet(view, look));
   const flow = figures.findIndex((/** @type {any} */ each) => each.kind === "flow");
@@ -164,7 +196,10 @@ function paint(view, at, one) {
   const size = TYPE * letter();
   const room = box.parentElement.parentElement.clientWidth;
   const width = fitting(view, widths(room, view.figures, size), room, at);
-  const height = Math.max(22 * size, view.figures[at].words?.length ? innerHeight - ABOVE : 0.5 * innerHeight); // prettier-ignore
+  const height = Math.max(
+    22 * size,
+    view.figures[at].words?.length ? innerHeight - ABOVE : 0.5 * innerHeight,
+  );
   const pen = new Pen(view.look, size, true, view.header.special);
   pen.scrolls = true;
   const took = figure(pen, one || view.figures[at], { x: 0, y: 0, width, height });
@@ -177,11 +212,17 @@ function paint(view, at, one) {
   if (view.figures[at].kind === "tokenrow") rolled(box, took > LINES * size);
   const cells = box.querySelector("[data-cells]");
   const [before] = view.cursors.splice(at, 1, undefined);
-  if (cells && before && before[0] === cells.getAttribute("data-start")) cells.setAttribute("data-cells", before[1]); // prettier-ignore
+  if (cells && before && before[0] === cells.getAttribute("data-start"))
+    cells.setAttribute("data-cells", before[1]);
   const targets = [...box.querySelectorAll("g.button")];
   const stop = targets.findIndex((each) => each.getAttribute("aria-pressed") === "true");
   const stops = targets.filter((each) => each.matches(".flow-stop"));
-  targets.forEach((each, i) => each.setAttribute("tabindex", (stops.length ? stops.includes(each) : i === Math.max(0, stop)) ? "0" : "-1")); // prettier-ignore
+  targets.forEach((each, i) =>
+    each.setAttribute(
+      "tabindex",
+      (stops.length ? stops.includes(each) : i === Math.max(0, stop)) ? "0" : "-1",
+    ),
+  );
   const successor =
     focused !== null && /** @type {any} */ (box.querySelectorAll("[tabindex]")[focused]);
   if (successor && focusOf(box) !== focused) successor.focus({ preventScroll: true });
@@ -190,7 +231,9 @@ function paint(view, at, one) {
 /** How wide a figure may be: what a matrix beside it leaves of its own width is added. @param {View} view @param {number[]} wide @param {number} room @param {number} at */
 function fitting(view, wide, room, at) {
   const left = at > 0 ? wide[at - 1] - view.edges[at - 1] : 0;
-  return left > 0 && wide[at] < room ? Math.min(wide[at] + left, Math.max(wide[at], room / 2)) : wide[at]; // prettier-ignore
+  return left > 0 && wide[at] < room
+    ? Math.min(wide[at] + left, Math.max(wide[at], room / 2))
+    : wide[at];
 }
 
 /** Where the arrow keys of a matrix began, with its size, and where they are. @param {Element} box */
@@ -208,7 +251,9 @@ function patched(view, at, { parts, pane }, took) {
   view.drawn[at] = { parts, fixed };
   if (drawn?.fixed === fixed) {
     const old = [...box.firstChild.childNodes];
-    parts.forEach((part, i) => part === drawn.parts[i] || old[i].replaceWith(...shown(part, {}).childNodes)); // prettier-ignore
+    parts.forEach(
+      (part, i) => part === drawn.parts[i] || old[i].replaceWith(...shown(part, {}).childNodes),
+    );
     if (pane) box.querySelector("g.front").replaceChildren(...shown(pane.front, {}).childNodes);
     return true;
   }
@@ -227,7 +272,8 @@ function rolled(box, isLong) {
   const above = box.getBoundingClientRect().top - box.scrollTop;
   const top = (/** @type {Element} */ each) => each.getBoundingClientRect().top - above;
   const centred = top(selected) - box.clientHeight / 2;
-  box.scrollTop = Math.max(0, ...[...box.querySelectorAll(".row")].map(top).filter((row) => row <= centred)) - 4; // prettier-ignore
+  box.scrollTop =
+    Math.max(0, ...[...box.querySelectorAll(".row")].map(top).filter((row) => row <= centred)) - 4;
 }
 
 /** A figure in a frame that scrolls, scrolled as it was, its marked cell in sight. @param {View} view @param {number} at @param {import("./pane.js").Pane} pane @param {number} most */
@@ -275,11 +321,15 @@ function press(view, target, event) {
   if (!part) return;
   const linked = linkedAt(view, part);
   if (linked) return select(view, linked, hold(linked, ...wordOf(part)));
-  const [values, names] = ["data-select", "data-names"].map((each) => JSON.parse(part.getAttribute(each) || "[]")); // prettier-ignore
+  const [values, names] = ["data-select", "data-names"].map((each) =>
+    JSON.parse(part.getAttribute(each) || "[]"),
+  );
   const grid = kindAt(view, part, HEADS);
   if (grid?.follows && names[0] === "all") return more(view, grid);
   if (grid?.follows) open(values);
-  const steps = view.figures.find((/** @type {any} */ each) => each.whole && each.choice === names[0]); // prettier-ignore
+  const steps = view.figures.find(
+    (/** @type {any} */ each) => each.whole && each.choice === names[0],
+  );
   if (steps) steps.go(Number(values[0]));
   else send(view, names, values);
 }
@@ -293,7 +343,8 @@ const send = (view, names, values) =>
 function cellUnder(cells, event) {
   const [m, n] = JSON.parse(cells.getAttribute("data-cells") || "[]");
   const box = cells.getBoundingClientRect();
-  const inside = (/** @type {number} */ part, /** @type {number} */ of) => Math.max(0, Math.min(of - 1, Math.floor(part * of))); // prettier-ignore
+  const inside = (/** @type {number} */ part, /** @type {number} */ of) =>
+    Math.max(0, Math.min(of - 1, Math.floor(part * of)));
   return [
     inside((event.clientY - box.top) / box.height, m),
     inside((event.clientX - box.left) / box.width, n),
@@ -369,7 +420,7 @@ function hover(view, event) {
   if (linked) look(view, linked, pointed(part));
   else if (grid?.follows) hint(view, grid, part, event);
   else if (kindAt(view, part, "plane"))
-    say(view, pointsUnder(part, event).join(", "), part.getBoundingClientRect()); // prettier-ignore
+    say(view, pointsUnder(part, event).join(", "), part.getBoundingClientRect());
   else away(view);
 }
 
@@ -389,7 +440,8 @@ function pointsUnder(part, { clientX: x, clientY: y }) {
 
 /** The figure of a kind around an element, undefined for another. @param {View} view @param {Element} target @param {string} kind */
 function kindAt(view, target, kind) {
-  const one = view.figures[view.boxes.findIndex((/** @type {Element} */ box) => box.contains(target))]; // prettier-ignore
+  const one =
+    view.figures[view.boxes.findIndex((/** @type {Element} */ box) => box.contains(target))];
   return one?.kind === kind ? one : undefined;
 }
 
@@ -398,7 +450,9 @@ function followed(view, grid) {
   const at = view.figures.indexOf(grid);
   const now = () => JSON.stringify([wordShown(grid), bus.now.layer, bus.now.head]);
   let drawn = now();
-  bus.tell({ coarse: (/** @type {number} */ layer, /** @type {number} */ head) => coarse(grid, layer, head) }); // prettier-ignore
+  bus.tell({
+    coarse: (/** @type {number} */ layer, /** @type {number} */ head) => coarse(grid, layer, head),
+  });
   hear(view, () => {
     if (drawn === now()) return;
     drawn = now();
@@ -439,14 +493,20 @@ function swiped(view, grid) {
 function open([layer, head]) {
   const { word } = bus.now;
   const token = word?.axis === ROW && word.at >= 0 ? { token: `${word.at}` } : {};
-  bus.tell({ layer: Number(layer), head: Number(head), ahead: { layer, head, att_word: "none", ...token } }); // prettier-ignore
+  bus.tell({
+    layer: Number(layer),
+    head: Number(head),
+    ahead: { layer, head, att_word: "none", ...token },
+  });
 }
 
 /** All heads of a large model, or the strongest; the button keeps the focus. @param {View} view @param {any} grid */
 function more(view, grid) {
   grid.all = !grid.all;
   paint(view, view.figures.indexOf(grid));
-  /** @type {SVGElement | null} */ (view.root.querySelector("g.more"))?.focus({ preventScroll: true }); // prettier-ignore
+  /** @type {SVGElement | null} */ (view.root.querySelector("g.more"))?.focus({
+    preventScroll: true,
+  });
 }
 
 /** Say the head, and the weight under the pointer. @param {View} view @param {any} grid @param {Element} part @param {PointerEvent} [event] */
@@ -455,7 +515,9 @@ function hint(view, grid, part, event) {
   const at = layer * grid.shape[1] + head;
   const thumb = part.querySelector(".thumb")?.getBoundingClientRect();
   if (!thumb) return;
-  const share = event ? [(event.clientY - thumb.top) / thumb.height, (event.clientX - thumb.left) / thumb.width] : [-1]; // prettier-ignore
+  const share = event
+    ? [(event.clientY - thumb.top) / thumb.height, (event.clientX - thumb.left) / thumb.width]
+    : [-1];
   const inside = share.every((each) => each >= 0 && each < 1);
   view.finding.replaceChildren(...(inside ? weightIn(grid, at, share) : [spoken(grid, at)]));
 }
@@ -464,15 +526,20 @@ function hint(view, grid, part, event) {
 
 /** The head under the pointer is drawn alone and said. @param {View} view @param {any} flow @param {Element} [part] */
 function overFlow(view, flow, part) {
-  const [values, names] = ["data-select", "data-names"].map((each) => JSON.parse(part?.getAttribute(each) || "[]")); // prettier-ignore
+  const [values, names] = ["data-select", "data-names"].map((each) =>
+    JSON.parse(part?.getAttribute(each) || "[]"),
+  );
   const isHead = names.includes("head") && values[2] !== "";
-  const over = isHead ? { attention: values[0], layer: Number(values[1]), head: Number(values[2]) } : undefined; // prettier-ignore
+  const over = isHead
+    ? { attention: values[0], layer: Number(values[1]), head: Number(values[2]) }
+    : undefined;
   const label = part?.getAttribute("aria-label");
   if (JSON.stringify(over) !== JSON.stringify(flow.over)) {
     flow.over = over;
     paint(view, view.figures.indexOf(flow));
   }
-  if (part && label && (isHead || names.includes("address"))) say(view, label, part.getBoundingClientRect()); // prettier-ignore
+  if (part && label && (isHead || names.includes("address")))
+    say(view, label, part.getBoundingClientRect());
 }
 
 // ---- linked weights ------------------------------------------------------------------------------
@@ -482,7 +549,9 @@ const linkedAt = (view, target) => kindAt(view, target, LINKED);
 
 /** The axis and the place of a word. @param {Element} part @returns {[number, number]} */
 function wordOf(part) {
-  const [[at], [name]] = ["data-select", "data-names"].map((each) => JSON.parse(part.getAttribute(each) || "[]")); // prettier-ignore
+  const [[at], [name]] = ["data-select", "data-names"].map((each) =>
+    JSON.parse(part.getAttribute(each) || "[]"),
+  );
   return [name === "column" ? COLUMN : ROW, Number(at)];
 }
 
@@ -543,7 +612,8 @@ function changed(view, linked) {
 function tellWord(view, linked) {
   const { selected, places, sizes, firsts } = linked;
   const axis = selected[ROW] >= 0 ? ROW : COLUMN;
-  const at = selected[axis] < 0 ? -1 : ((firsts || places)[axis]?.[selected[axis]] ?? selected[axis]); // prettier-ignore
+  const at =
+    selected[axis] < 0 ? -1 : ((firsts || places)[axis]?.[selected[axis]] ?? selected[axis]);
   const word = { axis, at, rows: sizes[ROW], columns: sizes[COLUMN] };
   if (JSON.stringify(word) !== JSON.stringify(bus.now.word)) bus.tell({ word });
 }
@@ -587,7 +657,11 @@ function fold(view, at) {
     button.textContent = label();
     paint(view, at);
   };
-  const button = make("button", { class: "small fold", data: { focus: `fold ${at}` }, onclick }, label()); // prettier-ignore
+  const button = make(
+    "button",
+    { class: "small fold", data: { focus: `fold ${at}` }, onclick },
+    label(),
+  );
   return button;
 }
 
@@ -596,7 +670,8 @@ function tell(view, cells, [row, column]) {
   const whole = owner(view, cells);
   const { rows, values, words, sides, missing, digits, unit } = whole;
   const columns = whole.kind === LINKED ? columnsOf(whole) : whole.columns;
-  const named = (/** @type {number} */ side, /** @type {string} */ label) => `${sides[side]} ${label}`.trim(); // prettier-ignore
+  const named = (/** @type {number} */ side, /** @type {string} */ label) =>
+    `${sides[side]} ${label}`.trim();
   const number = (/** @type {string} */ word) => {
     if (whole.kind === LINKED) return value(whole, row, column);
     const each = values[row * columns.length + column];
@@ -636,11 +711,19 @@ const GLIDING = [LINKED, "bars", "chart", "flow", "links", "matrix", "stack", "s
 function glide(view, at, from) {
   const to = view.figures[at];
   const size = (/** @type {any} */ one) => one.weight?.length || one.values?.length || 0;
-  if (still() || from?.kind !== to.kind || !GLIDING.includes(to.kind) || size(from) !== size(to) || size(to) > MOST) return; // prettier-ignore
+  if (
+    still() ||
+    from?.kind !== to.kind ||
+    !GLIDING.includes(to.kind) ||
+    size(from) !== size(to) ||
+    size(to) > MOST
+  )
+    return;
   const began = performance.now();
   const tick = (/** @type {number} */ now) => {
     const share = Math.min(1, Math.max(0, (now - began) / CHANGE));
-    if (share === 1 || !view.root.isConnected || view.figures[at] !== to) return view.root.isConnected && paint(view, at); // prettier-ignore
+    if (share === 1 || !view.root.isConnected || view.figures[at] !== to)
+      return view.root.isConnected && paint(view, at);
     paint(view, at, between(from, to, share * (2 - share)));
     (view.gliding ||= {})[at] = requestAnimationFrame(tick);
   };
@@ -651,7 +734,14 @@ function glide(view, at, from) {
 function slider(view, at, finding) {
   const { frames, choice, title, current, plays } = view.figures[at];
   const last = frames.length - 1;
-  const input = make("input", { type: "range", min: 0, max: last, value: current, "aria-label": title || "Step", data: { focus: `slider ${at}` } }); // prettier-ignore
+  const input = make("input", {
+    type: "range",
+    min: 0,
+    max: last,
+    value: current,
+    "aria-label": title || "Step",
+    data: { focus: `slider ${at}` },
+  });
   const label = make("output", "", frames[current].label);
   /** @type {any} */
   let [later, next] = [];
@@ -734,15 +824,22 @@ const MOVEMENT = 380; // milliseconds of each of the two movements of a sum
 /** Show how a weighted sum comes about: every vector fades to its weight, then all slide into the row of the sum. What lies below is the painted picture. @param {View} view @param {number} at */
 function summed(view, at) {
   const { frames, current } = view.figures[at];
-  const { strips = [], high } = frames[current].figures.find((/** @type {any} */ one) => one.kind === "strips") || {}; // prettier-ignore
+  const { strips = [], high } =
+    frames[current].figures.find((/** @type {any} */ one) => one.kind === "strips") || {};
   const images = [...view.boxes[at].querySelectorAll("image")];
-  if (images.length !== strips.length || !strips.some((/** @type {any} */ one) => one.weight)) return; // prettier-ignore
+  if (images.length !== strips.length || !strips.some((/** @type {any} */ one) => one.weight))
+    return;
   const sum = strips.findIndex((/** @type {any} */ one) => one.sign === "=");
-  const terms = strips.slice(0, sum).map((/** @type {any} */ strip, /** @type {number} */ row) => ({ ...strip, row })); // prettier-ignore
+  const terms = strips
+    .slice(0, sum)
+    .map((/** @type {any} */ strip, /** @type {number} */ row) => ({ ...strip, row }));
   terms.sort((/** @type {any} */ a, /** @type {any} */ b) => a.weight - b.weight); // the largest on top
-  const vectors = terms.map(({ values, weight }) => [...values].map((each) => (weight ? each / weight : 0))); // prettier-ignore
+  const vectors = terms.map(({ values, weight }) =>
+    [...values].map((each) => (weight ? each / weight : 0)),
+  );
   const most = Math.max(...vectors.flat().map(Math.abs)) || 1;
-  const sides = (/** @type {number} */ row) => ["x", "y", "width", "height"].map((side) => Number(images[row].getAttribute(side))); // prettier-ignore
+  const sides = (/** @type {number} */ row) =>
+    ["x", "y", "width", "height"].map((side) => Number(images[row].getAttribute(side)));
   const layer = (
     /** @type {number} */ row,
     /** @type {number[]} */ values,
@@ -751,7 +848,9 @@ function summed(view, at) {
     const pen = new Pen(view.look, letter(), true);
     const [x, y, width, height] = sides(row);
     pen.group(() => {
-      pen.cells([x, y, width, height], 1, values.length, (i) => wordAt(view.look.two, (values[i] / high + 1) / 2)); // prettier-ignore
+      pen.cells([x, y, width, height], 1, values.length, (i) =>
+        wordAt(view.look.two, (values[i] / high + 1) / 2),
+      );
       pen.rect(x, y, width, height, { fill: "none", stroke: view.look.border });
     });
     return /** @type {Element} */ (shown(pen.parts.join(""), {}).firstChild);
@@ -764,7 +863,9 @@ function summed(view, at) {
   const into = ({ row }) => `translateY(${sides(sum)[1] - sides(row)[1]}px)`;
   const moving = [
     ...whole.map((/** @type {Element} */ one) => one.animate({ opacity: [1, 0] }, timing)),
-    ...weighted.map((/** @type {Element} */ one, /** @type {number} */ i) => one.animate({ transform: ["none", into(terms[i])] }, later)), // prettier-ignore
+    ...weighted.map((/** @type {Element} */ one, /** @type {number} */ i) =>
+      one.animate({ transform: ["none", into(terms[i])] }, later),
+    ),
     images[sum].animate({ opacity: [0, 0, 1] }, later),
   ];
   view.settle = () => {
@@ -778,7 +879,9 @@ function summed(view, at) {
 /** Mark a frame in the charts beside its slider. @param {View} view @param {string} choice @param {number} x */
 function follow(view, choice, x) {
   view.figures.forEach((/** @type {any} */ figure, /** @type {number} */ at) => {
-    const charts = [figure, ...(figure.figures || [])].filter((one) => choice && one.follows === choice); // prettier-ignore
+    const charts = [figure, ...(figure.figures || [])].filter(
+      (one) => choice && one.follows === choice,
+    );
     for (const chart of charts) chart.guides = [[x, ""]];
     if (charts.length) paint(view, at);
   });

@@ -25,7 +25,9 @@ export function resolved(value, blocks) {
   if (ArrayBuffer.isView(value)) return value;
   if (value.block !== undefined && value.low === undefined) return blocks[value.block];
   if (value.block !== undefined) return leveled(blocks[value.block], value);
-  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, resolved(one, blocks)])); // prettier-ignore
+  return Object.fromEntries(
+    Object.entries(value).map(([name, one]) => [name, resolved(one, blocks)]),
+  );
 }
 
 const LEVELS = 254; // of a large array, as explorer/analysis/figures.py sends it
@@ -39,11 +41,12 @@ export const isHeaded = (figures) =>
   figures.length > 1 && ["tokenrow", "flow"].includes(figures[0].kind);
 
 /** Whether a frame is one grid of few heads. @param {any} frame */
-const isSmall = ({ figures: [one, other] }) => !other && one?.kind === "headmatrices" && one.shape[1] <= SMALL; // prettier-ignore
+const isSmall = ({ figures: [one, other] }) =>
+  !other && one?.kind === "headmatrices" && one.shape[1] <= SMALL;
 
 /** How wide each figure may be: in these shares where they are given. @param {number} width @param {any[]} figures @param {number} letter @param {number} [narrow] @param {number[]} [shares] */
 export function widths(width, figures, letter, narrow = NARROW, shares) {
-  if (isHeaded(figures)) return [width, ...widths(width, figures.slice(1), letter, narrow, shares)]; // prettier-ignore
+  if (isHeaded(figures)) return [width, ...widths(width, figures.slice(1), letter, narrow, shares)];
   if (figures.length === 1 || width < narrow * letter) return figures.map(() => width);
   const unlike = figures.length === 2 && figures[0].kind !== figures[1].kind;
   const two =
@@ -82,7 +85,11 @@ export function row(pen, figures, { x, y, width, height }, shares) {
 
 /** How many lines the titles of figures side by side take. @param {Pen} pen @param {any[]} figures @param {number[]} wide */
 export const titleLines = (pen, figures, wide) =>
-  Math.max(...figures.map(({ title }, at) => title ? pen.lines(title, wide[at], { bold: true }).length : 0)); // prettier-ignore
+  Math.max(
+    ...figures.map(({ title }, at) =>
+      title ? pen.lines(title, wide[at], { bold: true }).length : 0,
+    ),
+  );
 
 const WIDTH = 1000;
 const MARGIN = 24;
@@ -92,7 +99,15 @@ const WIDEST = 6000;
 
 /** How wide the file is: words of a matrix have room. @param {any[]} figures */
 const sheetWidth = (figures) =>
-  Math.min(WIDEST, Math.max(WIDTH, ...figures.map(({ kind, words, columns }) => (kind === "matrix" && words?.length ? (CELL * columns.length) / WORDS[0] : 0)))); // prettier-ignore
+  Math.min(
+    WIDEST,
+    Math.max(
+      WIDTH,
+      ...figures.map(({ kind, words, columns }) =>
+        kind === "matrix" && words?.length ? (CELL * columns.length) / WORDS[0] : 0,
+      ),
+    ),
+  );
 
 /** The panel as one SVG with title and caption. @param {View} view @param {Look} look */
 export const sheet = (view, look) => filed(view, look).svg;
@@ -103,7 +118,13 @@ export function filed({ header, figures }, look) {
   if (figures[0].kind === "picturecard") {
     const { wide: width, high: height } = card;
     figure(pen, figures[0], { x: 0, y: 0, width });
-    return { svg: framed(pen, header.title, width, height), texts: pen.texts, omitted: pen.omitted, width, height }; // prettier-ignore
+    return {
+      svg: framed(pen, header.title, width, height),
+      texts: pen.texts,
+      omitted: pen.omitted,
+      width,
+      height,
+    };
   }
   const whole = Math.round(sheetWidth(figures));
   const room = whole - 2 * MARGIN;

@@ -9,11 +9,32 @@ import { escaped } from "./svg_export.js";
 /** @typedef {import("./figures.js").Box} Box */
 
 // Corners of the marks of clouds, from their middle, in their own size; none for a circle.
-const MARKS = [[], [[0, -1.3], [1.3, 0], [0, 1.3], [-1.3, 0]], [[-1, -1], [1, -1], [1, 1], [-1, 1]], [[0, -1.2], [1.2, 1], [-1.2, 1]]]; // prettier-ignore
+const MARKS = [
+  [],
+  [
+    [0, -1.3],
+    [1.3, 0],
+    [0, 1.3],
+    [-1.3, 0],
+  ],
+  [
+    [-1, -1],
+    [1, -1],
+    [1, 1],
+    [-1, 1],
+  ],
+  [
+    [0, -1.2],
+    [1.2, 1],
+    [-1.2, 1],
+  ],
+];
 
 /** The mark of a cloud, as full as `fill` says. @param {Pen} pen @param {number} kind @param {number[]} place @param {number} r @param {string} colour @param {number} fill */
 function mark(pen, kind, [x, y], r, colour, fill) {
-  const corners = MARKS[kind].map(([a, b]) => `${(x + a * r).toFixed(1)} ${(y + b * r).toFixed(1)}`); // prettier-ignore
+  const corners = MARKS[kind].map(
+    ([a, b]) => `${(x + a * r).toFixed(1)} ${(y + b * r).toFixed(1)}`,
+  );
   const style = { stroke: colour, "stroke-width": Math.max(1.2, r / 4) };
   for (const each of [{ fill: pen.look.paper }, { fill: colour, "fill-opacity": fill.toFixed(2) }])
     if (kind) pen.path(`M${corners.join("L")}Z`, colour, { ...style, ...each });
@@ -31,7 +52,7 @@ export function plane(pen, figure, { x, y, width, height: room = Infinity }) {
   const note = pen.note(frames[Math.round(t)].note, width);
   const taken = head + (pen.least ? 0.5 + 1.25 * note.length : 4.3) * letter;
   const least = (pen.least ? 8 : 14) * letter;
-  const high = Math.max(least, Math.min(room - taken, (pen.least ? 1 : 0.85) * width, 28 * letter)); // prettier-ignore
+  const high = Math.max(least, Math.min(room - taken, (pen.least ? 1 : 0.85) * width, 28 * letter));
   const [n, pad] = [frames.length, 2.2 * letter];
   const rest = look.categorical.filter((each) => each !== look.primary);
   const colours = clouds.map((_, at) => [look.primary, rest[0], look.ink, look.ink][at]);
@@ -40,12 +61,20 @@ export function plane(pen, figure, { x, y, width, height: room = Infinity }) {
     labels.map((label, at) => ({
       ...{ label, kind, key: keys[at], on: at === selected, colour: colours[kind] },
       fill: fills[at * n + Math.round(t)],
-      path: Array.from({ length: n }, (_, i) => [paths[2 * (at * n + i)], paths[2 * (at * n + i) + 1]]), // prettier-ignore
+      path: Array.from({ length: n }, (_, i) => [
+        paths[2 * (at * n + i)],
+        paths[2 * (at * n + i) + 1],
+      ]),
     })),
   );
   const near = points.filter((one) => one.on || one.key === undefined);
-  const framed = (close && points.some((one) => one.on) ? near : points).flatMap((one) => one.path); // prettier-ignore
-  const [xs, ys] = [0, 1].map((axis) => framed.reduce(([low, most], each) => [Math.min(low, each[axis]), Math.max(most, each[axis])], [Infinity, -Infinity])); // prettier-ignore
+  const framed = (close && points.some((one) => one.on) ? near : points).flatMap((one) => one.path);
+  const [xs, ys] = [0, 1].map((axis) =>
+    framed.reduce(
+      ([low, most], each) => [Math.min(low, each[axis]), Math.max(most, each[axis])],
+      [Infinity, -Infinity],
+    ),
+  );
   even(xs, ys, (width - 2 * pad) / (high - 2 * pad));
   const top = y + head;
   const across = along(xs[0], xs[1], x + pad, x + width - pad);
@@ -62,7 +91,10 @@ export function plane(pen, figure, { x, y, width, height: room = Infinity }) {
   let left = x;
   clouds.forEach(({ name }, kind) => {
     mark(pen, kind, [left + 0.5 * letter, y + 0.6 * letter], 0.35 * letter, colours[kind], 1);
-    pen.text(left + 1.2 * letter, y + 0.6 * letter, name, { size: 0.85, room: Math.max(0, x + width - left - 1.2 * letter) }); // prettier-ignore
+    pen.text(left + 1.2 * letter, y + 0.6 * letter, name, {
+      size: 0.85,
+      room: Math.max(0, x + width - left - 1.2 * letter),
+    });
     left += pen.width(name, { size: 0.85 }) + 2.2 * letter;
   });
   const inside = pen.apart(() => {
@@ -72,12 +104,27 @@ export function plane(pen, figure, { x, y, width, height: room = Infinity }) {
       [xs, across],
       [ys, up],
     ]))
-      // prettier-ignore
       for (const value of ticks(axis[0], axis[1])) {
-        const ends = axis === xs ? [[place(value), top], [place(value), top + high]] : [[x, place(value)], [x + width, place(value)]]; // prettier-ignore
+        const ends =
+          axis === xs
+            ? [
+                [place(value), top],
+                [place(value), top + high],
+              ]
+            : [
+                [x, place(value)],
+                [x + width, place(value)],
+              ];
         pen.line(ends, look.border, { "stroke-opacity": 0.6 });
-        const spot = axis === xs ? [place(value), top + high - 0.6 * letter] : [x + 0.3 * letter, place(value)]; // prettier-ignore
-        scale.push([spot, num(value, 3), { size: 0.75, alpha: 0.75, anchor: axis === xs ? "middle" : "start" }]); // prettier-ignore
+        const spot =
+          axis === xs
+            ? [place(value), top + high - 0.6 * letter]
+            : [x + 0.3 * letter, place(value)];
+        scale.push([
+          spot,
+          num(value, 3),
+          { size: 0.75, alpha: 0.75, anchor: axis === xs ? "middle" : "start" },
+        ]);
       }
     const faint = Math.max(0.06, Math.min(0.28, 20 / points.length));
     for (const one of points) {
@@ -86,9 +133,22 @@ export function plane(pen, figure, { x, y, width, height: room = Infinity }) {
       pen.line(way(one, from, t), one.colour, { "stroke-opacity": trails ? faint : 0.45 });
     }
     for (const one of points.filter(({ on }) => on)) {
-      if (t < n - 1) pen.line(way(one, t, n - 1), one.colour, { "stroke-opacity": 0.6, "stroke-width": 1.5, "stroke-dasharray": "2 5" }); // prettier-ignore
+      if (t < n - 1)
+        pen.line(way(one, t, n - 1), one.colour, {
+          "stroke-opacity": 0.6,
+          "stroke-width": 1.5,
+          "stroke-dasharray": "2 5",
+        });
       if (t > 0) pen.line(way(one, 0, t), one.colour, { "stroke-width": 2.5 });
-      for (let i = 0; i < n; i++) mark(pen, one.kind, at(one, i), (i ? 0.16 : 0.28) * letter, one.colour, i && i <= t ? 1 : 0); // prettier-ignore
+      for (let i = 0; i < n; i++)
+        mark(
+          pen,
+          one.kind,
+          at(one, i),
+          (i ? 0.16 : 0.28) * letter,
+          one.colour,
+          i && i <= t ? 1 : 0,
+        );
     }
     for (const one of [...points].sort((a, b) => +a.on - +b.on)) {
       const draw = () => {
@@ -96,16 +156,33 @@ export function plane(pen, figure, { x, y, width, height: room = Infinity }) {
         if (pen.screen && one.key === undefined) pen.put("title", {}, escaped(one.label));
       };
       if (select.length && one.key !== undefined)
-        pen.target({ select: [one.key], label: `${one.label} (${clouds[one.kind].name})`, pressed: one.on }, draw); // prettier-ignore
+        pen.target(
+          { select: [one.key], label: `${one.label} (${clouds[one.kind].name})`, pressed: one.on },
+          draw,
+        );
       else draw();
     }
-    const passed = points.filter(({ on }) => on).flatMap((one) => Array.from({ length: n }, (_, i) => at(one, i))); // prettier-ignore
+    const passed = points
+      .filter(({ on }) => on)
+      .flatMap((one) => Array.from({ length: n }, (_, i) => at(one, i)));
     const title = { size: 0.8, bold: true };
-    const [right, up_title] = [`${x_title} →`, `↑ ${y_title}`].map((text) => pen.cut(text, 0.6 * width, title)); // prettier-ignore
+    const [right, up_title] = [`${x_title} →`, `↑ ${y_title}`].map((text) =>
+      pen.cut(text, 0.6 * width, title),
+    );
     const [foot_y, head_y] = [top + high - 1.7 * letter, top + 0.8 * letter];
     const titles = [
-      [x + width - 0.8 * letter - pen.width(right, title), foot_y - 0.6 * letter, x + width, foot_y + 0.6 * letter], // prettier-ignore
-      [x, head_y - 0.6 * letter, x + 0.8 * letter + pen.width(up_title, title), head_y + 0.6 * letter], // prettier-ignore
+      [
+        x + width - 0.8 * letter - pen.width(right, title),
+        foot_y - 0.6 * letter,
+        x + width,
+        foot_y + 0.6 * letter,
+      ],
+      [
+        x,
+        head_y - 0.6 * letter,
+        x + 0.8 * letter + pen.width(up_title, title),
+        head_y + 0.6 * letter,
+      ],
     ];
     pointNames(pen, points, [x, top, x + width, top + high], (one) => at(one, t), passed, titles);
     pen.text(x + width - 0.4 * letter, foot_y, right, { ...title, anchor: "end" });
@@ -137,12 +214,22 @@ export function plane(pen, figure, { x, y, width, height: room = Infinity }) {
  */
 function pointNames(pen, points, [left, top, right, foot], at, passed, titles) {
   const { letter } = pen;
-  const around = (/** @type {number[]} */ [x, y], /** @type {number} */ r) => [x - r, y - r, x + r, y + r]; // prettier-ignore
-  const occupied = [...titles, ...points.map((one) => around(at(one), (one.on ? 0.5 : 0.3) * letter))]; // prettier-ignore
+  const around = (/** @type {number[]} */ [x, y], /** @type {number} */ r) => [
+    x - r,
+    y - r,
+    x + r,
+    y + r,
+  ];
+  const occupied = [
+    ...titles,
+    ...points.map((one) => around(at(one), (one.on ? 0.5 : 0.3) * letter)),
+  ];
   const stops = passed.map((place) => around(place, 0.16 * letter));
   const selected = points.filter(({ on }) => on).map(at);
-  const far = (/** @type {any} */ one) => Math.min(...selected.map(([x, y]) => Math.hypot(at(one)[0] - x, at(one)[1] - y)), 1e6); // prettier-ignore
-  const rank = (/** @type {any} */ { on, key, label }) => (on ? 0 : key === undefined ? 1 : /[\p{L}\p{N}]/u.test(label) ? 2 : 3); // prettier-ignore
+  const far = (/** @type {any} */ one) =>
+    Math.min(...selected.map(([x, y]) => Math.hypot(at(one)[0] - x, at(one)[1] - y)), 1e6);
+  const rank = (/** @type {any} */ { on, key, label }) =>
+    on ? 0 : key === undefined ? 1 : /[\p{L}\p{N}]/u.test(label) ? 2 : 3;
   for (const one of [...points].sort((a, b) => rank(a) - rank(b) || far(a) - far(b))) {
     if (!one.on) occupied.push(...stops.splice(0)); // the selected may cover their own paths
     const [x, y] = at(one);
@@ -156,21 +243,41 @@ function pointNames(pen, points, [left, top, right, foot], at, passed, titles) {
       [x - gap - wide, y],
       [x - wide / 2, y - high / 2 - gap],
       [x - wide / 2, y + high / 2 + gap],
-      ...[-1, 1].flatMap((by) => [[x + 0.6 * gap, y + by * (gap + 0.2 * high)], [x - 0.6 * gap - wide, y + by * (gap + 0.2 * high)]]), // prettier-ignore
+      ...[-1, 1].flatMap((by) => [
+        [x + 0.6 * gap, y + by * (gap + 0.2 * high)],
+        [x - 0.6 * gap - wide, y + by * (gap + 0.2 * high)],
+      ]),
     ]);
     const away = (/** @type {number[]} */ [a, b], /** @type {any} */ other) => {
       const [to, down] = at(other);
-      return Math.hypot(Math.max(a - to, 0, to - a - wide), Math.max(Math.abs(b - down) - high / 2, 0)); // prettier-ignore
+      return Math.hypot(
+        Math.max(a - to, 0, to - a - wide),
+        Math.max(Math.abs(b - down) - high / 2, 0),
+      );
     };
     const fits = (/** @type {number[]} */ [a, b]) =>
-      a >= left && a + wide <= right && b - high / 2 >= top && b + high / 2 <= foot &&
-      !occupied.some(([from, over, to, under]) => a < to && a + wide > from && b - high / 2 < under && b + high / 2 > over) &&
-      points.every((other) => away([a, b], other) >= away([a, b], one) - 1); // prettier-ignore
+      a >= left &&
+      a + wide <= right &&
+      b - high / 2 >= top &&
+      b + high / 2 <= foot &&
+      !occupied.some(
+        ([from, over, to, under]) =>
+          a < to && a + wide > from && b - high / 2 < under && b + high / 2 > over,
+      ) &&
+      points.every((other) => away([a, b], other) >= away([a, b], one) - 1);
     const isInside = (/** @type {number[]} */ [a]) => a >= left && a + wide <= right;
-    const isUncovered = (/** @type {number[]} */ spot) => isInside(spot) && pen.isFree([spot[0], spot[1] - high / 2, spot[0] + wide, spot[1] + high / 2]); // prettier-ignore
-    const place = tries.find(fits) || (one.on ? (tries.find(isUncovered) ?? tries.find(isInside) ?? tries[1]) : undefined); // prettier-ignore
+    const isUncovered = (/** @type {number[]} */ spot) =>
+      isInside(spot) &&
+      pen.isFree([spot[0], spot[1] - high / 2, spot[0] + wide, spot[1] + high / 2]);
+    const place =
+      tries.find(fits) ||
+      (one.on ? (tries.find(isUncovered) ?? tries.find(isInside) ?? tries[1]) : undefined);
     if (!place) continue;
     occupied.push([place[0] - 3, place[1] - high / 2, place[0] + wide + 3, place[1] + high / 2]);
-    pen.text(place[0], place[1], label, { ...style, halo: true, fill: one.on ? one.colour : undefined }); // prettier-ignore
+    pen.text(place[0], place[1], label, {
+      ...style,
+      halo: true,
+      fill: one.on ? one.colour : undefined,
+    });
   }
 }

@@ -237,7 +237,13 @@ function present(view) {
     free();
     [view.head.textContent, view.caption.textContent] = [current.says, current.caption];
     view.board.classList.remove("clear");
-    if ("figures" in current) return drawSlide(view, { header: {}, look: view.look, figures: current.figures }, current.says, LARGE); // prettier-ignore
+    if ("figures" in current)
+      return drawSlide(
+        view,
+        { header: {}, look: view.look, figures: current.figures },
+        current.says,
+        LARGE,
+      );
     const about = classroom("qr_code");
     const image = make("img", { src: current.picture, alt: about });
     return view.plate.replaceChildren(make("div", "invite", image, make("p", "", current.code)));
@@ -281,7 +287,13 @@ function presentPanel(view, panel) {
   const own = wordless ? headline(/** @type {Picture} */ (view.picture)) : header.finding;
   const frame = steps?.frames[steps.current];
   const { filled: isFilled } = panel.formulas;
-  view.formulas.replaceChildren(...typeset(header.formulas, { shown: frame?.formulas, focus: frame?.focus || header.focus, filled: isFilled })); // prettier-ignore
+  view.formulas.replaceChildren(
+    ...typeset(header.formulas, {
+      shown: frame?.formulas,
+      focus: frame?.focus || header.focus,
+      filled: isFilled,
+    }),
+  );
   const finding = frame?.sentence || own || header.title;
   view.board.classList.remove("clear");
   filled(view.head, finding.split(/(?<=[.!?]) (?=[\p{Lu}“])/u), " ");
@@ -311,7 +323,8 @@ function filled(element, parts, between) {
 
 /** The lines of a caption by what a room needs first: model and edits of each side, the text, the rest. @param {string[]} lines */
 function captions([first, ...rest]) {
-  const plain = (/** @type {string} */ line) => line.replace("Headlight · ", "").replace(/ \([^()]* weights [^()]*\)/, ""); // prettier-ignore
+  const plain = (/** @type {string} */ line) =>
+    line.replace("Headlight · ", "").replace(/ \([^()]* weights [^()]*\)/, "");
   const rank = (/** @type {string} */ line) =>
     /^[AB]: /.test(line) ? 0 : /^Text: /.test(line) ? 1 : 2;
   return [first, ...rest.sort((a, b) => rank(a) - rank(b))].map(plain);
@@ -391,7 +404,9 @@ const behind = [];
 function finding(by) {
   /** @type {HTMLElement | null} */
   const next = document.querySelector(".st-key-next-finding button");
-  const leaves = next?.querySelector("[data-testid=stIconMaterial]")?.textContent?.includes("outward"); // prettier-ignore
+  const leaves = next
+    ?.querySelector("[data-testid=stIconMaterial]")
+    ?.textContent?.includes("outward");
   if (by > 0 ? !next || leaves : !behind.length) return false;
   if (by > 0) {
     behind.push(location.href);

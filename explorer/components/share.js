@@ -37,7 +37,10 @@ const button = (label, onclick) =>
 /** The press that copies the address. @param {string} link */
 function copying(link) {
   const copy = button(say("copy"), async () => {
-    const done = await navigator.clipboard?.writeText(link).then(() => true, () => false); // prettier-ignore
+    const done = await navigator.clipboard?.writeText(link).then(
+      () => true,
+      () => false,
+    );
     copy.textContent = say(done ? "copied" : "by_hand");
   });
   copy.setAttribute("aria-live", "polite");
@@ -53,9 +56,10 @@ function pictured(card) {
     PNG: () => pixels(svg, 1),
     SVG: async () => file(svg),
   };
-  const buttons = Object.entries(files).map(
-    ([kind, made]) =>
-    button(say("download", { what: say("card"), kind }), async () => save(await made(), name(kind))), // prettier-ignore
+  const buttons = Object.entries(files).map(([kind, made]) =>
+    button(say("download", { what: say("card"), kind }), async () =>
+      save(await made(), name(kind)),
+    ),
   );
   const trial = { files: [new File([], name("PNG"), { type: PNG })] };
   if (navigator.canShare?.(trial))
@@ -65,7 +69,12 @@ function pictured(card) {
         await navigator.share({ files: [sent], text: finding }).catch(() => {}); // the reader may turn back
       }),
     );
-  const picture = shown(svg.replace(/^<svg[^>]*>|<\/svg>$/g, ""), { viewBox: "0 0 1200 630", role: "img", "aria-label": finding, class: "card" }); // prettier-ignore
+  const picture = shown(svg.replace(/^<svg[^>]*>|<\/svg>$/g, ""), {
+    viewBox: "0 0 1200 630",
+    role: "img",
+    "aria-label": finding,
+    class: "card",
+  });
   return make("div", "part", picture, make("div", "row", ...buttons));
 }
 

@@ -33,7 +33,7 @@ const SHARES = [
   [0.7, 0.3],
   [0.25, 0.25, 0.5],
   [0.4, 0.3, 0.3],
-]; // of the width, tried beside the figures' own // prettier-ignore
+]; // of the width, tried beside the figures' own
 const MOST = [60, 40, 30, 26, 22, 20, 18, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3]; // rows of a figure
 const COLUMN = 13; // letters of width of one of three figures
 const HEAD = 0.45; // of the height, for the sentence above the figures
@@ -71,7 +71,10 @@ export function column(view, room, name, small) {
 export function below({ header, figures, look }, width, letter) {
   const pen = new Pen(look, letter, ON_SCREEN, header.special);
   let height = 0;
-  for (const one of figures) height += figure(pen, one.kind === "linkedweights" ? picture(one) : one, { x: 0, y: height, width }) + letter; // prettier-ignore
+  for (const one of figures)
+    height +=
+      figure(pen, one.kind === "linkedweights" ? picture(one) : one, { x: 0, y: height, width }) +
+      letter;
   return { svg: pen.parts.join(""), texts: pen.texts, omitted: pen.omitted, height };
 }
 
@@ -83,11 +86,17 @@ export function below({ header, figures, look }, width, letter) {
  */
 export function laid({ header, figures, look }, room, small, large = LARGE) {
   const says = [header.title, header.finding, ...(header.says || [])].filter(Boolean).join(" ");
-  const pen = (/** @type {number} */ letter) => new Pen(look, letter, ON_SCREEN, header.special, Math.min(letter, small)); // prettier-ignore
+  const pen = (/** @type {number} */ letter) =>
+    new Pen(look, letter, ON_SCREEN, header.special, Math.min(letter, small));
   const { list, shares, omitted, type } = readable(pen, figures, room, says, small);
   const foot = footOf(pen(type), omitted, room.width);
   const draw = (/** @type {Pen} */ made) => {
-    const took = row(made, list, { x: 0, y: 0, width: room.width, height: room.height - foot }, shares); // prettier-ignore
+    const took = row(
+      made,
+      list,
+      { x: 0, y: 0, width: room.width, height: room.height - foot },
+      shares,
+    );
     return took <= room.height - foot + 0.5 && made.right <= room.width + 1;
   };
   const first = pen(type).probe();
@@ -103,9 +112,11 @@ export function laid({ header, figures, look }, room, small, large = LARGE) {
   draw(made);
   made.omitted.push(...omitted);
   const lines = omitted.length ? made.lines(spokenOmissions(omitted), room.width, SMALLER) : [];
-  lines.forEach(
-    (line, at) =>
-    made.text(0, room.height - (lines.length - at - 0.4) * FOOT * made.type(SMALLER.size), line, { ...SMALLER, alpha: 0.75 }), // prettier-ignore
+  lines.forEach((line, at) =>
+    made.text(0, room.height - (lines.length - at - 0.4) * FOOT * made.type(SMALLER.size), line, {
+      ...SMALLER,
+      alpha: 0.75,
+    }),
   );
   const { parts, texts } = made;
   return { svg: parts.join(""), texts, omitted: made.omitted, height: room.height };
@@ -116,15 +127,23 @@ const FOOT = 1.25; // sizes of its type between the lines on figures that are no
 
 /** The height of the lines that say which figures are not drawn. @param {Pen} pen @param {Omitted[]} omitted @param {number} width */
 const footOf = (pen, omitted, width) =>
-  omitted.length && (pen.lines(spokenOmissions(omitted), width, SMALLER).length * FOOT + 0.2) * pen.type(SMALLER.size); // prettier-ignore
+  omitted.length &&
+  (pen.lines(spokenOmissions(omitted), width, SMALLER).length * FOOT + 0.2) *
+    pen.type(SMALLER.size);
 
 /** Whether a figure fills whatever room it has. @param {any} one @returns {boolean} */
-const usesAll = (one) => USES_ALL.includes(one.kind) || (one.figures || one.frames?.[one.current]?.figures || []).some(usesAll); // prettier-ignore
+const usesAll = (one) =>
+  USES_ALL.includes(one.kind) ||
+  (one.figures || one.frames?.[one.current]?.figures || []).some(usesAll);
 
 /** How much of figures is lost in a drawing: parts that are left out, and texts that are cut. @param {Pen} pen */
 const loss = ({ omitted, shortened }) =>
   CUT * shortened +
-  omitted.reduce((sum, { what, shown, all }) => sum + (LOST[what] ?? PART) * (what === "figures" ? all - shown : 1 - shown / all), 0); // prettier-ignore
+  omitted.reduce(
+    (sum, { what, shown, all }) =>
+      sum + (LOST[what] ?? PART) * (what === "figures" ? all - shown : 1 - shown / all),
+    0,
+  );
 
 /**
  * The setting in the largest type that can be read in which the most figures are drawn; in smaller type
@@ -152,7 +171,7 @@ function setting(pen, figures, room, says) {
   let best;
   for (const { list, gone } of choices(figures, room.height > room.width)) {
     if (best && gone.length > Math.floor(best.lost / LOST.figures)) break;
-    const omitted = figuresOmitted(gone.map(titleOf), figures.length); // prettier-ignore
+    const omitted = figuresOmitted(gone.map(titleOf), figures.length);
     const height = room.height - footOf(pen, omitted, room.width);
     const body = list.filter((one) => one !== list[0] || !isHeaded(list));
     if (body.length > 1 && room.width < COLUMN * body.length * pen.letter) continue;
@@ -161,7 +180,7 @@ function setting(pen, figures, room, says) {
       const made = fitted(pen, list, { width: room.width, height }, says, shares);
       if (!made) continue;
       const lost = made.lost + LOST.figures * gone.length;
-      if (!best || lost < best.lost - 0.01) best = { list: made.list, shares, omitted, lost }; // prettier-ignore
+      if (!best || lost < best.lost - 0.01) best = { list: made.list, shares, omitted, lost };
       if (best.lost <= CALM) return best;
     }
   }
@@ -176,7 +195,7 @@ const isFor = (shares, figures) =>
 /** The first figure with the fewest rows, the others said to be gone: for a room in which nothing fits. @param {any[]} figures @param {string} says */
 function alone([first, ...others], says) {
   const least = versions(first, says).at(-1)?.(MOST[MOST.length - 1]) ?? first;
-  const omitted = figuresOmitted(others.map(titleOf), others.length + 1); // prettier-ignore
+  const omitted = figuresOmitted(others.map(titleOf), others.length + 1);
   return { list: [least], shares: undefined, omitted, lost: Infinity };
 }
 
@@ -195,7 +214,8 @@ function choices(figures, isTall) {
   for (let n = all.length - (head.length ? 0 : 1); n > 0; n--) {
     const list = chosen(all, n);
     const gone = (/** @type {any[]} */ drawn) => figures.filter((one) => !drawn.includes(one));
-    if (head.length && n < all.length) made.push({ list: [...head, ...list], gone: gone([...head, ...list]) }); // prettier-ignore
+    if (head.length && n < all.length)
+      made.push({ list: [...head, ...list], gone: gone([...head, ...list]) });
     made.push({ list, gone: gone(list) });
   }
   return made.sort((a, b) => a.gone.length - b.gone.length);
@@ -210,7 +230,8 @@ function chosen(all, most) {
 }
 
 /** What a figure that is not drawn is called. @param {any} one @returns {string} */
-const titleOf = ({ title, figures, frames, current }) => title || (figures || frames?.[current]?.figures || []).map(titleOf).filter(Boolean).join("; "); // prettier-ignore
+const titleOf = ({ title, figures, frames, current }) =>
+  title || (figures || frames?.[current]?.figures || []).map(titleOf).filter(Boolean).join("; ");
 
 /** The figures with as many rows as fit, and what is lost; undefined where one of them has no room. @param {Pen} pen @param {any[]} figures @param {{ width: number, height: number }} room @param {string} says @param {number[]} [shares] */
 function fitted(pen, figures, { width, height }, says, shares) {
@@ -227,7 +248,13 @@ function fitted(pen, figures, { width, height }, says, shares) {
   const body = figures.slice(list.length);
   const titled = titleLines(pen, body, wide.slice(list.length));
   for (const [at, one] of body.entries()) {
-    const box = { x: 0, y: 0, width: wide[list.length ? figures.indexOf(one) : at], height: height - y, titled }; // prettier-ignore
+    const box = {
+      x: 0,
+      y: 0,
+      width: wide[list.length ? figures.indexOf(one) : at],
+      height: height - y,
+      titled,
+    };
     const made = most(pen, one, box, says);
     if (!made) return undefined;
     list.push(made.figure);
@@ -246,7 +273,10 @@ function most(pen, one, box, says, grows = true) {
       const probe = pen.probe();
       const made = version(rows);
       const took = figure(probe, made, place);
-      return took <= height + 0.5 && probe.right <= box.width + 1 && { figure: made, took, lost: loss(probe) }; // prettier-ignore
+      return (
+        took <= height + 0.5 &&
+        probe.right <= box.width + 1 && { figure: made, took, lost: loss(probe) }
+      );
     };
     let [low, high] = [0, MOST.length - 1]; // the last that is known to fit is `high`
     let own = tried(MOST[high]);
@@ -275,7 +305,8 @@ function versions(one, says) {
         (wide) => (rows) => ({ ...one, ...parts(one.figures, kept, rows, says, wide) }),
       ),
     );
-  if (one.words?.length) return WORD_COLUMNS.map((columns) => (rows) => cut(one, rows, says, columns)); // prettier-ignore
+  if (one.words?.length)
+    return WORD_COLUMNS.map((columns) => (rows) => cut(one, rows, says, columns));
   if (one.kind !== "steps") return [(rows) => cut(one, rows, says)];
   const { figures, ...now } = one.frames[one.current];
   const whole = one.whole && { ...one.whole, selected: one.current };
@@ -285,7 +316,13 @@ function versions(one, says) {
     const at = above ? above.selected : 0;
     const { omitted, ...rest } = parts(figures, kept, rows, says);
     const frame = { ...now, ...rest };
-    return { ...one, omitted, whole: above, frames: above ? { [at]: frame } : [frame], current: at }; // prettier-ignore
+    return {
+      ...one,
+      omitted,
+      whole: above,
+      frames: above ? { [at]: frame } : [frame],
+      current: at,
+    };
   });
 }
 
@@ -302,8 +339,11 @@ function parts(figures, kept, rows, says, wide) {
   const gone = figures.filter((one) => !kept.includes(one));
   const alone = kept.length === 1 && figures.length > 1 && { half: false };
   return {
-    figures: kept.map((one) => ({ ...(wide && one.words?.length ? cut(one, rows, says, wide) : versions(one, says)[0](rows)), ...alone })), // prettier-ignore
-    omitted: figuresOmitted(gone.map(titleOf), figures.length), // prettier-ignore
+    figures: kept.map((one) => ({
+      ...(wide && one.words?.length ? cut(one, rows, says, wide) : versions(one, says)[0](rows)),
+      ...alone,
+    })),
+    omitted: figuresOmitted(gone.map(titleOf), figures.length),
   };
 }
 
@@ -334,7 +374,8 @@ const bare = (label) => label.replace(/^\d+ (?=\S)/, "").trim();
 
 /** Whether a text has a word that no letter continues. @param {string} text @param {string} word */
 function hasWord(text, word) {
-  const isLetter = (/** @type {string | undefined} */ one) => one !== undefined && /[\p{L}\p{N}]/u.test(one); // prettier-ignore
+  const isLetter = (/** @type {string | undefined} */ one) =>
+    one !== undefined && /[\p{L}\p{N}]/u.test(one);
   for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + 1))
     if (!isLetter(text[at - 1]) && !isLetter(text[at + word.length])) return true;
   return false;
@@ -362,13 +403,25 @@ function named(labels, text) {
 export function namedIn(labels, text) {
   const quoted = [...text.matchAll(/“([^”]*)”/g)].map(([, word]) => word);
   const places = [...labels.keys()];
-  if (!quoted.length) return places.filter((at) => /[\p{L}\p{N}]/u.test(labels[at]) && hasWord(text, bare(labels[at]))); // prettier-ignore
+  if (!quoted.length)
+    return places.filter(
+      (at) => /[\p{L}\p{N}]/u.test(labels[at]) && hasWord(text, bare(labels[at])),
+    );
   const whole = quoted.flatMap((word) => places.filter((at) => bare(labels[at]) === word));
-  return [...new Set([...whole, ...places.filter((at) => /\p{L}{2}/u.test(labels[at]) && quoted.some((word) => hasWord(word, bare(labels[at]))))])]; // prettier-ignore
+  return [
+    ...new Set([
+      ...whole,
+      ...places.filter(
+        (at) =>
+          /\p{L}{2}/u.test(labels[at]) && quoted.some((word) => hasWord(word, bare(labels[at]))),
+      ),
+    ]),
+  ];
 }
 
 /** A figure with at most so many rows, those that `says` names among them. @param {any} one @param {number} most @param {string} [says] @param {number} [wide] columns of a matrix of words @returns {any} */
-export const cut = (one, most, says = "", wide) => CUTS[one.kind]?.(one, most, `${one.title || ""} ${says}`, wide) ?? one; // prettier-ignore
+export const cut = (one, most, says = "", wide) =>
+  CUTS[one.kind]?.(one, most, `${one.title || ""} ${says}`, wide) ?? one;
 
 /** Rows and columns of a flat array. @param {ArrayLike<number>} values @param {number} n @param {number[]} rows @param {number[]} columns */
 const picked = (values, n, rows, columns) =>
@@ -393,7 +446,7 @@ function grown(tree, most) {
         ...each,
         source: kept.indexOf(each.source),
         target: kept.indexOf(each.target),
-      })) // prettier-ignore
+      }))
       .filter((/** @type {any} */ { source, target }) => source >= 0 && target >= 0),
     selected: kept.indexOf(last),
   };
@@ -404,15 +457,37 @@ const SMALL_CELLS = [160, 400]; // rows and columns of a matrix whose cells are 
 /** @type {Record<string, (figure: any, most: number, says: string, wide?: number) => any>} */
 const CUTS = {
   matrix({ cache, over, ...figure }, most, says, wide = 5) {
-    const { rows, columns, values, marks, words, bold, keys, column_keys, selected = -1, column = -1, tints } = figure; // prettier-ignore
+    const {
+      rows,
+      columns,
+      values,
+      marks,
+      words,
+      bold,
+      keys,
+      column_keys,
+      selected = -1,
+      column = -1,
+      tints,
+    } = figure;
     const isWords = words?.length > 0;
     const [tall, broad] = isWords ? [most, wide] : SMALL_CELLS;
     const pick = isWords ? spread : around;
     const wanted = [named(rows, says), named(columns, says)]; // whose names are written first
-    const down = pick(rows.length, [selected, ...marks.map(([at]) => at), ...wanted[0]].filter((at) => at >= 0), tall); // prettier-ignore
-    const right = around(columns.length, [...marks.map(([, at]) => at), column, ...wanted[1]], broad); // prettier-ignore
-    if (down.length === rows.length && right.length === columns.length) return { ...figure, over, named: wanted }; // prettier-ignore
-    const still = (/** @type {number[]} */ all, /** @type {number[]} */ kept) => all.map((at) => kept.indexOf(at)).filter((at) => at >= 0); // prettier-ignore
+    const down = pick(
+      rows.length,
+      [selected, ...marks.map(([at]) => at), ...wanted[0]].filter((at) => at >= 0),
+      tall,
+    );
+    const right = around(
+      columns.length,
+      [...marks.map(([, at]) => at), column, ...wanted[1]],
+      broad,
+    );
+    if (down.length === rows.length && right.length === columns.length)
+      return { ...figure, over, named: wanted };
+    const still = (/** @type {number[]} */ all, /** @type {number[]} */ kept) =>
+      all.map((at) => kept.indexOf(at)).filter((at) => at >= 0);
     return {
       ...figure,
       named: [still(wanted[0], down), still(wanted[1], right)],
@@ -424,7 +499,9 @@ const CUTS = {
       columns: right.map((at) => columns[at]),
       values: picked(values, columns.length, down, right),
       tints: tints && picked(tints, columns.length, down, right),
-      words: isWords ? down.flatMap((row) => right.map((at) => words[row * columns.length + at])) : [], // prettier-ignore
+      words: isWords
+        ? down.flatMap((row) => right.map((at) => words[row * columns.length + at]))
+        : [],
       bold: isWords ? picked(bold, columns.length, down, right) : [],
       keys: (keys ?? []).length ? down.map((at) => keys[at]) : [],
       column_keys: (column_keys ?? []).length ? right.map((at) => column_keys[at]) : [],
@@ -440,11 +517,17 @@ const CUTS = {
     if (flat) return figure; // its lines are broken
     const key = mark ? [mark[0]] : [];
     const one = queries.length === right.length; // one text on both sides
-    const from = around(queries.length, [selected, ...(one ? key : []), ...named(queries, says)], most); // prettier-ignore
+    const from = around(
+      queries.length,
+      [selected, ...(one ? key : []), ...named(queries, says)],
+      most,
+    );
     const to = one ? from : around(right.length, [...key, ...named(right, says)], most);
     return {
       ...figure,
-      omitted: one ? omissions(["tokens", from.length, queries.length]) : omissions(["queries", from.length, queries.length], ["keys", to.length, right.length]), // prettier-ignore
+      omitted: one
+        ? omissions(["tokens", from.length, queries.length])
+        : omissions(["queries", from.length, queries.length], ["keys", to.length, right.length]),
       left: from.map((at) => queries[at]),
       texts: texts && from.map((at) => texts[at]),
       right: to.map((at) => right[at]),
@@ -456,9 +539,15 @@ const CUTS = {
   bars(figure, most, says) {
     const { rows, mark } = figure;
     const size = ({ values }) => Math.max(...values.map(Math.abs).filter(Number.isFinite), 0);
-    const names = named(rows.map(({ label }) => label), says); // prettier-ignore
-    const rank = (/** @type {number} */ at) => (rows[at].selected || mark?.[0] === at ? 0 : names.includes(at) ? 1 : 2); // prettier-ignore
-    const order = [...rows.keys()].sort((a, b) => rank(a) - rank(b) || size(rows[b]) - size(rows[a]) || a - b); // prettier-ignore
+    const names = named(
+      rows.map(({ label }) => label),
+      says,
+    );
+    const rank = (/** @type {number} */ at) =>
+      rows[at].selected || mark?.[0] === at ? 0 : names.includes(at) ? 1 : 2;
+    const order = [...rows.keys()].sort(
+      (a, b) => rank(a) - rank(b) || size(rows[b]) - size(rows[a]) || a - b,
+    );
     const places = order.slice(0, most).sort((a, b) => a - b);
     return {
       ...figure,
@@ -469,7 +558,17 @@ const CUTS = {
   },
   texttable(figure, most, says) {
     const { rows, keys, selected } = figure;
-    const places = around(rows.length, [selected, ...named(rows.map(([label]) => label), says)], most); // prettier-ignore
+    const places = around(
+      rows.length,
+      [
+        selected,
+        ...named(
+          rows.map(([label]) => label),
+          says,
+        ),
+      ],
+      most,
+    );
     return {
       ...figure,
       omitted: omissions(["rows", places.length, rows.length]),
@@ -485,7 +584,8 @@ const CUTS = {
     // A sign stands where tokens are left out, with none of their numbers.
     const all = places.flatMap((at, i) => (at === (places[i - 1] ?? -1) + 1 ? [at] : [-1, at]));
     if (places[places.length - 1] < tokens.length - 1) all.push(-1);
-    const of = (/** @type {any} */ list, /** @type {any} */ none) => (list?.length ? all.map((at) => (at < 0 ? none : list[at])) : []); // prettier-ignore
+    const of = (/** @type {any} */ list, /** @type {any} */ none) =>
+      list?.length ? all.map((at) => (at < 0 ? none : list[at])) : [];
     return {
       ...figure,
       omitted: omissions(["tokens", places.length, tokens.length]),
@@ -501,10 +601,17 @@ const CUTS = {
   },
   strips(figure, most, says) {
     const { strips } = figure;
-    const names = named(strips.map(({ label }) => label), says); // prettier-ignore
+    const names = named(
+      strips.map(({ label }) => label),
+      says,
+    );
     const chosen = strips.flatMap(({ selected }, at) => (selected ? [at] : []));
     const places = around(strips.length, [...chosen, ...names], most);
-    return { ...figure, omitted: omissions(["vectors", places.length, strips.length]), strips: places.map((at) => strips[at]) }; // prettier-ignore
+    return {
+      ...figure,
+      omitted: omissions(["vectors", places.length, strips.length]),
+      strips: places.map((at) => strips[at]),
+    };
   },
   graph(figure, most, says) {
     const { nodes, edges, selected, split, layout } = figure;
@@ -540,7 +647,11 @@ const CUTS = {
     const { dials } = figure;
     const chosen = dials.flatMap(({ selected }, at) => (selected ? [at] : []));
     const places = around(dials.length, chosen, most);
-    return { ...figure, omitted: omissions(["rotations", places.length, dials.length]), dials: places.map((at) => dials[at]) }; // prettier-ignore
+    return {
+      ...figure,
+      omitted: omissions(["rotations", places.length, dials.length]),
+      dials: places.map((at) => dials[at]),
+    };
   },
   facts(figure, most) {
     const kept = figure.facts.slice(0, Math.ceil(most / 3));

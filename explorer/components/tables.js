@@ -56,17 +56,30 @@ export function bars(
   const { letter, look } = pen;
   const most = (width < 30 * letter || columns.length === 1 ? 0.5 : 0.4) * width;
   const named = rows.map((/** @type {any} */ row) => pen.width(row.label, { bold: row.selected }));
-  const texts = columns.map((_, at) => Math.max(0, ...rows.map((row) => pen.width(row.texts[at] ?? "", { bold: true })))); // prettier-ignore
+  const texts = columns.map((_, at) =>
+    Math.max(0, ...rows.map((row) => pen.width(row.texts[at] ?? "", { bold: true }))),
+  );
   const beside = Math.max(4 * letter, width - Math.max(0, ...texts) - (LEAST + 0.6) * letter);
-  const names = Math.min(most, beside, Math.max(2 * letter, pen.width(header, { size: SMALL }), ...named)) + 0.6 * letter; // prettier-ignore
-  const all = blocks(texts.map((/** @type {number} */ each) => each + LEAST * letter), width - names); // prettier-ignore
-  const largest = columns.map((_, at) => Math.max(1e-12, ...rows.map((row) => Math.abs(row.values[at] || 0)))); // prettier-ignore
+  const names =
+    Math.min(most, beside, Math.max(2 * letter, pen.width(header, { size: SMALL }), ...named)) +
+    0.6 * letter;
+  const all = blocks(
+    texts.map((/** @type {number} */ each) => each + LEAST * letter),
+    width - names,
+  );
+  const largest = columns.map((_, at) =>
+    Math.max(1e-12, ...rows.map((row) => Math.abs(row.values[at] || 0))),
+  );
   const top = largest.map((each) => high ?? (shared ? Math.max(...largest) : each));
   const ends = columns.map((_, at) => {
     const one = high !== null || shared;
     if (one) return [rows.some((row) => row.values[at] < 0) ? -top[at] : 0, top[at]];
     const begins = rows.map((row) => (at === 0 && row.start) || 0);
-    const all = rows.flatMap((row, i) => [begins[i], begins[i] + (row.values[at] || 0), (at === 0 && row.outline) || 0]); // prettier-ignore
+    const all = rows.flatMap((row, i) => [
+      begins[i],
+      begins[i] + (row.values[at] || 0),
+      (at === 0 && row.outline) || 0,
+    ]);
     return [Math.min(0, ...all), Math.max(0, ...all) || 1e-12];
   });
   const tight = pen.pitch(1.15) * letter;
@@ -81,11 +94,24 @@ export function bars(
     // A number is nearer to its own bar than to the next.
     const gap = n > 1 ? Math.min(2.5 * letter, Math.max(letter, each / 2)) : letter;
     const track = Math.max(letter, each - gap);
-    const starts = list.map((_, i) => x + names + sum(list.slice(0, i).map((at) => texts[at])) + i * (track + gap)); // prettier-ignore
+    const starts = list.map(
+      (_, i) => x + names + sum(list.slice(0, i).map((at) => texts[at])) + i * (track + gap),
+    );
     const places = list.map((at, i) => [starts[i], track + texts[at] + 0.6 * gap]);
-    const named = heads(pen, list.map((at) => columns[at]), places, begin); // prettier-ignore
+    const named = heads(
+      pen,
+      list.map((at) => columns[at]),
+      places,
+      begin,
+    );
     const head = header ? Math.max(named, 1.6 * letter) : named;
-    if (header) pen.text(x + names - 0.6 * letter, begin + head - 1.1 * letter, header, { size: SMALL, anchor: "end", alpha: 0.75, room: names - 0.6 * letter }); // prettier-ignore
+    if (header)
+      pen.text(x + names - 0.6 * letter, begin + head - 1.1 * letter, header, {
+        size: SMALL,
+        anchor: "end",
+        alpha: 0.75,
+        room: names - 0.6 * letter,
+      });
     const left = height && height / all.length - head - 0.3 * letter;
     const pitch = Math.max(tight, Math.min(1.9 * letter, left ? left / rows.length : Infinity));
     rows.forEach((row, at) => {
@@ -98,7 +124,11 @@ export function bars(
             "fill-opacity": 0.12,
             rx: 4,
           });
-        pen.text(x + names - 0.6 * letter, middle, row.label, { anchor: "end", room: names - 0.6 * letter + 1, bold: row.selected }); // prettier-ignore
+        pen.text(x + names - 0.6 * letter, middle, row.label, {
+          anchor: "end",
+          room: names - 0.6 * letter + 1,
+          bold: row.selected,
+        });
         list.forEach((column, i) => bar(row, [at, column], [starts[i], track], middle, pitch));
       };
       const label = `${row.label} ${row.texts.join(" ")}`;
@@ -117,7 +147,14 @@ export function bars(
     const length = Math.min(ends[at][1] - ends[at][0], Math.abs(value)) * unit;
     const thick = Math.min(pitch * 0.62, letter);
     const place = Math.max(left, zero + Math.min(begin, begin + value) * unit);
-    if (ends[at][0] < 0) pen.line([[zero, middle - pitch / 2], [zero, middle + pitch / 2]], look.border); // prettier-ignore
+    if (ends[at][0] < 0)
+      pen.line(
+        [
+          [zero, middle - pitch / 2],
+          [zero, middle + pitch / 2],
+        ],
+        look.border,
+      );
     if (Number.isFinite(value))
       pen.rect(place, middle - thick / 2, Math.max(length, value ? 1 : 0), thick, {
         fill: value < 0 ? look.categorical[1] : look.primary,
@@ -132,14 +169,19 @@ export function bars(
         "stroke-dasharray": "5 3",
       });
     const marked = mark && mark[0] === which && mark[1] === at;
-    pen.text(left + track + 0.4 * letter, middle, row.texts[at] ?? "", { bold: marked || row.selected, fill: marked ? look.primary : undefined, room: x + width - left - track - 0.3 * letter }); // prettier-ignore
+    pen.text(left + track + 0.4 * letter, middle, row.texts[at] ?? "", {
+      bold: marked || row.selected,
+      fill: marked ? look.primary : undefined,
+      room: x + width - left - track - 0.3 * letter,
+    });
   }
 }
 
 /** A table of texts. @param {Pen} pen @param {any} figure @param {Box} box */
 export function texttable(pen, { columns, rows, keys, selected, select }, { x, y, width }) {
   const { letter, look } = pen;
-  const widest = (/** @type {number} */ at) => Math.max(0, ...rows.map((/** @type {string[]} */ row) => pen.width(row[at], { bold: true }))); // prettier-ignore
+  const widest = (/** @type {number} */ at) =>
+    Math.max(0, ...rows.map((/** @type {string[]} */ row) => pen.width(row[at], { bold: true })));
   const own = columns.map((/** @type {string} */ name, /** @type {number} */ at) => {
     const longest = Math.max(0, ...name.split(" ").map((word) => pen.width(word, { size: SMALL })));
     const isWhole = rows.every((/** @type {string[]} */ row) => !row[at] || isNumber(row[at]));
@@ -147,7 +189,7 @@ export function texttable(pen, { columns, rows, keys, selected, select }, { x, y
     const needs = Math.max(longest, isWhole ? widest(at) : Math.min(widest(at), TEXT * letter));
     return { wish, least: Math.min(width, needs + letter) };
   });
-  const all = blocks(own.map(({ least }, at) => (at ? least : 0)).slice(1), width - own[0].least); // prettier-ignore
+  const all = blocks(own.map(({ least }, at) => (at ? least : 0)).slice(1), width - own[0].least);
   const lists = all.length ? all.map((list) => [0, ...list.map((at) => at + 1)]) : [[0]];
   const pitch = (pen.least ? 1.35 : 1.7) * letter;
   let down = y;
@@ -156,13 +198,28 @@ export function texttable(pen, { columns, rows, keys, selected, select }, { x, y
 
   /** @param {number[]} list @param {number} which @param {number} begin */
   function block(list, which, begin) {
-    const wide = shares(list.map((at) => own[at]), width); // prettier-ignore
+    const wide = shares(
+      list.map((at) => own[at]),
+      width,
+    );
     const total = sum(wide);
     const starts = wide.map((_, i) => x + sum(wide.slice(0, i)));
     const places = list.map((_, i) => [starts[i], wide[i] - 0.4 * letter]);
-    const named = heads(pen, list.map((at) => columns[at]), places, begin); // prettier-ignore
+    const named = heads(
+      pen,
+      list.map((at) => columns[at]),
+      places,
+      begin,
+    );
     const head = named && named + 0.2 * letter;
-    if (head) pen.line([[x, begin + head], [x + total, begin + head]], look.border); // prettier-ignore
+    if (head)
+      pen.line(
+        [
+          [x, begin + head],
+          [x + total, begin + head],
+        ],
+        look.border,
+      );
     let top = begin + head;
     rows.forEach((row, at) => {
       const bold = at === selected;
@@ -171,10 +228,18 @@ export function texttable(pen, { columns, rows, keys, selected, select }, { x, y
       const high = pitch + (most - 1) * LINE * letter;
       const middle = top + high / 2;
       const draw = () => {
-        pen.rect(x, top, total, high, { class: "row", fill: bold ? look.primary : "transparent", "fill-opacity": 0.12, rx: 4 }); // prettier-ignore
-        cells.forEach(
-          (lines, i) =>
-          lines.forEach((line, n) => pen.text(starts[i], middle + (n - (lines.length - 1) / 2) * LINE * letter, line, { bold })), // prettier-ignore
+        pen.rect(x, top, total, high, {
+          class: "row",
+          fill: bold ? look.primary : "transparent",
+          "fill-opacity": 0.12,
+          rx: 4,
+        });
+        cells.forEach((lines, i) =>
+          lines.forEach((line, n) =>
+            pen.text(starts[i], middle + (n - (lines.length - 1) / 2) * LINE * letter, line, {
+              bold,
+            }),
+          ),
         );
       };
       const what = { select: [keys[at]].flat(), label: row.join(", "), pressed: bold };
@@ -189,7 +254,15 @@ export function texttable(pen, { columns, rows, keys, selected, select }, { x, y
   function linesOf(text, room, bold) {
     const lines = pen.lines(text, room, { bold });
     if (lines.length <= LINES) return lines;
-    const rest = text.split(" ").slice(lines.slice(0, LINES - 1).join(" ").split(" ").length).join(" "); // prettier-ignore
+    const rest = text
+      .split(" ")
+      .slice(
+        lines
+          .slice(0, LINES - 1)
+          .join(" ")
+          .split(" ").length,
+      )
+      .join(" ");
     return [...lines.slice(0, LINES - 1), pen.cut(rest, room, { bold })];
   }
 }

@@ -16,7 +16,10 @@ const escaped = (/** @type {string} */ text) => text.replace(/[.*+?^${}()|[\]\\]
 function finder(terms) {
   const spellings = terms.flatMap((term) => term[2]).sort((a, b) => b.length - a.length);
   const ways = spellings.map(escaped).join("|");
-  return new RegExp(`“(?!\\[\\w+\\]”)[^”]*”|(?<![\\p{L}\\p{N}_])(?:${ways})(?![\\p{L}\\p{N}_])`, "giu"); // prettier-ignore
+  return new RegExp(
+    `“(?!\\[\\w+\\]”)[^”]*”|(?<![\\p{L}\\p{N}_])(?:${ways})(?![\\p{L}\\p{N}_])`,
+    "giu",
+  );
 }
 
 /**
@@ -35,7 +38,13 @@ export function explained(terms, line, before) {
     const at = terms.findIndex((term) => term[2].includes(spelling.toLowerCase()));
     if (at < 0 || before.has(terms[at][0])) continue;
     before.add(terms[at][0]);
-    const attributes = { class: "term", tabindex: 0, "aria-describedby": `term-${at}`, data: { focus: `term ${at}` }, ...HANDLERS }; // prettier-ignore
+    const attributes = {
+      class: "term",
+      tabindex: 0,
+      "aria-describedby": `term-${at}`,
+      data: { focus: `term ${at}` },
+      ...HANDLERS,
+    };
     nodes.push(...typeset(line.slice(from, index)), make("dfn", attributes, ...typeset(spelling)));
     from = index + spelling.length;
   }
@@ -52,7 +61,14 @@ const HANDLERS = {
 
 /** What the terms of a panel mean, shown beside the one that is pointed at. @param {Term[]} terms */
 export function meanings(terms) {
-  const lines = terms.map(([name, means], at) => make("p", { id: `term-${at}`, role: "tooltip", class: "means" }, make("strong", "", name), `: ${means}`)); // prettier-ignore
+  const lines = terms.map(([name, means], at) =>
+    make(
+      "p",
+      { id: `term-${at}`, role: "tooltip", class: "means" },
+      make("strong", "", name),
+      `: ${means}`,
+    ),
+  );
   return make("div", "meanings", ...lines);
 }
 
@@ -76,4 +92,9 @@ function hide({ type, currentTarget: term, relatedTarget: to }) {
 }
 
 /** @param {Element} element a term, or what it means */
-const meaningOf = (element) => /** @type {HTMLElement} */ (element.matches(".means") ? element : element.closest(".panel")?.querySelector(`#${element.getAttribute("aria-describedby")}`)); // prettier-ignore
+const meaningOf = (element) =>
+  /** @type {HTMLElement} */ (
+    element.matches(".means")
+      ? element
+      : element.closest(".panel")?.querySelector(`#${element.getAttribute("aria-describedby")}`)
+  );

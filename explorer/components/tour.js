@@ -107,7 +107,14 @@ function build(view) {
   );
   const [formulas, restate] = formulaBox(header.formulas, (view.formulas ||= {}), () => fit(view));
   restate({ shown: header.formulas.map(({ id }) => id) });
-  root.replaceChildren(head, says, ...(header.formulas.length ? [formulas] : []), view.plate, nav, view.status); // prettier-ignore
+  root.replaceChildren(
+    head,
+    says,
+    ...(header.formulas.length ? [formulas] : []),
+    view.plate,
+    nav,
+    view.status,
+  );
   view.status.textContent = say("step", {
     at: header.at + 1,
     n: header.names.length,

@@ -33,11 +33,21 @@ function drawn(kind, more, width = 600) {
 
 test("each message of a chat begins a line of its sentence, and an index stands below the line", () => {
   const tokens = ["user", "Nepal", "assistant", "Kathmandu"];
-  const tops = (breaks) => [...drawn("tokenrow", { tokens, weights: [], selected: -1, breaks }).matchAll(/<text [^>]*y="([\d.]+)"/g)].map(([, y]) => Number(y)); // prettier-ignore
+  const tops = (breaks) =>
+    [
+      ...drawn("tokenrow", { tokens, weights: [], selected: -1, breaks }).matchAll(
+        /<text [^>]*y="([\d.]+)"/g,
+      ),
+    ].map(([, y]) => Number(y));
   const [a, b, c, d] = tops([2]);
   assert.ok(a === b && c === d && c > a);
   assert.equal(new Set(tops([])).size, 1);
-  const svg = drawn("bars", { columns: [""], rows: [{ label: "bias of W_O", values: [1], texts: ["<"] }], high: 1, title: "x W_Q, snake_case" }); // prettier-ignore
+  const svg = drawn("bars", {
+    columns: [""],
+    rows: [{ label: "bias of W_O", values: [1], texts: ["<"] }],
+    high: 1,
+    title: "x W_Q, snake_case",
+  });
   assert.match(svg, /bias of W<tspan dy="0.25em" font-size="75%">O<\/tspan></);
   assert.match(svg, /Q<\/tspan><tspan dy="-0.19em">, snake_case<\/tspan>/);
 });
@@ -56,8 +66,23 @@ test("names of a plane cover no name and no point, and words go before punctuati
   const words = "<a be 猫c do ei fu go hi ja ki lo mu no oh".split(" ");
   const labels = ["it", "?!", "!!", "far", ...words];
   const places = labels.map((label) => (label === "far" ? [40, 40] : [0, 0]));
-  const cloud = { name: "text", labels, keys: labels.map((_, at) => `${at}`), selected: 0, fills: labels.map(() => 1), paths: places.flat() }; // prettier-ignore
-  const more = { clouds: [cloud], frames: [{ label: "a", note: "" }], current: 0, trails: false, close: false, x_title: "x", y_title: "y" }; // prettier-ignore
+  const cloud = {
+    name: "text",
+    labels,
+    keys: labels.map((_, at) => `${at}`),
+    selected: 0,
+    fills: labels.map(() => 1),
+    paths: places.flat(),
+  };
+  const more = {
+    clouds: [cloud],
+    frames: [{ label: "a", note: "" }],
+    current: 0,
+    trails: false,
+    close: false,
+    x_title: "x",
+    y_title: "y",
+  };
   const svg = drawn("plane", more);
   const named = (label) => svg.includes(`>${label.replace("<", "&lt;")}</text>`);
   assert.ok(named("it") && named("far") && words.filter(named).length >= 3);
@@ -68,7 +93,12 @@ test("names of a plane cover no name and no point, and words go before punctuati
   ].map(([, x, y, label]) => {
     const isOn = label === "it";
     const half = 0.55 * (isOn ? 1.1 : 0.85) * 14;
-    return [Number(x), Number(y) - half, Number(x) + pen.width(label.replace("&lt;", "<"), { size: isOn ? 1.1 : 0.85, bold: isOn }), Number(y) + half]; // prettier-ignore
+    return [
+      Number(x),
+      Number(y) - half,
+      Number(x) + pen.width(label.replace("&lt;", "<"), { size: isOn ? 1.1 : 0.85, bold: isOn }),
+      Number(y) + half,
+    ];
   });
   assert.ok(boxes.length >= 3);
   for (const [at, [a, b, c, d]] of boxes.entries())
@@ -79,22 +109,56 @@ test("bars and their numbers fit any width", () => {
   for (const columns of [1, 2, 3])
     for (let width = 180; width < 500; width += 7) {
       const pen = new Pen(look, 14, false);
-      const rows = ["39 because", "40 it"].map((label, key) => ({ label, key, values: [31.8, 11.3, 33.1].slice(0, columns), texts: ["31.81", "11.31", "33.10"].slice(0, columns), outline: null })); // prettier-ignore
-      figure(pen, { kind: "bars", ...plain, columns: ["word", "position", "sum"].slice(0, columns), rows, high: null }, { x: 0, y: 0, width }); // prettier-ignore
+      const rows = ["39 because", "40 it"].map((label, key) => ({
+        label,
+        key,
+        values: [31.8, 11.3, 33.1].slice(0, columns),
+        texts: ["31.81", "11.31", "33.10"].slice(0, columns),
+        outline: null,
+      }));
+      figure(
+        pen,
+        {
+          kind: "bars",
+          ...plain,
+          columns: ["word", "position", "sum"].slice(0, columns),
+          rows,
+          high: null,
+        },
+        { x: 0, y: 0, width },
+      );
       const numbers = [...pen.parts.join("").matchAll(/<text x="([\d.]+)"[^>]*>([\d.]+)</g)];
       assert.ok(numbers.length >= 2);
-      for (const [, x, text] of numbers) assert.ok(+x + pen.width(text) <= width, `${columns} at ${width}`); // prettier-ignore
+      for (const [, x, text] of numbers)
+        assert.ok(+x + pen.width(text) <= width, `${columns} at ${width}`);
     }
 });
 
 test("no name of a plane lies on the title of an axis", () => {
   const labels = ["it", ..."ab cd ef gh ij kl mn op".split(" ")];
   const places = labels.map((_, at) => (at ? [10, at / 10] : [0, 9]));
-  const cloud = { name: "text", labels, keys: labels.map((_, at) => `${at}`), selected: 0, fills: labels.map(() => 1), paths: places.flat() }; // prettier-ignore
-  const more = { clouds: [cloud], frames: [{ label: "a", note: "" }], current: 0, trails: false, close: false, x_title: "component 1 (17%)", y_title: "y" }; // prettier-ignore
+  const cloud = {
+    name: "text",
+    labels,
+    keys: labels.map((_, at) => `${at}`),
+    selected: 0,
+    fills: labels.map(() => 1),
+    paths: places.flat(),
+  };
+  const more = {
+    clouds: [cloud],
+    frames: [{ label: "a", note: "" }],
+    current: 0,
+    trails: false,
+    close: false,
+    x_title: "component 1 (17%)",
+    y_title: "y",
+  };
   const svg = drawn("plane", more);
   const pen = new Pen(look, 14, false);
-  const texts = [...svg.matchAll(/<text x="([\d.]+)" y="([\d.]+)"[^>]*>([^<]+)</g)].map(([, x, y, label]) => [label, +x, +y]); // prettier-ignore
+  const texts = [...svg.matchAll(/<text x="([\d.]+)" y="([\d.]+)"[^>]*>([^<]+)</g)].map(
+    ([, x, y, label]) => [label, +x, +y],
+  );
   const [[, right, foot]] = texts.filter(([label]) => label === "component 1 (17%) →");
   const left = right - pen.width("component 1 (17%) →", { size: 0.8, bold: true });
   const named = texts.filter(([label]) => labels.includes(label));
@@ -107,7 +171,19 @@ test("a matrix says how wide it is, with its scale and its title", () => {
   const square = (n, more) => {
     const pen = new Pen(look, 14, false);
     const labels = [...Array(n).keys()].map(String);
-    const figureOf = { kind: "matrix", ...plain, rows: labels, columns: labels, values: new Float32Array(n * n), low: 0, high: 1, missing: "", digits: 2, unit: "", ...more }; // prettier-ignore
+    const figureOf = {
+      kind: "matrix",
+      ...plain,
+      rows: labels,
+      columns: labels,
+      values: new Float32Array(n * n),
+      low: 0,
+      high: 1,
+      missing: "",
+      digits: 2,
+      unit: "",
+      ...more,
+    };
     figure(pen, figureOf, { x: 0, y: 0, width: 600, height: 300 });
     return pen.edge;
   };
@@ -115,12 +191,25 @@ test("a matrix says how wide it is, with its scale and its title", () => {
   const title = "A title that is wider than a matrix";
   assert.equal(square(2, { title }), new Pen(look, 14, false).width(title, { bold: true }));
   assert.ok(square(2, { note: title.repeat(9) }) <= 600);
-  const below = drawn("matrix", { rows: ["a"], columns: ["b"], values: [1], low: 0, high: 1, missing: "", digits: 2, note: "n", frame_note: "Scroll up." }); // prettier-ignore
+  const below = drawn("matrix", {
+    rows: ["a"],
+    columns: ["b"],
+    values: [1],
+    low: 0,
+    high: 1,
+    missing: "",
+    digits: 2,
+    note: "n",
+    frame_note: "Scroll up.",
+  });
   assert.ok(!below.includes("Scroll up."), "what a frame on the page needs stands in no file");
 });
 
 test("halfway between two figures of one make are their numbers, and what changes at once is the later one's", () => {
-  const bars = (value, label) => ({ kind: "bars", rows: [{ label, values: [value, NaN], outline: null }] }); // prettier-ignore
+  const bars = (value, label) => ({
+    kind: "bars",
+    rows: [{ label, values: [value, NaN], outline: null }],
+  });
   const half = between(bars(0, "a"), bars(1, "b"), 0.5);
   assert.deepEqual(half, bars(0.5, "b"));
   const longer = { kind: "bars", rows: [...bars(3, "x").rows, ...bars(4, "y").rows] };
@@ -182,7 +271,13 @@ test("words of a text are text and no markup", () => {
       header: "",
     }),
     drawn("tokenrow", { tokens: [word], weights: Float32Array.of(1), selected: 0 }),
-    drawn("links", { left: [word], right: [word], weights: Float32Array.of(1), selected: 0, mark: null }), // prettier-ignore
+    drawn("links", {
+      left: [word],
+      right: [word],
+      weights: Float32Array.of(1),
+      selected: 0,
+      mark: null,
+    }),
   ]) {
     assert.doesNotMatch(svg, /<script|\u0001/);
     assert.match(svg, /&lt;script/);
@@ -223,7 +318,14 @@ test("charts one below the other have one x axis, however wide their texts are",
 });
 
 test("bars are as long as their values, and those below zero go to the left", () => {
-  const row = (value) => ({ label: "a", values: [value], texts: [""], selected: false, key: "", outline: null }); // prettier-ignore
+  const row = (value) => ({
+    label: "a",
+    values: [value],
+    texts: [""],
+    selected: false,
+    key: "",
+    outline: null,
+  });
   const svg = drawn("bars", {
     columns: [""],
     rows: [row(1), row(-0.5)],
@@ -231,7 +333,9 @@ test("bars are as long as their values, and those below zero go to the left", ()
     mark: null,
     header: "",
   });
-  const bars = [...svg.matchAll(/<rect x="([\d.]+)" y="[\d.]+" width="([\d.]+)"[^>]*fill-opacity="0.7"/g)]; // prettier-ignore
+  const bars = [
+    ...svg.matchAll(/<rect x="([\d.]+)" y="[\d.]+" width="([\d.]+)"[^>]*fill-opacity="0.7"/g),
+  ];
   const [[, x, wide], [, left, short]] = bars.map((each) => each.map(Number));
   assert.ok(Math.abs(wide - 2 * short) < 0.3 && Math.abs(left + short - x) < 0.3);
 });
@@ -260,8 +364,17 @@ test("in a tree the way to the selected node stands out", () => {
     nodes: ["start", "a", "b", "c"],
     strengths: [1, 0.5, 0.5, 0.5],
     texts: ["", "50.0%", "50.0%", "50.0%"],
-    places: [[0, 0], [0, 1], [1, 1], [0, 2]], // prettier-ignore
-    edges: [{ source: 0, target: 1, weight: 0 }, { source: 0, target: 2, weight: 1 }, { source: 2, target: 3, weight: 1 }], // prettier-ignore
+    places: [
+      [0, 0],
+      [0, 1],
+      [1, 1],
+      [0, 2],
+    ],
+    edges: [
+      { source: 0, target: 1, weight: 0 },
+      { source: 0, target: 2, weight: 1 },
+      { source: 2, target: 3, weight: 1 },
+    ],
     selected: 3,
   });
   assert.equal(svg.match(/<path[^>]*stroke="#aa5500"/g).length, 2);
@@ -293,13 +406,32 @@ test("on a slide a matrix of any size is drawn whole and says how many names it 
   for (const n of [5, 20, 64]) {
     const rows = Array.from({ length: n }, (_, at) => `w${at}`);
     const columns = ["a", "b", "c", "d", "e"];
-    const matrix = { kind: "matrix", rows, columns, values: new Float32Array(5 * n), low: 0, high: 1, sides: [], note: "rows" }; // prettier-ignore
+    const matrix = {
+      kind: "matrix",
+      rows,
+      columns,
+      values: new Float32Array(5 * n),
+      low: 0,
+      high: 1,
+      sides: [],
+      note: "rows",
+    };
     const pen = new Pen(look, 28, false, [], 28);
-    const marks = [[n - 1, 4, ""], [n - 2, 0, ""]]; // prettier-ignore
-    assert.ok(figure(pen, { ...plain, ...matrix, marks }, { x: 0, y: 0, width: 480, height: 400 }) <= 400); // prettier-ignore
+    const marks = [
+      [n - 1, 4, ""],
+      [n - 2, 0, ""],
+    ];
+    assert.ok(
+      figure(pen, { ...plain, ...matrix, marks }, { x: 0, y: 0, width: 480, height: 400 }) <= 400,
+    );
     const named = pen.texts.filter(({ text }) => [...rows, ...columns].includes(text));
-    assert.ok([rows[n - 1], rows[n - 2], "e", "a"].every((name) => named.some(({ shown }) => shown === name))); // prettier-ignore
-    const omitted = named.length < n + 5 ? [{ what: "names", shown: named.length, all: n + 5 }] : []; // prettier-ignore
+    assert.ok(
+      [rows[n - 1], rows[n - 2], "e", "a"].every((name) =>
+        named.some(({ shown }) => shown === name),
+      ),
+    );
+    const omitted =
+      named.length < n + 5 ? [{ what: "names", shown: named.length, all: n + 5 }] : [];
     assert.deepEqual(pen.omitted, omitted);
     assert.equal(n === 5, !omitted.length);
   }
@@ -312,7 +444,14 @@ test("on a slide a matrix of any size is drawn whole and says how many names it 
     shape: "",
   };
   const name = "position times position";
-  const more = { kind: "chart", series: [{ ...line, name }], x_title: "", y_title: "", ticks: [], guides: [] }; // prettier-ignore
+  const more = {
+    kind: "chart",
+    series: [{ ...line, name }],
+    x_title: "",
+    y_title: "",
+    ticks: [],
+    guides: [],
+  };
   figure(pen, { ...plain, ...more }, { x: 0, y: 0, width: 480, height: 400 });
   assert.ok(pen.parts.join("").includes(`>${name}<`) && pen.right <= 480);
 });
@@ -323,19 +462,58 @@ test("what a title or a sentence names is kept, and a sign stands where tokens a
   assert.deepEqual(namedIn(labels, "it attends to animal 0.72, [CLS] 0.04"), [1, 3, 4, 8]);
   assert.deepEqual(namedIn(labels, "“until Nepal”"), [7]);
   const tokens = Array.from({ length: 30 }, (_, at) => `w${at}`);
-  const row = { ...plain, kind: "tokenrow", tokens, weights: [], texts: [], keys: [], marked: [], selected: 29 }; // prettier-ignore
+  const row = {
+    ...plain,
+    kind: "tokenrow",
+    tokens,
+    weights: [],
+    texts: [],
+    keys: [],
+    marked: [],
+    selected: 29,
+  };
   const short = cut(row, 2, "After “w29” it is as after “w4”");
   assert.deepEqual(short.tokens, ["…", "w3", "w4", "w5", "…", "w29"]);
   assert.deepEqual(short.keys, ["", "3", "4", "5", "", "29"]);
   assert.deepEqual(short.omitted, [{ what: "tokens", shown: 4, all: 30 }]);
-  const bar = (label, value) => ({ label, values: [value], texts: ["1"], selected: false, outline: null }); // prettier-ignore
-  const bars = { ...plain, kind: "bars", columns: [""], rows: [bar("a", 9), bar("Nepal", 1), bar("b", 8)], mark: null }; // prettier-ignore
-  assert.deepEqual(cut(bars, 2, "“Nepal”").rows.map(({ label }) => label), ["a", "Nepal"]); // prettier-ignore
+  const bar = (label, value) => ({
+    label,
+    values: [value],
+    texts: ["1"],
+    selected: false,
+    outline: null,
+  });
+  const bars = {
+    ...plain,
+    kind: "bars",
+    columns: [""],
+    rows: [bar("a", 9), bar("Nepal", 1), bar("b", 8)],
+    mark: null,
+  };
+  assert.deepEqual(
+    cut(bars, 2, "“Nepal”").rows.map(({ label }) => label),
+    ["a", "Nepal"],
+  );
 });
 
 test("what has no room on a slide is named there, and the more room the less of it", () => {
-  const matrix = (title) => ({ ...plain, kind: "matrix", title, rows: ["a"], columns: ["b"], values: [1], low: 0, high: 1, missing: "", digits: 2 }); // prettier-ignore
-  const view = { header: { title: "three", finding: "" }, look, figures: ["naive", "symmetric", "two matrices"].map(matrix) }; // prettier-ignore
+  const matrix = (title) => ({
+    ...plain,
+    kind: "matrix",
+    title,
+    rows: ["a"],
+    columns: ["b"],
+    values: [1],
+    low: 0,
+    high: 1,
+    missing: "",
+    digits: 2,
+  });
+  const view = {
+    header: { title: "three", finding: "" },
+    look,
+    figures: ["naive", "symmetric", "two matrices"].map(matrix),
+  };
   const drawn = (width, height) => {
     const { texts, omitted } = laid(view, { width, height }, 28);
     const says = texts.map(({ shown }) => shown).join(" ");
@@ -344,14 +522,30 @@ test("what has no room on a slide is named there, and the more room the less of 
     assert.ok(texts.every(({ size }) => size >= 16));
     return gone.length;
   };
-  assert.deepEqual([drawn(1218, 530), drawn(800, 530), drawn(400, 300), drawn(300, 200)], [0, 0, 1, 2]); // prettier-ignore
+  assert.deepEqual(
+    [drawn(1218, 530), drawn(800, 530), drawn(400, 300), drawn(300, 200)],
+    [0, 0, 1, 2],
+  );
 });
 
 test("on a slide figures begin at one height, notes are short and no axis is squeezed", () => {
   const pen = () => new Pen(look, 28, false, [], 28);
-  const bars = (/** @type {string} */ title) => ({ ...plain, kind: "bars", title, columns: ["share"], rows: [], high: null, select: [] }); // prettier-ignore
+  const bars = (/** @type {string} */ title) => ({
+    ...plain,
+    kind: "bars",
+    title,
+    columns: ["share"],
+    rows: [],
+    high: null,
+    select: [],
+  });
   const both = pen();
-  row(both, [bars("short"), bars("a title that needs a second line")], { x: 0, y: 0, width: 600, height: 400 }); // prettier-ignore
+  row(both, [bars("short"), bars("a title that needs a second line")], {
+    x: 0,
+    y: 0,
+    width: 600,
+    height: 400,
+  });
   const heights = [...both.parts.join("").matchAll(/y="([\d.]+)"[^>]*>share</g)].map(([, y]) => y);
   assert.equal(heights.length, 2);
   assert.equal(heights[0], heights[1]);
@@ -379,7 +573,11 @@ test("on a slide figures begin at one height, notes are short and no axis is squ
   };
   assert.ok(figure(pen(), chart, { x: 0, y: 0, width: 480, height: 400 }) > 400, "it does not fit");
   const facts = pen();
-  figure(facts, { ...plain, kind: "facts", facts: [["5.1", "perplexity: equally likely words"]] }, { x: 0, y: 0, width: 300, height: 400 }); // prettier-ignore
+  figure(
+    facts,
+    { ...plain, kind: "facts", facts: [["5.1", "perplexity: equally likely words"]] },
+    { x: 0, y: 0, width: 300, height: 400 },
+  );
   assert.equal(facts.shortened, 0);
 });
 
@@ -504,7 +702,13 @@ test("all heads: one picture each, on one scale, with the names of their pattern
   assert.match(titled, /attend to it</, "a long title has two lines");
   assert.doesNotMatch(titled, /…/);
   const names = Array(8).fill("pronoun to noun");
-  const narrow = drawn("headmatrices", { ...more, shape: [1, 8, 2, 2], names, scores: names, weights: { cells: new Uint8Array(32), peak: new Float32Array(8) } }); // prettier-ignore
+  const narrow = drawn("headmatrices", {
+    ...more,
+    shape: [1, 8, 2, 2],
+    names,
+    scores: names,
+    weights: { cells: new Uint8Array(32), peak: new Float32Array(8) },
+  });
   assert.match(narrow, />pronoun</, "a name without room is its first word");
 });
 
@@ -524,7 +728,8 @@ test("of many heads those that rest on sinks are folded, but for the one on scre
     ...{ weights: { cells: new Uint8Array(n), peak: new Float32Array(n) } },
     says: { strongest: "Strongest", all: "All", more: "<sinks> of <heads> rest", fewer: "Fewer" },
   };
-  const places = (figure) => [...drawn("headmatrices", figure).matchAll(/>(L\d+ H\d+)</g)].map(([, place]) => place); // prettier-ignore
+  const places = (figure) =>
+    [...drawn("headmatrices", figure).matchAll(/>(L\d+ H\d+)</g)].map(([, place]) => place);
   const first = places(grid);
   assert.equal(first.length, 1 + n / 12);
   assert.deepEqual(first.slice(0, 3), ["L0 H1", "L10 H6", "L9 H3"], "the largest weights first");
@@ -538,7 +743,12 @@ test("of many heads those that rest on sinks are folded, but for the one on scre
 test("a head is read in words: its pattern, and the largest weight of the word", () => {
   const grid = {
     ...{ shape: [1, 2, 2, 2], fold: 1, names: ["self", "next"], scores: ["0.90", "0.93"] },
-    ...{ weights: { cells: Uint8Array.of(255, 0, 0, 255, 0, 255, 255, 0), peak: Float32Array.of(1, 0.5) } }, // prettier-ignore
+    ...{
+      weights: {
+        cells: Uint8Array.of(255, 0, 0, 255, 0, 255, 255, 0),
+        peak: Float32Array.of(1, 0.5),
+      },
+    },
     ...{ tokens: ["it", "was"], keys: ["it", "was"], follows: "head", by_word: true },
     says: { largest: "Largest weight <weight>: <row> → <column>." },
   };
@@ -552,10 +762,53 @@ test("a head is read in words: its pattern, and the largest weight of the word",
 
 /** A flow of so many layers on two words, one head each. */
 function flowOf(n, more = {}) {
-  const attention = (removed = []) => ({ attention: "", shares: Float32Array.of(0.7, 0.3), weights: Float32Array.of(0.6, 0.4), others: [], names: [""], removed }); // prettier-ignore
-  const layers = Array.from({ length: n }, (_, layer) => ({ layer, band: 0, attentions: [attention(layer ? [] : more.removed)], ffn: 0.5, units: "", says: null, answer: layer / n, numbers: "" })); // prettier-ignore
-  const levels = ["", "Layer", "Head"].map((flow_level) => ({ label: flow_level, select: { flow_level } })); // prettier-ignore
-  return { kind: "flow", bands: [{ title: "", rows: ["Ram", "fell"], places: ["0", "1"], selected: 1, rest: "", choice: "token" }], layers, words: [], layer: 0, band: 0, attention: "", head: -1, says: "", between: "", level: 0, levels, leads: [], ...more }; // prettier-ignore
+  const attention = (removed = []) => ({
+    attention: "",
+    shares: Float32Array.of(0.7, 0.3),
+    weights: Float32Array.of(0.6, 0.4),
+    others: [],
+    names: [""],
+    removed,
+  });
+  const layers = Array.from({ length: n }, (_, layer) => ({
+    layer,
+    band: 0,
+    attentions: [attention(layer ? [] : more.removed)],
+    ffn: 0.5,
+    units: "",
+    says: null,
+    answer: layer / n,
+    numbers: "",
+  }));
+  const levels = ["", "Layer", "Head"].map((flow_level) => ({
+    label: flow_level,
+    select: { flow_level },
+  }));
+  return {
+    kind: "flow",
+    bands: [
+      {
+        title: "",
+        rows: ["Ram", "fell"],
+        places: ["0", "1"],
+        selected: 1,
+        rest: "",
+        choice: "token",
+      },
+    ],
+    layers,
+    words: [],
+    layer: 0,
+    band: 0,
+    attention: "",
+    head: -1,
+    says: "",
+    between: "",
+    level: 0,
+    levels,
+    leads: [],
+    ...more,
+  };
 }
 
 test("the light slows at the layers of a deep model that change the prediction most", () => {
@@ -565,7 +818,9 @@ test("the light slows at the layers of a deep model that change the prediction m
     few.map(() => few[0]),
   );
   const deep = flowOf(30);
-  deep.layers.forEach((layer) => (layer.answer = [3, 20, 21].filter((each) => each <= layer.layer).length)); // prettier-ignore
+  deep.layers.forEach(
+    (layer) => (layer.answer = [3, 20, 21].filter((each) => each <= layer.layer).length),
+  );
   const slow = paces(deep).flatMap((each, at) => (each === few[0] ? [at] : []));
   assert.deepEqual(slow, [3, 20, 21]);
 });
@@ -576,24 +831,33 @@ test("a layer that is opened shows its heads, a head its own row, and one that i
   const off = drawn("flow", flowOf(3, { removed: [0] }));
   assert.equal(curves(off, "ghost"), 1);
   assert.match(off, /class="flow-ghost"[^>]*stroke-dasharray/);
-  for (const [level, words] of [[0, 2], [1, 2], [2, 1]]) {
+  for (const [level, words] of [
+    [0, 2],
+    [1, 2],
+    [2, 1],
+  ]) {
     const svg = drawn("flow", flowOf(3, { level }));
     assert.equal(svg.match(/>(Ram|fell)</g).length, words, `level ${level}`);
-  } // prettier-ignore
+  }
 });
 
 test("a vector that is cut into blocks has as many frames, and each its own scale", () => {
   const strip = { label: "z", values: Float32Array.of(1, 0, 0, 1), text: "", sign: "" };
-  const frames = (more) => drawn("strips", { strips: [{ ...strip, ...more }], high: 1 }).split('fill="none"').length - 1; // prettier-ignore
+  const frames = (more) =>
+    drawn("strips", { strips: [{ ...strip, ...more }], high: 1 }).split('fill="none"').length - 1;
   assert.equal(frames({ blocks: 4 }) - frames({ blocks: 1 }), 3);
   const cells = (high) => drawn("strips", { strips: [{ ...strip, high }], high: 8 });
   assert.notEqual(cells(1), cells(null));
 });
 
 test("a word's probability rolls from one state to another, and its layers widen", () => {
-  const [one, other] = [0.2, 0.6].map((probability, level) => flowOf(4, { level, words: [{ label: "it", probability, text: `${100 * probability}.0%` }] })); // prettier-ignore
+  const [one, other] = [0.2, 0.6].map((probability, level) =>
+    flowOf(4, { level, words: [{ label: "it", probability, text: `${100 * probability}.0%` }] }),
+  );
   assert.match(drawn("flow", between(one, other, 0.5), 1000), />40\.0%</);
   const wide = (svg) => Number(svg.match(/<rect [^>]*? width="([\d.]+)"/)[1]);
-  const [from, half, to] = [one, between(one, other, 0.5), other].map((each) => wide(drawn("flow", each, 1000))); // prettier-ignore
+  const [from, half, to] = [one, between(one, other, 0.5), other].map((each) =>
+    wide(drawn("flow", each, 1000)),
+  );
   assert.ok(from < half && half < to, `${[from, half, to]}`);
 });

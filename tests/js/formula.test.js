@@ -9,8 +9,25 @@ const { onPaper } = await of("theme");
 
 const mi = (text) => ["mi", {}, text];
 const mo = (text) => ["mo", {}, text];
-const FRACTION = ["mfrac", {}, [["mrow", {}, [mi("Q"), ["msup", {}, [mi("K"), mo("⊤")]]]], ["msqrt", {}, [["msub", {}, [mi("d"), mi("k")]]]]]]; // prettier-ignore
-const SOFTMAX = ["math", {}, [["mrow", {}, [mi("A"), mo("="), mi("softmax"), ["mrow", {}, [mo("("), FRACTION, mo(")")]], mi("<V")]]]]; // prettier-ignore
+const FRACTION = [
+  "mfrac",
+  {},
+  [
+    ["mrow", {}, [mi("Q"), ["msup", {}, [mi("K"), mo("⊤")]]]],
+    ["msqrt", {}, [["msub", {}, [mi("d"), mi("k")]]]],
+  ],
+];
+const SOFTMAX = [
+  "math",
+  {},
+  [
+    [
+      "mrow",
+      {},
+      [mi("A"), mo("="), mi("softmax"), ["mrow", {}, [mo("("), FRACTION, mo(")")]], mi("<V")],
+    ],
+  ],
+];
 const formula = (line) => ({ id: "f", title: "f", lines: [line], numbers: [], symbols: [] });
 
 /** What is drawn in so much room: the height, the texts by what they say, and the SVG. */
@@ -22,7 +39,10 @@ function drawn(lines, width) {
 
 test("a formula is drawn with each of its symbols, in order and as text", () => {
   const { texts, svg, height } = drawn([SOFTMAX], 900);
-  assert.deepEqual(texts.map(({ text }) => text), ["A", "=", "softmax", "Q", "K", "⊤", "d", "k", "<V"]); // prettier-ignore
+  assert.deepEqual(
+    texts.map(({ text }) => text),
+    ["A", "=", "softmax", "Q", "K", "⊤", "d", "k", "<V"],
+  );
   assert.match(svg, /&lt;V/);
   assert.ok(height > 30 && height < 90);
   assert.equal(svg.match(/font-style="italic"/g).length, 5);

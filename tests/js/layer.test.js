@@ -154,9 +154,16 @@ test("numbers: no minus before 0, no 0 or 1 that is not one, a real minus sign",
 });
 
 test("formulas of a line have indices and powers, words with signs in them stay", () => {
-  const html = (line) => say.formulas(line).map(([tag, text]) => (tag ? `<${tag}>${text}</${tag}>` : text)).join(""); // prettier-ignore
+  const html = (line) =>
+    say
+      .formulas(line)
+      .map(([tag, text]) => (tag ? `<${tag}>${text}</${tag}>` : text))
+      .join("");
   assert.equal(html("W_O + b"), "W<sub>O</sub> + b");
-  assert.equal(html("Σ_h A_h V_h W_O^h"), "Σ<sub>h</sub> A<sub>h</sub> V<sub>h</sub> W<sub>O</sub><sup>h</sup>"); // prettier-ignore
+  assert.equal(
+    html("Σ_h A_h V_h W_O^h"),
+    "Σ<sub>h</sub> A<sub>h</sub> V<sub>h</sub> W<sub>O</sub><sup>h</sup>",
+  );
   assert.equal(html("10000^(2i/d), 6)^0.6."), "10000<sup>2i/d</sup>, 6)<sup>0.6</sup>.");
   assert.equal(html("snake_case, ^_^ and a_"), "snake_case, ^_^ and a_");
 });

@@ -10,14 +10,29 @@ const { onPaper } = await of("theme");
 function drawn(words, pair, more = {}) {
   const spaced = words.map((word) => !/^[.,]/.test(word));
   const [source, target] = pair;
-  const figure = { kind: "picturecard", select: [], says: [words[source], words[target]], number: "0.72", texts: [words], spaced: [spaced], edges: [{ source, target, weight: 0.72 }], about: "encoder", name: "Headlight", ...more }; // prettier-ignore
+  const figure = {
+    kind: "picturecard",
+    select: [],
+    says: [words[source], words[target]],
+    number: "0.72",
+    texts: [words],
+    spaced: [spaced],
+    edges: [{ source, target, weight: 0.72 }],
+    about: "encoder",
+    name: "Headlight",
+    ...more,
+  };
   const header = { title: "T", special: [], caption: [] };
   return sheet({ header, figures: [figure] }, onPaper());
 }
 
 /** Where each text stands, from left to right in the line of its height. */
 const places = (svg) =>
-  [...svg.matchAll(/<text x="([\d.-]+)" y="([\d.-]+)"[^>]*>([^<]*)</g)].map(([, x, y, text]) => ({ x: +x, y: +y, text })); // prettier-ignore
+  [...svg.matchAll(/<text x="([\d.-]+)" y="([\d.-]+)"[^>]*>([^<]*)</g)].map(([, x, y, text]) => ({
+    x: +x,
+    y: +y,
+    text,
+  }));
 
 test("a card is a picture of 1200 to 630 whose texts are data", () => {
   const svg = drawn(["<script>", "&amp;", '"it"', "\u0000"], [2, 0]);
@@ -32,11 +47,16 @@ test("words stand in their order in one line or two, and a full stop never alone
   const words = "The animal that we saw at the station yesterday was too tired .".split(" ");
   const svg = drawn(words, [3, 1]);
   const own = places(svg).filter(({ y }) => y > 200 && y < 520);
-  assert.deepEqual(own.map(({ text }) => text), words); // prettier-ignore
+  assert.deepEqual(
+    own.map(({ text }) => text),
+    words,
+  );
   assert.equal(new Set(own.map(({ y }) => y)).size, 2);
   own.slice(1).forEach(({ x, y }, at) => assert.ok(y > own[at].y || x > own[at].x));
   for (let n = 8; n < words.length; n++) {
-    const few = places(drawn([...words.slice(0, n), "."], [3, 1])).filter(({ y }) => y > 200 && y < 520); // prettier-ignore
+    const few = places(drawn([...words.slice(0, n), "."], [3, 1])).filter(
+      ({ y }) => y > 200 && y < 520,
+    );
     assert.equal(few.at(-1).y, few.at(-2).y);
   }
 });
