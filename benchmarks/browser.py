@@ -3,7 +3,8 @@
 Visits with an empty cache: what they transfer, and seconds until the first words and the first
 pictures. Then, for texts of some lengths: milliseconds from Enter until the two large pictures of
 attention are painted, and until the headline stands there too; from a click on a head until it is
-painted; those of a move of the mouse over both. At last the flow, the picture of the whole machine.
+painted; those of a move of the mouse over both. At last the flow, the picture of the whole machine:
+milliseconds until it is painted, and frames a second while it plays.
 
 E is an empty Streamlit page's own rerun: each case is measured in turn with it, and medians are
 compared. Bytes are those of the websocket's frames, CPU is the server's.
@@ -20,6 +21,7 @@ from statistics import mean, median
 from typing import NamedTuple
 from urllib.parse import quote
 
+import numpy as np
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from benchmarks.calibration import print_calibration
@@ -108,6 +110,23 @@ HOVER = """() => {
   };
   return [moves(find('.cell .thumb')), moves(find('.cells'))];
 }"""
+
+# Resolves with the milliseconds between the frames of a page for a time, or until the button of a
+# flow says again what it said before.
+FRAMES = """(still) => new Promise((resolve) => {
+  const roots = [...document.querySelectorAll('*')].map((e) => e.shadowRoot).filter(Boolean);
+  const play = roots.map((root) => root.querySelector('.flow-bar .play')).find(Boolean);
+  const told = play.textContent, times = [];
+  if (!still) play.click();
+  const next = (time) => {
+    times.push(time);
+    const isOver = still ? time - times[0] > still : play.textContent === told;
+    if (isOver) resolve(times.slice(1).map((each, at) => each - times[at]));
+    else requestAnimationFrame(next);
+  };
+  requestAnimationFrame(next);
+})"""
+IDLE = 2_000  # milliseconds of a page on which nothing moves
 
 
 class Cost(NamedTuple):
@@ -274,6 +293,13 @@ def flows(app: Visitor, empty: EmptyPage, address: str, model: str, rounds: int)
         text = random_text(random.Random(-1 - number), 12)  # none that has been recorded
         costs.append(app.enter(".sentence textarea", text, [[FLOW]]))
     report(f"{model}, 12 words, flow", costs[1:], base[1:])
+    idle, *played = (app.page.evaluate(FRAMES, still) for still in (IDLE, *[0] * rounds))
+    frames = [each for one in played for each in one]
+    print(
+        f"{model + ', flow while it plays':<44} {1000 / mean(frames):.0f} frames a second (idle "
+        f"{1000 / mean(idle):.0f}), 95 % of them within {np.percentile(frames, 95):.0f} ms",
+        flush=True,
+    )
 
 
 def main(argv: Sequence[str] | None = None) -> None:
