@@ -134,5 +134,6 @@ def test_browser() -> None:
     n_models = 1 + bool(smollm2.file())
     kinds = [row[:44].strip().rpartition(", ")[2] for row in rows[3:]]
     of_texts = ["painted", "with its headline"] * n_models
-    assert kinds == [*of_texts, "open a head", "hover", *["flow"] * n_models]
+    of_flows = ["flow", "flow while it plays"] * n_models
+    assert kinds == [*of_texts, "open a head", "hover", *of_flows]
     assert all(float(row[44:].split()[0]) > 0 for row in rows[3:] if "hover" not in row), rows
