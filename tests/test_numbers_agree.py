@@ -114,9 +114,10 @@ LARGEST: dict[str, Callable[[Panel, int], tuple[str, list[float]]]] = {
         re.findall(r"by ([\d.]+)°", panel.finding)[0],
         [float(row[-1]) for row in panel.figures[0].figures[1].rows],
     ),
+    # Nothing is said where no other token brings anything.
     "architecture.flow": lambda panel, token: (
-        re.findall(r"brings most, ([^ ]+) of what", panel.finding)[0],
-        others_shares(panel).tolist(),
+        "".join(re.findall(r"brings most, ([^ ]+) of what", panel.finding)) or "0",
+        others_shares(panel).clip(0).tolist(),
     ),
     "attribution.logit": lambda panel, token: (
         re.findall(r"contribution is [+−]([^ ]+), from", panel.finding)[0],
