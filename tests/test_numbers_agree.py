@@ -346,12 +346,16 @@ def value(side: str) -> float:
     return float(eval(text, {"math": math, "__builtins__": {}}))
 
 
+QUOTED = re.compile("“[^”]*”")  # words of the text, and what a model writes
+
+
 def equations(panel: Panel) -> Iterator[tuple[str, str]]:
-    """The equations of a panel's sentences, and those that its large numbers make in a line."""
+    """The equations of a panel's sentences, but those that a model writes, and those that its large
+    numbers make in a line."""
     facts = [each for each in parts(panel.figures) if isinstance(each, Facts)]
     lines = [" ".join(fact for fact, _ in each.facts) for each in facts]
     for line in (panel.finding, *panel.details, *lines):
-        for match in EQUATION.finditer(line):
+        for match in EQUATION.finditer(QUOTED.sub("“”", line)):
             yield match["side"], match["result"]
 
 
