@@ -114,9 +114,10 @@ LARGEST: dict[str, Callable[[Panel, int], tuple[str, list[float]]]] = {
         re.findall(r"by ([\d.]+)°", panel.finding)[0],
         [float(row[-1]) for row in panel.figures[0].figures[1].rows],
     ),
+    # Nothing is said where no other token brings anything.
     "architecture.flow": lambda panel, token: (
-        re.findall(r"brings most, ([^ ]+) of what", panel.finding)[0],
-        others_shares(panel).tolist(),
+        "".join(re.findall(r"brings most, ([^ ]+) of what", panel.finding)) or "0",
+        others_shares(panel).clip(0).tolist(),
     ),
     "attribution.logit": lambda panel, token: (
         re.findall(r"contribution is [+−]([^ ]+), from", panel.finding)[0],
@@ -345,12 +346,16 @@ def value(side: str) -> float:
     return float(eval(text, {"math": math, "__builtins__": {}}))
 
 
+QUOTED = re.compile("“[^”]*”")  # words of the text, and what a model writes
+
+
 def equations(panel: Panel) -> Iterator[tuple[str, str]]:
-    """The equations of a panel's sentences, and those that its large numbers make in a line."""
+    """The equations of a panel's sentences, but those that a model writes, and those that its large
+    numbers make in a line."""
     facts = [each for each in parts(panel.figures) if isinstance(each, Facts)]
     lines = [" ".join(fact for fact, _ in each.facts) for each in facts]
     for line in (panel.finding, *panel.details, *lines):
-        for match in EQUATION.finditer(line):
+        for match in EQUATION.finditer(QUOTED.sub("“”", line)):
             yield match["side"], match["result"]
 
 

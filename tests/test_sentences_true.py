@@ -25,6 +25,7 @@ from explorer.panels import claims as claims_panels
 from explorer.text import claims, quiz
 from explorer.text import tour as tour_text
 from models import registry
+from models.caching import loaded
 from models.edits import HideToken
 from models.run import Run
 
@@ -233,7 +234,7 @@ def words(of: MeasureContext, shown: Measure, slots: dict[str, str]) -> None:
     best = int(shares.argmax())
     assert shown.value == pytest.approx(shares[best] / shares.sum(), abs=PASSED)
     assert number(shown.text) == pytest.approx(shown.value, abs=TWO_DECIMALS)
-    assert list(handle.labels([best])) == [slots["piece"] or slots["answer"]]
+    assert list(loaded(recording.model.name).labels([best])) == [slots["piece"] or slots["answer"]]
     assert (shown.variant == "piece") == bool(slots["piece"])
 
 
