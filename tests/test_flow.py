@@ -239,7 +239,7 @@ def test_an_opened_layer_has_the_vectors_of_residual_heads_and_feed_forward(mode
                 continue
             norm = np.linalg.norm(strips[label].values)
             assert norm == pytest.approx(path[column][row], rel=PASSED), (part, label)
-            assert strips[label].text == fixed(float(norm))
+            assert strips[label].text == f"length {fixed(float(norm))}"
         inside = next(
             each for each in figure.strips if "side" in each.label or "unit" in each.label
         )
@@ -309,7 +309,7 @@ def test_a_head_that_is_switched_off_says_what_the_answer_loses(model: str) -> N
     figure = architecture.flow(run).figures[0]
     switch = figure.switch
     assert figure.head == -1 and switch.select["head"] == figure.levels[2].select["head"]
-    assert switch.label == f"Switch off head {switch.select['head']}"
+    assert switch.label == f"Ablate head {switch.select['head']}"
     edits = from_line(switch.select["edits"])
     chosen = {name: int(switch.select[name]) for name in ("layer", "head")}
     chosen |= {"attention": switch.select["attention"]}
@@ -322,7 +322,7 @@ def test_a_head_that_is_switched_off_says_what_the_answer_loses(model: str) -> N
     rows = {each.label: each.text for each in off.figures[0].words}
     assert rows.get(answer, after) == after
     again = off.figures[0].switch
-    assert again.label.endswith(" on") and again.select["edits"] == ""
+    assert again.label.startswith("Restore") and again.select["edits"] == ""
 
 
 def test_of_a_long_text_a_head_has_curves_to_the_tokens_that_matter() -> None:

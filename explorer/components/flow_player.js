@@ -209,10 +209,11 @@ function tellSteps(view, at, durations) {
   view.finding.style.minHeight = `${view.finding.getBoundingClientRect().height}px`;
   let start = 0;
   return layers.flatMap((/** @type {any} */ layer, /** @type {number} */ i) => {
-    const timer = setTimeout(
-      () => (view.finding.textContent = stepOf(view.figures[at], layer)),
-      start,
-    );
+    const tell = () => {
+      const isShown = view.figures[at]?.layers.includes(layer); // else another state came meanwhile
+      if (isShown) view.finding.textContent = stepOf(view.figures[at], layer);
+    };
+    const timer = setTimeout(tell, start);
     start += durations[i];
     return durations[i] < SLOW ? [] : [timer];
   });

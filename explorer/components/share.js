@@ -17,10 +17,10 @@ export default mount("share", style, (view) => {
   if (view.same) return;
   const { card, flow } = view.blocks;
   const { link, why } = view.header;
-  const parts = [copying(link), card && pictured(paneled(view, card))];
+  const parts = [card && pictured(paneled(view, card))];
   if (flow) parts.push(moving(paneled(view, flow)));
   else parts.push(why ? make("p", "", why) : asking(view));
-  redraw(view, parts.filter(Boolean));
+  redraw(view, [...parts, copying(link)].filter(Boolean));
 });
 
 /** A panel as a view that is drawn into files. @param {View} view @param {Uint8Array} data */

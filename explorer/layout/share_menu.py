@@ -44,7 +44,7 @@ def fill(room: Any) -> None:
     if not room.open:
         return
     with room:
-        link = _link()
+        link = _address()
         run = _run()
         selected = _selected_head(run)
         panels, why = {}, ""
@@ -59,6 +59,7 @@ def fill(room: Any) -> None:
         ask = partial(_ask_for_loop, panels["card"].token if panels else "")
         made = {name: panel.bare for name, panel in panels.items()}
         mounts.share(link, made, why, "share pictures", ask)
+        _show_link(link)
 
 
 def _ask_for_loop(token: str) -> None:
@@ -66,20 +67,23 @@ def _ask_for_loop(token: str) -> None:
     st.session_state[LOOP_OF] = token
 
 
-def _link() -> str:
-    """The address of what is on screen, shown with a note on what it does not contain."""
+def _address() -> str:
+    """The address of what is on screen."""
     query = urlencode(url_state.link_parameters())
+    page = st.context.url or ""
+    at = page if urlsplit(page).path or not page else f"{page}/"
+    return f"{at}{'?' + query if query else ''}"
+
+
+def _show_link(link: str) -> None:
+    """The address in words, with a note on what it does not contain and where it does not lead."""
     state = st.session_state
     typed = state.get(OWN_SENTENCES, corpus.EXAMPLE_LINES)
     is_absent = typed not in (corpus.EXAMPLE_LINES, state.many_text)
-    st.caption(WORDS("same_link_without_list" if is_absent else "same_link"))
-    page = st.context.url or ""
-    at = page if urlsplit(page).path or not page else f"{page}/"
-    link = f"{at}{'?' + query if query else ''}"
     st.code(link, language=None, wrap_lines=True)
+    st.caption(WORDS("same_link_without_list" if is_absent else "same_link"))
     if urlsplit(link).hostname in OF_THIS_COMPUTER:
         st.caption(WORDS("this_computer"))
-    return link
 
 
 def _run() -> Run:

@@ -884,7 +884,9 @@ def _change_of_answer(reading: LensReading, layer: int) -> str:
     name = "stays" if was == now else "raises" if change > 0 else "lowers"
     if name == "raises" and layer == raises_most:
         name = "raises_most"
-    return WORDS(name, layer=layer, answer=reading.answer, before=was, after=now)
+    sentence = WORDS(name, layer=layer, answer=reading.answer, before=was, after=now)
+    end = tenths(reading.probability(max(reading.way.layers)))
+    return sentence if end == now else f"{sentence} {WORDS('in_the_end', p=end)}"
 
 
 def _table(ways: Sequence[Way]) -> dict[str, Any]:

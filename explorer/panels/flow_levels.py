@@ -130,8 +130,10 @@ def _strips(
         rows += [replace(each, high=high) for each in sum_of]
     if part.after != part.total:
         rows.append(Strip(WORDS("normed"), at(part.after)))
-    norm = lambda strip: fixed(float(np.linalg.norm(strip.values)))
-    return tuple(replace(each, text=norm(each), high=each.high or _largest(each)) for each in rows)
+    length = lambda strip: WORDS("length", n=fixed(float(np.linalg.norm(strip.values))))
+    return tuple(
+        replace(each, text=length(each), high=each.high or _largest(each)) for each in rows
+    )
 
 
 def _largest(strip: Strip) -> float:
