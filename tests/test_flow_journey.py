@@ -36,7 +36,7 @@ def asked(visitor: Visitor) -> dict[str, list[str]]:
     return parse_qs(urlsplit(visitor.page.url).query)
 
 
-def test_keys_go_in_and_out_and_switch_a_head_off_and_on(visitor: Visitor) -> None:
+def test_keys_go_in_and_out_and_ablate_and_restore_a_head(visitor: Visitor) -> None:
     figure = architecture.flow(Run("encoder", TEXT), 3).figures[0]
     model, layer, head, weight = (each.label for each in figure.levels)
     page = arrive(visitor, "&token=3").page
@@ -55,7 +55,7 @@ def test_keys_go_in_and_out_and_switch_a_head_off_and_on(visitor: Visitor) -> No
     assert "flow_level" not in asked(visitor)
     page.keyboard.press("x")
     switch = figure.switch  # of the head that the way names
-    off, on = switch.label, switch.label.replace("off ", "") + " on"
+    off, on = switch.label, switch.label.replace("Ablate", "Restore")
     page.get_by_role("button", name=on).wait_for()
     page.wait_for_selector(".panel .finding:has-text('Without head')")
     expect(page.locator(".flow-ghost").first).to_be_attached()
