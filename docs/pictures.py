@@ -1,8 +1,8 @@
 """The pictures of the README, made from the running app: `python -m docs.pictures ADDRESS`.
 
 Each page is drawn light and dark at 1280 x 720 and kept as a PNG of 128 colours, so that the files
-stay small. The one that moves is a WebP: the flow plays, opens a layer, a head and a weight, and
-closes again.
+stay small. The one that moves is a WebP: the flow plays, opens a layer, a head and a weight,
+closes again, and a head is ablated.
 """
 
 from __future__ import annotations
@@ -26,18 +26,20 @@ VIEWS = {
         ".panel svg",
     ),
 }
-FLOW = "architecture?layer=1&head=5&source=2&token=9"
+FLOW = "architecture?layer=1&head=5&token=9&anatomy_cell=9.2"
 # Keys of the flow, each with the seconds that a reader looks at what it shows.
 KEYS: tuple[tuple[str, float], ...] = (
-    ("Space", 3.5),
+    ("Space", 5.6),
     ("Enter", 1.8),
     ("Enter", 1.8),
     ("Enter", 2.2),
     ("Escape", 0.8),
     ("Escape", 0.8),
     ("Escape", 1.2),
+    ("x", 2.0),
+    ("x", 1.2),
 )
-SIZE, QUALITY = (896, 560), 50
+SIZE, QUALITY, PITCH = (896, 560), 50, 0.1
 Frame = tuple[float, bytes]  # seconds, and the picture as PNG
 
 
@@ -89,7 +91,13 @@ def _recorded(page: Page) -> list[Frame]:
 
 
 def _save_moving(frames: Sequence[Frame], file: Path) -> None:
-    """Frames as an animated WebP that repeats; each is shown until the next one came."""
+    """Frames as an animated WebP that repeats; each is shown until the next one came, at least
+    `PITCH` seconds later."""
+    kept: list[Frame] = []
+    for frame in frames:
+        if not kept or frame[0] - kept[-1][0] >= PITCH:
+            kept.append(frame)
+    frames = [*kept, frames[-1]]
     pictures = [Image.open(io.BytesIO(png)).convert("RGB") for _, png in frames]
     ends = [after - before for (before, _), (after, _) in pairwise(frames)] + [1.0]
     pictures[0].save(
