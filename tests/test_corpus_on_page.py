@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 from app_harness import asked_of, clean, page_at, panels_on, told
 from streamlit.testing.v1 import AppTest
+from waiting import until
 
 pytestmark = pytest.mark.slow
 LINES = ("The cat, a dog <b>sat</b>.", "It was *so*, so tired.", "Hello, world again and again.")
@@ -87,10 +88,7 @@ def test_a_long_reading_is_cancelled_loses_nothing_and_goes_on() -> None:
     app = typed(page_at("sentences"), *lines)
     assert not app.get("progress") and "Read 60 sentences" in [each.label for each in app.button]
     app.button(key="many go").click().run()
-    for _ in range(100):
-        if panels_on(app):
-            break
-        app.run()
+    until(lambda: panels_on(app) or not app.run())
     (bar,) = app.get("progress")
     assert 0 < bar.proto.value < 100 and " of 60 sentences read" in bar.proto.text
     app.button(key="many cancel").click().run()

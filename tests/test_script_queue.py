@@ -79,14 +79,14 @@ def test_what_is_made_ahead_for_a_heavy_model_goes_behind_and_others_do_not_wait
     line, turns, done = ScriptQueue(ahead=60), ComputeQueue(lambda: 60), []
 
     def work(is_heavy: bool) -> None:
-        with line.before("text", is_heavy), turns.turn():
+        with line.before("text", is_heavy), turns.slot():
             done.append("heavy" if is_heavy else "light")
 
     def heavy_run() -> None:
         with line.run(is_heavy=True):
             done.append("heavy run")
 
-    with threads() as start, turns.turn():
+    with threads() as start, turns.slot():
         start(work, True, then=lambda: line.ahead() == 1 and turns._long)
         with line.run():
             pass  # its text is another model's: it does not wait
@@ -257,10 +257,10 @@ def test_a_heavy_pass_gives_others_their_turn_between_its_layers():
     token = scheduling._heavy_run.set(True)
 
     def short() -> None:
-        with turns.turn():
+        with turns.slot():
             done.append("short")
 
-    with threads() as start, turns.turn():
+    with threads() as start, turns.slot():
         scheduling._heavy_run.reset(token)
         start(short, then=lambda: turns.waiting() == 1)
         layer_checkpoint()
@@ -273,7 +273,7 @@ def test_what_a_heavy_run_computes_waits_behind_others():
     begun_all, hold = threading.Event(), threading.Event()
 
     def work(name: str) -> None:
-        with runs.run(name == "heavy"), turns.turn():
+        with runs.run(name == "heavy"), turns.slot():
             begun_all.set()
             hold.wait(20)
             done.append(name)
