@@ -328,7 +328,7 @@ def heads(
     facts = _likeliest(two, predicted)
     grid = _grid(two, of_a)
     change = comparison.largest_row_change(two.patterns, of_a, of_b)
-    marks = tuple((*cell, "") for cell in change.cells if change.distance > 0)
+    marks = _marked(change)
     return Panel(
         title=words("title"),
         finding=" ".join(filter(None, (_predicted(predicted), _most_different(two, of_a)))),
@@ -424,6 +424,11 @@ def _most_different(two: TwoRuns, selected: Head) -> str:
     return f"{words('selected', layer=selected[0], head=selected[1], distance=distance)} {sentence}"
 
 
+def _marked(change: RowChange) -> tuple[tuple[int, int, str], ...]:
+    """The cells of a row's largest loss and gain, as marks; none where nothing differs."""
+    return tuple((*cell, "") for cell in change.cells if change.distance > 0)
+
+
 def _moved(change: RowChange) -> dict[str, str]:
     """The slots of a sentence on the row that differs most."""
     words = sentences(CONCEPT, "shared")
@@ -501,7 +506,9 @@ def difference(
         values=change,
         high=high,
         signed=True,
+        marks=_marked(largest),
         sides=("query", "key"),
+        note=sentences(CONCEPT, "heads")("matrix_note") if _marked(largest) else "",
     )
     table = TextTable(
         title=words("cells"),
