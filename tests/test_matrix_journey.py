@@ -55,7 +55,7 @@ def test_pixels_hover_and_arrow_keys_give_the_weights(visitor: Visitor) -> None:
     said = page.locator(f"{GRID} .finding").inner_text()
     layer, head = divmod(9, recording.model.n_head)
     assert said.startswith(f"Layer {layer}, head {head}: ")
-    assert f"{tokens[query]} attends to {tokens[key]}" in said
+    assert f"{tokens[query]} → {tokens[key]}" in said
     weights = patterns[layer, head]
     assert abs(float(said.split()[-1]) - weights[query, key]) <= 0.004 * weights.max() + 0.0006
     # In the matrix it gives the exact weight, also beside the pointer, inside the window.

@@ -173,10 +173,10 @@ def test_menus_have_the_colours_of_the_page_whatever_its_scheme(visitor: Visitor
             "scheme => document.documentElement.style.colorScheme === scheme", arg=scheme
         )
         page.locator(".st-key-model-menu button").first.click()
-        names = page.locator(".st-key-models [data-testid=stBaseButton-tertiary]")
-        names.first.wait_for()
+        fold = page.locator(".st-key-models summary")
+        fold.first.wait_for()
         links = page.locator(".st-key-next-finding button")
-        assert names.evaluate_all(COLOURS) == links.evaluate_all(COLOURS)
+        assert fold.evaluate_all(COLOURS) == links.evaluate_all(COLOURS)
         seen += links.evaluate_all(COLOURS)
         page.keyboard.press("Escape")
     assert len(set(seen)) == 2

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import exp
-from operator import sub
 from typing import Annotated, Any
 
 import numpy as np
@@ -238,11 +237,8 @@ def _candidates(on: Output, at: int, labels: dict[int, str], words: Sentences) -
     rows = tuple(
         BarRow(labels[id], (p,), (tenths(p),), selected=id == own) for id, p in chances.items()
     )
-    logp = fixed(float(steps.logprob[at]), 3)
-    z, total = enough_digits(logp, sub, float(steps.logit[at]), float(steps.log_sum[at]))
     return Bars(
         title=words("candidates", step=at + 1),
-        note=words("logp", z=z, sum=total, logp=logp),
         columns=(words("probability"),),
         rows=rows,
         high=1.0,
