@@ -565,7 +565,7 @@ def word_entries(of: MeasureContext, place: dict[str, object]) -> Iterator[Entry
             for row in panel.figures[figure].rows:
                 word = re.sub(r" \((?:actual|next)\)$", "", row.label)
                 yield ("probability", last, word), row.values[0], name
-    if panel := made(of, "architecture.flow"):
+    if panel := made(of, "architecture.flow", token=last):
         for each in panel.figures[0].words:
             yield ("probability", last, each.label), each.probability, "architecture.flow"
     one = shown(of, "words")
