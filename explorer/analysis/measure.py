@@ -318,8 +318,9 @@ def embedding_factor(context: MeasureContext) -> float:
     require_tokens(stream)
     last = len(stream.tokens) - 1
     scores = context.logits(stream.name, last).astype(np.float64) - context.logits(stream.name, 0)
-    product = context.embeddings() @ (
-        stream.resid[-1, last].astype(np.float64) - stream.resid[-1, 0]
+    # In the precision of the embeddings: of a large vocabulary no second copy in 64 bits is made.
+    product = (context.embeddings() @ (stream.resid[-1, last] - stream.resid[-1, 0])).astype(
+        np.float64
     )
     times = float(product @ product) / float(product @ scores) if product @ scores else np.nan
     if not np.abs(product - times * scores).max() <= 1e-3 * np.abs(product).max():
