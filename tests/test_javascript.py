@@ -13,6 +13,7 @@ import pytest
 from golden import GOLDEN_FILES, cases
 from javascript import needs_node, run, served, tools
 
+from docs import figure_types
 from explorer.components import bundle
 
 COMPONENTS = Path(bundle.__file__).parent
@@ -123,5 +124,10 @@ def test_types_of_the_browser_code() -> None:
 @pytest.mark.slow
 def test_the_browser_code_is_formatted() -> None:
     check = (str(tools() / "prettier"), "--check", "--print-width", "100")
-    done = run(*check, *map(str, MODULES), "*.js")
+    done = run(*check, *map(str, (*MODULES, figure_types.FILE)), "*.js")
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+
+
+def test_the_types_of_figures_are_those_of_the_dataclasses() -> None:
+    """Where this fails after a change of a figure: `python -m docs.figure_types`."""
+    assert figure_types.FILE.read_text("utf-8") == figure_types.document()

@@ -6,11 +6,13 @@ import { css, inkOn, wordAt } from "./theme.js";
 
 /** @typedef {import("./draw.js").Pen} Pen */
 /** @typedef {import("./figures.js").Box} Box */
+/** @typedef {import("./figure_types").Graph} Graph */
+/** @typedef {import("./figure_types").Links} Links */
 
 const [NEAREST, APART] = [3.8, 6.6]; // letters between two texts that are linked, on a slide and elsewhere
 const UNDER = 0.3; // letters below them
 
-/** Two texts in lines, and links from the selected query up to its keys. @param {Pen} pen @param {any} figure @param {Box} box */
+/** Two texts in lines, and links from the selected query up to its keys. @param {Pen} pen @param {Links} figure @param {Box} box */
 export function lines(
   pen,
   { left, right, sides, texts, weights, selected, select },
@@ -129,7 +131,7 @@ export function lines(
   return end - y + UNDER * letter;
 }
 
-/** A tree that grows downwards; the way to the selected node stands out. @param {Pen} pen @param {any} figure @param {Box} box */
+/** A tree that grows downwards; the way to the selected node stands out. @param {Pen} pen @param {Pick<Graph, "nodes" | "strengths" | "edges" | "selected" | "places" | "texts">} figure @param {Box} box */
 export function tree(
   pen,
   { nodes, strengths, edges, selected, places: spots, texts },
@@ -138,7 +140,7 @@ export function tree(
   const { letter, look } = pen;
   const parents = new Map(edges.map((edge) => [edge.target, edge.source]));
   const way = new Set();
-  for (let at = selected; at !== undefined && !way.has(at); at = parents.get(at)) way.add(at);
+  for (let at = selected; !way.has(at); at = parents.get(at) ?? at) way.add(at);
   const across = 1 + Math.max(...spots.map(([column]) => column));
   const wide = Math.min(11 * letter, width / across);
   const pitch = (pen.least ? 1.5 : 2) * letter;

@@ -7,6 +7,7 @@ import { onPaper } from "./theme.js";
 
 /** @typedef {import("./draw.js").Pen} Pen */
 /** @typedef {import("./figures.js").Box} Box */
+/** @typedef {import("./figure_types").PictureCard} PictureCard */
 /** A word as it stands: its text, its role, and its box. @typedef {{ text: string, role: string, left: number, wide: number, line: number, middle: number }} Word */
 
 const {
@@ -24,7 +25,7 @@ const BREAKS =
   /^[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]/u; // a line may end before these
 const LTR = /\p{L}/u;
 
-/** @param {Pen} pen @param {any} figure @param {Box} box */
+/** @param {Pen} pen @param {PictureCard} figure @param {Box} box */
 export function picturecard(pen, figure, { x, y, width, height = Infinity }) {
   const unit = Math.min(width / WIDE, height / HIGH);
   const [look, letter] = [pen.look, pen.letter];
@@ -45,7 +46,7 @@ export function picturecard(pen, figure, { x, y, width, height = Infinity }) {
   return HIGH * unit;
 }
 
-/** The line at the top: the pair and its weight, or a sentence. @param {Pen} pen @param {any} figure @param {(x: number, y: number) => number[]} at */
+/** The line at the top: the pair and its weight, or a sentence. @param {Pen} pen @param {PictureCard} figure @param {(x: number, y: number) => number[]} at */
 function says(pen, { says: told, number }, at) {
   const unit = pen.letter;
   const [left, middle] = at(MARGIN, layout.top);
@@ -107,7 +108,7 @@ function says(pen, { says: told, number }, at) {
   });
 }
 
-/** The texts in lines, and the arcs between their words. @param {Pen} pen @param {any} figure @param {(x: number, y: number) => number[]} at */
+/** The texts in lines, and the arcs between their words. @param {Pen} pen @param {PictureCard} figure @param {(x: number, y: number) => number[]} at */
 function sentence(pen, figure, at) {
   const { look } = pen;
   const unit = pen.letter;
@@ -147,7 +148,7 @@ function sentence(pen, figure, at) {
   }
 }
 
-/** The largest type in which the texts stand in two lines. @param {Pen} pen @param {any} figure @returns {[number, any[][]]} */
+/** The largest type in which the texts stand in two lines. @param {Pen} pen @param {PictureCard} figure @returns {[number, any[][]]} */
 function fitting(pen, figure) {
   const [first] = figure.edges;
   const role = (/** @type {number} */ at) =>

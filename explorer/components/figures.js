@@ -17,6 +17,15 @@ import { css, inkOn, wordAt } from "./theme.js";
 
 /** @typedef {import("./draw.js").Pen} Pen */
 /** @typedef {import("./omissions.js").Omitted} Omitted */
+/** A chart, and the room beside it where others stand above it. @typedef {import("./figure_types").Chart & { aside?: any }} Chart */
+/** @typedef {import("./figure_types").Dials} Dials */
+/** @typedef {import("./figure_types").Facts} Facts */
+/** @typedef {import("./figure_types").Graph} Graph */
+/** @typedef {import("./figure_types").Ladder} Ladder */
+/** Links whose words may stand aside. @typedef {import("./figure_types").Links & { own?: any, column?: any, keys?: any, keys_right?: any, select_right?: any, faintest?: any }} Links */
+/** @typedef {import("./figure_types").Loops} Loops */
+/** @typedef {import("./figure_types").Strips} Strips */
+/** Tokens that may have tints of their own. @typedef {import("./figure_types").TokenRow & { tints?: any, missing?: any, small?: boolean }} TokenRow */
 /** @typedef {{ x: number, y: number, width: number, height?: number, titled?: number }} Box titled: lines that the titles of a row take */
 /** @type {Record<string, (pen: Pen, figure: any, box: Box) => number>} */
 const KINDS = {
@@ -102,7 +111,7 @@ const NOTE = 1.25; // letters of height of a line of a note
 const THINNED = ["matrix"]; // kinds that leave out names where these have no room
 const HOLDERS = ["stack", "steps", "linkedweights"]; // of figures that say themselves what they leave out
 
-/** @param {Pen} pen @param {any} figure @param {Box} box */
+/** @param {Pen} pen @param {TokenRow} figure @param {Box} box */
 function tokenrow(pen, figure, { x, y, width }) {
   const { tokens, weights = [], selected, select, texts = [], marked = [], keys = [] } = figure;
   const { tints = weights, missing, special, small, breaks = [] } = figure;
@@ -158,7 +167,7 @@ function tokenrow(pen, figure, { x, y, width }) {
   return line + pitch - y;
 }
 
-/** @param {Pen} pen @param {any} figure @param {Box} box */
+/** @param {Pen} pen @param {Links} figure @param {Box} box */
 function links(pen, figure, { x, y, width, height }) {
   if (figure.flat) return lines(pen, figure, { x, y, width, height });
   const { left, right, sides, weights, selected, mark, select, own, column = -1 } = figure;
@@ -256,7 +265,7 @@ function links(pen, figure, { x, y, width, height }) {
   return head + most * pitch;
 }
 
-/** @param {Pen} pen @param {any} figure @param {Box} box */
+/** @param {Pen} pen @param {Strips} figure @param {Box} box */
 function strips(pen, { strips: list, high }, { x, y, width }) {
   const { letter, look } = pen;
   const room = (/** @type {(strip: any) => string} */ of) =>
@@ -385,7 +394,7 @@ function aligned(pen, figures) {
   return figures.map((one) => ({ ...one, aside }));
 }
 
-/** The ends of a chart's axes, [x, y]. @param {any} figure */
+/** The ends of a chart's axes, [x, y]. @param {Chart} figure */
 function extent({ series, log_x, log_y, x_range, y_range }) {
   const finite = (/** @type {"x" | "y"} */ axis, /** @type {boolean} */ log) =>
     series
@@ -403,7 +412,7 @@ function extent({ series, log_x, log_y, x_range, y_range }) {
   return [xs, ys];
 }
 
-/** Ticks of a chart's y axis, each with its text. @param {any} figure @param {number[]} ys */
+/** Ticks of a chart's y axis, each with its text. @param {Chart} figure @param {number[]} ys */
 const levels = ({ log_y }, ys) => ticks(ys[0], ys[1], log_y).map((value) => [value, num(value, 3)]);
 
 /** Ticks whose texts do not touch: every second, third, ... of them. @param {any[][]} all @param {(value: number) => number} place @param {number} pitch */
@@ -413,7 +422,7 @@ function apart(all, place, pitch) {
   return all.filter((_, at) => at % skip === 0);
 }
 
-/** The room left of a chart's axes for its ticks, and right of them for the names of its curves. @param {Pen} pen @param {any} figure @param {number[][]} ends */
+/** The room left of a chart's axes for its ticks, and right of them for the names of its curves. @param {Pen} pen @param {Chart} figure @param {number[][]} ends */
 function margins(pen, figure, [, ys]) {
   const texts = levels(figure, ys).map(([, text]) => pen.width(`${text}`, { size: 0.85 }));
   const names = figure.series.map((one) => pen.width(named(one), { size: 0.9, bold: one.main }));
@@ -422,7 +431,7 @@ function margins(pen, figure, [, ys]) {
 
 const DASHES = [undefined, "10 6", "3 5", "12 5 3 5"];
 
-/** @param {Pen} pen @param {any} figure @param {Box} box */
+/** @param {Pen} pen @param {Chart} figure @param {Box} box */
 function chart(pen, figure, { x, y, width, height: room = Infinity }) {
   const { letter, look } = pen;
   const { series, x_title, y_title, log_x, log_y, backwards, guides } = figure;
@@ -504,9 +513,10 @@ function chart(pen, figure, { x, y, width, height: room = Infinity }) {
       .map(([a, b]) => [across(a), up(b)]);
     if (!points.length) return;
     const width = { "stroke-width": one.main ? 2.5 : 1.5 };
-    if (one.shape === "band") {
+    const { base } = one;
+    if (base && one.shape === "band") {
       const back = [...one.x]
-        .map((value, i) => [across(value), up(one.base[i])])
+        .map((value, i) => [across(value), up(base[i])])
         .filter(([, b]) => Number.isFinite(b));
       pen.line([...points, ...back.reverse()], "none", { fill: look.ink, "fill-opacity": 0.12 });
     } else if (one.shape === "points")
@@ -549,7 +559,7 @@ function chart(pen, figure, { x, y, width, height: room = Infinity }) {
   return height;
 }
 
-/** @param {Pen} pen @param {any} figure @param {Box} box */
+/** @param {Pen} pen @param {Graph} figure @param {Box} box */
 function graph(
   pen,
   { nodes, strengths, edges, layout, split, selected, select, places: spots, texts },
@@ -624,7 +634,7 @@ function graph(
   return height;
 }
 
-/** Rows of words with their probabilities, these below the words where they have no room beside them. @param {Pen} pen @param {any} figure @param {Box} box */
+/** Rows of words with their probabilities, these below the words where they have no room beside them. @param {Pen} pen @param {Ladder} figure @param {Box} box */
 function ladder(pen, { rungs }, { x, y, width }) {
   const { letter, look } = pen;
   const names =
@@ -660,7 +670,7 @@ function ladder(pen, { rungs }, { x, y, width }) {
   return rungs.length * pitch;
 }
 
-/** @param {Pen} pen @param {any} figure @param {Box} box */
+/** @param {Pen} pen @param {Loops} figure @param {Box} box */
 function loops(pen, { boxes }, { x, y, width }) {
   const { letter, look } = pen;
   const room = Math.min(width, 40 * letter);
@@ -696,7 +706,7 @@ function loops(pen, { boxes }, { x, y, width }) {
   return boxes.reduce((top, each) => top + draw(each, x, y + top, room) + 0.3 * letter, 0);
 }
 
-/** @param {Pen} pen @param {any} figure @param {Box} box */
+/** @param {Pen} pen @param {Dials} figure @param {Box} box */
 function dials(pen, { dials: list }, { x, y, width }) {
   const { letter, look } = pen;
   const [wide, high] = [7.5 * letter, 8.2 * letter];
@@ -729,7 +739,7 @@ function dials(pen, { dials: list }, { x, y, width }) {
   return Math.ceil(list.length / columns) * high;
 }
 
-/** Few numbers or words in large type. @param {Pen} pen @param {any} figure @param {Box} box */
+/** Few numbers or words in large type. @param {Pen} pen @param {Facts} figure @param {Box} box */
 function facts(pen, { facts: list }, { x, y, width }) {
   const { letter, look } = pen;
   const sizes = list.map(([fact]) =>

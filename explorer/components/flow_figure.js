@@ -8,6 +8,11 @@ import { sentences } from "./sentences.js";
 
 /** @typedef {import("./draw.js").Pen} Pen */
 /** @typedef {import("./figures.js").Box} Box */
+/** A flow, the place that it moves from, and what is under the pointer.
+ * @typedef {Omit<import("./figure_types").Flow, "layers"> & { layers: FlowLayer[], from?: any, over?: any }} Flow */
+/** An attention, how many rows there are, and what each head brings from all of them.
+ * @typedef {import("./figure_types").FlowAttention & { n: number, totals: number[] }} FlowAttention */
+/** @typedef {Omit<import("./figure_types").FlowLayer, "attentions"> & { attentions: FlowAttention[] }} FlowLayer */
 
 const say = sentences("flow");
 /** A share in per cent. @param {number} share */
@@ -36,7 +41,7 @@ const BELOW = 1.55; // letters from the chosen row to the words below it
 
 const [LAYER, HEAD] = [1, 2]; // levels of a picture that is opened
 
-/** @param {Pen} pen @param {any} figure @param {Box} box */
+/** @param {Pen} pen @param {Flow} figure @param {Box} box */
 export function flow(pen, figure, box) {
   numbered(figure);
   const narrow = box.width < NARROW * pen.letter && !pen.least;
@@ -44,32 +49,28 @@ export function flow(pen, figure, box) {
     figure = { ...kept(figure, 1), words: figure.words.slice(0, narrow ? 0 : FEW) };
   const plan = between(pen, figure, box);
   const { layers, bands } = figure;
-  layers.forEach((/** @type {any} */ layer, /** @type {number} */ at) =>
-    ground(pen, figure, plan, layer, at),
-  );
+  layers.forEach((layer, at) => ground(pen, figure, plan, layer, at));
   streams(pen, figure, plan);
   if (bands.length > 1) memory(pen, figure, plan);
-  layers.forEach((/** @type {any} */ layer, /** @type {number} */ at) => {
+  layers.forEach((layer, at) => {
     const inside = pen.apart(() => column(pen, figure, plan, layer, at));
     const { x, y, wide, high } = boxOf(pen, plan, layer, at);
     const place = [x, y, wide, high].map((each) => each.toFixed(1)).join(" ");
     pen.put("g", { class: "flow-layer", "data-at": at, "data-box": place }, inside);
   });
-  layers.forEach((/** @type {any} */ layer, /** @type {number} */ at) =>
-    heading(pen, figure, plan, layer, at),
-  );
+  layers.forEach((layer, at) => heading(pen, figure, plan, layer, at));
   output(pen, figure, plan, box);
   return plan.foot - box.y;
 }
 
-/** All rows of all bands: their labels. @param {any} figure */
+/** All rows of all bands: their labels. @param {Pick<Flow, "bands">} figure */
 export const labelsOf = ({ bands }) =>
   bands.flatMap((/** @type {any} */ band) => [...band.rows, ...(band.rest ? [band.rest] : [])]);
 
-/** What of a flow says how wide its layers are. @param {any} figure */
+/** What of a flow says how wide its layers are. @param {Flow} figure */
 export const place = ({ level, layer, band }) => ({ level, layer, band });
 
-/** The plan, or one on the way to it from that of the place before. @param {Pen} pen @param {any} figure @param {Box} box */
+/** The plan, or one on the way to it from that of the place before. @param {Pen} pen @param {Flow} figure @param {Box} box */
 function between(pen, figure, box) {
   const plan = planned(pen, figure, box);
   if (!figure.from) return plan;
@@ -85,7 +86,7 @@ function between(pen, figure, box) {
   };
 }
 
-/** Note in each attention how many rows there are, and what each head brings from all of them. @param {any} figure */
+/** Note in each attention how many rows there are, and what each head brings from all of them. @param {Flow} figure */
 function numbered(figure) {
   const n = labelsOf(figure).length;
   const sum = (/** @type {number[]} */ values) => values.reduce((a, b) => a + b, 0);
@@ -93,12 +94,12 @@ function numbered(figure) {
     for (const each of layer.attentions) {
       each.n = n;
       each.totals = [...Array(count(each)).keys()].map((head) =>
-        sum(each.shares.slice(head * n, (head + 1) * n)),
+        sum([...each.shares.slice(head * n, (head + 1) * n)]),
       );
     }
 }
 
-/** The row of a band's selected token. @param {any} figure @param {number} band */
+/** The row of a band's selected token. @param {Flow} figure @param {number} band */
 const chosenRow = ({ bands }, band) =>
   bands
     .slice(0, band)
@@ -108,7 +109,7 @@ const chosenRow = ({ bands }, band) =>
       0,
     ) + bands[band].selected;
 
-/** @param {Pen} pen @param {any} figure @param {Box} box @returns {Plan} */
+/** @param {Pen} pen @param {Flow} figure @param {Box} box @returns {Plan} */
 function planned(pen, figure, { x, y, width, height }) {
   const { letter } = pen;
   const { bands, layers, words } = figure;
@@ -159,7 +160,7 @@ function planned(pen, figure, { x, y, width, height }) {
       : even;
   const [starts, ends] = /** @type {number[][]} */ ([[], []]);
   let from = start;
-  layers.forEach((/** @type {any} */ layer, /** @type {number} */ at) => {
+  layers.forEach((layer, at) => {
     if (at && layer.band !== layers[at - 1].band) from += inner;
     starts.push(from);
     from += isFocus(figure, layer) ? whole - other * (n - 1) : other;
@@ -169,23 +170,23 @@ function planned(pen, figure, { x, y, width, height }) {
   return { turned, starts, ends, rows, edge: [start, from], foots, foot, firsts };
 }
 
-/** @param {any} figure @param {any} layer */
+/** @param {Flow} figure @param {FlowLayer} layer */
 const isFocus = (figure, layer) => layer.layer === figure.layer && layer.band === figure.band;
 
-/** The layer in focus. @param {any} figure */
-const focusOf = (figure) => figure.layers.find((/** @type {any} */ one) => isFocus(figure, one));
+/** The layer in focus. @param {Flow} figure @returns {FlowLayer} */
+const focusOf = (figure) => figure.layers.find((one) => isFocus(figure, one)) ?? figure.layers[0];
 
-/** The number of a layer's heads. @param {any} layer */
+/** The number of a layer's heads. @param {FlowLayer} layer */
 const countOf = ({ attentions }) =>
   attentions.reduce((/** @type {number} */ sum, /** @type {any} */ one) => sum + count(one), 0);
 
-/** Whether a layer is shown with its heads side by side. @param {any} figure @param {any} layer */
+/** Whether a layer is shown with its heads side by side. @param {Flow} figure @param {FlowLayer} layer */
 const isSpread = (figure, layer) => figure.level === LAYER && isFocus(figure, layer);
 
 /** A point: so far along the layers and along the tokens. @param {Plan} plan @param {number} along @param {number} across */
 const point = (plan, along, across) => (plan.turned ? [across, along] : [along, across]);
 
-/** A part that a press brings into focus. @param {Pen} pen @param {any} layer @param {number | ""} head @param {string} label @param {() => void} draw @param {any} [more] */
+/** A part that a press brings into focus. @param {Pen} pen @param {FlowLayer} layer @param {number | ""} head @param {string} label @param {() => void} draw @param {any} [more] */
 function focusing(pen, layer, head, label, draw, more = {}) {
   const of = layer.attentions[0]?.attention ?? "";
   const before = pen.select;
@@ -203,7 +204,7 @@ function leading(pen, to, what, draw) {
   pen.select = before;
 }
 
-/** Where a layer stands: its box, and whether it shows its strongest curve alone. @param {Pen} pen @param {Plan} plan @param {any} layer @param {number} at */
+/** Where a layer stands: its box, and whether it shows its strongest curve alone. @param {Pen} pen @param {Plan} plan @param {FlowLayer} layer @param {number} at */
 function boxOf(pen, plan, layer, at) {
   const [from, to] = [plan.starts[at], plan.ends[at]];
   const isSpine = to - from < SPINE * pen.letter;
@@ -214,7 +215,7 @@ function boxOf(pen, plan, layer, at) {
   return { x, y, wide: u - x, high: v - y, isSpine };
 }
 
-/** The ground of a layer. @param {Pen} pen @param {any} figure @param {Plan} plan @param {any} layer @param {number} at */
+/** The ground of a layer. @param {Pen} pen @param {Flow} figure @param {Plan} plan @param {FlowLayer} layer @param {number} at */
 function ground(pen, figure, plan, layer, at) {
   const { look } = pen;
   const { x, y, wide, high, isSpine } = boxOf(pen, plan, layer, at);
@@ -229,7 +230,7 @@ function ground(pen, figure, plan, layer, at) {
   pressed(pen, figure, layer, draw, { name: "flow-ground" });
 }
 
-/** A part of a layer that a press brings into focus, and of the one in focus a press opens. @param {Pen} pen @param {any} figure @param {any} layer @param {() => void} draw @param {any} [more] */
+/** A part of a layer that a press brings into focus, and of the one in focus a press opens. @param {Pen} pen @param {Flow} figure @param {FlowLayer} layer @param {() => void} draw @param {any} [more] */
 function pressed(pen, figure, layer, draw, more = {}) {
   const inFocus = isFocus(figure, layer);
   const label = say("layer", { layer: layer.layer });
@@ -239,7 +240,7 @@ function pressed(pen, figure, layer, draw, more = {}) {
   else focusing(pen, layer, "", label, draw, { target });
 }
 
-/** The name of a layer and its heads. @param {Pen} pen @param {any} figure @param {Plan} plan @param {any} layer @param {number} at */
+/** The name of a layer and its heads. @param {Pen} pen @param {Flow} figure @param {Plan} plan @param {FlowLayer} layer @param {number} at */
 function heading(pen, figure, plan, layer, at) {
   const { letter } = pen;
   const { x, y, wide, isSpine } = boxOf(pen, plan, layer, at);
@@ -273,7 +274,7 @@ function heading(pen, figure, plan, layer, at) {
   if (!isSpine) heads(pen, figure, plan, layer, [x, y, wide]);
 }
 
-/** Where each head of a layer stands along it, side by side. @param {any} layer @param {number} from @param {number} wide */
+/** Where each head of a layer stands along it, side by side. @param {FlowLayer} layer @param {number} from @param {number} wide */
 function sideBySide({ attentions }, from, wide) {
   const ends = HEADS[Math.min(attentions.length, HEADS.length) - 1];
   return attentions.map((/** @type {any} */ one, /** @type {number} */ i) => {
@@ -283,7 +284,7 @@ function sideBySide({ attentions }, from, wide) {
   });
 }
 
-/** A dot a head, as dark as its share of what attention writes. @param {Pen} pen @param {any} figure @param {Plan} plan @param {any} layer @param {number[]} box */
+/** A dot a head, as dark as its share of what attention writes. @param {Pen} pen @param {Flow} figure @param {Plan} plan @param {FlowLayer} layer @param {number[]} box */
 function heads(pen, figure, plan, layer, [x, y, wide]) {
   const { letter, look } = pen;
   const gaps = layer.attentions.length - 1;
@@ -337,7 +338,7 @@ function heads(pen, figure, plan, layer, [x, y, wide]) {
   });
 }
 
-/** A head that a press brings into focus, and another press opens. @param {Pen} pen @param {any} figure @param {any} layer @param {any} attention @param {number} head @param {boolean} chosen @param {() => void} draw */
+/** A head that a press brings into focus, and another press opens. @param {Pen} pen @param {Flow} figure @param {FlowLayer} layer @param {FlowAttention} attention @param {number} head @param {boolean} chosen @param {() => void} draw */
 function headTarget(pen, figure, layer, attention, head, chosen, draw) {
   const share = percent(attention.totals[head]);
   const told = [say("head", { layer: layer.layer, head, share }), attention.names[head]];
@@ -353,19 +354,19 @@ function headTarget(pen, figure, layer, attention, head, chosen, draw) {
   leading(pen, { ...at, flow_level: figure.levels[HEAD].select.flow_level }, what, draw);
 }
 
-/** The colour of what an attention brings. @param {Pen} pen @param {any} attention */
+/** The colour of what an attention brings. @param {Pen} pen @param {FlowAttention} attention */
 const colourOf = ({ look }, { attention }) =>
   attention === "cross" ? look.categorical[1] : look.primary;
 
-/** The number of an attention's heads. @param {any} attention */
+/** The number of an attention's heads. @param {FlowAttention} attention */
 const count = ({ shares, n }) => shares.length / n;
 
-/** The attention of a layer that is in focus. @param {any} figure @param {any} layer */
+/** The attention of a layer that is in focus. @param {Flow} figure @param {FlowLayer} layer */
 const chosenAttention = (figure, layer) =>
   layer.attentions.find((/** @type {any} */ one) => one.attention === figure.attention) ||
   layer.attentions[0];
 
-/** Every row's line with its label. @param {Pen} pen @param {any} figure @param {Plan} plan */
+/** Every row's line with its label. @param {Pen} pen @param {Flow} figure @param {Plan} plan */
 function streams(pen, figure, plan) {
   const { letter, look } = pen;
   const [from, to] = plan.edge;
@@ -405,7 +406,7 @@ function streams(pen, figure, plan) {
   });
 }
 
-/** What the second stream reads of the first. @param {Pen} pen @param {any} figure @param {Plan} plan */
+/** What the second stream reads of the first. @param {Pen} pen @param {Flow} figure @param {Plan} plan */
 function memory(pen, figure, plan) {
   const { letter, look } = pen;
   const at = figure.layers.findIndex((/** @type {any} */ layer) => layer.band === 1);
@@ -422,7 +423,7 @@ function memory(pen, figure, plan) {
     });
 }
 
-/** What a layer brings and adds. @param {Pen} pen @param {any} figure @param {Plan} plan @param {any} layer @param {number} at */
+/** What a layer brings and adds. @param {Pen} pen @param {Flow} figure @param {Plan} plan @param {FlowLayer} layer @param {number} at */
 function column(pen, figure, plan, layer, at) {
   const { letter, look } = pen;
   const [from, to] = [plan.starts[at], plan.ends[at]];
@@ -471,7 +472,7 @@ function column(pen, figure, plan, layer, at) {
     });
 }
 
-/** The heads of an attention side by side, each with its own curves. @param {Pen} pen @param {any} figure @param {Plan} plan @param {any} layer @param {any} attention @param {{ step: number, places: number[] }} where */
+/** The heads of an attention side by side, each with its own curves. @param {Pen} pen @param {Flow} figure @param {Plan} plan @param {FlowLayer} layer @param {FlowAttention} attention @param {{ step: number, places: number[] }} where */
 function eachHead(pen, figure, plan, layer, attention, { step, places }) {
   const { letter, look } = pen;
   const chosen = chosenRow(figure, layer.band);
@@ -503,14 +504,15 @@ function eachHead(pen, figure, plan, layer, attention, { step, places }) {
   });
 }
 
-/** The FFN, as large as its update. @param {Pen} pen @param {Plan} plan @param {any} layer @param {number[]} place @param {boolean} isStop */
+/** The FFN, as large as its update. @param {Pen} pen @param {Plan} plan @param {FlowLayer} layer @param {number[]} place @param {boolean} isStop */
 function square(pen, plan, layer, [along, across], isStop) {
   const { letter, look } = pen;
-  const side = (1 + 0.8 * layer.ffn) * letter; // above the words below the row
+  const ffn = layer.ffn ?? 0;
+  const side = (1 + 0.8 * ffn) * letter; // above the words below the row
   const [x, y] = point(plan, along, across);
   const before = pen.select;
   pen.select = ["address"];
-  const label = [say("ffn", { layer: layer.layer, share: percent(layer.ffn) }), layer.units]
+  const label = [say("ffn", { layer: layer.layer, share: percent(ffn) }), layer.units]
     .filter(Boolean)
     .join("; ");
   const name = `flow-ffn${isStop ? " flow-stop" : ""}`;
@@ -528,11 +530,12 @@ function square(pen, plan, layer, [along, across], isStop) {
   pen.select = before;
 }
 
-/** The word that the stream would give after a layer. @param {Pen} pen @param {any} figure @param {Plan} plan @param {any} layer @param {number} at @param {boolean} isSpine */
+/** The word that the stream would give after a layer. @param {Pen} pen @param {Flow} figure @param {Plan} plan @param {FlowLayer} layer @param {number} at @param {boolean} isSpine */
 function says(pen, figure, plan, layer, at, isSpine) {
   const { letter, look } = pen;
   const [from, to] = [plan.starts[at], plan.ends[at]];
   const across = plan.rows[chosenRow(figure, layer.band)];
+  if (!layer.says) return;
   const [word, p, text] = layer.says;
   const style = {
     bold: true,
@@ -579,7 +582,7 @@ function says(pen, figure, plan, layer, at, isSpine) {
     });
 }
 
-/** Curves into rows that are not chosen. @param {Pen} pen @param {Plan} plan @param {any} attention @param {number} begin @param {number} sum */
+/** Curves into rows that are not chosen. @param {Pen} pen @param {Plan} plan @param {FlowAttention} attention @param {number} begin @param {number} sum */
 function faint(pen, plan, { others }, begin, sum) {
   for (let at = 0; at + 2 < others.length; at += 3) {
     const [query, key] = [others[at], others[at + 1]];
@@ -590,7 +593,7 @@ function faint(pen, plan, { others }, begin, sum) {
   }
 }
 
-/** Curves into the chosen row: of all heads, of the one in focus, or of the one that is given. Of a head that is switched off they stay as ghosts. @param {Pen} pen @param {any} figure @param {Plan} plan @param {any} layer @param {any} attention @param {any[]} place */
+/** Curves into the chosen row: of all heads, of the one in focus, or of the one that is given. Of a head that is switched off they stay as ghosts. @param {Pen} pen @param {Flow} figure @param {Plan} plan @param {FlowLayer} layer @param {FlowAttention} attention @param {any[]} place */
 function curves(pen, figure, plan, layer, attention, [begin, sum, chosen, most, one]) {
   const { letter, look } = pen;
   const labels = labelsOf(figure);
@@ -635,7 +638,7 @@ function curves(pen, figure, plan, layer, attention, [begin, sum, chosen, most, 
   if (!attention.removed.includes(head)) into(all(head), false);
 }
 
-/** The head of a layer that is drawn alone, -1 for all: that under the pointer, else the one in focus. @param {any} figure @param {any} layer @param {any} attention */
+/** The head of a layer that is drawn alone, -1 for all: that under the pointer, else the one in focus. @param {Flow} figure @param {FlowLayer} layer @param {FlowAttention} attention */
 function shownHead(figure, layer, attention) {
   const { over } = figure;
   if (over && over.layer === layer.layer && over.attention === attention.attention)
@@ -650,7 +653,7 @@ function shownHead(figure, layer, attention) {
   return isOn ? figure.head : -1;
 }
 
-/** How wide a curve is from a row: a head's weight, or the share that all heads bring from there. @param {any} attention @param {number} head @param {number} row */
+/** How wide a curve is from a row: a head's weight, or the share that all heads bring from there. @param {FlowAttention} attention @param {number} head @param {number} row */
 export function widthOf(attention, head, row) {
   const { shares, weights, n } = attention;
   if (head >= 0) return weights[head * n + row];
@@ -675,7 +678,7 @@ function curve(pen, plan, [a, b], [c, d], stroke, style) {
   pen.path(`M${points[0]}C${points.slice(1).join(" ")}`, stroke, style);
 }
 
-/** The likeliest words at the end. @param {Pen} pen @param {any} figure @param {Plan} plan @param {Box} box */
+/** The likeliest words at the end. @param {Pen} pen @param {Flow} figure @param {Plan} plan @param {Box} box */
 function output(pen, figure, plan, box) {
   const { letter, look } = pen;
   const { words, bands } = figure;
@@ -715,7 +718,7 @@ function output(pen, figure, plan, box) {
   pen.put("g", { class: "flow-output" }, inside);
 }
 
-/** A flow of at most so many rows: the chosen ones and those that most is brought from. @param {any} figure @param {number} most */
+/** A flow of at most so many rows: the chosen ones and those that most is brought from. @param {Flow} figure @param {number} most */
 export function cutFlow(figure, most) {
   numbered(figure);
   const { bands } = figure;
@@ -729,7 +732,7 @@ export function cutFlow(figure, most) {
   return { ...cut, omitted: omitted(["tokens", size(cut), size(figure)]) };
 }
 
-/** A flow of at most so many rows in each band. @param {any} figure @param {number} few */
+/** A flow of at most so many rows in each band. @param {Flow} figure @param {number} few */
 function kept(figure, few) {
   const { bands, layers } = figure;
   const n = labelsOf(figure).length;

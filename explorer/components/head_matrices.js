@@ -11,6 +11,8 @@ import { calm, named, strongest } from "./tokens.js";
 
 /** @typedef {import("./draw.js").Pen} Pen */
 /** @typedef {import("./figures.js").Box} Box */
+/** Heads as they came, what is made of them once, and whether all of them are listed.
+ * @typedef {import("./figure_types").HeadMatrices & { images?: any, may: any, deep: number, ahead: any, all?: boolean }} HeadMatrices */
 
 const UNNAMED = ["no clear pattern", "text too short"];
 const MANY = 96; // heads from which on those that rest on sinks are folded
@@ -18,7 +20,7 @@ const SHOWN = 45; // of the others, the strongest first
 const BROAD = 20; // letters from which on the scale is long
 const NARROW = 27; // letters: on a phone the words of the selected head alone are written
 
-/** Unpack what came, once. @param {any} figure */
+/** Unpack what came, once. @param {HeadMatrices} figure */
 function unpack(figure) {
   if (figure.images) return figure;
   const [, , rows, columns] = figure.shape;
@@ -34,11 +36,11 @@ function unpack(figure) {
   return figure;
 }
 
-/** The head on screen. @param {any} figure @returns {number[]} */
+/** The head on screen. @param {HeadMatrices} figure @returns {number[]} */
 export const chosen = ({ follows, selected }) =>
   follows === "head" && bus.now.layer !== undefined ? [bus.now.layer, bus.now.head] : selected;
 
-/** The word that is selected, [axis, place], where the figure has it. @param {any} figure */
+/** The word that is selected, [axis, place], where the figure has it. @param {HeadMatrices} figure */
 export function wordOf({ follows, tokens, keys }) {
   const { word } = bus.now;
   if (follows !== "head" || !word || word.rows !== tokens.length || word.columns !== keys.length)
@@ -46,14 +48,14 @@ export function wordOf({ follows, tokens, keys }) {
   return word.at >= 0 ? [word.axis, word.at] : null;
 }
 
-/** @param {any} figure */
+/** @param {HeadMatrices} figure */
 const strip = (figure) => (figure.by_word ? wordOf(figure) : null);
 
 // A byte b stands for peak x (b / 255)², as codec.thumbnails says.
 const weightAt = ({ weights, shape }, at, cell) =>
   weights.peak[at] * (weights.cells[at * shape[2] * shape[3] + cell] / 255) ** 2;
 
-/** The weights of the selected word in a head, folded as the cells are. @param {any} figure @param {number[]} word */
+/** The weights of the selected word in a head, folded as the cells are. @param {HeadMatrices} figure @param {number[]} word */
 function rowOf(figure, [axis, place], at) {
   const [, , rows, columns] = figure.shape;
   const position = Math.floor(place / figure.fold);
@@ -62,25 +64,25 @@ function rowOf(figure, [axis, place], at) {
     : Array.from({ length: columns }, (_, c) => weightAt(figure, at, position * columns + c));
 }
 
-/** The largest of these, exact where it came. @param {any} figure @param {number[]} word */
+/** The largest of these, exact where it came. @param {HeadMatrices} figure @param {number[]} word */
 function largest({ weights, shape }, [axis, place], at, list, best) {
   const exact = axis ? weights.most_in : weights.most;
   return exact ? exact[at * (axis ? shape[3] : shape[2]) + place] : list[best];
 }
 
-/** The tokens behind one cell. @param {any} figure */
+/** The tokens behind one cell. @param {HeadMatrices} figure */
 function behind({ fold }, list, k) {
   const [first, last] = [k * fold, Math.min(k * fold + fold, list.length) - 1];
   return first === last ? list[first] : `${list[first]} … ${list[last]}`;
 }
 
-/** The words that a row's weights are of. @param {any} figure @param {number[]} word */
+/** The words that a row's weights are of. @param {HeadMatrices} figure @param {number[]} word */
 const others = ({ tokens, keys }, [axis]) => (axis ? tokens : keys);
 
 /** A sentence with its slots filled. @param {string} template @param {Record<string, any>} slots */
 const filled = (template, slots) => template.replace(/<(\w+)>/g, (_, name) => slots[name]);
 
-/** A head in words: its name, and the selected word's largest weight. @param {any} figure */
+/** A head in words: its name, and the selected word's largest weight. @param {HeadMatrices} figure */
 export function spoken(figure, at) {
   const [, heads] = figure.shape;
   const { names, scores, says, tokens, keys } = figure;
@@ -99,7 +101,7 @@ export function spoken(figure, at) {
   return `${name}. ${filled(says.largest, { weight: value, row, column })}`;
 }
 
-/** The weight under the pointer, as nodes and texts. @param {any} figure @param {number} at the head @param {number[]} share of its picture, down and right */
+/** The weight under the pointer, as nodes and texts. @param {HeadMatrices} figure @param {number} at the head @param {number[]} share of its picture, down and right */
 export function pointed(figure, at, [down, right]) {
   unpack(figure);
   const [, heads, rows, columns] = figure.shape;
@@ -135,7 +137,7 @@ export function pointed(figure, at, [down, right]) {
     .flatMap((part) => words[part.slice(1, -1)] ?? slots[part.slice(1, -1)] ?? part);
 }
 
-/** A head's weights as they are here, (query, key), each at most half a level off; undefined where cells are folded or tokens left out. @param {any} figure */
+/** A head's weights as they are here, (query, key), each at most half a level off; undefined where cells are folded or tokens left out. @param {HeadMatrices} figure */
 export function coarse(figure, layer, head) {
   const [layers, heads, rows, columns] = figure.shape;
   if (layer >= layers || head >= heads || figure.fold > 1 || figure.quiet.length) return undefined;
@@ -151,7 +153,7 @@ export function coarse(figure, layer, head) {
 
 /** The heads that are drawn, null for all in their layers: those of one pattern, and of a model of many
  * heads those that do not rest on sinks, by the weight that the selected word gives another token. The
- * head on screen is always among them. @param {any} figure */
+ * head on screen is always among them. @param {HeadMatrices} figure */
 function someOf(figure) {
   const { names, only, strengths, follows, all: whole, shape, fold } = figure;
   const all = [...names.keys()];
@@ -171,7 +173,7 @@ function someOf(figure) {
   return [...new Set([...(open >= 0 ? [open] : []), ...awake])].slice(0, SHOWN);
 }
 
-/** How many heads there are, and what their colours mean. @param {any} figure @param {any} which */
+/** How many heads there are, and what their colours mean. @param {HeadMatrices} figure @param {any} which */
 function heading(figure, which) {
   const { says, names, only, tokens, keys } = figure;
   const n = names.length;
@@ -188,7 +190,7 @@ function heading(figure, which) {
   );
 }
 
-/** @param {Pen} pen @param {any} figure @param {Box} box */
+/** @param {Pen} pen @param {HeadMatrices} figure @param {Box} box */
 export function headmatrices(pen, figure, { x, y, width, height = Infinity }) {
   unpack(figure);
   const { letter, look } = pen;
@@ -310,7 +312,7 @@ export function headmatrices(pen, figure, { x, y, width, height = Infinity }) {
   return foot - y;
 }
 
-/** The cells of one head, as many to a pixel as have to share it. @param {Pen} pen @param {any} figure @param {number[]} box */
+/** The cells of one head, as many to a pixel as have to share it. @param {Pen} pen @param {HeadMatrices} figure @param {number[]} box */
 function cellsOf(pen, figure, at, word, fold, box) {
   if (pen.measures) return;
   const { weights, shape, scale, log, may, fold: before } = figure;
@@ -343,10 +345,10 @@ function cellsOf(pen, figure, at, word, fold, box) {
   );
 }
 
-/** @param {any} figure */
+/** @param {HeadMatrices} figure */
 const isAblated = ({ ablated = [] }, at) => ablated.includes(at);
 
-/** Below a head: that it is ablated, the token that gets most of the selected word, or the head's name. @param {any} figure */
+/** Below a head: that it is ablated, the token that gets most of the selected word, or the head's name. @param {HeadMatrices} figure */
 function captionOf(figure, at, word) {
   if (isAblated(figure, at)) return "ablated";
   if (word) return behind(figure, others(figure, word), strongest(rowOf(figure, word, at), 1)[0]);

@@ -12,6 +12,8 @@ import { named, strongest } from "./tokens.js";
 
 /** @typedef {import("./draw.js").Pen} Pen */
 /** @typedef {import("./figures.js").Box} Box */
+/** Weights as they came, and what is made of them once: the weight of each cell and what may be one, the largest of each row, and the selection under the pointer.
+ * @typedef {import("./figure_types").LinkedWeights & { weight: Float32Array, n: number, over: any, hidden: any, sink: any, may: any, ahead: any, unknown?: any, full: number[], peak: number, tops: number[], top: number, tints: any, images: any, coarse?: any, folded?: boolean }} LinkedWeights */
 
 const say = sentences("figures");
 
@@ -23,7 +25,7 @@ const PARTNERS = 10;
 const NAMED = 4; // words that a sentence names
 const SINK = say("sink");
 
-/** Unpack what came, once. @param {any} figure */
+/** Unpack what came, once. @param {LinkedWeights} figure */
 export function unpack(figure) {
   if (figure.weight) return figure;
   const { weights, rows, columns, selected } = figure;
@@ -49,7 +51,7 @@ export function unpack(figure) {
   return measured(figure);
 }
 
-/** The largest weight of each row, and of all; and where the scales end, a learned sink's among them. @param {any} figure */
+/** The largest weight of each row, and of all; and where the scales end, a learned sink's among them. @param {LinkedWeights} figure */
 export function measured(figure) {
   const { weight, n, rows } = figure;
   figure.full = rows.map((_, q) =>
@@ -64,13 +66,13 @@ export function measured(figure) {
   return figure;
 }
 
-/** @param {any} figure */
+/** @param {LinkedWeights} figure */
 export const isAcross = (figure) => Boolean(figure.texts);
 
-/** The columns of the matrix: the keys, and last what a learned sink takes of each row. @param {any} figure @returns {string[]} */
+/** The columns of the matrix: the keys, and last what a learned sink takes of each row. @param {LinkedWeights} figure @returns {string[]} */
 export const columnsOf = ({ columns, sink }) => (sink ? [...columns, SINK] : columns);
 
-/** Numbers of the matrix, (row, column): those of the weights with those of the sink behind each row. @param {any} figure @param {Float32Array} values @param {(q: number) => number} ofSink */
+/** Numbers of the matrix, (row, column): those of the weights with those of the sink behind each row. @param {LinkedWeights} figure @param {Float32Array} values @param {(q: number) => number} ofSink */
 function withSink({ rows, n, sink }, values, ofSink) {
   if (!sink) return values;
   const lines = rows.map((/** @type {string} */ _, /** @type {number} */ q) => [
@@ -80,7 +82,7 @@ function withSink({ rows, n, sink }, values, ofSink) {
   return Float32Array.from(lines.flat());
 }
 
-/** What of a row is on no column, as it is written beside it. @param {any} figure @param {number} q */
+/** What of a row is on no column, as it is written beside it. @param {{ hidden: any, sink?: any }} figure @param {number} q */
 const aside = ({ hidden, sink }, q) =>
   [hidden && `${share(hidden[q])} hidden`, sink && `${share(sink[q])} sink`]
     .filter(Boolean)
@@ -88,7 +90,7 @@ const aside = ({ hidden, sink }, q) =>
 
 const free = ({ may, n }, q, k) => !may || may[q * n + k] === 1;
 
-/** How far along its colours each cell stands, NaN where it is not allowed. @param {any} figure */
+/** How far along its colours each cell stands, NaN where it is not allowed. @param {LinkedWeights} figure */
 function tints(figure) {
   const { weight, n } = figure;
   return (figure.tints ||= Float32Array.from(weight, (value, at) => {
@@ -98,12 +100,12 @@ function tints(figure) {
   }));
 }
 
-/** The weight at the end of a row's scale. @param {any} figure @param {number} q */
+/** The weight at the end of a row's scale. @param {LinkedWeights} figure @param {number} q */
 const endOf = ({ scale, tops, top }, q) => (scale === "row" ? tops[q] : scale === "head" ? top : 1);
 
 // ---- what is selected and what is pointed at -----------------------------------------------------
 
-/** The row and column that a picture shows: what is pointed at, before what is selected. @param {any} figure */
+/** The row and column that a picture shows: what is pointed at, before what is selected. @param {LinkedWeights} figure */
 export function shownAt(figure) {
   const [q, k] = figure.over || [-1, -1];
   if (isAcross(figure)) {
@@ -115,7 +117,7 @@ export function shownAt(figure) {
   return [row, row >= 0 && figure.incoming ? row : -1];
 }
 
-/** What a press on a word makes of the selection: it, or nothing where it is selected. @param {any} figure @param {number} axis @param {number} at */
+/** What a press on a word makes of the selection: it, or nothing where it is selected. @param {LinkedWeights} figure @param {number} axis @param {number} at */
 export function hold(figure, axis, at) {
   const now = figure.selected[axis] === at ? -1 : at;
   const across = isAcross(figure);
@@ -126,7 +128,7 @@ export function hold(figure, axis, at) {
     : { row: now, column: -1, cell: -1 };
 }
 
-/** What a press on a cell makes of it: its row, and the cell. @param {any} figure @param {number[]} cell */
+/** What a press on a cell makes of it: its row, and the cell. @param {LinkedWeights} figure @param {number[]} cell */
 export function opened(figure, [q, k]) {
   if (k >= figure.n) return hold(figure, ROW, q); // the sink is no key
   const [at, column] = figure.cell || [-1, -1];
@@ -136,7 +138,7 @@ export function opened(figure, [q, k]) {
   return { row: q, column: -1, cell: k };
 }
 
-/** Another head in the place of this one, from what the grid of all heads has of it. @param {any} figure @param {number} layer @param {number} head @param {any} made */
+/** Another head in the place of this one, from what the grid of all heads has of it. @param {LinkedWeights} figure @param {number} layer @param {number} head @param {any} made */
 export function moved(figure, layer, head, made) {
   Object.assign(figure, { at: [layer, head], weight: made.weight, unknown: made.unknown });
   Object.assign(figure, { hidden: null, sink: null, coarse: true, over: null });
@@ -149,14 +151,14 @@ export function moved(figure, layer, head, made) {
 const filled = (template, slots) =>
   template.split(/(<\w+>)/).flatMap((part) => slots[part.slice(1, -1)] ?? part);
 
-/** @param {any} figure */
+/** @param {LinkedWeights} figure */
 export function value(figure, q, k) {
   if (k >= figure.n) return weightText(figure.sink[q]);
   if (!free(figure, q, k)) return notAllowed(q, k, figure.ahead);
   return weightText(figure.weight[q * figure.n + k], figure.unknown?.[q * figure.n + k]);
 }
 
-/** The sentence on what is pointed at or selected, as nodes and texts. @param {any} figure @returns {any[]} */
+/** The sentence on what is pointed at or selected, as nodes and texts. @param {LinkedWeights} figure @returns {any[]} */
 export function said(figure) {
   const { says, rows, columns, weight, n, at, coarse, over, hidden, sink } = figure;
   const [row, column] = shownAt(figure);
@@ -183,7 +185,7 @@ export function said(figure) {
       ...rest(over[ROW]),
     ];
   } else if (row >= 0) {
-    const cell = figure.cell?.[ROW] === row ? figure.cell[COLUMN] : undefined;
+    const cell = figure.cell?.[ROW] === row ? figure.cell?.[COLUMN] : undefined;
     const others = list(columns, [...weight.subarray(row * n, (row + 1) * n)], cell);
     sentence = [...filled(says.row, { word: named(rows[row]), others }), ...rest(row)];
   } else if (column >= 0) {
@@ -201,7 +203,7 @@ export function said(figure) {
 const SMALL = 60; // words of a sentence from which on it is set smaller
 const plain = { title: "", note: "", marks: [], missing: "", digits: 2, unit: "", select: [] };
 
-/** The sentence as rows of tokens, of two texts both of them. @param {any} figure */
+/** The sentence as rows of tokens, of two texts both of them. @param {LinkedWeights} figure */
 function tintedSentences(figure) {
   const { rows, columns, n, selected, special, texts } = figure;
   const [row, column] = shownAt(figure);
@@ -244,7 +246,7 @@ function tintedSentences(figure) {
   ];
 }
 
-/** The rows and columns of links: of a long text the selected word and its strongest partners. @param {any} figure */
+/** The rows and columns of links: of a long text the selected word and its strongest partners. @param {LinkedWeights} figure */
 function placesOf(figure) {
   const { weight, n, rows, columns } = figure;
   const [row, column] = shownAt(figure);
@@ -256,7 +258,7 @@ function placesOf(figure) {
   return [best(rows.map((_, q) => weight[q * n + column])), [column]];
 }
 
-/** @param {any} figure */
+/** @param {LinkedWeights} figure */
 function links(figure) {
   const { weight, n, rows, columns, sides, hidden, sink } = figure;
   const [row, column] = shownAt(figure);
@@ -281,7 +283,7 @@ function links(figure) {
   };
 }
 
-/** @param {any} figure */
+/** @param {LinkedWeights} figure */
 function matrix(figure) {
   const { rows, weight, selected, cell, hidden, sink, sides, scale, log, may } = figure;
   const values = Float32Array.from(weight, (each, at) => (!may || may[at] ? each : NaN));
@@ -321,7 +323,7 @@ function matrix(figure) {
   };
 }
 
-/** One picture of the figure by itself, for the back row. @param {any} figure */
+/** One picture of the figure by itself, for the back row. @param {LinkedWeights} figure */
 export function picture(figure) {
   unpack(figure);
   const { full, peak, weight, n } = figure;
@@ -344,10 +346,11 @@ export function picture(figure) {
   };
 }
 
+/** @type {Record<string, (figure: LinkedWeights) => any>} */
 const PICTURES = { links, matrix };
 
 /**
- * @param {Pen} pen @param {any} figure @param {Box} box
+ * @param {Pen} pen @param {LinkedWeights} figure @param {Box} box
  * @param {(pen: Pen, figure: any, box: Box) => number} draw a figure of another kind
  */
 export function linkedweights(pen, figure, { x, y, width, height = Infinity }, draw) {
@@ -362,15 +365,13 @@ export function linkedweights(pen, figure, { x, y, width, height = Infinity }, d
   const wide = (width - (kinds.length - 1) * gap) / Math.max(1, kinds.length);
   const least = Math.min(28, 1.8 * Math.min(figure.rows.length, LONG) + 1.6) * letter;
   const room = Math.max(least, height - (top - y));
-  const heights = kinds.map(
-    (/** @type {keyof typeof PICTURES} */ kind, /** @type {number} */ at) => {
-      let took = 0;
-      const place = { x: x + at * (wide + gap), y: top, width: wide, height: room };
-      const put = () => (took = draw(pen, PICTURES[kind](figure), place));
-      if (kind === "links") pen.group(put);
-      else put(); // has groups of its own
-      return took;
-    },
-  );
+  const heights = kinds.map((kind, at) => {
+    let took = 0;
+    const place = { x: x + at * (wide + gap), y: top, width: wide, height: room };
+    const put = () => (took = draw(pen, PICTURES[kind](figure), place));
+    if (kind === "links") pen.group(put);
+    else put(); // has groups of its own
+    return took;
+  });
   return top - y + Math.max(0, ...heights);
 }

@@ -32,7 +32,7 @@ export const context = (canvas) =>
 
 /**
  * The ends of a scale of weights.
- * @param {"row" | "head" | "global"} scale
+ * @param {string} scale "row", "head" or "global"
  * @param {boolean} log
  * @param {string} [full] the number at the top
  */

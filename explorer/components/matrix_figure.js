@@ -6,6 +6,8 @@ import { inkOn, wordAt } from "./theme.js";
 
 /** @typedef {import("./draw.js").Pen} Pen */
 /** @typedef {import("./figures.js").Box} Box */
+/** A matrix, and what a linked picture of one head adds: the column that is selected, colours and texts of its own, and what is under the pointer.
+ * @typedef {import("./figure_types").Matrix & { column?: number, tints?: any, cache?: any, ends?: string[], scrolls?: boolean, longest?: number, named?: number[][], over?: any, bring?: any }} Matrix */
 
 /** The text of a framed cell. @type {import("./draw.js").TextStyle} */
 const MARKED = { size: 0.85, bold: true, anchor: "middle", halo: true };
@@ -73,14 +75,14 @@ function legendOf(pen, words, { x, y, width }, wide, side, [low, high]) {
 /** Whether text at these places has room beside each other: keep every so many. @param {number} step @param {number} size */
 const every = (step, size) => Math.max(1, Math.ceil(size / step));
 
-/** How far along its colours a value of a matrix stands, 0 to 1. @param {any} figure @param {number} value */
+/** How far along its colours a value of a matrix stands, 0 to 1. @param {Matrix} figure @param {number} value */
 function shareOf({ low, high, signed, log }, value) {
   if (signed) return (value / (high || 1) + 1) / 2;
   if (log) return Math.log(Math.max(value, low) / low) / Math.log(high / low || 2);
   return (value - low) / (high - low || 1);
 }
 
-/** @param {Pen} pen @param {any} figure @param {Box} box */
+/** @param {Pen} pen @param {Matrix} figure @param {Box} box */
 export function matrix(pen, figure, { x, y, width, height }) {
   if (figure.words?.length) return wordmatrix(pen, figure, { x, y, width, height });
   const { rows, columns, values, low, high, signed, marks, sides, missing, digits, unit } = figure;
@@ -153,16 +155,13 @@ export function matrix(pen, figure, { x, y, width, height }) {
     named(marked[1], wantedX, columns, wide, pitch),
     named(marked[0], wantedY, rows, high1, pitch),
   ];
+  /** @type {any[][]} */
   const thinned = [
     [rows, atY],
     [columns, atX],
-  ].filter(([all]) => !(/** @type {string[]} */ (all).every(isTick)));
+  ].filter(([all]) => !(/** @type {any} */ (all).every(isTick)));
   const [all, shown] = [0, 1].map((which) =>
-    thinned.reduce(
-      (sum, each) =>
-        sum + /** @type {any} */ (each[which].length ?? /** @type {any} */ (each[which]).size),
-      0,
-    ),
+    thinned.reduce((sum, each) => sum + (each[which].length ?? each[which].size), 0),
   );
   if (!isRead(pen) && shown < all) pen.omitted.push({ what: "names", shown, all });
   const heads = () => {
@@ -277,7 +276,7 @@ const WORD = 3; // letters of a cell of a slide whose word is read
 const LEAST = 3.8; // letters of a cell with a word in it, where it can scroll
 const MOST = 8;
 
-/** A matrix with a word in each cell. Where it may scroll, names and cells are left to a pane. @param {Pen} pen @param {any} figure @param {Box} box */
+/** A matrix with a word in each cell. Where it may scroll, names and cells are left to a pane. @param {Pen} pen @param {Matrix} figure @param {Box} box */
 function wordmatrix(pen, figure, { x, y, width, height }) {
   const { rows, columns, values, low, high, words, bold, marks, sides, unit } = figure;
   const { letter, look } = pen;
@@ -390,7 +389,7 @@ function wordmatrix(pen, figure, { x, y, width, height }) {
   return legend + across + area[3] + 0.5 * letter;
 }
 
-/** What of a matrix is pressed, and read with the arrow keys. @param {Pen} pen @param {any} figure @param {number[]} area */
+/** What of a matrix is pressed, and read with the arrow keys. @param {Pen} pen @param {Matrix} figure @param {number[]} area */
 function readable(pen, { rows, columns, marks, select, selected = -1 }, area) {
   const first = marks[0] || [Math.max(0, selected), 0];
   pen.rect(area[0], area[1], area[2], area[3], {

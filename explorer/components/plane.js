@@ -7,6 +7,7 @@ import { escaped } from "./svg_export.js";
 
 /** @typedef {import("./draw.js").Pen} Pen */
 /** @typedef {import("./figures.js").Box} Box */
+/** @typedef {import("./figure_types").Plane} Plane */
 
 // Corners of the marks of clouds, from their middle, in their own size; none for a circle.
 const MARKS = [
@@ -43,7 +44,7 @@ function mark(pen, kind, [x, y], r, colour, fill) {
 
 /**
  * Points that move through frames; `current` may lie between two.
- * @param {Pen} pen @param {any} figure @param {Box} box
+ * @param {Pen} pen @param {Plane} figure @param {Box} box
  */
 export function plane(pen, figure, { x, y, width, height: room = Infinity }) {
   const { clouds, frames, current: t, trails, close, x_title, y_title, select } = figure;

@@ -4,6 +4,8 @@
 
 /** @typedef {import("./draw.js").Pen} Pen */
 /** @typedef {import("./figures.js").Box} Box */
+/** @typedef {import("./figure_types").Bars} Bars */
+/** @typedef {import("./figure_types").TextTable} TextTable */
 
 const LEAST = 2; // letters of a bar with the gap behind its number
 const TEXT = 6; // letters of a text that may end in an ellipsis
@@ -47,7 +49,7 @@ function heads(pen, names, places, y) {
   return most && (0.5 + 1.1 * most) * pen.letter;
 }
 
-/** Bars below named columns. @param {Pen} pen @param {any} figure @param {Box} box */
+/** Bars below named columns. @param {Pen} pen @param {Bars} figure @param {Box} box */
 export function bars(
   pen,
   { columns, rows, high, shared, mark, header = "", select },
@@ -177,7 +179,7 @@ export function bars(
   }
 }
 
-/** A table of texts. @param {Pen} pen @param {any} figure @param {Box} box */
+/** A table of texts. @param {Pen} pen @param {TextTable} figure @param {Box} box */
 export function texttable(pen, { columns, rows, keys, selected, select }, { x, y, width }) {
   const { letter, look } = pen;
   const widest = (/** @type {number} */ at) =>

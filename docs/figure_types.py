@@ -1,0 +1,71 @@
+"""Writes the types of figures for the browser's code anew from the dataclasses of
+explorer/analysis/figures.py: `python -m docs.figure_types`."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from inspect import getdoc, getmembers
+from pathlib import Path
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from explorer.analysis import figures
+from explorer.components import bundle
+
+FILE = Path(bundle.__file__).with_name("figure_types.d.ts")
+HEAD = """// Written by `python -m docs.figure_types` of explorer/analysis/figures.py.
+
+/** An array of numbers as it arrives. */
+export type Numbers = Float32Array;
+"""
+PLAIN = {str: "string", int: "number", float: "number", bool: "boolean", type(None): "null"}
+
+
+def document() -> str:
+    """The types of all figures and of what they are made of, in the order of the dataclasses."""
+    classes = [each for _, each in getmembers(figures, is_dataclass) if isinstance(each, type)]
+    classes.sort(key=lambda each: each.__qualname__)
+    return HEAD + "".join(map(_interface, classes))
+
+
+def _interface(made: type) -> str:
+    """A dataclass as an interface; a figure has its kind, as the renderer tells them apart."""
+    base = next((each.__name__ for each in made.__bases__ if is_dataclass(each)), "")
+    inherited = {
+        each.name for parent in made.__bases__ if is_dataclass(parent) for each in fields(parent)
+    }
+    hints = get_type_hints(made, vars(figures))
+    lines = [
+        f"  {each.name}: {typescript(hints[each.name])};\n"
+        for each in fields(made)
+        if each.name not in inherited
+    ]
+    if made is figures.Figure:
+        lines.insert(0, "  kind: string;\n")
+    extends = f" extends {base}" if base else ""
+    says = " ".join((getdoc(made) or "").split())
+    return f"\n/** {says} */\nexport interface {made.__name__}{extends} {{\n{''.join(lines)}}}\n"
+
+
+def typescript(hint: Any) -> str:
+    """A type of Python as the browser has it. Raises KeyError for one that no figure may hold."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        return " | ".join(map(typescript, inner))
+    if origin is tuple and inner[-1] is Ellipsis:
+        one = typescript(inner[0])
+        return f"({one})[]" if " " in one and not one.startswith("[") else f"{one}[]"
+    if origin is tuple:
+        return f"[{', '.join(map(typescript, inner))}]"
+    if origin is Mapping:
+        return f"Record<string, {'any' if inner[1] is np.ndarray else typescript(inner[1])}>"
+    if hint is np.ndarray:
+        return "Numbers"
+    return PLAIN.get(hint) or hint.__name__
+
+
+if __name__ == "__main__":
+    FILE.write_text(document(), "utf-8")

@@ -1,0 +1,366 @@
+// Written by `python -m docs.figure_types` of explorer/analysis/figures.py.
+
+/** An array of numbers as it arrives. */
+export type Numbers = Float32Array;
+
+/** A row of bars: its label, and for each column a length and a text. key: what a press sets, None for a row without one; outline: a length that is drawn as a dashed frame over the first bar; start: where the first bar begins, in a sum that is drawn step by step. */
+export interface BarRow {
+  label: string;
+  values: number[];
+  texts: string[];
+  selected: boolean;
+  key: string | null;
+  outline: number | null;
+  start: number;
+}
+
+/** Rows of bars below named columns, each column on its own scale, or all on one where `shared`. high: the length of a full bar, the largest where None. mark: the (row, column) whose text is the number that the panel's sentence names. header: what the rows are. */
+export interface Bars extends Figure {
+  columns: string[];
+  rows: BarRow[];
+  high: number | null;
+  shared: boolean;
+  mark: [number, number] | null;
+  header: string;
+}
+
+/** A loop or one step in it: what it does, how often, and what is in it. */
+export interface Box {
+  text: string;
+  count: string;
+  inside: Box[];
+  selected: boolean;
+}
+
+/** Curves over one axis. ticks: (place, text) along x where they are not numbers. backwards: x falls to the right. square: one scale for both axes. guides: (x, text), dashed lines. x_range, y_range: the ends of an axis, those of the curves where None. half: half as high. */
+export interface Chart extends Figure {
+  series: Series[];
+  x_title: string;
+  y_title: string;
+  log_x: boolean;
+  log_y: boolean;
+  ticks: [number, string][];
+  backwards: boolean;
+  square: boolean;
+  guides: [number, string][];
+  x_range: [number, number] | null;
+  y_range: [number, number] | null;
+  half: boolean;
+}
+
+/** Points of one kind: a label and a path (point, frame, 2) for each, and its fill (point, frame) from 0 to 1. selected: the point whose path is drawn, -1 for none. keys: what a press on each sets. */
+export interface Cloud {
+  name: string;
+  labels: string[];
+  paths: Numbers;
+  fills: Numbers;
+  selected: number;
+  keys: string[];
+}
+
+/** Rotations one after another. */
+export interface Dials extends Figure {
+  dials: Rotation[];
+}
+
+/** A weighted edge of a graph, by the places of its nodes. */
+export interface Edge {
+  source: number;
+  target: number;
+  weight: number;
+}
+
+/** Few numbers or words in large type, each with what it is. */
+export interface Facts extends Figure {
+  facts: [string, string][];
+}
+
+/** What every figure has: a title, a line below it, and the choices that a press sets. select: names of the address, such as ("token", "source"); what is pressed gives a value for each. follows: the choice of a slider beside it, whose frame is marked: the guide of a chart. */
+export interface Figure {
+  kind: string;
+  title: string;
+  note: string;
+  select: string[];
+  follows: string;
+}
+
+/** The whole machine on one text: tokens as rows, layers as columns from left to right, what attention brings to the selected row as curves, and at the right the words that come out. layer, band, attention, head: those in focus, -1 for no head. says: what the words below the selected row are called. between: what stands between two bands. level: how far it is opened, from 0 for the model to 3 for a weight; all but the layer in focus are spines then. levels: what leads to each level; leads: to other tabs, or to the text with its next word; switch: switches the head in focus off or on, or the one that brings most where none is, None where it cannot be. */
+export interface Flow extends Figure {
+  bands: FlowBand[];
+  layers: FlowLayer[];
+  words: FlowWord[];
+  layer: number;
+  band: number;
+  attention: string;
+  head: number;
+  says: string;
+  between: string;
+  level: number;
+  levels: FlowLink[];
+  leads: FlowLink[];
+  switch: FlowLink | null;
+}
+
+/** What one attention of a layer brings to the selected row of its band: shares (head, row) of what it writes, and weights (head, row), over all rows of the picture. bias: b_O's share. names: of each head, what it does and by how much beyond chance, "" for nothing known. others (curve, 3): the query row, the key row and the share of what is brought to other rows. attention: its name in an address. removed: heads that an edit has switched off. */
+export interface FlowAttention {
+  shares: Numbers;
+  weights: Numbers;
+  bias: number;
+  names: string[];
+  others: Numbers;
+  attention: string;
+  removed: number[];
+}
+
+/** The tokens of one residual stream, one row each: labels, their places in the text as an address says them, the selected row, and the label of a last row that stands for all others, "" for none. choice: the name in the address that a press on a row sets. */
+export interface FlowBand {
+  title: string;
+  rows: string[];
+  places: string[];
+  selected: number;
+  rest: string;
+  choice: string;
+}
+
+/** A layer: its number, the band of rows that it writes to, its attentions. ffn: the share of the FFN's update beside what it is added to, 0 to 1, None for no FFN; units: what its strongest hidden units write. says: the word that the stream would give after this layer, with its probability as a number and as text; answer: the probability of the word that comes out in the end. ffn_key: the query of the address that opens the FFN. numbers: what stands below it. */
+export interface FlowLayer {
+  layer: number;
+  band: number;
+  attentions: FlowAttention[];
+  ffn: number | null;
+  ffn_key: string;
+  units: string;
+  says: [string, number, string] | null;
+  answer: number | null;
+  numbers: string;
+}
+
+/** What leads on from the picture: what it is called, and the choices of the address that a press sets, by their names. */
+export interface FlowLink {
+  label: string;
+  select: Record<string, string>;
+}
+
+/** A word that comes out, with its probability as a number and as text. */
+export interface FlowWord {
+  label: string;
+  probability: number;
+  text: string;
+}
+
+/** One position of a slider: its label, its sentence and its figures. key: what it sets the choice to, its label where "". note: a line below a plane. x: where a chart that follows is marked, the frame's number where None. formulas: ids of the panel's formulas that stand beside it, of which the last is the frame's own, all where there are none; focus: symbols in them that are spoken of. */
+export interface Frame {
+  label: string;
+  figures: Figure[];
+  sentence: string;
+  key: string;
+  note: string;
+  x: number | null;
+  formulas: string[];
+  focus: string[];
+}
+
+/** Tokens as nodes and weights as edges from the token attended to. strengths: of each node's fill, 0 to 1. layout: "arcs" or "circle"; two_sided: the first `split` nodes are the sources. "tree": nodes stand at `places` (column, row), each with its text; edges lead from parents. */
+export interface Graph extends Figure {
+  nodes: string[];
+  strengths: number[];
+  edges: Edge[];
+  layout: string;
+  split: number;
+  selected: number;
+  places: [number, number][];
+  texts: string[];
+}
+
+/** The weights of all heads of an attention as small pictures. weights: arrays by name, as `explorer/components/codec.py` packs them: the `cells` and the `peak` of each head, the `runs` of allowed cells, and where no cells are folded the largest weight of each row (`most`) and column (`most_in`). shape: (layers, heads, rows, columns) of the cells; fold: how many tokens each way a cell stands for. names, strengths, back: of each head, layer by layer, its pattern, how clear that is, and whether it stands back; scores: the number that its name rests on. tokens and keys: what rows and columns are called. by_word: while a word is selected each head shows its row alone. only: the name of the heads shown, "" for all. quiet: columns that are left out. ablated: heads whose output is zero or its mean, counted layer by layer. selected: a (layer, head). scale and log: as in LinkedWeights. says: sentences with slots. `follows` is "head" where the selection of the page's head is the figure's. */
+export interface HeadMatrices extends Figure {
+  weights: Record<string, any>;
+  shape: number[];
+  names: string[];
+  selected: [number, number];
+  fold: number;
+  strengths: number[];
+  scores: string[];
+  back: boolean[];
+  tokens: string[];
+  keys: string[];
+  by_word: boolean;
+  only: string;
+  quiet: number[];
+  ablated: number[];
+  scale: string;
+  log: boolean;
+  says: Record<string, string>;
+}
+
+/** Rows of words, the likeliest first. */
+export interface Ladder extends Figure {
+  rungs: Rung[];
+}
+
+/** Weights of one head in linked pictures: the sentence tinted by them, links, and a matrix. at: (layer, head). weights: arrays by name, as `explorer/components/codec.py` packs them: the weight of each (row, column), the `runs` of allowed cells, the selected `row` and `column` exactly, `hidden`, the share of each row on columns that are left out, and `sink`, that of a learned sink, which is the last column of the matrix. views: of "links" and "matrix". selected: a row and a column, -1 for none; cell: the one that is opened. texts: of two texts, what each row is called in its sentence. special: of columns, and of rows in `texts`. places: the numbers of rows and columns, None for 0, 1, 2 ...; sizes: how many tokens there are in all; firsts: where rows and columns are words, each one's first token. breaks: columns that begin a line of the sentence. scale: "global", "head" or "row", the weight at its top; log: three powers of ten below that. incoming: True where links to the selected word are drawn too. says: sentences with slots for rows, columns and cells. */
+export interface LinkedWeights extends Figure {
+  at: [number, number];
+  rows: string[];
+  columns: string[];
+  sides: [string, string];
+  weights: Record<string, any>;
+  views: string[];
+  selected: [number, number];
+  cell: [number, number] | null;
+  texts: string[] | null;
+  special: [boolean[], boolean[]];
+  places: [number[] | null, number[] | null];
+  sizes: [number, number];
+  firsts: [number[], number[]] | null;
+  scale: string;
+  log: boolean;
+  incoming: boolean;
+  breaks: number[];
+  says: Record<string, string>;
+}
+
+/** Queries at the left, keys at the right, joined by their weights (query, key), NaN where not allowed; `selected` the query that is spoken of, and its mark (key, text). flat: True for two texts in lines, the keys above, of which only the selected query is joined to its keys. texts: what stands below each query then. */
+export interface Links extends Figure {
+  left: string[];
+  right: string[];
+  sides: [string, string];
+  weights: Numbers;
+  selected: number;
+  mark: [number, string] | null;
+  flat: boolean;
+  texts: string[];
+}
+
+/** Nested loops. */
+export interface Loops extends Figure {
+  boxes: Box[];
+}
+
+/** A matrix: values (row, column) from `low` to `high`, NaN for a cell that does not exist. Colours run from -high to high where `signed`, on a logarithmic scale where `log`. marks: (row, column, text), framed; selected: a row that is framed, -1 for none. sides: what rows and columns are. missing: why a cell does not exist. digits: decimals of the values. unit: what follows them. words: a word for each cell, row by row; bold: (row, column), 1 where it stands out. keys and column_keys: what a press on a row and a column sets, its number where left out. wide: True for cells as wide as their room. frame_note: stands below a frame that scrolls, on the page alone. */
+export interface Matrix extends Figure {
+  rows: string[];
+  columns: string[];
+  values: Numbers;
+  low: number;
+  high: number;
+  signed: boolean;
+  marks: [number, number, string][];
+  sides: [string, string];
+  missing: string;
+  digits: number;
+  unit: string;
+  log: boolean;
+  words: string[];
+  bold: Numbers;
+  keys: string[];
+  selected: number;
+  column_keys: string[];
+  wide: boolean;
+  frame_note: string;
+}
+
+/** A picture to send, 1200 to 630: a sentence, or a source above its translation, with arcs from queries to keys. says: the query and the key, or one sentence; number: the weight of the pair, as text. texts: the words of each sentence; spaced: whether a space stands before each. edges: from the place of a query to that of a key, counted over all texts; the first one is the pair that is told. about: the model and the head; name: the project's. */
+export interface PictureCard extends Figure {
+  says: string[];
+  number: string;
+  texts: string[][];
+  spaced: boolean[][];
+  edges: Edge[];
+  about: string;
+  name: string;
+}
+
+/** Points that move through frames in a plane, on one scale for both axes. choice: as in Steps. trails: the paths of all points are drawn. close: the plane ends around the selected paths. */
+export interface Plane extends Figure {
+  clouds: Cloud[];
+  frames: Frame[];
+  current: number;
+  choice: string;
+  plays: boolean;
+  x_title: string;
+  y_title: string;
+  trails: boolean;
+  close: boolean;
+}
+
+/** A rotation of a vector: before the addition (length), the sum (length, degrees) and at the end (length, degrees); an arrow of length 1 reaches the circle. */
+export interface Rotation {
+  label: string;
+  before: number;
+  total: [number, number];
+  after: [number, number];
+  text: string;
+  selected: boolean;
+}
+
+/** A row of words with their probabilities and these as text. */
+export interface Rung {
+  label: string;
+  words: [string, number, string][];
+  selected: boolean;
+}
+
+/** A curve: its name, its points, and what is written at its end. shape: "line", "points", "steps", or "band" from `base` to y; main: the one that is spoken of. */
+export interface Series {
+  name: string;
+  x: Numbers;
+  y: Numbers;
+  end: string;
+  main: boolean;
+  shape: string;
+  base: Numbers | null;
+}
+
+/** Figures one below the other in one column; `main`: the one that stays where one has room. Charts over the same x axis are aligned. */
+export interface Stack extends Figure {
+  figures: Figure[];
+  main: number;
+}
+
+/** Frames behind a slider, of which one is on show. choice: the name of the address that holds the frame's key; plays: True where the frames are a sequence in time. whole: a figure above all frames, each of which is one of its rows; a press on one shows its frame. */
+export interface Steps extends Figure {
+  frames: Frame[];
+  current: number;
+  choice: string;
+  plays: boolean;
+  whole: Links | Matrix | null;
+}
+
+/** A vector as a strip of colours: the sign before it, its label, its values and a text at its end. weight: of a term of a weighted sum, what its vector was multiplied by. blocks: of like width that it is cut into; high: the end of its own scale, None for that of all strips. */
+export interface Strip {
+  label: string;
+  values: Numbers;
+  text: string;
+  sign: string;
+  selected: boolean;
+  weight: number | null;
+  blocks: number;
+  high: number | null;
+}
+
+/** Vectors one below the other on one scale from -high to high. */
+export interface Strips extends Figure {
+  strips: Strip[];
+  high: number;
+}
+
+/** A small table that is part of the picture: named columns, and rows of texts. keys: the values that a press on a row gives the choices in `select`. */
+export interface TextTable extends Figure {
+  columns: string[];
+  rows: string[][];
+  keys: string[][];
+  selected: number;
+}
+
+/** A sentence whose tokens are tinted by weights from 0 to 1, by none where these are empty; NaN: not allowed. selected: the token that the weights belong to, -1 for none. breaks: tokens that begin a line, as each message of a chat does. texts: below each token, where there are any. marked: the tokens in a frame. keys: what a press on each sets, its number where left out, nothing where "". special: tokens that nobody typed, drawn paler. Before other figures it stands above them, as wide as all of them. */
+export interface TokenRow extends Figure {
+  tokens: string[];
+  weights: Numbers;
+  selected: number;
+  texts: string[];
+  marked: number[];
+  keys: string[];
+  breaks: number[];
+  special: boolean[];
+}
