@@ -14,7 +14,7 @@ st.set_page_config(page_title=title, page_icon=navigation.mark(), layout="wide")
 st.logo(navigation.mark(), size="large")
 
 # after the first elements
-from explorer.layout import export_menu, header, share_menu  # noqa: E402
+from explorer.layout import export_menu, header, lesson_bar, share_menu  # noqa: E402
 from explorer.state import event_log, host, places, sessions, url_state  # noqa: E402
 from explorer.views import tabs  # noqa: E402
 
@@ -33,6 +33,7 @@ with ahead, event_log.timed_run():
         st.session_state.toured = True  # the first page offers it no more
     share, export = header.header()
     header.class_bar()  # it takes no room
+    lesson_bar.show()
     navigation.show_places(pages)
     page.run()
     header.listen_for_presenter()

@@ -6,6 +6,16 @@ import { clamp } from "./theme.js";
 /** @param {KeyboardEvent | MouseEvent} event */
 export const plainKey = (event) => !event.altKey && !event.ctrlKey && !event.metaKey;
 
+/** True where the focus is in something that needs the arrow keys. @param {Event} event */
+export function needsArrows(event) {
+  const inner = /** @type {HTMLElement} */ (event.composedPath()[0]);
+  return Boolean(
+    inner?.closest?.(
+      "input, textarea, select, [contenteditable=true], [role=slider], [role=listbox], [role=menu], [role=radiogroup], [role=tablist]",
+    ),
+  );
+}
+
 const BY = { ArrowDown: [1, 0], ArrowUp: [-1, 0], ArrowRight: [0, 1], ArrowLeft: [0, -1] };
 
 /**

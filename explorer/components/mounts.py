@@ -16,6 +16,7 @@ import streamlit as st
 from explorer.analysis.figures import Figure, as_plain
 from explorer.components import codec
 from explorer.components.bundle import loader
+from explorer.text.lesson import Lesson
 
 
 def _component(name: str, module: str, html: str) -> Callable[..., object]:
@@ -31,6 +32,7 @@ _presenter = _component("presenter", "presenter", '<div class="presenter"></div>
 _class_bar = _component("follow", "class_bar", '<div class="follow" hidden></div>')
 _classroom = _component("classroom", "classroom", '<div class="classroom"></div>')
 _questions = _component("questions", "quiz", '<div class="questions"></div>')
+_lesson_bar = _component("lesson_bar", "lesson_bar", '<div class="lesson_bar"></div>')
 _tour = _component("tour", "tour", '<div class="tour"></div>')
 _file = _component("load", "file_upload", '<div class="load"></div>')
 
@@ -129,6 +131,16 @@ def questions(items: Sequence[QuizItem], token: str) -> None:
     the name of this set; another set begins with no answers."""
     header = {"token": token, "items": [asdict(each) for each in items]}
     _questions(data=codec.encode(header, {}), key="questions of a text")
+
+
+def lesson_bar(
+    lesson: Lesson, at: int, choices: Mapping[str, str], on_end: Callable[[], None]
+) -> None:
+    """The step `at` of a lesson with what is said there, and the way to the others. choices: what
+    the address of every step says beside its own. `on_end` is called where the reader ends it."""
+    header = asdict(lesson) | {"at": at, "choices": dict(choices)}
+    data = codec.encode({**header, "token": f"{lesson.word} {at}"}, {})
+    _lesson_bar(data=data, key="lesson bar", on_end_change=on_end)
 
 
 @dataclass(frozen=True)

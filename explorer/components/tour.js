@@ -3,7 +3,7 @@
 // focus is, but in what needs them itself.
 
 import { formulaBox } from "./formula.js";
-import { plainKey, rove } from "./keys.js";
+import { needsArrows, plainKey, rove } from "./keys.js";
 import { hear, make, mount, resized, until } from "./mount.js";
 import { spokenLine } from "./number_format.js";
 import { resolved } from "./panel_layout.js";
@@ -37,7 +37,7 @@ export default mount("tour", style, (view) => {
 function listen(view) {
   view.keys = (/** @type {KeyboardEvent} */ event) => {
     const by = BY[/** @type {keyof typeof BY} */ (event.key)];
-    if (!by || !plainKey(event) || event.shiftKey || event.defaultPrevented || wanted(event))
+    if (!by || !plainKey(event) || event.shiftKey || event.defaultPrevented || needsArrows(event))
       return;
     event.preventDefault();
     go(view, view.want + by);
@@ -49,16 +49,6 @@ function listen(view) {
     removeEventListener("keydown", view.keys);
     removeEventListener("resize", again);
   });
-}
-
-/** True where the focus is in something that needs the arrow keys. @param {Event} event */
-function wanted(event) {
-  const inner = /** @type {HTMLElement} */ (event.composedPath()[0]);
-  return Boolean(
-    inner?.closest?.(
-      "input, textarea, select, [contenteditable=true], [role=slider], [role=listbox], [role=menu], [role=radiogroup]",
-    ),
-  );
 }
 
 /** @param {View} view @param {number} to */

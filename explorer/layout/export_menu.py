@@ -69,6 +69,11 @@ def offer_panel(panel: Panel) -> None:
     _menu_state.panels.append(panel)
 
 
+def shown() -> list[Panel]:
+    """The panels that the page has shown so far."""
+    return _menu_state.panels
+
+
 def offer_code(lines: str) -> None:
     """Put lines of Python into the menu, where a page shows what no panel's call makes again."""
     _menu_state.code = lines

@@ -84,6 +84,7 @@ NEAREST = {
     "checkpoints": "heads",
     "live": "heads",
     "twins": "compare",
+    "lessons": "heads",
     "tour": "heads",
     "claims": "heads",
     "classroom": "heads",

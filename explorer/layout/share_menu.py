@@ -11,7 +11,7 @@ from urllib.parse import urlencode, urlsplit
 import streamlit as st
 
 from explorer.components import mounts
-from explorer.layout import controls, current_recording
+from explorer.layout import controls, current_recording, export_menu, lesson_bar
 from explorer.panels import architecture, card, corpus
 from explorer.panels.choice import taken
 from explorer.panels.spec import Panel
@@ -59,7 +59,26 @@ def fill(room: Any) -> None:
         ask = partial(_ask_for_loop, panels["card"].token if panels else "")
         made = {name: panel.bare for name, panel in panels.items()}
         mounts.share(link, made, why, "share pictures", ask)
+        _offer_to_lesson()
         _show_link(link)
+
+
+def _offer_to_lesson() -> None:
+    """The press that makes what is on screen a step of the reader's own lesson."""
+    tab, shown = st.session_state.page, export_menu.shown()
+    if tab in ("classroom", "lessons"):
+        return
+    main = next((each for each in shown if each.name == "attention.head"), None)
+    main = main or next(iter(shown), None)
+    finding, panel = (main.finding, main.name) if main else ("", "")
+    st.button(
+        WORDS("to_lesson"),
+        key="add to lesson",
+        type="tertiary",
+        icon=":material/playlist_add:",
+        on_click=lesson_bar.add,
+        args=(tab, finding, panel),
+    )
 
 
 def _ask_for_loop(token: str) -> None:

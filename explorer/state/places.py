@@ -56,7 +56,9 @@ PLACES = {
         "Training",
         {"checkpoints": "Checkpoints", "live": "Train live", "twins": "Pre-LN vs post-LN"},
     ),
-    "learn": Place("Learn", {"tour": "Tour", "concepts": "Concepts", "claims": "Claims"}),
+    "learn": Place(
+        "Learn", {"lessons": "Lessons", "tour": "Tour", "concepts": "Concepts", "claims": "Claims"}
+    ),
     "classroom": Place("Class", {"classroom": "Class"}),
 }
 FIRST = "attention"  # it stands at "/"

@@ -66,6 +66,11 @@ class OnScreen:
     edits: Annotated[
         str, Choice(help="edits of the model, as Python writes them: `ZeroHead(0,3)`")
     ] = ""
+    lesson: Annotated[
+        str, Choice(help="the lesson that is followed: its name, or the lesson whole")
+    ] = ""
+    lesson_step: Annotated[str, Choice(help="its step, from 1")] = ""
+    lesson_word: Annotated[str, Choice(of="text", help="the token that it follows, from 0")] = ""
 
 
 _of_tabs: dict[str, tuple[Parameter, ...]] = {}  # what a tab declares itself, by the tab's function
@@ -708,6 +713,17 @@ def link_parameters() -> dict[str, str]:
     if page != places.first_tab(places.place_of(page)):
         parameters["tab"] = page
     return parameters
+
+
+OF_LESSON = ("lesson", "lesson_step", "lesson_word")
+
+
+def parameters_without_lesson() -> dict[str, str]:
+    """The parameters of a link to the current screen that follows no lesson, its text and model in
+    any case."""
+    state = st.session_state
+    own = {name: word for name, word in link_parameters().items() if name not in OF_LESSON}
+    return {"text": well_formed(state["text"]), "model": state["model"], **own}
 
 
 def lead_to(tab: str) -> dict[str, str]:

@@ -12,6 +12,7 @@ from explorer.views.compare import compare
 from explorer.views.embeddings import word_paths
 from explorer.views.interventions import edit_model, patch
 from explorer.views.learn import concepts, take_tour, tested_claims
+from explorer.views.lessons import lessons_tab
 from explorer.views.positions import word_order
 from explorer.views.predictions import generate, lens_tab, logit_attribution, word
 from explorer.views.residual import residual_stream
@@ -41,6 +42,7 @@ TABS: dict[str, Callable[[], None]] = {
     "checkpoints": checkpoints_tab,
     "live": train_live,
     "twins": paired_runs,
+    "lessons": lessons_tab,
     "tour": take_tour,
     "concepts": concepts,
     "claims": tested_claims,

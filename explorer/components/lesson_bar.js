@@ -1,0 +1,158 @@
+// @ts-check
+// The bar of a lesson: its step on screen with what is said there, a question with its answer, a note
+// for the speaker, and the way to the other steps. The arrow keys walk, but in what needs them itself.
+
+import { bus } from "./bus.js";
+import { go } from "./class_client.js";
+import { needsArrows, plainKey, rove } from "./keys.js";
+import { hear, make, mount, redraw, until } from "./mount.js";
+import { spokenLine } from "./number_format.js";
+import style from "./lesson_bar.css.js";
+import { sentences } from "./sentences.js";
+
+/** @typedef {import("./mount.js").View} View */
+/** @typedef {{ address: string, heading: string, says: string, number: string, rest: string, note: string, question: string, answer: string, done: string, covered: boolean }} Item */
+
+const say = sentences("lesson");
+
+const BY = { ArrowRight: 1, ArrowLeft: -1, PageDown: 1, PageUp: -1 };
+
+export default mount("lesson_bar", style, (view) => {
+  const isHere = view.want === view.header.at;
+  view.want = view.header.at;
+  if (!view.keys) listen(view);
+  else if (!view.same || !isHere) draw(view);
+});
+
+/** @param {View} view */
+function listen(view) {
+  view.says = spokenLine("announced");
+  view.keys = (/** @type {KeyboardEvent} */ event) => {
+    const by = BY[/** @type {keyof typeof BY} */ (event.key)];
+    if (!by || !plainKey(event) || event.shiftKey || event.defaultPrevented || needsArrows(event))
+      return;
+    event.preventDefault();
+    walk(view, view.want + by);
+  };
+  addEventListener("keydown", view.keys);
+  hear(view, (now) => {
+    if (view.isLed === isLed(now)) return; // drawn at the first news, too
+    view.isLed = isLed(now);
+    draw(view);
+  });
+  until(view, "keys", () => {
+    removeEventListener("keydown", view.keys);
+    bus.tell({ steps: undefined });
+  });
+}
+
+/** True for a window that follows a class: notes and answers are the speaker's. @param {Record<string, any>} now */
+const isLed = ({ lesson }) => Boolean(lesson?.student && !lesson.over);
+
+/** The address of a step, with the lesson itself. @param {View} view @param {number} at */
+function addressOf({ header }, at) {
+  const [path, query = ""] = header.items[at].address.split("?");
+  const choices = new URLSearchParams(query);
+  for (const [name, word] of Object.entries(header.choices)) choices.set(name, word);
+  choices.set("lesson_step", `${at + 1}`);
+  return `${path}?${choices}`;
+}
+
+/** Go to a step; false where there is none. @param {View} view @param {number} to */
+function walk(view, to) {
+  if (to < 0 || to >= view.header.items.length) return false;
+  view.want = to;
+  draw(view);
+  go(addressOf(view, to));
+  return true;
+}
+
+/** @param {View} view */
+function draw(view) {
+  const { header, want, isLed: led } = view;
+  const { items, title } = header;
+  /** @type {Item} */
+  const item = items[want];
+  const by = (/** @type {number} */ step) => walk(view, want + step);
+  bus.tell({ steps: { heading: item.heading, by }, covered: item.covered });
+  const says = make("p", { class: "says", dir: "auto" }, item.says);
+  if (item.number) says.append(make("b", "number", item.number));
+  says.append(item.rest);
+  const dots = items.map((/** @type {Item} */ one, /** @type {number} */ at) =>
+    make("button", {
+      class: "dot",
+      title: one.heading,
+      "aria-label": `${at + 1}. ${one.heading}`,
+      "aria-current": at === want ? "step" : undefined,
+      data: { focus: `dot ${at}` },
+      onclick: () => walk(view, at),
+    }),
+  );
+  rove(dots, { current: want, columns: 1 });
+  const step = (
+    /** @type {number} */ one,
+    /** @type {string} */ label,
+    /** @type {string} */ name,
+  ) =>
+    make(
+      "button",
+      {
+        class: one > 0 ? "go main" : "go",
+        "aria-label": say(name),
+        title: say(name),
+        data: { focus: name },
+        onclick: () => by(one),
+        ...(items[want + one] ? {} : { disabled: "" }),
+      },
+      label,
+    );
+  const told = [
+    !led && item.question && opening(view, `question ${want}`, item.question, item.answer),
+    !led && item.note && opening(view, `note ${want}`, say("note"), item.note),
+    item.done && make("p", "done", say("done", { when: item.done })),
+  ].filter(Boolean);
+  redraw(view, [
+    make(
+      "header",
+      "",
+      make("span", "name", title),
+      make("span", "where", `${want + 1} / ${items.length}`),
+      make("div", "dots", ...dots),
+      step(-1, "‹", "before"),
+      step(1, "›", "next"),
+      make(
+        "button",
+        {
+          class: "end",
+          title: say("end"),
+          "aria-label": say("end"),
+          onclick: () => view.send("end", true),
+        },
+        "×",
+      ),
+    ),
+    make("h2", { dir: "auto" }, item.heading),
+    says,
+    ...(told.length ? [make("div", "told", ...told)] : []),
+    view.says,
+  ]);
+  view.says.textContent = say("step", {
+    at: want + 1,
+    n: items.length,
+    heading: item.heading,
+    says: item.says + item.number + item.rest,
+  });
+}
+
+/** What opens at a press and stays as it was left. @param {View} view @param {string} name @param {string} label @param {string} inside */
+function opening(view, name, label, inside) {
+  view.open ||= {};
+  const details = make(
+    "details",
+    { ...(view.open[name] ? { open: "" } : {}) },
+    make("summary", { data: { focus: name }, dir: "auto" }, label),
+    inside && make("p", { dir: "auto" }, inside),
+  );
+  details.addEventListener("toggle", () => (view.open[name] = details.open));
+  return details;
+}

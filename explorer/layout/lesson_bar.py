@@ -1,0 +1,95 @@
+"""The bar of the lesson that is followed: its step on screen with what is said there, and the way
+to the others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import streamlit as st
+
+from explorer.components import mounts
+from explorer.panels import lessons
+from explorer.state import places, url_state
+from explorer.text import lesson as lesson_text
+from explorer.text.lesson import PACKED, Item, Lesson
+from explorer.text.markdown_escape import literal
+from explorer.text.templates import sentences
+from models.run import Run
+
+WORDS = sentences("lesson", "bar")
+
+
+OWN = "own"  # the word of the reader's own lesson where an address cannot hold it
+OWN_LESSON = "own lesson"  # in a visit's state
+
+
+def own() -> Lesson:
+    """The reader's own lesson, as this visit has it."""
+    lesson: Lesson | None = st.session_state.get(OWN_LESSON)
+    return lesson or Lesson(WORDS("untitled"))
+
+
+def keep(lesson: Lesson) -> None:
+    """Make this the reader's own lesson."""
+    st.session_state[OWN_LESSON] = lesson
+
+
+def word_of(lesson: Lesson) -> str:
+    """What an address calls the reader's own lesson: the lesson whole where it is short enough."""
+    return lesson.word if url_state.fits_address(lesson.word) else OWN
+
+
+def add(tab: str, finding: str, panel: str) -> None:
+    """Add what is on screen to the reader's own lesson. finding: what the panel says there."""
+    choices = url_state.parameters_without_lesson()
+    choices.pop("tab", None)
+    item = Item(places.address(tab, choices), heading=finding, panel=panel)
+    keep(replace(own(), items=(*own().items, item)))
+    st.toast(WORDS("added", n=len(own().items)), icon=":material/playlist_add_check:")
+
+
+def followed() -> Lesson | None:
+    """The lesson that the address names, on the text and model on screen; None for none. Raises
+    ValueError, in one sentence, for one that cannot be shown."""
+    name = str(st.session_state.lesson)
+    if not name:
+        return None
+    if name.startswith(PACKED):
+        return lesson_text.from_word(name)
+    if name == OWN and own().items:
+        return own()
+    if name not in lessons.written():
+        raise ValueError(lesson_text.REFUSALS("unknown", name=name))
+    run = Run(st.session_state.model, st.session_state.text)
+    return lessons.on(run, name, _chosen_word(run))
+
+
+def _chosen_word(run: Run) -> int | None:
+    """The word that the lesson follows, where the reader chose one that a lesson can follow."""
+    chosen = str(st.session_state.lesson_word)
+    stream = run.recording().streams[0]
+    is_there = chosen.isdecimal() and int(chosen) < len(stream.tokens)
+    return int(chosen) if is_there and not stream.special[int(chosen)] else None
+
+
+def show() -> None:
+    """Put the bar on the page, where a lesson is followed."""
+    try:
+        lesson = followed()
+    except ValueError as why:
+        st.session_state.lesson = st.session_state.lesson_step = ""
+        st.info(literal(str(why)))
+        return
+    if lesson is None or not lesson.items:
+        return
+    step = str(st.session_state.lesson_step)
+    at = int(step) - 1 if step.isdecimal() and 0 < int(step) <= len(lesson.items) else 0
+    names = ("lesson", "lesson_word")
+    here = {name: word for name in names if (word := str(st.session_state[name]))}
+    mounts.lesson_bar(lesson, at, here, on_end=_end)
+
+
+def _end() -> None:
+    """The lesson is followed no longer."""
+    st.session_state.acted = True
+    st.session_state.lesson = st.session_state.lesson_step = st.session_state.lesson_word = ""

@@ -1,0 +1,231 @@
+"""The lessons that come with the app, made on a text and a model: a lesson's steps name the word
+that it follows, the head that brings most of another word to it, and the model's answer."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from explorer.analysis import recorded_findings, residual, word_classes
+from explorer.analysis.findings import word_groups
+from explorer.analysis.formatting import fixed
+from explorer.panels import architecture
+from explorer.panels.choice import FALSE
+from explorer.panels.predictions import prediction_at
+from explorer.state import places
+from explorer.text import lesson
+from explorer.text.lesson import Item, Lesson
+from explorer.text.templates import sentences
+from models.edits import HideToken
+from models.recording import Attention, Recording, Stream
+from models.run import Run
+
+WORDS = sentences("lesson", "slots")
+FOLDER = Path(lesson.__file__).with_name("lessons")
+LONG = 60  # characters of a text up to which a sentence quotes it whole
+CLEAR = 0.3  # weight from which on a content word is the one that a head attends to
+
+
+@dataclass(frozen=True, eq=False)
+class Hero:
+    """The word that a lesson follows: its token in the first stream, and of the attention that
+    tells most of it a head with its query and key."""
+
+    token: int
+    attention: Attention
+    layer: int
+    head: int
+    query: int
+    key: int
+
+    @property
+    def weight(self) -> float:
+        """The weight of the query on the key."""
+        return float(self.attention.pattern[self.layer, self.head, self.query, self.key])
+
+
+@cache
+def written() -> Mapping[str, Mapping[str, Any]]:
+    """Every lesson that comes with the app by its name, as its file has it."""
+    return {
+        file.stem: tomllib.loads(file.read_text("utf-8")) for file in sorted(FOLDER.glob("*.toml"))
+    }
+
+
+def names(kind: str) -> tuple[str, ...]:
+    """The names of the lessons for models of a kind; a lesson with a text and a model of its own is
+    for all."""
+    return tuple(
+        name
+        for name, made in written().items()
+        if kind in made.get("kinds", (kind,)) or "model" in made
+    )
+
+
+def on(run: Run, name: str, token: int | None = None) -> Lesson:
+    """A lesson on a run, kept beside its recording. token: the word that it follows, that of
+    `hero` where None. Raises KeyError for a name that no lesson has, ValueError where the text or
+    the model shows too little."""
+    made = written()[name]
+    if "text" in made:
+        run = Run(made["model"], made["text"])
+    return run.memo(("lesson", name, token), lambda: _made(run, made, token))
+
+
+def _made(run: Run, made: Mapping[str, Any], token: int | None) -> Lesson:
+    recording = run.recording()
+    slots = _slots(run, hero(recording, token))
+    at = {"text": run.text, "model": run.model}
+    has = {"readout"} if slots["answer"] else set()
+    here = [
+        each
+        for each in made["item"]
+        if recording.model.kind in each.get("kinds", KINDS)
+        and {*each.get("needs", ())} <= has
+        and not {*each.get("lacks", ())} & has
+    ]
+    return Lesson(made["title"], tuple(_item(each, slots, at) for each in here))
+
+
+KINDS = ("encoder", "decoder", "encoder-decoder")
+PLAIN = ("panel", "heading", "note", "question", "answer", "done")
+
+
+def _item(written: Mapping[str, Any], slots: Mapping[str, str], at: Mapping[str, str]) -> Item:
+    """An item with the words and numbers of the text."""
+    choices = {"token": slots["token"]} | written.get("choices", {})
+    filled = {name: value.format_map(slots) for name, value in choices.items()}
+    before, _, after = written["says"].partition("{number}")
+    return Item(
+        places.address(written["tab"], {**at, **{k: v for k, v in filled.items() if v}}),
+        says=before.format_map(slots),
+        number=slots[written["number"]] if "number" in written else "",
+        rest=after.format_map(slots),
+        covered=written.get("covered", False),
+        **{name: written[name].format_map(slots) for name in PLAIN if name in written},
+    )
+
+
+def hero(recording: Recording, token: int | None = None) -> Hero:
+    """The word that a lesson follows and what is brought to it. token: of the first stream; where
+    None that whose next word is predicted, or the word of the strongest finding. The pair is that
+    of the strongest finding where it is about this token, else the largest weight of the token on a
+    content word, on any other word where that is small. Raises ValueError for a text or a model
+    that has none."""
+    first = recording.streams[0]
+    own = [each for each in recording.attention if each.query == recording.streams[-1].name]
+    if not own:
+        raise ValueError(architecture.WORDS("closed", model=recording.model.name))
+    token = architecture.first_token(recording, first) if token is None else token
+    finding = recorded_findings.strongest_in_head(recording)
+    is_single = len(recording.streams) == 1
+    if is_single and finding is not None and finding.query == token and finding.keys:
+        found = next(each for each in own if each.name == finding.attention)
+        return Hero(token, found, finding.layer, finding.head, token, int(finding.keys[0]))
+    query = token if is_single else architecture.aligned(recording, recording.streams[-1], token)
+    attention = own[-1]  # of a translator the one between its texts
+    weights = attention.pattern[:, :, query]  # (layer, head, key)
+    if not is_single:
+        return _strongest(attention, token, query, np.arange(weights.shape[-1]) == token)
+    labels = _labels(recording, first)
+    is_word = np.array([word_classes.is_word(each) for each in labels]) & ~first.special
+    is_word[token] = False
+    content = np.array(word_classes.classes(labels)) == word_classes.CONTENT
+    keys = is_word & content
+    if not keys.any() or weights[..., keys].max() < CLEAR:
+        keys = is_word
+    if not keys.any():
+        raise ValueError(lesson.REFUSALS("no_word"))
+    return _strongest(attention, token, query, keys)
+
+
+def _strongest(attention: Attention, token: int, query: int, keys: np.ndarray) -> Hero:
+    """The head with the largest weight of a query on any of these keys, (key) bool."""
+    weights = np.where(keys, attention.pattern[:, :, query], -1.0)
+    layer, head, key = map(int, np.unravel_index(weights.argmax(), weights.shape))
+    return Hero(token, attention, layer, head, query, key)
+
+
+def _labels(recording: Recording, stream: Stream) -> tuple[str, ...]:
+    """The word that each token is of, (token)."""
+    groups = word_groups(recording, stream.name)
+    return tuple(groups.labels[at] for at in groups.of)
+
+
+def _slots(run: Run, of: Hero) -> dict[str, str]:
+    """What a lesson's sentences and addresses name."""
+    recording = run.recording()
+    first, last = recording.streams[0], recording.streams[-1]
+    card, attention = recording.model, of.attention
+    queries, keys = (recording.stream(name) for name in (attention.query, attention.key))
+    slots = {
+        "token": str(of.token),
+        "source": str(of.key),
+        "layer": str(of.layer),
+        "head": str(of.head),
+        "attention": "" if attention.name == recording.attention[0].name else attention.name,
+        "word": _labels(recording, first)[of.token],
+        "query": _labels(recording, queries)[of.query],
+        "key": _labels(recording, keys)[of.key],
+        "weight": fixed(of.weight, 2),
+        "n": str(len(first.tokens)),
+        "width": str(card.d_model),
+        "layers": str(attention.pattern.shape[0]),
+        "heads": str(attention.pattern.shape[1]),
+        "source_text": run.text if len(run.text) <= LONG else f"{run.text[:LONG]}…",
+        "written": last.tokens[of.query],
+        "ffn_layer": str(_ffn_layer(last, of.query, of.layer)),
+    }
+    return slots | _answer(run, of)
+
+
+def _ffn_layer(stream: Stream, token: int, layer: int) -> int:
+    """The layer with the largest FFN, a given one where the stream shows none."""
+    try:
+        return residual.largest_ffn(stream, token)
+    except ValueError:
+        return layer
+
+
+def _answer(run: Run, of: Hero) -> dict[str, str]:
+    """What the model predicts for the word, which is hidden where the model fills in words, and the
+    heads that add most to it. shown: the word of the address for not hiding it."""
+    if run.loaded.capabilities.no_readout:
+        return {"answer": "", "probability": "", "shown": "", "brought": ""}
+    hides = architecture.can_hide(run, {"token": of.token})
+    drawn = run.under((HideToken(of.token),)) if hides else run
+    prediction = prediction_at(drawn, of.query)
+    answer, probability = prediction.answer
+    return {
+        "answer": answer,
+        "probability": probability,
+        "shown": FALSE if hides else "",
+        "brought": _brought(drawn, of.query, prediction.words[0].id),
+    }
+
+
+def _brought(run: Run, token: int, id: int) -> str:
+    """A sentence on the heads that add most to the logit of a word, "" where the model's logits
+    cannot be taken apart."""
+    recording = run.recording()
+    try:
+        parts = run.loaded.attribute(recording, recording.streams[-1].name, token, id).parts
+    except ValueError:
+        return ""
+    heads = sorted((each for each in parts if each.kind == "head"), key=lambda each: -each.value)
+    if len(heads) < 2 or heads[1].value <= 0:
+        return ""
+    first, second = heads[:2]
+    return WORDS(
+        "brought",
+        head=first.head,
+        layer=first.layer,
+        other_head=second.head,
+        other_layer=second.layer,
+    )

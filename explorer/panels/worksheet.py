@@ -1,0 +1,62 @@
+"""The worksheet of a lesson: a line for a name, its steps with their pictures and questions, and
+the answers on a page of their own."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qsl, urlsplit
+
+from explorer import html_export
+from explorer.html_export import Document, DocumentSpec, Line, Part, TextLines, View
+from explorer.panels import address, spec
+from explorer.panels.choice import choices_of, parameters
+from explorer.panels.spec import Panel
+from explorer.text.lesson import Item, Lesson
+from explorer.text.templates import sentences
+
+WORDS = sentences("lesson", "worksheet")
+
+
+def document(lesson: Lesson) -> Document:
+    """A lesson as one HTML document to print. A step without a picture, or whose picture cannot be
+    made here, has its words alone."""
+    lines: list[Line] = [("p", WORDS("name"))]
+    parts: list[Part] = [TextLines(lines, column=2)]
+    for at, item in enumerate(lesson.items, 1):
+        parts.append(TextLines(_asked(at, item), column=2))
+        if (panel := pictured(item)) is not None:
+            parts.append(View("panel", panel.encode(), column=2))
+    answers: list[Line] = [
+        ("p", WORDS("number", at=at, heading=item.answer))
+        for at, item in enumerate(lesson.items, 1)
+        if item.answer
+    ]
+    if answers:
+        parts.append(TextLines([("h2", WORDS("answers")), *answers], column=2))
+    return html_export.document(DocumentSpec(lesson.title, (), parts))
+
+
+def _asked(at: int, item: Item) -> list[Line]:
+    """The heading of a step, what is said there, and its question with room for an answer."""
+    said = f"{item.says}{item.number}{item.rest}"
+    lines: list[Line] = [("h2", WORDS("number", at=at, heading=item.heading))]
+    lines += [("p", said)] if said else []
+    if item.question:
+        lines += [("p", item.question), ("p", WORDS("space"))]
+    return lines
+
+
+def pictured(item: Item) -> Panel | None:
+    """The panel of a step, under the choices of its address; None where it has none, or where that
+    cannot be shown."""
+    if item.panel not in spec.PANELS:
+        return None
+    words = dict(parse_qsl(urlsplit(item.address).query))
+    known: set[str] = set()
+    for each in parameters(spec.PANELS[item.panel]):
+        made_by = each.choice.made_by if each.choice else None
+        known |= {part.name for part in choices_of(made_by)} if made_by else {each.name}
+    try:
+        run = address.run_of(words)
+        return spec.from_words(item.panel, run, {k: v for k, v in words.items() if k in known})
+    except ValueError:
+        return None

@@ -1,0 +1,132 @@
+"""A lesson: addresses of the app in an order, each with what is said there. It is one small JSON
+file, and a word in an address."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from explorer.state import places
+from explorer.text.templates import sentences
+
+REFUSALS = sentences("lesson", "refusals")
+MOST_ITEMS = 60
+MOST_CHARACTERS = 4000  # of any text of an item
+MOST_BYTES = 400_000  # of a lesson as JSON
+PACKED = "~"  # begins the word of a lesson that an address holds whole
+
+
+@dataclass(frozen=True)
+class Item:
+    """One step of a lesson: where it is, as path and query of an address of the app, and what is
+    said there.
+
+    heading, says: what everybody reads; number: stands behind says, in the colour of the picture's
+    own number, and rest behind it. note: for who speaks. question, answer: asked there, and what is
+    true. done: when the step is done. covered: the prediction is covered until the next step.
+    """
+
+    address: str
+    heading: str = ""
+    says: str = ""
+    number: str = ""
+    rest: str = ""
+    note: str = ""
+    question: str = ""
+    answer: str = ""
+    done: str = ""
+    panel: str = ""
+    covered: bool = False
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """A title and its steps in order."""
+
+    title: str
+    items: tuple[Item, ...] = ()
+
+    @property
+    def json(self) -> str:
+        """The lesson as a file; what is empty is left out."""
+        items = [_bare(asdict(each)) for each in self.items]
+        return json.dumps({"title": self.title, "items": items}, ensure_ascii=False, indent=1)
+
+    @property
+    def word(self) -> str:
+        """The lesson whole, as a choice in an address has it."""
+        plain = json.dumps(json.loads(self.json), ensure_ascii=False, separators=(",", ":"))
+        packed = zlib.compress(plain.encode(), 9)
+        return PACKED + urlsafe_b64encode(packed).decode().rstrip("=")
+
+
+def _bare(item: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in item.items() if value}
+
+
+def from_json(text: str) -> Lesson:
+    """A lesson of a file. Raises ValueError, in one sentence, for what is none."""
+    if len(text) > MOST_BYTES:
+        raise ValueError(REFUSALS("too_large", n=MOST_BYTES // 1000))
+    try:
+        read = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(REFUSALS("no_json")) from error
+    if not isinstance(read, dict) or not isinstance(read.get("items"), list):
+        raise ValueError(REFUSALS("no_lesson"))
+    items = read["items"]
+    if len(items) > MOST_ITEMS:
+        raise ValueError(REFUSALS("too_many", n=len(items), most=MOST_ITEMS))
+    title = read.get("title", "")
+    if not isinstance(title, str) or len(title) > MOST_CHARACTERS:
+        raise ValueError(REFUSALS("no_lesson"))
+    return Lesson(title, tuple(_item(at, each) for at, each in enumerate(items, 1)))
+
+
+def from_word(word: str) -> Lesson:
+    """A lesson of an address. Raises ValueError, in one sentence, for what is none."""
+    packed = word.removeprefix(PACKED)
+    try:
+        inflating = zlib.decompressobj()
+        text = inflating.decompress(
+            urlsafe_b64decode(packed + "=" * (-len(packed) % 4)), MOST_BYTES
+        )
+        return from_json(text.decode())
+    except (zlib.error, ValueError) as error:
+        raise ValueError(REFUSALS("cut")) from error
+
+
+def _item(at: int, read: object) -> Item:
+    """An item of a file. Raises ValueError, with its place, for what is none."""
+    kinds = {each.name: bool if each.type == "bool" else str for each in fields(Item)}
+    if not isinstance(read, dict) or not isinstance(read.get("address"), str):
+        raise ValueError(REFUSALS("no_item", at=at))
+    known = {name: value for name, value in read.items() if name in kinds}
+    for name, value in known.items():
+        is_long = isinstance(value, str) and len(value) > MOST_CHARACTERS
+        if type(value) is not kinds[name] or is_long:
+            raise ValueError(REFUSALS("no_item", at=at))
+    return Item(**(known | {"address": local(read["address"], at)}))
+
+
+def local(address: str, at: int) -> str:
+    """Path and query of an address of the app, without a lesson that it may be a step of. at: the
+    item that it is of, from 1. Raises ValueError where it leads elsewhere."""
+    try:
+        parts = urlsplit(address)
+        query = parse_qsl(parts.query, keep_blank_values=True)
+    except ValueError as error:
+        raise ValueError(REFUSALS("elsewhere", at=at)) from error
+    place = parts.path.strip("/").rpartition("/")[2] or places.FIRST
+    tab = dict(query).get("tab", "")
+    known = place in places.PLACES and (not tab or tab in places.PLACES[place].tabs)
+    if parts.scheme or parts.netloc or not known:
+        raise ValueError(REFUSALS("elsewhere", at=at))
+    kept = [(name, value) for name, value in query if name not in ("lesson", "lesson_step")]
+    path = "/" if place == places.FIRST else f"/{place}"
+    return f"{path}?{urlencode(kept)}" if kept else path

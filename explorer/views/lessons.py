@@ -1,0 +1,199 @@
+"""The tab Lessons: those that come with the app, and the reader's own, collected on any tab."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import streamlit as st
+
+from explorer.components import mounts
+from explorer.layout import current_recording, lesson_bar, navigation
+from explorer.panels import lessons, worksheet
+from explorer.state import places, url_state
+from explorer.text import lesson as lesson_text
+from explorer.text.lesson import Item, Lesson
+from explorer.text.markdown_escape import literal
+from explorer.text.templates import named, sentences
+from models.run import Run
+
+WORDS = sentences("lesson", "tab")
+FIELDS = named("lesson", "fields")  # what is written about an item, by the name of its field
+LONG_FIELDS = ("says", "note", "answer")
+JSON = "application/json"
+
+
+@current_recording.tab(edited=False, typed=False)
+def lessons_tab(run: Run) -> None:
+    """The tab Lessons."""
+    st.title(WORDS("title"), anchor=False)
+    recording = run.recording()
+    for name in lessons.names(recording.model.kind):
+        _offer(run, name)
+    st.header(WORDS("own"), anchor=False)
+    st.caption(WORDS("how"))
+    _own_lesson()
+
+
+def _offer(run: Run, name: str) -> None:
+    """A lesson that comes with the app, with the way to its first step."""
+    about = lessons.written()[name]
+    with st.container(border=True, key=f"lesson {name}"):
+        st.subheader(about["title"], anchor=False)
+        try:
+            made = lessons.on(run, name)
+        except ValueError as why:
+            st.caption(f"{about['about']} {literal(str(why))}")
+            return
+        st.markdown(
+            f"{about['about']} {WORDS('size', n=len(made.items), minutes=about['minutes'])}"
+        )
+        with st.container(horizontal=True):
+            _start(made, name, WORDS("start"))
+            _worksheet(made, name)
+
+
+def _start(lesson: Lesson, word: str, label: str) -> None:
+    """A link to the first step of a lesson. word: what the address calls it."""
+    if not lesson.items:
+        return
+    tab, query = _parts(lesson.items[0].address)
+    navigation.link(tab, label, {**query, "lesson": word, "lesson_step": "1"})
+
+
+def _parts(address: str) -> tuple[str, dict[str, str]]:
+    """The tab and the choices of an address of the app."""
+    path, query = urlsplit(address).path, dict(parse_qsl(urlsplit(address).query))
+    place = path.strip("/") or places.FIRST
+    return query.pop("tab", places.first_tab(place)), query
+
+
+def _worksheet(lesson: Lesson, name: str) -> None:
+    """A press that makes the worksheet."""
+    st.download_button(
+        WORDS("worksheet"),
+        partial(worksheet.document, lesson),
+        f"headlight-{name}.html",
+        "text/html",
+        key=f"worksheet {name}",
+        type="tertiary",
+        icon=":material/print:",
+        on_click="ignore",
+    )
+
+
+# ---- the reader's own ----------------------------------------------------------------
+
+
+def _own_lesson() -> None:
+    """The items that were collected, in their order, and what can be done with them."""
+    state = st.session_state
+    own = lesson_bar.own()
+    if problem := state.pop("lesson problem", ""):
+        st.warning(literal(problem))
+    title = st.text_input(WORDS("name"), own.title, key="lesson title", persist_state="session")
+    if title != own.title:
+        lesson_bar.keep(own := replace(own, title=title))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if own.items:
+            word = lesson_bar.word_of(own)
+            _start(own, word, WORDS("start"))
+            st.download_button(
+                WORDS("save"),
+                own.json,
+                "lesson.headlight.json",
+                JSON,
+                key="save lesson",
+                type="tertiary",
+                icon=":material/download:",
+                on_click="ignore",
+            )
+            _worksheet(own, "lesson")
+        mounts.file_reader(WORDS("load"), lesson_text.MOST_BYTES + 1, "lesson file", _load)
+    if not own.items:
+        st.info(WORDS("empty"))
+    for at, item in enumerate(own.items):
+        _edit(own, at, item)
+
+
+def _load() -> None:
+    """The lesson of the file that was opened takes the place of the reader's own."""
+    state = st.session_state
+    _, text, _ = state["lesson file"]["file"]
+    try:
+        lesson_bar.keep(lesson_text.from_json(text))
+        state["lesson title"] = lesson_bar.own().title
+    except ValueError as why:
+        state["lesson problem"] = str(why)
+
+
+def _edit(own: Lesson, at: int, item: Item) -> None:
+    """One item with its place in the order and what is written about it."""
+    n, place = len(own.items), places.title(_parts(item.address)[0])
+    with st.container(horizontal=True, vertical_alignment="center", key=f"item {at}"):
+        moves = {
+            "arrow_upward": (at - 1, WORDS("earlier")),
+            "arrow_downward": (at + 1, WORDS("later")),
+        }
+        for icon, (to, label) in moves.items():
+            st.button(
+                label,
+                key=f"{icon} {at}",
+                icon=f":material/{icon}:",
+                type="tertiary",
+                disabled=not 0 <= to < n,
+                on_click=_move,
+                args=(at, to),
+            )
+        st.button(
+            WORDS("remove"),
+            key=f"remove {at}",
+            icon=":material/delete:",
+            type="tertiary",
+            on_click=_remove,
+            args=(at,),
+        )
+        heading = literal(item.heading or place)
+        with st.expander(f"{at + 1}. {heading}", expanded=False):
+            st.caption(literal(f"{place} · {_subject(item)}"))
+            written: dict[str, Any] = {
+                name: _field(name, label, at, item) for name, label in FIELDS.items()
+            }
+            if any(getattr(item, name) != text for name, text in written.items()):
+                items = list(own.items)
+                items[at] = replace(item, **written)
+                lesson_bar.keep(replace(own, items=tuple(items)))
+                st.rerun(scope="fragment")
+
+
+def _subject(item: Item) -> str:
+    """The model and the text of an item, as its address has them."""
+    tab, query = _parts(item.address)
+    text, model = url_state.text_and_model(query, tab)
+    return f"{model}: {text}"
+
+
+def _field(name: str, label: str, at: int, item: Item) -> str:
+    kinds: Mapping[bool, Any] = {True: st.text_area, False: st.text_input}
+    key = f"lesson {name} {at} {hash(item.address)}"
+    return str(
+        kinds[name in LONG_FIELDS](
+            label, getattr(item, name), key=key, max_chars=lesson_text.MOST_CHARACTERS
+        )
+        or ""
+    )
+
+
+def _move(at: int, to: int) -> None:
+    own = lesson_bar.own()
+    items = list(own.items)
+    items.insert(to, items.pop(at))
+    lesson_bar.keep(replace(own, items=tuple(items)))
+
+
+def _remove(at: int) -> None:
+    own = lesson_bar.own()
+    lesson_bar.keep(replace(own, items=own.items[:at] + own.items[at + 1 :]))
