@@ -16,7 +16,6 @@ import streamlit as st
 from explorer.analysis.figures import Figure, as_plain
 from explorer.components import codec
 from explorer.components.bundle import loader
-from explorer.text.lesson import Lesson
 
 
 def _component(name: str, module: str, html: str) -> Callable[..., object]:
@@ -133,13 +132,13 @@ def questions(items: Sequence[QuizItem], token: str) -> None:
     _questions(data=codec.encode(header, {}), key="questions of a text")
 
 
-def lesson_bar(
-    lesson: Lesson, at: int, choices: Mapping[str, str], on_end: Callable[[], None]
-) -> None:
-    """The step `at` of a lesson with what is said there, and the way to the others. choices: what
-    the address of every step says beside its own. `on_end` is called where the reader ends it."""
-    header = asdict(lesson) | {"at": at, "choices": dict(choices)}
-    data = codec.encode({**header, "token": f"{lesson.word} {at}"}, {})
+def lesson_bar(lesson: Mapping[str, Any], token: str, on_end: Callable[[], None]) -> None:
+    """A step of a lesson with what is said there, and the way to the others.
+
+    lesson: its `title`, its `items`, the place of the one on screen among them, `at`, and the
+    `choices` that the address of every step says beside its own. token: the name of this step.
+    `on_end` is called where the reader ends the lesson."""
+    data = codec.encode({**lesson, "token": token}, {})
     _lesson_bar(data=data, key="lesson bar", on_end_change=on_end)
 
 

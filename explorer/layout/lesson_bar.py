@@ -3,7 +3,7 @@ to the others."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import streamlit as st
 
@@ -86,7 +86,8 @@ def show() -> None:
     at = int(step) - 1 if step.isdecimal() and 0 < int(step) <= len(lesson.items) else 0
     names = ("lesson", "lesson_word")
     here = {name: word for name in names if (word := str(st.session_state[name]))}
-    mounts.lesson_bar(lesson, at, here, on_end=_end)
+    header = asdict(lesson) | {"at": at, "choices": here}
+    mounts.lesson_bar(header, f"{lesson.word} {at}", on_end=_end)
 
 
 def _end() -> None:

@@ -182,7 +182,7 @@ def _slots(run: Run, of: Hero) -> dict[str, str]:
         "written": last.tokens[of.query],
         "ffn_layer": str(_ffn_layer(last, of.query, of.layer)),
     }
-    return slots | _answer(run, of)
+    return slots | _predicted(run, of)
 
 
 def _ffn_layer(stream: Stream, token: int, layer: int) -> int:
@@ -193,7 +193,7 @@ def _ffn_layer(stream: Stream, token: int, layer: int) -> int:
         return layer
 
 
-def _answer(run: Run, of: Hero) -> dict[str, str]:
+def _predicted(run: Run, of: Hero) -> dict[str, str]:
     """What the model predicts for the word, which is hidden where the model fills in words, and the
     heads that add most to it. shown: the word of the address for not hiding it."""
     if run.loaded.capabilities.no_readout:

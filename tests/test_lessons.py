@@ -1,0 +1,216 @@
+"""Lessons: those that come with the app on any text, a reader's own as a file and as a link, and
+what is refused of others."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from base64 import b64decode
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+from app_harness import clean, page_at
+from conftest import HOSTILE, on_page
+from streamlit.testing.v1 import AppTest
+
+from explorer.components import codec
+from explorer.layout import lesson_bar
+from explorer.panels import lessons, worksheet
+from explorer.text import lesson
+from explorer.text.lesson import Item, Lesson
+from models.example_texts import DEFAULT_TEXT
+from models.run import Run
+
+NEPAL = (
+    "Shyam grew up in Nepal where he stayed until he was 20 years old therefore he speaks fluent"
+)
+TEXTS = (DEFAULT_TEXT, "Ram pushed Hari because he was angry.", "I love to eat pizza.", NEPAL)
+MODELS = ("encoder", "decoder", "translator", "minilm")
+OWN = Lesson(
+    "Two heads",
+    (
+        Item(
+            "/?text=Hi+there&model=encoder&layer=1", heading="First", question="Why?", answer="So."
+        ),
+        Item("/architecture?tab=residual", note="Slow here.", covered=True),
+    ),
+)
+
+
+def bars(app: AppTest) -> list[dict]:
+    """What the bars of lessons on a page were told."""
+    return [
+        codec.decode(one.proto.bytes)[0]
+        for one in on_page(app)
+        if one.proto.component_name == "headlight.lesson_bar"
+    ]
+
+
+def opened_text(document: str) -> str:
+    """What a document's data say before anything is drawn."""
+    packed = re.search(r'id="data">([^<]+)<', document)
+    assert packed is not None
+    return json.dumps(codec.decode(gzip.decompress(b64decode(packed[1])))[0], ensure_ascii=False)
+
+
+def words(item: Item) -> str:
+    return f"{item.heading} {item.says}{item.number}{item.rest}"
+
+
+# ---- what comes with the app ---------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("text", TEXTS)
+def test_every_step_leads_to_a_tab_and_names_words_of_the_text(model: str, text: str) -> None:
+    run = Run(model, text)
+    kind = run.recording().model.kind
+    for name in lessons.names(kind):
+        made = lessons.on(run, name)
+        assert 1 < len(made.items) <= 16
+        for at, item in enumerate(made.items, 1):
+            assert lesson.local(item.address, at) == item.address
+            assert item.heading and item.says and "{" not in words(item) and "“”" not in words(item)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_the_word_that_a_lesson_follows_attends_to_another_word_as_it_is_told(text: str) -> None:
+    recording = Run("encoder", text).recording()
+    hero = lessons.hero(recording)
+    stream = recording.streams[0]
+    assert not stream.special[[hero.query, hero.key]].any() and hero.query != hero.key
+    pattern = recording.attention[0].pattern
+    assert hero.weight == pattern[hero.layer, hero.head, hero.query, hero.key]
+    made = lessons.on(Run("encoder", text), "three-minutes")
+    (told,) = [each for each in made.items if each.heading.startswith("This head")]
+    assert told.number == f"{hero.weight:.2f}"
+
+
+def test_a_lesson_ends_on_the_probability_that_the_model_gives() -> None:
+    run = Run("decoder", NEPAL)
+    last = lessons.on(run, "three-minutes").items[-1]
+    assert "Nepali" in last.heading and last.number == "89.6%"
+
+
+def test_a_lesson_follows_the_word_that_the_reader_chose() -> None:
+    recording = Run("encoder", DEFAULT_TEXT).recording()
+    street = recording.streams[0].tokens.index("street")
+    made = lessons.on(Run("encoder", DEFAULT_TEXT), "three-minutes", street)
+    assert "“street”" in words(made.items[0])
+    assert all(
+        dict(parse_qsl(urlsplit(i.address).query))["token"] == str(street) for i in made.items
+    )
+
+
+def test_a_text_without_words_gets_a_sentence_and_no_lesson() -> None:
+    with pytest.raises(ValueError, match="too few words"):
+        lessons.on(Run("encoder", "..."), "three-minutes")
+
+
+# ---- a lesson as data ----------------------------------------------------------
+
+
+def test_a_lesson_comes_back_from_its_file_and_from_its_link() -> None:
+    assert lesson.from_json(OWN.json) == OWN
+    assert lesson.from_word(OWN.word) == OWN
+    assert "covered" not in json.loads(OWN.json)["items"][0], "what is empty is left out"
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_any_text_can_stand_in_a_lesson(text: str) -> None:
+    text = text[:4000]
+    made = Lesson(text, (Item("/", heading=text, says=text, note=text),))
+    assert lesson.from_json(made.json) == made and lesson.from_word(made.word) == made
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "no JSON",
+        "[]",
+        "[" * 100_000,
+        '{"title": "x"}',
+        '{"title": 3, "items": []}',
+        '{"title": "x", "items": [{}]}',
+        '{"title": "x", "items": [{"address": "/", "says": 3}]}',
+        '{"title": "x", "items": [{"address": "/", "covered": "yes"}]}',
+        '{"title": "x", "items": [{"address": "http://elsewhere.example/"}]}',
+        '{"title": "x", "items": [{"address": "//elsewhere.example/"}]}',
+        '{"title": "x", "items": [{"address": "javascript:alert(1)"}]}',
+        '{"title": "x", "items": [{"address": "/nowhere"}]}',
+        '{"title": "x", "items": [{"address": "/?tab=nowhere"}]}',
+        json.dumps({"title": "x", "items": [{"address": "/"}] * 100}),
+        json.dumps({"title": "x", "items": [{"address": "/", "says": "x" * 5000}]}),
+    ],
+)
+def test_what_is_no_lesson_gets_one_sentence(text: str) -> None:
+    with pytest.raises(ValueError, match=r"^[A-Z“][^\n]+\.$"):
+        lesson.from_json(text)
+
+
+def test_a_link_that_would_unpack_to_very_much_is_refused() -> None:
+    bomb = Lesson("x", (Item("/", says="x" * 50_000_000),))
+    assert len(bomb.word) < 200_000
+    with pytest.raises(ValueError, match="cut or damaged"):
+        lesson.from_word(bomb.word)
+    with pytest.raises(ValueError, match="cut or damaged"):
+        lesson.from_word(OWN.word[:-9])
+
+
+def test_an_address_leaves_the_lesson_behind_that_it_was_a_step_of() -> None:
+    assert lesson.local("/?lesson=own&lesson_step=3&layer=1", 1) == "/?layer=1"
+
+
+# ---- on the page ---------------------------------------------------------------
+
+
+def test_the_bar_shows_the_step_of_the_address_on_every_tab() -> None:
+    app = clean(page_at("residual", lesson="three-minutes", lesson_step="7"))
+    (bar,) = bars(app)
+    assert bar["at"] == 6 and bar["choices"] == {"lesson": "three-minutes"}
+    assert not bars(page_at("residual"))
+
+
+@pytest.mark.parametrize("word", ["nowhere", "~nothing", "own"])
+def test_a_lesson_that_is_not_there_gets_a_sentence_and_the_tab(word: str) -> None:
+    app = page_at("heads", lesson=word)
+    assert not app.exception and not bars(app) and app.info
+
+
+def test_a_hostile_lesson_is_told_as_it_is_written() -> None:
+    made = Lesson(HOSTILE["script"], (Item("/", heading=HOSTILE["bold"], note=HOSTILE["latex"]),))
+    (bar,) = bars(clean(page_at("heads", lesson=made.word)))
+    assert bar["title"] == HOSTILE["script"] and bar["items"][0]["heading"] == HOSTILE["bold"]
+
+
+def test_steps_of_an_own_lesson_are_ordered_written_and_removed() -> None:
+    app = page_at("lessons")
+    app.session_state[lesson_bar.OWN_LESSON] = OWN
+    clean(app.run())
+    clean(app.button(key="arrow_downward 0").click().run())
+    headings = [each.address for each in app.session_state[lesson_bar.OWN_LESSON].items]
+    assert headings == [each.address for each in reversed(OWN.items)]
+    clean(app.button(key="remove 0").click().run())
+    (left,) = app.session_state[lesson_bar.OWN_LESSON].items
+    assert left == OWN.items[0]
+
+
+# ---- the worksheet -------------------------------------------------------------
+
+
+def test_a_worksheet_has_pictures_questions_and_answers_at_its_end() -> None:
+    made = lessons.on(Run("encoder", DEFAULT_TEXT), "three-minutes")
+    assert all(worksheet.pictured(each) is not None for each in made.items)
+    text = opened_text(worksheet.document(made))
+    asked = [each for each in made.items if each.question]
+    assert all(each.question in text for each in asked)
+    assert text.index(asked[-1].question) < text.index("Answers") < text.index(asked[0].answer)
+    assert "Name:" in text
+
+
+def test_a_step_whose_picture_cannot_be_made_has_its_words_alone() -> None:
+    item = Item("/architecture?token=999", heading="Far", panel="architecture.flow")
+    assert worksheet.pictured(item) is None
+    assert "Far" in opened_text(worksheet.document(Lesson("x", (item,))))
