@@ -82,7 +82,7 @@ def _made(run: Run, made: Mapping[str, Any], token: int | None) -> Lesson:
     recording = run.recording()
     slots = _slots(run, hero(recording, token))
     at = {"text": run.text, "model": run.model}
-    has = {"readout"} if slots["answer"] else set()
+    has = _parts(run)
     here = [
         each
         for each in made["item"]
@@ -91,6 +91,20 @@ def _made(run: Run, made: Mapping[str, Any], token: int | None) -> Lesson:
         and not {*each.get("lacks", ())} & has
     ]
     return Lesson(made["title"], tuple(_item(each, slots, at) for each in here))
+
+
+def _parts(run: Run) -> set[str]:
+    """What a model has of the parts that a step may need."""
+    offers = run.loaded.capabilities
+    there = {
+        "readout": not offers.no_readout,
+        "rms": offers.rms,
+        "gate": bool(offers.gate),
+        "rotary": offers.positions == "rotary",
+        "sinusoids": offers.positions == "sinusoids",
+        "adds_positions": offers.positions in ("sinusoids", "learned"),
+    }
+    return {name for name, is_there in there.items() if is_there}
 
 
 KINDS = ("encoder", "decoder", "encoder-decoder")
@@ -170,6 +184,12 @@ def _slots(run: Run, of: Hero) -> dict[str, str]:
         "layer": str(of.layer),
         "head": str(of.head),
         "attention": "" if attention.name == recording.attention[0].name else attention.name,
+        "query_at": str(of.query),
+        "own_attention": next(
+            ("" if at == 0 else each.name)
+            for at, each in enumerate(recording.attention)
+            if each.query == each.key == last.name
+        ),
         "word": _labels(recording, first)[of.token],
         "query": _labels(recording, queries)[of.query],
         "key": _labels(recording, keys)[of.key],
