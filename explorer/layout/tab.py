@@ -66,9 +66,13 @@ class Tab:
     stream that is shown until a reader chooses; layer_of: the layer that it is opened in. select:
     draws the selection in a run, by the choices made so far and the arguments of the panels that
     are shown, and gives those that it selects, where it is another than these or of an attention.
-    beside: draws by hand what else stands beside the choices. of_stream: choices that end with
-    another stream. leads: what the way on to another tab is called, by the tab. wait: said while
-    the panels are made. edited, typed and before: as of `current_recording.tab`."""
+    beside and below: draw by hand what else stands beside the choices, and below the panels where
+    all of them are there. of_stream: choices that end with another stream. leads: what the way on
+    to another tab is called, by the tab. wait: said while the panels are made. read: as of
+    `current_recording.tab`. subject: gives of the run that it read the one that the panels are of,
+    with the arguments that are known by then, and draws what these are chosen by; a ValueError of
+    it is said in their place. on_press: called after a press in a panel, with that run and the
+    choices as they were before it."""
 
     panels: tuple[PanelFunction, ...] = ()
     folds: Mapping[str, Fold] = field(default_factory=dict)
@@ -77,14 +81,15 @@ class Tab:
     token_of: Callable[[Recording, Stream], int] = recorded_findings.first_word
     layer_of: Callable[[Stream, int], int] | None = None
     select: Callable[[Run, Mapping[str, Any], set[str]], dict[str, Any]] | None = None
-    beside: Callable[[Run], None] | None = None
+    beside: Callable[[Run, Mapping[str, Any]], None] | None = None
+    below: Callable[[Run, Mapping[str, Any]], None] | None = None
     of_stream: tuple[str, ...] = ()
     views: Views | None = None
     leads: Mapping[str, str] = field(default_factory=dict)
     wait: str = ""
-    edited: bool = True
-    typed: bool = True
-    before: Callable[[Run], None] | None = None
+    read: Callable[[], Run | None] = current_recording.read_current
+    subject: Callable[[Run], tuple[Run, Mapping[str, Any]]] | None = None
+    on_press: Callable[[Run, Mapping[str, Any]], None] | None = None
 
     @property
     def arguments(self) -> tuple[Parameter, ...]:
@@ -109,7 +114,7 @@ def view(row: Tab) -> Callable[[], None]:
     if row.views is not None:
         url_state.declare(row.views.choice, row.views.parameter)
 
-    @current_recording.tab(edited=row.edited, typed=row.typed, before=row.before)
+    @current_recording.tab(row.read)
     def draw_tab(run: Run) -> None:
         if row.open_fold:
             url_state.value(fold, run, {})
@@ -122,21 +127,37 @@ def _draw(row: Tab, run: Run) -> None:
     has_fields = row.views is None and any(map(_is_field, row.arguments))
     bar = st.container(horizontal=True, vertical_alignment="bottom" if has_fields else "center")
     panels = row.panels
+    known: Mapping[str, Any] = {}
+    if row.subject is not None:
+        try:
+            with bar:
+                run, known = row.subject(run)
+        except ValueError as why:
+            st.info(literal(str(why)))
+            return
     if row.views is not None:
         _, of_view = row.views.panels[widget(row.views.parameter, run, {}, bar)]
         panels = (*of_view, *panels)
     every = [each for panel in panels for each in parameters(panel)]
-    declared = [each for at, each in enumerate(every) if each not in every[:at]]
-    chosen = _chosen(row, run, panels, declared, bar)
+    declared = [
+        each
+        for at, each in enumerate(every)
+        if each not in every[:at] and each.argument not in known
+    ]
     with st.spinner(row.wait) if row.wait else nullcontext():
+        chosen = _chosen(row, run, panels, declared, known, bar)
+        pressed = None if row.on_press is None else partial(row.on_press, run, chosen)
         made = [
-            show(panel, partial(panel, run, **taken(panel, chosen)), chosen) for panel in panels
+            show(panel, partial(panel, run, **taken(panel, chosen)), chosen, pressed)
+            for panel in panels
         ]
     if all(made):
+        if row.below is not None:
+            row.below(run, chosen)
         at = ("layer", "head", "token")
-        there = {name: str(value) for name, value in chosen.items() if name in at}
+        there: dict[str, object] = {name: chosen[name] for name in at if name in chosen}
         for name, label in row.leads.items():
-            navigation.link(name, label, {**url_state.link_parameters(), **there})
+            navigation.link(name, label, {**there, **known})
     if row.folds:
         folds(row.open_fold, row.closed, row.folds, run, chosen, declared)
 
@@ -146,11 +167,13 @@ def _chosen(
     run: Run,
     panels: Sequence[PanelFunction],
     declared: Sequence[Parameter],
+    known: Mapping[str, Any],
     bar: DeltaGenerator,
 ) -> dict[str, Any]:
-    """What is selected and the choices of the panels, with their widgets in the order of the
-    signatures; below views sliders and fields have a line of their own. The View menu is last."""
-    chosen: dict[str, Any] = {}
+    """What is selected and the choices of the panels, beside those known, with their widgets in the
+    order of the signatures; below views sliders and fields have a line of their own. The View menu
+    is last."""
+    chosen = dict(known)
     at_token = next((i for i, each in enumerate(declared) if each.argument == "token"), 0)
     before, after = (
         [each for each in part if _has_widget(each) and not _in_menu(each)]
@@ -167,7 +190,7 @@ def _chosen(
         widget(each, run, chosen, bar)
     if row.beside is not None:
         with bar:
-            row.beside(run)
+            row.beside(run, chosen)
     in_menu = [each for each in declared if _in_menu(each) and each.is_there(run, chosen)]
     with bar.popover("View") if in_menu else nullcontext():
         for each in in_menu:

@@ -320,7 +320,7 @@ FOLDS = {
 }
 
 
-@current_recording.tab(edited=False)
+@current_recording.tab(current_recording.unedited)
 def compare(
     run: Run,
     other_what: Annotated[str, Choice(KINDS, "Compare")] = "Edit",

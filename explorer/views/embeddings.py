@@ -128,7 +128,7 @@ def select_token(run: Run, chosen: Mapping[str, Any], arguments: set[str]) -> di
     return {"token": selected["token"]}
 
 
-def example_and_file(run: Run) -> None:
+def example_and_file(run: Run, chosen: Mapping[str, Any]) -> None:
     """The button of the lecture notes' example, and all activations in the Export menu."""
     st.button("Example: “apple”", on_click=take_example, type="tertiary", help=WORDS("example"))
     offer_recording(run)

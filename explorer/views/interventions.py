@@ -404,7 +404,7 @@ LOOK = 0.7  # seconds between two looks at a sweep that runs
 PATCHED = "patched map"
 
 
-@current_recording.tab(edited=False, typed=False)
+@current_recording.tab(current_recording.only_text)
 def patch(source: Run) -> None:
     """The tab Patching: the second sentence and the sweep of patches, under the edits of the
     address."""
@@ -561,7 +561,7 @@ def layers_of(run: Run, chosen: Mapping[str, Any]) -> range:
     return range(run.recording().model.n_layer)
 
 
-@current_recording.tab(edited=False, typed=False)
+@current_recording.tab(current_recording.only_text)
 def edit_model(
     source: Run,
     effects: Annotated[str, Choice(VIEWS, "View")] = "Attention",

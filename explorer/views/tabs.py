@@ -13,7 +13,7 @@ from explorer.views.embeddings import word_paths
 from explorer.views.interventions import edit_model, patch
 from explorer.views.learn import concepts, take_tour, tested_claims
 from explorer.views.positions import word_order
-from explorer.views.predictions import generate, lens_tab, logit_attribution, word
+from explorer.views.predictions import generate, lens, logit_attribution, word
 from explorer.views.residual import residual_stream
 from explorer.views.sentences import many_sentences
 from explorer.views.training import checkpoints_tab, paired_runs, train_live
@@ -32,7 +32,7 @@ TABS: dict[str, Callable[[], None]] = {
     "feedforward": view(Tab((feed_forward.units,), layer_of=residual.largest_ffn)),
     "word": word,
     "generate": generate,
-    "lens": lens_tab,
+    "lens": lens,
     "attribution": logit_attribution,
     "translate": translate,
     "edit": edit_model,
