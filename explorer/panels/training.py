@@ -227,13 +227,27 @@ def checkpoints(
         int | None, Choice(checkpoint_steps, name="train_step", of="model", help=STEP)
     ] = None,
     attention: Annotated[
-        str, Choice(attention_labels, "Attention", name="train_of", of="model")
+        str,
+        Choice(
+            attention_labels,
+            "Attention",
+            name="train_of",
+            of="model",
+            clears=("layer", "head", "train_habit"),
+        ),
     ] = "",
     layer: int | None = None,
     head: int | None = None,
     pattern: Annotated[
         str,
-        Choice(shown_patterns, "Pattern", name="train_habit", of="model", suits=clearest_pattern),
+        Choice(
+            shown_patterns,
+            "Pattern",
+            name="train_habit",
+            of="model",
+            suits=clearest_pattern,
+            clears=("layer", "head"),
+        ),
     ] = "",
 ) -> Panel:
     """Formation of a head's pattern on this text: pattern scores and loss over a model's

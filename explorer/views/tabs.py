@@ -16,7 +16,7 @@ from explorer.views.positions import word_order
 from explorer.views.predictions import generate, lens, logit_attribution, word
 from explorer.views.residual import residual_stream
 from explorer.views.sentences import many_sentences
-from explorer.views.training import checkpoints_tab, paired_runs, train_live
+from explorer.views.training import checkpoints, paired_runs, train_live
 from explorer.views.translation import translate
 
 TABS: dict[str, Callable[[], None]] = {
@@ -38,7 +38,7 @@ TABS: dict[str, Callable[[], None]] = {
     "edit": edit_model,
     "patching": patch,
     "compare": compare,
-    "checkpoints": checkpoints_tab,
+    "checkpoints": checkpoints,
     "live": train_live,
     "twins": paired_runs,
     "tour": take_tour,
