@@ -71,8 +71,8 @@ class Tab:
     to another tab is called, by the tab. wait: said while the panels are made. read: as of
     `current_recording.tab`. subject: gives of the run that it read the one that the panels are of,
     with the arguments that are known by then, and draws what these are chosen by; a ValueError of
-    it is said in their place. on_press: called after a press in a panel, with that run and the
-    choices as they were before it."""
+    it is said in their place, and for None nothing stands there. on_press: called after a press in
+    a panel, with that run and the choices as they were before it."""
 
     panels: tuple[PanelFunction, ...] = ()
     folds: Mapping[str, Fold] = field(default_factory=dict)
@@ -88,7 +88,7 @@ class Tab:
     leads: Mapping[str, str] = field(default_factory=dict)
     wait: str = ""
     read: Callable[[], Run | None] = current_recording.read_current
-    subject: Callable[[Run], tuple[Run, Mapping[str, Any]]] | None = None
+    subject: Callable[[Run], tuple[Run, Mapping[str, Any]] | None] | None = None
     on_press: Callable[[Run, Mapping[str, Any]], None] | None = None
 
     @property
@@ -131,10 +131,13 @@ def _draw(row: Tab, run: Run) -> None:
     if row.subject is not None:
         try:
             with bar:
-                run, known = row.subject(run)
+                subject = row.subject(run)
         except ValueError as why:
             st.info(literal(str(why)))
             return
+        if subject is None:
+            return
+        run, known = subject
     if row.views is not None:
         _, of_view = row.views.panels[widget(row.views.parameter, run, {}, bar)]
         panels = (*of_view, *panels)
@@ -227,7 +230,7 @@ def _select(
     chosen_head, of = _head(recording)
     if "source" in named:
         selected["source"] = selection_bar.key_of(selected["token"], of.pattern.shape[3])
-    return selected | chosen_head
+    return selected | {name: value for name, value in chosen_head.items() if name in named}
 
 
 def folds(

@@ -11,7 +11,7 @@ import streamlit as st
 
 from explorer.analysis import training
 from explorer.components import mounts
-from explorer.layout import controls, current_recording, export_menu
+from explorer.layout import current_recording, export_menu
 from explorer.layout.controls import pick
 from explorer.layout.output import with_table
 from explorer.layout.tab import Tab, choose, view
@@ -278,12 +278,6 @@ def read_last() -> Run | None:
         return current_recording.current_run(base)
 
 
-def head_of_address(run: Run, chosen: Mapping[str, Any], arguments: set[str]) -> dict[str, Any]:
-    """The head of the address, None for the one that formed most clearly."""
-    at = controls.head_on_screen(run.recording().attention[0].pattern.shape[:2])
-    return dict(zip(("layer", "head"), at or (None, None)))
-
-
 def ways_on(run: Run, chosen: Mapping[str, Any]) -> None:
     """On to the heads of this checkpoint; and, where a decoder could show induction, to the text
     repeated."""
@@ -308,7 +302,6 @@ checkpoints = view(
     Tab(
         (training_panels.checkpoints,),
         read=read_last,
-        select=head_of_address,
         beside=ways_on,
         wait=READING,
     )
