@@ -61,18 +61,21 @@ class Views:
 @dataclass(frozen=True)
 class Tab:
     """A tab: its panels from top to bottom, below those of one of its views where it has some, and
-    the parts below them of which one is open at a time. open_fold: the choice of the address that
-    names it, with `closed` for none; "" where the address does not say. token_of: the token of a
-    stream that is shown until a reader chooses; layer_of: the layer that it is opened in. select:
-    draws the selection in a run, by the choices made so far and the arguments of the panels that
-    are shown, and gives those that it selects, where it is another than these or of an attention.
+    the parts below them of which one is open at a time.
+
+    read: as of `current_recording.tab`. subject: gives of the run that was read the one that the
+    panels are of, with the arguments that are known by then, and draws what these are chosen by; a
+    ValueError of it is said in place of the panels, and for None nothing stands there. select:
+    draws the selection in that run, by the choices made so far and the arguments of the panels that
+    are shown, and gives those that it selects, where it is another than a token, or what is open of
+    an attention. token_of: the token of a stream that is shown until a reader chooses; layer_of:
+    the layer that it is opened in. of_stream: choices that end with another stream. are_ready:
+    False before the panels can be made, once it has drawn what there is. wait: said while they are
+    made. on_press: called after a press in one, with its run and the choices as they were before.
     beside and below: draw by hand what else stands beside the choices, and below the panels where
-    all of them are there. of_stream: choices that end with another stream. leads: what the way on
-    to another tab is called, by the tab. wait: said while the panels are made. read: as of
-    `current_recording.tab`. subject: gives of the run that it read the one that the panels are of,
-    with the arguments that are known by then, and draws what these are chosen by; a ValueError of
-    it is said in their place, and for None nothing stands there. on_press: called after a press in
-    a panel, with that run and the choices as they were before it."""
+    all of them are there. leads: what the way on to another tab is called, by the tab. open_fold:
+    the choice of the address that names the part that is open, with `closed` for none; "" where the
+    address does not say."""
 
     panels: tuple[PanelFunction, ...] = ()
     folds: Mapping[str, Fold] = field(default_factory=dict)
@@ -87,6 +90,7 @@ class Tab:
     views: Views | None = None
     leads: Mapping[str, str] = field(default_factory=dict)
     wait: str = ""
+    are_ready: Callable[[Run, Mapping[str, Any]], bool] | None = None
     read: Callable[[], Run | None] = current_recording.read_current
     subject: Callable[[Run], tuple[Run, Mapping[str, Any]] | None] | None = None
     on_press: Callable[[Run, Mapping[str, Any]], None] | None = None
@@ -149,6 +153,8 @@ def _draw(row: Tab, run: Run) -> None:
     ]
     with st.spinner(row.wait) if row.wait else nullcontext():
         chosen = _chosen(row, run, panels, declared, known, bar)
+        if row.are_ready is not None and not row.are_ready(run, chosen):
+            return
         pressed = None if row.on_press is None else partial(row.on_press, run, chosen)
         made = [
             show(panel, partial(panel, run, **taken(panel, chosen)), chosen, pressed)
@@ -209,7 +215,7 @@ def _select(
     bar: DeltaGenerator,
 ) -> dict[str, Any]:
     """What is selected on a tab, with its menus."""
-    recording, named = run.recording(), {each.name for each in row.arguments}
+    recording, named = run.recording(), {each.name for each in row.arguments} - chosen.keys()
     names = tuple(each.name for each in recording.streams)
     selected: dict[str, Any] = {}
     on = _attention(run, named) if "attention" in named and not row.is_open else None

@@ -404,40 +404,49 @@ LOOK = 0.7  # seconds between two looks at a sweep that runs
 PATCHED = "patched map"
 
 
-@current_recording.tab(current_recording.only_text)
-def patch(source: Run) -> None:
-    """The tab Patching: the second sentence and the sweep of patches, under the edits of the
-    address."""
-    state = st.session_state
+def patched_run(run: Run) -> tuple[Run, dict[str, Any]]:
+    """The run under the edits of the address, with the second sentence, the token whose prediction
+    is compared, and the attention or the stream that is patched. Raises ValueError for what cannot
+    be patched."""
+    state, plain = st.session_state, run.recording()
     if state.edits != state["edits shown"]:
         st.rerun(scope="app")  # the frame names the edits
-    plain = source.recording()
-    run = Run(source.model, source.text, from_address(plain))
-    token = selection_bar.word(plain.streams[-1], selected_token(plain))
-    asked = url_state.values(interventions.patches, run, {"token": token, "cell": None})
-    del asked["cell"]  # it is read when its sweep is known
+    run = Run(run.model, run.text, from_address(plain))
     choices = {each.argument: each for each in declared(interventions.patches)}
-    for name, place in zip(("donor", "unit"), st.columns([3, 2], vertical_alignment="bottom")):
-        tab.widget(choices[name], run, asked, place)
-    if asked["unit"] == "Heads":
-        asked["attention"] = pick_attention(plain).name
-    else:
-        asked["stream"] = selected_stream(plain)
-    try:
-        request = interventions.patch_request(run, **asked)
-    except ValueError as reason:
-        st.info(literal(str(reason)))
-        return
-    _keep_cell(request)
-    known = url_state.values(interventions.patches, run, asked)
+    chosen = {name: tab.widget(choices[name], run, {}) for name in ("donor", "unit")}
+    chosen["token"] = selection_bar.word(plain.streams[-1], selected_token(plain))
+    by_head = chosen["unit"] == "Heads"
+    chosen["attention"] = pick_attention(plain).name if by_head else ""
+    chosen["stream"] = "" if by_head else selected_stream(plain)
+    chosen["masked"] = url_state.value(choices["masked"], run, chosen)
+    _keep_cell(interventions.patch_request(run, **chosen))
+    del chosen["masked"]  # it has its widget in the View menu
+    return run, chosen
+
+
+def _request(run: Run, chosen: Mapping[str, Any]) -> PatchRequest:
+    """The sweep of a tab's choices."""
+    return interventions.patch_request(
+        run, **{name: value for name, value in chosen.items() if name != "cell"}
+    )
+
+
+def _patches(results: SweepProgress) -> Patches:
+    return Patches(results.clean, results.donor, results.effects)
+
+
+def is_swept(run: Run, chosen: Mapping[str, Any]) -> bool:
+    """True once every patch is measured: at once for a small model, else step by step, with what
+    there is until then."""
+    request = _request(run, chosen)
     if interventions.sweep_cost(request) <= AT_ONCE:
-        with st.spinner("Patching …"):
-            results = interventions.sweep(request)
-        _patch_panels(run, request, known, results)
-    else:
-        job = jobs.patch_sweep(request.run.recording(), request.unit, *request.arguments)
-        show = event_log.fragment(_watch, run_every=LOOK if job.running else None)
-        show(run, request, known, job.running)
+        return True
+    job = jobs.patch_sweep(request.run.recording(), request.unit, *request.arguments)
+    if job.finished and not job.latest.error:
+        interventions.sweep(request, _patches(job.latest))
+        return True
+    event_log.fragment(_watch, run_every=LOOK if job.running else None)(run, request, job.running)
+    return False
 
 
 def selected_token(plain: Recording) -> int:
@@ -461,7 +470,7 @@ def selected_stream(recording: Recording) -> str:
     return pick_stream(names, names[-1])
 
 
-def _watch(run: Run, request: PatchRequest, known: dict[str, Any], was_running: bool) -> None:
+def _watch(run: Run, request: PatchRequest, was_running: bool) -> None:
     """The sweep as far as it has come; it runs again and again while it goes on."""
     job = jobs.patch_sweep(request.run.recording(), request.unit, *request.arguments)
     running, results = job.running, job.latest
@@ -474,27 +483,11 @@ def _watch(run: Run, request: PatchRequest, known: dict[str, Any], was_running: 
     if results.error:
         st.info(WORDS("not_patched", why=literal(results.error)))
         return
-    so_far = Patches(results.clean, results.donor, results.effects)
-    if job.finished:
-        interventions.sweep(request, so_far)
-        _patch_panels(run, request, known, so_far)
-        return
     _progress(results, running)
-    made = interventions.patch_panel(request, so_far)
+    made = interventions.patch_panel(request, _patches(results))
     drawn = replace(made, token=f"{hash(request)} {len(results.effects)}")
     mounts.panel(drawn.encode(), PATCHED, lambda: None)
-    _offer_patch(run, request, so_far, None)
-
-
-def _patch_panels(run: Run, request: PatchRequest, known: dict[str, Any], results: Patches) -> None:
-    """The panel of a sweep that is done, and the button for its framed patch."""
-    cell = known["cell"]
-    if cell is not None and not interventions.is_measured(
-        interventions.effect_map(request, results), cell
-    ):
-        known = {**known, "cell": None}
-    output.show_panel(partial(interventions.patches, run, **known), PATCHED, _take_cell)
-    _offer_patch(run, request, results, known["cell"])
+    _offer_patch(run, request, _patches(results), None)
 
 
 def _progress(results: SweepProgress, running: bool) -> None:
@@ -519,9 +512,9 @@ def _keep_cell(request: PatchRequest) -> None:
     state.patched = request
 
 
-def _take_cell() -> None:
+def take_cell(run: Run, chosen: Mapping[str, Any]) -> None:
     """A press on a cell; once more, the largest effect of all."""
-    pressed = st.session_state[PATCHED].get("select") or {}
+    pressed = st.session_state["interventions patches"].get("select") or {}
     cell = f"{int(pressed['row'])}.{int(pressed['column'])}"
     st.session_state.patch_cell = "" if cell == st.session_state.patch_cell else cell
 
@@ -548,6 +541,24 @@ def _offer_patch(
     if pressed:
         navigation.go("edit")
 
+
+def offer_patch(run: Run, chosen: Mapping[str, Any]) -> None:
+    """The button for the framed patch."""
+    request = _request(run, chosen)
+    _offer_patch(run, request, interventions.sweep(request), chosen["cell"])
+
+
+patching = tab.view(
+    tab.Tab(
+        (interventions.patches,),
+        read=current_recording.only_text,
+        subject=patched_run,
+        are_ready=is_swept,
+        on_press=take_cell,
+        below=offer_patch,
+        wait="Patching …",
+    )
+)
 
 VIEWS = {
     "Attention": "Attention of the head",

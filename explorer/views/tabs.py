@@ -10,7 +10,7 @@ from explorer.panels import architecture, feed_forward
 from explorer.views.attention import aggregated, heads_tab, one_weight, qk_and_ov
 from explorer.views.compare import compare
 from explorer.views.embeddings import word_paths
-from explorer.views.interventions import edit_model, patch
+from explorer.views.interventions import edit_model, patching
 from explorer.views.learn import concepts, take_tour, tested_claims
 from explorer.views.positions import word_order
 from explorer.views.predictions import generate, lens, logit_attribution, word
@@ -36,7 +36,7 @@ TABS: dict[str, Callable[[], None]] = {
     "attribution": logit_attribution,
     "translate": translate,
     "edit": edit_model,
-    "patching": patch,
+    "patching": patching,
     "compare": compare,
     "checkpoints": checkpoints,
     "live": train_live,
