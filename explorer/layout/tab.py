@@ -17,7 +17,7 @@ from streamlit.delta_generator import DeltaGenerator
 from explorer.analysis import recorded_findings, residual
 from explorer.layout import controls, current_recording, navigation, output, selection_bar
 from explorer.layout.controls import bind, pick
-from explorer.panels.choice import Choice, Options, Parameter, parameters, taken
+from explorer.panels.choice import Choice, Options, Parameter, choices_of, parameters, taken
 from explorer.panels.selection import Selection
 from explorer.panels.spec import Panel
 from explorer.state import url_state
@@ -64,8 +64,9 @@ class Tab:
     the parts below them of which one is open at a time.
 
     read: as of `current_recording.tab`. subject: gives of the run that was read the one that the
-    panels are of, with the arguments that are known by then, and draws what these are chosen by; a
-    ValueError of it is said in place of the panels, and for None nothing stands there. select:
+    panels are of, with the arguments that are known by then; it takes the choices that its own
+    signature declares, and draws into the bar at the top what these are chosen by. A ValueError of
+    it is said in place of the panels, and for None nothing stands there. select:
     draws the selection in that run, by the choices made so far and the arguments of the panels that
     are shown, and gives those that it selects, where it is another than a token, or what is open of
     an attention. token_of: the token of a stream that is shown until a reader chooses; layer_of:
@@ -92,7 +93,7 @@ class Tab:
     wait: str = ""
     are_ready: Callable[[Run, Mapping[str, Any]], bool] | None = None
     read: Callable[[], Run | None] = current_recording.read_current
-    subject: Callable[[Run], tuple[Run, Mapping[str, Any]] | None] | None = None
+    subject: Callable[..., tuple[Run, Mapping[str, Any]] | None] | None = None
     on_press: Callable[[Run, Mapping[str, Any]], None] | None = None
 
     @property
@@ -118,6 +119,9 @@ def view(row: Tab) -> Callable[[], None]:
     if row.views is not None:
         url_state.declare(row.views.choice, row.views.parameter)
 
+    if row.subject is not None:
+        url_state.declare(row.subject.__name__, *choices_of(row.subject))
+
     @current_recording.tab(row.read)
     def draw_tab(run: Run) -> None:
         if row.open_fold:
@@ -134,8 +138,7 @@ def _draw(row: Tab, run: Run) -> None:
     known: Mapping[str, Any] = {}
     if row.subject is not None:
         try:
-            with bar:
-                subject = row.subject(run)
+            subject = row.subject(run, bar, **url_state.values(row.subject, run))
         except ValueError as why:
             st.info(literal(str(why)))
             return
@@ -146,11 +149,7 @@ def _draw(row: Tab, run: Run) -> None:
         _, of_view = row.views.panels[widget(row.views.parameter, run, {}, bar)]
         panels = (*of_view, *panels)
     every = [each for panel in panels for each in parameters(panel)]
-    declared = [
-        each
-        for at, each in enumerate(every)
-        if each not in every[:at] and each.argument not in known
-    ]
+    declared = [each for at, each in enumerate(every) if each not in every[:at]]
     with st.spinner(row.wait) if row.wait else nullcontext():
         chosen = _chosen(row, run, panels, declared, known, bar)
         if row.are_ready is not None and not row.are_ready(run, chosen):
@@ -183,6 +182,7 @@ def _chosen(
     order of the signatures; below views sliders and fields have a line of their own. The View menu
     is last."""
     chosen = dict(known)
+    declared = [each for each in declared if each.argument not in known]
     at_token = next((i for i, each in enumerate(declared) if each.argument == "token"), 0)
     before, after = (
         [each for each in part if _has_widget(each) and not _in_menu(each)]

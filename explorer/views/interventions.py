@@ -8,6 +8,7 @@ from functools import partial
 from typing import Annotated, Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from explorer.analysis import recorded_findings, terminology
 from explorer.analysis.residual import norm_place
@@ -404,7 +405,7 @@ LOOK = 0.7  # seconds between two looks at a sweep that runs
 PATCHED = "patched map"
 
 
-def patched_run(run: Run) -> tuple[Run, dict[str, Any]]:
+def patched_run(run: Run, bar: DeltaGenerator) -> tuple[Run, dict[str, Any]]:
     """The run under the edits of the address, with the second sentence, the token whose prediction
     is compared, and the attention or the stream that is patched. Raises ValueError for what cannot
     be patched."""
@@ -413,11 +414,12 @@ def patched_run(run: Run) -> tuple[Run, dict[str, Any]]:
         st.rerun(scope="app")  # the frame names the edits
     run = Run(run.model, run.text, from_address(plain))
     choices = {each.argument: each for each in declared(interventions.patches)}
-    chosen = {name: tab.widget(choices[name], run, {}) for name in ("donor", "unit")}
-    chosen["token"] = selection_bar.word(plain.streams[-1], selected_token(plain))
-    by_head = chosen["unit"] == "Heads"
-    chosen["attention"] = pick_attention(plain).name if by_head else ""
-    chosen["stream"] = "" if by_head else selected_stream(plain)
+    with bar:
+        chosen = {name: tab.widget(choices[name], run, {}) for name in ("donor", "unit")}
+        chosen["token"] = selection_bar.word(plain.streams[-1], selected_token(plain))
+        by_head = chosen["unit"] == "Heads"
+        chosen["attention"] = pick_attention(plain).name if by_head else ""
+        chosen["stream"] = "" if by_head else selected_stream(plain)
     chosen["masked"] = url_state.value(choices["masked"], run, chosen)
     _keep_cell(interventions.patch_request(run, **chosen))
     del chosen["masked"]  # it has its widget in the View menu

@@ -79,7 +79,7 @@ def keep_masked(run: Run, chosen: Mapping[str, Any]) -> None:
         st.session_state.hidden = ".".join(map(str, masked_in(run)))
 
 
-def with_masks(run: Run) -> tuple[Run, dict[str, Any]]:
+def with_masks(run: Run, bar: DeltaGenerator) -> tuple[Run, dict[str, Any]]:
     """The run with the words masked that Next or masked word masks, and the token whose prediction
     is opened, None for the first one that is predicted."""
     recording, place = run.recording(), None
@@ -303,7 +303,7 @@ def deselect(layer: int | None, head: int | None) -> None:
 # ---- masked lm -----------------------------------------------------------------------
 
 
-def prediction(run: Run) -> tuple[Run, dict[str, Any]]:
+def prediction(run: Run, bar: DeltaGenerator) -> tuple[Run, dict[str, Any]]:
     """The run, its words masked where the model fills gaps, and the token whose word is predicted,
     which is compared with none. Raises ValueError where none can be."""
     plain, name = run.recording(), model_names.title(run.model)

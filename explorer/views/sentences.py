@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from explorer.analysis import corpus
 from explorer.components import mounts
@@ -46,11 +47,12 @@ def read_nothing() -> Run:
     return run
 
 
-def sentences_read(run: Run) -> tuple[Run, dict[str, Any]] | None:
+def sentences_read(run: Run, bar: DeltaGenerator) -> tuple[Run, dict[str, Any]] | None:
     """The first of the sentences that have been read, the others, and the attention on screen; None
     before the first. Raises ValueError where there are no sentences."""
-    attention = controls.pick_attention(run.recording())
-    with st.popover("Sentences", key="many sentences"):
+    with bar:
+        attention = controls.pick_attention(run.recording())
+    with bar.popover("Sentences", key="many sentences"):
         is_linked = _take_link()
         texts = _field()
     if not texts:
@@ -58,7 +60,8 @@ def sentences_read(run: Run) -> tuple[Run, dict[str, Any]] | None:
     reading = jobs.corpus_job(run.model, texts, corpus_panels.KEY, corpus.measure_recording)
     if is_linked or texts == corpus.lines_of(corpus_panels.EXAMPLE_LINES):
         reading.resume()
-    _progress(reading, len(texts))
+    with bar:
+        _progress(reading, len(texts))
     results = [one if isinstance(one, str) else one[attention.name] for one in reading.latest or ()]
     if unread := [one for one in results if isinstance(one, str)]:
         st.warning(WORDS("unread", n=len(unread), why=literal(unread[0])))

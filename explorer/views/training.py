@@ -8,6 +8,7 @@ from math import isfinite
 from typing import Annotated, Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from explorer.analysis import training
 from explorer.components import mounts
@@ -316,10 +317,11 @@ def read_pair() -> Run | None:
     return Run(st.session_state.model.partition("@")[0], st.session_state.text)
 
 
-def pair_on_screen(run: Run) -> tuple[Run, dict[str, Any]]:
+def pair_on_screen(run: Run, bar: DeltaGenerator) -> tuple[Run, dict[str, Any]]:
     """The text in the first of two models, and the second: at first those that the model on screen
     is one of."""
-    second = choose(training_panels.pair, run, {})["second"]
+    with bar:
+        second = choose(training_panels.pair, run, {})["second"]
     if not training_panels.pairs():
         return run, {"second": second}
     first, second = training_panels.models_of_pair(run.model, second)
