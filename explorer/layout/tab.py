@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -104,6 +104,13 @@ class Tab:
         return tuple(each for panel in panels for each in parameters(panel))
 
     @property
+    def has_fields(self) -> bool:
+        """True where a widget at its top has a label above it."""
+        of_subject = choices_of(self.subject) if self.subject else ()
+        has_labels = any(map(_has_widget, of_subject))
+        return has_labels or self.views is None and any(map(_is_field, self.arguments))
+
+    @property
     def is_open(self) -> bool:
         """True where its panels show all heads until a reader chooses one."""
         layer_and_head = [each for each in self.arguments if each.name in ("layer", "head")]
@@ -132,8 +139,8 @@ def view(row: Tab) -> Callable[[], None]:
 
 
 def _draw(row: Tab, run: Run) -> None:
-    has_fields = row.views is None and any(map(_is_field, row.arguments))
-    bar = st.container(horizontal=True, vertical_alignment="bottom" if has_fields else "center")
+    alignment: Literal["bottom", "center"] = "bottom" if row.has_fields else "center"
+    bar = st.container(horizontal=True, vertical_alignment=alignment)
     panels = row.panels
     known: Mapping[str, Any] = {}
     if row.subject is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -31,7 +31,6 @@ DRAWN = "Drawn"
 BEAMS = {str(n): f"{n} beams" for n in range(2, translation_panels.MOST_BEAMS + 1)}
 WAYS = {"1": "Greedy"} | BEAMS | {DRAWN: "Sample"}
 SEARCH = Parameter("beams", str, False, "1", Choice(WAYS, "Search"))
-url_state.declare("translate", SEARCH)
 PATIENCE = 0.4  # seconds of silence before the translation in the making is shown
 BREATH = 0.1  # seconds between two looks at it
 # What a model writes; "output" for the others.
@@ -218,21 +217,26 @@ def read_translation() -> Run:
     return Run(model, text, target=best.ids[: len(best.ids) - best.done])
 
 
-def translation_on_screen(run: Run, bar: DeltaGenerator) -> tuple[Run, dict[str, Any]]:
+def translation_on_screen(
+    run: Run, bar: DeltaGenerator, beams: Annotated[str, SEARCH.choice] = "1"
+) -> tuple[Run, dict[str, Any]]:
     """The run with the output that is on screen: what the reader typed, or a hypothesis of the
     search. Of a search with several, how many there are and the one on screen, counted from 1, and
-    after which step it was stopped."""
+    after which step it was stopped. beams: how many the search keeps, `DRAWN` for one that is
+    drawn."""
     typed = search_controls(bar, run.model, run.text)
     search = searched(run.model, run.text)
-    beams = search.steps[-1]
-    place = chosen_place(Run(run.model, run.text), beams)
-    beam = beams[place]
+    hypotheses = search.steps[-1]
+    place = chosen_place(Run(run.model, run.text), hypotheses)
+    beam = hypotheses[place]
     target = typed if typed is not None else beam.ids[: len(beam.ids) - beam.done]
     run = current_recording.current_run(run.model, target=target)
     if typed is not None:
         return run, {"ended": not run.recording().target_dropped}
+    if len(hypotheses) == 1:
+        return run, {"ended": beam.done, "n_beams": 1}
     most = None if search.finished else len(search.steps)
-    return run, {"ended": beam.done, "n_beams": len(beams), "beam": place + 1, "most": most}
+    return run, {"ended": beam.done, "n_beams": int(beams), "beam": place + 1, "most": most}
 
 
 def output_details(run: Run, chosen: Mapping[str, Any]) -> None:
@@ -241,7 +245,6 @@ def output_details(run: Run, chosen: Mapping[str, Any]) -> None:
         st.caption(copied)
     if chosen.get("n_beams", 1) > 1:
         panel = translation_panels.hypotheses
-        chosen = {**chosen, "n_beams": int(st.session_state.beams)}
         tab.show(
             panel,
             partial(panel, Run(run.model, run.text), **taken(panel, chosen)),
