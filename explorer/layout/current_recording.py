@@ -282,9 +282,9 @@ def read_current(edited: bool = True, typed: bool = True, headline: bool = False
     long = len(st.session_state.text) > SHORT
     with st.spinner("Reading the text …") if long else nullcontext():
         target = typed_target(st.session_state.model) if typed else None
-        source = current_run(target=target, headline=headline)
+        run = current_run(target=target, headline=headline)
     show_target(target)
-    return under_edits(source) if edited else source
+    return under_edits(run) if edited else run
 
 
 unedited = partial(read_current, edited=False)
@@ -321,8 +321,8 @@ def show_target(target: str | None) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="center"):
         words = " ".join(target.split())
-        shown = words if len(words) <= 80 else f"{words[:80]}…"
-        st.info(NOTES("typed_target", text=literal(shown)))
+        excerpt = words if len(words) <= 80 else f"{words[:80]}…"
+        st.info(NOTES("typed_target", text=literal(excerpt)))
         st.button("Back to the model’s translation", key="drop target", on_click=_drop_target)
 
 

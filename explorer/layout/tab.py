@@ -17,7 +17,7 @@ from streamlit.delta_generator import DeltaGenerator
 from explorer.analysis import recorded_findings, residual
 from explorer.layout import controls, current_recording, navigation, output, selection_bar
 from explorer.layout.controls import bind, pick
-from explorer.panels.choice import Choice, Options, Parameter, choices_of, parameters, taken
+from explorer.panels.choice import Choice, Options, Parameter, arguments_of, choices_of, parameters
 from explorer.panels.selection import Selection
 from explorer.panels.spec import Panel
 from explorer.state import url_state
@@ -100,7 +100,7 @@ class Tab:
     def arguments(self) -> tuple[Parameter, ...]:
         """Those of all its panels, but of the parts below."""
         views = self.views.panels.values() if self.views else ()
-        panels = (*self.panels, *(each for _, shown in views for each in shown))
+        panels = (*self.panels, *(each for _, of_view in views for each in of_view))
         return tuple(each for panel in panels for each in parameters(panel))
 
     @property
@@ -163,7 +163,7 @@ def _draw(row: Tab, run: Run) -> None:
             return
         pressed = None if row.on_press is None else partial(row.on_press, run, chosen)
         made = [
-            show(panel, partial(panel, run, **taken(panel, chosen)), chosen, pressed)
+            show(panel, partial(panel, run, **arguments_of(panel, chosen)), chosen, pressed)
             for panel in panels
         ]
     if all(made):
@@ -231,8 +231,8 @@ def _select(
         selected["stream"] = controls.pick_stream(names, names[0], after, bar)
     with bar:
         if row.select is not None:
-            shown = {each.name for each in declared}
-            return selected | row.select(run, {**chosen, **selected}, shown)
+            arguments = {each.name for each in declared}
+            return selected | row.select(run, {**chosen, **selected}, arguments)
         if on is not None:
             return selected | _selected_in(on, named, declared)
         if "token" in named:
@@ -275,7 +275,7 @@ def _attention(run: Run, named: set[str]) -> Selection:
 
 
 def _selected_in(
-    selection: Selection, named: set[str], shown: Sequence[Parameter]
+    selection: Selection, named: set[str], declared: Sequence[Parameter]
 ) -> dict[str, Any]:
     """What is selected of an attention, with the menus: a weight, a head and a query, or a query
     alone; None for every query where the panels that are shown take it so."""
@@ -286,7 +286,7 @@ def _selected_in(
         selection = selection_bar.choose(selection)
     elif "token" in named:
         stream = selection.recording.stream(selection.attention.query)
-        every = all(each.is_optional for each in shown if each.name == "token")
+        every = all(each.is_optional for each in declared if each.name == "token")
         pick_word = selection_bar.word_or_every if every else selection_bar.word
         return chosen | {
             "token": pick_word(stream, recorded_findings.first_word(selection.recording, stream))
@@ -336,7 +336,7 @@ def _draw_fold(
         place = st.container(horizontal=True, vertical_alignment="bottom")
         try:
             with st.spinner(fold.wait) if fold.wait else nullcontext():
-                made = panel(run, **taken(panel, url_state.values(panel, run, shared)))
+                made = panel(run, **arguments_of(panel, url_state.values(panel, run, shared)))
         except ValueError as why:
             if str(why) not in reasons:
                 st.info(literal(str(why)))
@@ -490,14 +490,14 @@ def _word(
             **bind(name, f"{name} slider", word, after=after),
         )
     elif callable(choice.options) or len(labels) > FEW:
-        shown = word if word in labels else next(iter(labels))
+        selected = word if word in labels else next(iter(labels))
         place.selectbox(
             choice.label,
             tuple(labels),
             format_func=labels.__getitem__,
             width="stretch" if choice.menu else MENU // 2 if parameter.kind is int else MENU,
             help=help,
-            **bind(name, f"{name} menu", shown, after=after),
+            **bind(name, f"{name} menu", selected, after=after),
         )
     else:
         bound: dict[str, Any] = {"key": name, "on_change": after}

@@ -122,9 +122,9 @@ def select_token(run: Run, chosen: Mapping[str, Any], arguments: set[str]) -> di
     selection_bar.take()
     stream = run.recording().stream(chosen["stream"])
     selected = {**chosen, "token": url_state.whole_number("token", len(stream.tokens))}
-    shown = url_state.values(embeddings.contexts, run, selected)
+    choices = url_state.values(embeddings.contexts, run, selected)
     with st.container(width="content"):
-        selection_bar.show_word(stream, embeddings.shown_token(run, shown))
+        selection_bar.show_word(stream, embeddings.shown_token(run, choices))
     return {"token": selected["token"]}
 
 

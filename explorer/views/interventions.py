@@ -576,7 +576,7 @@ def layers_of(run: Run, chosen: Mapping[str, Any]) -> range:
 
 @current_recording.tab(current_recording.only_text)
 def edit_model(
-    source: Run,
+    run: Run,
     effects: Annotated[str, Choice(VIEWS, "View")] = "Attention",
     only: Annotated[int | None, Choice(layers_of, help="the layer that the form edits")] = None,
     brush: Annotated[str, Choice(tuple(ABLATIONS), "Ablation")] = "zero",
@@ -587,10 +587,10 @@ def edit_model(
     if state.edits != state["edits shown"]:
         st.rerun(scope="app")  # the frame names the edits
     selection_bar.take()
-    plain = source.recording()
+    plain = run.recording()
     edits = from_address(plain)
     attention = pick_attention(plain)
-    run = source.under(edits)
+    run = run.under(edits)
     at, first = _effect_on_heads(run, plain, attention)
     on = Edited(run, plain, attention, at, selected_token(plain), first, only)
     edit_controls(on)

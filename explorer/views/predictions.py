@@ -464,8 +464,8 @@ def head_and_neurons(run: Run, chosen: Mapping[str, Any]) -> None:
 def generate() -> None:
     """The tab Generate."""
     current_recording.show_fallback()
-    source = current_recording.read_current(edited=False)
-    generation_panels(source.model, source.text)
+    run = current_recording.read_current(edited=False)
+    generation_panels(run.model, run.text)
     url_state.write()
 
 

@@ -12,7 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from explorer.layout import current_recording, output, tab
 from explorer.panels import translation as translation_panels
-from explorer.panels.choice import Choice, Parameter, taken
+from explorer.panels.choice import Choice, Parameter, arguments_of
 from explorer.panels.generation import SEEDS
 from explorer.state import url_state
 from explorer.text.markdown_escape import literal
@@ -247,7 +247,7 @@ def output_details(run: Run, chosen: Mapping[str, Any]) -> None:
         panel = translation_panels.hypotheses
         tab.show(
             panel,
-            partial(panel, Run(run.model, run.text), **taken(panel, chosen)),
+            partial(panel, Run(run.model, run.text), **arguments_of(panel, chosen)),
             on_select=forget_step,
         )
     with st.expander("Probability of the translation", expanded="n_beams" not in chosen):
