@@ -60,7 +60,8 @@ def sentences_read(run: Run, bar: DeltaGenerator) -> tuple[Run, dict[str, Any]] 
     reading = jobs.corpus_job(run.model, texts, corpus_panels.KEY, corpus.measure_recording)
     if is_linked or texts == corpus.lines_of(corpus_panels.EXAMPLE_LINES):
         reading.resume()
-    _progress(reading, len(texts))
+    with bar.container(width="content"):
+        _progress(reading, len(texts))
     results = [one if isinstance(one, str) else one[attention.name] for one in reading.latest or ()]
     if unread := [one for one in results if isinstance(one, str)]:
         st.warning(WORDS("unread", n=len(unread), why=literal(unread[0])))
