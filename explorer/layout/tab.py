@@ -66,17 +66,16 @@ class Tab:
     read: as of `current_recording.tab`. subject: gives of the run that was read the one that the
     panels are of, with the arguments that are known by then; it takes the choices that its own
     signature declares, and draws into the bar at the top what these are chosen by. A ValueError of
-    it is said in place of the panels, and for None nothing stands there. select:
-    draws the selection in that run, by the choices made so far and the arguments of the panels that
-    are shown, and gives those that it selects, where it is another than a token, or what is open of
-    an attention. token_of: the token of a stream that is shown until a reader chooses; layer_of:
-    the layer that it is opened in. of_stream: choices that end with another stream. are_ready:
-    False before the panels can be made, once it has drawn what there is. wait: said while they are
-    made. on_press: called after a press in one, with its run and the choices as they were before.
-    beside and below: draw by hand what else stands beside the choices, and below the panels where
-    all of them are there. leads: what the way on to another tab is called, by the tab. open_fold:
-    the choice of the address that names the part that is open, with `closed` for none; "" where the
-    address does not say."""
+    it is said in place of the panels, and for None nothing stands there. select: draws the
+    selection in that run, by the choices made so far and the arguments of the panels that are
+    shown, and gives those that it selects, where it is another than a token, or what is open of an
+    attention. token_of: the token of a stream that is shown until a reader chooses; layer_of: the
+    layer that it is opened in. of_stream: choices that end with another stream. wait: said while
+    the panels are made. on_press: called after a press in one, with its run and the choices as they
+    were before. beside and below: draw by hand what else stands beside the choices, and below the
+    panels where all of them are there. leads: what the way on to another tab is called, by the tab.
+    open_fold: the choice of the address that names the part that is open, with `closed` for none;
+    "" where the address does not say."""
 
     panels: tuple[PanelFunction, ...] = ()
     folds: Mapping[str, Fold] = field(default_factory=dict)
@@ -91,7 +90,6 @@ class Tab:
     views: Views | None = None
     leads: Mapping[str, str] = field(default_factory=dict)
     wait: str = ""
-    are_ready: Callable[[Run, Mapping[str, Any]], bool] | None = None
     read: Callable[[], Run | None] = current_recording.read_current
     subject: Callable[..., tuple[Run, Mapping[str, Any]] | None] | None = None
     on_press: Callable[[Run, Mapping[str, Any]], None] | None = None
@@ -159,8 +157,6 @@ def _draw(row: Tab, run: Run) -> None:
     declared = [each for at, each in enumerate(every) if each not in every[:at]]
     with st.spinner(row.wait) if row.wait else nullcontext():
         chosen = _chosen(row, run, panels, declared, known, bar)
-        if row.are_ready is not None and not row.are_ready(run, chosen):
-            return
         pressed = None if row.on_press is None else partial(row.on_press, run, chosen)
         made = [
             show(panel, partial(panel, run, **arguments_of(panel, chosen)), chosen, pressed)

@@ -405,10 +405,10 @@ LOOK = 0.7  # seconds between two looks at a sweep that runs
 PATCHED = "patched map"
 
 
-def patched_run(run: Run, bar: DeltaGenerator) -> tuple[Run, dict[str, Any]]:
+def patched_run(run: Run, bar: DeltaGenerator) -> tuple[Run, dict[str, Any]] | None:
     """The run under the edits of the address, with the second sentence, the token whose prediction
-    is compared, and the attention or the stream that is patched. Raises ValueError for what cannot
-    be patched."""
+    is compared, and the attention or the stream that is patched, once every patch is measured: at
+    once for a small model, else step by step. Raises ValueError for what cannot be patched."""
     state, plain = st.session_state, run.recording()
     if state.edits != state["edits shown"]:
         st.rerun(scope="app")  # the frame names the edits
@@ -420,35 +420,27 @@ def patched_run(run: Run, bar: DeltaGenerator) -> tuple[Run, dict[str, Any]]:
         by_head = chosen["unit"] == "Heads"
         chosen["attention"] = pick_attention(plain).name if by_head else ""
         chosen["stream"] = "" if by_head else selected_stream(plain)
-    chosen["masked"] = url_state.value(choices["masked"], run, chosen)
-    _keep_cell(interventions.patch_request(run, **chosen))
-    del chosen["masked"]  # it has its widget in the View menu
-    return run, chosen
+    request = _request(run, chosen)
+    _keep_cell(request)
+    if interventions.sweep_cost(request) <= AT_ONCE:
+        return run, chosen
+    job = jobs.patch_sweep(request.run.recording(), request.unit, *request.arguments)
+    if job.finished and not job.latest.error:
+        interventions.sweep(request, _patches(job.latest))
+        return run, chosen
+    event_log.fragment(_watch, run_every=LOOK if job.running else None)(run, request, job.running)
+    return None
 
 
 def _request(run: Run, chosen: Mapping[str, Any]) -> PatchRequest:
     """The sweep of a tab's choices."""
-    return interventions.patch_request(
-        run, **{name: value for name, value in chosen.items() if name != "cell"}
-    )
+    asked = url_state.values(interventions.patches, run, {**chosen, "cell": None})
+    del asked["cell"]  # which is of the sweep
+    return interventions.patch_request(run, **asked)
 
 
 def _patches(results: SweepProgress) -> Patches:
     return Patches(results.clean, results.donor, results.effects)
-
-
-def is_swept(run: Run, chosen: Mapping[str, Any]) -> bool:
-    """True once every patch is measured: at once for a small model, else step by step, with what
-    there is until then."""
-    request = _request(run, chosen)
-    if interventions.sweep_cost(request) <= AT_ONCE:
-        return True
-    job = jobs.patch_sweep(request.run.recording(), request.unit, *request.arguments)
-    if job.finished and not job.latest.error:
-        interventions.sweep(request, _patches(job.latest))
-        return True
-    event_log.fragment(_watch, run_every=LOOK if job.running else None)(run, request, job.running)
-    return False
 
 
 def selected_token(plain: Recording) -> int:
@@ -555,7 +547,6 @@ patching = tab.view(
         (interventions.patches,),
         read=current_recording.only_text,
         subject=patched_run,
-        are_ready=is_swept,
         on_press=take_cell,
         below=offer_patch,
         wait="Patching …",
