@@ -206,12 +206,12 @@ def test_a_link_with_nonsense_is_refused_and_an_edit_that_cannot_be_is_named() -
     wrong = {"what": "<b>", "pair": "99.99.1", "view": "?", "model": "no", "of": "x", "to": "y"}
     clean(opened(**{f"other_{name}": value for name, value in wrong.items()}, other_swap="2"))
     app = opened(other_edits="NoSuchEdit:1")
-    assert not app.exception and any("NoSuchEdit" in each.value for each in app.error)
+    assert not app.exception and any("NoSuchEdit" in each.value for each in app.info)
     app = clean(opened(other_edits="NoSuchEdit:1, ZeroHead:77:0:self, WithoutScale"))
     (message,) = app.warning
     assert "NoSuchEdit" in message.value and "77" in message.value and panels_on(app)
     app = opened(other_edits="ZeroHead:77:0:self")
-    assert not app.exception and app.error
+    assert not app.exception and app.info
     app = clean(opened(other_what="Sentence", other_text="Ωμέγα 日本"))
     assert "no word in common" in told(app, "info")
 

@@ -240,7 +240,7 @@ def test_any_text_opens_it_and_another_model_too() -> None:
         typed(app, AWKWARD[name])
         assert steps_of(app)["frames"]
     app = opened(model="copy", text="dog red seven book Paris and so on")
-    assert app.segmented_control(key="train_of shown").value == "cross"
+    assert app.selectbox(key="train_of menu").value == "cross"
     assert "follows the source in order" in panels_on(app)[0]["finding"]
     app = opened(model="minilm" if shipped_models.packaged() else "induction-no-norm")
     assert "has no training checkpoints" in told(app, "caption")

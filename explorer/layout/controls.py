@@ -49,12 +49,12 @@ def folds(choice: str, none: str, parts: Mapping[str, tuple[str, Callable[[], No
     address names, or `none`; each by itself for the visit where choice is "". parts: by their
     names, each part's label and what draws it."""
     for name, (label, draw) in parts.items():
-        kept: dict[str, Any] = {"key": f"fold {name}", "on_change": "rerun"}
+        bound: dict[str, Any] = {"key": f"fold {name}", "on_change": "rerun"}
         if choice:
             is_open = st.session_state[choice] == name
             write = {True: name, False: none}.__getitem__
-            kept = bind(choice, f"fold {name}", is_open, write)
-        with st.expander(label, **kept) as box:
+            bound = bind(choice, f"fold {name}", is_open, write)
+        with st.expander(label, **bound) as box:
             if box.open:
                 draw()
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from functools import wraps
+from functools import partial, wraps
 from itertools import takewhile
 
 import streamlit as st
@@ -64,20 +64,14 @@ def show_fallback() -> None:
 
 
 def tab(
-    edited: bool = True,
-    typed: bool = True,
-    headline: bool = False,
-    before: Callable[[Run], None] | None = None,
-    **options: Sequence[str],
+    read: Callable[[], Run | None],
 ) -> Callable[[Callable[..., None]], Callable[[], None]]:
     """Make a tab of a function that draws what is below the sentence bar from a run and from the
     choices that its signature declares, as a panel's does.
 
-    In a run of the whole page choices that are none of their `options` are forgotten, and the text
-    is recorded: edited, typed and headline as of `read_current`; then `before` is called. A press
-    below the bar runs the function alone. It takes names and not the recording, which Streamlit
-    would keep for every visitor for as long as the visit lasts. Then the choices are written into
-    the address.
+    In a run of the whole page `read` gives the run, or says why there is none: None. A press below
+    the bar draws alone. It takes names and not the recording, which Streamlit would keep for every
+    visitor for as long as the visit lasts. Then the choices are written into the address.
     """
 
     def decorate(draw: Callable[..., None]) -> Callable[[], None]:
@@ -86,7 +80,8 @@ def tab(
 
         @wraps(draw)
         def draw_and_write(run: Run) -> None:
-            measure_pronoun_heads(run.recording())
+            if model_names.is_borrowed(run.model):
+                measure_pronoun_heads(run.recording())
             draw(run, **url_state.values(draw, run))
             url_state.write()
 
@@ -95,12 +90,8 @@ def tab(
         @wraps(draw)
         def show() -> None:
             show_fallback()
-            for name, values in options.items():
-                url_state.one_of(name, tuple(values))
-            source = read_current(edited, typed, headline)
-            if before is not None:
-                before(source)
-            fragment(source)
+            if (run := read()) is not None:
+                fragment(run)
 
         return show
 
@@ -291,9 +282,13 @@ def read_current(edited: bool = True, typed: bool = True, headline: bool = False
     long = len(st.session_state.text) > SHORT
     with st.spinner("Reading the text …") if long else nullcontext():
         target = typed_target(st.session_state.model) if typed else None
-        source = current_run(target=target, headline=headline)
+        run = current_run(target=target, headline=headline)
     show_target(target)
-    return under_edits(source) if edited else source
+    return under_edits(run) if edited else run
+
+
+unedited = partial(read_current, edited=False)
+only_text = partial(read_current, edited=False, typed=False)
 
 
 def under_edits(run: Run) -> Run:
@@ -326,8 +321,8 @@ def show_target(target: str | None) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="center"):
         words = " ".join(target.split())
-        shown = words if len(words) <= 80 else f"{words[:80]}…"
-        st.info(NOTES("typed_target", text=literal(shown)))
+        excerpt = words if len(words) <= 80 else f"{words[:80]}…"
+        st.info(NOTES("typed_target", text=literal(excerpt)))
         st.button("Back to the model’s translation", key="drop target", on_click=_drop_target)
 
 

@@ -122,14 +122,14 @@ def fill(room: Any, page: str) -> None:
 
 def _addresses(panels: Sequence[Panel]) -> dict[str, str]:
     """The addresses of the panels that every visitor may open, by their tokens."""
-    found = {}
+    addresses = {}
     for panel in panels:
         runs = [each for each in (panel.run, *panel.choices.values()) if isinstance(each, Run)]
         with models.of_all_visitors(), suppress(ValueError):
             address = address_of(panel, "html")
             if all(models.is_allowed(each.model) for each in runs) and len(address) <= MAX_ADDRESS:
-                found[panel.token] = address
-    return found
+                addresses[panel.token] = address
+    return addresses
 
 
 def all_heads() -> list[Panel]:

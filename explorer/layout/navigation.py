@@ -123,11 +123,23 @@ def go(tab: str) -> NoReturn:
     st.rerun(scope="app")
 
 
-def link(tab: str, label: str, query: Mapping[str, str]) -> None:
-    """A link to a tab under the choices of `query`."""
-    st.page_link(
-        f"../pages/{places.place_of(tab)}.py",
-        label=label,
-        icon=":material/arrow_forward:",
-        query_params={**query, "tab": tab},
-    )
+def link(tab: str, label: str, choices: Mapping[str, object]) -> None:
+    """A link to a tab under what is on screen and these choices; a button where the text is too
+    long for an address, which takes them along in the session."""
+    words = {name: "" if value is None else str(value) for name, value in choices.items()}
+    if url_state.fits_address(st.session_state.text):
+        st.page_link(
+            f"../pages/{places.place_of(tab)}.py",
+            label=label,
+            icon=":material/arrow_forward:",
+            query_params={**url_state.link_parameters(), **words, "tab": tab},
+        )
+    elif st.button(
+        label, key=f"way to {tab}", type="tertiary", on_click=_take_choices, args=(words,)
+    ):
+        go(tab)
+
+
+def _take_choices(words: Mapping[str, str]) -> None:
+    for name, word in words.items():
+        st.session_state[name] = word

@@ -13,7 +13,7 @@ import streamlit as st
 from explorer.components import mounts
 from explorer.layout import controls, current_recording, export_menu, lesson_bar
 from explorer.panels import architecture, card, corpus
-from explorer.panels.choice import taken
+from explorer.panels.choice import arguments_of
 from explorer.panels.spec import Panel
 from explorer.state import url_state
 from explorer.text.templates import sentences
@@ -140,4 +140,4 @@ def _place_below(name: str, below: int) -> int | None:
 
 def _made(panel: Any, run: Run, selected: dict[str, Any]) -> Panel:
     """A panel of what is selected. Raises ValueError where the model shows too little for it."""
-    return panel(run, **taken(panel, url_state.values(panel, run, selected)))
+    return panel(run, **arguments_of(panel, url_state.values(panel, run, selected)))

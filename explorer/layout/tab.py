@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -17,7 +17,7 @@ from streamlit.delta_generator import DeltaGenerator
 from explorer.analysis import recorded_findings, residual
 from explorer.layout import controls, current_recording, navigation, output, selection_bar
 from explorer.layout.controls import bind, pick
-from explorer.panels.choice import Choice, Options, Parameter, parameters, taken
+from explorer.panels.choice import Choice, Options, Parameter, arguments_of, choices_of, parameters
 from explorer.panels.selection import Selection
 from explorer.panels.spec import Panel
 from explorer.state import url_state
@@ -61,14 +61,21 @@ class Views:
 @dataclass(frozen=True)
 class Tab:
     """A tab: its panels from top to bottom, below those of one of its views where it has some, and
-    the parts below them of which one is open at a time. open_fold: the choice of the address that
-    names it, with `closed` for none; "" where the address does not say. token_of: the token of a
-    stream that is shown until a reader chooses; layer_of: the layer that it is opened in. select:
-    draws the selection in a run, by the choices made so far and the arguments of the panels that
-    are shown, and gives those that it selects, where it is another than these or of an attention.
-    beside: draws by hand what else stands beside the choices. of_stream: choices that end with
-    another stream. leads: what the way on to another tab is called, by the tab. wait: said while
-    the panels are made. edited, typed and before: as of `current_recording.tab`."""
+    the parts below them of which one is open at a time.
+
+    read: as of `current_recording.tab`. subject: gives of the run that was read the one that the
+    panels are of, with the arguments that are known by then; it takes the choices that its own
+    signature declares, and draws into the bar at the top what these are chosen by. A ValueError of
+    it is said in place of the panels, and for None nothing stands there. select: draws the
+    selection in that run, by the choices made so far and the arguments of the panels that are
+    shown, and gives those that it selects, where it is another than a token, or what is open of an
+    attention. token_of: the token of a stream that is shown until a reader chooses; layer_of: the
+    layer that it is opened in. of_stream: choices that end with another stream. wait: said while
+    the panels are made. on_press: called after a press in one, with its run and the choices as they
+    were before. beside and below: draw by hand what else stands beside the choices, and below the
+    panels where all of them are there. leads: what the way on to another tab is called, by the tab.
+    open_fold: the choice of the address that names the part that is open, with `closed` for none;
+    "" where the address does not say."""
 
     panels: tuple[PanelFunction, ...] = ()
     folds: Mapping[str, Fold] = field(default_factory=dict)
@@ -77,21 +84,29 @@ class Tab:
     token_of: Callable[[Recording, Stream], int] = recorded_findings.first_word
     layer_of: Callable[[Stream, int], int] | None = None
     select: Callable[[Run, Mapping[str, Any], set[str]], dict[str, Any]] | None = None
-    beside: Callable[[Run], None] | None = None
+    beside: Callable[[Run, Mapping[str, Any]], None] | None = None
+    below: Callable[[Run, Mapping[str, Any]], None] | None = None
     of_stream: tuple[str, ...] = ()
     views: Views | None = None
     leads: Mapping[str, str] = field(default_factory=dict)
     wait: str = ""
-    edited: bool = True
-    typed: bool = True
-    before: Callable[[Run], None] | None = None
+    read: Callable[[], Run | None] = current_recording.read_current
+    subject: Callable[..., tuple[Run, Mapping[str, Any]] | None] | None = None
+    on_press: Callable[[Run, Mapping[str, Any]], None] | None = None
 
     @property
     def arguments(self) -> tuple[Parameter, ...]:
         """Those of all its panels, but of the parts below."""
         views = self.views.panels.values() if self.views else ()
-        panels = (*self.panels, *(each for _, shown in views for each in shown))
+        panels = (*self.panels, *(each for _, of_view in views for each in of_view))
         return tuple(each for panel in panels for each in parameters(panel))
+
+    @property
+    def has_fields(self) -> bool:
+        """True where a widget at its top has a label above it."""
+        of_subject = choices_of(self.subject) if self.subject else ()
+        has_labels = any(map(_has_widget, of_subject))
+        return has_labels or self.views is None and any(map(_is_field, self.arguments))
 
     @property
     def is_open(self) -> bool:
@@ -109,7 +124,10 @@ def view(row: Tab) -> Callable[[], None]:
     if row.views is not None:
         url_state.declare(row.views.choice, row.views.parameter)
 
-    @current_recording.tab(edited=row.edited, typed=row.typed, before=row.before)
+    if row.subject is not None:
+        url_state.declare(row.subject.__name__, *choices_of(row.subject))
+
+    @current_recording.tab(row.read)
     def draw_tab(run: Run) -> None:
         if row.open_fold:
             url_state.value(fold, run, {})
@@ -119,24 +137,38 @@ def view(row: Tab) -> Callable[[], None]:
 
 
 def _draw(row: Tab, run: Run) -> None:
-    has_fields = row.views is None and any(map(_is_field, row.arguments))
-    bar = st.container(horizontal=True, vertical_alignment="bottom" if has_fields else "center")
+    alignment: Literal["bottom", "center"] = "bottom" if row.has_fields else "center"
+    bar = st.container(horizontal=True, vertical_alignment=alignment)
     panels = row.panels
+    known: Mapping[str, Any] = {}
+    if row.subject is not None:
+        try:
+            subject = row.subject(run, bar, **url_state.values(row.subject, run))
+        except ValueError as why:
+            st.info(literal(str(why)))
+            return
+        if subject is None:
+            return
+        run, known = subject
     if row.views is not None:
         _, of_view = row.views.panels[widget(row.views.parameter, run, {}, bar)]
         panels = (*of_view, *panels)
     every = [each for panel in panels for each in parameters(panel)]
     declared = [each for at, each in enumerate(every) if each not in every[:at]]
-    chosen = _chosen(row, run, panels, declared, bar)
     with st.spinner(row.wait) if row.wait else nullcontext():
+        chosen = _chosen(row, run, panels, declared, known, bar)
+        pressed = None if row.on_press is None else partial(row.on_press, run, chosen)
         made = [
-            show(panel, partial(panel, run, **taken(panel, chosen)), chosen) for panel in panels
+            show(panel, partial(panel, run, **arguments_of(panel, chosen)), chosen, pressed)
+            for panel in panels
         ]
     if all(made):
+        if row.below is not None:
+            row.below(run, chosen)
         at = ("layer", "head", "token")
-        there = {name: str(value) for name, value in chosen.items() if name in at}
+        there: dict[str, object] = {name: chosen[name] for name in at if name in chosen}
         for name, label in row.leads.items():
-            navigation.link(name, label, {**url_state.link_parameters(), **there})
+            navigation.link(name, label, {**there, **known})
     if row.folds:
         folds(row.open_fold, row.closed, row.folds, run, chosen, declared)
 
@@ -146,11 +178,14 @@ def _chosen(
     run: Run,
     panels: Sequence[PanelFunction],
     declared: Sequence[Parameter],
+    known: Mapping[str, Any],
     bar: DeltaGenerator,
 ) -> dict[str, Any]:
-    """What is selected and the choices of the panels, with their widgets in the order of the
-    signatures; below views sliders and fields have a line of their own. The View menu is last."""
-    chosen: dict[str, Any] = {}
+    """What is selected and the choices of the panels, beside those known, with their widgets in the
+    order of the signatures; below views sliders and fields have a line of their own. The View menu
+    is last."""
+    chosen = dict(known)
+    declared = [each for each in declared if each.argument not in known]
     at_token = next((i for i, each in enumerate(declared) if each.argument == "token"), 0)
     before, after = (
         [each for each in part if _has_widget(each) and not _in_menu(each)]
@@ -167,7 +202,7 @@ def _chosen(
         widget(each, run, chosen, bar)
     if row.beside is not None:
         with bar:
-            row.beside(run)
+            row.beside(run, chosen)
     in_menu = [each for each in declared if _in_menu(each) and each.is_there(run, chosen)]
     with bar.popover("View") if in_menu else nullcontext():
         for each in in_menu:
@@ -183,7 +218,7 @@ def _select(
     bar: DeltaGenerator,
 ) -> dict[str, Any]:
     """What is selected on a tab, with its menus."""
-    recording, named = run.recording(), {each.name for each in row.arguments}
+    recording, named = run.recording(), {each.name for each in row.arguments} - chosen.keys()
     names = tuple(each.name for each in recording.streams)
     selected: dict[str, Any] = {}
     on = _attention(run, named) if "attention" in named and not row.is_open else None
@@ -192,8 +227,8 @@ def _select(
         selected["stream"] = controls.pick_stream(names, names[0], after, bar)
     with bar:
         if row.select is not None:
-            shown = {each.name for each in declared}
-            return selected | row.select(run, {**chosen, **selected}, shown)
+            arguments = {each.name for each in declared}
+            return selected | row.select(run, {**chosen, **selected}, arguments)
         if on is not None:
             return selected | _selected_in(on, named, declared)
         if "token" in named:
@@ -204,7 +239,7 @@ def _select(
     chosen_head, of = _head(recording)
     if "source" in named:
         selected["source"] = selection_bar.key_of(selected["token"], of.pattern.shape[3])
-    return selected | chosen_head
+    return selected | {name: value for name, value in chosen_head.items() if name in named}
 
 
 def folds(
@@ -236,7 +271,7 @@ def _attention(run: Run, named: set[str]) -> Selection:
 
 
 def _selected_in(
-    selection: Selection, named: set[str], shown: Sequence[Parameter]
+    selection: Selection, named: set[str], declared: Sequence[Parameter]
 ) -> dict[str, Any]:
     """What is selected of an attention, with the menus: a weight, a head and a query, or a query
     alone; None for every query where the panels that are shown take it so."""
@@ -247,7 +282,7 @@ def _selected_in(
         selection = selection_bar.choose(selection)
     elif "token" in named:
         stream = selection.recording.stream(selection.attention.query)
-        every = all(each.is_optional for each in shown if each.name == "token")
+        every = all(each.is_optional for each in declared if each.name == "token")
         pick_word = selection_bar.word_or_every if every else selection_bar.word
         return chosen | {
             "token": pick_word(stream, recorded_findings.first_word(selection.recording, stream))
@@ -297,7 +332,7 @@ def _draw_fold(
         place = st.container(horizontal=True, vertical_alignment="bottom")
         try:
             with st.spinner(fold.wait) if fold.wait else nullcontext():
-                made = panel(run, **taken(panel, url_state.values(panel, run, shared)))
+                made = panel(run, **arguments_of(panel, url_state.values(panel, run, shared)))
         except ValueError as why:
             if str(why) not in reasons:
                 st.info(literal(str(why)))
@@ -451,14 +486,14 @@ def _word(
             **bind(name, f"{name} slider", word, after=after),
         )
     elif callable(choice.options) or len(labels) > FEW:
-        shown = word if word in labels else next(iter(labels))
+        selected = word if word in labels else next(iter(labels))
         place.selectbox(
             choice.label,
             tuple(labels),
             format_func=labels.__getitem__,
             width="stretch" if choice.menu else MENU // 2 if parameter.kind is int else MENU,
             help=help,
-            **bind(name, f"{name} menu", shown, after=after),
+            **bind(name, f"{name} menu", selected, after=after),
         )
     else:
         bound: dict[str, Any] = {"key": name, "on_change": after}

@@ -42,7 +42,7 @@ from explorer.analysis.recorded_findings import (
 )
 from explorer.components import codec
 from explorer.panels import spec
-from explorer.panels.choice import Choice, parameters, taken
+from explorer.panels.choice import Choice, arguments_of, parameters
 from explorer.panels.selection import Selection, place_if_any, select
 from explorer.panels.spec import Panel
 from explorer.text import attention as attention_text
@@ -412,7 +412,7 @@ def opened(run: Run, words: Mapping[str, str]) -> tuple[Panel, Panel]:
     """All heads and one of them, under choices in the words of an address. Raises ValueError for
     what is not there."""
     chosen = choices_of(run, words)
-    return heads(run, **taken(heads, chosen)), head(run, **taken(head, chosen))
+    return heads(run, **arguments_of(heads, chosen)), head(run, **arguments_of(head, chosen))
 
 
 def choices_of(run: Run, words: Mapping[str, str]) -> dict[str, Any]:

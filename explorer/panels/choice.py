@@ -182,19 +182,19 @@ def declared(function: Callable[..., Any]) -> tuple[Parameter, ...]:
 def by_name(declared: Mapping[str, Sequence[Parameter]]) -> dict[str, dict[str, Parameter]]:
     """Choices by their names in an address, of each by who declares it. Raises ValueError where two
     mean different things by one name."""
-    found: dict[str, dict[str, Parameter]] = {}
+    declarers: dict[str, dict[str, Parameter]] = {}
     for who, choices in declared.items():
         for each in choices:
-            others = found.setdefault(each.name, {})
+            others = declarers.setdefault(each.name, {})
             if any((other.first, other.of) != (each.first, each.of) for other in others.values()):
                 raise ValueError(
                     f"{who} means something else by {each.name} than {', '.join(others)}"
                 )
             others[who] = each
-    return found
+    return declarers
 
 
-def taken(function: Callable[..., Any], chosen: Mapping[str, Any]) -> dict[str, Any]:
+def arguments_of(function: Callable[..., Any], chosen: Mapping[str, Any]) -> dict[str, Any]:
     """Those of some choices that a panel function takes."""
     arguments = {each.argument for each in parameters(function)}
     return {name: value for name, value in chosen.items() if name in arguments}
@@ -203,11 +203,11 @@ def taken(function: Callable[..., Any], chosen: Mapping[str, Any]) -> dict[str, 
 def choices_of(function: Callable[..., Any]) -> tuple[Parameter, ...]:
     """The choices of an address that a panel function declares; in the place of another run those
     of which it is made."""
-    found: list[Parameter] = []
+    choices: list[Parameter] = []
     for each in declared(function):
         made_by = each.choice.made_by if each.choice else None
-        found += [each] if made_by is None else choices_of(made_by)
-    return tuple(found)
+        choices += [each] if made_by is None else choices_of(made_by)
+    return tuple(choices)
 
 
 def _parameter(name: str, hint: Any, default: Any) -> Parameter:

@@ -1086,6 +1086,20 @@ def _patch_matrix(
     )
 
 
+def cells(run: Run, chosen: Mapping[str, Any]) -> tuple[tuple[int, int], ...]:
+    """The cells of a map of effects, (row, column); none where there is nothing to patch."""
+    of_sweep = {name: value for name, value in chosen.items() if name != "cell"}
+    try:
+        request = patch_request(run, **of_sweep)
+    except ValueError:
+        return ()
+    base = request.run.recording()
+    if request.unit == "Heads":
+        return tuple(np.ndindex(base.model.n_layer, base.model.n_head))
+    stream = base.stream(request.name)
+    return tuple(np.ndindex(len(stream.tokens), len(interventions.named_states(stream))))
+
+
 @spec.panel
 def patches(
     run: Run,
@@ -1104,7 +1118,7 @@ def patches(
     masked: Masked = True,
     cell: Annotated[
         tuple[int, int] | None,
-        Choice(name="patch_cell", of="text", help=CELL),
+        Choice(cells, name="patch_cell", of="text", help=CELL),
     ] = None,
 ) -> Panel:
     """Activation patching: every part of the run on another sentence, the donor, put into this run

@@ -99,7 +99,13 @@ def in_layers(run: Run, chosen: Mapping[str, Any]) -> bool:
     return chosen.get("site", "") not in logit_lens.sites_within_layers(readout)
 
 
-Site = Annotated[str, Choice(help="the site that is opened")]
+def sites(run: Run, chosen: Mapping[str, Any]) -> tuple[str, ...]:
+    """The sites that the lens reads, by their names in the recording."""
+    recording = run.recording()
+    return loaded(recording).lens(recording, logit_lens.read_stream(recording).name).sites
+
+
+Site = Annotated[str, Choice(sites, help="the site that is opened")]
 Layers = Annotated[bool | None, replace(WHOLE_LAYERS, suits=in_layers)]
 
 

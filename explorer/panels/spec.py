@@ -287,17 +287,17 @@ def expect_words(name: str, choices: Mapping[str, object]) -> None:
     one that is made twice."""
     if name not in (there := panel_names()):
         raise ValueError(f"no panel is called {name!r}; there are {', '.join(there)}")
-    taken: dict[str, str] = {}  # the argument by what an address may call it
+    arguments: dict[str, str] = {}  # the argument by what an address may call it
     for each in parameters(PANELS[name]):
         made_by = each.choice.made_by if each.choice else None
-        taken |= {part.name: part.name for part in choices_of(made_by)} if made_by else {}
-        taken |= {each.name: each.argument, each.argument: each.argument}
+        arguments |= {part.name: part.name for part in choices_of(made_by)} if made_by else {}
+        arguments |= {each.name: each.argument, each.argument: each.argument}
     made: dict[str, str] = {}
     for choice in choices:
-        if choice not in taken:
-            names = ", ".join(dict.fromkeys(taken.values()))
+        if choice not in arguments:
+            names = ", ".join(dict.fromkeys(arguments.values()))
             raise ValueError(f"the panel {name} has no choice {choice!r}; it has {names}")
-        if (other := made.setdefault(taken[choice], choice)) != choice:
+        if (other := made.setdefault(arguments[choice], choice)) != choice:
             raise ValueError(f"{other} and {choice} are the same choice; give one of them")
 
 

@@ -227,13 +227,27 @@ def checkpoints(
         int | None, Choice(checkpoint_steps, name="train_step", of="model", help=STEP)
     ] = None,
     attention: Annotated[
-        str, Choice(attention_labels, "Attention", name="train_of", of="model")
+        str,
+        Choice(
+            attention_labels,
+            "Attention",
+            name="train_of",
+            of="model",
+            clears=("layer", "head", "train_habit"),
+        ),
     ] = "",
     layer: int | None = None,
     head: int | None = None,
     pattern: Annotated[
         str,
-        Choice(shown_patterns, "Pattern", name="train_habit", of="model", suits=clearest_pattern),
+        Choice(
+            shown_patterns,
+            "Pattern",
+            name="train_habit",
+            of="model",
+            suits=clearest_pattern,
+            clears=("layer", "head"),
+        ),
     ] = "",
 ) -> Panel:
     """Formation of a head's pattern on this text: pattern scores and loss over a model's
@@ -617,11 +631,11 @@ def models_of_pair(model: str, second: str = "") -> tuple[str, str]:
         raise ValueError(words("none"))
     if not second:
         return next((each for each in every if model in each), every[0])
-    found = next((each for each in every if each[1] == second), None)
-    if found is None:
+    pair_of_second = next((each for each in every if each[1] == second), None)
+    if pair_of_second is None:
         listed = ", ".join(" / ".join(each) for each in every)
         raise ValueError(words("no_pair", second=second, pairs=listed))
-    return found
+    return pair_of_second
 
 
 def common_steps(models_of: tuple[str, str]) -> tuple[int, ...]:

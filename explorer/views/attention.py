@@ -497,13 +497,16 @@ def take_token(run: Run, name: str, at: tuple[int, int], display: DisplayOptions
         state.source = str(matrix.key_tokens[column][0])
 
 
-def prepare(run: Run) -> None:
-    """Wait for pictures that are made ahead of this run, and choose the attention."""
+def read() -> Run:
+    """The run on screen, once pictures that are made ahead of it are there, with its attention
+    chosen."""
+    run = current_recording.read_current(headline=True)
     script_queue.wait_for((run.model, run.text))
     controls.choose_attention(run)
+    return run
 
 
-@current_recording.tab(before=prepare, headline=True)
+@current_recording.tab(read)
 def heads_tab(
     run: Run,
     verify: Annotated[bool, Choice(name="att_right", help="the calculation is verified")] = False,
@@ -605,12 +608,19 @@ def head_selection(selection: Selection, view: HeadView, chosen: Mapping[str, An
 # ---- one weight, heads aggregated, circuits of a head --------------------------------
 
 
+def read_one_attention() -> Run:
+    """The run on screen, with its attention chosen."""
+    run = current_recording.read_current()
+    controls.choose_attention(run)
+    return run
+
+
 one_weight = tab.view(
     tab.Tab(
         (anatomy.weight,),
         {"Heads": tab.Fold("All heads of the layer", (anatomy.split, anatomy.formulas))},
         leads={"concepts": "Change the temperature of this softmax"},
-        before=controls.choose_attention,
+        read=read_one_attention,
     )
 )
 aggregated = tab.view(
@@ -628,4 +638,4 @@ aggregated = tab.view(
         ),
     )
 )
-qk_and_ov = tab.view(tab.Tab((circuits.circuits,), edited=False))
+qk_and_ov = tab.view(tab.Tab((circuits.circuits,), read=current_recording.unedited))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -15,7 +15,7 @@ from explorer.layout.controls import bind
 from explorer.layout.tab import Fold
 from explorer.panels import compare as compare_panels
 from explorer.panels import interventions
-from explorer.panels.choice import TRUE, Choice, parameters
+from explorer.panels.choice import TRUE, Choice
 from explorer.state import url_state
 from explorer.state.models import choices, needs_asking
 from explorer.text.markdown_escape import literal
@@ -126,39 +126,58 @@ KINDS = {"Edit": "Before and after an edit", "Sentence": "Two sentences", "Model
 FIELD, MENU = 360, 240  # pixels
 
 
-def choose_runs(run: Run, kind: str) -> tuple[Run, Run, DeltaGenerator]:
-    """The run on screen, the one that is compared with it, and the View menu for what else is
-    chosen. Raises ValueError where there is nothing to compare with."""
-    row = st.container(horizontal=True, vertical_alignment="center", key="sides")
-    row.selectbox(
-        "Compare",
-        tuple(KINDS),
-        key="other_what",
-        format_func=KINDS.__getitem__,
-        persist_state="session",
-        on_change=forget_head_of_b,
-        label_visibility="collapsed",
-        width=MENU,
-    )
-    field = row.container(width=FIELD)
-    with row:
+def two_sides(
+    run: Run,
+    bar: DeltaGenerator,
+    other_what: Annotated[str, Choice(KINDS, "Compare")] = "Edit",
+    other_swap: Annotated[bool, Choice(help="sides exchanged")] = False,
+) -> tuple[Run, dict[str, Any]]:
+    """A, and B as the run beside it. other_what: in what the two runs differ. other_swap: A is the
+    run that the controls choose. Raises ValueError where there is nothing to compare with."""
+    state = st.session_state
+    if "wanted_model" in state or (run.model, run.text) != (state.model, state.text):
+        st.rerun()  # an example has put others into the fields above, which only a whole run draws
+    with bar:
+        st.selectbox(
+            "Compare",
+            tuple(KINDS),
+            key="other_what",
+            format_func=KINDS.__getitem__,
+            persist_state="session",
+            on_change=forget_head_of_b,
+            label_visibility="collapsed",
+            width=MENU,
+        )
+        field = st.container(width=FIELD)
         example_pills(run.model)
-    view = row.popover("View")
-    view.button(
-        "Swap A and B",
-        icon=":material/swap_horiz:",
-        on_click=_swap,
-        help=WORDS("swap"),
-    )
+        st.button(
+            "Swap A and B",
+            icon=":material/swap_horiz:",
+            type="tertiary",
+            on_click=_swap,
+            help=WORDS("swap"),
+        )
+    try:
+        one, other = _runs(run, other_what, field, bar)
+        for each in (one, other):
+            each.recording()
+    except ValueError as error:
+        name = "too_large" if isinstance(error, NotFinite) else "incomparable"
+        raise ValueError(WORDS(name, reason=str(error).rstrip("."))) from None
+    return (other, {"other": one}) if other_swap else (one, {"other": other})
+
+
+def _runs(run: Run, kind: str, field: DeltaGenerator, bar: DeltaGenerator) -> tuple[Run, Run]:
+    """The run on screen and the one that the controls choose."""
     if kind == "Edit":
         one = run.under(())
-        return one, compare_panels.other_run(one, _edits(one, field, view)), view
+        return one, compare_panels.other_run(one, _edits(one, field, bar))
     if kind == "Sentence":
         text = _second_text(run.text, field)
-        return run, compare_panels.other_run(run, text=text) if text else run, view
+        return run, compare_panels.other_run(run, text=text) if text else run
     model = _second_model(run.model, field)
     with st.spinner("Loading the model …"):
-        return run, compare_panels.other_run(run, model=model), view
+        return run, compare_panels.other_run(run, model=model)
 
 
 def other_letter() -> str:
@@ -166,7 +185,7 @@ def other_letter() -> str:
     return "A" if st.session_state.other_swap == TRUE else "B"
 
 
-def forget_head_of_b() -> None:
+def forget_head_of_b(*_: object) -> None:
     """Other sides have other heads."""
     st.session_state.head_of_b = ""
 
@@ -227,9 +246,9 @@ def chosen_edits() -> str:
     return st.session_state.other_edits.strip() or st.session_state.edits
 
 
-def _edits(one: Run, field: DeltaGenerator, view: DeltaGenerator) -> str:
-    """The edits of B in a line: one head of it ablated; how, and all others, in the View menu.
-    Those that cannot be followed are named. Raises ValueError where none can."""
+def _edits(one: Run, field: DeltaGenerator, bar: DeltaGenerator) -> str:
+    """The edits of B in a line: one head of it ablated; how, and all others, in a menu. Those
+    that cannot be followed are named. Raises ValueError where none can."""
     plain, line = one.recording(), chosen_edits()
     edits, left_out = (
         interventions.read_edits(plain, line)
@@ -237,25 +256,27 @@ def _edits(one: Run, field: DeltaGenerator, view: DeltaGenerator) -> str:
         else (compare_panels.counterpart(one).edits, [])
     )
     _pick_head(plain, edits, field)
-    if st.session_state["head of B"]:
-        view.segmented_control(
-            "Ablation",
-            tuple(ABLATIONS),
-            key="done to it",
-            wrap=True,
-            required=True,
-            on_change=_take_head_of_b,
-            args=(plain.attention[0].name,),
-            help=sentences("interventions", "tab")("ablation"),
+    letter = other_letter()
+    with bar.popover(f"Edits of {letter}"):
+        if st.session_state["head of B"]:
+            st.segmented_control(
+                "Ablation",
+                tuple(ABLATIONS),
+                key="done to it",
+                wrap=True,
+                required=True,
+                on_change=_take_head_of_b,
+                args=(plain.attention[0].name,),
+                help=sentences("interventions", "tab")("ablation"),
+            )
+        st.text_input(
+            f"Edits of {letter} as text",
+            key="other_edits",
+            persist_state="session",
+            on_change=forget_head_of_b,
+            placeholder=to_line(edits),
+            help=WORDS("edits_as_text"),
         )
-    view.text_input(
-        f"Edits of {other_letter()} as text",
-        key="other_edits",
-        persist_state="session",
-        on_change=forget_head_of_b,
-        placeholder=to_line(edits),
-        help=WORDS("edits_as_text"),
-    )
     if left_out and not edits:
         raise ValueError("; ".join(left_out))
     if left_out:
@@ -320,37 +341,17 @@ FOLDS = {
 }
 
 
-@current_recording.tab(edited=False)
-def compare(
-    run: Run,
-    other_what: Annotated[str, Choice(KINDS, "Compare")] = "Edit",
-    other_swap: Annotated[bool, Choice(help="sides exchanged")] = False,
-    other_view: Annotated[str, Choice(("Heads", *FOLDS), "the part that is open")] = "Heads",
-) -> None:
-    """The tab Compare. other_what: in what the two runs differ. other_swap: A is the run that the
-    controls choose. other_view: which part is open below the heads."""
-    state = st.session_state
-    if "wanted_model" in state or (run.model, run.text) != (state.model, state.text):
-        st.rerun()  # an example has put others into the fields above, which only a whole run draws
-    try:
-        one, other, view = choose_runs(run, other_what)
-        a, b = (other, one) if other_swap else (one, other)
-        recordings = a.recording(), b.recording()
-    except ValueError as error:
-        name = "too_large" if isinstance(error, NotFinite) else "incomparable"
-        st.error(WORDS(name, reason=literal(str(error).rstrip("."))))
-        return
+def select_heads(run: Run, chosen: Mapping[str, Any], arguments: set[str]) -> dict[str, Any]:
+    """The word and the head of A on screen, with their menus."""
     if selection_bar.take() & {"selected layer", "selected head"}:
         forget_head_of_b()
-    with view:
-        chosen = tab.choose(compare_panels.heads, a, {"other": b, "token": _token(*recordings)})
-    two = compare_panels.two_runs(a, b, chosen["attention"], chosen["other_attention"])
-    chosen["head_of_a"] = controls.head_on_screen(two.of_a.pattern.shape[:2])
-    _selection(two, chosen["head_of_a"], chosen["token"])
-    tab.show(
-        compare_panels.heads, partial(compare_panels.heads, a, **chosen), on_select=forget_head_of_b
-    )
-    tab.folds("other_view", "Heads", FOLDS, a, chosen, parameters(compare_panels.heads))
+    token = _token(run.recording(), chosen["other"].recording())
+    attentions = url_state.values(compare_panels.heads, run, {**chosen, "token": token})
+    names = attentions["attention"], attentions["other_attention"]
+    two = compare_panels.two_runs(run, chosen["other"], *names)
+    head = controls.head_on_screen(two.of_a.pattern.shape[:2])
+    _selection(two, head, token)
+    return {"token": token, "head_of_a": head}
 
 
 def _token(one: Recording, other: Recording) -> int | None:
@@ -380,3 +381,17 @@ def _selection(
     )
     layers, heads = two.of_a.pattern.shape[:2]
     selection_bar.show(words, (layers, heads), at)
+
+
+compare = tab.view(
+    tab.Tab(
+        (compare_panels.heads,),
+        FOLDS,
+        open_fold="other_view",
+        closed="Heads",
+        read=current_recording.unedited,
+        subject=two_sides,
+        select=select_heads,
+        on_press=forget_head_of_b,
+    )
+)

@@ -122,13 +122,13 @@ def select_token(run: Run, chosen: Mapping[str, Any], arguments: set[str]) -> di
     selection_bar.take()
     stream = run.recording().stream(chosen["stream"])
     selected = {**chosen, "token": url_state.whole_number("token", len(stream.tokens))}
-    shown = url_state.values(embeddings.contexts, run, selected)
+    choices = url_state.values(embeddings.contexts, run, selected)
     with st.container(width="content"):
-        selection_bar.show_word(stream, embeddings.shown_token(run, shown))
+        selection_bar.show_word(stream, embeddings.shown_token(run, choices))
     return {"token": selected["token"]}
 
 
-def example_and_file(run: Run) -> None:
+def example_and_file(run: Run, chosen: Mapping[str, Any]) -> None:
     """The button of the lecture notes' example, and all activations in the Export menu."""
     st.button("Example: “apple”", on_click=take_example, type="tertiary", help=WORDS("example"))
     offer_recording(run)

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Annotated, Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from explorer.analysis import recorded_findings, terminology
 from explorer.analysis.residual import norm_place
@@ -404,40 +405,42 @@ LOOK = 0.7  # seconds between two looks at a sweep that runs
 PATCHED = "patched map"
 
 
-@current_recording.tab(edited=False, typed=False)
-def patch(source: Run) -> None:
-    """The tab Patching: the second sentence and the sweep of patches, under the edits of the
-    address."""
-    state = st.session_state
+def patched_run(run: Run, bar: DeltaGenerator) -> tuple[Run, dict[str, Any]] | None:
+    """The run under the edits of the address, with the second sentence, the token whose prediction
+    is compared, and the attention or the stream that is patched, once every patch is measured: at
+    once for a small model, else step by step. Raises ValueError for what cannot be patched."""
+    state, plain = st.session_state, run.recording()
     if state.edits != state["edits shown"]:
         st.rerun(scope="app")  # the frame names the edits
-    plain = source.recording()
-    run = Run(source.model, source.text, from_address(plain))
-    token = selection_bar.word(plain.streams[-1], selected_token(plain))
-    asked = url_state.values(interventions.patches, run, {"token": token, "cell": None})
-    del asked["cell"]  # it is read when its sweep is known
+    run = Run(run.model, run.text, from_address(plain))
     choices = {each.argument: each for each in declared(interventions.patches)}
-    for name, place in zip(("donor", "unit"), st.columns([3, 2], vertical_alignment="bottom")):
-        tab.widget(choices[name], run, asked, place)
-    if asked["unit"] == "Heads":
-        asked["attention"] = pick_attention(plain).name
-    else:
-        asked["stream"] = selected_stream(plain)
-    try:
-        request = interventions.patch_request(run, **asked)
-    except ValueError as reason:
-        st.info(literal(str(reason)))
-        return
+    with bar:
+        chosen = {name: tab.widget(choices[name], run, {}) for name in ("donor", "unit")}
+        chosen["token"] = selection_bar.word(plain.streams[-1], selected_token(plain))
+        by_head = chosen["unit"] == "Heads"
+        chosen["attention"] = pick_attention(plain).name if by_head else ""
+        chosen["stream"] = "" if by_head else selected_stream(plain)
+    request = _request(run, chosen)
     _keep_cell(request)
-    known = url_state.values(interventions.patches, run, asked)
     if interventions.sweep_cost(request) <= AT_ONCE:
-        with st.spinner("Patching …"):
-            results = interventions.sweep(request)
-        _patch_panels(run, request, known, results)
-    else:
-        job = jobs.patch_sweep(request.run.recording(), request.unit, *request.arguments)
-        show = event_log.fragment(_watch, run_every=LOOK if job.running else None)
-        show(run, request, known, job.running)
+        return run, chosen
+    job = jobs.patch_sweep(request.run.recording(), request.unit, *request.arguments)
+    if job.finished and not job.latest.error:
+        interventions.sweep(request, _patches(job.latest))
+        return run, chosen
+    event_log.fragment(_watch, run_every=LOOK if job.running else None)(run, request, job.running)
+    return None
+
+
+def _request(run: Run, chosen: Mapping[str, Any]) -> PatchRequest:
+    """The sweep of a tab's choices."""
+    asked = url_state.values(interventions.patches, run, {**chosen, "cell": None})
+    del asked["cell"]  # which is of the sweep
+    return interventions.patch_request(run, **asked)
+
+
+def _patches(results: SweepProgress) -> Patches:
+    return Patches(results.clean, results.donor, results.effects)
 
 
 def selected_token(plain: Recording) -> int:
@@ -461,7 +464,7 @@ def selected_stream(recording: Recording) -> str:
     return pick_stream(names, names[-1])
 
 
-def _watch(run: Run, request: PatchRequest, known: dict[str, Any], was_running: bool) -> None:
+def _watch(run: Run, request: PatchRequest, was_running: bool) -> None:
     """The sweep as far as it has come; it runs again and again while it goes on."""
     job = jobs.patch_sweep(request.run.recording(), request.unit, *request.arguments)
     running, results = job.running, job.latest
@@ -474,27 +477,11 @@ def _watch(run: Run, request: PatchRequest, known: dict[str, Any], was_running: 
     if results.error:
         st.info(WORDS("not_patched", why=literal(results.error)))
         return
-    so_far = Patches(results.clean, results.donor, results.effects)
-    if job.finished:
-        interventions.sweep(request, so_far)
-        _patch_panels(run, request, known, so_far)
-        return
     _progress(results, running)
-    made = interventions.patch_panel(request, so_far)
+    made = interventions.patch_panel(request, _patches(results))
     drawn = replace(made, token=f"{hash(request)} {len(results.effects)}")
     mounts.panel(drawn.encode(), PATCHED, lambda: None)
-    _offer_patch(run, request, so_far, None)
-
-
-def _patch_panels(run: Run, request: PatchRequest, known: dict[str, Any], results: Patches) -> None:
-    """The panel of a sweep that is done, and the button for its framed patch."""
-    cell = known["cell"]
-    if cell is not None and not interventions.is_measured(
-        interventions.effect_map(request, results), cell
-    ):
-        known = {**known, "cell": None}
-    output.show_panel(partial(interventions.patches, run, **known), PATCHED, _take_cell)
-    _offer_patch(run, request, results, known["cell"])
+    _offer_patch(run, request, _patches(results), None)
 
 
 def _progress(results: SweepProgress, running: bool) -> None:
@@ -519,9 +506,9 @@ def _keep_cell(request: PatchRequest) -> None:
     state.patched = request
 
 
-def _take_cell() -> None:
+def take_cell(run: Run, chosen: Mapping[str, Any]) -> None:
     """A press on a cell; once more, the largest effect of all."""
-    pressed = st.session_state[PATCHED].get("select") or {}
+    pressed = st.session_state["interventions patches"].get("select") or {}
     cell = f"{int(pressed['row'])}.{int(pressed['column'])}"
     st.session_state.patch_cell = "" if cell == st.session_state.patch_cell else cell
 
@@ -549,6 +536,23 @@ def _offer_patch(
         navigation.go("edit")
 
 
+def offer_patch(run: Run, chosen: Mapping[str, Any]) -> None:
+    """The button for the framed patch."""
+    request = _request(run, chosen)
+    _offer_patch(run, request, interventions.sweep(request), chosen["cell"])
+
+
+patching = tab.view(
+    tab.Tab(
+        (interventions.patches,),
+        read=current_recording.only_text,
+        subject=patched_run,
+        on_press=take_cell,
+        below=offer_patch,
+        wait="Patching …",
+    )
+)
+
 VIEWS = {
     "Attention": "Attention of the head",
     "Vectors": "Residual stream",
@@ -561,9 +565,9 @@ def layers_of(run: Run, chosen: Mapping[str, Any]) -> range:
     return range(run.recording().model.n_layer)
 
 
-@current_recording.tab(edited=False, typed=False)
+@current_recording.tab(current_recording.only_text)
 def edit_model(
-    source: Run,
+    run: Run,
     effects: Annotated[str, Choice(VIEWS, "View")] = "Attention",
     only: Annotated[int | None, Choice(layers_of, help="the layer that the form edits")] = None,
     brush: Annotated[str, Choice(tuple(ABLATIONS), "Ablation")] = "zero",
@@ -574,10 +578,10 @@ def edit_model(
     if state.edits != state["edits shown"]:
         st.rerun(scope="app")  # the frame names the edits
     selection_bar.take()
-    plain = source.recording()
+    plain = run.recording()
     edits = from_address(plain)
     attention = pick_attention(plain)
-    run = source.under(edits)
+    run = run.under(edits)
     at, first = _effect_on_heads(run, plain, attention)
     on = Edited(run, plain, attention, at, selected_token(plain), first, only)
     edit_controls(on)

@@ -35,7 +35,7 @@ WORDS = sentences("claims", "tab")
 # ---- tour ----------------------------------------------------------------------------
 
 
-@current_recording.tab(edited=False)
+@current_recording.tab(current_recording.unedited)
 def take_tour(
     run: Run, tour: Annotated[str, Choice(EVERY_STEP, "the step", of="model")] = ""
 ) -> None:
@@ -140,7 +140,7 @@ concepts = tab.view(
                 "Scale": ("Why the scale", (soft_lookup.scale,)),
             },
         ),
-        edited=False,
+        read=current_recording.unedited,
     )
 )
 
@@ -174,7 +174,7 @@ def begin_tests(run: Run) -> jobs.Job:
     return tests
 
 
-@current_recording.tab(edited=False)
+@current_recording.tab(current_recording.unedited)
 def tested_claims(
     run: Run,
     claim_verdict: Annotated[str, Choice(tuple(SHOW), "claims of one verdict alone")] = "All",
@@ -270,6 +270,6 @@ def _link(claim: Claim) -> None:
     page, choices = claims_text.place(claim)
     label = f"See it on {places.title(page)}"
     with st.container(horizontal=True, vertical_alignment="center"):
-        navigation.link(page, label, {**url_state.link_parameters(), **choices})
+        navigation.link(page, label, choices)
         if terms := glossary.explained(f"{claim.statement} {claim.how}"):
             st.caption("Terms", help=terms, width="content")

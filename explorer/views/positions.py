@@ -7,6 +7,7 @@ from typing import Any
 
 from explorer.analysis import recorded_findings
 from explorer.layout import selection_bar
+from explorer.layout.current_recording import only_text
 from explorer.layout.tab import Tab, Views, view
 from explorer.panels import positions
 from explorer.panels.positions import PositionRuns
@@ -65,7 +66,6 @@ word_order = view(
         ),
         select=select,
         wait="Reading the text with and without positions …",
-        edited=False,
-        typed=False,
+        read=only_text,
     )
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -32,8 +32,9 @@ from models.run import Run
 WORD_TAB = sentences("predictions", "tab")
 
 WORDS = sentences("generation", "tab")
+CONTRIBUTIONS = "Contributions to this logit"
 
-# ---- page state ----------------------------------------------------------------------
+# ---- masked words --------------------------------------------------------------------
 
 NOTHING = "none"  # masked, as the address says it: no word. Where it says nothing, one is
 
@@ -43,44 +44,25 @@ def fills(recording: Recording) -> bool:
     return recording.model.kind == "encoder"
 
 
-def way_to(page: str, label: str, recording: Recording, **choices: object) -> None:
-    """A link to the tab of a page with these choices. A text too long for an address goes along in
-    the session, and so do they."""
-    words = {name: str(value) for name, value in choices.items()}
-    if url_state.fits_address(recording.text):
-        query = {"model": recording.model.name, "text": recording.text, **words}
-        if st.session_state.target:
-            query["target"] = st.session_state.target
-        navigation.link(page, label, query)
-    elif st.button(
-        label, key=f"way to {page}", type="tertiary", on_click=_take_choices, args=(words,)
-    ):
-        navigation.go(page)
+def can_hide(recording: Recording) -> bool:
+    """True for a model that fills in masked words and has a mask."""
+    return fills(recording) and HideToken in loaded(recording).capabilities.edits
 
 
-def _take_choices(choices: dict[str, str]) -> None:
-    for name, value in choices.items():
-        st.session_state[name] = value
+def masked_in(run: Run) -> tuple[int, ...]:
+    """The words that a run masks."""
+    return tuple(edit.token for edit in run.edits if isinstance(edit, HideToken))
 
 
-def show_prediction(run: Run, token: int, on_select: Callable[[], None] | None = None) -> None:
-    """The prediction at a token, and the way to how its logit is made."""
-    recording = run.recording()
-    at = url_state.values(predictions_panels.word, run, {"token": token})
-    make = partial(predictions_panels.word, run, **at)
-    if output.show_panel(make, "prediction", on_select or forget_word) is None:
-        return
-    chosen: dict[str, object] = {"token": token, "word": st.session_state.word}
-    if fills(recording):
-        masked = [edit.token for edit in run.recording().edits if isinstance(edit, HideToken)]
-        chosen["hidden"] = ".".join(map(str, masked)) or NOTHING
-    way_to("attribution", "Contributions to this logit", recording, **chosen)
+def masking(run: Run, hidden: tuple[int, ...]) -> Run:
+    """A run with these words masked."""
+    return replace(run, edits=(*run.edits, *map(HideToken, hidden)))
 
 
-def forget_word() -> None:
-    """Another token has other words."""
-    if "token" in (st.session_state.prediction.get("select") or {}):
-        st.session_state.word = ""
+def unmasked(run: Run) -> Recording:
+    """The recording of a run without its masks."""
+    edits = tuple(edit for edit in run.edits if not isinstance(edit, HideToken))
+    return replace(run, edits=edits).recording()
 
 
 def take_selection() -> bool:
@@ -91,10 +73,30 @@ def take_selection() -> bool:
     return True
 
 
-def keep_hidden(hidden: tuple[int, ...]) -> None:
+def keep_masked(run: Run, chosen: Mapping[str, Any]) -> None:
     """Keep masked tokens masked: to select a word is not to mask it."""
-    if not st.session_state.hidden and hidden:
-        st.session_state.hidden = ".".join(map(str, hidden))
+    if not st.session_state.hidden and masked_in(run):
+        st.session_state.hidden = ".".join(map(str, masked_in(run)))
+
+
+def with_masks(run: Run, bar: DeltaGenerator) -> tuple[Run, dict[str, Any]]:
+    """The run with the words masked that Next or masked word masks, and the token whose prediction
+    is opened, None for the first one that is predicted."""
+    recording, place = run.recording(), None
+    hidden = gaps(recording)[0] if can_hide(recording) else ()
+    if take_selection():
+        keep_masked(masking(run, hidden), {})
+    if can_hide(recording):
+        hidden, place, _ = gaps(recording)
+    token = url_state.whole_number("token", len(read_stream(recording).tokens))
+    return masking(run, hidden), {"token": place if token is None else token}
+
+
+def select_predicted(run: Run, chosen: Mapping[str, Any], arguments: set[str]) -> dict[str, int]:
+    """The menu of the token whose prediction is opened."""
+    at = predicted(run, chosen["token"])
+    selection_bar.show_word(at.stream, at.token)
+    return {}
 
 
 # ---- generation controls -------------------------------------------------------------
@@ -280,7 +282,10 @@ def no_room(run: Run, reason: str) -> None:
     n, most = len(recording.streams[0].tokens), recording.model.n_positions
     name = "nothing_longer" if n >= most else "nothing"
     st.info(WORDS(name, reason=literal(reason)))
-    show_prediction(run, n - 1)
+    chosen = url_state.values(predictions_panels.word, run, {"token": n - 1})
+    make = partial(predictions_panels.word, run, **chosen)
+    if tab.show(predictions_panels.word, make, on_select=partial(press_token, run, chosen)):
+        navigation.link("attribution", CONTRIBUTIONS, {"token": n - 1, "against": ""})
 
 
 def selected_head(draft: drafts.Draft) -> tuple[int | None, int | None]:
@@ -298,34 +303,51 @@ def deselect(layer: int | None, head: int | None) -> None:
 # ---- masked lm -----------------------------------------------------------------------
 
 
-def masked_word_panels(source: Run) -> None:
-    """The sentence, and the prediction for one of its tokens, masked or not."""
-    plain = source.recording()
-    hidden, place, typed = gaps(plain)
+def prediction(run: Run, bar: DeltaGenerator) -> tuple[Run, dict[str, Any]]:
+    """The run, its words masked where the model fills gaps, and the token whose word is predicted,
+    which is compared with none. Raises ValueError where none can be."""
+    plain, name = run.recording(), model_names.title(run.model)
+    is_chosen = take_selection()
+    if (typed := predictions.first_mask(run.text)) and not run.loaded.capabilities.mask:
+        which = "typed_mask_next" if plain.model.kind == "decoder" else "typed_mask"
+        words = sentences("predictions", "word")
+        st.info(words(which, model=literal(name), mask=literal(typed)))
+    if not fills(plain):
+        n = len(read_stream(plain).tokens)
+        token = url_state.whole_number("token", n)
+        return run, {"token": n - 1 if token is None else token, "against": ""}
+    if not can_hide(plain):
+        raise ValueError(WORD_TAB("no_mask", model=name))
+    if is_chosen and typed and not st.session_state.hidden:
+        st.session_state.hidden = NOTHING  # the word that is selected instead of the typed mask
+    hidden, place, _ = gaps(plain)
     if place is None:
-        st.info(WORD_TAB("no_word"))
-        return
-    run = replace(source, edits=(*source.edits, *map(HideToken, hidden)))
-    with st.spinner("Reading the text without the masked words …"):
-        run.recording()
-    stream = plain.streams[0]
+        raise ValueError(WORD_TAB("no_word"))
+    masked = ".".join(map(str, hidden)) or NOTHING
+    return masking(run, hidden), {"token": place, "hidden": masked, "against": ""}
+
+
+def select_word(run: Run, chosen: Mapping[str, Any], arguments: set[str]) -> dict[str, int]:
+    """The token whose word is predicted, with its menu, and of a model that fills gaps what masks
+    it, unmasks all, and asks a model for the next word."""
+    stream = read_stream(unmasked(run))
+    if not fills(run.recording()):
+        selection_bar.show_word(stream, chosen["token"])
+        return {}
     words = [at for at, special in enumerate(stream.special) if not special]
-    with st.container(horizontal=True, vertical_alignment="center"):
-        selection_bar.show_word(stream, place, places=words)
-        st.caption(WORD_TAB("mask"), width="content")
-        if len(hidden) > 1:
-            unmask = f"Unmask all {len(hidden)} words"
-            st.button(unmask, key="show all", type="tertiary", on_click=show_all)
-        other = SMOLLM2 if SMOLLM2 in server_models() else "decoder"
-        label = WORD_TAB("next_with", model=model_names.title(other))
-        st.button(
-            label,
-            key="next word with",
-            type="tertiary",
-            on_click=url_state.take_model,
-            args=(other,),
-        )
-    show_prediction(run, place, partial(mask_word, hidden, place, typed))
+    selection_bar.show_word(stream, chosen["token"], places=words)
+    st.caption(WORD_TAB("mask"), width="content")
+    if (n := len(masked_in(run))) > 1:
+        st.button(f"Unmask all {n} words", key="show all", type="tertiary", on_click=show_all)
+    other = SMOLLM2 if SMOLLM2 in server_models() else "decoder"
+    st.button(
+        WORD_TAB("next_with", model=model_names.title(other)),
+        key="next word with",
+        type="tertiary",
+        on_click=url_state.take_model,
+        args=(other,),
+    )
+    return {}
 
 
 def gaps(recording: Recording) -> tuple[tuple[int, ...], int | None, tuple[int, ...]]:
@@ -370,21 +392,24 @@ def _beside_typed(stream: Stream, typed: tuple[int, ...]) -> tuple[tuple[int, ..
     return tuple(sorted(hidden)), chosen if is_selected and chosen is not None else typed[0]
 
 
-def mask_word(hidden: tuple[int, ...], place: int, typed: tuple[int, ...]) -> None:
-    """Mask the token that was pressed and select it; unmask it where it is both already. hidden and
-    place: the masked tokens and the selected one before the press."""
+def press_token(run: Run, chosen: Mapping[str, Any]) -> None:
+    """Another token has other words. Of a model that fills gaps, mask the token that was pressed;
+    unmask it where it was selected and masked before."""
     state = st.session_state
-    pressed = (state.prediction.get("select") or {}).get("token")
+    pressed = (state["predictions word"].get("select") or {}).get("token")
     if pressed is None:
         return
-    at = int(pressed)
-    if at in typed:
-        now = {*hidden}
-    elif at == place and at in hidden:
-        now = {*hidden} - {at}
+    state.word = ""
+    if not can_hide(run.recording()):
+        return
+    at, hidden = int(pressed), {*masked_in(run)}
+    mask = run.loaded.capabilities.mask
+    if at in predictions.typed_masks(read_stream(unmasked(run)), mask):
+        now = hidden
+    elif at == chosen["token"] and at in hidden:
+        now = hidden - {at}
     else:  # the word that is masked at first was not the reader's choice
         now = {at} if not state.hidden else {*hidden, at}
-    state.word = ""
     state.hidden = ".".join(map(str, sorted(now))) or NOTHING
 
 
@@ -393,12 +418,10 @@ def show_all() -> None:
     st.session_state.hidden = NOTHING
 
 
-# ---- logit lens ----------------------------------------------------------------------
-
 # ---- logit attribution ---------------------------------------------------------------
 
 
-def take_part() -> None:
+def take_part(run: Run, chosen: Mapping[str, Any]) -> None:
     """A press on an FFN opens its neurons."""
     state = st.session_state
     if state.part.startswith("ffn."):
@@ -419,99 +442,58 @@ def named_head(recording: Recording, part: Part, token: int) -> None:
         st.markdown(f"{words}. It contributes {signed(part.value, 3)}.", width="content")
         if cross:
             where = f"{part.layer}.{part.head}"
-            way_to("translate", "Open in Translate", recording, cross=where)
+            navigation.link("translate", "Open in Translate", {"cross": where})
             return
-        at: dict[str, object] = {"layer": part.layer, "head": part.head, "token": token}
-        if attention is not recording.attention[0]:
-            at["attention"] = attention.name
-        way_to("heads", "Open in Attention", recording, **at)
+        own = "" if attention is recording.attention[0] else attention.name
+        at = {"attention": own, "layer": part.layer, "head": part.head, "token": token}
+        navigation.link("heads", "Open in Attention", at)
 
 
-def can_hide(recording: Recording) -> bool:
-    """True for a model that fills in masked words and has a mask."""
-    return fills(recording) and HideToken in loaded(recording).capabilities.edits
-
-
-@current_recording.tab()
-def word(run: Run) -> None:
-    """The tab Next or masked word: the prediction for one place."""
-    recording = run.recording()
-    model, text = run.model, run.text
-    is_chosen = take_selection()
-    if (typed := predictions.first_mask(text)) and not loaded(model).capabilities.mask:
-        name = "typed_mask_next" if recording.model.kind == "decoder" else "typed_mask"
-        slots = {"model": literal(model_names.title(model)), "mask": literal(typed)}
-        st.info(sentences("predictions", "word")(name, **slots))
-    if can_hide(recording):
-        if is_chosen and typed and not st.session_state.hidden:
-            st.session_state.hidden = NOTHING  # the word that is selected instead of the typed mask
-        masked_word_panels(run)
-    elif fills(recording):
-        st.info(WORD_TAB("no_mask", model=literal(model_names.title(model))))
-    else:
-        stream = recording.streams[-1]
-        show_prediction(run, selection_bar.word(stream, len(stream.tokens) - 1))
+def head_and_neurons(run: Run, chosen: Mapping[str, Any]) -> None:
+    """The selected head with the way to it, and the neurons of one layer."""
+    word = {name: chosen[name] for name in ("token", "word", "against")}
+    decomposition = attribution.logit_parts(run, **word).attribution
+    heads = {logit_lens.part_key(part): part for part in decomposition.parts if part.kind == "head"}
+    if part := heads.get(chosen["part"]):
+        named_head(run.recording(), part, predicted(run, chosen["token"]).token)
+    if logit_lens.ffns(decomposition):
+        of_layer = tab.choose(attribution.neurons, run, word)
+        tab.show(attribution.neurons, partial(attribution.neurons, run, **of_layer))
 
 
 def generate() -> None:
     """The tab Generate."""
     current_recording.show_fallback()
-    source = current_recording.read_current(edited=False)
-    generation_panels(source.model, source.text)
+    run = current_recording.read_current(edited=False)
+    generation_panels(run.model, run.text)
     url_state.write()
 
 
-def selected(source: Run) -> tuple[Run, int | None]:
-    """The run with the words hidden that Next or masked word hides, and the token whose prediction
-    is opened, None for the first one that is predicted."""
-    recording, place = source.recording(), None
-    run = source
-    hidden = gaps(recording)[0] if can_hide(recording) else ()
-    if take_selection():
-        keep_hidden(hidden)
-    if can_hide(recording):
-        hidden, place, _ = gaps(recording)
-        run = replace(source, edits=(*source.edits, *map(HideToken, hidden)))
-    chosen = url_state.whole_number("token", len(read_stream(recording).tokens))
-    return run, place if chosen is None else chosen
-
-
-@current_recording.tab()
-def lens_tab(source: Run) -> None:
-    """The tab Logit lens: the predictions at each layer, and how one prediction develops."""
-    run, token = selected(source)
-    state, recording = st.session_state, run.recording()
-    bar = st.container(horizontal=True, vertical_alignment="center")
-    with bar:
-        selection_bar.show_word(read_stream(recording), predicted(run, token).token)
-    with st.spinner("Reading every site …"):
-        lens = loaded(recording).lens(recording, read_stream(recording).name)
-    if state.site not in lens.sites:
-        state.site = ""
-    with bar.popover("View"):
-        chosen = tab.choose(logit_lens_panels.lens, run, {"token": token})
-    hidden = tuple(edit.token for edit in run.recording().edits if isinstance(edit, HideToken))
-    make = partial(logit_lens_panels.lens, run, **chosen)
-    output.show_panel(make, "logit lens", partial(keep_hidden, hidden))
-    output.show_panel(partial(logit_lens_panels.development, run, token, state.site), "development")
-
-
-@current_recording.tab()
-def logit_attribution(source: Run) -> None:
-    """The tab Attribution: the parts of one logit, the selected head with the way to it, and the
-    neurons of one layer."""
-    run, place = selected(source)
-    at = predicted(run, place)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        selection_bar.show_word(at.stream, at.token)
-        chosen = tab.choose(attribution.logit, run, {"token": at.token})
-    if output.show_panel(partial(attribution.logit, run, **chosen), "parts", take_part) is None:
-        return
-    word = {name: chosen[name] for name in ("token", "word", "against")}
-    decomposition = attribution.logit_parts(run, **word).attribution
-    heads = {logit_lens.part_key(part): part for part in decomposition.parts if part.kind == "head"}
-    if part := heads.get(chosen["part"]):
-        named_head(at.recording, part, at.token)
-    if logit_lens.ffns(decomposition):
-        chosen = tab.choose(attribution.neurons, run, word)
-        output.show_panel(partial(attribution.neurons, run, **chosen), "neurons")
+word = tab.view(
+    tab.Tab(
+        (predictions_panels.word,),
+        subject=prediction,
+        select=select_word,
+        on_press=press_token,
+        leads={"attribution": CONTRIBUTIONS},
+        wait="Reading the text without the masked words …",
+    )
+)
+lens = tab.view(
+    tab.Tab(
+        (logit_lens_panels.lens, logit_lens_panels.development),
+        subject=with_masks,
+        select=select_predicted,
+        on_press=keep_masked,
+        wait="Reading every site …",
+    )
+)
+logit_attribution = tab.view(
+    tab.Tab(
+        (attribution.logit,),
+        subject=with_masks,
+        select=select_predicted,
+        on_press=take_part,
+        below=head_and_neurons,
+    )
+)

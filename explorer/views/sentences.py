@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Mapping
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from explorer.analysis import corpus
 from explorer.components import mounts
-from explorer.layout import controls, selection_bar, share_menu, tab
+from explorer.layout import controls, selection_bar, share_menu
+from explorer.layout.tab import Tab, view
 from explorer.panels import corpus as corpus_panels
-from explorer.panels.choice import Choice, Parameter, declared, taken
+from explorer.panels.choice import Choice, Parameter
+from explorer.panels.selection import select
 from explorer.state import event_log, jobs, url_state
 from explorer.state.jobs import Job
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
-from models.caching import loaded
-from models.recording import Attention
 from models.run import Run
 
 WORDS = sentences("corpus", "tab")
@@ -37,59 +38,47 @@ url_state.declare(
 )
 
 
-def many_sentences() -> None:
-    """The tab Many sentences. They are read one by one, in the background; the panels show those
-    that have been read."""
-    model = st.session_state.model
+def read_nothing() -> Run:
+    """The model on screen with no text: the sentences are read by it one by one, in the
+    background."""
+    run = Run(st.session_state.model, "")
     with st.spinner("Loading the model …"):
-        nothing = loaded(model).record("")
-    selection_bar.take()
-    attention = controls.pick_attention(nothing)
-    bar = st.container(horizontal=True, vertical_alignment="center", gap="small")
+        run.recording()
+    return run
+
+
+def sentences_read(run: Run, bar: DeltaGenerator) -> tuple[Run, dict[str, Any]] | None:
+    """The first of the sentences that have been read, the others, and the attention on screen; None
+    before the first. Raises ValueError where there are no sentences."""
+    with bar:
+        attention = controls.pick_attention(run.recording())
     with bar.popover("Sentences", key="many sentences"):
         is_linked = _take_link()
         texts = _field()
-    menus = bar.container(horizontal=True, vertical_alignment="center", width="content")
     if not texts:
-        st.info(WORDS("none_yet"))
-        return url_state.write()
-    reading = jobs.corpus_job(model, texts, corpus_panels.KEY, corpus.measure_recording)
+        raise ValueError(WORDS("none_yet"))
+    reading = jobs.corpus_job(run.model, texts, corpus_panels.KEY, corpus.measure_recording)
     if is_linked or texts == corpus.lines_of(corpus_panels.EXAMPLE_LINES):
         reading.resume()
-    with bar:
+    with bar.container(width="content"):
         _progress(reading, len(texts))
     results = [one if isinstance(one, str) else one[attention.name] for one in reading.latest or ()]
     if unread := [one for one in results if isinstance(one, str)]:
         st.warning(WORDS("unread", n=len(unread), why=literal(unread[0])))
-    if read := [text for text, one in zip(texts, results) if not isinstance(one, str)]:
-        _show(Run(model, read[0]), "\n".join(read[1:]), attention, menus)
-    url_state.write()
+    read = [text for text, one in zip(texts, results) if not isinstance(one, str)]
+    others = {"others": "\n".join(read[1:]), "attention": attention.name}
+    return (Run(run.model, read[0]), others) if read else None
 
 
-def _show(run: Run, others: str, attention: Attention, menus: DeltaGenerator) -> None:
-    """The panels on what was read, with the menus of the pattern and the head: those of the
-    address, else those with the highest mean score."""
-    size = attention.pattern.shape[:2]
+def select_head(run: Run, chosen: Mapping[str, Any], arguments: set[str]) -> dict[str, Any]:
+    """The head of the address, else the one with the highest mean score, with its menus."""
+    selection_bar.take()
+    size = select(run, attention=chosen["attention"]).attention.pattern.shape[:2]
     layer, head = controls.head_on_screen(size) or (None, None)
-    known = {"others": others, "attention": attention.name, "layer": layer, "head": head}
-    chosen = url_state.values(corpus_panels.patterns, run, known)
-    (pattern,) = declared(corpus_panels.patterns)
-    labels = pattern.options(run, chosen)
-    with menus:
-        st.markdown("Pattern", width="content")
-        st.selectbox(
-            "Pattern",
-            tuple(labels),
-            format_func=labels.__getitem__,
-            label_visibility="collapsed",
-            width=210,
-            **controls.bind(pattern.name, f"{pattern.name} menu", chosen["pattern"]),
-        )
-        on = corpus_panels.reading(run, **chosen)
-        selection_bar.head((size[0], size[1]), on.at)
-    chosen |= {"pattern": on.pattern, "layer": on.layer, "head": on.head}
-    for panel in (corpus_panels.patterns, corpus_panels.highest, corpus_panels.distances):
-        tab.show(panel, partial(panel, run, **taken(panel, chosen)))
+    known = {**chosen, "layer": layer, "head": head}
+    at = corpus_panels.reading(run, **url_state.values(corpus_panels.patterns, run, known)).at
+    selection_bar.head((size[0], size[1]), at)
+    return dict(zip(("layer", "head"), at))
 
 
 def _take_link() -> bool:
@@ -192,3 +181,13 @@ def _draw_progress(reading: Job, n: int, stage: tuple[bool, bool, bool]) -> None
             st.button(label, key="many go", type="primary", on_click=reading.resume)
             if done:  # it was stopped
                 st.caption(WORDS("stopped", done=done, n=n))
+
+
+many_sentences = view(
+    Tab(
+        (corpus_panels.patterns, corpus_panels.highest, corpus_panels.distances),
+        read=read_nothing,
+        subject=sentences_read,
+        select=select_head,
+    )
+)

@@ -10,14 +10,14 @@ from explorer.panels import architecture, feed_forward
 from explorer.views.attention import aggregated, heads_tab, one_weight, qk_and_ov
 from explorer.views.compare import compare
 from explorer.views.embeddings import word_paths
-from explorer.views.interventions import edit_model, patch
+from explorer.views.interventions import edit_model, patching
 from explorer.views.learn import concepts, take_tour, tested_claims
 from explorer.views.lessons import lessons_tab
 from explorer.views.positions import word_order
-from explorer.views.predictions import generate, lens_tab, logit_attribution, word
+from explorer.views.predictions import generate, lens, logit_attribution, word
 from explorer.views.residual import residual_stream
 from explorer.views.sentences import many_sentences
-from explorer.views.training import checkpoints_tab, paired_runs, train_live
+from explorer.views.training import checkpoints, paired_runs, train_live
 from explorer.views.translation import translate
 
 TABS: dict[str, Callable[[], None]] = {
@@ -33,13 +33,13 @@ TABS: dict[str, Callable[[], None]] = {
     "feedforward": view(Tab((feed_forward.units,), layer_of=residual.largest_ffn)),
     "word": word,
     "generate": generate,
-    "lens": lens_tab,
+    "lens": lens,
     "attribution": logit_attribution,
     "translate": translate,
     "edit": edit_model,
-    "patching": patch,
+    "patching": patching,
     "compare": compare,
-    "checkpoints": checkpoints_tab,
+    "checkpoints": checkpoints,
     "live": train_live,
     "twins": paired_runs,
     "lessons": lessons_tab,

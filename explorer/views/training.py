@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from math import isfinite
 from typing import Annotated, Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from explorer.analysis import training
 from explorer.components import mounts
-from explorer.layout import controls, current_recording, export_menu
+from explorer.layout import current_recording, export_menu
 from explorer.layout.controls import pick
 from explorer.layout.output import with_table
-from explorer.layout.tab import choose, show
+from explorer.layout.tab import Tab, choose, view
 from explorer.panels import training as training_panels
-from explorer.panels.choice import Choice, Parameter, declared
+from explorer.panels.choice import Choice, declared
 from explorer.panels.training import Measured
 from explorer.state import event_log, host, jobs, url_state
 from explorer.state.jobs import TrainingJob
@@ -264,54 +265,29 @@ def train_live() -> None:
 READING = "Reading the text at every checkpoint …"
 
 
-@event_log.fragment
-def checkpoints_fragment(run: Run) -> None:
-    """The tab Checkpoints below the sentence bar. It takes names and not recordings."""
-    panel, recording = training_panels.checkpoints, run.recording()
-    size = recording.attention[0].pattern.shape[:2]
-    layer, head = controls.head_on_screen(size) or (None, None)
-    bar = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
-    choices = {each.argument: each for each in declared(panel)}
-    with bar:
-        pick_one(choices["attention"], run, {}, _forget_pattern)
-    with st.spinner(READING):
-        chosen = url_state.values(panel, run, {"layer": layer, "head": head})
-    with bar:
-        pick_one(choices["pattern"], run, chosen, _forget_head)
-        every = model_card.checkpoints(run.model)
-        at = next((each for each in every if each.step == chosen["step"]), every[-1])
-        ways_on(run, at.model, at.step)
-    show(panel, partial(panel, run, **chosen))
-    url_state.write()
+def read_last() -> Run | None:
+    """The text on screen read by the last weights of the model; None where it has no checkpoints. A
+    model that is one of them is the one that is seen first."""
+    state = st.session_state
+    if missing := model_card.missing_checkpoints(state.model):
+        st.info(missing)
+        return None
+    base, _, step = state.model.partition("@")
+    if step and not state.train_step:
+        state.train_step = step
+    with st.spinner("Loading the model …"):
+        return current_recording.current_run(base)
 
 
-def pick_one(
-    choice: Parameter, run: Run, chosen: Mapping[str, Any], after: Callable[[], None]
-) -> None:
-    """A row of buttons for a choice of which one is always made; after: called when another was
-    made."""
-    labels = choice.options(run, chosen)
-    if len(labels) < 2 or choice.choice is None:
-        return
-    value, suits = url_state.value(choice, run, chosen), choice.choice.suits
-    value = value or (suits(run, chosen) if suits else next(iter(labels)))
-    st.segmented_control(
-        choice.choice.label,
-        tuple(labels),
-        wrap=True,
-        required=True,
-        format_func=labels.__getitem__,
-        **controls.bind(choice.name, f"{choice.name} shown", value, after=after),
-    )
-
-
-def ways_on(run: Run, model: str, step: int) -> None:
+def ways_on(run: Run, chosen: Mapping[str, Any]) -> None:
     """On to the heads of this checkpoint; and, where a decoder could show induction, to the text
     repeated."""
     state, recording = st.session_state, run.recording()
-    label = f"Explore the heads of step {step:,}"
+    every = model_card.checkpoints(run.model)
+    at = next((each for each in every if each.step == chosen["step"]), every[-1])
+    label = f"Explore the heads of step {at.step:,}"
     if st.button(label, key="explore checkpoint", icon=":material/arrow_forward:", type="tertiary"):
-        state.wanted_model, state.acted, state.wanted_page = model, True, "heads"
+        state.wanted_model, state.acted, state.wanted_page = at.model, True, "heads"
         st.rerun()
     text = " ".join(run.text.split())
     half = text[: len(text) // 2].strip()
@@ -323,49 +299,37 @@ def ways_on(run: Run, model: str, step: int) -> None:
         st.rerun()
 
 
-def _forget_head() -> None:
-    st.session_state.layer = st.session_state.head = ""
+checkpoints = view(
+    Tab(
+        (training_panels.checkpoints,),
+        read=read_last,
+        beside=ways_on,
+        wait=READING,
+    )
+)
 
 
-def _forget_pattern() -> None:
-    """Another attention has other heads."""
-    _forget_head()
-    st.session_state.train_habit = ""
-
-
-@event_log.fragment
-def pairs_fragment(run: Run) -> None:
-    """The tab Pre-LN vs post-LN: which two, at first those that the model on screen is one of."""
-    panel = training_panels.pair
-    chosen = choose(panel, run, {})
-    if training_panels.pairs():
-        models = training_panels.models_of_pair(run.model, chosen["second"])
-        if run.model not in models:
-            st.caption(TAB("not_of_pair", model=run.model))
-        run, chosen["second"] = Run(models[0], run.text), models[1]
-    with st.spinner(READING):
-        show(panel, partial(panel, run, **chosen))
-    url_state.write()
-
-
-def checkpoints_tab() -> None:
-    """The tab Checkpoints: the text is recorded, and the rest is drawn from its names."""
-    current_recording.show_fallback()
-    if missing := model_card.missing_checkpoints(st.session_state.model):
-        st.info(missing)
-        return
-    base, _, step = st.session_state.model.partition("@")
-    if step and not st.session_state.train_step:
-        st.session_state.train_step = step  # the first checkpoint to be seen
-    with st.spinner("Loading the model …"):
-        source = current_recording.current_run(base)
-    checkpoints_fragment(source)
-
-
-def paired_runs() -> None:
-    """The tab Pre-LN vs post-LN: two trainings that differ in one part."""
-    current_recording.show_fallback()
+def read_pair() -> Run | None:
+    """The text on screen, without another reading of it; None where no model has checkpoints."""
     if missing := model_card.missing_checkpoints(""):
         st.info(missing)
-        return
-    pairs_fragment(Run(st.session_state.model.partition("@")[0], st.session_state.text))
+        return None
+    return Run(st.session_state.model.partition("@")[0], st.session_state.text)
+
+
+def pair_on_screen(run: Run, bar: DeltaGenerator) -> tuple[Run, dict[str, Any]]:
+    """The text in the first of two models, and the second: at first those that the model on screen
+    is one of."""
+    with bar:
+        second = choose(training_panels.pair, run, {})["second"]
+    if not training_panels.pairs():
+        return run, {"second": second}
+    first, second = training_panels.models_of_pair(run.model, second)
+    if run.model not in (first, second):
+        st.caption(TAB("not_of_pair", model=run.model))
+    return Run(first, run.text), {"second": second}
+
+
+paired_runs = view(
+    Tab((training_panels.pair,), read=read_pair, subject=pair_on_screen, wait=READING)
+)

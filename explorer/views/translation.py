@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from functools import partial
+from typing import Annotated, Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from explorer.layout import current_recording, output, tab
 from explorer.panels import translation as translation_panels
-from explorer.panels.choice import Choice, Parameter
+from explorer.panels.choice import Choice, Parameter, arguments_of
 from explorer.panels.generation import SEEDS
-from explorer.state import event_log, url_state
+from explorer.state import url_state
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
 from explorer.views.predictions import sampling_menu, sampling_settings
@@ -29,7 +31,6 @@ DRAWN = "Drawn"
 BEAMS = {str(n): f"{n} beams" for n in range(2, translation_panels.MOST_BEAMS + 1)}
 WAYS = {"1": "Greedy"} | BEAMS | {DRAWN: "Sample"}
 SEARCH = Parameter("beams", str, False, "1", Choice(WAYS, "Search"))
-url_state.declare("translate", SEARCH)
 PATIENCE = 0.4  # seconds of silence before the translation in the making is shown
 BREATH = 0.1  # seconds between two looks at it
 # What a model writes; "output" for the others.
@@ -207,43 +208,59 @@ def stop_search(name: tuple[str, str, str] | None) -> None:
     st.session_state.stopped = name
 
 
-def translate() -> None:
-    """The tab Translate: a model that translates, and the search for its output."""
-    current_recording.show_fallback()
+def read_translation() -> Run:
+    """The text on screen with the best translation of the search, which runs to its end first."""
     model, text = st.session_state.model, st.session_state.text
     language_controls(model)
     seek(model, text)
-    translate_fragment(model, text)
+    best = requested_search(model, text)[0].steps[-1][0]
+    return Run(model, text, target=best.ids[: len(best.ids) - best.done])
 
 
-@event_log.fragment
-def translate_fragment(model: str, text: str) -> None:
-    """The page below the sentence bar. It takes names and not the recording, which Streamlit would
-    keep for every visitor."""
-    bar = st.container(horizontal=True, vertical_alignment="bottom")
-    typed = search_controls(bar, model, text)
-    search_steps = searched(model, text)
-    beams = search_steps.steps[-1]
-    place = chosen_place(Run(model, text), beams)
-    beam = beams[place]
+def translation_on_screen(
+    run: Run, bar: DeltaGenerator, beams: Annotated[str, SEARCH.choice] = "1"
+) -> tuple[Run, dict[str, Any]]:
+    """The run with the output that is on screen: what the reader typed, or a hypothesis of the
+    search. Of a search with several, how many there are and the one on screen, counted from 1, and
+    after which step it was stopped. beams: how many the search keeps, `DRAWN` for one that is
+    drawn."""
+    typed = search_controls(bar, run.model, run.text)
+    search = searched(run.model, run.text)
+    hypotheses = search.steps[-1]
+    place = chosen_place(Run(run.model, run.text), hypotheses)
+    beam = hypotheses[place]
     target = typed if typed is not None else beam.ids[: len(beam.ids) - beam.done]
-    run = current_recording.current_run(model, target=target)
-    ended = beam.done if typed is None else not run.recording().target_dropped
-    with bar.popover("View"):
-        chosen = tab.choose(translation_panels.alignment, run, {"ended": ended})
-    make = partial(translation_panels.alignment, run, **chosen)
-    output.show_panel(make, "alignment")
+    run = current_recording.current_run(run.model, target=target)
+    if typed is not None:
+        return run, {"ended": not run.recording().target_dropped}
+    if len(hypotheses) == 1:
+        return run, {"ended": beam.done, "n_beams": 1}
+    most = None if search.finished else len(search.steps)
+    return run, {"ended": beam.done, "n_beams": int(beams), "beam": place + 1, "most": most}
+
+
+def output_details(run: Run, chosen: Mapping[str, Any]) -> None:
+    """Whether the output copies the source, the other hypotheses, and the probability."""
     if copied := translation_panels.copied(run):
         st.caption(copied)
-    if typed is None and len(beams) > 1:
-        most = None if search_steps.finished else len(search_steps.steps)
-        source = Run(model, text)
-        make = partial(
-            translation_panels.hypotheses, source, int(st.session_state.beams), place + 1, most
+    if chosen.get("n_beams", 1) > 1:
+        panel = translation_panels.hypotheses
+        tab.show(
+            panel,
+            partial(panel, Run(run.model, run.text), **arguments_of(panel, chosen)),
+            on_select=forget_step,
         )
-        output.show_panel(make, "hypotheses", forget_step)
-    with st.expander("Probability of the translation", expanded=typed is not None):
-        make = partial(translation_panels.probability, run, ended)
-        output.show_panel(make, "probability")
+    with st.expander("Probability of the translation", expanded="n_beams" not in chosen):
+        make = partial(translation_panels.probability, run, chosen["ended"])
+        tab.show(translation_panels.probability, make)
     output.offer_recording(run)
-    url_state.write()
+
+
+translate = tab.view(
+    tab.Tab(
+        (translation_panels.alignment,),
+        read=read_translation,
+        subject=translation_on_screen,
+        below=output_details,
+    )
+)
