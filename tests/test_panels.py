@@ -669,7 +669,7 @@ def test_the_attribution_tab_shows_the_selected_parts_of_a_hostile_text(model: s
     key = HEAD[model]
     choices = {"model": model, "token": "1", "part": key, "ffn": "1", "hidden": "none"}
     app = page_at("attribution", text=SCRIPT, **choices)
-    parts, neurons = panels_on(app)
+    parts, neurons, _ = panels_on(app)
     assert [row["key"] for row in parts["figures"][1]["rows"] if row["selected"]] == [key]
     assert "layer 1" in neurons["title"]
     (link,) = (each for each in app.get("page_link") if each.proto.query_string)

@@ -250,12 +250,47 @@ def softmax(at: RecordedPlace) -> Evidence:
     return Evidence(lambda: consistency.softmax(at.context.recording), _of_cell(at))
 
 
+def softmax_gradient(at: RecordedPlace) -> Evidence:
+    """The slopes of a row's weights along their own scores, taken numerically, beside a (1 - a)."""
+    cell = at.cell
+    scores = cell.scores[cell.allowed].astype(np.float64)
+    weights = probabilities(scores)
+    slopes = weights * (1 - weights)
+    weight = float(cell.softmax[cell.key])
+    numbers: dict[str, Number] = {
+        "a_ij": weight,
+        "stay": 1 - weight,
+        "slope": weight * (1 - weight),
+    }
+
+    def pairs() -> Pairs:
+        yield slopes, np.diag(_derivative(probabilities, scores))
+
+    return Evidence(_compared(pairs), numbers)
+
+
 def rows(at: RecordedPlace) -> Evidence:
     """The sum of a row of weights beside 1."""
     weights = at.attention.pattern[at.layer, at.head, at.token].astype(np.float64)
     allowed = at.attention.allowed[at.layer, at.token]
     numbers: dict[str, Number] = {"sum": _terms(weights[allowed]), "one": 1.0}
     return Evidence(lambda: consistency.row_sums(at.context.recording), numbers)
+
+
+def mean_distance(at: RecordedPlace) -> Evidence:
+    """A row's mean distance as a sum over its keys beside the product of weights and distances."""
+    of = at.attention
+    if of.query != of.key:
+        raise Untestable(REASONS("no_distance"))
+    places = np.arange(of.pattern.shape[3])
+    apart = np.abs(places[:, None] - places).astype(np.float64)
+    row, own = of.pattern[at.layer, at.head, at.token].astype(np.float64), apart[at.token]
+
+    def pairs() -> Pairs:
+        for pattern in of.pattern[at.layer].astype(np.float64):
+            yield (pattern * apart).sum(axis=1), np.array([a @ b for a, b in zip(pattern, apart)])
+
+    return Evidence(_compared(pairs), {"sum": _terms(row, own), "distance": float(row @ own)})
 
 
 def mask(at: RecordedPlace) -> Evidence:

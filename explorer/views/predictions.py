@@ -515,3 +515,4 @@ def logit_attribution(source: Run) -> None:
     if logit_lens.ffns(decomposition):
         chosen = tab.choose(attribution.neurons, run, word)
         output.show_panel(partial(attribution.neurons, run, **chosen), "neurons")
+    output.show_panel(partial(attribution.carriers, run, **word), "carriers")
