@@ -68,7 +68,7 @@ LENS_COLUMNS = 27  # a row for each cell, with its ten words and their probabili
 
 
 # The models of panels that encoder has nothing for.
-MODEL_OF = {"translation": "translator", "training": "induction", "generation": "decoder"}
+MODEL_OF = {"translation": "translator", "training": "induction", "generation": "decoder", "teacher_forcing": "decoder"}
 
 
 def model_of(name: str) -> str:

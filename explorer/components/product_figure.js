@@ -2,6 +2,7 @@
 // Matrices and vectors as boxes in proportion: the factors of a product from left to right, the
 // vectors of a network from one width to the next, and a state that is passed from word to word.
 
+import { counted } from "./number_format.js";
 import { channels, css, ramp, wordAt } from "./theme.js";
 
 /** @typedef {import("./draw.js").Pen} Pen */
@@ -9,12 +10,12 @@ import { channels, css, ramp, wordAt } from "./theme.js";
 
 const [NAME, SIZE] = [1.4, 1.5]; // letters of height of a name above a box, and of a size below it
 const [THIN, GAP] = [1.2, 0.7]; // letters of the thickness of a vector, and of the room around a sign
-const TALL = 14; // letters of height of the tallest box, where there is no other limit
+const TALL = 11; // letters of height of the tallest box, where there is no other limit
 const STYLE = { size: 0.9, alpha: 0.8 };
 const BOLD = { bold: true };
 
 /** The size of a matrix in words. @param {{ shape: number[] }} factor */
-const size = ({ shape }) => shape.map((each) => each.toLocaleString("en-US")).join(" × ");
+const size = ({ shape }) => shape.map(counted).join(" × ");
 
 /** The colour of one of several equal parts: those of the theme, then the same ones darker. @param {Pen} pen @param {number} part */
 function colourOf({ look }, part) {
@@ -135,7 +136,7 @@ function factorBox(pen, factor, [left, top, wide, high], middle) {
     "stroke-opacity": selected ? 1 : 0.5,
     "stroke-width": selected ? 2.5 : 1,
   });
-  const above = top - (n && !down ? 1.8 : 0.7) * letter;
+  const above = top - (numbered ? 1.8 : 0.7) * letter;
   const fill = selected ? look.primary : undefined;
   pen.text(middle, above, name, { ...BOLD, fill, anchor: "middle" });
   const under = selected ? { ...BOLD, fill, size: STYLE.size } : STYLE;
@@ -150,13 +151,10 @@ export function network(pen, { layers, between }, { x, y, width, height }) {
     Math.max(pen.width(one.label, BOLD), pen.width(one.text, STYLE)),
   );
   const room = height ? height - (NAME + SIZE) * letter : TALL * letter;
-  const tall = Math.max(6 * letter, Math.min(room, 20 * letter));
+  const tall = Math.max(6 * letter, Math.min(room, 18 * letter));
   const [wide, top] = [1.5 * letter, y + NAME * letter];
   const [first, last] = [texts[0], texts[texts.length - 1]];
-  const [from, to] = [
-    x + Math.max(wide, first) / 2,
-    x + width - Math.max(wide, last) / 2,
-  ];
+  const [from, to] = [x + Math.max(wide, first) / 2, x + width - Math.max(wide, last) / 2];
   const middle = (/** @type {number} */ at) => from + (at * (to - from)) / (layers.length - 1);
   const high = (/** @type {any} */ one) => Math.max(letter, (tall * one.values.length) / most);
   const down = top + tall / 2;
@@ -196,14 +194,20 @@ const BAR = 6; // letters of height of a full bar
 export function relay(pen, { words, values, text, arc, state }, { x, y, width, height }) {
   const { letter, look } = pen;
   const n = words.length;
-  const names = Math.min(6 * letter, Math.max(...words.map((/** @type {string} */ one) => pen.width(one))));
+  const names = Math.min(
+    6 * letter,
+    Math.max(...words.map((/** @type {string} */ one) => pen.width(one))),
+  );
   const slot = width / n;
   const level = names + 0.6 * letter <= slot;
   const foot = level ? 1.4 * letter : names + 0.6 * letter;
   const node = Math.min(1.6 * letter, 0.5 * slot);
   const head = 3.6 * letter; // the arc with its text
   const rest = head + 2 * letter + node + 0.6 * letter + foot + 1.3 * letter;
-  const full = Math.max(2 * letter, Math.min(BAR * letter * 1.5, height ? height - rest : BAR * letter));
+  const full = Math.max(
+    2 * letter,
+    Math.min(BAR * letter * 1.5, height ? height - rest : BAR * letter),
+  );
   const middle = (/** @type {number} */ at) => x + (at + 0.5) * slot;
   const base = y + head + full + 0.4 * letter;
   const row = base + 0.6 * letter + node / 2;
@@ -247,12 +251,17 @@ export function relay(pen, { words, values, text, arc, state }, { x, y, width, h
     else pen.text(middle(at), place, word, { anchor: "end", turn: -90, room: names });
   });
   const written = pen.width(text, BOLD) / 2;
-  pen.text(Math.max(b, x + written), base - Math.max(4, Math.min(1, values[0]) * full) - 0.8 * letter, text, {
-    bold: true,
-    fill: look.primary,
-    anchor: "middle",
-    halo: true,
-  });
+  pen.text(
+    Math.max(b, x + written),
+    base - Math.max(4, Math.min(1, values[0]) * full) - 0.8 * letter,
+    text,
+    {
+      bold: true,
+      fill: look.primary,
+      anchor: "middle",
+      halo: true,
+    },
+  );
   const under = row + node / 2 + 0.5 * letter + foot;
   pen.text(x + width / 2, under + 0.2 * letter, state, { ...STYLE, anchor: "middle", room: width });
   return under + letter - y;

@@ -556,7 +556,7 @@ def _of_all_heads(keys: Stream, totals: np.ndarray, key: int) -> Bars:
     ]
     if n := len(totals) - len(listed):
         rest = float(totals.sum() - totals[listed].sum())
-        rows.append(BarRow(words("rest", n=n), (rest,), (signed(rest, 2),)))
+        rows.append(BarRow(plural(n, "other"), (rest,), (signed(rest, 2),)))
     return Bars(title=words("tokens"), columns=("",), rows=tuple(rows), mark=(listed.index(key), 0))
 
 

@@ -189,12 +189,12 @@ def concatenation(
     return Panel(
         title=words("title"),
         finding=words("finding", **slots),
-        figures=(Product(words("picture", **slots), words("note"), (z, matrix, *biased, y)),),
+        figures=(Product("", words("note", **slots), (z, matrix, *biased, y)),),
         table=_numbers(made),
         details=words.lines("details", **slots),
         caption=(words("caption", **slots),),
         file=f"L{layer}-concatenation-q{token}",
-        formulas=("concatenation", "width"),
+        formulas=("concatenation",),
         focus=("W_O",),
     )
 

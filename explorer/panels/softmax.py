@@ -21,7 +21,7 @@ from explorer.analysis.figures import (
     window,
 )
 from explorer.analysis.figures import matrix as matrix_values
-from explorer.analysis.formatting import MINUS, fixed, hundredths, power
+from explorer.analysis.formatting import MINUS, fixed, hundredths, plural, power
 from explorer.panels import spec
 from explorer.panels.choice import Choice
 from explorer.panels.selection import Selection, select
@@ -89,8 +89,7 @@ def mask(run: Run, layer: int = 0, head: int = 0, token: int = 0, attention: str
         for score, may in zip(scores.ravel(), shown.ravel())
     ]
     made = [
-        hundredths(float(weight)) if may else "0"
-        for weight, may in zip(weights.ravel(), shown.ravel())
+        _short(float(weight)) if may else "0" for weight, may in zip(weights.ravel(), shown.ravel())
     ]
     name = "masked" if n_masked else "open"
     return Panel(
@@ -107,6 +106,12 @@ def mask(run: Run, layer: int = 0, head: int = 0, token: int = 0, attention: str
         formulas=("mask", "softmax"),
         focus=("M", "M_ij"),
     )
+
+
+def _short(weight: float) -> str:
+    """A weight in two decimals, in few letters also where it is nearly 0 or 1: "<.01"."""
+    text = hundredths(weight)
+    return text.replace(" 0.", ".") if text[0] in "<>" else text
 
 
 def _ends(scores: np.ndarray) -> tuple[float, float]:
@@ -201,10 +206,10 @@ def _row(
         BarRow(selection.axes.keys[key], (float(weights[key]),), (hundredths(float(weights[key])),))
         for key in map(int, listed)
     ]
-    n_others = int(of.allowed[selection.layer, selection.query].sum()) - len(listed)
-    if n_others:
-        rest = float(weights.sum() - weights[listed].sum())
-        rows.append(BarRow(words("rest", n=n_others), (rest,), (hundredths(max(rest, 0.0)),)))
+    others = np.setdiff1d(np.flatnonzero(of.allowed[selection.layer, selection.query]), listed)
+    if len(others):
+        rest = float(weights[others].sum())
+        rows.append(BarRow(plural(len(others), "other"), (rest,), (hundredths(rest),)))
     rows.append(BarRow(words("gradient"), (gradient(weights),), (total,), selected=True))
     mark = (len(rows) - 1, 0) if is_marked else None
     return Bars(title=title, columns=("",), rows=tuple(rows), high=1.0, mark=mark)
@@ -303,7 +308,7 @@ def _values(selection: Selection, listed: np.ndarray, rest: Rest, z: np.ndarray)
     if rest is not None:
         share = float(rest[0].sum())
         mean = rest[0] @ rest[1] / (share or 1.0)
-        label = words("rest", n=len(rest[0]))
+        label = plural(len(rest[0]), "other")
         strips.append(Strip(label, mean, f"× {hundredths(min(share, 1.0))}"))
     high = max(float(np.abs(each.values).max()) for each in strips) or 1.0
     return Strips(words("of_keys"), strips=tuple(strips), high=high)
@@ -324,7 +329,7 @@ def _weighted(selection: Selection, listed: np.ndarray, rest: Rest, z: np.ndarra
         for at, key in enumerate(map(int, listed))
     ]
     if rest is not None:
-        label = words("rest", n=len(rest[0]))
+        label = plural(len(rest[0]), "other")
         strips.append(Strip(label, rest[0] @ rest[1], sign="+", weight=float(rest[0].sum())))
     strips.append(Strip("z", z, sign="=", selected=True))
     used = values[listed] if rest is None else np.vstack((values[listed], rest[1]))
