@@ -157,6 +157,11 @@ class Model:
         before it is used."""
         return self._readout("weights").projections(self, attention, layer)
 
+    def rotary_rates(self, attention: str, layer: int) -> np.ndarray | None:
+        """The angles by which an attention turns its queries and keys from one position to the
+        next, in radians (pair), the fastest first; None where it does not turn them."""
+        return self._readout("weights").rotary_rates(self, attention, layer)
+
     def embeddings(self) -> np.ndarray:
         """Every word's embedding as the stream begins with it, (id, d_model)."""
         return self._readout("weights").embeddings(self)

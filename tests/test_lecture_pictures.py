@@ -5,15 +5,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 from conftest import needs_smollm2, read_once
 from tolerances import DOUBLE_LONG, PASSED, STORED, SUMMED, TOTAL
 
-from explorer.analysis import ffn, head_naming, logit_lens, residual
+from explorer.analysis import ffn, formulas, head_naming, logit_lens, residual
 from explorer.analysis.figures import Factor, Product, factor
 from explorer.panels import (
     attribution,
     distances,
     feed_forward,
+    modern,
     multi_head,
     recurrence,
     softmax,
@@ -21,6 +23,7 @@ from explorer.panels import (
 )
 from models.caching import loaded
 from models.edits import PatchHead, ZeroHead
+from models.recording import stored_array
 from models.results import softmax as probabilities
 from models.run import Run
 
@@ -142,7 +145,6 @@ def test_an_activation_is_known_by_what_it_does() -> None:
 
     hidden = loaded("encoder").ffn_activations(Run("encoder", TEXT).recording(), "encoder", 0, 3)
     assert ffn.activation_of(hidden) == "ReLU"
-    import torch
 
     x = torch.linspace(-6, 6, 200, dtype=torch.float64)
     np.testing.assert_allclose(ffn.gelu(x.numpy()), gelu(x).numpy(), atol=DOUBLE_LONG)
@@ -294,3 +296,54 @@ def test_a_head_that_is_taken_out_brings_nothing_and_a_foreign_one_is_not_known(
     assert (found[1, 2] == 0).all() and np.isnan(found[0, 3]).all()
     assert np.isfinite(np.delete(found[0], 3, axis=0)).all()
     assert logit_lens.predicts_next(run.recording())
+
+
+# ---- what later models changed -------------------------------------------------------------------
+
+
+@needs_smollm2
+def test_queries_turned_back_by_the_rates_are_the_vectors_times_w_q() -> None:
+    run, handle = Run("smollm2", TEXT), read_once("smollm2")
+    recording = run.recording()
+    of, stream = recording.attention[0], recording.streams[0]
+    rates = handle.rotary_rates(of.name, 1)
+    assert (np.diff(rates) < 0).all() and rates[0] == pytest.approx(1, abs=STORED)
+    module = handle.attentions[of.name][1]
+    x = torch.tensor(stream.at("1.attn.read"))
+    plain = module.w_q(x).detach().numpy().reshape(len(x), of.q.shape[1], -1)[:, 2]
+    places = np.arange(len(x))
+    back = formulas._turned(of.q[1, 2].astype(np.float64), rates, -places)
+    np.testing.assert_allclose(back, plain, atol=PASSED * np.abs(plain).max())
+    (dials,) = modern.rotary(run, **AT).figures
+    turned = float(np.degrees(5 * rates[0]))
+    assert dials.dials[0].after[1] == pytest.approx(turned % 360) and dials.dials[0].selected
+
+
+@needs_smollm2
+def test_the_other_parts_of_a_current_model_are_its_own() -> None:
+    run = Run("smollm2", TEXT)
+    recording = run.recording()
+    of, stream = recording.attention[0], recording.streams[0]
+    table = modern.rms_norm(run, layer=1, token=5).table
+    assert np.mean(np.square(table["h / root"])) == pytest.approx(1, abs=PASSED)
+    read = stream.at("1.attn.read")[5]
+    np.testing.assert_allclose(table["times gain"], read, atol=PASSED * np.abs(read).max())
+    graph, cache = modern.shared_keys(run).figures
+    for edge in graph.edges:
+        group, head = edge.source, edge.target - graph.split
+        first = next(each.target - graph.split for each in graph.edges if each.source == group)
+        np.testing.assert_array_equal(np.asarray(of.k[1, head]), np.asarray(of.k[1, first]))
+    stored = stored_array(of.k).size + stored_array(of.v).size
+    assert cache.rows[0].values[0] == stored and cache.rows[1].values[0] == 3 * stored
+    gate = modern.gate(run, layer=1, token=5)
+    hidden = loaded(recording).ffn_activations(recording, stream.name, 1, 5)
+    through = np.array(gate.table["opened"]) * np.array(gate.table["through"])
+    np.testing.assert_allclose(through, hidden.after, atol=PASSED)
+
+
+@pytest.mark.parametrize("model", ["encoder", "decoder", "translator"])
+def test_a_model_of_the_paper_has_none_of_these_parts(model: str) -> None:
+    run = Run(model, TEXT)
+    for panel in (modern.rotary, modern.rms_norm, modern.shared_keys, modern.gate):
+        with pytest.raises(ValueError, match="smollm2"):
+            panel(run)

@@ -696,6 +696,39 @@ def jacobian_product(at: RecordedPlace) -> Evidence:
     return Evidence(_compared(lambda: [(product(), _derivative(run, begin))]), _depth(at))
 
 
+def rotary(at: RecordedPlace) -> Evidence:
+    """Products of recorded queries and keys, which are turned, beside those of queries as they were
+    before and keys that are turned by the distance alone."""
+    of, (layer, head) = at.opened, (at.layer, at.head)
+    rates = at.context.model.rotary_rates(of.name, layer)
+    if rates is None:
+        raise Untestable(REASONS("not_turned"))
+    q, k = (np.asarray(each[layer, head], np.float64) for each in (of.q, of.k))
+    places = np.arange(len(q))
+    plain = _turned(q, rates, -places), _turned(k, rates, -places)
+    key = at.cell.key
+    apart = _turned(plain[1][[key]], rates, np.array([key - at.token]))[0]
+
+    def pairs() -> Pairs:
+        for query in places:
+            yield _turned(plain[1], rates, places - query) @ plain[0][query], k @ q[query]
+
+    numbers: dict[str, Number] = {
+        "turned": _terms(q[at.token], k[key]),
+        "apart": float(plain[0][at.token] @ apart),
+    }
+    return Evidence(_compared(pairs), numbers)
+
+
+def _turned(vectors: np.ndarray, rates: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """Vectors (row, d) with pair m of n, the numbers m and m + n, turned by a place times its rate;
+    the rest stays."""
+    n, angles = len(rates), places[:, None] * rates
+    a, b, rest = vectors[:, :n], vectors[:, n : 2 * n], vectors[:, 2 * n :]
+    cos, sin = np.cos(angles), np.sin(angles)
+    return np.concatenate((a * cos - b * sin, a * sin + b * cos, rest), axis=1)
+
+
 def _depth(at: RecordedPlace) -> dict[str, Number]:
     """What is left of a gradient through a deep random stack, as a power of its mean factor."""
     stack = at.context.depth(at.context.recording.streams[0].name)

@@ -18,6 +18,7 @@ from explorer.layout.controls import bind, pick
 from explorer.panels import (
     claims,
     distances,
+    modern,
     multi_head,
     recurrence,
     soft_lookup,
@@ -153,6 +154,10 @@ concepts = tab.view(
                 "Heads": ("Heads side by side, and W_O", (multi_head.concatenation,)),
                 "Distance": ("Near and far heads", (distances.near_and_far,)),
                 "Offset": ("Input and target, shifted by one", (teacher_forcing.offset,)),
+                "Modern": (
+                    "What later models changed",
+                    (modern.rotary, modern.rms_norm, modern.shared_keys, modern.gate),
+                ),
                 "Graph": ("Messages", (soft_lookup.messages,)),
             },
         ),
