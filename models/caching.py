@@ -224,6 +224,12 @@ class CachedModel(Model):
         """As `Model.attribute`."""
         return self._of_recording(recording, "attribute", stream, token, id, against)
 
+    def head_sources(
+        self, recording: Recording, stream: str, token: int, id: int, against: int | None = None
+    ) -> dict[str, np.ndarray]:
+        """As `Model.head_sources`."""
+        return self._of_recording(recording, "head_sources", stream, token, id, against)
+
     def gradients(self, recording: Recording, stream: str, token: int) -> ResidualGradients:
         """As `Model.gradients`."""
         return self._of_recording(recording, "gradients", stream, token)

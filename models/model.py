@@ -107,6 +107,15 @@ class Model:
         token = expect_recording_of(self, recording, stream, token)
         return self._source.attribute(self, recording, stream, token, id, against)
 
+    def head_sources(
+        self, recording: Recording, stream: str, token: int, id: int, against: int | None = None
+    ) -> dict[str, np.ndarray]:
+        """What each head brings to a word's logit at a token from each key, by the attention's
+        name: (layer, head, key), NaN for a head whose output an edit took from elsewhere."""
+        token = expect_recording_of(self, recording, stream, token)
+        lens = self._readout("logit_lens")
+        return lens.head_sources(self, recording, stream, token, id, against)
+
     def gradients(self, recording: Recording, stream: str, token: int) -> ResidualGradients:
         """The gradient of the likeliest word's logit at a token, back to every state of a
         stream."""
@@ -147,6 +156,11 @@ class Model:
         d_head), and its bias (heads x d_head); without those whose product is normalised or turned
         before it is used."""
         return self._readout("weights").projections(self, attention, layer)
+
+    def rotary_rates(self, attention: str, layer: int) -> np.ndarray | None:
+        """The angles by which an attention turns its queries and keys from one position to the
+        next, in radians (pair), the fastest first; None where it does not turn them."""
+        return self._readout("weights").rotary_rates(self, attention, layer)
 
     def embeddings(self) -> np.ndarray:
         """Every word's embedding as the stream begins with it, (id, d_model)."""

@@ -14,7 +14,7 @@ from tolerances import DOUBLE, STORED, SUMMED
 from explorer.analysis import anatomy as analysis
 from explorer.analysis import recorded_findings
 from explorer.analysis.formatting import parse_number
-from explorer.panels import anatomy, soft_lookup
+from explorer.panels import anatomy, multi_head, soft_lookup
 from explorer.panels.spec import Panel
 from models.edits import WithoutScale, ZeroHead, to_line
 from models.model import Model
@@ -84,27 +84,19 @@ def test_a_forbidden_cell_has_the_weight_0_and_says_why() -> None:
 
 
 def test_a_model_that_gives_only_weights_says_so() -> None:
-    for panel in (anatomy.split, anatomy.formulas, anatomy.weight):
+    for panel in (multi_head.shapes, multi_head.concatenation, anatomy.formulas, anatomy.weight):
         with pytest.raises(ValueError, match="There is no layer 9"):
             panel(Run("encoder", TEXT), layer=9)
     with pytest.raises(ValueError, match="There is no key 99"):
         anatomy.weight(Run("encoder", TEXT), source=99)
 
 
-def test_the_three_formulas_and_the_pieces_of_all_heads_agree() -> None:
+def test_the_three_formulas_agree() -> None:
     run = Run("encoder", TEXT)
-    attention = run.recording().attention[0]
     found = anatomy.formulas(run, layer=1, token=2).figures[0]
     one, *others = (strip.values for strip in found.strips)
     for other in others:
         np.testing.assert_allclose(one, other, atol=DOUBLE * max(1, np.abs(one).max()))
-    panel = anatomy.split(run, layer=1, head=2, token=2)
-    _, queries, results = panel.figures
-    for head, (q, z) in enumerate(zip(queries.strips, results.strips)):
-        assert q.selected == z.selected == (head == 2)
-        np.testing.assert_array_equal(q.values, attention.q[1, head, 2])
-        made = attention.pattern[1, head, 2] @ attention.v[1, head]
-        np.testing.assert_allclose(z.values, made, atol=SUMMED)
 
 
 # ---- the page ------------------------------------------------------------------------------------

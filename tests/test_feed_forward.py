@@ -84,7 +84,8 @@ def test_what_is_not_there_is_named() -> None:
 @pytest.mark.slow
 def test_the_tab_shows_the_selected_word_layer_and_unit_and_the_flow_leads_there() -> None:
     app = clean(page_at("feedforward", text=TEXT, token="4", layer="2", unit="11"))
-    (panel,) = panels_on(app)
+    panel, through = panels_on(app)
+    assert through["title"].startswith("Through the FFN of layer 2")
     assert panel["title"].endswith("layer 2") and "“slept”" in panel["finding"]
     assert "unit 11 " in f"{panel['figures'][1]['figures'][0]['title']} "
     lost = clean(page_at("feedforward", text=TEXT, token="999", layer="x", unit="99999999"))

@@ -43,7 +43,7 @@ from explorer.panels.attribution import NO_WORD
 from explorer.panels.spec import Panel
 from explorer.text import claims as claims_text
 from explorer.text import templates
-from models import edits
+from models import edits, smollm2
 from models.caching import loaded
 from models.example_texts import DEFAULT_TEXT
 from models.results import softmax
@@ -61,14 +61,20 @@ def every() -> dict[str, Callable[..., Panel]]:
     return dict(spec.PANELS)
 
 
-NAMES = sorted(every())
+NAMES = sorted(each for each in every() if smollm2.file() or not each.startswith("modern."))
 MATRICES = ("attention.head", "summaries.aggregated")
 MOST_COLUMNS = 20  # of a table: of one weight, with the numbers of each of its steps
 LENS_COLUMNS = 27  # a row for each cell, with its ten words and their probabilities
 
 
 # The models of panels that encoder has nothing for.
-MODEL_OF = {"translation": "translator", "training": "induction", "generation": "decoder"}
+MODEL_OF = {
+    "translation": "translator",
+    "training": "induction",
+    "generation": "decoder",
+    "teacher_forcing": "decoder",
+    "modern": "smollm2",
+}
 
 
 def model_of(name: str) -> str:
@@ -669,7 +675,7 @@ def test_the_attribution_tab_shows_the_selected_parts_of_a_hostile_text(model: s
     key = HEAD[model]
     choices = {"model": model, "token": "1", "part": key, "ffn": "1", "hidden": "none"}
     app = page_at("attribution", text=SCRIPT, **choices)
-    parts, neurons = panels_on(app)
+    parts, neurons, _ = panels_on(app)
     assert [row["key"] for row in parts["figures"][1]["rows"] if row["selected"]] == [key]
     assert "layer 1" in neurons["title"]
     (link,) = (each for each in app.get("page_link") if each.proto.query_string)

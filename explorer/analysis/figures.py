@@ -271,6 +271,53 @@ class Strips(Figure):
 
 
 @dataclass(frozen=True, eq=False)
+class Factor:
+    """A matrix of a product: its name, its size (rows, columns), and the sign before it.
+
+    values: its numbers, row by row, or what stands for them, as many as `grid` has (rows, columns);
+    none for an empty box. parts: the names of equal parts in colours of their own, side by side, or
+    one below the other where `down`."""
+
+    name: str
+    shape: tuple[int, int]
+    sign: str = ""
+    values: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    grid: tuple[int, int] = (0, 0)
+    parts: tuple[str, ...] = ()
+    down: bool = False
+    selected: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Product(Figure):
+    """Matrices that are multiplied from left to right, as boxes in proportion."""
+
+    factors: tuple[Factor, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Network(Figure):
+    """Vectors as upright strips, as high as they have numbers, from left to right, and between two
+    of them the name and the size of what leads from one to the next."""
+
+    layers: tuple[Strip, ...] = ()
+    between: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Relay(Figure):
+    """Words in a row whose state is passed on from each to the next. values (word): what is left,
+    from 0 to 1, and its text at the first word. arc: of the one that leads from end to end; state:
+    what is passed on."""
+
+    words: tuple[str, ...] = ()
+    values: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    text: str = ""
+    arc: str = ""
+    state: str = ""
+
+
+@dataclass(frozen=True, eq=False)
 class Edge:
     """A weighted edge of a graph, by the places of its nodes."""
 
@@ -585,6 +632,7 @@ def as_plain(value: Any, blocks: dict[str, np.ndarray]) -> Any:
 
 MAX_EXACT = 60_000  # numbers of a figure that travel in single precision
 LEVELS = 254
+MOST_SEEN = 64  # rows and columns of a matrix that are drawn one by one
 MOST_TOKENS = 13  # of a sentence that one picture shows in type for the back row
 
 
@@ -612,6 +660,23 @@ def window(n: int, focus: Sequence[int], limit: int = MOST_TOKENS) -> np.ndarray
 def truncation_note(n_visible: int, n: int, noun: str = "tokens") -> str:
     """A word on how much of a sentence is shown; "" where all is."""
     return "" if n_visible == n else f"{n_visible} of {n} {noun}"
+
+
+def factor(name: str, values: np.ndarray, sign: str = "", **other: Any) -> Factor:
+    """A matrix (row, column) as a factor of a product; of a large one the root of the mean square
+    of each block stands for its numbers."""
+    values = np.atleast_2d(np.asarray(values, np.float64))
+    blocks = np.array_split(np.arange(values.shape[0]), min(values.shape[0], MOST_SEEN))
+    across = np.array_split(np.arange(values.shape[1]), min(values.shape[1], MOST_SEEN))
+    seen = values
+    if len(blocks) * len(across) < values.size and min(values.shape) > 1:
+        squares = np.add.reduceat(values**2, [each[0] for each in blocks], axis=0)
+        squares = np.add.reduceat(squares, [each[0] for each in across], axis=1)
+        counts = np.outer([len(each) for each in blocks], [len(each) for each in across])
+        seen = np.sqrt(squares / counts)
+    shape = values.shape[0], values.shape[1]
+    grid = seen.shape[0], seen.shape[1]
+    return Factor(name, shape, sign, seen.ravel(), grid, **other)
 
 
 def share(value: float) -> str:

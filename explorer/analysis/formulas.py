@@ -250,12 +250,47 @@ def softmax(at: RecordedPlace) -> Evidence:
     return Evidence(lambda: consistency.softmax(at.context.recording), _of_cell(at))
 
 
+def softmax_gradient(at: RecordedPlace) -> Evidence:
+    """The slopes of a row's weights along their own scores, taken numerically, beside a (1 - a)."""
+    cell = at.cell
+    scores = cell.scores[cell.allowed].astype(np.float64)
+    weights = probabilities(scores)
+    slopes = weights * (1 - weights)
+    weight = float(cell.softmax[cell.key])
+    numbers: dict[str, Number] = {
+        "a_ij": weight,
+        "stay": 1 - weight,
+        "slope": weight * (1 - weight),
+    }
+
+    def pairs() -> Pairs:
+        yield slopes, np.diag(_derivative(probabilities, scores))
+
+    return Evidence(_compared(pairs), numbers)
+
+
 def rows(at: RecordedPlace) -> Evidence:
     """The sum of a row of weights beside 1."""
     weights = at.attention.pattern[at.layer, at.head, at.token].astype(np.float64)
     allowed = at.attention.allowed[at.layer, at.token]
     numbers: dict[str, Number] = {"sum": _terms(weights[allowed]), "one": 1.0}
     return Evidence(lambda: consistency.row_sums(at.context.recording), numbers)
+
+
+def mean_distance(at: RecordedPlace) -> Evidence:
+    """A row's mean distance as a sum over its keys beside the product of weights and distances."""
+    of = at.attention
+    if of.query != of.key:
+        raise Untestable(REASONS("no_distance"))
+    places = np.arange(of.pattern.shape[3])
+    apart = np.abs(places[:, None] - places).astype(np.float64)
+    row, own = of.pattern[at.layer, at.head, at.token].astype(np.float64), apart[at.token]
+
+    def pairs() -> Pairs:
+        for pattern in of.pattern[at.layer].astype(np.float64):
+            yield (pattern * apart).sum(axis=1), np.array([a @ b for a, b in zip(pattern, apart)])
+
+    return Evidence(_compared(pairs), {"sum": _terms(row, own), "distance": float(row @ own)})
 
 
 def mask(at: RecordedPlace) -> Evidence:
@@ -659,6 +694,39 @@ def jacobian_product(at: RecordedPlace) -> Evidence:
         return made
 
     return Evidence(_compared(lambda: [(product(), _derivative(run, begin))]), _depth(at))
+
+
+def rotary(at: RecordedPlace) -> Evidence:
+    """Products of recorded queries and keys, which are turned, beside those of queries as they were
+    before and keys that are turned by the distance alone."""
+    of, (layer, head) = at.opened, (at.layer, at.head)
+    rates = at.context.model.rotary_rates(of.name, layer)
+    if rates is None:
+        raise Untestable(REASONS("not_turned"))
+    q, k = (np.asarray(each[layer, head], np.float64) for each in (of.q, of.k))
+    places = np.arange(len(q))
+    plain = _turned(q, rates, -places), _turned(k, rates, -places)
+    key = at.cell.key
+    apart = _turned(plain[1][[key]], rates, np.array([key - at.token]))[0]
+
+    def pairs() -> Pairs:
+        for query in places:
+            yield _turned(plain[1], rates, places - query) @ plain[0][query], k @ q[query]
+
+    numbers: dict[str, Number] = {
+        "turned": _terms(q[at.token], k[key]),
+        "apart": float(plain[0][at.token] @ apart),
+    }
+    return Evidence(_compared(pairs), numbers)
+
+
+def _turned(vectors: np.ndarray, rates: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """Vectors (row, d) with pair m of n, the numbers m and m + n, turned by a place times its rate;
+    the rest stays."""
+    n, angles = len(rates), places[:, None] * rates
+    a, b, rest = vectors[:, :n], vectors[:, n : 2 * n], vectors[:, 2 * n :]
+    cos, sin = np.cos(angles), np.sin(angles)
+    return np.concatenate((a * cos - b * sin, a * sin + b * cos, rest), axis=1)
 
 
 def _depth(at: RecordedPlace) -> dict[str, Number]:

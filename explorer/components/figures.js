@@ -12,6 +12,7 @@ import { headmatrices } from "./head_matrices.js";
 import { linkedweights, measured } from "./linked_weights.js";
 import { spokenOmissions } from "./omissions.js";
 import { plane } from "./plane.js";
+import { network, product, relay } from "./product_figure.js";
 import { bars, texttable } from "./tables.js";
 import { css, inkOn, wordAt } from "./theme.js";
 
@@ -46,6 +47,9 @@ const KINDS = {
   flow,
   picturecard,
   plane,
+  product,
+  network,
+  relay,
   headmatrices,
   linkedweights: (pen, one, box) => linkedweights(pen, one, box, figure),
 };
@@ -278,7 +282,7 @@ function strips(pen, { strips: list, high }, { x, y, width }) {
     ),
     room((strip) => strip.text),
   ];
-  const pitch = 2 * letter;
+  const pitch = (pen.least ? 1.7 : 2) * letter;
   const left = x + sign + names + 0.6 * letter;
   const wide = Math.max(3 * letter, width - sign - names - texts - 1.4 * letter); // else it does not fit
   list.forEach((strip, at) => {
@@ -377,7 +381,10 @@ const GROWING = [
   "headmatrices",
   "links",
   "matrix",
+  "network",
   "plane",
+  "product",
+  "relay",
   "stack",
   "steps",
 ]; // kinds that use more height
@@ -779,7 +786,7 @@ const NUMBERS = [
   "answer",
   "probability",
 ];
-const PARTS = ["figures", "rows", "series", "strips", "layers", "attentions", "words"];
+const PARTS = ["figures", "rows", "series", "strips", "factors", "layers", "attentions", "words"];
 
 /** A number or a row of numbers between two. @param {any} from @param {any} to @param {number} share */
 function mixed(from, to, share) {

@@ -11,6 +11,9 @@ const signs = (/** @type {string} */ text) => text.replace("-", "−");
 const raised = (/** @type {string} */ digits) =>
   [...digits].map((c) => (c === "-" ? "⁻" : UP[+c])).join("");
 
+/** A count with its thousands. @param {number} value */
+export const counted = (value) => value.toLocaleString("en-US");
+
 /** In so many decimals; what rounds to 0 has no sign. @param {number} value @param {number} digits */
 export const fixed = (value, digits) => signs(value.toFixed(digits).replace(/^-(?=[0.]*$)/, ""));
 

@@ -26,7 +26,18 @@ const ON_SCREEN = typeof document !== "undefined"; // elsewhere cells are drawn 
 const PHONE = 640; // pixels of a window below which it is held in the hand
 const LARGE = 1.8; // times the smallest type
 const FLAT = 1.3; // the same for pictures that use every pixel as they are
-const USES_ALL = ["picturecard", "chart", "flow", "graph", "headmatrices", "matrix", "plane"];
+const USES_ALL = [
+  "picturecard",
+  "chart",
+  "flow",
+  "graph",
+  "headmatrices",
+  "matrix",
+  "network",
+  "plane",
+  "product",
+  "relay",
+];
 const SHARES = [
   [0.5, 0.5],
   [0.4, 0.6],

@@ -16,7 +16,6 @@ from explorer.analysis.figures import (
     BarRow,
     Bars,
     Facts,
-    Figure,
     Frame,
     Matrix,
     Steps,
@@ -521,71 +520,6 @@ def _rule(opened: anatomy.WeightBreakdown, allowed: np.ndarray) -> str:
 
 
 # ---- all heads -----------------------------------------------------------------------------------
-
-
-@spec.panel
-def split(run: Run, layer: int = 0, head: int = 0, token: int = 0, attention: str = "") -> Panel:
-    """The split into heads and back: the shapes on this text, and one query's q and z by head.
-
-    Raises ValueError for what is not there, and for a model that does not give its queries, keys
-    and values.
-    """
-    selection = select(run, layer, head, token, attention)
-    layer, head, token = selection.at
-    words, of = sentences(CONCEPT, "split"), selection.attention
-    if not of.opens:
-        raise ValueError(sentences(CONCEPT, "weight")("not_given", model=selection.model))
-    (n, m), (heads, d), d_v = of.pattern.shape[2:], of.q.shape[1::2], of.v.shape[-1]
-    d_model = selection.recording.model.d_model
-    slots = {
-        **{"n": n, "m": m, "heads": heads, "d": d, "d_v": d_v, "d_model": d_model},
-        **{"layer": layer, "head": head, "token": token, "query": selection.word},
-    }
-    stages = (
-        ("x W_Q", f"({n}, {heads * d})", words("project")),
-        ("split", f"({n}, {heads}, {d})", words("split", **slots)),
-        ("heads first", f"({heads}, {n}, {d})", words("transpose")),
-        ("attention", f"({heads}, {n}, {d_v})", words("attention", **slots)),
-        ("concat", f"({n}, {heads * d_v})", words("concat")),
-        ("W_O", f"({n}, {d_model})", words("output")),
-    )
-    queries = of.q[layer, :, token].astype(np.float64)
-    figures: list[Figure] = [
-        TextTable(title=words("stages"), columns=words.lines("columns"), rows=stages),
-        _pieces(words("queries", **slots), queries, head),
-    ]
-    table = [("q", _long_form(queries))]
-    if (outputs := _cell(selection, None).outputs) is not None:
-        figures.append(_pieces(words("results", **slots), outputs.z, head))
-        table.append(("z", _long_form(outputs.z)))
-    return Panel(
-        title=words("title"),
-        finding=words("finding", **slots, width=heads * d),
-        figures=tuple(figures),
-        table=stacked(table, "vector"),
-        details=words.lines("details", **slots),
-        caption=(words("caption", **slots),),
-        file=f"L{layer}H{head}-split",
-        formulas=("width", "concatenation"),
-    )
-
-
-def _long_form(rows: np.ndarray) -> dict[str, np.ndarray]:
-    """A vector cut by head (head, width) as named columns."""
-    head, dimension = np.indices(rows.shape)
-    return {"head": head.ravel(), "dimension": dimension.ravel(), "number": rows.ravel()}
-
-
-def _pieces(title: str, rows: np.ndarray, head: int) -> Strips:
-    """One vector (head, width) cut by head, a strip each."""
-    words = sentences(CONCEPT, "split")
-    return Strips(
-        title=title,
-        strips=tuple(
-            Strip(words("head", head=at), row, selected=at == head) for at, row in enumerate(rows)
-        ),
-        high=float(np.abs(rows).max()) or 1.0,
-    )
 
 
 @spec.panel

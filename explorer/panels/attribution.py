@@ -9,11 +9,15 @@ from itertools import accumulate
 from math import exp, log
 from typing import Annotated, Any
 
+import numpy as np
+
 from explorer.analysis import figures, logit_lens, predictions, residual
 from explorer.analysis.attention import argmax_id
-from explorer.analysis.figures import BarRow, Bars, TokenRow
+from explorer.analysis.csv import Columns
+from explorer.analysis.figures import BarRow, Bars, Matrix, TokenRow
 from explorer.analysis.formatting import exponent_text, fixed, percent, plural, power_of_e, signed
 from explorer.analysis.terminology import norm_name, recording_norm_name, unit_formula
+from explorer.analysis.word_classes import is_word as is_text_word
 from explorer.panels import spec
 from explorer.panels.choice import Choice
 from explorer.panels.selection import (
@@ -26,12 +30,13 @@ from explorer.panels.selection import (
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models.caching import loaded
-from models.recording import from_end
+from models.recording import Attention, Recording, Stream, from_end
 from models.results import Attribution, Neurons
 from models.run import Run
 
 CONCEPT = "attribution"
 N_PARTS, N_GROUPS, N_LAYERS, N_TOKENS = 12, 24, 10, 60
+N_CARRIERS, N_SOURCES = 8, 7
 MOST_TIMES = 100_000  # that one word is said to be more likely than another
 NORMS = {"LayerNorm": "layer", "RMSNorm": "rms"}
 NO_WORD = -1  # as the word that another is compared with
@@ -448,3 +453,120 @@ def _activations(on: LogitParts, units: Neurons, rank: int) -> TokenRow:
         weights=sizes[visible] / (sizes.max() or 1.0),
         selected=visible.tolist().index(on.at.token) if on.at.token in visible else -1,
     )
+
+
+# ---- heads by source -----------------------------------------------------------------------------
+
+
+@spec.panel
+def carriers(
+    run: Run, token: int | None = None, word: WordId = None, against: OtherId = None
+) -> Panel:
+    """What each head brings to a word's logit at a token, and from which token of the text: the
+    heads that bring most, and all heads together by token.
+
+    token, word, against: as of `logit`. Raises ValueError for what is not there, for a logit that
+    is no sum and for a model whose heads cannot be read.
+    """
+    on = logit_parts(run, token, word, against)
+    words, recording = sentences(CONCEPT, "carriers"), on.at.recording
+    try:
+        by_attention = loaded(recording).head_sources(
+            recording, on.at.stream.name, on.at.token, on.attribution.id, on.attribution.against
+        )
+    except (ValueError, AttributeError) as why:
+        raise ValueError(words("closed", why=why)) from None
+    of, values = _strongest_attention(recording, by_attention)
+    keys = recording.stream(of.key)
+    is_word = np.array([is_text_word(each) for each in keys.tokens]) & ~keys.special
+    others = is_word & (np.arange(len(is_word)) != (on.at.token if of.query == of.key else -1))
+    if not others.any():
+        raise ValueError(words("no_word"))
+    layer, head, key = map(
+        int, np.unravel_index(np.where(others, values, -np.inf).argmax(), values.shape)
+    )
+    totals = values.sum(axis=(0, 1))
+    slots = {
+        **{"logit": on.label, "token": on.at.token, "at": on.at.word, "key": keys.tokens[key]},
+        **{"layer": layer, "head": head, "value": signed(float(values[layer, head, key]), 2)},
+        **{"all": signed(float(totals[key]), 2), "attention": of.name},
+        "total": signed(on.attribution.logit, 2),
+    }
+    return Panel(
+        title=words("title"),
+        finding=words("finding", **slots),
+        figures=(
+            _by_source(keys, values, (layer, head, key), str(slots["value"])),
+            _of_all_heads(keys, totals, key),
+        ),
+        table=_every_source(keys, values),
+        details=words.lines("details", **slots),
+        caption=(words("caption", **slots),),
+        file="logit-by-source",
+        formulas=("sum-over-heads",),
+        at={"layer": layer, "head": head, "attention": of.name, "token": on.at.token},
+    )
+
+
+def _strongest_attention(
+    recording: Recording, by_attention: Mapping[str, np.ndarray]
+) -> tuple[Attention, np.ndarray]:
+    """The attention with the largest contribution of a head from a token, and its contributions
+    (layer, head, key), 0 where they are not known."""
+    known = {name: np.nan_to_num(values) for name, values in by_attention.items()}
+    name = max(known, key=lambda each: float(known[each].max(initial=0)))
+    return next(each for each in recording.attention if each.name == name), known[name]
+
+
+def _by_source(
+    keys: Stream, values: np.ndarray, strongest: tuple[int, int, int], text: str
+) -> Matrix:
+    """The heads with the largest contributions from one token, in the order of the network, and the
+    tokens that they come from."""
+    words, n_heads = sentences(CONCEPT, "carriers"), values.shape[1]
+    flat = values.reshape(-1, values.shape[-1])
+    listed = np.sort(np.argsort(-np.abs(flat).max(axis=1), kind="stable")[:N_CARRIERS])
+    own = strongest[0] * n_heads + strongest[1]
+    listed = listed if own in listed else np.sort([own, *listed[:-1]])
+    most = np.argsort(-np.abs(flat[listed]).max(axis=0), kind="stable")[: figures.MOST_TOKENS]
+    places = np.sort(most if strongest[2] in most else [strongest[2], *most[:-1]])
+    cells = flat[np.ix_(listed, places)]
+    row, column = list(listed).index(own), list(places).index(strongest[2])
+    return Matrix(
+        title=words("heads"),
+        note=figures.truncation_note(len(places), len(keys.tokens)),
+        rows=tuple(f"L{at // n_heads} H{at % n_heads}" for at in listed.tolist()),
+        columns=tuple(keys.tokens[at] for at in places),
+        values=cells,
+        high=float(np.abs(cells).max()) or 1.0,
+        signed=True,
+        marks=((row, column, text),),
+        sides=("head", "from"),
+    )
+
+
+def _of_all_heads(keys: Stream, totals: np.ndarray, key: int) -> Bars:
+    """All heads' contributions together, by the token that they come from."""
+    words = sentences(CONCEPT, "carriers")
+    order = np.argsort(-np.abs(totals), kind="stable")[:N_SOURCES]
+    listed = np.sort(order if key in order else [key, *order[:-1]]).tolist()
+    rows = [
+        BarRow(keys.tokens[at], (float(totals[at]),), (signed(float(totals[at]), 2),), at == key)
+        for at in listed
+    ]
+    if n := len(totals) - len(listed):
+        rest = float(totals.sum() - totals[listed].sum())
+        rows.append(BarRow(plural(n, "other"), (rest,), (signed(rest, 2),)))
+    return Bars(title=words("tokens"), columns=("",), rows=tuple(rows), mark=(listed.index(key), 0))
+
+
+def _every_source(keys: Stream, values: np.ndarray) -> Columns:
+    """Every head and token with the contribution of one from the other."""
+    layer, head, key = (each.ravel() for each in np.indices(values.shape))
+    return {
+        "layer": layer,
+        "head": head,
+        "key": key,
+        "token": [keys.tokens[at] for at in key.tolist()],
+        "contribution": values.ravel(),
+    }

@@ -1,4 +1,4 @@
-"""The panel on a feed-forward network: its hidden units at one token."""
+"""The panels on a feed-forward network: its hidden units at one token, and the way through it."""
 
 from __future__ import annotations
 
@@ -7,15 +7,26 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from explorer.analysis import figures, residual
-from explorer.analysis.figures import BarRow, Bars, Stack, TokenRow
+from explorer.analysis import ffn, figures, residual
+from explorer.analysis.ffn import shares_of_update
+from explorer.analysis.figures import (
+    BarRow,
+    Bars,
+    Chart,
+    Facts,
+    Network,
+    Series,
+    Stack,
+    Strip,
+    TokenRow,
+)
 from explorer.analysis.formatting import fixed, percent
 from explorer.analysis.terminology import unit_formula
 from explorer.panels import spec
 from explorer.panels.choice import Choice
 from explorer.panels.selection import StreamSelection, place_of, select_stream
 from explorer.panels.spec import Panel
-from explorer.text.templates import sentences
+from explorer.text.templates import Sentences, sentences
 from models.caching import loaded
 from models.recording import from_end
 from models.results import FFNActivations
@@ -24,7 +35,6 @@ from models.run import Run
 CONCEPT = "feed_forward"
 N_UNITS, N_WORDS, N_TOKENS = 12, 6, 60
 N_NAMED = 4  # words in the finding
-HALF = 0.5  # of the update
 
 
 def hidden_units(run: Run, chosen: Mapping[str, Any]) -> range:
@@ -56,24 +66,13 @@ def units(
     None. unit: whose words and tokens are listed, the one with the largest share where None. Raises
     ValueError for what is not there and for a model whose FFN cannot be read.
     """
-    selection = select_stream(run, token, stream)
-    token = selection.token
-    words, name = sentences(CONCEPT, "units"), selection.stream.name
+    selection, layer, hidden = _read(run, token, layer, stream)
+    words, token = sentences(CONCEPT, "units"), selection.token
     shows = loaded(selection.recording).capabilities
-    if not shows.weights:
-        raise ValueError(words("closed", model=selection.model))
-    try:
-        layer = residual.largest_ffn(selection.stream, token) if layer is None else layer
-        layer = from_end(layer, selection.recording.model.n_layer)
-        hidden = loaded(selection.recording).ffn_activations(
-            selection.recording, name, layer, token
-        )
-    except ValueError as why:
-        raise ValueError(words("unread", why=why)) from None
     shares = shares_of_update(hidden)
     order, n = np.argsort(-shares[:-1], kind="stable"), len(hidden.after)
     unit = int(order[0]) if unit is None else place_of("unit", unit, n)
-    reached = np.flatnonzero(np.cumsum(shares[order]) >= HALF)
+    fewest = ffn.fewest_for(shares[:-1])
     nearest = _nearest_words(selection, hidden, unit)
     least = chance_of_nearest(hidden.writes.shape[1], selection.recording.model.n_vocab)
     named = [label for label, cosine in nearest if cosine >= least][:N_NAMED]
@@ -85,11 +84,11 @@ def units(
         "above": f"{int((hidden.before > 0).sum()):,}",
         "n": f"{n:,}",
         "layer": layer,
-        "half": f"{reached[0] + 1:,}" if len(reached) else "",
+        "half": f"{fewest or 0:,}",
     }
     return Panel(
         title=words("title", layer=layer),
-        finding=words("finding", **slots) + (words("half", **slots) if len(reached) else ""),
+        finding=words("finding", **slots) + _half(words, slots, fewest),
         figures=(
             _units(hidden, shares, order[shares[order] > 0][:N_UNITS], unit, shows.ffn_biases),
             Stack(figures=(_tokens(selection, hidden, unit), *_words(nearest, unit))),
@@ -108,6 +107,29 @@ def units(
     )
 
 
+def _read(
+    run: Run, token: int, layer: int | None, stream: str
+) -> tuple[StreamSelection, int, FFNActivations]:
+    """A token, the layer of the largest update there where None, and the hidden units of its FFN.
+    Raises ValueError for what is not there and for a model whose FFN cannot be read."""
+    selection, words = select_stream(run, token, stream), sentences(CONCEPT, "units")
+    recording, name = selection.recording, selection.stream.name
+    if not loaded(recording).capabilities.weights:
+        raise ValueError(words("closed", model=selection.model))
+    try:
+        layer = residual.largest_ffn(selection.stream, selection.token) if layer is None else layer
+        layer = from_end(layer, recording.model.n_layer)
+        hidden = loaded(recording).ffn_activations(recording, name, layer, selection.token)
+    except ValueError as why:
+        raise ValueError(words("unread", why=why)) from None
+    return selection, layer, hidden
+
+
+def _half(words: Sentences, slots: Mapping[str, Any], fewest: int | None) -> str:
+    """How few units make half of the update, nothing where all of them do not."""
+    return words("half_one" if fewest == 1 else "half", **slots) if fewest else ""
+
+
 def _made_of(
     selection: StreamSelection, hidden: FFNActivations, least: float | None
 ) -> tuple[str, ...]:
@@ -124,14 +146,6 @@ def _made_of(
         return lines
     n_vocab = f"{selection.recording.model.n_vocab:,}"
     return (*lines, words("named", least=fixed(least), n_vocab=n_vocab))
-
-
-def shares_of_update(hidden: FFNActivations) -> np.ndarray:
-    """The share of each unit, and last the bias's, in what the FFN writes (d_ff + 1); zeros where
-    it writes nothing."""
-    parts = np.vstack((hidden.writes, hidden.bias)).astype(np.float64)
-    update = parts.sum(axis=0)
-    return parts @ update / (update @ update or 1.0)
 
 
 def _units(
@@ -209,3 +223,103 @@ def _words(nearest: list[tuple[str, float]], unit: int) -> tuple[Bars, ...]:
     rows = tuple(BarRow(label, (cosine,), (fixed(cosine),)) for label, cosine in nearest)
     title = words("nearest", unit=unit)
     return (Bars(title=title, columns=(words("cosine"),), rows=rows),) if rows else ()
+
+
+# ---- the way through -----------------------------------------------------------------------------
+
+
+@spec.panel
+def network(run: Run, token: int = 0, layer: int | None = None, stream: str = "") -> Panel:
+    """The way through an FFN at a token: wider and back, its units before and after the activation,
+    and how few of them make half of what it writes.
+
+    layer: the one with the largest share of its update at the token where None. Raises ValueError
+    for what is not there and for a model whose FFN cannot be read.
+    """
+    selection, layer, hidden = _read(run, token, layer, stream)
+    words, shows = sentences(CONCEPT, "network"), loaded(selection.recording).capabilities
+    shares = shares_of_update(hidden)
+    fewest, (n, d) = ffn.fewest_for(shares[:-1]), hidden.writes.shape
+    name = shows.gate or ffn.activation_of(hidden) or words("activation")
+    slots = {
+        **{"layer": layer, "word": selection.word, "token": selection.token, "name": name},
+        **{"n": f"{n:,}", "d": f"{d:,}", "times": f"{n / d:g}" if n % d == 0 else fixed(n / d, 1)},
+        **{"below": f"{int((hidden.before <= 0).sum()):,}", "half": f"{fewest or 0:,}"},
+    }
+    kind = "gated" if shows.gate else "relu" if name == "ReLU" else "smooth"
+    return Panel(
+        title=words("title", **slots),
+        finding=words(f"finding_{kind}", **slots) + _half(words, slots, fewest),
+        figures=(
+            Stack(
+                figures=(
+                    *(
+                        [Facts(facts=((slots["half"], words("of_half", **slots)),))]
+                        if fewest
+                        else []
+                    ),
+                    _widths(selection, layer, hidden, slots),
+                ),
+                main=1 if fewest else 0,
+            ),
+            _by_unit(hidden, kind, slots),
+        ),
+        table={
+            "unit": np.arange(n),
+            "before the activation": hidden.before,
+            "activation": hidden.after,
+            "share of the update": shares[:-1],
+        },
+        details=words.lines("details", **slots),
+        caption=(words("caption", **slots),),
+        file=f"L{layer}-ffn-network",
+        formulas=("ffn", "smooth-ffn", "gated-ffn"),
+        focus=("max", "act"),
+        at={"layer": layer},
+    )
+
+
+def _widths(
+    selection: StreamSelection, layer: int, hidden: FFNActivations, slots: Mapping[str, Any]
+) -> Network:
+    """What the FFN reads, its units before and after the activation, and what it writes."""
+    words, stream = sentences(CONCEPT, "network"), selection.stream
+    of = next(
+        each for each in residual.sublayers(stream) if (each.layer, each.place) == (layer, "ffn")
+    )
+    site = f"{layer}.ffn.read" if f"{layer}.ffn.read" in stream.sites else of.before
+    read = residual.site_vectors(stream, site)[selection.token]
+    update = (hidden.writes.sum(axis=0) + hidden.bias).astype(np.float64)
+    layers = (("h", read), (words("before"), hidden.before), (words("after"), hidden.after))
+    return Network(
+        title=words("widths", **slots),
+        layers=(
+            *(Strip(name, np.asarray(each, float), f"{len(each):,}") for name, each in layers),
+            Strip("FFN(h)", update, f"{len(update):,}", selected=True),
+        ),
+        between=(
+            ("W₁", f"{slots['d']} × {slots['n']}"),
+            (str(slots["name"]), ""),
+            ("W₂", f"{slots['n']} × {slots['d']}"),
+        ),
+    )
+
+
+def _by_unit(hidden: FFNActivations, kind: str, slots: Mapping[str, Any]) -> Chart:
+    """All units in the order of their numbers before the activation: a bar for each, and what the
+    activation makes of it."""
+    words = sentences(CONCEPT, "network")
+    order = np.argsort(hidden.before, kind="stable")
+    before, after = (each[order].astype(np.float64) for each in (hidden.before, hidden.after))
+    x = np.arange(len(order), dtype=float)
+    n_below = int((before <= 0).sum())
+    bars = Series(words("bars"), x, before, shape="band", base=np.zeros(len(x)))
+    act = ffn.GATES.get(str(slots["name"]), "")
+    if kind == "gated":
+        after = ffn.ACTIVATIONS[act](before) if act else after
+    return Chart(
+        title=words(f"curve_{kind}", **slots, act=act or slots["name"]),
+        series=(bars, Series(act or str(slots["name"]), x, after, main=True)),
+        x_title=words("units"),
+        guides=((float(n_below), "0"),) if 0 < n_below < len(x) else (),
+    )

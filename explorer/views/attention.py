@@ -39,7 +39,7 @@ from explorer.layout import (
     tab,
 )
 from explorer.layout.current_recording import take_text
-from explorer.panels import anatomy, circuits, summaries
+from explorer.panels import anatomy, circuits, multi_head, summaries
 from explorer.panels import attention as attention_panels
 from explorer.panels.choice import Choice
 from explorer.panels.selection import Selection, select
@@ -618,7 +618,12 @@ def read_one_attention() -> Run:
 one_weight = tab.view(
     tab.Tab(
         (anatomy.weight,),
-        {"Heads": tab.Fold("All heads of the layer", (anatomy.split, anatomy.formulas))},
+        {
+            "Heads": tab.Fold(
+                "All heads of the layer",
+                (multi_head.shapes, multi_head.concatenation, anatomy.formulas),
+            )
+        },
         leads={"concepts": "Change the temperature of this softmax"},
         read=read_one_attention,
     )

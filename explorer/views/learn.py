@@ -15,7 +15,16 @@ from explorer.analysis.verdicts import Claim, Verdict
 from explorer.components import mounts
 from explorer.layout import current_recording, navigation, tab
 from explorer.layout.controls import bind, pick
-from explorer.panels import claims, soft_lookup
+from explorer.panels import (
+    claims,
+    distances,
+    modern,
+    multi_head,
+    recurrence,
+    soft_lookup,
+    softmax,
+    teacher_forcing,
+)
 from explorer.panels.choice import Choice
 from explorer.state import event_log, jobs, places, url_state
 from explorer.text import claims as claims_text
@@ -135,9 +144,21 @@ concepts = tab.view(
             "look_at",
             {
                 "Hard": ("Soft lookup", (soft_lookup.temperature, soft_lookup.heads)),
-                "Graph": ("Messages", (soft_lookup.messages,)),
+                "Before": ("Before attention: a recurrent network", (recurrence.bottleneck,)),
+                "Shapes": ("Shapes of the matrices", (multi_head.shapes,)),
                 "Three": ("Three kinds of scores", (soft_lookup.scoring,)),
                 "Scale": ("Why the scale", (soft_lookup.scale,)),
+                "Saturation": ("A saturated softmax", (softmax.saturation,)),
+                "Mask": ("The mask", (softmax.mask,)),
+                "Mean": ("The weighted mean of values", (softmax.combination,)),
+                "Heads": ("Heads side by side, and W_O", (multi_head.concatenation,)),
+                "Distance": ("Near and far heads", (distances.near_and_far,)),
+                "Offset": ("Input and target, shifted by one", (teacher_forcing.offset,)),
+                "Modern": (
+                    "What later models changed",
+                    (modern.rotary, modern.rms_norm, modern.shared_keys, modern.gate),
+                ),
+                "Graph": ("Messages", (soft_lookup.messages,)),
             },
         ),
         read=current_recording.unedited,

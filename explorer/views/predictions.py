@@ -450,7 +450,7 @@ def named_head(recording: Recording, part: Part, token: int) -> None:
 
 
 def head_and_neurons(run: Run, chosen: Mapping[str, Any]) -> None:
-    """The selected head with the way to it, and the neurons of one layer."""
+    """The selected head with the way to it, the neurons of one layer, and the heads that bring most."""
     word = {name: chosen[name] for name in ("token", "word", "against")}
     decomposition = attribution.logit_parts(run, **word).attribution
     heads = {logit_lens.part_key(part): part for part in decomposition.parts if part.kind == "head"}
@@ -459,6 +459,7 @@ def head_and_neurons(run: Run, chosen: Mapping[str, Any]) -> None:
     if logit_lens.ffns(decomposition):
         of_layer = tab.choose(attribution.neurons, run, word)
         tab.show(attribution.neurons, partial(attribution.neurons, run, **of_layer))
+    tab.show(attribution.carriers, partial(attribution.carriers, run, **word))
 
 
 def generate() -> None:

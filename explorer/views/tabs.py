@@ -30,7 +30,9 @@ TABS: dict[str, Callable[[], None]] = {
     "positions": word_order,
     "residual": residual_stream,
     "embeddings": word_paths,
-    "feedforward": view(Tab((feed_forward.units,), layer_of=residual.largest_ffn)),
+    "feedforward": view(
+        Tab((feed_forward.units, feed_forward.network), layer_of=residual.largest_ffn)
+    ),
     "word": word,
     "generate": generate,
     "lens": lens,

@@ -76,6 +76,16 @@ def projections(
     }
 
 
+def rotary_rates(handle: OwnModel, attention: str, layer: int) -> np.ndarray | None:
+    """The angles by which an attention turns queries and keys from one position to the next, in
+    radians (pair), None where it does not. Of n pairs, pair m are the numbers m and m + n."""
+    made = handle.attentions[attention][layer].rotation_angles(())
+    if made is None:
+        return None
+    cos, sin = (each[1].double().numpy() for each in made)
+    return np.arctan2(sin, cos)[len(cos) // 2 :]
+
+
 def layers_of(handle: OwnModel, stream: str) -> list[Layer]:
     """A stream's layers in order. Raises ValueError for no such stream."""
     model = handle.model

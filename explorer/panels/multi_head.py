@@ -1,0 +1,211 @@
+"""The panels on the matrices of multi-head attention: what is multiplied with what and in which
+shapes, and the heads side by side before the output matrix."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+
+from explorer.analysis import anatomy
+from explorer.analysis.figures import Factor, Frame, Product, Steps, factor
+from explorer.analysis.figures import matrix as matrix_values
+from explorer.analysis.soft_lookup import attention_input
+from explorer.panels import spec
+from explorer.panels.choice import Choice
+from explorer.panels.selection import Selection, select
+from explorer.panels.spec import Panel
+from explorer.text.templates import sentences
+from models.caching import loaded
+from models.run import Run
+
+CONCEPT = "multi_head"
+LOW = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")  # below the line
+PRODUCTS = {
+    "token": (("projections", "values"), ("q_i", "v_j", "W_Q", "W_V")),
+    "tokens": (("projections", "values"), ("q_i", "v_j", "W_Q", "W_V")),
+    "scores": (("matrices",), ("S", "Q", "K")),
+    "outputs": (("matrices",), ("Z", "A", "V")),
+}
+PRODUCT_STEP = Choice(name="shapes_step", help="the product that is shown")
+
+
+def expect_vectors(selection: Selection) -> None:
+    """Raises ValueError for a model that does not give its queries, keys and values."""
+    if not selection.attention.opens:
+        raise ValueError(sentences("anatomy", "weight")("not_given", model=selection.model))
+
+
+# ---- shapes --------------------------------------------------------------------------------------
+
+
+@spec.panel
+def shapes(
+    run: Run,
+    layer: int = 0,
+    head: int = 0,
+    token: int = 0,
+    step: Annotated[str, PRODUCT_STEP] = "",
+    attention: str = "",
+) -> Panel:
+    """The matrix products of one head with their shapes: one token's, all tokens', the scores, and
+    the head's output.
+
+    step: the product on show, such as "Q Kᵀ"; the first one where there is none of that name.
+    Raises ValueError for what is not there, and for a model that does not give its queries, keys
+    and values.
+    """
+    selection = select(run, layer, head, token, attention)
+    layer, head, token = selection.at
+    expect_vectors(selection)
+    words, of = sentences(CONCEPT, "shapes"), selection.attention
+    (n, m), d, d_v = of.pattern.shape[2:], of.q.shape[-1], of.v.shape[-1]
+    d_model = selection.recording.model.d_model
+    slots = {
+        **{"n": n, "m": m, "d": d, "d_v": d_v, "d_model": d_model, "cells": f"{n * m:,}"},
+        **{"layer": layer, "head": head, "token": token, "query": selection.word},
+    }
+    drawn = {
+        "token": _projected(selection, [token]),
+        "tokens": _projected(selection, range(n)),
+        "scores": _scores(selection),
+        "outputs": _outputs(selection),
+    }
+    frames = tuple(
+        Frame(
+            words(name),
+            (Product(words(f"{name}_title", **slots), words(f"{name}_note", **slots), factors),),
+            formulas=PRODUCTS[name][0],
+            focus=PRODUCTS[name][1],
+        )
+        for name, factors in drawn.items()
+    )
+    labels = [frame.label for frame in frames]
+    rows = [(name, each) for name, factors in zip(labels, drawn.values()) for each in factors]
+    return Panel(
+        title=words("title"),
+        finding=words("finding", **slots),
+        figures=(
+            Steps(
+                frames=frames,
+                current=labels.index(step) if step in labels else 0,
+                choice="shapes_step",
+            ),
+        ),
+        table={
+            "product": [name for name, _ in rows],
+            "matrix": [each.name for _, each in rows],
+            "rows": [each.shape[0] for _, each in rows],
+            "columns": [each.shape[1] for _, each in rows],
+        },
+        details=words.lines("details", **slots),
+        caption=(words("caption", **slots),),
+        file=f"L{layer}H{head}-shapes",
+        formulas=("projections", "values", "matrices"),
+    )
+
+
+def _projected(selection: Selection, rows: range | list[int]) -> tuple[Factor, ...]:
+    """The vectors of some tokens times W_Q, or W_V where queries are turned before they are used;
+    boxes without numbers where the model does not give these."""
+    of, layer, head = selection.attention, selection.layer, selection.head
+    x = None if selection.is_across else attention_input(selection.recording, of, layer)
+    try:
+        matrices = loaded(selection.recording).projections(of.name, layer)
+    except (ValueError, AttributeError):
+        matrices = {}
+    letter = "q" if "q" in matrices or "v" not in matrices else "v"
+    one = len(rows) == 1 and selection.attention.pattern.shape[2] > 1
+    names = ("x" if one else "X", f"W_{letter.upper()}", letter if one else letter.upper())
+    width = of.q.shape[-1] if letter == "q" else of.v.shape[-1]
+    if x is None or letter not in matrices:
+        sizes = (len(rows), selection.recording.model.d_model), (0, width)
+        return (
+            Factor(names[0], sizes[0]),
+            Factor(names[1], (sizes[0][1], width), "·"),
+            Factor(names[2], (len(rows), width), "=", selected=True),
+        )
+    w, bias = matrices[letter]
+    groups = w.shape[1] // width  # of heads that share keys and values
+    own = slice(width * (head * groups // of.q.shape[1]), None)
+    w, bias = w[:, own][:, :width].astype(np.float64), bias[own][:width].astype(np.float64)
+    inputs = x[list(rows)].astype(np.float64)
+    biased = (factor("b", bias, "+"),) if bias.any() else ()
+    made = factor(names[2], inputs @ w + bias, "=", selected=True)
+    return factor(names[0], inputs), factor(names[1], w, "·"), *biased, made
+
+
+def _scores(selection: Selection) -> tuple[Factor, ...]:
+    """Q times K transposed: the dot products of a head, before scale and mask."""
+    of, at = selection.attention, (selection.layer, selection.head)
+    q, k = of.q[at].astype(np.float64), of.k[at].astype(np.float64)
+    made = factor("Q Kᵀ", q @ k.T, "=", selected=True)
+    return factor("Q", q), factor("Kᵀ", k.T, "·"), made
+
+
+def _outputs(selection: Selection) -> tuple[Factor, ...]:
+    """The weights of a head times its values."""
+    of, at = selection.attention, (selection.layer, selection.head)
+    a, v = of.pattern[at].astype(np.float64), of.v[at].astype(np.float64)
+    allowed = np.nan_to_num(matrix_values(a, of.allowed[selection.layer]))
+    return factor("A", allowed), factor("V", v, "·"), factor("Z", a @ v, "=", selected=True)
+
+
+# ---- concatenation -------------------------------------------------------------------------------
+
+
+@spec.panel
+def concatenation(
+    run: Run, layer: int = 0, head: int = 0, token: int = 0, attention: str = ""
+) -> Panel:
+    """The outputs z of all heads at one query side by side, the output matrix, and the one vector
+    that comes of both.
+
+    Raises ValueError for what is not there, and for a model that does not give its values and W_O.
+    """
+    selection = select(run, layer, head, token, attention)
+    layer, head, token = selection.at
+    expect_vectors(selection)
+    words = sentences(CONCEPT, "concatenation")
+    try:
+        w_o, bias = loaded(selection.recording).outputs()[selection.attention.name]
+    except (ValueError, AttributeError, KeyError):
+        raise ValueError(words("no_output", model=selection.model)) from None
+    of = selection.recording, selection.attention, layer, token
+    made = anatomy.head_outputs(*of, (w_o, bias))
+    if made is None:
+        raise ValueError(words("other_text"))
+    heads, d_v, d_model = w_o.shape[1:]
+    names = tuple(str(each) for each in range(heads))
+    slots = {
+        **{"layer": layer, "head": head, "token": token, "query": selection.word},
+        **{"heads": heads, "d_v": d_v, "wide": f"{heads * d_v:,}", "d_model": f"{d_model:,}"},
+        "size": f"{heads * d_v * d_model:,}",
+    }
+    matrix = factor("W_O", w_o[layer].reshape(heads * d_v, d_model), "·", parts=names, down=True)
+    biased = (factor("b", made.bias, "+"),) if made.bias.any() else ()
+    z = factor(words("z", last=str(heads - 1).translate(LOW)), made.z.reshape(1, -1), parts=names)
+    y = factor("y", made.total, "=", selected=True)
+    return Panel(
+        title=words("title"),
+        finding=words("finding", **slots),
+        figures=(Product("", words("note", **slots), (z, matrix, *biased, y)),),
+        table=_numbers(made),
+        details=words.lines("details", **slots),
+        caption=(words("caption", **slots),),
+        file=f"L{layer}-concatenation-q{token}",
+        formulas=("concatenation",),
+        focus=("W_O",),
+    )
+
+
+def _numbers(made: anatomy.HeadOutputs) -> spec.Columns:
+    """z by head and dimension, and y by dimension, one below the other."""
+    head, dimension = np.indices(made.z.shape)
+    n = len(made.total)
+    return {
+        "vector": ["z"] * made.z.size + ["y"] * n,
+        "head": [*head.ravel().tolist(), *[""] * n],
+        "dimension": [*dimension.ravel().tolist(), *range(n)],
+        "number": [*made.z.ravel().tolist(), *made.total.tolist()],
+    }

@@ -1,0 +1,71 @@
+"""The panel on what came before attention: one state that is passed from word to word."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from explorer.analysis import residual
+from explorer.analysis.figures import MOST_TOKENS, BarRow, Bars, Relay, truncation_note, window
+from explorer.analysis.formatting import power
+from explorer.analysis.gradients import N_NETWORKS, NETWORK_WIDTH, recurrent_gradient
+from explorer.analysis.measure import gaussian
+from explorer.analysis.word_classes import is_word
+from explorer.panels import spec
+from explorer.panels.spec import Panel
+from explorer.text.templates import sentences
+from models.caching import memo
+from models.run import Run
+
+CONCEPT = "recurrence"
+
+
+@spec.panel
+def bottleneck(run: Run) -> Panel:
+    """An untrained recurrent network on the text: its one state passed from word to word, what is
+    left of the gradient at each word, and its steps, beside attention's one.
+
+    Raises ValueError for a text with fewer than two words.
+    """
+    recording = run.recording()
+    stream, words = recording.streams[0], sentences(CONCEPT, "bottleneck")
+    spoken = np.array([is_word(each) for each in stream.tokens]) & ~stream.special
+    if spoken.sum() < 2:
+        raise ValueError(words("short"))
+    first, last = np.flatnonzero(spoken)[[0, -1]]
+    places = np.flatnonzero(~stream.special[first : last + 1]) + first
+    inputs = residual.site_vectors(stream, stream.sites[0])[places]
+    left = memo(recording, "recurrent gradient", lambda: recurrent_gradient(gaussian, inputs))[::-1]
+    shown = window(len(places), (0, len(places) - 1), MOST_TOKENS)
+    tokens = [stream.tokens[at] for at in places]
+    n = len(places)
+    slots = {
+        **{"first": tokens[0], "last": tokens[-1], "n": n, "steps": n - 1},
+        **{"left": power(float(left[0]), 2), "width": NETWORK_WIDTH, "networks": N_NETWORKS},
+    }
+    relay = Relay(
+        words("picture", **slots),
+        truncation_note(len(shown), n),
+        words=tuple(tokens[at] for at in shown),
+        values=left[shown],
+        text=str(slots["left"]),
+        arc=words("arc"),
+        state=words("state", **slots),
+    )
+    clock = Bars(
+        words("clock"),
+        columns=(words("steps"),),
+        rows=(
+            BarRow(words("network"), (float(n),), (str(n),)),
+            BarRow(words("attention"), (1.0,), ("1",)),
+        ),
+    )
+    return Panel(
+        title=words("title"),
+        finding=words("finding", **slots),
+        figures=(relay, clock),
+        table={"token": tokens, "gradient left": left, "step": list(range(1, n + 1))},
+        details=words.lines("details", **slots),
+        caption=(words("caption", **slots),),
+        file="recurrent-bottleneck",
+        formulas=("recurrence",),
+    )

@@ -1,0 +1,337 @@
+"""The panels on the softmax of one head: the mask that is added before it, its gradient where it is
+saturated, and the mean of the values that it weighs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+
+from explorer.analysis import soft_lookup
+from explorer.analysis.figures import (
+    BarRow,
+    Bars,
+    Facts,
+    Frame,
+    Matrix,
+    Steps,
+    Strip,
+    Strips,
+    truncation_note,
+    window,
+)
+from explorer.analysis.figures import matrix as matrix_values
+from explorer.analysis.formatting import MINUS, fixed, hundredths, plural, power
+from explorer.panels import spec
+from explorer.panels.choice import Choice
+from explorer.panels.selection import Selection, select
+from explorer.panels.soft_lookup import expect_values
+from explorer.panels.spec import Panel
+from explorer.text.templates import sentences
+from models.run import Run
+
+CONCEPT = "softmax"
+N_WRITTEN = 5  # tokens whose scores are written in cells for the back row
+N_KEYS = 7  # keys of a row that are drawn one by one
+N_VALUES = 4  # values that are drawn one by one
+MASKED = f"{MINUS}∞"
+
+
+# ---- the mask ------------------------------------------------------------------------------------
+
+
+@spec.panel
+def mask(run: Run, layer: int = 0, head: int = 0, token: int = 0, attention: str = "") -> Panel:
+    """The scores of a head with the mask added, −∞ where a query may not attend, and the weights
+    that the softmax makes of them, each written in its cell, around one query.
+
+    Raises ValueError for what is not there and for a model without scores.
+    """
+    selection = select(run, layer, head, token, attention)
+    layer, head, token = selection.at
+    expect_values(selection)
+    words, of = sentences(CONCEPT, "mask"), selection.attention
+    allowed = of.allowed[layer]
+    key = selection.strongest
+    rows = window(allowed.shape[0], (token, key), N_WRITTEN)
+    columns = window(allowed.shape[1], (key,), N_WRITTEN) if selection.is_across else rows
+    cells = np.ix_(rows, columns)
+    n_masked = int((~allowed).sum())
+    slots = {
+        **{"layer": layer, "head": head, "token": token, "query": selection.word},
+        **{"n": f"{n_masked:,}", "cells": f"{allowed.size:,}", "model": selection.model},
+        "key": selection.axes.keys[key],
+        "weight": hundredths(float(of.pattern[(*selection.at, key)])),
+    }
+    marks = ((int(np.flatnonzero(rows == token)[0]), int(np.flatnonzero(columns == key)[0]), ""),)
+    scores = of.scores[layer, head].astype(np.float64)[cells]
+    weights = of.pattern[layer, head].astype(np.float64)[cells]
+    shown = allowed[cells]
+    note = truncation_note(len(rows), allowed.shape[0])
+
+    def grid(title: str, values: np.ndarray, texts: list[str], ends: tuple[float, float]) -> Matrix:
+        return Matrix(
+            title=title,
+            note=note,
+            rows=tuple(selection.axes.rows[at] for at in rows),
+            columns=tuple(selection.axes.keys[at] for at in columns),
+            values=values,
+            low=ends[0],
+            high=ends[1],
+            marks=marks,
+            sides=("query", "key"),
+            words=tuple(texts),
+            bold=np.zeros(values.shape),
+        )
+
+    texts = [
+        fixed(float(score), 1) if may else MASKED
+        for score, may in zip(scores.ravel(), shown.ravel())
+    ]
+    made = [
+        _short(float(weight)) if may else "0" for weight, may in zip(weights.ravel(), shown.ravel())
+    ]
+    name = "masked" if n_masked else "open"
+    return Panel(
+        title=words("title"),
+        finding=words(f"finding_{name}", **slots),
+        figures=(
+            grid(words("before"), matrix_values(scores, shown), texts, _ends(scores[shown])),
+            grid(words("after"), weights, made, (0.0, 1.0)),
+        ),
+        table=_cells(selection),
+        details=words.lines(f"details_{name}", **slots),
+        caption=(words("caption", **slots),),
+        file=f"L{layer}H{head}-mask",
+        formulas=("mask", "softmax"),
+        focus=("M", "M_ij"),
+    )
+
+
+def _short(weight: float) -> str:
+    """A weight in two decimals, in few letters also where it is nearly 0 or 1: "<.01"."""
+    text = hundredths(weight)
+    return text.replace(" 0.", ".") if text[0] in "<>" else text
+
+
+def _ends(scores: np.ndarray) -> tuple[float, float]:
+    """The ends of a scale for scores, in tenths."""
+    low, high = float(scores.min(initial=0)), float(scores.max(initial=0))
+    return np.floor(10 * low) / 10, np.ceil(10 * high) / 10 or 1.0
+
+
+def _cells(selection: Selection) -> spec.Columns:
+    """Every cell of a head: its score, what the mask adds, and its weight."""
+    of, at = selection.attention, (selection.layer, selection.head)
+    allowed = of.allowed[selection.layer]
+    query, key = np.indices(allowed.shape)
+    return {
+        "query": query.ravel(),
+        "key": key.ravel(),
+        "score": of.scores[at].astype(np.float64).ravel(),
+        "mask": np.where(allowed, "0", MASKED).ravel(),
+        "weight": of.pattern[at].astype(np.float64).ravel(),
+    }
+
+
+# ---- saturation ----------------------------------------------------------------------------------
+
+
+def gradient(weights: np.ndarray) -> float:
+    """The sum of a (1 − a) over a row of weights: the sum of the slopes of every weight along its
+    own score."""
+    return float((weights * (1 - weights)).sum())
+
+
+@spec.panel
+def saturation(
+    run: Run, layer: int = 0, head: int = 0, token: int = 0, attention: str = ""
+) -> Panel:
+    """One query's softmax with the scale and without, and below each the gradient that is left.
+
+    Raises ValueError for what is not there, for a model without scores, and for one that does not
+    scale them.
+    """
+    selection = select(run, layer, head, token, attention)
+    layer, head, token = selection.at
+    expect_values(selection)
+    words, of = sentences(CONCEPT, "saturation"), selection.attention
+    scale, allowed = float(of.scale[layer]), of.allowed[layer, token]
+    if np.isclose(scale, 1):
+        raise ValueError(words("unscaled", model=selection.model))
+    scores = of.scores[selection.at].astype(np.float64)
+    dots = of.k[layer, head].astype(np.float64) @ of.q[selection.at].astype(np.float64)
+    sink = of.sink_scores[(*selection.at,)]
+    scaled = soft_lookup.tempered_softmax(scores, allowed, 1.0, sink)
+    raw = soft_lookup.tempered_softmax(scores + dots * (1 - scale), allowed, 1.0, sink)
+    width = of.q.shape[-1]
+    usual = np.isclose(scale, width**-0.5)
+    left, gone = gradient(scaled), gradient(raw)
+    key = int(raw.argmax())
+    slots = {
+        **{"layer": layer, "head": head, "token": token, "query": selection.word},
+        **{"root": f"√{width}" if usual else power(1 / scale, 3), "key": selection.axes.keys[key]},
+        **{"left": fixed(left), "gone": fixed(gone)},
+        **{"with": hundredths(float(scaled[key])), "without": hundredths(float(raw[key]))},
+    }
+    return Panel(
+        title=words("title"),
+        finding=words("finding" if allowed.sum() > 1 else "one_key", **slots),
+        figures=(
+            _row(selection, words("scaled", **slots), scaled, slots["left"], False),
+            _row(selection, words("raw", **slots), raw, slots["gone"], True),
+        ),
+        table={
+            "key": np.flatnonzero(allowed),
+            "q · k": dots[allowed],
+            "weight, scaled": scaled[allowed],
+            "weight, not scaled": raw[allowed],
+        },
+        details=words.lines("details", **slots),
+        caption=(words("caption", **slots),),
+        file=f"L{layer}H{head}-saturation-q{token}",
+        formulas=("score", "softmax-gradient"),
+    )
+
+
+def _row(
+    selection: Selection, title: str, weights: np.ndarray, total: str, is_marked: bool
+) -> Bars:
+    """The keys of a row by weight, in the order of the text, and the gradient below them."""
+    words = sentences(CONCEPT, "saturation")
+    of, at = selection.attention, selection.at
+    order = np.argsort(-of.pattern[at].astype(np.float64), kind="stable")
+    listed = np.sort(order[of.allowed[selection.layer, selection.query][order]][:N_KEYS])
+    rows = [
+        BarRow(selection.axes.keys[key], (float(weights[key]),), (hundredths(float(weights[key])),))
+        for key in map(int, listed)
+    ]
+    others = np.setdiff1d(np.flatnonzero(of.allowed[selection.layer, selection.query]), listed)
+    if len(others):
+        rest = float(weights[others].sum())
+        rows.append(BarRow(plural(len(others), "other"), (rest,), (hundredths(rest),)))
+    rows.append(BarRow(words("gradient"), (gradient(weights),), (total,), selected=True))
+    mark = (len(rows) - 1, 0) if is_marked else None
+    return Bars(title=title, columns=("",), rows=tuple(rows), high=1.0, mark=mark)
+
+
+# ---- the mean of the values ----------------------------------------------------------------------
+
+
+SUM_STEP = Choice(name="mean_step", help="the values alone, or times their weights")
+
+
+@spec.panel
+def combination(
+    run: Run,
+    layer: int = 0,
+    head: int = 0,
+    token: int = 0,
+    step: Annotated[str, SUM_STEP] = "",
+    attention: str = "",
+) -> Panel:
+    """A head's output as a convex combination: the values of the keys, then each times its weight,
+    and their sum z.
+
+    step: what is on show, "Values" or "Weighted"; the first where there is none of that name.
+    Raises ValueError for what is not there and for a model without values.
+    """
+    selection = select(run, layer, head, token, attention)
+    layer, head, token = selection.at
+    expect_values(selection)
+    words, of = sentences(CONCEPT, "combination"), selection.attention
+    allowed = np.flatnonzero(of.allowed[layer, token])
+    weights = of.pattern[selection.at].astype(np.float64)
+    values = of.v[layer, head].astype(np.float64)
+    order = allowed[np.argsort(-weights[allowed], kind="stable")]
+    listed, others = np.sort(order[:N_VALUES]), order[N_VALUES:]
+    z = weights @ values
+    key = int(order[0])
+    total = fixed(float(weights.sum()))
+    slots = {
+        **{"layer": layer, "head": head, "token": token, "query": selection.word},
+        **{"n": len(allowed), "d": values.shape[1], "total": total},
+        **{"key": selection.axes.keys[key], "weight": hundredths(float(weights[key]))},
+        "others": len(others),
+    }
+    rest = (weights[others], values[others]) if len(others) else None
+    frames = (
+        Frame(words("values"), (_facts(total), _values(selection, listed, rest, z))),
+        Frame(words("weighted"), (_facts(total), _weighted(selection, listed, rest, z))),
+    )
+    labels = [frame.label for frame in frames]
+    return Panel(
+        title=words("title"),
+        finding=words("finding", **slots),
+        figures=(
+            Steps(
+                frames=frames,
+                current=labels.index(step) if step in labels else 0,
+                choice="mean_step",
+            ),
+        ),
+        table={
+            "key": allowed,
+            "token": [selection.axes.keys[at] for at in allowed],
+            "weight": weights[allowed],
+            "|v|": np.linalg.norm(values[allowed], axis=1),
+            "|a v|": weights[allowed] * np.linalg.norm(values[allowed], axis=1),
+        },
+        details=words.lines("details", **slots),
+        caption=(words("caption", **slots),),
+        file=f"L{layer}H{head}-combination-q{token}",
+        formulas=("weighted-sum", "rows"),
+        focus=("a_ij", "v_j"),
+    )
+
+
+Rest = tuple[np.ndarray, np.ndarray] | None
+
+
+def _facts(total: str) -> Facts:
+    return Facts(facts=((total, sentences(CONCEPT, "combination")("total")),))
+
+
+def _values(selection: Selection, listed: np.ndarray, rest: Rest, z: np.ndarray) -> Strips:
+    """The values as they are, with the weights that they will have."""
+    words = sentences(CONCEPT, "combination")
+    weights = selection.attention.pattern[selection.at].astype(np.float64)
+    values = selection.attention.v[selection.layer, selection.head].astype(np.float64)
+    strips = [
+        Strip(
+            words("value", key=selection.axes.keys[key]),
+            values[key],
+            f"× {hundredths(float(weights[key]))}",
+        )
+        for key in map(int, listed)
+    ]
+    if rest is not None:
+        share = float(rest[0].sum())
+        mean = rest[0] @ rest[1] / (share or 1.0)
+        label = plural(len(rest[0]), "other")
+        strips.append(Strip(label, mean, f"× {hundredths(min(share, 1.0))}"))
+    high = max(float(np.abs(each.values).max()) for each in strips) or 1.0
+    return Strips(words("of_keys"), strips=tuple(strips), high=high)
+
+
+def _weighted(selection: Selection, listed: np.ndarray, rest: Rest, z: np.ndarray) -> Strips:
+    """The values times their weights, faded to what each brings, and their sum."""
+    words = sentences(CONCEPT, "combination")
+    weights = selection.attention.pattern[selection.at].astype(np.float64)
+    values = selection.attention.v[selection.layer, selection.head].astype(np.float64)
+    strips = [
+        Strip(
+            words("part", weight=hundredths(float(weights[key])), key=selection.axes.keys[key]),
+            weights[key] * values[key],
+            sign="+" if at else "",
+            weight=float(weights[key]),
+        )
+        for at, key in enumerate(map(int, listed))
+    ]
+    if rest is not None:
+        label = plural(len(rest[0]), "other")
+        strips.append(Strip(label, rest[0] @ rest[1], sign="+", weight=float(rest[0].sum())))
+    strips.append(Strip("z", z, sign="=", selected=True))
+    used = values[listed] if rest is None else np.vstack((values[listed], rest[1]))
+    high = float(np.abs(used).max()) or 1.0  # that of the values: a strip fades to its weight
+    return Strips(words("times_weights"), strips=tuple(strips), high=high)

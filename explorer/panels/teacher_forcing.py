@@ -1,0 +1,95 @@
+"""The panel on a decoder's input and target: the same tokens, shifted by one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from explorer.analysis import logit_lens
+from explorer.analysis.figures import Matrix, truncation_note, window
+from explorer.analysis.formatting import power_of_e, tenths
+from explorer.panels import spec
+from explorer.panels.selection import StreamSelection, model_name, predicted
+from explorer.panels.spec import Panel
+from explorer.text.templates import sentences
+from models.caching import loaded, memo
+from models.results import softmax
+from models.run import Run
+
+CONCEPT = "teacher_forcing"
+N_COLUMNS = 6  # tokens in type for the back row
+
+
+@spec.panel
+def offset(run: Run) -> Panel:
+    """A decoder's input and target as two rows, the second shifted by one, with the probability of
+    each target and what the model would have said instead.
+
+    Raises ValueError for a model that does not predict next tokens, and for fewer than two.
+    """
+    recording = run.recording()
+    words = sentences(CONCEPT, "offset")
+    if not logit_lens.predicts_next(recording):
+        raise ValueError(words("encoder", model=model_name(recording)))
+    at = predicted(run, 0)
+    tokens = at.stream.tokens
+    n = len(tokens) - 1
+    if n < 1:
+        raise ValueError(words("short"))
+    p, likeliest = memo(recording, "next tokens", lambda: _next_tokens(at))
+    said = loaded(recording).labels(likeliest.tolist())
+    places = window(n, (n - 1,), N_COLUMNS)
+    best = int(places[p[places].argmax()])
+    right = int((likeliest == at.stream.ids[1:]).sum())
+    slots = {
+        **{"n": n, "input": tokens[best], "target": tokens[best + 1], "p": tenths(float(p[best]))},
+        **{"right": right, "all": power_of_e(float(np.log(p).sum()), 2)},
+    }
+    rows = (
+        [tokens[each] for each in places],
+        [tokens[each + 1] for each in places],
+        [tenths(float(p[each])) for each in places],
+        [said[each] for each in places],
+    )
+    shares = np.full((len(rows), len(places)), np.nan)
+    shares[2] = p[places]
+    wrong = np.zeros(shares.shape)
+    wrong[3] = likeliest[places] != at.stream.ids[places + 1]
+    table = Matrix(
+        title=words("picture"),
+        note=truncation_note(len(places), n),
+        rows=words.lines("rows"),
+        columns=tuple(str(each) for each in places),
+        values=shares,
+        marks=((2, int(np.flatnonzero(places == best)[0]), ""),),
+        sides=("", words("place")),
+        words=tuple(each for row in rows for each in row),
+        bold=wrong,
+    )
+    return Panel(
+        title=words("title"),
+        finding=words("finding", **slots),
+        figures=(table,),
+        table={
+            "position": np.arange(n),
+            "input": tokens[:-1],
+            "target": tokens[1:],
+            "p(target)": p,
+            "likeliest": said,
+        },
+        details=words.lines("details", **slots),
+        caption=(words("caption"),),
+        file="teacher-forcing",
+        formulas=("chain",),
+    )
+
+
+def _next_tokens(at: StreamSelection) -> tuple[np.ndarray, np.ndarray]:
+    """The probability that each token but the last gives to the one after it, and the id that it
+    finds likeliest."""
+    score, ids = loaded(at.recording).logits, at.stream.ids
+    p, likeliest = [], []
+    for place in range(len(ids) - 1):
+        logits = score(at.recording, at.stream.name, place)
+        p.append(float(softmax(logits)[int(ids[place + 1])]))
+        likeliest.append(int(logits.argmax()))
+    return np.array(p), np.array(likeliest)

@@ -1,0 +1,349 @@
+"""The pictures of a lecture: the numbers in each are those of the recording, or of a law that they
+must obey."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from conftest import needs_smollm2, read_once
+from tolerances import DOUBLE_LONG, PASSED, STORED, SUMMED, TOTAL
+
+from explorer.analysis import ffn, formulas, head_naming, logit_lens, residual
+from explorer.analysis.figures import Factor, Product, factor
+from explorer.panels import (
+    attribution,
+    distances,
+    feed_forward,
+    modern,
+    multi_head,
+    recurrence,
+    softmax,
+    teacher_forcing,
+)
+from models.caching import loaded
+from models.edits import PatchHead, ZeroHead
+from models.recording import stored_array
+from models.results import softmax as probabilities
+from models.run import Run
+
+TEXT = "The old cat slept on the warm mat because it was tired."
+SMOLLM2 = pytest.param("smollm2", marks=needs_smollm2)
+MODELS = ("encoder", "decoder", "translator", SMOLLM2)
+AT = {"layer": 1, "head": 2, "token": 5}
+
+
+def factors(product: Product) -> dict[str, Factor]:
+    return {each.name: each for each in product.factors}
+
+
+def seen(one: Factor) -> np.ndarray:
+    """What is drawn of a factor, as a matrix."""
+    return one.values.reshape(one.grid)
+
+
+def fits(product: Product) -> bool:
+    """Whether the inner sizes of a product agree and the outer ones are the result's."""
+    a, b, *_, made = (each.shape for each in product.factors)
+    return a[1] == b[0] and made == (a[0], b[1])
+
+
+# ---- matrices ------------------------------------------------------------------------------------
+
+
+def test_a_large_matrix_keeps_its_mean_square_and_a_small_one_its_numbers() -> None:
+    rng = np.random.default_rng(0)
+    small = rng.standard_normal((5, 7))
+    np.testing.assert_array_equal(seen(factor("A", small)), small)
+    large = factor("A", matrix := rng.standard_normal((256, 128)))
+    assert large.shape == (256, 128) and large.grid == (64, 64)
+    assert (large.values**2).mean() == pytest.approx((matrix**2).mean())
+    assert factor("x", rng.standard_normal(900)).grid == (1, 64) or large.values.size < 5000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", MODELS)
+def test_the_products_of_a_head_fit_and_are_the_recordings(model: str) -> None:
+    run = Run(model, TEXT)
+    of = run.recording().attention[0]
+    (steps,) = multi_head.shapes(run, **AT).figures
+    token, tokens, scores, outputs = (frame.figures[0] for frame in steps.frames)
+    assert all(map(fits, (token, tokens, scores, outputs)))
+    q, k, v = (np.asarray(each[1, 2], np.float64) for each in (of.q, of.k, of.v))
+    np.testing.assert_allclose(seen(factors(scores)["Q Kᵀ"]), q @ k.T, rtol=SUMMED, atol=SUMMED)
+    np.testing.assert_allclose(seen(factors(outputs)["Z"]), of.pattern[1, 2] @ v, atol=SUMMED)
+    made = tokens.factors[-1]
+    recorded = {"Q": q, "V": v}[made.name]
+    np.testing.assert_allclose(seen(made), recorded, atol=PASSED * max(1, np.abs(recorded).max()))
+    np.testing.assert_allclose(seen(token.factors[-1])[0], seen(made)[5], atol=DOUBLE_LONG)
+
+
+def test_between_two_texts_the_shapes_are_those_of_both() -> None:
+    run = Run("translator", TEXT)
+    cross = run.recording().attention[-1]
+    assert cross.query != cross.key
+    (steps,) = multi_head.shapes(run, attention=cross.name).figures
+    n, m = cross.pattern.shape[2:]
+    assert steps.frames[2].figures[0].factors[-1].shape == (n, m)
+    assert all(fits(frame.figures[0]) for frame in steps.frames)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", MODELS)
+def test_concatenated_heads_times_w_o_are_what_attention_wrote(model: str) -> None:
+    run = Run(model, TEXT)
+    recording = run.recording()
+    of = recording.attention[0]
+    (product,) = multi_head.concatenation(run, **AT).figures
+    by_name = factors(product)
+    z, w, y = product.factors[0], by_name["W_O"], by_name["y"]
+    heads, d_v = of.v.shape[1], of.v.shape[-1]
+    assert z.shape == (1, heads * d_v) and w.shape == (heads * d_v, y.shape[1])
+    assert len(z.parts) == len(w.parts) == of.pattern.shape[1] and w.down and not z.down
+    table = multi_head.concatenation(run, **AT).table
+    is_y = np.array(table["vector"]) == "y"
+    wrote = recording.stream(of.query).at("1.attn.wrote")[5]
+    numbers = np.array(table["number"])
+    np.testing.assert_allclose(numbers[is_y], wrote, atol=PASSED * max(1, np.abs(wrote).max()))
+    own = np.array(table["head"])[~is_y].astype(int) == 2
+    made = of.pattern[1, 2, 5] @ np.asarray(of.v[1, 2])
+    np.testing.assert_allclose(numbers[~is_y][own], made, atol=SUMMED * max(1, np.abs(made).max()))
+
+
+# ---- the feed-forward network --------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", MODELS)
+def test_the_way_through_an_ffn_is_its_own(model: str) -> None:
+    run = Run(model, TEXT)
+    stream = run.recording().streams[-1]
+    panel = feed_forward.network(run, token=5, layer=1, stream=stream.name)
+    left, curve = panel.figures
+    *facts, network = left.figures
+    h, before, after, update = (each.values for each in network.layers)
+    wrote = residual.site_vectors(stream, "1.ffn.wrote")[5]
+    np.testing.assert_allclose(update, wrote, atol=PASSED * max(1, np.abs(wrote).max()))
+    assert len(h) == len(update) and len(before) == len(after) > len(h)
+    assert network.between[0][1] == f"{len(h):,} × {len(before):,}"
+    if "ReLU" in panel.finding:
+        np.testing.assert_allclose(after, np.maximum(before, 0), atol=STORED)
+    # So many units make half, and one fewer does not: from the shares in the table.
+    shares = np.sort(panel.table["share of the update"])[::-1]
+    if facts:
+        half = int(facts[0].facts[0][0].replace(",", ""))
+        assert shares[:half].sum() >= ffn.HALF > shares[: half - 1].sum()
+    else:
+        assert shares.cumsum().max() < ffn.HALF
+    band, line = curve.series
+    np.testing.assert_allclose(band.y, np.sort(before))
+    assert (np.diff(band.y) >= 0).all() and len(line.y) == len(before)
+
+
+def test_an_activation_is_known_by_what_it_does() -> None:
+    from torch.nn.functional import gelu, silu
+
+    hidden = loaded("encoder").ffn_activations(Run("encoder", TEXT).recording(), "encoder", 0, 3)
+    assert ffn.activation_of(hidden) == "ReLU"
+
+    x = torch.linspace(-6, 6, 200, dtype=torch.float64)
+    np.testing.assert_allclose(ffn.gelu(x.numpy()), gelu(x).numpy(), atol=DOUBLE_LONG)
+    np.testing.assert_allclose(ffn.silu(x.numpy()), silu(x).numpy(), atol=DOUBLE_LONG)
+    tanh = gelu(x, approximate="tanh").numpy()
+    np.testing.assert_allclose(ffn.gelu_tanh(x.numpy()), tanh, atol=DOUBLE_LONG)
+
+
+# ---- the softmax ---------------------------------------------------------------------------------
+
+
+def test_the_mask_is_written_where_a_weight_is_zero() -> None:
+    run = Run("decoder", TEXT)
+    of = run.recording().attention[0]
+    panel = softmax.mask(run, **AT)
+    before, after = panel.figures
+    n = len(before.rows)
+    places = [run.recording().streams[0].tokens.index(each) for each in before.rows]
+    for row, query in enumerate(places):
+        for column, key in enumerate(places):
+            is_masked = before.words[row * n + column] == "−∞"
+            assert is_masked == (key > query) == bool(np.isnan(before.values[row, column]))
+            assert (after.words[row * n + column] == "0") == is_masked
+            assert after.values[row, column] == pytest.approx(of.pattern[1, 2, query, key])
+    size = of.pattern.shape[2]
+    assert panel.finding.startswith(f"{size * (size - 1) // 2:,} of {size**2:,} scores")
+    assert "masks nothing" in softmax.mask(Run("encoder", TEXT), **AT).finding
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", MODELS)
+def test_a_softmax_without_its_scale_has_less_gradient(model: str) -> None:
+    run = Run(model, TEXT)
+    of = run.recording().attention[0]
+    panel = softmax.saturation(run, **AT)
+    scaled, raw = panel.figures
+    allowed = of.allowed[1, 5]
+    dots = np.asarray(of.k[1, 2], np.float64) @ of.q[1, 2, 5].astype(np.float64)
+    for figure, weights in (
+        (scaled, of.pattern[1, 2, 5].astype(np.float64)[allowed]),
+        (raw, probabilities(dots[allowed])),
+    ):
+        left = float((weights * (1 - weights)).sum())
+        assert figure.rows[-1].values[0] == pytest.approx(left, abs=PASSED)
+        assert sum(row.values[0] for row in figure.rows[:-1]) == pytest.approx(1, abs=PASSED)
+    assert raw.rows[-1].values[0] <= scaled.rows[-1].values[0]
+    assert raw.mark == (len(raw.rows) - 1, 0) and scaled.mark is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", MODELS)
+def test_z_is_a_convex_combination_of_the_values(model: str) -> None:
+    run = Run(model, TEXT)
+    of = run.recording().attention[0]
+    (steps,) = softmax.combination(run, **AT).figures
+    values, weighted = (frame.figures[1].strips for frame in steps.frames)
+    *parts, z = weighted
+    assert z.label == "z" and len(parts) == len(values)
+    np.testing.assert_allclose(sum(part.values for part in parts), z.values, atol=DOUBLE_LONG)
+    assert sum(part.weight for part in parts) == pytest.approx(1, abs=SUMMED)
+    for whole, part in zip(values, parts):
+        np.testing.assert_allclose(whole.values * part.weight, part.values, atol=DOUBLE_LONG)
+    everything = np.asarray(of.v[1, 2], np.float64)[of.allowed[1, 5]]
+    assert (z.values <= everything.max(axis=0) + SUMMED).all()
+    assert (z.values >= everything.min(axis=0) - SUMMED).all()
+    made = of.pattern[1, 2, 5] @ np.asarray(of.v[1, 2])
+    np.testing.assert_allclose(z.values, made, atol=SUMMED * max(1, np.abs(made).max()))
+
+
+# ---- heads, states, targets ----------------------------------------------------------------------
+
+
+def test_the_nearest_and_the_farthest_head_stand_on_one_scale() -> None:
+    run = Run("encoder", TEXT)
+    recording = run.recording()
+    near, far = distances.near_and_far(run).figures
+    reach = head_naming.reach(recording, recording.attention[0])[0]
+    ends = np.nanargmin(reach), np.nanargmax(reach)
+    for figure, end in zip((near, far), ends):
+        layer, head = np.unravel_index(end, reach.shape)
+        assert figure.title.startswith(f"L{layer} H{head}:")
+    assert near.high == far.high and near.rows == far.rows
+    with pytest.raises(ValueError, match="two texts"):
+        distances.near_and_far(Run("translator", TEXT), attention="cross")
+
+
+def test_what_is_left_of_a_gradient_falls_to_the_first_word() -> None:
+    relay, clock = recurrence.bottleneck(Run("encoder", TEXT)).figures
+    assert relay.values[-1] == 1 and (np.diff(relay.values) > 0).all()
+    assert relay.words[0] == "The" and relay.words[-1] == "tired"
+    assert [row.values[0] for row in clock.rows] == [len(relay.words), 1]
+    with pytest.raises(ValueError, match="two words"):
+        recurrence.bottleneck(Run("encoder", "the"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["decoder", "translator", SMOLLM2])
+def test_a_target_is_the_input_shifted_by_one_and_has_the_models_probability(model: str) -> None:
+    run = Run(model, TEXT)
+    recording, handle = run.recording(), read_once(model)
+    stream = recording.streams[-1]
+    panel = teacher_forcing.offset(run)
+    (grid,) = panel.figures
+    n = len(grid.columns)
+    inputs, targets, *_ = (grid.words[at * n : (at + 1) * n] for at in range(4))
+    assert inputs[1:] == targets[:-1]
+    p = panel.table["p(target)"]
+    for at in (0, len(p) - 1):
+        given = probabilities(handle.logits(recording, stream.name, at))
+        assert p[at] == pytest.approx(given[int(stream.ids[at + 1])], rel=PASSED)
+    np.testing.assert_allclose(grid.values[2], p[[int(each) for each in grid.columns]])
+
+
+def test_an_encoder_has_no_shifted_target() -> None:
+    with pytest.raises(ValueError, match="reads the whole text at once"):
+        teacher_forcing.offset(Run("encoder", TEXT))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", MODELS)
+def test_what_a_head_brings_from_all_tokens_is_its_part_of_the_logit(model: str) -> None:
+    run, handle = Run(model, TEXT), read_once(model)
+    recording = run.recording()
+    stream = recording.streams[-1].name
+    parts = handle.attribute(recording, stream, 5, 7, 11).parts
+    found = handle.head_sources(recording, stream, 5, 7, 11)
+    heads = [part for part in parts if part.kind == "head"]
+    assert len(heads) == sum(values.shape[0] * values.shape[1] for values in found.values())
+    for part in heads:
+        from_all = found[part.attention][part.layer, part.head].sum()
+        assert from_all == pytest.approx(part.value, abs=TOTAL)
+    panel = attribution.carriers(run, token=5, word=7, against=11)
+    grid, bars = panel.figures
+    ((row, column, text),) = grid.marks
+    assert text in panel.finding and f"“{grid.columns[column]}”" in panel.finding
+    layer, head = (int(each[1:]) for each in grid.rows[row].split())
+    table = panel.table
+    own = (table["layer"] == layer) & (table["head"] == head)
+    largest = np.nanmax(np.where(own, table["contribution"], -np.inf))
+    assert grid.values[row, column] <= largest + TOTAL
+    total = sum(bar.values[0] for bar in bars.rows)
+    assert total == pytest.approx(float(np.sum(table["contribution"])), abs=TOTAL)
+
+
+def test_a_head_that_is_taken_out_brings_nothing_and_a_foreign_one_is_not_known() -> None:
+    edits = (ZeroHead(1, 2), PatchHead("The red house is old.", 0, 3))
+    run = Run("decoder", TEXT, edits)
+    found = read_once("decoder").head_sources(run.recording(), "decoder", 5, 7)["self"]
+    assert (found[1, 2] == 0).all() and np.isnan(found[0, 3]).all()
+    assert np.isfinite(np.delete(found[0], 3, axis=0)).all()
+    assert logit_lens.predicts_next(run.recording())
+
+
+# ---- what later models changed -------------------------------------------------------------------
+
+
+@needs_smollm2
+def test_queries_turned_back_by_the_rates_are_the_vectors_times_w_q() -> None:
+    run, handle = Run("smollm2", TEXT), read_once("smollm2")
+    recording = run.recording()
+    of, stream = recording.attention[0], recording.streams[0]
+    rates = handle.rotary_rates(of.name, 1)
+    assert (np.diff(rates) < 0).all() and rates[0] == pytest.approx(1, abs=STORED)
+    module = handle.attentions[of.name][1]
+    x = torch.tensor(stream.at("1.attn.read"))
+    plain = module.w_q(x).detach().numpy().reshape(len(x), of.q.shape[1], -1)[:, 2]
+    places = np.arange(len(x))
+    back = formulas._turned(of.q[1, 2].astype(np.float64), rates, -places)
+    np.testing.assert_allclose(back, plain, atol=PASSED * np.abs(plain).max())
+    (dials,) = modern.rotary(run, **AT).figures
+    turned = float(np.degrees(5 * rates[0]))
+    assert dials.dials[0].after[1] == pytest.approx(turned % 360) and dials.dials[0].selected
+
+
+@needs_smollm2
+def test_the_other_parts_of_a_current_model_are_its_own() -> None:
+    run = Run("smollm2", TEXT)
+    recording = run.recording()
+    of, stream = recording.attention[0], recording.streams[0]
+    table = modern.rms_norm(run, layer=1, token=5).table
+    assert np.mean(np.square(table["h / root"])) == pytest.approx(1, abs=PASSED)
+    read = stream.at("1.attn.read")[5]
+    np.testing.assert_allclose(table["times gain"], read, atol=PASSED * np.abs(read).max())
+    graph, cache = modern.shared_keys(run).figures
+    for edge in graph.edges:
+        group, head = edge.source, edge.target - graph.split
+        first = next(each.target - graph.split for each in graph.edges if each.source == group)
+        np.testing.assert_array_equal(np.asarray(of.k[1, head]), np.asarray(of.k[1, first]))
+    stored = stored_array(of.k).size + stored_array(of.v).size
+    assert cache.rows[0].values[0] == stored and cache.rows[1].values[0] == 3 * stored
+    gate = modern.gate(run, layer=1, token=5)
+    hidden = loaded(recording).ffn_activations(recording, stream.name, 1, 5)
+    through = np.array(gate.table["opened"]) * np.array(gate.table["through"])
+    np.testing.assert_allclose(through, hidden.after, atol=PASSED)
+
+
+@pytest.mark.parametrize("model", ["encoder", "decoder", "translator"])
+def test_a_model_of_the_paper_has_none_of_these_parts(model: str) -> None:
+    run = Run(model, TEXT)
+    for panel in (modern.rotary, modern.rms_norm, modern.shared_keys, modern.gate):
+        with pytest.raises(ValueError, match="smollm2"):
+            panel(run)
