@@ -507,6 +507,8 @@ def test_the_lens_is_the_models_readout_at_every_site(model: str) -> None:
         words = loaded(model).labels(found.top_ids[..., 0].ravel())
         assert list(matrix.words[: len(words)]) == words and matrix.marks == ((2, 2, ""),)
         assert (matrix.bold[: last + 1] == (found.top_ids[..., 0] == found.final_id)).all()
+        is_kept = (found.top_ids[..., :1] == found.top_ids[-1]).any(-1)
+        assert (matrix.pale[: last + 1] == (~is_kept & (measure == "Top word"))).all()
         named = [at for at, word in enumerate(matrix.words[len(words) :]) if word]
         assert named == np.flatnonzero(actual >= 0).tolist()
         assert matrix.keys[2] == site and np.isnan(matrix.values[last + 1 :]).all()
@@ -516,8 +518,14 @@ def test_the_lens_is_the_models_readout_at_every_site(model: str) -> None:
         assert bars.note.endswith(f" other words: {others} together.")
     chart, table = every()["logit_lens.development"](run, token=2, site=site).figures
     np.testing.assert_allclose(chart.series[0].y, 100 * np.exp(found.logprob[:, 2]), rtol=STORED)
-    assert [row[3] for row in table.rows] == [f"{rank + 1:,}" for rank in found.rank[:, 2]]
-    assert table.keys[table.selected] == (site,)
+    ends = [found.sites.index(each) for (each,) in table.keys]
+    assert table.keys[table.selected] == (site,) and ends[-1] == last
+    for before, end, row in zip([-1, *ends], ends, table.rows):
+        ranks, ps = found.rank[before + 1 : end + 1, 2] + 1, np.exp(found.logprob[:, 2])
+        assert row[3].split(" to ")[0] == f"{ranks.min():,}"
+        assert row[3].split(" to ")[-1] == f"{ranks.max():,}"
+        assert row[2] == tenths(float(ps[before + 1 : end + 1].max()))
+        assert end == before + 1 or row[2] == "< 0.1%"  # what is folded has nothing to say
 
 
 def test_the_lens_says_what_is_predicted_and_how_likely_the_actual_word_is() -> None:

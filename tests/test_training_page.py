@@ -16,7 +16,7 @@ from explorer.analysis import head_naming
 from explorer.analysis import training as training_analysis
 from explorer.analysis.training import HabitCourse
 from explorer.panels import training
-from models import registry, shipped_models
+from models import model_names, registry, shipped_models
 from models.example_texts import DEFAULT_TEXT
 from models.run import Run
 
@@ -148,8 +148,9 @@ def test_a_pair_of_trainings_is_compared_at_the_same_steps() -> None:
     panel = training.pair(Run("twin-post", TWICE), "twin-pre")
     charts, steps = panel.figures
     names = [series.name for series in charts.figures[-1].series]
-    ends = {name: shipped_models.card(name)["curve"][-1][1] for name in names}
-    assert sorted(ends) == ["twin-post", "twin-pre"]
+    assert sorted(names) == ["LayerNorm after", "LayerNorm before"]
+    twins = {model_names.title(name): name for name in ("twin-post", "twin-pre")}
+    ends = {name: shipped_models.card(twins[name])["curve"][-1][1] for name in names}
     better, worse = sorted(ends, key=ends.__getitem__)
     assert f"of {better} is {ends[better]:.2f} nats" in panel.finding
     assert f"of {worse} {ends[worse]:.2f}" in panel.finding

@@ -40,10 +40,10 @@ class Matrix(Figure):
     Colours run from -high to high where `signed`, on a logarithmic scale where `log`. marks: (row,
     column, text), framed; selected: a row that is framed, -1 for none. sides: what rows and columns
     are. missing: why a cell does not exist. digits: decimals of the values. unit: what follows
-    them. words: a word for each cell, row by row; bold: (row, column), 1 where it stands out. keys
-    and column_keys: what a press on a row and a column sets, its number where left out. wide: True
-    for cells as wide as their room. frame_note: stands below a frame that scrolls, on the page
-    alone.
+    them. words: a word for each cell, row by row; bold: (row, column), 1 where it stands out; pale:
+    the same, 1 where it stands back, without its colour. keys and column_keys: what a press on a
+    row and a column sets, its number where left out. wide: True for cells as wide as their room.
+    frame_note: stands below a frame that scrolls, on the page alone.
     """
 
     rows: tuple[str, ...] = ()
@@ -60,6 +60,7 @@ class Matrix(Figure):
     log: bool = False
     words: tuple[str, ...] = ()
     bold: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
+    pale: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
     keys: tuple[str, ...] = ()
     selected: int = -1
     column_keys: tuple[str, ...] = ()

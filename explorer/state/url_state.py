@@ -276,10 +276,11 @@ def fallback_message() -> tuple[str, str]:
     if fallback is None:
         return "", ""
     need, name = NEEDS[fallback.page], literal(model_names.title(fallback.model))
+    replacement = literal(model_names.title(fallback.replacement))
     why = f"{literal(model_names.title(fallback.model))} {need.why(fallback.model)}"
     return (
-        ADDRESS("fallback", why=why, replacement=fallback.replacement, name=name),
-        ADDRESS("fitting", names=", ".join(need.fitting())),
+        ADDRESS("fallback", why=why, replacement=replacement, name=name),
+        ADDRESS("fitting", names=", ".join(map(model_names.title, need.fitting()))),
     )
 
 

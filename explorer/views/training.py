@@ -341,7 +341,7 @@ def pairs_fragment(run: Run) -> None:
     if training_panels.pairs():
         models = training_panels.models_of_pair(run.model, chosen["second"])
         if run.model not in models:
-            st.caption(TAB("not_of_pair", model=run.model))
+            st.caption(TAB("not_of_pair", model=literal(model_names.title(run.model))))
         run, chosen["second"] = Run(models[0], run.text), models[1]
     with st.spinner(READING):
         show(panel, partial(panel, run, **chosen))
