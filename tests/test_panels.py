@@ -625,6 +625,19 @@ def test_neurons_add_up_to_their_ffns_part(model: str) -> None:
         every()["attribution.neurons"](run, layer=99)
 
 
+@pytest.mark.parametrize("model", ["decoder", "encoder"])
+def test_a_neurons_words_are_shown_where_they_are_about_the_answer(model: str) -> None:
+    run = Run(model, TEXT)
+    for layer in range(2):
+        panel = every()["attribution.neurons"](run, token=3, layer=layer)
+        chosen = next(row for row in panel.figures[0].rows if row.selected)
+        listed = panel.figures[1].rows if len(panel.figures) == 3 else ()
+        assert bool(listed) == any(row.selected for row in listed)
+        assert bool(listed) != ("not shown" in panel.finding)
+        asked = every()["attribution.neurons"](run, token=3, layer=layer, neuron=int(chosen.key))
+        assert len(asked.figures) == 3  # whoever presses a neuron sees its words
+
+
 # ---- the page ------------------------------------------------------------------------------------
 
 OWN = ("encoder", "translator")
