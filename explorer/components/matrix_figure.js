@@ -279,7 +279,7 @@ const MOST = 8;
 
 /** A matrix with a word in each cell. Where it may scroll, names and cells are left to a pane. @param {Pen} pen @param {any} figure @param {Box} box */
 function wordmatrix(pen, figure, { x, y, width, height }) {
-  const { rows, columns, values, low, high, words, bold, pale, marks, sides, unit } = figure;
+  const { rows, columns, values, low, high, words, bold, pale = [], marks, sides, unit } = figure;
   const { letter, look } = pen;
   const [m, n] = [rows.length, columns.length];
   const widest = Math.max(

@@ -318,13 +318,15 @@ def masked_word_panels(source: Run) -> None:
             st.button(unmask, key="show all", type="tertiary", on_click=show_all)
         other = SMOLLM2 if SMOLLM2 in server_models() else "decoder"
         label = WORD_TAB("next_with", model=model_names.title(other))
-        st.button(
+        pressed = st.button(
             label,
             key="next word with",
             type="tertiary",
             on_click=url_state.take_model,
             args=(other,),
         )
+    if pressed:
+        st.rerun()  # the whole page: the model's name stands above this part
     show_prediction(run, place, partial(mask_word, hidden, place, typed))
 
 
