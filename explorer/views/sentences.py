@@ -7,7 +7,7 @@ from functools import partial
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from explorer.analysis import corpus
+from explorer.analysis import corpus, recorded_findings
 from explorer.components import mounts
 from explorer.layout import controls, selection_bar, share_menu, tab
 from explorer.panels import corpus as corpus_panels
@@ -68,9 +68,12 @@ def many_sentences() -> None:
 
 def _show(run: Run, others: str, attention: Attention, menus: DeltaGenerator) -> None:
     """The panels on what was read, with the menus of the pattern and the head: those of the
-    address, else those with the highest mean score."""
+    address, else the head that Heads opens on with its strongest pattern; of a pattern alone the
+    head with the highest mean score."""
     size = attention.pattern.shape[:2]
-    layer, head = controls.head_on_screen(size) or (None, None)
+    layer, head = controls.head_on_screen(size) or (
+        (None, None) if st.session_state.many_by else _opening_head(run.model, attention.name)
+    )
     known = {"others": others, "attention": attention.name, "layer": layer, "head": head}
     chosen = url_state.values(corpus_panels.patterns, run, known)
     (pattern,) = declared(corpus_panels.patterns)
@@ -90,6 +93,13 @@ def _show(run: Run, others: str, attention: Attention, menus: DeltaGenerator) ->
     chosen |= {"pattern": on.pattern, "layer": on.layer, "head": on.head}
     for panel in (corpus_panels.patterns, corpus_panels.highest, corpus_panels.distances):
         tab.show(panel, partial(panel, run, **taken(panel, chosen)))
+
+
+def _opening_head(model: str, name: str) -> tuple[int, int]:
+    """The head that the text on screen opens on in the attention of this name."""
+    recording = loaded(model).record(st.session_state.text)
+    attention = next(each for each in recording.attention if each.name == name)
+    return recorded_findings.opening_head(recording, attention)
 
 
 def _take_link() -> bool:
