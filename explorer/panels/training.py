@@ -278,7 +278,7 @@ def checkpoints(
                 model_card.loss_note(run.model),
                 [each.habit for each in courses],
             ),
-            _grids(run.model, measures, at, chosen),
+            replace(_grids(run.model, measures, at, chosen), opens_at_first=step is None),
         ),
         table=_columns(stages, courses, loss),
         details=(

@@ -85,7 +85,7 @@ def _show(run: Run, others: str, attention: Attention, menus: DeltaGenerator) ->
             tuple(labels),
             format_func=labels.__getitem__,
             label_visibility="collapsed",
-            width=210,
+            width=250,
             **controls.bind(pattern.name, f"{pattern.name} menu", chosen["pattern"]),
         )
         on = corpus_panels.reading(run, **chosen)
