@@ -293,6 +293,23 @@ def test_circuits_are_those_of_the_words_that_are_named() -> None:
     assert lowest == pytest.approx(found.down[1][0], abs=PASSED)
 
 
+@pytest.mark.parametrize("model", ["decoder", "encoder"])
+def test_circuits_say_where_they_do_not_explain_what_the_head_does(model: str) -> None:
+    run, told = Run(model, TEXT), set()
+    stream, pattern = run.recording().streams[0], run.recording().attention[0].pattern
+    for layer, head in np.ndindex(pattern.shape[:2]):
+        panel = every()["circuits.circuits"](run, layer=layer, head=head, token=3)
+        matches, changes = panel.figures
+        most = stream.tokens[int(pattern[layer, head, 3].argmax())]
+        agrees = matches.rows[0].label == most
+        assert ("as it does in this text" in panel.finding) == agrees
+        assert (f"Here it attends to “{most}”" in panel.finding) == (not agrees)
+        is_named = most in [row.label for row in changes.rows]
+        assert ("not readable here" in panel.finding) == (not is_named)
+        told.add(agrees)
+    assert told == {True, False}
+
+
 # ---- aggregated attention ------------------------------------------------------------------------
 
 
