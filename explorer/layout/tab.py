@@ -46,16 +46,36 @@ class Fold:
 @dataclass(frozen=True)
 class Views:
     """Panels of which some are shown at a time: the choice of the address that says which, and by
-    its words their label and the panels."""
+    its words their label and the panels. groups: by their labels the words of several that stand
+    behind one button, in a row of their own while one of them is shown."""
 
     choice: str
     panels: Mapping[str, tuple[str, tuple[PanelFunction, ...]]]
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def parameter(self) -> Parameter:
         """The choice; the first view is shown until it is made."""
         labels = {name: label for name, (label, _) in self.panels.items()}
         return Parameter(self.choice, str, False, next(iter(labels)), Choice(labels, "View"))
+
+    def pick(self, run: Run, bar: DeltaGenerator) -> tuple[PanelFunction, ...]:
+        """The panels of the view on screen, with the buttons of the views, and of those of its
+        group."""
+        name, choice = url_state.value(self.parameter, run, {}), self.choice
+        group_of = {each: group for group, names in self.groups.items() for each in names}
+        names = self.groups.get(group_of.get(name, ""), ())
+        buttons = {
+            self.groups[group_of[each]][0] if each in group_of else each: group_of.get(each, label)
+            for each, (label, _) in self.panels.items()
+        }
+        shown = bind(choice, f"{choice} view", names[0] if names else name)
+        pick("View", buttons, bare=True, container=bar, **shown)
+        if names:
+            in_group = {each: self.panels[each][0] for each in names}
+            shown = bind(choice, f"{choice} of group", name)
+            pick("Part", in_group, bare=True, container=bar, **shown)
+        return self.panels[name][1]
 
 
 @dataclass(frozen=True)
@@ -123,8 +143,7 @@ def _draw(row: Tab, run: Run) -> None:
     bar = st.container(horizontal=True, vertical_alignment="bottom" if has_fields else "center")
     panels = row.panels
     if row.views is not None:
-        _, of_view = row.views.panels[widget(row.views.parameter, run, {}, bar)]
-        panels = (*of_view, *panels)
+        panels = (*row.views.pick(run, bar), *panels)
     every = [each for panel in panels for each in parameters(panel)]
     declared = [each for at, each in enumerate(every) if each not in every[:at]]
     chosen = _chosen(row, run, panels, declared, bar)

@@ -373,6 +373,11 @@ EARLIER_WORDS = {
 EARLIER_PARTS = dict.fromkeys(("plane", "curve", "anchors"), ("space", "Anchors"))
 
 
+# What a link to a tab means that names no view, by the choice and its word: the view that stood
+# first when it was shared. Today's links name one; a bare address opens on the first of today.
+EARLIER_VIEWS = {"positions": ("ask", "Sentence")}
+
+
 def query_parameters() -> dict[str, str]:
     """The parameters in the address bar."""
     parameters = st.query_params.to_dict()
@@ -542,6 +547,8 @@ def _take_link(parameters: dict[str, str], page: str) -> None:
     if models.needs_asking(state.model) and not is_mine:
         state.offered_model, state.model = state.model, DEFAULT_MODEL
         state.offered_link = dict(parameters)
+    if page in EARLIER_VIEWS and parameters.keys() - {"tab"}:
+        parameters = dict([EARLIER_VIEWS[page]]) | parameters
     _take_choices(parameters)
 
 
@@ -731,6 +738,9 @@ def link_parameters() -> dict[str, str]:
             parameters["text"] = text
         if says_model:
             parameters["model"] = state["model"]
+    if parameters and page in EARLIER_VIEWS:
+        view, _ = EARLIER_VIEWS[page]
+        parameters[view] = state[view]
     if page != places.first_tab(places.place_of(page)):
         parameters["tab"] = page
     return parameters
