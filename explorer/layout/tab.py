@@ -35,12 +35,14 @@ SLIDER, MENU = 260, 320  # pixels
 @dataclass(frozen=True)
 class Fold:
     """A part of a tab that opens: its label, or what gives it of a run; its panels; or what draws
-    it by hand, of a run and the tab's choices. wait: said while its panels are made."""
+    it by hand, of a run and the tab's choices. wait: said while its panels are made. group: what is
+    opened in its place where it is one of several parts, of which one is shown at a time."""
 
     label: str | Callable[[Run], str]
     panels: tuple[PanelFunction, ...] = ()
     draw: Callable[[Run, Mapping[str, Any]], None] | None = None
     wait: str = ""
+    group: str = ""
 
 
 @dataclass(frozen=True)
@@ -237,14 +239,31 @@ def folds(
     """Parts of a tab of which one is open at a time, as `controls.folds`. chosen: the choices of
     the tab, which a part's panels have where they mean the same by them; declared: of which they
     are."""
-    labelled = {
-        name: (
-            fold.label(run) if callable(fold.label) else fold.label,
-            partial(_draw_fold, fold, run, chosen, declared),
-        )
+    grouped: dict[str, list[str]] = {}
+    for name, fold in parts.items():
+        grouped.setdefault(fold.group or name, []).append(name)
+    draws = {name: partial(_draw_fold, parts[name], run, chosen, declared) for name in parts}
+    labels = {
+        name: fold.label(run) if callable(fold.label) else fold.label
         for name, fold in parts.items()
     }
+    labelled = {
+        tuple(names): (labels[names[0]], draws[names[0]])
+        if group in parts
+        else (group, partial(_draw_group, choice, {each: labels[each] for each in names}, draws))
+        for group, names in grouped.items()
+    }
     controls.folds(choice, closed, labelled)
+
+
+def _draw_group(
+    choice: str, labels: Mapping[str, str], draws: Mapping[str, Callable[[], None]]
+) -> None:
+    """One of several parts, with a button for each."""
+    word, first = st.session_state[choice], next(iter(labels))
+    name = word if word in labels else first
+    pick("Part", labels, bare=True, **bind(choice, f"{choice} of {first}", name))
+    draws[name]()
 
 
 def _attention(run: Run, named: set[str]) -> Selection:
