@@ -263,3 +263,13 @@ def test_without_earlier_weights_the_page_says_how_to_get_them(
         registry.load("induction@400")
     app = clean(page_at("live", model=model, text=TWICE))
     assert shipped_models.NO_EARLIER not in told(app, "info")
+
+
+@pytest.mark.parametrize("task", ["induction", "copy", "reverse"])
+def test_before_the_first_training_stands_what_one_of_the_task_has_come_to(task: str) -> None:
+    app = clean(page_at("live", live_task=task))
+    (panel,) = panels_on(app)
+    last = panel["figures"][1]["frames"][-1]
+    assert last["key"] == str(shipped_models.card(task)["steps"])
+    assert not set(last["figures"][0]["names"]) <= set(head_naming.UNNAMED)
+    assert f"{task}, trained before" in told(app, "caption")

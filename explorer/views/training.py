@@ -21,6 +21,7 @@ from explorer.panels.training import Measured
 from explorer.state import event_log, host, jobs, url_state
 from explorer.state.jobs import TrainingJob
 from explorer.state.settings import truncate
+from explorer.text import model_descriptions
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
 from models import model_card, model_names
@@ -139,6 +140,7 @@ def learning(was_busy: bool) -> None:
     if one is None:
         task = st.session_state.live_task
         st.markdown(f"{LEARNS(task)} {WORDS('bounds', seconds=f'{MAX_SECONDS:.0f}')}")
+        show_result(task)
         return
     busy = one.waiting or one.learning
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -150,6 +152,18 @@ def learning(was_busy: bool) -> None:
     url_state.write()
     if was_busy and not busy:
         st.rerun()  # from here on nothing needs to run by itself
+
+
+def show_result(task: str) -> None:
+    """Before the first training: what one of this task has come to, by the model of the task's name
+    that comes with the app; nothing of a task without one."""
+    if task not in model_card.with_checkpoints():
+        return
+    text = max(model_descriptions.examples(task).values(), key=len)
+    with st.spinner(READING):
+        made = training_panels.checkpoints(Run(task, text))
+    st.caption(WORDS("result", model=literal(model_names.title(task)), text=literal(text)))
+    mounts.panel(made.bare, "live result", lambda: None)
 
 
 def training_buttons(one: TrainingJob, busy: bool) -> None:
