@@ -377,26 +377,34 @@ def neurons(
         ),
         table=logit_lens.neuron_file(units),
         details=(
-            words(
-                "neuron",
-                unit=unit,
-                activation=fixed(float(units.activation[unit]), 3),
-                norm=fixed(float(units.length[unit]), 3),
-                adds=signed(float(units.adds[unit]), 3),
-            ),
-            words(
-                "up_and_down",
-                n_up=f"{totals.n_up:,}",
-                up=signed(totals.up),
-                n_down=f"{totals.n_down:,}",
-                down=signed(totals.down),
-            ),
+            *_of_neuron(units, unit),
             words("sum", sum=signed(float(units.adds.sum())), bias=bias, part=signed(units.part)),
             words("made", unit=unit_formula(shows.gate, shows.ffn_biases)),
             *words.lines("details"),
         ),
         caption=(words("caption", layer=layer, logit=on.label, token=at.token, at=at.word),),
         file=f"L{layer}-neurons",
+    )
+
+
+def _of_neuron(units: Neurons, unit: int) -> tuple[str, str]:
+    """A sentence on a neuron, and one on all that raise and that lower the logit."""
+    words, totals = sentences(CONCEPT, "neurons"), logit_lens.neuron_totals(units)
+    return (
+        words(
+            "neuron",
+            unit=unit,
+            activation=fixed(float(units.activation[unit]), 3),
+            norm=fixed(float(units.length[unit]), 3),
+            adds=signed(float(units.adds[unit]), 3),
+        ),
+        words(
+            "up_and_down",
+            n_up=f"{totals.n_up:,}",
+            up=signed(totals.up),
+            n_down=f"{totals.n_down:,}",
+            down=signed(totals.down),
+        ),
     )
 
 

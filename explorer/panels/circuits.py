@@ -111,7 +111,9 @@ def circuits(
         details.append(words("other_readout"))
     return Panel(
         title=words("title"),
-        finding=_finding(selection, matches, raised, (query, key), keys == "Text" and word is None),
+        finding=_circuits_finding(
+            selection, matches, raised, (query, key), keys == "Text" and word is None
+        ),
         figures=(matches, raised),
         table=soft_lookup.circuit_table(bare, lambda each: loaded(model).labels(each)),
         details=tuple(details),
@@ -122,7 +124,7 @@ def circuits(
     )
 
 
-def _finding(
+def _circuits_finding(
     selection: Selection, matches: Bars, raised: Bars, at: tuple[str, str], is_of_text: bool
 ) -> str:
     """Sentences on the key that a query matches by the words alone, where `is_of_text` beside the
