@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 MINILM, SMOLLM2 = "minilm", smollm2.NAME
 PACKAGED = MINILM, SMOLLM2  # pretrained models that come as Python packages
+# What people read in the place of a name that says how a model came about.
+TITLES = {"twin-post": "LayerNorm after", "twin-pre": "LayerNorm before"}
 HUB_PREFIX, OURS_PREFIX, CLUSTER_PREFIX = "hub:", "ours:", "cluster:"
 PERMUTED_SUFFIX, BARE_SUFFIX = "@permuted", "@bare"
 # A code begins with a letter: "model@v1-2" may be a folder's name.
@@ -151,7 +153,8 @@ def title(name: str) -> str:
         return f"{name.removeprefix(CLUSTER_PREFIX)} (on the cluster)"
     if name.endswith(BARE_SUFFIX):
         return f"{name.removesuffix(BARE_SUFFIX)} without {document_mark(name)}"
-    return name.removeprefix(OURS_PREFIX)
+    base, at, step = name.partition("@")
+    return f"{TITLES[base]}{at}{step}" if base in TITLES else name.removeprefix(OURS_PREFIX)
 
 
 def bare_name(name: str) -> str:

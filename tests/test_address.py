@@ -21,7 +21,7 @@ from explorer.server.streamlit_patches import finish_callbacks, skip_forgotten_w
 from explorer.state import url_state
 from models import registry, smollm2
 from models.caching import loaded
-from models.example_texts import CONTINUED_TEXT, DEFAULT_TEXT
+from models.example_texts import CONTINUED_TEXT, DEFAULT_TEXT, EXAMPLES
 from models.results import Sampling
 
 
@@ -297,6 +297,25 @@ def test_what_a_page_opens_on_gives_way_to_what_was_chosen() -> None:
     app = opened("generate", temperature="1")  # a link means what it always meant
     assert app.session_state.page == "generate" and shown(app) == (DEFAULT_TEXT, smollm2.NAME)
     assert any("Other pages keep encoder" in each.value for each in app.caption)
+
+
+def test_a_tab_that_opens_on_an_example_says_so_and_gives_the_text_back() -> None:
+    example, default = (EXAMPLES["Apple and juice"], "encoder"), (DEFAULT_TEXT, "encoder")
+    app = go(opened("heads"), "embeddings")
+    assert shown(app) == example and app.query_params["text"] == example[0]
+    panel = panels_on(app)[0]
+    assert panel["title"].startswith("“apple” in two contexts")
+    assert any("opens on an example" in each.value for each in app.caption)
+    assert shown(go(app, "residual")) == default
+    assert not any("opens on an example" in each.value for each in app.caption)
+    app = go(app, "embeddings")
+    app.button(key="take text back").click().run()
+    assert shown(app) == default and app.query_params["text"] == DEFAULT_TEXT
+    assert not [each for each in app.button if each.key == "take text back"]
+    link = {name: app.query_params[name] for name in app.query_params if name != "tab"}
+    assert shown(opened("embeddings", **link)) == default
+    assert shown(opened("embeddings")) == example
+    assert shown(opened("embeddings", token="3")) == default  # a link means what it always meant
 
 
 @needs_smollm2

@@ -260,3 +260,14 @@ def test_quiet_tokens_have_no_column_and_colours_reach_to_the_largest_of_the_oth
     whole, most = drawn(loud)
     assert loud.quiet == () and not any(loud.back) and (whole[..., quiet] > 0).any()
     np.testing.assert_allclose(most, of.pattern.max((2, 3)), rtol=STORED)
+
+
+def test_below_each_head_of_a_long_text_stands_one_token_that_gets_most() -> None:
+    run = Run("encoder", 8 * WORDS)
+    of = run.recording().attention[0]
+    (figure,) = attention_panels.heads(run).figures
+    assert figure.fold > 1 and "most" not in figure.weights
+    best = figure.weights["best"].reshape(of.pattern.shape[:3])
+    np.testing.assert_array_equal(best, of.pattern.argmax(-1))
+    short = attention_panels.heads(Run("encoder", WORDS)).figures[0]
+    assert short.fold == 1 and "best" not in short.weights

@@ -8,6 +8,11 @@ from app_harness import asked_of, clean, page_at, panels_on, told
 from streamlit.testing.v1 import AppTest
 from waiting import until
 
+from explorer.analysis import recorded_findings
+from explorer.state.models import DEFAULT_MODEL
+from models.caching import loaded
+from models.example_texts import DEFAULT_TEXT
+
 pytestmark = pytest.mark.slow
 LINES = ("The cat, a dog <b>sat</b>.", "It was *so*, so tired.", "Hello, world again and again.")
 
@@ -38,13 +43,23 @@ def test_the_examples_are_read_when_the_tab_is_opened() -> None:
     patterns, highest, distances = panels_on(app)
     assert "Layer 1, head 5" in patterns["finding"] and "over 9 sentences" in patterns["finding"]
     assert patterns["figures"][0]["marks"] == [[1, 5, ""]] and distances["title"]
-    assert "at least 3 tokens away" in patterns["figures"][0]["note"]
-    assert app.selectbox(key="many_by menu").options[0] == "far word (strongest)"
+    assert "Pronouns attend to nouns" in patterns["figures"][0]["note"]
+    assert app.selectbox(key="many_by menu").options[0] == "pronoun to noun (strongest)"
     app.selectbox(key="many_by menu").set_value("induction").run()
     patterns, highest, distances = panels_on(clean(app))
     assert "induction" in highest["title"]
     assert "after its previous occurrence" in patterns["figures"][0]["note"]
     assert asked_of(app)["many_by"] == "induction"
+
+
+def test_the_head_that_heads_opens_on_is_followed_until_a_pattern_is_asked_for() -> None:
+    app = finished(page_at("sentences"), go=False)
+    recording = loaded(DEFAULT_MODEL).record(DEFAULT_TEXT)
+    layer, head = recorded_findings.opening_head(recording, recording.attention[0])
+    assert f"Layer {layer}, head {head} has a mean score" in panels_on(app)[0]["finding"]
+    app.selectbox(key="many_by menu").set_value("previous").run()
+    patterns = panels_on(clean(app))[0]
+    assert "the highest of 32 heads" in patterns["finding"]
 
 
 def test_a_column_of_a_table_is_read_when_it_is_chosen() -> None:

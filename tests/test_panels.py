@@ -299,6 +299,23 @@ def test_circuits_are_those_of_the_words_that_are_named() -> None:
     assert lowest == pytest.approx(found.down[1][0], abs=PASSED)
 
 
+@pytest.mark.parametrize("model", ["decoder", "encoder"])
+def test_circuits_say_where_they_do_not_explain_what_the_head_does(model: str) -> None:
+    run, told = Run(model, TEXT), set()
+    stream, pattern = run.recording().streams[0], run.recording().attention[0].pattern
+    for layer, head in np.ndindex(pattern.shape[:2]):
+        panel = every()["circuits.circuits"](run, layer=layer, head=head, token=3)
+        matches, changes = panel.figures
+        most = stream.tokens[int(pattern[layer, head, 3].argmax())]
+        agrees = matches.rows[0].label == most
+        assert ("as it does in this text" in panel.finding) == agrees
+        assert (f"Here it attends to “{most}”" in panel.finding) == (not agrees)
+        is_named = most in [row.label for row in changes.rows]
+        assert ("not readable here" in panel.finding) == (not is_named)
+        told.add(agrees)
+    assert told == {True, False}
+
+
 # ---- aggregated attention ------------------------------------------------------------------------
 
 
@@ -513,6 +530,8 @@ def test_the_lens_is_the_models_readout_at_every_site(model: str) -> None:
         words = loaded(model).labels(found.top_ids[..., 0].ravel())
         assert list(matrix.words[: len(words)]) == words and matrix.marks == ((2, 2, ""),)
         assert (matrix.bold[: last + 1] == (found.top_ids[..., 0] == found.final_id)).all()
+        is_kept = (found.top_ids[..., :1] == found.top_ids[-1]).any(-1)
+        assert (matrix.pale[: last + 1] == (~is_kept & (measure == "Top word"))).all()
         named = [at for at, word in enumerate(matrix.words[len(words) :]) if word]
         assert named == np.flatnonzero(actual >= 0).tolist()
         assert matrix.keys[2] == site and np.isnan(matrix.values[last + 1 :]).all()
@@ -522,8 +541,14 @@ def test_the_lens_is_the_models_readout_at_every_site(model: str) -> None:
         assert bars.note.endswith(f" other words: {others} together.")
     chart, table = every()["logit_lens.development"](run, token=2, site=site).figures
     np.testing.assert_allclose(chart.series[0].y, 100 * np.exp(found.logprob[:, 2]), rtol=STORED)
-    assert [row[3] for row in table.rows] == [f"{rank + 1:,}" for rank in found.rank[:, 2]]
-    assert table.keys[table.selected] == (site,)
+    ends = [found.sites.index(each) for (each,) in table.keys]
+    assert table.keys[table.selected] == (site,) and ends[-1] == last
+    for before, end, row in zip([-1, *ends], ends, table.rows):
+        ranks, ps = found.rank[before + 1 : end + 1, 2] + 1, np.exp(found.logprob[:, 2])
+        assert row[3].split(" to ")[0] == f"{ranks.min():,}"
+        assert row[3].split(" to ")[-1] == f"{ranks.max():,}"
+        assert row[2] == tenths(float(ps[before + 1 : end + 1].max()))
+        assert end == before + 1 or row[2] == "< 0.1%"  # what is folded has nothing to say
 
 
 def test_the_lens_says_what_is_predicted_and_how_likely_the_actual_word_is() -> None:
@@ -621,6 +646,19 @@ def test_neurons_add_up_to_their_ffns_part(model: str) -> None:
     assert whole[1] == pytest.approx(found.part)
     with pytest.raises(ValueError, match="no FFN"):
         every()["attribution.neurons"](run, layer=99)
+
+
+@pytest.mark.parametrize("model", ["decoder", "encoder"])
+def test_a_neurons_words_are_shown_where_they_are_about_the_answer(model: str) -> None:
+    run = Run(model, TEXT)
+    for layer in range(2):
+        panel = every()["attribution.neurons"](run, token=3, layer=layer)
+        chosen = next(row for row in panel.figures[0].rows if row.selected)
+        listed = panel.figures[1].rows if len(panel.figures) == 3 else ()
+        assert bool(listed) == any(row.selected for row in listed)
+        assert bool(listed) != ("not shown" in panel.finding)
+        asked = every()["attribution.neurons"](run, token=3, layer=layer, neuron=int(chosen.key))
+        assert len(asked.figures) == 3  # whoever presses a neuron sees its words
 
 
 # ---- the page ------------------------------------------------------------------------------------

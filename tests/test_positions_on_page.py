@@ -214,7 +214,9 @@ def test_a_slider_runs_no_forward_pass_and_stands_in_the_address() -> None:
     ("asked", "title"),
     [
         ({"ask": "Waves", "width": "7", "places": "<b>", "pair": "9999"}, "encoding"),
-        ({"ask": "?", "order": "x"}, "sentence"),
+        ({"ask": "?", "order": "x"}, "order"),
+        ({"token": "2"}, "sentence"),  # as in links of before Another order stood first
+        ({}, "order"),
         ({"ask": "Order", "shuffle": "-1", "layer": "99", "head": "2"}, "order"),
         ({"width": "2", "places": "2", "ask": "Shift", "shift": "300"}, "rotation"),
         ({"width": "1024", "places": "512", "ask": "Distance"}, "distance"),

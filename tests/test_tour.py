@@ -192,7 +192,7 @@ PAGES = {
     f"/experiment?{EDIT}": ["edits: no positions", "before", "after"],
     "/experiment?tab=compare&model=translator": ["no edits", "no positions", "B: model translator"],
     "/experiment?tab=patching&model=encoder": ["Effect of patching"],
-    "/training?tab=twins": ["twin-post"],
+    "/training?tab=twins": ["LayerNorm after"],
     "/training?model=induction": ["model induction"],
     "/learn?tab=concepts": ["Layer 1, head 5"],
     "/learn?tab=concepts&look_at=Three": ["x · x", "q · q", "q · k"],

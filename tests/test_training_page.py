@@ -16,7 +16,7 @@ from explorer.analysis import head_naming
 from explorer.analysis import training as training_analysis
 from explorer.analysis.training import HabitCourse
 from explorer.panels import training
-from models import registry, shipped_models
+from models import model_names, registry, shipped_models
 from models.example_texts import DEFAULT_TEXT
 from models.run import Run
 
@@ -148,8 +148,9 @@ def test_a_pair_of_trainings_is_compared_at_the_same_steps() -> None:
     panel = training.pair(Run("twin-post", TWICE), "twin-pre")
     charts, steps = panel.figures
     names = [series.name for series in charts.figures[-1].series]
-    ends = {name: shipped_models.card(name)["curve"][-1][1] for name in names}
-    assert sorted(ends) == ["twin-post", "twin-pre"]
+    assert sorted(names) == ["LayerNorm after", "LayerNorm before"]
+    twins = {model_names.title(name): name for name in ("twin-post", "twin-pre")}
+    ends = {name: shipped_models.card(twins[name])["curve"][-1][1] for name in names}
     better, worse = sorted(ends, key=ends.__getitem__)
     assert f"of {better} is {ends[better]:.2f} nats" in panel.finding
     assert f"of {worse} {ends[worse]:.2f}" in panel.finding
@@ -262,3 +263,13 @@ def test_without_earlier_weights_the_page_says_how_to_get_them(
         registry.load("induction@400")
     app = clean(page_at("live", model=model, text=TWICE))
     assert shipped_models.NO_EARLIER not in told(app, "info")
+
+
+@pytest.mark.parametrize("task", ["induction", "copy", "reverse"])
+def test_before_the_first_training_stands_what_one_of_the_task_has_come_to(task: str) -> None:
+    app = clean(page_at("live", live_task=task))
+    (panel,) = panels_on(app)
+    last = panel["figures"][1]["frames"][-1]
+    assert last["key"] == str(shipped_models.card(task)["steps"])
+    assert not set(last["figures"][0]["names"]) <= set(head_naming.UNNAMED)
+    assert f"{task}, trained before" in told(app, "caption")

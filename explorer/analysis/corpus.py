@@ -143,7 +143,7 @@ WITHIN = Kind(
     _places(
         [f"{at:+d}" if at else "0" for at in range(-REACH, REACH + 1)], f"< −{REACH}", f"> +{REACH}"
     ),
-    head_naming.NAMING,
+    (*head_naming.NAMING, head_naming.PRONOUN),
     "far word",
 )
 ACROSS = Kind(
@@ -206,7 +206,7 @@ def measure_attention(recording: Recording, attention: Attention) -> Sentence:
         raise ValueError("there are no words in it")
     shape = attention.pattern.shape[:2]
     scores = {habit: np.full(shape, np.nan) for habit in kind.habits}
-    for head in head_naming.describe(recording, attention):
+    for head in head_naming.describe(recording, attention, with_pronouns=True):
         for relation in head.relations:
             if relation.name in scores and relation.n_queries:
                 scores[relation.name][head.layer, head.head] = relation.score

@@ -40,10 +40,10 @@ class Matrix(Figure):
     Colours run from -high to high where `signed`, on a logarithmic scale where `log`. marks: (row,
     column, text), framed; selected: a row that is framed, -1 for none. sides: what rows and columns
     are. missing: why a cell does not exist. digits: decimals of the values. unit: what follows
-    them. words: a word for each cell, row by row; bold: (row, column), 1 where it stands out. keys
-    and column_keys: what a press on a row and a column sets, its number where left out. wide: True
-    for cells as wide as their room. frame_note: stands below a frame that scrolls, on the page
-    alone.
+    them. words: a word for each cell, row by row; bold: (row, column), 1 where it stands out; pale:
+    the same, 1 where it stands back, without its colour. keys and column_keys: what a press on a
+    row and a column sets, its number where left out. wide: True for cells as wide as their room.
+    frame_note: stands below a frame that scrolls, on the page alone.
     """
 
     rows: tuple[str, ...] = ()
@@ -60,6 +60,7 @@ class Matrix(Figure):
     log: bool = False
     words: tuple[str, ...] = ()
     bold: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
+    pale: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
     keys: tuple[str, ...] = ()
     selected: int = -1
     column_keys: tuple[str, ...] = ()
@@ -103,15 +104,15 @@ class HeadMatrices(Figure):
     """The weights of all heads of an attention as small pictures.
 
     weights: arrays by name, as `explorer/components/codec.py` packs them: the `cells` and the
-    `peak` of each head, the `runs` of allowed cells, and where no cells are folded the largest
-    weight of each row (`most`) and column (`most_in`). shape: (layers, heads, rows, columns) of the
-    cells; fold: how many tokens each way a cell stands for. names, strengths, back: of each head,
-    layer by layer, its pattern, how clear that is, and whether it stands back; scores: the number
-    that its name rests on. tokens and keys: what rows and columns are called. by_word: while a
-    word is selected each head shows its row alone. only: the name of the heads shown, "" for all.
-    quiet: columns that are left out. ablated: heads whose output is zero or its mean,
-    counted layer by layer. selected: a (layer, head). scale and log: as in LinkedWeights. says:
-    sentences with slots.
+    `peak` of each head, the `runs` of allowed cells, and of each row and column the largest
+    weight (`most`, `most_in`), or where cells are folded its token (`best`, `best_in`). shape:
+    (layers, heads, rows, columns) of the cells; fold: how many tokens each way a cell stands for.
+    names, strengths, back: of each head, layer by layer, its pattern, how clear that is, and
+    whether it stands back; scores: the number that its name rests on. tokens and keys: what rows
+    and columns are called. by_word: while a word is selected each head shows its row alone. only:
+    the name of the heads shown, "" for all. quiet: columns that are left out. ablated: heads whose
+    output is zero or its mean, counted layer by layer. selected: a (layer, head). scale and
+    log: as in LinkedWeights. says: sentences with slots.
     `follows` is "head" where the selection of the page's head is the figure's.
     """
 
@@ -563,13 +564,15 @@ class Frame:
 @dataclass(frozen=True, eq=False)
 class Steps(Figure):
     """Frames behind a slider, of which one is on show. choice: the name of the address that holds
-    the frame's key; plays: True where the frames are a sequence in time. whole: a figure above all
-    frames, each of which is one of its rows; a press on one shows its frame."""
+    the frame's key; plays: True where the frames are a sequence in time; opens_at_first: on a page
+    they play once, from the first to the current one. whole: a figure above all frames, each of
+    which is one of its rows; a press on one shows its frame."""
 
     frames: tuple[Frame, ...] = ()
     current: int = 0
     choice: str = ""
     plays: bool = False
+    opens_at_first: bool = False
     whole: Links | Matrix | None = None
 
 

@@ -496,7 +496,8 @@ def _pronoun_mask(recording: Recording, attention: Attention, always: bool) -> n
     stream = recording.stream(attention.key)
     if not always and not coreference.measured_heads(recording, attention):
         return np.zeros(attention.pattern.shape[2:], bool)
-    grouped = words.words(stream, recording.text)
+    is_source = stream is recording.streams[0]
+    grouped = words.words(stream, recording.text if is_source else recording.target)
     return coreference.candidates(grouped.labels, grouped.labels)[grouped.of][:, grouped.of]
 
 

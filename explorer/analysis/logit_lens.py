@@ -63,6 +63,14 @@ def neuron_rank(neurons: Neurons, neuron: int | None) -> int:
     return displayed.index(neuron) if neuron in displayed else 0
 
 
+def neurons_about(neurons: Neurons) -> tuple[int, ...]:
+    """Those of the neurons that are listed that change the logit's word, or the one it is compared
+    with, more than almost all others: it is among the words they raise or lower most."""
+    changed = np.concatenate([neurons.up_ids, neurons.down_ids], 1)[:MOST_BARS]
+    targets = [id for id in (neurons.id, neurons.against) if id is not None]
+    return tuple(neurons.strongest[:MOST_BARS][np.isin(changed, targets).any(1)].tolist())
+
+
 def hidden_neurons(neurons: Neurons) -> tuple[int, float]:
     """The number of neurons that are not listed, and their summed effect."""
     remaining = np.delete(neurons.adds, neurons.strongest[:MOST_BARS])

@@ -79,6 +79,17 @@ function behind({ fold }, list, k) {
 /** The words that a row's weights are of. @param {HeadMatrices} figure @param {number[]} word */
 const others = ({ tokens, keys }, [axis]) => (axis ? tokens : keys);
 
+/** The token of the selected word's largest weight in a head. @param {any} figure @param {number[]} word @param {number} at @returns {string} */
+function mostAttended(figure, word, at) {
+  const { weights, tokens, keys } = figure;
+  const [axis, place] = word;
+  const of = axis ? weights.best_in : weights.best;
+  const best = of
+    ? of[at * (axis ? keys : tokens).length + place]
+    : strongest(rowOf(figure, word, at), 1)[0];
+  return others(figure, word)[best];
+}
+
 /** A sentence with its slots filled. @param {string} template @param {Record<string, any>} slots */
 const filled = (template, slots) => template.replace(/<(\w+)>/g, (_, name) => slots[name]);
 
@@ -96,7 +107,7 @@ export function spoken(figure, at) {
   const value = largest(figure, word, at, list, best).toFixed(2);
   const [axis, place] = word;
   const own = (axis ? keys : tokens)[place];
-  const other = behind(figure, others(figure, word), best);
+  const other = mostAttended(figure, word, at);
   const [row, column] = axis ? [other, own] : [own, other];
   return `${name}. ${filled(says.largest, { weight: value, row, column })}`;
 }
@@ -351,6 +362,6 @@ const isAblated = ({ ablated = [] }, at) => ablated.includes(at);
 /** Below a head: that it is ablated, the token that gets most of the selected word, or the head's name. @param {HeadMatrices} figure */
 function captionOf(figure, at, word) {
   if (isAblated(figure, at)) return "ablated";
-  if (word) return behind(figure, others(figure, word), strongest(rowOf(figure, word, at), 1)[0]);
+  if (word) return mostAttended(figure, word, at);
   return UNNAMED.includes(figure.names[at]) ? (figure.follows ? "–" : "") : figure.names[at];
 }

@@ -278,7 +278,7 @@ const MOST = 8;
 
 /** A matrix with a word in each cell. Where it may scroll, names and cells are left to a pane. @param {Pen} pen @param {Matrix} figure @param {Box} box */
 function wordmatrix(pen, figure, { x, y, width, height }) {
-  const { rows, columns, values, low, high, words, bold, marks, sides, unit } = figure;
+  const { rows, columns, values, low, high, words, bold, pale = [], marks, sides, unit } = figure;
   const { letter, look } = pen;
   const [m, n] = [rows.length, columns.length];
   const widest = Math.max(
@@ -337,7 +337,9 @@ function wordmatrix(pen, figure, { x, y, width, height }) {
     });
   const area = [left, top, n * wide, m * tall];
   const colour = (/** @type {number} */ cell) =>
-    Number.isNaN(values[cell]) ? undefined : wordAt(look.one, shareOf(figure, values[cell]));
+    Number.isNaN(values[cell]) || pale[cell] > 0
+      ? undefined
+      : wordAt(look.one, shareOf(figure, values[cell]));
   const back = () => pen.cells(area, m, n, colour);
   const isLegible = wide >= (pen.least ? WORD : 2) * letter && tall >= letter;
   if (!isLegible) pen.omitted.push({ what: "cells", shown: 0, all: n * m });
@@ -353,6 +355,7 @@ function wordmatrix(pen, figure, { x, y, width, height }) {
             anchor: "middle",
             room: wide - 4,
             bold: bold[cell] > 0,
+            alpha: pale[cell] > 0 ? 0.6 : undefined,
             fill,
           });
       }

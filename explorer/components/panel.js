@@ -47,7 +47,7 @@ const LINES = 14; // letters of height from which on a sentence scrolls
 const [LINKED, HEADS] = ["linkedweights", "headmatrices"];
 const MANY = 40; // rows of linked pictures from which on these scroll in a frame
 const NARROW = 640; // pixels of a window below which linked pictures are folded under the sentence
-const FEW = 12; // frames that are walked through by buttons too, which stand above them
+const FEW = 12; // frames that are walked through by buttons too
 
 export default mount("panel", style, (view) => {
   if (view.same) return;
@@ -99,13 +99,8 @@ function build(view) {
   view.edges = [];
   view.root.dataset.panel = header.panel;
   const columns = figures.map((each, at) => {
-    const parts = [
-      view.boxes[at],
-      each.frames && slider(view, at, finding),
-      each.kind === "flow" && player(view, at),
-    ].filter(Boolean);
-    const isBelow = !isWalked(each) && each.kind !== "flow";
-    return make("div", "column", ...(isBelow ? parts : parts.reverse()));
+    const bar = each.kind === "flow" ? player(view, at) : each.frames && slider(view, at, finding);
+    return make("div", "column", bar, view.boxes[at]);
   });
   const linked = figures.findIndex((/** @type {any} */ each) => each.kind === LINKED);
   const button = linked >= 0 && fold(view, linked);
@@ -732,7 +727,7 @@ function glide(view, at, from) {
 
 /** The slider of a figure of frames. @param {View} view @param {number} at @param {Element} finding */
 function slider(view, at, finding) {
-  const { frames, choice, title, current, plays } = view.figures[at];
+  const { frames, choice, title, current, plays, opens_at_first } = view.figures[at];
   const last = frames.length - 1;
   const input = make("input", {
     type: "range",
@@ -769,11 +764,11 @@ function slider(view, at, finding) {
     next = undefined;
     play.textContent = "Play";
   };
-  const run = (/** @type {number} */ to) => {
+  const run = (/** @type {number} */ to, end = last, echo = false) => {
     if (!view.root.isConnected) return;
-    if (to === last) pause();
-    else next = setTimeout(run, PLAY, to + 1);
-    go(to);
+    if (to === end) pause();
+    else next = setTimeout(run, PLAY, to + 1, end, echo);
+    go(to, echo);
   };
   const start = () => {
     if (next) {
@@ -796,6 +791,14 @@ function slider(view, at, finding) {
     return isWalked(view.figures[at]) && make("button", { type: "button", onclick, data }, name);
   };
   input.oninput = () => view.figures[at].go(Number(input.value));
+  if (opens_at_first && current && !view.opened && !still()) {
+    view.figures[at].current = 0;
+    input.value = "0";
+    label.textContent = frames[0].label;
+    play.textContent = "Pause";
+    next = setTimeout(run, PLAY, 1, current, true); // the address keeps naming none
+  }
+  view.opened = true;
   return make("div", "slider", plays && play, walk("Back", -1), walk("Next", 1), input, label);
 }
 

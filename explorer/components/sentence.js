@@ -41,7 +41,9 @@ function build(view) {
       if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
       event.preventDefault();
       draw(view);
+      field.scrollTop = 0;
     },
+    onblur: () => (field.scrollTop = 0),
   }));
   field.addEventListener("compositionstart", () => (view.composing = true));
   field.addEventListener("compositionend", () => {
@@ -100,7 +102,11 @@ function mark({ field, header, root, says }) {
   fit(field);
 }
 
+/** As high as its text, of a long one as high as whole lines of it. @param {HTMLTextAreaElement} field */
 function fit(field) {
+  field.classList.remove("long");
   field.style.height = "auto";
-  field.style.height = `${field.scrollHeight + 2}px`;
+  const height = field.scrollHeight + 2;
+  field.style.height = `${height}px`;
+  field.classList.toggle("long", height > field.offsetHeight);
 }

@@ -44,14 +44,17 @@ def _take_choice(
         after()
 
 
-def folds(choice: str, none: str, parts: Mapping[str, tuple[str, Callable[[], None]]]) -> None:
+def folds(
+    choice: str, none: str, parts: Mapping[tuple[str, ...], tuple[str, Callable[[], None]]]
+) -> None:
     """Parts of a page that open, drawn when they are: one at a time, the one that a choice of the
     address names, or `none`; each by itself for the visit where choice is "". parts: by their
-    names, each part's label and what draws it."""
-    for name, (label, draw) in parts.items():
+    names, of which the first is written where a reader opens it, each part's label and what draws
+    it."""
+    for (name, *others), (label, draw) in parts.items():
         bound: dict[str, Any] = {"key": f"fold {name}", "on_change": "rerun"}
         if choice:
-            is_open = st.session_state[choice] == name
+            is_open = st.session_state[choice] in (name, *others)
             write = {True: name, False: none}.__getitem__
             bound = bind(choice, f"fold {name}", is_open, write)
         with st.expander(label, **bound) as box:

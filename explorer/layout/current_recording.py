@@ -35,6 +35,7 @@ from models.run import Run
 NOTES = sentences("frame", "text")
 
 SHORT = 400  # characters
+EXAMPLE_CUT = 44  # letters of a text on a button
 N_EXAMPLES = 3  # that a text too short to show anything is offered
 # A token that is a part of a character ends so, see models/tokenizer.py.
 BYTES = re.compile(r"(.+) \d+/(\d+)", re.DOTALL)  # the label of a part of a character
@@ -57,10 +58,18 @@ def card_lines(model: str) -> str:
 
 
 def show_fallback() -> None:
-    """Say which model the page shows in the place of the chosen one, and why."""
+    """Say which model the page shows in the place of the chosen one, and why; or that it shows an
+    example, with the way back."""
     message, alternatives = url_state.fallback_message()
     if message:
         st.caption(message, help=alternatives)
+    if text := url_state.replaced_text():
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.caption(NOTES("example"), width="content")
+            short = text if len(text) <= EXAMPLE_CUT else f"{text[: EXAMPLE_CUT - 1].rstrip()}…"
+            label = NOTES("take_back", text=literal(short))
+            act = url_state.take_back_text
+            st.button(label, key="take text back", type="tertiary", on_click=act)
 
 
 def tab(

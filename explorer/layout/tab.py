@@ -35,27 +35,49 @@ SLIDER, MENU = 260, 320  # pixels
 @dataclass(frozen=True)
 class Fold:
     """A part of a tab that opens: its label, or what gives it of a run; its panels; or what draws
-    it by hand, of a run and the tab's choices. wait: said while its panels are made."""
+    it by hand, of a run and the tab's choices. wait: said while its panels are made. group: what is
+    opened in its place where it is one of several parts, of which one is shown at a time."""
 
     label: str | Callable[[Run], str]
     panels: tuple[PanelFunction, ...] = ()
     draw: Callable[[Run, Mapping[str, Any]], None] | None = None
     wait: str = ""
+    group: str = ""
 
 
 @dataclass(frozen=True)
 class Views:
     """Panels of which some are shown at a time: the choice of the address that says which, and by
-    its words their label and the panels."""
+    its words their label and the panels. groups: by their labels the words of several that stand
+    behind one button, in a row of their own while one of them is shown."""
 
     choice: str
     panels: Mapping[str, tuple[str, tuple[PanelFunction, ...]]]
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def parameter(self) -> Parameter:
         """The choice; the first view is shown until it is made."""
         labels = {name: label for name, (label, _) in self.panels.items()}
         return Parameter(self.choice, str, False, next(iter(labels)), Choice(labels, "View"))
+
+    def pick(self, run: Run, bar: DeltaGenerator) -> tuple[PanelFunction, ...]:
+        """The panels of the view on screen, with the buttons of the views, and of those of its
+        group."""
+        name, choice = url_state.value(self.parameter, run, {}), self.choice
+        group_of = {each: group for group, names in self.groups.items() for each in names}
+        names = self.groups.get(group_of.get(name, ""), ())
+        buttons = {
+            self.groups[group_of[each]][0] if each in group_of else each: group_of.get(each, label)
+            for each, (label, _) in self.panels.items()
+        }
+        shown = bind(choice, f"{choice} view", names[0] if names else name)
+        pick("View", buttons, bare=True, container=bar, **shown)
+        if names:
+            in_group = {each: self.panels[each][0] for each in names}
+            shown = bind(choice, f"{choice} of group", name)
+            pick("Part", in_group, bare=True, container=bar, **shown)
+        return self.panels[name][1]
 
 
 @dataclass(frozen=True)
@@ -151,8 +173,7 @@ def _draw(row: Tab, run: Run) -> None:
             return
         run, known = subject
     if row.views is not None:
-        _, of_view = row.views.panels[widget(row.views.parameter, run, {}, bar)]
-        panels = (*of_view, *panels)
+        panels = (*row.views.pick(run, bar), *panels)
     every = [each for panel in panels for each in parameters(panel)]
     declared = [each for at, each in enumerate(every) if each not in every[:at]]
     with st.spinner(row.wait) if row.wait else nullcontext():
@@ -253,14 +274,31 @@ def folds(
     """Parts of a tab of which one is open at a time, as `controls.folds`. chosen: the choices of
     the tab, which a part's panels have where they mean the same by them; declared: of which they
     are."""
-    labelled = {
-        name: (
-            fold.label(run) if callable(fold.label) else fold.label,
-            partial(_draw_fold, fold, run, chosen, declared),
-        )
+    grouped: dict[str, list[str]] = {}
+    for name, fold in parts.items():
+        grouped.setdefault(fold.group or name, []).append(name)
+    draws = {name: partial(_draw_fold, parts[name], run, chosen, declared) for name in parts}
+    labels = {
+        name: fold.label(run) if callable(fold.label) else fold.label
         for name, fold in parts.items()
     }
+    labelled = {
+        tuple(names): (labels[names[0]], draws[names[0]])
+        if group in parts
+        else (group, partial(_draw_group, choice, {each: labels[each] for each in names}, draws))
+        for group, names in grouped.items()
+    }
     controls.folds(choice, closed, labelled)
+
+
+def _draw_group(
+    choice: str, labels: Mapping[str, str], draws: Mapping[str, Callable[[], None]]
+) -> None:
+    """One of several parts, with a button for each."""
+    word, first = st.session_state[choice], next(iter(labels))
+    name = word if word in labels else first
+    pick("Part", labels, bare=True, **bind(choice, f"{choice} of {first}", name))
+    draws[name]()
 
 
 def _attention(run: Run, named: set[str]) -> Selection:

@@ -201,6 +201,10 @@ def _grid(
         weights["most"] = pattern.max(axis=-1).astype(np.float32)
         if selection.is_across:
             weights["most_in"] = pattern.max(axis=-2).astype(np.float32)
+    else:  # a cell stands for several tokens, and a caption names one
+        weights["best"] = pattern.argmax(axis=-1).astype(np.uint32)
+        if selection.is_across:
+            weights["best_in"] = pattern.argmax(axis=-2).astype(np.uint32)
     return HeadMatrices(
         select=("layer", "head"),
         follows="head",

@@ -337,8 +337,9 @@ def neurons(
     """The part of an FFN in a logit as the sum over its hidden units.
 
     layer: the one that contributes most where None. neuron: the selected one, the strongest where
-    None or not among the strongest. token, word and against as for `logit`. Raises ValueError for
-    what is not there and for a model whose FFN cannot be read.
+    not among the strongest; where None the strongest that changes one of the two words most, and
+    where there is none, no neuron's words are shown. token, word and against as for `logit`.
+    Raises ValueError for what is not there and for a model whose FFN cannot be read.
     """
     on = logit_parts(run, token, word, against)
     words, at = sentences(CONCEPT, "neurons"), on.at
@@ -356,8 +357,13 @@ def neurons(
     except ValueError as why:
         raise ValueError(words("not_a_sum", why=why)) from None
     neuron = place_if_any("neuron", neuron, len(units.adds))
-    rank, totals = logit_lens.neuron_rank(units, neuron), logit_lens.neuron_totals(units)
+    about = logit_lens.neurons_about(units)
+    shown = about[0] if neuron is None and about else neuron
+    rank, totals = logit_lens.neuron_rank(units, shown), logit_lens.neuron_totals(units)
     unit = int(units.strongest[rank])
+    # What the others write, such as “affili, strugg, enthus”, explains nothing unless it is asked
+    # for.
+    is_read = neuron is not None or bool(about)
     bias = words("with_bias", bias=signed(units.bias)) if shows.ffn_biases else ""
     return Panel(
         title=words("title", layer=layer),
@@ -367,34 +373,43 @@ def neurons(
             logit=on.label,
             half=f"{totals.half:,}",
             n=f"{totals.n:,}",
-        ),
+        )
+        + ("" if about else words("about_none")),
         figures=(
             _neurons(units, unit, shows.ffn_biases),
-            _words(on, units, rank),
+            *((_words(on, units, rank),) if is_read else ()),
             _activations(on, units, rank),
         ),
         table=logit_lens.neuron_file(units),
         details=(
-            words(
-                "neuron",
-                unit=unit,
-                activation=fixed(float(units.activation[unit]), 3),
-                norm=fixed(float(units.length[unit]), 3),
-                adds=signed(float(units.adds[unit]), 3),
-            ),
-            words(
-                "up_and_down",
-                n_up=f"{totals.n_up:,}",
-                up=signed(totals.up),
-                n_down=f"{totals.n_down:,}",
-                down=signed(totals.down),
-            ),
+            *_of_neuron(units, unit),
             words("sum", sum=signed(float(units.adds.sum())), bias=bias, part=signed(units.part)),
             words("made", unit=unit_formula(shows.gate, shows.ffn_biases)),
             *words.lines("details"),
         ),
         caption=(words("caption", layer=layer, logit=on.label, token=at.token, at=at.word),),
         file=f"L{layer}-neurons",
+    )
+
+
+def _of_neuron(units: Neurons, unit: int) -> tuple[str, str]:
+    """A sentence on a neuron, and one on all that raise and that lower the logit."""
+    words, totals = sentences(CONCEPT, "neurons"), logit_lens.neuron_totals(units)
+    return (
+        words(
+            "neuron",
+            unit=unit,
+            activation=fixed(float(units.activation[unit]), 3),
+            norm=fixed(float(units.length[unit]), 3),
+            adds=signed(float(units.adds[unit]), 3),
+        ),
+        words(
+            "up_and_down",
+            n_up=f"{totals.n_up:,}",
+            up=signed(totals.up),
+            n_down=f"{totals.n_down:,}",
+            down=signed(totals.down),
+        ),
     )
 
 

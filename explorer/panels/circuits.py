@@ -111,12 +111,8 @@ def circuits(
         details.append(words("other_readout"))
     return Panel(
         title=words("title"),
-        finding=words(
-            "finding",
-            query=query,
-            match=matches.rows[0].label,
-            key=key,
-            raised=raised.rows[0].label,
+        finding=_circuits_finding(
+            selection, matches, raised, (query, key), keys == "Text" and word is None
         ),
         figures=(matches, raised),
         table=soft_lookup.circuit_table(bare, lambda each: loaded(model).labels(each)),
@@ -125,6 +121,24 @@ def circuits(
             words("caption_here" if in_context else "caption", layer=layer, head=head, key=key),
         ),
         file=f"L{layer}H{head}-circuits",
+    )
+
+
+def _circuits_finding(
+    selection: Selection, matches: Bars, raised: Bars, at: tuple[str, str], is_of_text: bool
+) -> str:
+    """Sentences on the key that a query matches by the words alone, where `is_of_text` beside the
+    one that it attends to, and on the words that attending to a key raises; where none of these,
+    raised or lowered, is the key itself, that they are not readable. at: (query, key)."""
+    words, (query, key) = sentences("circuits", "circuits"), at
+    match, most = matches.rows[0].label, selection.axes.keys[selection.strongest]
+    which = ("agrees" if match == most else "differs") if is_of_text else "alone"
+    is_readable = key in [row.label for row in raised.rows]
+    return " ".join(
+        (
+            words(which, query=query, match=match, most=most),
+            words("favours" if is_readable else "unreadable", key=key, raised=raised.rows[0].label),
+        )
     )
 
 

@@ -1005,10 +1005,12 @@ def patch_panel(
         place = patch_of(request, effects, cell)[1]
         which = "chosen" if selected else "largest"
         if effects.normalised:
-            does = words("moves" if value >= 0 else "moves_away", value=fixed(abs(value)))
+            way = "moves" if value >= 0 else "moves_away"
+            does = words(way, value=fixed(abs(value)), one=one, other=other)
         else:
             does = words("adds", value=fixed(value))
         finding = words(which, place=place[0].upper() + place[1:], does=does)
+        finding += " " + words("copied")
     return Panel(
         title=words("title"),
         finding=finding,

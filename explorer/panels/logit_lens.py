@@ -3,9 +3,10 @@ develops."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import groupby
 from typing import Annotated, Any
 
 import numpy as np
@@ -38,6 +39,7 @@ COLOURS = {
     "KL": "Divergence from the final distribution",
 }
 NONE = -1
+LEAST = 0.0005  # a probability that is written as a number and not as "< 0.1%"
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,22 +157,7 @@ def development(run: Run, token: int | None = None, site: Site = "") -> Panel:
         ticks=tuple(enumerate(names)),
         guides=((on.site, ""),),
     )
-    table = TextTable(
-        select=("site",),
-        columns=words.lines("columns"),
-        rows=tuple(
-            (
-                name,
-                on.labels[int(each.ids[0])],
-                tenths(each.probability),
-                f"{each.rank + 1:,}",
-                fixed(each.kl),
-            )
-            for name, each in zip(names, column)
-        ),
-        keys=tuple((each,) for each in on.lens.sites),
-        selected=on.site,
-    )
+    table = _sites_table(on, names, column)
     largest = int(np.argmax(np.diff(probabilities))) if len(column) > 1 else 0
     after = min(largest + 1, len(column) - 1)
     return Panel(
@@ -193,6 +180,45 @@ def development(run: Run, token: int | None = None, site: Site = "") -> Panel:
         caption=(words("caption", answer=on.answer, word=on.word, token=on.token),),
         file=f"token-{on.token}-development",
     )
+
+
+def _sites_table(on: Reading, names: Sequence[str], column: Sequence[LensCell]) -> TextTable:
+    """What is read at each site. Sites one after another at which the final prediction has too
+    little probability to be written are one row, but the selected one."""
+    words = sentences(CONCEPT, "development")
+    apart = [each.probability >= LEAST or at == on.site for at, each in enumerate(column)]
+    rows: list[tuple[str, ...]] = []
+    last: list[int] = []  # the last site of each row
+    for is_apart, of_run in groupby(range(len(column)), apart.__getitem__):
+        every = list(of_run)
+        for group in [[at] for at in every] if is_apart else [every]:
+            cells = [column[at] for at in group]
+            ranks, kls = [each.rank + 1 for each in cells], [each.kl for each in cells]
+            first, end = names[group[0]], names[group[-1]]
+            rows.append(
+                (
+                    first if len(group) == 1 else words("to", first=first, last=end),
+                    on.labels[int(cells[0].ids[0])]
+                    if len(group) == 1
+                    else words("sites", n=len(group)),
+                    tenths(max(each.probability for each in cells)),
+                    _span(f"{min(ranks):,}", f"{max(ranks):,}"),
+                    _span(fixed(min(kls)), fixed(max(kls))),
+                )
+            )
+            last.append(group[-1])
+    return TextTable(
+        select=("site",),
+        columns=words.lines("columns"),
+        rows=tuple(rows),
+        keys=tuple((on.lens.sites[at],) for at in last),
+        selected=last.index(on.site),
+    )
+
+
+def _span(low: str, high: str) -> str:
+    """Two numbers from one to the other; one where they are written alike."""
+    return low if low == high else sentences(CONCEPT, "development")("to", first=low, last=high)
 
 
 def read(run: Run, token: int | None = None, site: str = "") -> Reading:
@@ -242,12 +268,15 @@ def _matrix(on: Reading, measure: str, layers: bool) -> Matrix:
     rows, values = list(names.values()), values[at]
     texts = [on.labels[id] for id in top.ravel().tolist()]
     bold, keys = top == readout.final_id, [readout.sites[each] for each in at]
+    # The probability of a word that the end has no use for would be the darkest of early rows.
+    is_by_word, likeliest = measure == "Top word", readout.top_ids[-1]
+    pale = is_by_word & ~(top[:, :, None] == likeliest).any(-1)
     if (on.actual != NONE).any():
         rows.append(words(f"actual_{on.asks}"))
         keys.append(readout.sites[-1])
         texts += [on.labels.get(id, "") for id in on.actual.tolist()]
         values = np.vstack([values, np.full(len(on.actual), np.nan)])
-        bold = np.vstack([bold, np.zeros(len(on.actual), bool)])
+        bold, pale = (np.vstack([each, np.zeros(len(on.actual), bool)]) for each in (bold, pale))
     return Matrix(
         title=words(f"{measure.lower().replace(' ', '_')}_colour"),
         select=("site", "token"),
@@ -258,8 +287,9 @@ def _matrix(on: Reading, measure: str, layers: bool) -> Matrix:
         sides=(words("site"), words("token")),
         words=tuple(texts),
         bold=bold,
+        pale=pale,
         keys=tuple(keys),
-        note=words("bold"),
+        note=words("bold") + (words("pale", n=likeliest.shape[-1]) if is_by_word else ""),
         frame_note=words("scrolls", n=len(rows)),
         **scale,
     )

@@ -292,7 +292,7 @@ def checkpoints(
                 model_card.loss_note(run.model),
                 [each.habit for each in courses],
             ),
-            _grids(run.model, measures, at, chosen),
+            replace(_grids(run.model, measures, at, chosen), opens_at_first=step is None),
         ),
         table=_columns(stages, courses, loss),
         details=(
@@ -558,7 +558,10 @@ def pairs() -> tuple[tuple[str, str], ...]:
 def pair_labels(run: Run, chosen: Mapping[str, Any]) -> dict[str, str]:
     """The pairs by the name of the model that lacks a part, one with the run's model first."""
     own_first = sorted(pairs(), key=lambda pair: run.model not in pair)
-    return {second: f"{first} / {second}" for first, second in own_first}
+    return {
+        second: f"{model_names.title(first)} / {model_names.title(second)}"
+        for first, second in own_first
+    }
 
 
 def steps_of_both(run: Run, chosen: Mapping[str, Any]) -> tuple[int, ...]:
@@ -593,19 +596,20 @@ def pair(
     at = len(steps) - 1 if step is None else steps.index(step)
     frames = _pair_frames(runs, steps)
     without = model_names.cards()[models_of[1]]["without"]
+    first, other = titles = tuple(map(model_names.title, models_of))
     columns = {
         name: [point[place] for point in curve]
-        for model, curve in zip(models_of, curves)
+        for model, curve in zip(titles, curves)
         for place, name in enumerate(words.lines("columns", model=model))
     }
     notes = {model_card.loss_note(name) for name in models_of}
     is_even = len({len(values) for values in columns.values()}) == 1
     return Panel(
         title=words("title"),
-        finding=pair_finding(models_of, curves),
+        finding=pair_finding((first, other), curves),
         figures=(
             _charts(
-                list(zip(models_of, curves)),
+                list(zip(titles, curves)),
                 _pair_scores(runs) if len(steps) > 1 else [],
                 float(steps[at]) if steps else None,
                 notes.pop() if len(notes) == 1 else "",
@@ -614,11 +618,11 @@ def pair(
         ),
         table=columns if is_even else {},
         details=(
-            words("differ", second=models_of[1], without=without),
+            words("differ", second=other, without=without),
             words("same"),
             *what_counts(),
         ),
-        caption=(words("caption", first=models_of[0], second=models_of[1]),),
+        caption=(words("caption", first=first, second=other),),
         file=f"{models_of[0]}-{models_of[1]}",
     )
 
@@ -649,7 +653,7 @@ def _pair_frames(runs: Sequence[Run], steps: Sequence[int]) -> tuple[Frame, ...]
     words, shared = sentences(CONCEPT, "pair"), sentences(CONCEPT, "shared")
     if not steps:
         last = [measure(run.recording(), _attention(run, ""), 0) for run in runs]
-        grids = [_grid(each, run.model, None) for each, run in zip(last, runs)]
+        grids = [_grid(each, model_names.title(run.model), None) for each, run in zip(last, runs)]
         return (Frame(words("end"), tuple(grids)),)
     measures = [
         {each.stage.step: each for each in measured(run, _attention(run, ""))} for run in runs
@@ -657,7 +661,10 @@ def _pair_frames(runs: Sequence[Run], steps: Sequence[int]) -> tuple[Frame, ...]
     return tuple(
         Frame(
             shared("frame", step=f"{step:,}"),
-            tuple(_grid(each[step], run.model, None) for each, run in zip(measures, runs)),
+            tuple(
+                _grid(each[step], model_names.title(run.model), None)
+                for each, run in zip(measures, runs)
+            ),
             key=str(step),
             x=float(step),
         )
@@ -677,7 +684,9 @@ def _pair_scores(runs: Sequence[Run]) -> list[tuple[str, list[tuple[float, float
     for run, stages in zip(runs, measures):
         best = training.best_head(stages[-1], first.habit)
         course = training.habit_course(stages, first.habit, best)
-        name = words("curve", pattern=first.habit, head=head_name(best), model=run.model)
+        name = words(
+            "curve", pattern=first.habit, head=head_name(best), model=model_names.title(run.model)
+        )
         lines.append((name, list(zip(map(float, course.steps), course.scores))))
     return lines
 

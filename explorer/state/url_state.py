@@ -281,10 +281,11 @@ def fallback_message() -> tuple[str, str]:
     if fallback is None:
         return "", ""
     need, name = NEEDS[fallback.page], literal(model_names.title(fallback.model))
+    replacement = literal(model_names.title(fallback.replacement))
     why = f"{literal(model_names.title(fallback.model))} {need.why(fallback.model)}"
     return (
-        ADDRESS("fallback", why=why, replacement=fallback.replacement, name=name),
-        ADDRESS("fitting", names=", ".join(need.fitting())),
+        ADDRESS("fallback", why=why, replacement=replacement, name=name),
+        ADDRESS("fitting", names=", ".join(map(model_names.title, need.fitting()))),
     )
 
 
@@ -293,6 +294,8 @@ MAX_ADDRESS = 4000
 
 # What a tab opens on where no text is asked for: Translate on one that its small model gets right.
 FIRST_TEXTS = {"translate": EXAMPLES["Red car"]}
+# What a tab opens on where nothing at all is asked for: a word with two senses.
+OPENING_TEXTS = {"embeddings": EXAMPLES["Apple and juice"]}
 IN_FLIGHT = 10.0  # seconds in which a browser may still send the address that was replaced
 MAX_NUMBERS_LENGTH = 8000  # characters of a list of numbers
 
@@ -375,6 +378,11 @@ EARLIER_WORDS = {
 EARLIER_PARTS = dict.fromkeys(("plane", "curve", "anchors"), ("space", "Anchors"))
 
 
+# What a link to a tab means that names no view, by the choice and its word: the view that stood
+# first when it was shared. Today's links name one; a bare address opens on the first of today.
+EARLIER_VIEWS = {"positions": ("ask", "Sentence")}
+
+
 def query_parameters() -> dict[str, str]:
     """The parameters in the address bar."""
     parameters = st.query_params.to_dict()
@@ -390,7 +398,25 @@ def opening(page: str) -> tuple[str, str]:
     """The text and the model that a bare address of a tab opens."""
     if NEEDS.get(page) in (WORDS, GENERATION) and registry.SMOLLM2 in registry.names():
         return CONTINUED_TEXT, registry.SMOLLM2
-    return first_text(page), DEFAULT_MODEL
+    return OPENING_TEXTS.get(page, first_text(page)), DEFAULT_MODEL
+
+
+REPLACED_TEXT = "text before"  # in a visit's state: the text and the model before an opening
+
+
+def replaced_text() -> str:
+    """The text in whose place the tab on screen shows what it opens on; "" where it does not."""
+    state = st.session_state
+    text, _ = state.get(REPLACED_TEXT, ("", ""))
+    return text if (state.text, state.model) == opening(state.page) else ""
+
+
+def take_back_text() -> None:
+    """Show the text and the model again in whose place a tab shows what it opens on. For a
+    callback."""
+    state = st.session_state
+    state.text, state.model = state.pop(REPLACED_TEXT)
+    forget_head()
 
 
 def text_and_model(parameters: Mapping[str, str], page: str) -> tuple[str, str]:
@@ -486,9 +512,12 @@ def _carry_over(previous: str, acted: bool, is_bare: bool) -> None:
     is_restored = restore_model()
     chosen = acted or any(state[name] for name in depending_on("text", "model"))
     if not chosen and (state.text, state.model) == opening(previous) != opening(page):
+        state[REPLACED_TEXT] = state.text, state.model
         state.text, state.model = opening(page)
         forget_head()
         del state.acted
+        if opening(page) == (DEFAULT_TEXT, DEFAULT_MODEL):
+            del state[REPLACED_TEXT]
     elif (state.token and page in FIRST_TEXTS) or state.text != first_text(previous):
         pass  # a word of the text is chosen, or the text itself
     elif first_text(previous) != first_text(page):
@@ -523,6 +552,8 @@ def _take_link(parameters: dict[str, str], page: str) -> None:
     if models.needs_asking(state.model) and not is_mine:
         state.offered_model, state.model = state.model, DEFAULT_MODEL
         state.offered_link = dict(parameters)
+    if page in EARLIER_VIEWS and parameters.keys() - {"tab"}:
+        parameters = dict([EARLIER_VIEWS[page]]) | parameters
     _take_choices(parameters)
 
 
@@ -705,11 +736,16 @@ def link_parameters() -> dict[str, str]:
         name: value for name, value in choices if value != default(name) and fits_address(value)
     }
     first, model = opening(page)
-    if parameters or (text, state["model"]) != (first, model):
-        if text != first_text(page) and fits_address(text):
+    if parameters or page in OPENING_TEXTS or (text, state["model"]) != (first, model):
+        says_model = state["model"] != DEFAULT_MODEL or model != DEFAULT_MODEL
+        is_else_bare = not parameters and not says_model
+        if (text != first_text(page) or is_else_bare) and fits_address(text):
             parameters["text"] = text
-        if state["model"] != DEFAULT_MODEL or model != DEFAULT_MODEL:
+        if says_model:
             parameters["model"] = state["model"]
+    if parameters and page in EARLIER_VIEWS:
+        view, _ = EARLIER_VIEWS[page]
+        parameters[view] = state[view]
     if page != places.first_tab(places.place_of(page)):
         parameters["tab"] = page
     return parameters

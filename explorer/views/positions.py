@@ -56,13 +56,14 @@ word_order = view(
         views=Views(
             "ask",
             {
-                "Sentence": ("This sentence", (positions.sentence,)),
                 "Order": ("Another order", (positions.order,)),
-                "Waves": ("Encoding", (positions.encoding,)),
+                "Sentence": ("This sentence", (positions.sentence,)),
+                "Waves": ("Sinusoids", (positions.encoding,)),
                 "Distance": ("Products", (positions.distance,)),
                 "Shift": ("Rotation", (positions.rotation,)),
                 "Adding": ("Add or concatenate", (positions.overlap,)),
             },
+            groups={"Encoding": ("Waves", "Distance", "Shift", "Adding")},
         ),
         select=select,
         wait="Reading the text with and without positions …",

@@ -340,13 +340,15 @@ def select_word(run: Run, chosen: Mapping[str, Any], arguments: set[str]) -> dic
     if (n := len(masked_in(run))) > 1:
         st.button(f"Unmask all {n} words", key="show all", type="tertiary", on_click=show_all)
     other = SMOLLM2 if SMOLLM2 in server_models() else "decoder"
-    st.button(
+    pressed = st.button(
         WORD_TAB("next_with", model=model_names.title(other)),
         key="next word with",
         type="tertiary",
         on_click=url_state.take_model,
         args=(other,),
     )
+    if pressed:
+        st.rerun()  # the whole page: the model's name stands above this part
     return {}
 
 

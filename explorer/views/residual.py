@@ -69,19 +69,22 @@ def _norm(run: Run) -> str:
     return recording_norm_name(run.recording(), run.loaded.capabilities.rms)
 
 
+FORWARDS, BACKWARDS = "Token, norms and heads in numbers", "Backwards: gradient, and an RNN"
+
 residual_stream = view(
     Tab(
         (residual.updates,),
         {
-            "Token": Fold("Selected token in numbers", (residual.token_path,)),
-            "LayerNorm": Fold(_norm, (residual.norms, residual.norm_steps)),
-            "Heads": Fold("Contribution of each head", (residual.heads,)),
+            "Token": Fold("Selected token in numbers", (residual.token_path,), group=FORWARDS),
+            "LayerNorm": Fold(_norm, (residual.norms, residual.norm_steps), group=FORWARDS),
+            "Heads": Fold("Contribution of each head", (residual.heads,), group=FORWARDS),
             "Gradient": Fold(
                 "Gradient",
                 (gradients.deep_stack, gradients.jacobian),
                 wait="Going back through the layers …",
+                group=BACKWARDS,
             ),
-            "RNN": Fold("Compared with an RNN", draw=recurrence_panels),
+            "RNN": Fold("Compared with an RNN", draw=recurrence_panels, group=BACKWARDS),
         },
         open_fold="flow",
         closed="Writes",

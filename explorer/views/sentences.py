@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from explorer.analysis import corpus
+from explorer.analysis import corpus, recorded_findings
 from explorer.components import mounts
 from explorer.layout import controls, selection_bar, share_menu
 from explorer.layout.tab import Tab, view
@@ -71,14 +71,26 @@ def sentences_read(run: Run, bar: DeltaGenerator) -> tuple[Run, dict[str, Any]] 
 
 
 def select_head(run: Run, chosen: Mapping[str, Any], arguments: set[str]) -> dict[str, Any]:
-    """The head of the address, else the one with the highest mean score, with its menus."""
+    """The head of the address, else the one that Heads opens on, of a pattern alone the one with
+    the highest mean score; with its menus."""
     selection_bar.take()
     size = select(run, attention=chosen["attention"]).attention.pattern.shape[:2]
-    layer, head = controls.head_on_screen(size) or (None, None)
+    layer, head = controls.head_on_screen(size) or (
+        (None, None)
+        if st.session_state.many_by
+        else _opening_head(run.model, chosen["attention"])
+    )
     known = {**chosen, "layer": layer, "head": head}
     at = corpus_panels.reading(run, **url_state.values(corpus_panels.patterns, run, known)).at
     selection_bar.head((size[0], size[1]), at)
     return dict(zip(("layer", "head"), at))
+
+
+def _opening_head(model: str, name: str) -> tuple[int, int]:
+    """The head that the text on screen opens on in the attention of this name."""
+    recording = loaded(model).record(st.session_state.text)
+    attention = next(each for each in recording.attention if each.name == name)
+    return recorded_findings.opening_head(recording, attention)
 
 
 def _take_link() -> bool:

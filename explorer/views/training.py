@@ -22,6 +22,7 @@ from explorer.panels.training import Measured
 from explorer.state import event_log, host, jobs, url_state
 from explorer.state.jobs import TrainingJob
 from explorer.state.settings import truncate
+from explorer.text import model_descriptions
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
 from models import model_card, model_names
@@ -140,6 +141,7 @@ def learning(was_busy: bool) -> None:
     if one is None:
         task = st.session_state.live_task
         st.markdown(f"{LEARNS(task)} {WORDS('bounds', seconds=f'{MAX_SECONDS:.0f}')}")
+        show_result(task)
         return
     busy = one.waiting or one.learning
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -151,6 +153,18 @@ def learning(was_busy: bool) -> None:
     url_state.write()
     if was_busy and not busy:
         st.rerun()  # from here on nothing needs to run by itself
+
+
+def show_result(task: str) -> None:
+    """Before the first training: what one of this task has come to, by the model of the task's name
+    that comes with the app; nothing of a task without one."""
+    if task not in model_card.with_checkpoints():
+        return
+    text = max(model_descriptions.examples(task).values(), key=len)
+    with st.spinner(READING):
+        made = training_panels.checkpoints(Run(task, text))
+    st.caption(WORDS("result", model=literal(model_names.title(task)), text=literal(text)))
+    mounts.panel(made.bare, "live result", lambda: None)
 
 
 def training_buttons(one: TrainingJob, busy: bool) -> None:
@@ -326,7 +340,7 @@ def pair_on_screen(run: Run, bar: DeltaGenerator) -> tuple[Run, dict[str, Any]]:
         return run, {"second": second}
     first, second = training_panels.models_of_pair(run.model, second)
     if run.model not in (first, second):
-        st.caption(TAB("not_of_pair", model=run.model))
+        st.caption(TAB("not_of_pair", model=literal(model_names.title(run.model))))
     return Run(first, run.text), {"second": second}
 
 
