@@ -86,13 +86,18 @@ class Model:
         return tuple(self.record(text) for text in texts)
 
     def lens(
-        self, recording: Recording, stream: str, top: int = 10, token: int | None = None
+        self,
+        recording: Recording,
+        stream: str,
+        top: int = 10,
+        token: int | None = None,
+        sites: tuple[str, ...] | None = None,
     ) -> Lens:
         """The logit lens: what every state of a stream would predict if it were the last; of one
-        token alone where it is given."""
+        token alone where it is given, and of some sites and the last where these are."""
         place = expect_recording_of(self, recording, stream, token or 0)
         at = None if token is None else place
-        return self._source.lens(self, recording, stream, top, at)
+        return self._source.lens(self, recording, stream, top, at, sites)
 
     def logits(self, recording: Recording, stream: str, token: int) -> np.ndarray:
         """Scores over the vocabulary, (id), at one token of a stream."""
@@ -125,6 +130,21 @@ class Model:
         Raises ValueError for a model that does not write, and for a text that leaves no room.
         """
         return self._source.generate(self, text, prefix)
+
+    def resume(self, recording: Recording, n_read: int) -> TextGenerator:
+        """A text written on after the first `n_read` tokens of a decoder's recording without edits.
+
+        Raises ValueError where a model that reads their text once more reads other tokens, and
+        where there is no room for one more.
+        """
+        stream = recording.streams[-1]
+        text = recording.text
+        if n_read < len(stream.tokens):
+            text = text[: max(0, int(stream.spans[:n_read, 1].max()))]
+        writing = self.generate(text)
+        if [*map(int, writing.ids)] != stream.ids[:n_read].tolist():
+            raise ValueError("a part of this text is read as other tokens")
+        return writing
 
     def beams(self, text: str, strategy: int | SeededSampling) -> Iterator[tuple[Beam, ...]]:
         """Beam search for the translation of a text, one step at a time: the `how` best hypotheses,

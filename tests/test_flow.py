@@ -98,7 +98,7 @@ def test_the_words_that_form_are_the_lenss_and_those_that_come_out_the_predictio
     recording = Run(model, TEXTS[0], edits).recording()
     stream = recording.streams[-1]
     lens = loaded(recording).lens(recording, stream.name)
-    ends = logit_lens.layer_ends(lens)
+    ends = logit_lens.layer_ends(lens.sites)
     for layer in figure.layers:
         if layer.says is None:
             continue
