@@ -377,3 +377,14 @@ def test_a_decoder_writes_the_word_that_it_draws_behind_the_text() -> None:
             assert len(after.ids) == len(before) + 1 == token + 1 and after.tokens[-1] == word
     assert not architecture.flow(Run("encoder", TEXTS[0])).figures[0].leads
     assert not architecture.flow(Run("decoder", text), 1).figures[0].leads, "inside a text"
+
+
+@pytest.mark.parametrize("level", ["Head", "Weight"])
+def test_the_hidden_word_has_one_name_on_every_level(level: str) -> None:
+    run = Run("encoder", TEXTS[0])
+    own = run.recording().streams[0].tokens
+    panel = architecture.flow(run, 9, level=level)
+    assert panel.figures[1].rows == panel.figures[1].columns == own
+    assert "“it”" in panel.figures[2].title or '"it"' in panel.encode().decode("utf-8", "replace")
+    assert "MASK" not in panel.encode().decode("utf-8", "replace") + str(panel.table)
+    assert "MASK" not in str(architecture.flow(run, 9).table)

@@ -144,7 +144,11 @@ def weight(
     such as "Softmax"; the first one where there is none of that name. Raises ValueError for what is
     not there, and for a model that does not give its queries, keys and values.
     """
-    selection = select(run, layer, head, token, attention)
+    return weight_of(select(run, layer, head, token, attention), source, step)
+
+
+def weight_of(selection: Selection, source: int | None, step: str) -> Panel:
+    """The weight of a query, by the labels of the selection."""
     layer, head, token = selection.at
     words = sentences(CONCEPT, "weight")
     if not selection.attention.opens:
@@ -164,7 +168,7 @@ def weight(
             Steps(frames=frames, current=current, choice="weight_step"),
         ),
         table=stacked(tables.items(), "step"),
-        details=_steps_in_words(cell, run),
+        details=_steps_in_words(cell, selection.run),
         caption=(words("caption", **cell.slots),),
         file=f"L{layer}H{head}-q{token}k{cell.key}",
         formulas=tuple(dict.fromkeys(id for name in cell.steps for id in STEPS[name][0])),

@@ -40,6 +40,7 @@ from models.run import Run
 CONCEPT = "architecture"
 WORDS = sentences(CONCEPT, "flow")
 MOST_ROWS = 16  # tokens that have a row of their own; of a longer text these are the chosen one
+FEW_TOKENS = 48  # up to which what is brought to all of them is read at once
 N_KEPT = 11  # and those that matter most for it
 N_WORDS = 5  # of the output
 SEED = 0  # of the draw of a next word
@@ -147,7 +148,7 @@ class Way:
     def queries(self) -> list[int]:
         """The tokens of `to_tokens`."""
         n = len(self.stream.tokens)
-        return list(range(n)) if n <= MOST_ROWS else [self.token]
+        return list(range(n)) if n <= FEW_TOKENS else [self.token]
 
     @cached_property
     def to_token(self) -> dict[tuple[str, int], flow_analysis.KeyShares]:
@@ -308,7 +309,7 @@ def _machine(
         WORDS("hidden_title" if hidden else "title", word=word, model=model_name(plain)),
         view.loss or opened.finding or _about_focus(plain, view.way, reading, about),
         (_figure(view, number, temperature), *opened.figures),
-        table=opened.table or _table(ways),
+        table=opened.table or _table(plain, ways),
         details=(*(opened.details or WORDS.lines("details")), WORDS("keys")),
         caption=(WORDS("hidden_caption" if hidden else "caption", word=word, token=token),),
         file="-".join(("flow", *levels, f"token-{token}")),
@@ -479,9 +480,18 @@ def _view(
     shares = way.to_token[focus.name, focus.layer].shares[:, 0].sum(-1)
     head = int(np.nan_to_num(shares).argmax()) if focus.head is None else focus.head
     at = flow_analysis.layer_numbers(focus.attention).index(focus.layer)
-    on = select(drawn, at, head, way.token, focus.name)
+    on = _as_typed(run.recording(), select(drawn, at, head, way.token, focus.name))
     key = on.strongest if source is None else on.place_of_key(source)
     return FlowView(run, drawn, ways, reading, focus, on, key, level)
+
+
+def _as_typed(plain: Recording, on: Selection) -> Selection:
+    """A selection whose tokens have the labels of the text as it was typed: the hidden one is
+    called by its word on every level."""
+    if on.is_across:
+        return on
+    rows, keys = (plain.stream(each).tokens for each in (on.attention.query, on.attention.key))
+    return replace(on, axes=replace(on.axes, rows=rows, keys=keys))
 
 
 def _place(attention: Attention) -> str:
@@ -912,7 +922,7 @@ def _about_focus(plain: Recording, way: Way, reading: LensReading | None, focus:
     if attention is None:
         return " ".join(parts)
     shares = way.to_token[attention.name, layer].shares[:, 0]
-    keys = way.recording.stream(attention.key).tokens
+    keys = plain.stream(attention.key).tokens
     if head is None:
         of = shares.sum(0)
         if attention.key == attention.query:
@@ -957,7 +967,7 @@ def _change_of_answer(reading: LensReading, layer: int) -> str:
     return sentence if end == now else f"{sentence} {WORDS('in_the_end', p=end)}"
 
 
-def _table(ways: Sequence[Way]) -> dict[str, Any]:
+def _table(plain: Recording, ways: Sequence[Way]) -> dict[str, Any]:
     """Every share of every head and key, in long form."""
     columns: dict[str, list[Any]] = {
         name: [] for name in ("attention", "layer", "head", "token", "key", "share")
@@ -965,13 +975,13 @@ def _table(ways: Sequence[Way]) -> dict[str, Any]:
     for way in ways:
         for (name, layer), brought in way.to_token.items():
             attention = next(each for each in way.attentions if each.name == name)
-            keys = way.recording.stream(attention.key).tokens
+            keys, tokens = (plain.stream(each).tokens for each in (attention.key, way.stream.name))
             shares = brought.shares[:, 0]
             n_head, n = shares.shape
             columns["attention"] += [name] * shares.size
             columns["layer"] += [layer] * shares.size
             columns["head"] += np.repeat(np.arange(n_head), n).tolist()
-            columns["token"] += [way.stream.tokens[way.token]] * shares.size
+            columns["token"] += [tokens[way.token]] * shares.size
             columns["key"] += [*keys] * n_head
             columns["share"] += shares.ravel().tolist()
     return columns

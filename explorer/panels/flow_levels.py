@@ -17,7 +17,6 @@ from explorer.analysis.formatting import fixed
 from explorer.analysis.residual import SubLayer
 from explorer.panels import anatomy
 from explorer.panels.selection import Selection
-from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models.caching import loaded
 from models.recording import Attention, Recording, Stream
@@ -191,7 +190,7 @@ def _kept(weights: np.ndarray, key: int) -> list[int]:
 
 def weight(selection: Selection, key: int, step: str) -> Opened:
     """One weight step by step, as the tab One weight shows it."""
-    made: Panel = anatomy.weight(selection.run, *selection.at, key, step, selection.name)
+    made = anatomy.weight_of(selection, key, step)
     return Opened(made.figures, made.table, made.formulas, made.finding, made.details)
 
 
