@@ -8,13 +8,14 @@ take lengths). A head's shares sum to what Residual stream shows as its share.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from explorer.analysis import consistency, logit_lens, residual
 from models.recording import Attention, Recording, Stream
+from models.results import Lens
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,3 +88,39 @@ def layer_sites(stream: Stream) -> dict[int, str]:
     ends = {layer: sites[at] for layer, at in logit_lens.layer_ends(sites).items()}
     first = next(at for at, site in enumerate(sites) if site.partition(".")[0].isdecimal())
     return ({-1: sites[first - 1]} if first else {}) | ends
+
+
+# What an FFN changes of a token's prediction: the words of the readout that rise after it.
+
+LEAST_RISE = 0.01  # of a probability, for a word to be named
+
+
+@dataclass(frozen=True)
+class Rise:
+    """A word whose probability a sub-layer raises most, before and after it. is_first: among all
+    words, and not whole ones alone."""
+
+    id: int
+    before: float
+    after: float
+    is_first: bool
+
+
+def largest_rise(lens: Lens, is_word: Callable[[int], bool], least: float) -> Rise | None:
+    """The whole word that rises most between the first two sites of a lens on one token, whose
+    words are all of the vocabulary; None where none rises by `least`. is_word: of an id."""
+    before, after = (_by_id(lens, site) for site in (0, 1))
+    rise = after - before
+    order = np.argsort(-rise, kind="stable")
+    order = order[: np.count_nonzero(rise >= least)].tolist()
+    id = next((id for id in order if is_word(id)), None)
+    if id is None:
+        return None
+    return Rise(id, float(before[id]), float(after[id]), id == order[0])
+
+
+def _by_id(lens: Lens, site: int) -> np.ndarray:
+    """The probabilities (id) at a site."""
+    p = np.zeros(lens.top_ids.shape[-1])
+    p[lens.top_ids[site, 0]] = np.exp(lens.top_logprobs[site, 0])
+    return p

@@ -307,7 +307,9 @@ def _machine(
     word, levels = first.tokens[token], () if view.level == MODEL else (view.level.lower(),)
     return Panel(
         WORDS("hidden_title" if hidden else "title", word=word, model=model_name(plain)),
-        view.loss or opened.finding or _about_focus(plain, view.way, reading, about),
+        view.loss
+        or opened.finding
+        or " ".join(filter(None, (_about_focus(plain, view.way, reading, about), opened.also))),
         (_figure(view, number, temperature), *opened.figures),
         table=opened.table or _table(plain, ways),
         details=(*(opened.details or WORDS.lines("details")), WORDS("keys")),
