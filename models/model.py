@@ -30,6 +30,7 @@ from models.results import (
     Neurons,
     Norm,
     ResidualGradients,
+    Rotary,
     SeededSampling,
     Sweep,
 )
@@ -167,6 +168,11 @@ class Model:
         d_head), and its bias (heads x d_head); without those whose product is normalised or turned
         before it is used."""
         return self._readout("weights").projections(self, attention, layer)
+
+    def rotary(self, attention: str, layer: int) -> Rotary | None:
+        """How queries and keys of an attention's layer are turned by their positions; None where
+        nothing turns them, or they are normalised first."""
+        return self._readout("weights").rotary(self, attention, layer)
 
     def embeddings(self) -> np.ndarray:
         """Every word's embedding as the stream begins with it, (id, d_model)."""

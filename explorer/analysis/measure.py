@@ -314,12 +314,8 @@ def embedding_factor(context: MeasureContext) -> float:
 
     The tied readout has those rows themselves: the scores of two tokens differ by E (h - h'), the
     bias falls out. Raises Untestable where it reads anything else."""
-    require_tokens(context.recording.streams[-1])
-    return context.model.memo("embedding factor", lambda: _embedding_factor(context))
-
-
-def _embedding_factor(context: MeasureContext) -> float:
     stream = context.recording.streams[-1]
+    require_tokens(stream)
     last = len(stream.tokens) - 1
     scores = context.logits(stream.name, last).astype(np.float64) - context.logits(stream.name, 0)
     # In the precision of the embeddings: of a large vocabulary no second copy in 64 bits is made.

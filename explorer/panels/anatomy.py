@@ -51,7 +51,7 @@ WEIGHT_STEP = Choice(name="weight_step", help="the step of the calculation that 
 MOST_KEYS = 16  # listed one by one
 # Each step's formulas, and the symbols in them that it is about.
 STEPS = {
-    "dot": (("attention", "dot"), ("Q", "K")),
+    "dot": (("attention", "dot", "rotary"), ("Q", "K")),
     "score": (("attention", "score"), ("d_k",)),
     "mask": (("mask",), ("M", "M_ij")),
     "softmax": (("attention", "softmax"), ("softmax", "a_ij")),

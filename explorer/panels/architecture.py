@@ -50,7 +50,7 @@ MUCH = 0.15  # of the answer's logit, for the attention that adds most to be tol
 MACHINE_BYTES, CELL_BYTES = 100_000, 16  # about what a picture takes, and a number of its table
 FAINTEST = 0.22  # share of what is brought to another row from which on its curve is drawn
 # Formulas of the model's level, without a head and with one in focus.
-OF_MODEL, OF_HEAD = ("embedding", "sum-over-heads", "readout"), ("attention",)
+OF_MODEL, OF_HEAD = ("embedding", "sum-over-heads", "readout"), ("attention", "rotary")
 NUMBERS = {
     "Prediction": "Change of the prediction",
     "Rotation angle": "Rotation angle",

@@ -225,7 +225,7 @@ def head(selection: Selection, key: int, pressed: bool) -> Opened:
         "key": [selection.axes.keys[each] for each in to.ravel()],
         "weight": weights.ravel(),
     }
-    return Opened((anatomy.head_matrix(selection, key), links), table, ("attention",))
+    return Opened((anatomy.head_matrix(selection, key), links), table, ("attention", "rotary"))
 
 
 def _kept(weights: np.ndarray, key: int) -> list[int]:
