@@ -57,7 +57,7 @@ def typescript(hint: Any) -> str:
         return " | ".join(map(typescript, inner))
     if origin is tuple and inner[-1] is Ellipsis:
         one = typescript(inner[0])
-        return f"({one})[]" if " " in one and not one.startswith("[") else f"{one}[]"
+        return f"({one})[]" if " | " in one else f"{one}[]"
     if origin is tuple:
         return f"[{', '.join(map(typescript, inner))}]"
     if origin is Mapping:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, TypeVar
 
 import numpy as np
@@ -40,7 +42,19 @@ ENDS = "ends here"  # the label of a token that ends what a model writes
 
 cache = Cache(host.current.cache_bytes)
 buffer_pool.before_lending.append(lambda coming: cache.take(coming))
+_in_a_hurry: ContextVar[bool] = ContextVar("in a hurry", default=False)
 contents: dict[int, str] = {}  # digests of recordings that callers handed in, by their identity
+
+
+@contextmanager
+def hurrying() -> Iterator[None]:
+    """Leave tokens that begin a word as they are, where the word is not known: to read it takes
+    passes of its own."""
+    token = _in_a_hurry.set(True)
+    try:
+        yield
+    finally:
+        _in_a_hurry.reset(token)
 
 
 def use(new: host.Host) -> None:
@@ -202,10 +216,15 @@ class CachedModel(Model):
         )
 
     def lens(
-        self, recording: Recording, stream: str, top: int = 10, token: int | None = None
+        self,
+        recording: Recording,
+        stream: str,
+        top: int = 10,
+        token: int | None = None,
+        sites: tuple[str, ...] | None = None,
     ) -> Lens:
         """As `Model.lens`."""
-        return self._of_recording(recording, "lens", stream, top, token)
+        return self._of_recording(recording, "lens", stream, top, token, sites)
 
     def logits(self, recording: Recording, stream: str, token: int) -> np.ndarray:
         """As `Model.logits`."""
@@ -307,33 +326,6 @@ class CachedModel(Model):
 
     # Words of several pieces.
 
-    def next_words(
-        self,
-        text: str,
-        next_tokens: Sequence[tuple[int, float]],
-        limit: int = whole_words.MAX_WORDS,
-        ids_read: tuple[int, ...] | None = None,
-    ) -> dict[int, WholeWord]:
-        """The words of several pieces that begin with the likeliest next tokens after a text, by
-        the token, as `models.whole_words`; none where `ids_read` are given and the text is read as
-        other tokens."""
-        model = self.uncached
-        followed = whole_words.followed_tokens(model, next_tokens, limit)
-        ids = tuple(id for id, _ in followed)
-        if not ids:
-            return {}
-
-        def make() -> dict[int, WholeWord]:
-            try:
-                writing = model.generate(host.current.truncate(text))
-            except ValueError:  # no room for a token more
-                return {}
-            if ids_read is not None and tuple(map(int, writing.ids)) != ids_read:
-                return {}
-            return whole_words.whole_words(model, writing, followed)
-
-        return get(("whole", self.name, self.card.fingerprint, text, ids), lambda: in_slot(make))
-
     def predicted_words(
         self,
         recording: Recording,
@@ -341,17 +333,26 @@ class CachedModel(Model):
         limit: int = whole_words.MAX_WORDS,
         token: int = -1,
     ) -> dict[int, WholeWord]:
-        """The same for the likeliest tokens after one of a recording's tokens; none for a long
-        text, and for an edited run, which cannot be continued."""
-        stream = recording.streams[-1]
-        if recording.edits or len(stream.tokens) > MAX_COMPLETED:
+        """The words of several pieces that begin with the likeliest tokens after one of a
+        recording's, by the token, as `models.whole_words`; none for a long text, for an edited run,
+        which cannot be continued, and where a part of the text is read as other tokens."""
+        model, n = self.uncached, len(recording.streams[-1].tokens)
+        followed = whole_words.followed_tokens(model, next_tokens, limit)
+        if not followed or recording.edits or n > MAX_COMPLETED:
             return {}
-        n_read = token % len(stream.tokens) + 1
-        if n_read == len(stream.tokens):
-            return self.next_words(recording.text, next_tokens, limit)
-        text = recording.text[: max(0, int(stream.spans[:n_read, 1].max()))]
-        ids_read = tuple(map(int, stream.ids[:n_read]))
-        return self.next_words(text, next_tokens, limit, ids_read)
+        n_read = token % n + 1
+
+        def make() -> dict[int, WholeWord]:
+            try:
+                writing = model.resume(recording, n_read)
+            except ValueError:  # no room for a token more, or other tokens
+                return {}
+            return whole_words.whole_words(model, writing, followed)
+
+        key = ("whole", n_read, tuple(id for id, _ in followed))
+        if _in_a_hurry.get() and not has_memo(recording, key):
+            return {}
+        return memo(recording, key, lambda: in_slot(make))
 
     def words_after(self, recording: Recording, token: int) -> dict[int, WholeWord]:
         """The words of several pieces that the likeliest tokens after one of a recording's begin,

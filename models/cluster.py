@@ -97,11 +97,16 @@ def record(
 
 
 def lens(
-    handle: ClusterModel, recording: Recording, stream: str, top: int = 10, token: int | None = None
+    handle: ClusterModel,
+    recording: Recording,
+    stream: str,
+    top: int = 10,
+    token: int | None = None,
+    sites: tuple[str, ...] | None = None,
 ) -> Lens:
-    """The logit lens of a stream, of one token alone where it is given: the `top` predictions at
-    every site."""
-    what = {"stream": stream, "top": top, "token": token}
+    """The logit lens of a stream, of one token alone where it is given, and of some sites and the
+    last where these are: the `top` predictions at every site."""
+    what = {"stream": stream, "top": top, "token": token, "sites": sites}
     request = {"ask": "lens", **_request_of(handle, recording), **what}
     answer, payload = _ask(request)
     return Lens(stream=stream, sites=tuple(answer["sites"]), **arrays(payload))

@@ -17,7 +17,7 @@ from models.cancellation import checkpoint
 from models.copying import Copier
 from models.edits import Edit, MeanHead, ShiftPositions, WithoutMask, last_edit
 from models.layers import Patch
-from models.recording import Card
+from models.recording import Card, Recording, stored_array
 from models.results import Beam, Sampling, SeededSampling, probabilities
 from models.tokenizer import Tokenizer
 from models.transformer import Decoder, EncoderDecoder, Transformer
@@ -38,15 +38,41 @@ class _ReadAhead:
     stored: KVCache
 
 
+@dataclass(frozen=True, eq=False)
+class _Read:
+    """What was read of a text: the scores (id) after it, its last token's weights (layer, head,
+    key) by an attention's place in a layer, and its keys and values."""
+
+    logits: np.ndarray
+    rows: dict[str, np.ndarray]
+    stored: KVCache
+
+
+def recorded(recording: Recording, n: int, logits: np.ndarray) -> _Read:
+    """What a decoder's pass over the first n tokens of a recording without edits would give, taken
+    from it: no token depends on those after it. logits (id): after the last of them."""
+    (attention,) = recording.attention
+    k, v = (torch.tensor(stored_array(each)[None, :, :, :n]) for each in (attention.k, attention.v))
+    entries = {f"{layer}.attn": (k[:, layer], v[:, layer]) for layer in range(k.shape[1])}
+    return _Read(logits, {"attn": attention.pattern[:, :, n - 1, :n]}, KVCache(entries))
+
+
 class Generation:
     """A text that is being generated: the tokens so far, the stored keys and values, and the scores
     for the next token.
 
     `ids` (token) with its [BOS]; `logits` (id) of the next token, float32; `rows` maps an
     attention's place in a layer ("attn", "cross") to the newest token's weights, (layer, head,
-    key). It belongs to one reader; the model is shared and unchanged."""
+    key). It belongs to one reader; the model is shared and unchanged. read: what a pass over the
+    first `ids` gave, None where they are to be read."""
 
-    def __init__(self, model: Transformer, ids: list[int], memory: Tensor | None = None) -> None:
+    def __init__(
+        self,
+        model: Transformer,
+        ids: list[int],
+        memory: Tensor | None = None,
+        read: _Read | None = None,
+    ) -> None:
         if isinstance(model, EncoderDecoder) is (memory is None):
             raise ValueError("an encoder-decoder writes from a memory, and a decoder without one")
         self.model, self.memory = model, memory
@@ -55,7 +81,11 @@ class Generation:
         self.logits = np.zeros(0, dtype=np.float32)
         self.rows: dict[str, np.ndarray] = {}
         self._ahead: list[_ReadAhead] = []  # continuations of one token, of two, and so on
-        self._read(ids)
+        if read is None:
+            self._read(ids)
+        else:
+            self.stored = read.stored
+            self._take(ids, read.logits, read.rows)
 
     @property
     def n_positions(self) -> int:

@@ -148,19 +148,27 @@ def rotary_angles(
     more than `high` times, and blends between. In 32 bits, as models were trained.
     """
     with torch.inference_mode(False):  # they are kept, and gradients may pass them later
-        width = int(d_head * share) // 2 * 2  # an odd last dimension stays
-        frequency = 1.0 / base ** (torch.arange(0, width, 2, dtype=torch.float32) / width)
-        if scaling is not None:
-            factor, *blend = scaling
-            slowed = frequency / factor
-            if blend:
-                low, high, n_trained = blend
-                ramp = ((n_trained * frequency / (2 * pi) - low) / (high - low)).clamp(0, 1)
-                slowed = (1 - ramp) * slowed + ramp * frequency
-            frequency = slowed
+        frequency = rotary_frequencies(d_head, base, share, scaling)
         angle = torch.arange(n, dtype=torch.float32)[:, None] * frequency  # (place, pair)
         cos, sin = angle.cos(), angle.sin()
         return torch.cat((cos, cos), dim=-1), torch.cat((-sin, sin), dim=-1)
+
+
+def rotary_frequencies(
+    d_head: int, base: float, share: float, scaling: tuple[float, ...] | None
+) -> Tensor:
+    """The angle that a place turns each pair by, (pair), as `rotary_angles`."""
+    width = int(d_head * share) // 2 * 2  # an odd last dimension stays
+    frequency = 1.0 / base ** (torch.arange(0, width, 2, dtype=torch.float32) / width)
+    if scaling is None:
+        return frequency
+    factor, *blend = scaling
+    slowed = frequency / factor
+    if blend:
+        low, high, n_trained = blend
+        ramp = ((n_trained * frequency / (2 * pi) - low) / (high - low)).clamp(0, 1)
+        slowed = (1 - ramp) * slowed + ramp * frequency
+    return slowed
 
 
 def apply_rotary(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:

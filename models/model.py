@@ -30,6 +30,7 @@ from models.results import (
     Neurons,
     Norm,
     ResidualGradients,
+    Rotary,
     SeededSampling,
     Sweep,
 )
@@ -86,13 +87,18 @@ class Model:
         return tuple(self.record(text) for text in texts)
 
     def lens(
-        self, recording: Recording, stream: str, top: int = 10, token: int | None = None
+        self,
+        recording: Recording,
+        stream: str,
+        top: int = 10,
+        token: int | None = None,
+        sites: tuple[str, ...] | None = None,
     ) -> Lens:
         """The logit lens: what every state of a stream would predict if it were the last; of one
-        token alone where it is given."""
+        token alone where it is given, and of some sites and the last where these are."""
         place = expect_recording_of(self, recording, stream, token or 0)
         at = None if token is None else place
-        return self._source.lens(self, recording, stream, top, at)
+        return self._source.lens(self, recording, stream, top, at, sites)
 
     def logits(self, recording: Recording, stream: str, token: int) -> np.ndarray:
         """Scores over the vocabulary, (id), at one token of a stream."""
@@ -135,6 +141,21 @@ class Model:
         """
         return self._source.generate(self, text, prefix)
 
+    def resume(self, recording: Recording, n_read: int) -> TextGenerator:
+        """A text written on after the first `n_read` tokens of a decoder's recording without edits.
+
+        Raises ValueError where a model that reads their text once more reads other tokens, and
+        where there is no room for one more.
+        """
+        stream = recording.streams[-1]
+        text = recording.text
+        if n_read < len(stream.tokens):
+            text = text[: max(0, int(stream.spans[:n_read, 1].max()))]
+        writing = self.generate(text)
+        if [*map(int, writing.ids)] != stream.ids[:n_read].tolist():
+            raise ValueError("a part of this text is read as other tokens")
+        return writing
+
     def beams(self, text: str, strategy: int | SeededSampling) -> Iterator[tuple[Beam, ...]]:
         """Beam search for the translation of a text, one step at a time: the `how` best hypotheses,
         best first, or one sampled hypothesis. Raises ValueError for a model that does not
@@ -157,10 +178,10 @@ class Model:
         before it is used."""
         return self._readout("weights").projections(self, attention, layer)
 
-    def rotary_rates(self, attention: str, layer: int) -> np.ndarray | None:
-        """The angles by which an attention turns its queries and keys from one position to the
-        next, in radians (pair), the fastest first; None where it does not turn them."""
-        return self._readout("weights").rotary_rates(self, attention, layer)
+    def rotary(self, attention: str, layer: int) -> Rotary | None:
+        """How queries and keys of an attention's layer are turned by their positions; None where
+        nothing turns them, or they are normalised first."""
+        return self._readout("weights").rotary(self, attention, layer)
 
     def embeddings(self) -> np.ndarray:
         """Every word's embedding as the stream begins with it, (id, d_model)."""

@@ -25,6 +25,7 @@ from torch import Tensor, nn
 from models import copying, generation, quantization, shipped_models
 from models.activation_cache import ActivationStore, Recorder, TextRecord, recorded_shapes
 from models.attention import MultiHeadAttention, self_attention_mask, self_attention_masks
+from models.capabilities import TextGenerator
 from models.chat_template import ChatTemplate
 from models.config import Config
 from models.copying import Copier
@@ -102,6 +103,16 @@ class OwnModel(Model):
 
     def record_batch(self, texts: Sequence[str]) -> tuple[Recording, ...]:
         return record_batch(self, texts) if self.reads_batches else super().record_batch(texts)
+
+    def resume(self, recording: Recording, n_read: int) -> TextGenerator:
+        """As `Model.resume`, from the recorded keys and values."""
+        if not all(each.opens for each in recording.attention):
+            return super().resume(recording, n_read)
+        stream = recording.streams[-1]
+        generation.expect_room(self.card, n_read, 0)
+        logits = self.logits(recording, stream.name, n_read - 1)
+        read = generation.recorded(recording, n_read, logits)
+        return generation.Generation(self.model, stream.ids[:n_read].tolist(), read=read)
 
     @cached_property
     def has_readout_bias(self) -> bool:

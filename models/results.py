@@ -159,6 +159,17 @@ class Attribution:
 
 
 @dataclass(frozen=True, eq=False)
+class Rotary:
+    """Rotary positions of an attention's layer. q, k: W_Q and W_K (d_model, heads x d_head), key
+    heads for k, each with its bias. angles (pair): by which one place turns each pair, dimensions m
+    and m + pairs of a head; the rest of them stays."""
+
+    q: tuple[np.ndarray, np.ndarray]
+    k: tuple[np.ndarray, np.ndarray]
+    angles: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
 class Neurons:
     """Decomposition of one FFN's part of a logit into its hidden units (neurons), with every
     LayerNorm linear as in `Attribution`.

@@ -88,7 +88,9 @@ class Models:
 
     def _lens(self, request: dict, _: bytes) -> tuple[dict, bytes]:
         handle, recording = self._handles[request["model"]], self._recording(request)
-        result = handle.lens(recording, *(request[each] for each in ("stream", "top", "token")))
+        sites = request["sites"] and tuple(request["sites"])
+        asked = (request[each] for each in ("stream", "top", "token"))
+        result = handle.lens(recording, *asked, sites)
         values = {each.name: getattr(result, each.name) for each in fields(result)}
         array_values = {
             name: value for name, value in values.items() if isinstance(value, np.ndarray)

@@ -68,7 +68,7 @@ def test_any_text_has_a_verdict_or_why(
 
 
 # Formulas of models that are made otherwise.
-OTHER = {"values", "rms-norm", "pre-norm", "smooth-ffn", "gated-ffn"}
+OTHER = {"rotary", "values", "rms-norm", "pre-norm", "smooth-ffn", "gated-ffn"}
 UNDECIDED = {
     "encoder": {*OTHER, *"mask offset-by-one cache chain cross".split()},
     "decoder": {*OTHER, *"permutation cross".split()},

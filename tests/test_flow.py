@@ -25,6 +25,7 @@ from models import registry
 from models.caching import loaded
 from models.edits import HideToken, ZeroHead, from_line
 from models.recording import Attention
+from models.results import Lens
 from models.run import Run
 
 pytestmark = pytest.mark.slow
@@ -98,7 +99,7 @@ def test_the_words_that_form_are_the_lenss_and_those_that_come_out_the_predictio
     recording = Run(model, TEXTS[0], edits).recording()
     stream = recording.streams[-1]
     lens = loaded(recording).lens(recording, stream.name)
-    ends = logit_lens.layer_ends(lens)
+    ends = logit_lens.layer_ends(lens.sites)
     for layer in figure.layers:
         if layer.says is None:
             continue
@@ -377,3 +378,71 @@ def test_a_decoder_writes_the_word_that_it_draws_behind_the_text() -> None:
             assert len(after.ids) == len(before) + 1 == token + 1 and after.tokens[-1] == word
     assert not architecture.flow(Run("encoder", TEXTS[0])).figures[0].leads
     assert not architecture.flow(Run("decoder", text), 1).figures[0].leads, "inside a text"
+
+
+@pytest.mark.parametrize("level", ["Head", "Weight"])
+def test_the_hidden_word_has_one_name_on_every_level(level: str) -> None:
+    run = Run("encoder", TEXTS[0])
+    own = run.recording().streams[0].tokens
+    panel = architecture.flow(run, 9, level=level)
+    assert panel.figures[1].rows == panel.figures[1].columns == own
+    assert "“it”" in panel.figures[2].title or '"it"' in panel.encode().decode("utf-8", "replace")
+    assert "MASK" not in panel.encode().decode("utf-8", "replace") + str(panel.table)
+    assert "MASK" not in str(architecture.flow(run, 9).table)
+
+
+def rises(run: Run, layer: int, token: int, id: int) -> tuple[float, float]:
+    """The probabilities of a word at a token before and after a layer's FFN, by the whole lens."""
+    recording = run.recording()
+    stream = recording.streams[-1]
+    lens = loaded(recording).lens(recording, stream.name, recording.model.n_vocab)
+    part = next(each for each in flow.in_layers(stream)[layer] if each.place == "ffn")
+    sites = [each if each in lens.sites else lens.sites[-1] for each in (part.before, part.after)]
+    cells = [logit_lens.cell(lens, lens.sites.index(each), token) for each in sites]
+    p = [dict(zip(each.ids.tolist(), each.probabilities.tolist())) for each in cells]
+    return p[0][id], p[1][id]
+
+
+@pytest.mark.parametrize("model", ["encoder", "decoder", "twin-pre"])
+@pytest.mark.parametrize("text", TEXTS[:4])
+def test_an_opened_layer_says_which_word_its_ffn_raises_most(model: str, text: str) -> None:
+    run = Run(model, text)
+    recording = run.recording()
+    token, layers = len(recording.streams[0].tokens) - 2, max(flow.in_layers(recording.streams[0]))
+    vocabulary = loaded(recording).vocabulary()
+    for layer in range(layers + 1):
+        panel = architecture.flow(run, token, layer=layer, level="Layer", hide=False)
+        said = re.search(r"(?:The|the) FFN raises “(.+)” most, from (.+) to (.+) \(", panel.finding)
+        if not said:
+            angle = re.search(r"It rotates the vector by (\d+)°", panel.finding)
+            shown = architecture.flow(run, token, layer=layer, hide=False, number="Rotation angle")
+            numbers = shown.figures[0].layers[layer].numbers.split()
+            assert f"{angle[1]}°" == numbers[-1], "the same angle as below the layer"
+            continue
+        ids = [id for id, label in enumerate(vocabulary) if label == said[1]]
+        found = [rises(run, layer, token, id) for id in ids]
+        assert (said[2], said[3]) in [(tenths(a), tenths(b)) for a, b in found]
+        assert max(after - before for before, after in found) >= flow.LEAST_RISE
+        unit, word, adds = re.fullmatch(
+            r"Of the FFN’s .+ hidden units, unit (\d+) adds most to the logit of “(.+)”: (.+)\.",
+            panel.figures[-1].note,
+        ).groups()
+        stream = recording.streams[-1].name
+        units = [loaded(recording).neurons(recording, stream, layer, token, id) for id in ids]
+        assert word == said[1]
+        assert (int(unit), adds) in [(int(u.adds.argmax()), fixed(u.adds.max(), 1)) for u in units]
+
+
+def test_no_word_rises_more_than_the_one_that_is_named() -> None:
+    rng = np.random.default_rng(3)
+    for words in (range(40), range(0, 40, 2)):
+        p = rng.dirichlet(np.full(40, 0.3), 3)
+        order = np.argsort(-p, axis=-1)
+        top = np.log(np.take_along_axis(p, order, -1))
+        lens = Lens("x", ("a", "b", "c"), order[:, None], top[:, None], *[np.zeros((3, 1))] * 4)
+        rise = p[1] - p[0]
+        found = flow.largest_rise(lens, lambda id: id in words, 0.01)
+        best = max(words, key=lambda id: rise[id])
+        assert found.id == best and found.is_first == (rise[best] == rise.max())
+        assert (found.before, found.after) == pytest.approx((p[0][best], p[1][best]))
+        assert flow.largest_rise(lens, lambda id: id in words, 1.0) is None

@@ -13,8 +13,9 @@ import driver
 import numpy as np
 import pytest
 from claim_fixtures import TEXT, flowing, material, on_text
-from conftest import read_once
+from conftest import needs_smollm2, read_once
 from test_equalities import computed, number
+from tolerances import PASSED
 
 from explorer.analysis import verdicts
 from explorer.analysis.formatting import matches_text
@@ -25,6 +26,7 @@ from explorer.panels import anatomy, spec
 from explorer.text import claims, formulas
 from explorer.text.formulas import FORMULAS, Node, filled, html, typeset
 from models import model_names
+from models.recording import Attention
 from models.run import Run
 
 # The formulas of the notes: what a student copies from the wall.
@@ -100,6 +102,35 @@ def test_a_formula_fails_where_its_sides_differ() -> None:
     for id, off in cases.items():
         verdict = verdicts.evaluate_claim(claims.BY_ID[id], off).verdict
         assert verdict == (HOLDS if off is context else FAILS), id
+
+
+@needs_smollm2
+def test_rotary_positions_rotate_each_pair_of_a_query_by_its_position() -> None:
+    """Against complex numbers: a pair is one, and a position multiplies it by e^{i θ}."""
+    context = on_text("smollm2", TEXTS[1])
+    of = context.recording.attention[0]
+    layer, head, token, pair = 4, 2, 7, 3
+    place = RecordedPlace(context, layer, head, token, pair=pair)
+    made = FORMULAS["rotary"].evidence(place)
+    numbers, half = made.numbers, of.q.shape[-1] // 2
+    before = complex(numbers["first"], numbers["second"])
+    after = before * np.exp(1j * numbers["i"] * numbers["angle"])
+    recorded = complex(*of.q[layer, head, token, [pair, pair + half]])
+    assert recorded == pytest.approx(after, abs=PASSED)
+    assert numbers["angle"] == pytest.approx(100000.0 ** (-pair / half), rel=PASSED)
+    lines = [re.sub("<[^>]*>", "", html(each)) for each in FORMULAS["rotary"].filled(numbers)]
+    assert len(lines) == 2 and lines[0].startswith(f"cos({token}·")
+    off = context.replaced(recording=replace(context.recording, attention=(swapped(of),)))
+    assert checked(FORMULAS["rotary"].evidence(replace(place, context=off))).error > 0.1
+    panel = anatomy.weight(Run("smollm2", TEXTS[1]), layer, head, token)
+    assert "rotary" in [each["id"] for each in panel.typeset()]
+    other = anatomy.weight(Run("encoder", TEXTS[1]), 1, 2, token)
+    assert "rotary" not in [each["id"] for each in other.typeset()]
+
+
+def swapped(attention: Attention) -> Attention:
+    """The same with the queries of other tokens."""
+    return replace(attention, q=attention.q[:, :, ::-1])
 
 
 def test_all_formulas_of_the_notes_are_there_and_each_is_about_some_model() -> None:

@@ -103,6 +103,22 @@ def test_the_newest_row_is_the_last_row_of_a_recording(small_decoder: OwnModel) 
     np.testing.assert_allclose(writing.rows["attn"], attention.pattern[:, :, -1], atol=SUMMED)
 
 
+def test_a_recording_is_written_on_as_its_text_is(small_decoder: OwnModel) -> None:
+    """From the keys and values that it holds, after any of its tokens."""
+    recording = small_decoder.record("the cat sat on the mat")
+    ids = recording.streams[0].ids.tolist()
+    begun = small_decoder.generate("")
+    for n_read in range(1, len(ids) + 1):
+        resumed, anew = small_decoder.resume(recording, n_read), small_decoder.generate("")
+        for id in ids[len(begun.ids) : n_read]:
+            anew.add(id)
+        assert resumed.ids == ids[:n_read] and resumed.stored.n == n_read
+        np.testing.assert_allclose(resumed.logits, anew.logits, atol=PASSED)
+        np.testing.assert_allclose(resumed.rows["attn"], anew.rows["attn"], atol=PASSED)
+        at_once = anew.logits_after([[5, 6], [7, 5]])
+        np.testing.assert_allclose(resumed.logits_after([[5, 6], [7, 5]]), at_once, atol=PASSED)
+
+
 def test_temperature_top_k_and_top_p_do_what_they_say() -> None:
     logits = np.log(np.array([0.1, 0.4, 0.2, 0.3]))
     for way, expected in (

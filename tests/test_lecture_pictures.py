@@ -9,7 +9,7 @@ import torch
 from conftest import needs_smollm2, read_once
 from tolerances import DOUBLE_LONG, PASSED, STORED, SUMMED, TOTAL
 
-from explorer.analysis import ffn, formulas, head_naming, logit_lens, residual
+from explorer.analysis import ffn, head_naming, logit_lens, positions, residual
 from explorer.analysis.figures import Factor, Product, factor
 from explorer.panels import (
     attribution,
@@ -306,13 +306,12 @@ def test_queries_turned_back_by_the_rates_are_the_vectors_times_w_q() -> None:
     run, handle = Run("smollm2", TEXT), read_once("smollm2")
     recording = run.recording()
     of, stream = recording.attention[0], recording.streams[0]
-    rates = handle.rotary_rates(of.name, 1)
+    rates = handle.rotary(of.name, 1).angles
     assert (np.diff(rates) < 0).all() and rates[0] == pytest.approx(1, abs=STORED)
     module = handle.attentions[of.name][1]
     x = torch.tensor(stream.at("1.attn.read"))
     plain = module.w_q(x).detach().numpy().reshape(len(x), of.q.shape[1], -1)[:, 2]
-    places = np.arange(len(x))
-    back = formulas._turned(of.q[1, 2].astype(np.float64), rates, -places)
+    back = positions.turned(of.q[1, [2]].astype(np.float64), -rates)[0]
     np.testing.assert_allclose(back, plain, atol=PASSED * np.abs(plain).max())
     (dials,) = modern.rotary(run, **AT).figures
     turned = float(np.degrees(5 * rates[0]))

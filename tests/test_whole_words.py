@@ -51,7 +51,7 @@ def word_of(model: str, text: str, id: int) -> str:
 def test_a_word_is_followed_to_its_end_by_whole_passes(country: str) -> None:
     text = NEPAL.replace("Nepal", country)
     firsts, handle = after("decoder", text)
-    found = loaded("decoder").next_words(text, firsts)
+    found = loaded("decoder").predicted_words(read_once("decoder").record(text), firsts)
     assert set(found) <= {id for id, _ in whole_words.followed_tokens(handle, firsts)}
     for id, own in firsts[:3]:
         if own < 0.05:
@@ -117,10 +117,11 @@ def test_nothing_is_followed_where_nothing_can_be_written() -> None:
         ("translator", "The cat"),
         ("decoder", "cat " * 600),
     ):
-        assert loaded(model).next_words(text, [(40, 0.9)]) == {}
-    labels = read_once("decoder").labels(range(400))
+        assert loaded(model).predicted_words(read_once(model).record(text), [(40, 0.9)]) == {}
+    handle = read_once("decoder")
+    labels, read = handle.labels(range(400)), handle.record(NEPAL)
     for label in ("‧F", "‧er"):  # a letter may begin a name after a line break, a word goes on
-        followed = loaded("decoder").next_words(NEPAL, [(labels.index(label), 0.01)])
+        followed = loaded("decoder").predicted_words(read, [(labels.index(label), 0.01)])
         assert bool(followed) == (label == "‧F")
 
 
@@ -138,7 +139,8 @@ def test_a_model_in_its_own_code_goes_on_from_what_was_written(tiny_loaded: Call
 
 def test_a_word_has_its_own_probability_and_its_first_piece_another() -> None:
     firsts, _ = after("decoder", NEPAL)
-    (id, own), made = firsts[0], loaded("decoder").next_words(NEPAL, firsts)[firsts[0][0]]
+    (id, own), read = firsts[0], read_once("decoder").record(NEPAL)
+    made = loaded("decoder").predicted_words(read, firsts)[id]
     later = NEPAL + " Nep"  # the same place in a longer text
     for text, token in (
         (NEPAL, None),

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+COARSE = {"coarse": True}  # of an array that is drawn and never read as numbers
+
 
 @dataclass(frozen=True, eq=False)
 class Figure:
@@ -445,14 +447,15 @@ class PictureCard(Figure):
 class FlowAttention:
     """What one attention of a layer brings to the selected row of its band: shares (head, row) of
     what it writes, and weights (head, row), over all rows of the picture. bias: b_O's share. names:
-    of each head, what it does and by how much beyond chance, "" for nothing known. others (curve,
+    of each head, what it does, by how much, and by how much by chance, None for nothing known.
+    others (curve,
     3): the query row, the key row and the share of what is brought to other rows. attention: its
     name in an address. removed: heads that an edit has switched off."""
 
     shares: np.ndarray
-    weights: np.ndarray
+    weights: np.ndarray = field(metadata=COARSE)
     bias: float
-    names: tuple[str, ...]
+    names: tuple[tuple[str, float, float] | None, ...]
     others: np.ndarray
     attention: str = ""
     removed: tuple[int, ...] = ()
@@ -494,11 +497,12 @@ class FlowBand:
 
 @dataclass(frozen=True)
 class FlowWord:
-    """A word that comes out, with its probability as a number and as text."""
+    """A word that comes out, with its probability as a number and as text, and its id."""
 
     label: str
     probability: float
     text: str
+    id: int = -1
 
 
 @dataclass(frozen=True)
@@ -606,15 +610,16 @@ class Plane(Figure):
     close: bool = False
 
 
-def as_plain(value: Any, blocks: dict[str, np.ndarray]) -> Any:
+def as_plain(value: Any, blocks: dict[str, np.ndarray], coarse: bool = False) -> Any:
     """A figure as JSON, its arrays in blocks: {"block": name}. Arrays of more than MAX_EXACT
-    numbers with fractions are in LEVELS levels from "low" to "high"; one level more is NaN."""
+    numbers with fractions, and COARSE ones, are in LEVELS levels from "low" to "high"; one level
+    more is NaN."""
     if isinstance(value, np.ndarray):
         name = str(len(blocks))
         if value.dtype.kind == "u":
             blocks[name] = value
             return {"block": name}
-        if value.size <= MAX_EXACT:
+        if value.size <= MAX_EXACT and not (coarse and value.size):
             blocks[name] = value.astype(np.float32)
             return {"block": name}
         low, high = float(np.nanmin(value)), float(np.nanmax(value))
@@ -622,7 +627,10 @@ def as_plain(value: Any, blocks: dict[str, np.ndarray]) -> Any:
         blocks[name] = np.where(np.isnan(value), LEVELS + 1, np.rint(levels)).astype(np.uint8)
         return {"block": name, "low": low, "high": high}
     if is_dataclass(value) and not isinstance(value, type):
-        plain = {each.name: as_plain(getattr(value, each.name), blocks) for each in fields(value)}
+        plain = {
+            each.name: as_plain(getattr(value, each.name), blocks, each.metadata == COARSE)
+            for each in fields(value)
+        }
         return plain | ({"kind": value.kind} if isinstance(value, Figure) else {})
     if isinstance(value, (tuple, list)):
         return [as_plain(each, blocks) for each in value]

@@ -8,13 +8,14 @@ take lengths). A head's shares sum to what Residual stream shows as its share.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from explorer.analysis import consistency, residual
+from explorer.analysis import consistency, logit_lens, residual
 from models.recording import Attention, Recording, Stream
+from models.results import Lens
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +25,10 @@ class KeyShares:
 
     shares: np.ndarray
     bias: np.ndarray
+
+    def only(self, at: Sequence[int]) -> KeyShares:
+        """The shares of some of the queries, by their places."""
+        return KeyShares(self.shares[:, list(at)], self.bias[list(at)])
 
 
 def key_shares(
@@ -37,14 +42,16 @@ def key_shares(
     by head, (layer, head, d_head, d_model), and b_O (layer, d_model). at: which of the attention's
     layers."""
     w_o, bias = (each[at].astype(np.float64) for each in outputs)
-    heads = range(attention.pattern.shape[1])
-    weights = [consistency.head_weights(recording, attention, at, head) for head in heads]
-    pattern = np.stack([each[list(queries)] for each in weights])  # (head, query, key)
+    n_head, d_head, d_model = w_o.shape
+    rows, joined = list(queries), w_o.reshape(-1, d_model)  # W_O as one matrix, (head x d_head, ..)
+    weights = [consistency.head_weights(recording, attention, at, head) for head in range(n_head)]
+    pattern = np.stack([each[rows] for each in weights])  # (head, query, key)
     values = np.asarray(attention.v[at], np.float64)  # (head, key, d_head)
-    written = np.einsum("hqd,hdm->qm", pattern @ values, w_o, optimize=True) + bias
+    brought = (pattern @ values).swapaxes(0, 1).reshape(len(rows), -1)  # (query, head x d_head)
+    written = brought @ joined + bias
     square = (written**2).sum(-1)
     square = np.where(square > 0, square, np.nan)
-    onto = np.einsum("hdm,qm->hqd", w_o, written, optimize=True)  # (head, query, d_head)
+    onto = (written @ joined.T).reshape(len(rows), n_head, d_head).swapaxes(0, 1)
     shares = pattern * (onto @ values.swapaxes(1, 2))
     return KeyShares(shares / square[:, None], written @ bias / square)
 
@@ -72,3 +79,48 @@ def in_layers(stream: Stream) -> dict[int, tuple[residual.SubLayer, ...]]:
     found = [each for each in residual.sublayers(stream) if each.layer >= 0]
     layers = sorted({each.layer for each in found})
     return {layer: tuple(each for each in found if each.layer == layer) for layer in layers}
+
+
+def layer_sites(stream: Stream) -> dict[int, str]:
+    """The site after each layer of a stream but the last, whose state is the final site's, by
+    layer; that before the first at -1, where there is one."""
+    sites = logit_lens.states(stream, sums=False)
+    ends = {layer: sites[at] for layer, at in logit_lens.layer_ends(sites).items()}
+    first = next(at for at, site in enumerate(sites) if site.partition(".")[0].isdecimal())
+    return ({-1: sites[first - 1]} if first else {}) | ends
+
+
+# What an FFN changes of a token's prediction: the words of the readout that rise after it.
+
+LEAST_RISE = 0.01  # of a probability, for a word to be named
+
+
+@dataclass(frozen=True)
+class Rise:
+    """A word whose probability a sub-layer raises most, before and after it. is_first: among all
+    words, and not whole ones alone."""
+
+    id: int
+    before: float
+    after: float
+    is_first: bool
+
+
+def largest_rise(lens: Lens, is_word: Callable[[int], bool], least: float) -> Rise | None:
+    """The whole word that rises most between the first two sites of a lens on one token, whose
+    words are all of the vocabulary; None where none rises by `least`. is_word: of an id."""
+    before, after = (_by_id(lens, site) for site in (0, 1))
+    rise = after - before
+    order = np.argsort(-rise, kind="stable")
+    order = order[: np.count_nonzero(rise >= least)].tolist()
+    id = next((id for id in order if is_word(id)), None)
+    if id is None:
+        return None
+    return Rise(id, float(before[id]), float(after[id]), id == order[0])
+
+
+def _by_id(lens: Lens, site: int) -> np.ndarray:
+    """The probabilities (id) at a site."""
+    p = np.zeros(lens.top_ids.shape[-1])
+    p[lens.top_ids[site, 0]] = np.exp(lens.top_logprobs[site, 0])
+    return p

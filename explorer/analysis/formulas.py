@@ -35,6 +35,13 @@ from explorer.analysis.measure import (
 )
 from explorer.analysis.soft_lookup import attention_input, random_variance, tempered_softmax
 from explorer.text.templates import sentences
+from models.edits import (
+    OtherPositions,
+    SharedKeys,
+    ShiftPositions,
+    ShufflePositions,
+    WithoutPositions,
+)
 from models.recording import Attention, Recording, Stream, from_end, stored_array
 from models.results import FFNActivations
 from models.results import softmax as probabilities
@@ -48,6 +55,8 @@ MOST_TERMS = 3  # of a sum that are shown one by one
 SMALLEST_TERM = 0.01  # of the largest one
 MOST_STEPS = 32  # tokens that are read one at a time
 N_LAYERS = 8  # of a random stack
+# Edits that turn queries and keys otherwise, or share them.
+PLACING = (OtherPositions, SharedKeys, ShiftPositions, ShufflePositions, WithoutPositions)
 STEP = 1e-5  # of a numerical derivative
 
 
@@ -490,6 +499,52 @@ def values(at: RecordedPlace) -> Evidence:
     return _projected(at, at.opened, "v")
 
 
+def rotary(at: RecordedPlace) -> Evidence:
+    """Vectors times W_Q and W_K, each pair turned by its position, beside the recorded queries and
+    keys."""
+    of, recording = at.opened, at.context.recording
+    if of.query != of.key:
+        raise Untestable(REASONS("cross"))
+    if any(isinstance(each, PLACING) for each in recording.edits):
+        raise Untestable(REASONS("placed"))
+    turned = at.context.model.rotary(of.name, at.layer)
+    if turned is None:
+        raise Untestable(REASONS("not_turned"))
+
+    def pairs() -> Pairs:
+        for layer in range(len(of.q)):
+            how = at.context.model.rotary(of.name, layer)
+            if how is None:
+                continue
+            x = _read_by(recording, of, layer, "q")
+            for name in ("q", "k"):
+                heads = stored_array(getattr(of, name))[layer]
+                made = _unturned(x, getattr(how, name), heads.shape[-1])
+                yield positions.turned(made, how.angles), heads
+
+    x = _read_by(recording, of, at.layer, "q")
+    made = _unturned(x, turned.q, of.q.shape[-1])[at.head, at.token]
+    n = len(turned.angles)
+    pair = min(1, n - 1) if at.pair is None else min(at.pair, n - 1)
+    query = of.q[at.layer, at.head, at.token]
+    numbers: dict[str, Number] = {
+        "i": at.token,
+        "angle": float(turned.angles[pair]),
+        "first": float(made[pair]),
+        "second": float(made[pair + n]),
+        "q": float(query[pair]),
+        "q_further": float(query[pair + n]),
+    }
+    return Evidence(_compared(pairs), numbers)
+
+
+def _unturned(x: np.ndarray, projection: tuple[np.ndarray, np.ndarray], d_head: int) -> np.ndarray:
+    """Queries or keys (head, token, d_head) of vectors (token, d_model) before their positions turn
+    them."""
+    w, bias = (each.astype(np.float64) for each in projection)
+    return (x @ w + bias).reshape(len(x), -1, d_head).swapaxes(0, 1)
+
+
 def cross(at: RecordedPlace) -> Evidence:
     """Cross-attention's queries from the decoder, its keys and values from the encoder."""
     across = [each for each in at.context.recording.attention if each.query != each.key]
@@ -694,39 +749,6 @@ def jacobian_product(at: RecordedPlace) -> Evidence:
         return made
 
     return Evidence(_compared(lambda: [(product(), _derivative(run, begin))]), _depth(at))
-
-
-def rotary(at: RecordedPlace) -> Evidence:
-    """Products of recorded queries and keys, which are turned, beside those of queries as they were
-    before and keys that are turned by the distance alone."""
-    of, (layer, head) = at.opened, (at.layer, at.head)
-    rates = at.context.model.rotary_rates(of.name, layer)
-    if rates is None:
-        raise Untestable(REASONS("not_turned"))
-    q, k = (np.asarray(each[layer, head], np.float64) for each in (of.q, of.k))
-    places = np.arange(len(q))
-    plain = _turned(q, rates, -places), _turned(k, rates, -places)
-    key = at.cell.key
-    apart = _turned(plain[1][[key]], rates, np.array([key - at.token]))[0]
-
-    def pairs() -> Pairs:
-        for query in places:
-            yield _turned(plain[1], rates, places - query) @ plain[0][query], k @ q[query]
-
-    numbers: dict[str, Number] = {
-        "turned": _terms(q[at.token], k[key]),
-        "apart": float(plain[0][at.token] @ apart),
-    }
-    return Evidence(_compared(pairs), numbers)
-
-
-def _turned(vectors: np.ndarray, rates: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Vectors (row, d) with pair m of n, the numbers m and m + n, turned by a place times its rate;
-    the rest stays."""
-    n, angles = len(rates), places[:, None] * rates
-    a, b, rest = vectors[:, :n], vectors[:, n : 2 * n], vectors[:, 2 * n :]
-    cos, sin = np.cos(angles), np.sin(angles)
-    return np.concatenate((a * cos - b * sin, a * sin + b * cos, rest), axis=1)
 
 
 def _depth(at: RecordedPlace) -> dict[str, Number]:

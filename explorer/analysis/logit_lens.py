@@ -180,9 +180,10 @@ def is_cheap(recording: Recording, stream: Stream) -> bool:
     return stream.resid.size * recording.model.n_vocab <= MAX_CHEAP_PRODUCTS
 
 
-def layer_ends(lens: Lens) -> dict[int, int]:
-    """The last site of each layer but the last one, whose state is the final site's, by layer."""
-    numbers = [site.partition(".")[0] for site in lens.sites]
+def layer_ends(sites: Sequence[str]) -> dict[int, int]:
+    """The place of the last site of each layer but the last one, whose state is the final site's,
+    by layer."""
+    numbers = [site.partition(".")[0] for site in sites]
     ends = {int(number): at for at, number in enumerate(numbers) if number.isdecimal()}
     return {layer: ends[layer] for layer in sorted(ends)[:-1]}
 
@@ -191,7 +192,7 @@ def sites_within_layers(lens: Lens) -> frozenset[str]:
     """The sites inside of layers: all but those before the first layer, the last one of each, and
     the final one."""
     inside = [site for site in lens.sites[:-1] if site.partition(".")[0].isdecimal()]
-    return frozenset(inside).difference(lens.sites[at] for at in layer_ends(lens).values())
+    return frozenset(inside).difference(lens.sites[at] for at in layer_ends(lens.sites).values())
 
 
 def vocabulary(lens: Lens, targets: np.ndarray, n_words: int) -> np.ndarray:

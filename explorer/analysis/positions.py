@@ -713,3 +713,14 @@ def order_columns(comparison: OrderComparison) -> Columns:
         "without: digits": without_positions.digits,
         "without: cosine": without_positions.cosine,
     }
+
+
+def turned(vectors: np.ndarray, angles: np.ndarray) -> np.ndarray:
+    """Vectors (head, token, d_head) with rotary positions: dimensions m and m + pairs turned by the
+    token's place times the angle (pair) of pair m; the rest stays."""
+    n = len(angles)
+    angle = np.arange(vectors.shape[1])[:, None] * angles
+    first, second, rest = vectors[..., :n], vectors[..., n : 2 * n], vectors[..., 2 * n :]
+    cos, sin = np.cos(angle), np.sin(angle)
+    parts = (first * cos - second * sin, first * sin + second * cos, rest)
+    return np.concatenate(parts, axis=-1)

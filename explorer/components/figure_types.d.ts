@@ -70,6 +70,18 @@ export interface Edge {
   weight: number;
 }
 
+/** A matrix of a product: its name, its size (rows, columns), and the sign before it. values: its numbers, row by row, or what stands for them, as many as `grid` has (rows, columns); none for an empty box. parts: the names of equal parts in colours of their own, side by side, or one below the other where `down`. */
+export interface Factor {
+  name: string;
+  shape: [number, number];
+  sign: string;
+  values: Numbers;
+  grid: [number, number];
+  parts: string[];
+  down: boolean;
+  selected: boolean;
+}
+
 /** Few numbers or words in large type, each with what it is. */
 export interface Facts extends Figure {
   facts: [string, string][];
@@ -101,12 +113,12 @@ export interface Flow extends Figure {
   switch: FlowLink | null;
 }
 
-/** What one attention of a layer brings to the selected row of its band: shares (head, row) of what it writes, and weights (head, row), over all rows of the picture. bias: b_O's share. names: of each head, what it does and by how much beyond chance, "" for nothing known. others (curve, 3): the query row, the key row and the share of what is brought to other rows. attention: its name in an address. removed: heads that an edit has switched off. */
+/** What one attention of a layer brings to the selected row of its band: shares (head, row) of what it writes, and weights (head, row), over all rows of the picture. bias: b_O's share. names: of each head, what it does, by how much, and by how much by chance, None for nothing known. others (curve, 3): the query row, the key row and the share of what is brought to other rows. attention: its name in an address. removed: heads that an edit has switched off. */
 export interface FlowAttention {
   shares: Numbers;
   weights: Numbers;
   bias: number;
-  names: string[];
+  names: ([string, number, number] | null)[];
   others: Numbers;
   attention: string;
   removed: number[];
@@ -141,11 +153,12 @@ export interface FlowLink {
   select: Record<string, string>;
 }
 
-/** A word that comes out, with its probability as a number and as text. */
+/** A word that comes out, with its probability as a number and as text, and its id. */
 export interface FlowWord {
   label: string;
   probability: number;
   text: string;
+  id: number;
 }
 
 /** One position of a slider: its label, its sentence and its figures. key: what it sets the choice to, its label where "". note: a line below a plane. x: where a chart that follows is marked, the frame's number where None. formulas: ids of the panel's formulas that stand beside it, of which the last is the frame's own, all where there are none; focus: symbols in them that are spoken of. */
@@ -172,7 +185,7 @@ export interface Graph extends Figure {
   texts: string[];
 }
 
-/** The weights of all heads of an attention as small pictures. weights: arrays by name, as `explorer/components/codec.py` packs them: the `cells` and the `peak` of each head, the `runs` of allowed cells, and where no cells are folded the largest weight of each row (`most`) and column (`most_in`). shape: (layers, heads, rows, columns) of the cells; fold: how many tokens each way a cell stands for. names, strengths, back: of each head, layer by layer, its pattern, how clear that is, and whether it stands back; scores: the number that its name rests on. tokens and keys: what rows and columns are called. by_word: while a word is selected each head shows its row alone. only: the name of the heads shown, "" for all. quiet: columns that are left out. ablated: heads whose output is zero or its mean, counted layer by layer. selected: a (layer, head). scale and log: as in LinkedWeights. says: sentences with slots. `follows` is "head" where the selection of the page's head is the figure's. */
+/** The weights of all heads of an attention as small pictures. weights: arrays by name, as `explorer/components/codec.py` packs them: the `cells` and the `peak` of each head, the `runs` of allowed cells, and of each row and column the largest weight (`most`, `most_in`), or where cells are folded its token (`best`, `best_in`). shape: (layers, heads, rows, columns) of the cells; fold: how many tokens each way a cell stands for. names, strengths, back: of each head, layer by layer, its pattern, how clear that is, and whether it stands back; scores: the number that its name rests on. tokens and keys: what rows and columns are called. by_word: while a word is selected each head shows its row alone. only: the name of the heads shown, "" for all. quiet: columns that are left out. ablated: heads whose output is zero or its mean, counted layer by layer. selected: a (layer, head). scale and log: as in LinkedWeights. says: sentences with slots. `follows` is "head" where the selection of the page's head is the figure's. */
 export interface HeadMatrices extends Figure {
   weights: Record<string, any>;
   shape: number[];
@@ -237,7 +250,7 @@ export interface Loops extends Figure {
   boxes: Box[];
 }
 
-/** A matrix: values (row, column) from `low` to `high`, NaN for a cell that does not exist. Colours run from -high to high where `signed`, on a logarithmic scale where `log`. marks: (row, column, text), framed; selected: a row that is framed, -1 for none. sides: what rows and columns are. missing: why a cell does not exist. digits: decimals of the values. unit: what follows them. words: a word for each cell, row by row; bold: (row, column), 1 where it stands out. keys and column_keys: what a press on a row and a column sets, its number where left out. wide: True for cells as wide as their room. frame_note: stands below a frame that scrolls, on the page alone. */
+/** A matrix: values (row, column) from `low` to `high`, NaN for a cell that does not exist. Colours run from -high to high where `signed`, on a logarithmic scale where `log`. marks: (row, column, text), framed; selected: a row that is framed, -1 for none. sides: what rows and columns are. missing: why a cell does not exist. digits: decimals of the values. unit: what follows them. words: a word for each cell, row by row; bold: (row, column), 1 where it stands out; pale: the same, 1 where it stands back, without its colour. keys and column_keys: what a press on a row and a column sets, its number where left out. wide: True for cells as wide as their room. frame_note: stands below a frame that scrolls, on the page alone. */
 export interface Matrix extends Figure {
   rows: string[];
   columns: string[];
@@ -253,11 +266,18 @@ export interface Matrix extends Figure {
   log: boolean;
   words: string[];
   bold: Numbers;
+  pale: Numbers;
   keys: string[];
   selected: number;
   column_keys: string[];
   wide: boolean;
   frame_note: string;
+}
+
+/** Vectors as upright strips, as high as they have numbers, from left to right, and between two of them the name and the size of what leads from one to the next. */
+export interface Network extends Figure {
+  layers: Strip[];
+  between: [string, string][];
 }
 
 /** A picture to send, 1200 to 630: a sentence, or a source above its translation, with arcs from queries to keys. says: the query and the key, or one sentence; number: the weight of the pair, as text. texts: the words of each sentence; spaced: whether a space stands before each. edges: from the place of a query to that of a key, counted over all texts; the first one is the pair that is told. about: the model and the head; name: the project's. */
@@ -282,6 +302,20 @@ export interface Plane extends Figure {
   y_title: string;
   trails: boolean;
   close: boolean;
+}
+
+/** Matrices that are multiplied from left to right, as boxes in proportion. */
+export interface Product extends Figure {
+  factors: Factor[];
+}
+
+/** Words in a row whose state is passed on from each to the next. values (word): what is left, from 0 to 1, and its text at the first word. arc: of the one that leads from end to end; state: what is passed on. */
+export interface Relay extends Figure {
+  words: string[];
+  values: Numbers;
+  text: string;
+  arc: string;
+  state: string;
 }
 
 /** A rotation of a vector: before the addition (length), the sum (length, degrees) and at the end (length, degrees); an arrow of length 1 reaches the circle. */
@@ -318,12 +352,13 @@ export interface Stack extends Figure {
   main: number;
 }
 
-/** Frames behind a slider, of which one is on show. choice: the name of the address that holds the frame's key; plays: True where the frames are a sequence in time. whole: a figure above all frames, each of which is one of its rows; a press on one shows its frame. */
+/** Frames behind a slider, of which one is on show. choice: the name of the address that holds the frame's key; plays: True where the frames are a sequence in time; opens_at_first: on a page they play once, from the first to the current one. whole: a figure above all frames, each of which is one of its rows; a press on one shows its frame. */
 export interface Steps extends Figure {
   frames: Frame[];
   current: number;
   choice: string;
   plays: boolean;
+  opens_at_first: boolean;
   whole: Links | Matrix | null;
 }
 

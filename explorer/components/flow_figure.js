@@ -338,10 +338,14 @@ function heads(pen, figure, plan, layer, [x, y, wide]) {
   });
 }
 
+/** What a head does, with its score and chance. @param {[string, number, number] | null | undefined} name */
+export const named = (name) =>
+  name && say("named", { name: name[0], score: fixed(name[1], 2), chance: fixed(name[2], 2) });
+
 /** A head that a press brings into focus, and another press opens. @param {Pen} pen @param {Flow} figure @param {FlowLayer} layer @param {FlowAttention} attention @param {number} head @param {boolean} chosen @param {() => void} draw */
 function headTarget(pen, figure, layer, attention, head, chosen, draw) {
   const share = percent(attention.totals[head]);
-  const told = [say("head", { layer: layer.layer, head, share }), attention.names[head]];
+  const told = [say("head", { layer: layer.layer, head, share }), named(attention.names[head])];
   const name = `flow-head${isFocus(figure, layer) ? " flow-stop" : ""}`;
   const what = { label: told.filter(Boolean).join("; "), pressed: chosen, name };
   const opens = (chosen || isSpread(figure, layer)) && figure.level < HEAD && figure.levels[HEAD];

@@ -1,5 +1,6 @@
 // @ts-check
-// The first page's two pictures of a text that was sent just now, before the page itself has run.
+// The pictures of a text that was sent just now, the two of the first page or the flow, before the
+// page itself has run.
 
 import { atRest } from "./class_snapshot.js";
 import { isSooner, showSooner, takeBack } from "./mount.js";
@@ -23,9 +24,9 @@ let again = 0; // when the server is asked next
  * @param {() => boolean} wanted
  */
 export async function sooner(text, model, wanted) {
-  const selection = choices(model);
-  if (!selection || !text.trim() || text.length > LONGEST || Date.now() < again) return;
-  const body = JSON.stringify({ text, model, choices: selection });
+  const asked = choices(model);
+  if (!asked || !text.trim() || text.length > LONGEST || Date.now() < again) return;
+  const body = JSON.stringify({ text, model, ...asked });
   try {
     const headers = { "Content-Type": "application/json" };
     const answer = await fetch(new URL("ahead", ROOT), { method: "POST", headers, body });
@@ -40,13 +41,18 @@ export async function sooner(text, model, wanted) {
   }
 }
 
-/** What the address of the first page asks of the pictures; undefined elsewhere. @param {string} model */
+const FLOW = { place: "architecture", tab: "flow" };
+
+/** What the address asks of the pictures, and of which tab they are; undefined where there are none. @param {string} model */
 function choices(model) {
   const { pathname, search } = window.location;
-  const at = Object.fromEntries(new URLSearchParams(search));
+  const { tab, ...at } = Object.fromEntries(new URLSearchParams(search));
+  const isFlow = pathname === ROOT.pathname + FLOW.place && (tab || FLOW.tab) === FLOW.tab;
+  const isFirst = pathname === ROOT.pathname && !tab;
   // After a step back an address may say less than is on screen.
-  if (pathname !== ROOT.pathname || at.tab || (at.model || FIRST_MODEL) !== model) return undefined;
-  return Object.fromEntries(Object.entries(at).filter(([name]) => !GONE.includes(name)));
+  if (!(isFlow || isFirst) || (at.model || FIRST_MODEL) !== model) return undefined;
+  const kept = Object.entries(at).filter(([name]) => !GONE.includes(name));
+  return { tab: isFlow ? FLOW.tab : "", choices: Object.fromEntries(kept) };
 }
 
 // Where the reader went back to the last text before this one's page came, nothing comes.

@@ -228,10 +228,12 @@ def edited() -> None:
     except ValueError:  # Experiment says which of them cannot be read
         return
     if edits:
-        with st.container(horizontal=True, vertical_alignment="center", gap="small", key="edited"):
-            st.badge(f"Edited: {literal(describe(edits))}", color="orange")
+        is_trained, what = state.page in AS_TRAINED, literal(describe(edits))
+        key = "edited elsewhere" if is_trained else "edited"
+        with st.container(horizontal=True, vertical_alignment="center", gap="small", key=key):
+            st.badge(f"Edited: {what}", color="orange", help=what)
             st.button("Undo", key="undo edits", type="tertiary", on_click=_undo)
-            if state.page in AS_TRAINED:
+            if is_trained:
                 st.caption(sentences("frame", "edits")("elsewhere"), width="content")
 
 

@@ -50,7 +50,7 @@ WEIGHT_STEP = Choice(name="weight_step", help="the step of the calculation that 
 MOST_KEYS = 16  # listed one by one
 # Each step's formulas, and the symbols in them that it is about.
 STEPS = {
-    "dot": (("attention", "dot"), ("Q", "K")),
+    "dot": (("attention", "dot", "rotary"), ("Q", "K")),
     "score": (("attention", "score"), ("d_k",)),
     "mask": (("mask",), ("M", "M_ij")),
     "softmax": (("attention", "softmax"), ("softmax", "a_ij")),
@@ -143,7 +143,11 @@ def weight(
     such as "Softmax"; the first one where there is none of that name. Raises ValueError for what is
     not there, and for a model that does not give its queries, keys and values.
     """
-    selection = select(run, layer, head, token, attention)
+    return weight_of(select(run, layer, head, token, attention), source, step)
+
+
+def weight_of(selection: Selection, source: int | None, step: str) -> Panel:
+    """The weight of a query, by the labels of the selection."""
     layer, head, token = selection.at
     words = sentences(CONCEPT, "weight")
     if not selection.attention.opens:
@@ -163,7 +167,7 @@ def weight(
             Steps(frames=frames, current=current, choice="weight_step"),
         ),
         table=stacked(tables.items(), "step"),
-        details=_steps_in_words(cell, run),
+        details=_steps_in_words(cell, selection.run),
         caption=(words("caption", **cell.slots),),
         file=f"L{layer}H{head}-q{token}k{cell.key}",
         formulas=tuple(dict.fromkeys(id for name in cell.steps for id in STEPS[name][0])),

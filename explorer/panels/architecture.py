@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
 import numpy as np
 
 from explorer.analysis import flow as flow_analysis
-from explorer.analysis import logit_lens, predictions, recorded_findings, residual, terminology
+from explorer.analysis import predictions, recorded_findings, residual, terminology
 from explorer.analysis.figures import (
     Flow,
     FlowAttention,
@@ -31,7 +31,7 @@ from explorer.panels.selection import Selection, model_name, place_if_any, place
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models import chat
-from models.caching import loaded
+from models.caching import loaded, memo
 from models.edits import HideToken, ZeroHead, to_line
 from models.recording import Attention, Recording, Stream
 from models.results import Attribution, Lens, Sampling
@@ -40,15 +40,17 @@ from models.run import Run
 CONCEPT = "architecture"
 WORDS = sentences(CONCEPT, "flow")
 MOST_ROWS = 16  # tokens that have a row of their own; of a longer text these are the chosen one
+FEW_TOKENS = 48  # up to which what is brought to all of them is read at once
 N_KEPT = 11  # and those that matter most for it
 N_WORDS = 5  # of the output
 SEED = 0  # of the draw of a next word
 N_UNITS = 3  # of an FFN that are named
 FEW_LAYERS = 6  # up to which the units of all FFNs are named, not of that in focus alone
 MUCH = 0.15  # of the answer's logit, for the attention that adds most to be told
+MACHINE_BYTES, CELL_BYTES = 100_000, 16  # about what a picture takes, and a number of its table
 FAINTEST = 0.22  # share of what is brought to another row from which on its curve is drawn
 # Formulas of the model's level, without a head and with one in focus.
-OF_MODEL, OF_HEAD = ("embedding", "sum-over-heads", "readout"), ("attention",)
+OF_MODEL, OF_HEAD = ("embedding", "sum-over-heads", "readout"), ("attention", "rotary")
 NUMBERS = {
     "Prediction": "Change of the prediction",
     "Rotation angle": "Rotation angle",
@@ -133,13 +135,33 @@ class Way:
         return flow_analysis.key_shares(self.recording, attention, outputs, at, queries)
 
     @cached_property
-    def to_token(self) -> dict[tuple[str, int], flow_analysis.KeyShares]:
-        """What each attention brings to the token, by its name and layer."""
+    def to_tokens(self) -> dict[tuple[str, int], flow_analysis.KeyShares]:
+        """What each attention brings to all tokens of a short text, to the token of another, by its
+        name and layer."""
         return {
-            (each.name, layer): self.shares(each, layer, [self.token])
+            (each.name, layer): self.shares(each, layer, self.queries)
             for each in self.attentions
             for layer in flow_analysis.layer_numbers(each)
         }
+
+    @property
+    def queries(self) -> list[int]:
+        """The tokens of `to_tokens`."""
+        n = len(self.stream.tokens)
+        return list(range(n)) if n <= FEW_TOKENS else [self.token]
+
+    @cached_property
+    def to_token(self) -> dict[tuple[str, int], flow_analysis.KeyShares]:
+        """What each attention brings to the token, by its name and layer."""
+        at = [self.queries.index(self.token)]
+        return {place: each.only(at) for place, each in self.to_tokens.items()}
+
+    def to_others(self, attention: Attention, layer: int, others: Sequence[int]) -> np.ndarray:
+        """What all heads of an attention bring to other tokens, (query, key)."""
+        whole = self.to_tokens[attention.name, layer]
+        is_there = {*others} <= {*self.queries}
+        of = whole.only(others) if is_there else self.shares(attention, layer, others)
+        return np.nan_to_num(of.shares.sum(0))
 
     def brought(self, key: Stream) -> np.ndarray:
         """How much is brought to the token from each token of a stream in all layers, by the sizes
@@ -227,6 +249,43 @@ def flow(
     texts. number: what stands below each layer, one of NUMBERS. Raises ValueError for what is not
     there and for a model that shows neither its stream nor its attention.
     """
+    choices = (token, layer, head, source, level, step, attention, hide, temperature, number)
+    make = partial(_machine, run, *choices)
+    made = memo(run.recording(), ("flow", run.target, *choices), make, _machine_bytes)
+    machine, *below = made.figures
+    return replace(made, figures=(_with_whole_words(made.at["run"], machine), *below))
+
+
+def _machine_bytes(made: Panel) -> int:
+    """About what a picture takes, with its table."""
+    cells = sum(map(len, made.table.values()))
+    return MACHINE_BYTES + CELL_BYTES * cells
+
+
+def _with_whole_words(run: Run, machine: Flow) -> Flow:
+    """The picture, whose words that come out are named by the whole ones that they begin."""
+    if not machine.words:
+        return machine
+    band = machine.bands[-1]
+    on = prediction_at(run, int(band.places[band.selected]))
+    words = tuple(replace(each, label=on.label(each.id)) for each in machine.words)
+    return replace(machine, words=words)
+
+
+def _machine(
+    run: Run,
+    token: int | None,
+    layer: int | None,
+    head: int | None,
+    source: int | None,
+    level: str,
+    step: str,
+    attention: str,
+    hide: bool | None,
+    temperature: float,
+    number: str,
+) -> Panel:
+    """The picture, whose words that come out are tokens."""
     plain = run.recording()
     if not plain.attention or not flow_analysis.in_layers(plain.streams[0]):
         raise ValueError(WORDS("closed", model=model_name(plain)))
@@ -248,9 +307,11 @@ def flow(
     word, levels = first.tokens[token], () if view.level == MODEL else (view.level.lower(),)
     return Panel(
         WORDS("hidden_title" if hidden else "title", word=word, model=model_name(plain)),
-        view.loss or opened.finding or _about_focus(plain, view.way, reading, about),
+        view.loss
+        or opened.finding
+        or " ".join(filter(None, (_about_focus(plain, view.way, reading, about), opened.also))),
         (_figure(view, number, temperature), *opened.figures),
-        table=opened.table or _table(ways),
+        table=opened.table or _table(plain, ways),
         details=(*(opened.details or WORDS.lines("details")), WORDS("keys")),
         caption=(WORDS("hidden_caption" if hidden else "caption", word=word, token=token),),
         file="-".join(("flow", *levels, f"token-{token}")),
@@ -335,8 +396,7 @@ class FlowView:
         is_last = reading is not None and reading.way.token == len(ids) - 1
         if reading is None or not is_last or not continues(self.run, {}):
             return ()
-        of = predictions.distribution(reading.prediction.of.logits, Sampling(temperature))
-        id = predictions.draw(of, SEED, len(ids)).id
+        id = predictions.draw(reading.drawn(temperature), SEED, len(ids)).id
         is_over = model.is_end(id) or len(ids) >= recording.model.n_positions
         if is_over or not model.capabilities.writes or chat.n_messages(recording):
             return ()
@@ -422,9 +482,18 @@ def _view(
     shares = way.to_token[focus.name, focus.layer].shares[:, 0].sum(-1)
     head = int(np.nan_to_num(shares).argmax()) if focus.head is None else focus.head
     at = flow_analysis.layer_numbers(focus.attention).index(focus.layer)
-    on = select(drawn, at, head, way.token, focus.name)
+    on = _as_typed(run.recording(), select(drawn, at, head, way.token, focus.name))
     key = on.strongest if source is None else on.place_of_key(source)
     return FlowView(run, drawn, ways, reading, focus, on, key, level)
+
+
+def _as_typed(plain: Recording, on: Selection) -> Selection:
+    """A selection whose tokens have the labels of the text as it was typed: the hidden one is
+    called by its word on every level."""
+    if on.is_across:
+        return on
+    rows, keys = (plain.stream(each).tokens for each in (on.attention.query, on.attention.key))
+    return replace(on, axes=replace(on.axes, rows=rows, keys=keys))
 
 
 def _place(attention: Attention) -> str:
@@ -514,6 +583,12 @@ class LensReading:
         (label,) = loaded(self.way.recording).labels([id])
         return self.prediction.unmarked(label)
 
+    def drawn(self, temperature: float) -> predictions.Distribution:
+        """What the next word is drawn from at a temperature."""
+        of = self.prediction.of
+        own = temperature == of.sampling.temperature
+        return of if own else predictions.distribution(of.logits, Sampling(temperature))
+
     @cached_property
     def parts(self) -> Attribution | None:
         """The logit of the final answer in parts, None where the model's cannot be taken apart."""
@@ -561,11 +636,10 @@ def _reading(run: Run, way: Way) -> LensReading | None:
     """What the stream says after each layer, None for a model that predicts no word."""
     if loaded(way.recording).capabilities.no_readout:
         return None
-    lens = loaded(way.recording).lens(way.recording, way.stream.name, token=way.token)
-    numbers = [site.partition(".")[0] for site in lens.sites]
-    first = next(at for at, each in enumerate(numbers) if each.isdecimal())
-    ends = {-1: first - 1} if first else {}
-    ends |= logit_lens.layer_ends(lens)
+    sites = flow_analysis.layer_sites(way.stream)
+    there = tuple(sites.values())
+    lens = loaded(way.recording).lens(way.recording, way.stream.name, 1, way.token, there)
+    ends = {layer: lens.sites.index(site) for layer, site in sites.items()}
     ends[max(way.layers)] = len(lens.sites) - 1
     return LensReading(lens, ends, way, prediction_at(run, way.token))
 
@@ -748,7 +822,7 @@ def _of_attention(
     spread[0][:, part] = keys.fold(brought.shares[:, 0])
     spread[1][:, part] = keys.fold(attention.pattern[at][:, way.token].astype(np.float64))
     others = [each for each in own.tokens if each != way.token]
-    to_others = np.nan_to_num(way.shares(attention, layer, others).shares.sum(0))
+    to_others = way.to_others(attention, layer, others)
     curves = [
         (own.first + own.tokens.index(query), keys.first + row, float(shares[key]))
         for query, shares in zip(others, to_others)
@@ -772,17 +846,19 @@ def _of_attention(
     )
 
 
-def _names(recording: Recording, attention: Attention, layer: int) -> tuple[str, ...]:
-    """What each head of a layer does on this text, with its score and chance, "" for no pattern."""
+def _names(
+    recording: Recording, attention: Attention, layer: int
+) -> tuple[tuple[str, float, float] | None, ...]:
+    """What each head of a layer does on this text, its score and chance, None for no pattern."""
     try:
         of = next(each for each in recording.attention if each.name == attention.name)
         named = recorded_findings.named_heads(recording, of)
     except ValueError:
         return ()
     return tuple(
-        WORDS("named", name=each.name, score=each.score, chance=each.chance)
+        (each.name, round(each.score, 2), round(each.chance, 2))
         if each.name != NO_PATTERN and each.n_queries
-        else ""
+        else None
         for each in named
         if each.layer == layer
     )
@@ -808,13 +884,17 @@ def _units(way: Way, layer: int) -> str:
 
 
 def _output(reading: LensReading | None, temperature: float) -> tuple[FlowWord, ...]:
-    """The likeliest words at the end, with what they are drawn by at a temperature."""
+    """The likeliest tokens at the end, with what they are drawn by at a temperature."""
     if reading is None:
         return ()
-    on = reading.prediction
-    drawn = predictions.distribution(on.of.logits, Sampling(temperature)).drawn
+    on, drawn = reading.prediction, reading.drawn(temperature).drawn
     return tuple(
-        FlowWord(on.label(each.id), float(drawn[each.id]), tenths(float(drawn[each.id])))
+        FlowWord(
+            on.unmarked(on.labels[each.id]),
+            float(drawn[each.id]),
+            tenths(float(drawn[each.id])),
+            each.id,
+        )
         for each in on.words[:N_WORDS]
     )
 
@@ -844,7 +924,7 @@ def _about_focus(plain: Recording, way: Way, reading: LensReading | None, focus:
     if attention is None:
         return " ".join(parts)
     shares = way.to_token[attention.name, layer].shares[:, 0]
-    keys = way.recording.stream(attention.key).tokens
+    keys = plain.stream(attention.key).tokens
     if head is None:
         of = shares.sum(0)
         if attention.key == attention.query:
@@ -889,7 +969,7 @@ def _change_of_answer(reading: LensReading, layer: int) -> str:
     return sentence if end == now else f"{sentence} {WORDS('in_the_end', p=end)}"
 
 
-def _table(ways: Sequence[Way]) -> dict[str, Any]:
+def _table(plain: Recording, ways: Sequence[Way]) -> dict[str, Any]:
     """Every share of every head and key, in long form."""
     columns: dict[str, list[Any]] = {
         name: [] for name in ("attention", "layer", "head", "token", "key", "share")
@@ -897,10 +977,13 @@ def _table(ways: Sequence[Way]) -> dict[str, Any]:
     for way in ways:
         for (name, layer), brought in way.to_token.items():
             attention = next(each for each in way.attentions if each.name == name)
-            keys = way.recording.stream(attention.key).tokens
-            for head, row in enumerate(brought.shares[:, 0]):
-                for key, share in zip(keys, row.tolist()):
-                    cells = (name, layer, head, way.stream.tokens[way.token], key, share)
-                    for column, cell in zip(columns.values(), cells):
-                        column.append(cell)
+            keys, tokens = (plain.stream(each).tokens for each in (attention.key, way.stream.name))
+            shares = brought.shares[:, 0]
+            n_head, n = shares.shape
+            columns["attention"] += [name] * shares.size
+            columns["layer"] += [layer] * shares.size
+            columns["head"] += np.repeat(np.arange(n_head), n).tolist()
+            columns["token"] += [tokens[way.token]] * shares.size
+            columns["key"] += [*keys] * n_head
+            columns["share"] += shares.ravel().tolist()
     return columns

@@ -13,14 +13,14 @@ from explorer.analysis import anatomy as anatomy_analysis
 from explorer.analysis import flow, residual
 from explorer.analysis.csv import Columns, stacked
 from explorer.analysis.figures import Figure, Links, Matrix, Strip, Strips, truncation_note
-from explorer.analysis.formatting import fixed
+from explorer.analysis.formatting import fixed, tenths
 from explorer.analysis.residual import SubLayer
 from explorer.panels import anatomy
 from explorer.panels.selection import Selection
-from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models.caching import loaded
-from models.recording import Attention, Recording, Stream
+from models.recording import CONTINUES, Attention, Recording, Stream
+from models.whole_words import is_initial
 
 WORDS = sentences("architecture", "levels")
 MODEL, LAYER, HEAD, WEIGHT = LEVELS = ("Model", "Layer", "Head", "Weight")
@@ -30,12 +30,14 @@ N_LINKED = 16  # tokens on either side of a head's curves; of a longer text thos
 @dataclass(frozen=True, eq=False)
 class Opened:
     """What an opened level shows below the picture: figures side by side, the numbers behind them,
-    a sentence in the place of the picture's own, "" for none, further ones, and formulas."""
+    a sentence in the place of the picture's own, "" for none, one behind it, further ones, and
+    formulas."""
 
     figures: tuple[Figure, ...]
     table: Columns
     formulas: tuple[str, ...]
     finding: str = ""
+    also: str = ""
     details: tuple[str, ...] = ()
 
 
@@ -59,16 +61,59 @@ def layer(
 ) -> Opened:
     """The vectors of a token through the sub-layers of a layer, in the model's own order.
     attentions: by the site of the sub-layer that each writes at."""
-    figures, table = [], []
+    figures, table, says = [], [], ""
     for part in parts:
         inside = _inside(recording, stream, token, part, attentions.get(part.site))
         strips = _strips(stream, token, part, inside)
         names = [WORDS(each) for each in _order(stream, part)]
         title = ", ".join(names)
-        figures.append(Strips(title=title[:1].upper() + title[1:], strips=strips, high=1.0))
+        title, note = title[:1].upper() + title[1:], ""
+        if part.place == "ffn":
+            says, note = _ffn_in_words(recording, stream, token, part)
+        figures.append(Strips(title=title, note=note, strips=strips, high=1.0))
         table += [(f"{part.name}: {each.label}", _numbered(each.values)) for each in strips]
     formulas = ("concatenation", "add-norm", "pre-norm", "ffn", "smooth-ffn", "gated-ffn")
-    return Opened(tuple(figures), stacked(table, "vector"), formulas)
+    return Opened(tuple(figures), stacked(table, "vector"), formulas, also=says)
+
+
+def _ffn_in_words(
+    recording: Recording, stream: Stream, token: int, part: SubLayer
+) -> tuple[str, str]:
+    """A sentence on the word whose probability an FFN raises most at a token, and one on the unit
+    that adds most to it; on the angle by which it rotates the vector where it raises none, or the
+    model reads no word here."""
+    model = loaded(recording)
+    before, after = (
+        residual.site_vectors(stream, each)[token] for each in (part.before, part.after)
+    )
+    angle = float(np.nan_to_num(residual.degrees(before, after)))
+    turns = WORDS("ffn_turns", angle=angle)
+    if model.capabilities.logits != stream.name:
+        return turns, ""
+    n, last = recording.model.n_vocab, stream.sites[-2:]
+    end = last[1] if last == (part.after, "final.normed") else part.after
+    try:
+        lens = model.lens(recording, stream.name, n, token, (part.before, end))
+    except ValueError:  # a state that the readout does not fit
+        return turns, ""
+    rise = flow.largest_rise(lens, lambda id: _is_word(model.labels([id])[0]), flow.LEAST_RISE)
+    if rise is None:
+        return WORDS("ffn_leaves", angle=angle), ""
+    (label,) = model.labels([rise.id])
+    slots = {"word": label, "before": tenths(rise.before), "after": tenths(rise.after)}
+    says = WORDS("ffn_raises" if rise.is_first else "ffn_raises_whole", **slots)
+    try:
+        units = model.neurons(recording, stream.name, part.layer, token, rise.id)
+    except (ValueError, AttributeError):  # the model does not give these weights
+        return says, ""
+    unit = int(units.adds.argmax())
+    adds, n_units = fixed(float(units.adds[unit]), 1), f"{len(units.adds):,}"
+    return says, WORDS("ffn_unit", n=n_units, unit=unit, word=label, adds=adds)
+
+
+def _is_word(label: str) -> bool:
+    """True for the label of a token that is a whole word, and no piece, mark or initial."""
+    return label.isalpha() and not label.startswith(CONTINUES) and not is_initial(label)
 
 
 def _order(stream: Stream, part: SubLayer) -> list[str]:
@@ -180,7 +225,7 @@ def head(selection: Selection, key: int, pressed: bool) -> Opened:
         "key": [selection.axes.keys[each] for each in to.ravel()],
         "weight": weights.ravel(),
     }
-    return Opened((anatomy.head_matrix(selection, key), links), table, ("attention",))
+    return Opened((anatomy.head_matrix(selection, key), links), table, ("attention", "rotary"))
 
 
 def _kept(weights: np.ndarray, key: int) -> list[int]:
@@ -191,8 +236,10 @@ def _kept(weights: np.ndarray, key: int) -> list[int]:
 
 def weight(selection: Selection, key: int, step: str) -> Opened:
     """One weight step by step, as the tab One weight shows it."""
-    made: Panel = anatomy.weight(selection.run, *selection.at, key, step, selection.name)
-    return Opened(made.figures, made.table, made.formulas, made.finding, made.details)
+    made = anatomy.weight_of(selection, key, step)
+    return Opened(
+        made.figures, made.table, made.formulas, finding=made.finding, details=made.details
+    )
 
 
 def pressing(figures: Sequence[Figure], token: int) -> tuple[Figure, ...]:

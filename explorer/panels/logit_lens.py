@@ -255,7 +255,9 @@ def _matrix(on: Reading, measure: str, layers: bool) -> Matrix:
     words, readout = sentences(CONCEPT, "lens"), on.lens
     names = {at: logit_lens.site_name(each) for at, each in enumerate(readout.sites)}
     if layers:
-        ends = {at: words("layer", layer=n) for n, at in logit_lens.layer_ends(readout).items()}
+        ends = {
+            at: words("layer", layer=n) for n, at in logit_lens.layer_ends(readout.sites).items()
+        }
         inside = logit_lens.sites_within_layers(readout)
         names = {
             at: ends.get(at, name)

@@ -46,11 +46,12 @@ def rotary(run: Run, layer: int = 0, head: int = 0, token: int = 0) -> Panel:
     layer, head, token = selection.at
     words, recording = sentences(CONCEPT, "rotary"), selection.recording
     try:
-        rates = loaded(recording).rotary_rates(selection.attention.name, layer)
+        turned = loaded(recording).rotary(selection.attention.name, layer)
     except (ValueError, AttributeError):
-        rates = None
-    if rates is None:
+        turned = None
+    if turned is None:
         raise ValueError(words("none", model=selection.model))
+    rates = turned.angles
     degrees = np.degrees(rates * token)
     pairs = np.unique(np.linspace(0, len(rates) - 1, N_PAIRS).round().astype(int))
     dials = tuple(

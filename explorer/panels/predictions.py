@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated
 
 import numpy as np
@@ -31,8 +32,8 @@ LINE_BREAK = "⏎"  # as a token is labelled
 class Prediction:
     """Prediction at a token, by kind: "next", the word that is "masked", the one at a
     "typed" mask token, or the one that the model has "seen" there. plain: the stream without masked
-    words. words: the most likely ones, and the actual word, whose id is None where there is none.
-    whole: the words of several pieces that tokens begin."""
+    words. words: the most likely ones, and the actual word, whose id is None where there is
+    none."""
 
     at: StreamSelection
     plain: Stream
@@ -41,7 +42,13 @@ class Prediction:
     words: tuple[Word, ...]
     labels: dict[int, str]
     actual: int | None
-    whole: dict[int, WholeWord]
+
+    @cached_property
+    def whole(self) -> dict[int, WholeWord]:
+        """The words of several pieces that tokens begin: to read them takes passes of their own."""
+        recording = self.at.recording
+        is_next = self.kind == "next"
+        return loaded(recording).words_after(recording, self.at.token) if is_next else {}
 
     @property
     def answer(self) -> tuple[str, str]:
@@ -109,12 +116,9 @@ def prediction_at(run: Run, token: int | None) -> Prediction:
         actual = None if kind == "typed" else ids[token]
     of = predictions.distribution(at.logits)
     top = predictions.top_words(of, () if actual is None else (int(actual),))
-    whole = loaded(at.recording).words_after(at.recording, token) if kind == "next" else {}
     labels = loaded(model).labels([each.id for each in top])
     names = {each.id: label for each, label in zip(top, labels)}
-    return Prediction(
-        at, plain, kind, of, top, names, None if actual is None else int(actual), whole
-    )
+    return Prediction(at, plain, kind, of, top, names, None if actual is None else int(actual))
 
 
 def _sentence(on: Prediction) -> TokenRow:

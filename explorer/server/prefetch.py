@@ -1,14 +1,15 @@
 """Pictures of a text that a reader has just sent, before the page's own run has drawn them.
 
-Streamlit redraws a page as a whole. Its two large pictures are requested here at the same time,
-made once for both, before the page's run begins, and drawn as soon as they arrive. With many
-readers at once there are none: two threads for one text cost more than one, and the page's own run
-draws them."""
+Streamlit redraws a page as a whole. The two large pictures of Heads, or the flow, are requested
+here at the same time, made once for both, before the page's run begins, and drawn as soon as they
+arrive. With many readers at once there are none: two threads for one text cost more than one, and
+the page's own run draws them."""
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 from starlette.concurrency import run_in_threadpool
@@ -18,12 +19,14 @@ from starlette.routing import Route
 
 from explorer.analysis.recorded_findings import default_attention
 from explorer.components import codec
+from explorer.panels import architecture, spec
 from explorer.panels import attention as attention_panels
+from explorer.panels.choice import parameters
 from explorer.panels.selection import select
 from explorer.server import request_body
 from explorer.state import event_log, host, models
 from explorer.state.scheduling import heavy_models, memory_budget, script_queue
-from models import model_names
+from models import caching, model_names
 from models.run import Run
 
 # The first page's pictures of a text that was typed just now, made without its page. The browser
@@ -35,14 +38,26 @@ SELECTION_KEYS = ("attention", "layer", "head")
 CHOICES = {*attention_panels.CHOICES} - {"token", "key", "pattern"}
 
 
+FLOW = "flow"  # as a tab
+OF_FLOW = {each.name for each in parameters(architecture.flow)} - {"token", "source", "weight_step"}
+
+
 @memory_budget.work()
-def pictures(model: str, text: str, words: Mapping[str, str]) -> dict[str, bytes]:
-    """The payloads of the views by name, the same bytes as the page will send. None where they
-    cannot be predicted: another choice than CHOICES, a model that is not loaded. words: of an
-    address. Raises ValueError for what is not there."""
-    if not words.keys() <= CHOICES or not is_ready(model):
+def pictures(model: str, text: str, words: Mapping[str, str], tab: str = "") -> dict[str, bytes]:
+    """The payloads of the views of a tab by name, the same bytes as the page will send, but that
+    the flow's words are tokens until the whole ones are read. None where they cannot be predicted:
+    another choice than a text leaves as it is, a model that is not loaded. words: of an address.
+    Raises ValueError for what is not there."""
+    if not words.keys() <= (OF_FLOW if tab == FLOW else CHOICES) or not is_ready(model):
         return {}
     run = Run(model, text)
+    if tab == FLOW:
+        recording = run.recording()
+        token = str(architecture.first_token(recording, recording.streams[0]))
+        with caching.hurrying():
+            flow = spec.from_words("architecture.flow", run, {**words, "token": token})
+        is_whole = recording.model.kind != "decoder"  # else the page's own may say more
+        return {flow.name: (flow if is_whole else replace(flow, token=f"{flow.token}+")).encode()}
     first = "" if any(map(words.get, SELECTION_KEYS)) else default_attention(run.recording())
     on = select(run, attention=words.get("attention", first))
     chosen = attention_panels.choices_of(run, {**words, "attention": on.name})
@@ -64,7 +79,7 @@ NO_CONTENT = Response(status_code=204, headers={"Cache-Control": "no-store"})
 
 
 async def prefetch_pictures(request: Request) -> Response:
-    """The two pictures, or nothing."""
+    """The pictures of a tab, or nothing."""
     arguments = await _parse_request(request)
     if (
         arguments is None
@@ -92,25 +107,28 @@ async def prefetch_pictures(request: Request) -> Response:
     return Response(payload, media_type="application/octet-stream", headers=headers)
 
 
-async def _parse_request(request: Request) -> tuple[str, str, dict[str, str]] | None:
-    """Model, text and choices; None for anything else."""
+async def _parse_request(request: Request) -> tuple[str, str, dict[str, str], str] | None:
+    """Model, text, choices and tab; None for anything else."""
     try:
         body = await request_body.json_object(request, MAX_BODY_BYTES)
     except (ValueError, ClientDisconnect):
         return None
     model, text, choices = (body.get(name) for name in ("model", "text", "choices"))
+    tab = body.get("tab", "")
     if not (isinstance(model, str) and isinstance(text, str) and isinstance(choices, dict)):
+        return None
+    if tab not in ("", FLOW):
         return None
     if not all(isinstance(each, str) for each in choices.values()):
         return None
     short = len(text.encode("utf-8", "replace")) <= MAX_TEXT_BYTES
-    return (model, text, choices) if short else None
+    return (model, text, choices, tab) if short else None
 
 
-def _pictures(model: str, text: str, choices: dict[str, str]) -> bytes:
+def _pictures(model: str, text: str, choices: dict[str, str], tab: str) -> bytes:
 
     with host.prefetching():
-        images = pictures(model, text, choices)
+        images = pictures(model, text, choices, tab)
     blocks = {name: np.frombuffer(data, np.uint8) for name, data in images.items()}
     return codec.encode({}, blocks) if images else b""
 

@@ -452,7 +452,7 @@ def named_head(recording: Recording, part: Part, token: int) -> None:
 
 
 def head_and_neurons(run: Run, chosen: Mapping[str, Any]) -> None:
-    """The selected head with the way to it, the neurons of one layer, and the heads that bring most."""
+    """The selected head with the way to it, the neurons of one layer, and what heads bring."""
     word = {name: chosen[name] for name in ("token", "word", "against")}
     decomposition = attribution.logit_parts(run, **word).attribution
     heads = {logit_lens.part_key(part): part for part in decomposition.parts if part.kind == "head"}

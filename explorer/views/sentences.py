@@ -19,6 +19,7 @@ from explorer.state import event_log, jobs, url_state
 from explorer.state.jobs import Job
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
+from models.caching import loaded
 from models.run import Run
 
 WORDS = sentences("corpus", "tab")
@@ -76,9 +77,7 @@ def select_head(run: Run, chosen: Mapping[str, Any], arguments: set[str]) -> dic
     selection_bar.take()
     size = select(run, attention=chosen["attention"]).attention.pattern.shape[:2]
     layer, head = controls.head_on_screen(size) or (
-        (None, None)
-        if st.session_state.many_by
-        else _opening_head(run.model, chosen["attention"])
+        (None, None) if st.session_state.many_by else _opening_head(run.model, chosen["attention"])
     )
     known = {**chosen, "layer": layer, "head": head}
     at = corpus_panels.reading(run, **url_state.values(corpus_panels.patterns, run, known)).at

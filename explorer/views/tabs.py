@@ -7,6 +7,7 @@ from collections.abc import Callable
 from explorer.analysis import residual
 from explorer.layout.tab import Tab, view
 from explorer.panels import architecture, feed_forward
+from explorer.state.scheduling import script_queue
 from explorer.views.attention import aggregated, heads_tab, one_weight, qk_and_ov
 from explorer.views.compare import compare
 from explorer.views.embeddings import word_paths
@@ -26,7 +27,13 @@ TABS: dict[str, Callable[[], None]] = {
     "aggregated": aggregated,
     "circuits": qk_and_ov,
     "sentences": many_sentences,
-    "flow": view(Tab((architecture.flow,), token_of=architecture.first_token)),
+    "flow": view(
+        Tab(
+            (architecture.flow,),
+            token_of=architecture.first_token,
+            before=lambda run: script_queue.wait_for((run.model, run.text)),
+        )
+    ),
     "positions": word_order,
     "residual": residual_stream,
     "embeddings": word_paths,

@@ -135,16 +135,22 @@ def logits(handle: HFModel, recording: Recording, stream: str, token: int) -> np
 
 @torch.inference_mode()
 def lens(
-    handle: HFModel, recording: Recording, stream: str, top: int = 10, token: int | None = None
+    handle: HFModel,
+    recording: Recording,
+    stream: str,
+    top: int = 10,
+    token: int | None = None,
+    sites: tuple[str, ...] | None = None,
 ) -> Lens:
-    """The logit lens on every state of a stream, of one token alone where it is given: the model's
-    last LayerNorm, where it has one, and its own readout, as if the state were the last.
+    """The logit lens on every state of a stream, of one token alone where it is given, and of some
+    sites and the last where these are: the model's last LayerNorm, where it has one, and its own
+    readout, as if the state were the last.
 
     Raises ValueError for a stream that the readout does not read.
     """
     expect_readout(handle, stream)
     target_stream, norm = recording.stream(stream).only(token), handle.plan.streams[-1].final_norm
-    sites = states(target_stream)
+    sites = states(target_stream, sites)
 
     def vectors_at(site: str) -> Tensor:
         vectors = torch.tensor(target_stream.at(site)).to(embedding_matrix(handle.model).dtype)

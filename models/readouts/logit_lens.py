@@ -293,9 +293,10 @@ def vector_at(stream: Stream, site: str, token: int) -> Tensor:
 NORM_FLOOR = 1e-12  # a word without one is near nothing
 
 
-def states(stream: Stream) -> tuple[str, ...]:
-    """The sites that a readout fits: every state, after its LayerNorm where it has one."""
-    return tuple(
+def states(stream: Stream, only: tuple[str, ...] | None = None) -> tuple[str, ...]:
+    """The sites that a readout fits: every state, after its LayerNorm where it has one; some of
+    them and the last where `only` names them. Raises ValueError for a name that is none of them."""
+    there = tuple(
         site
         for at, site in enumerate(stream.sites)
         if not site.endswith((".wrote", ".read"))
@@ -304,21 +305,32 @@ def states(stream: Stream) -> tuple[str, ...]:
             and stream.sites[at + 1 : at + 2] in ((site[:-3] + "normed",), ("final.normed",))
         )
     )
+    if only is None:
+        return there
+    if missing := [site for site in only if site not in there]:
+        raise ValueError(f"the readout fits no site {missing[0]!r} of stream {stream.name}")
+    return tuple(site for site in there if site in only or site == there[-1])
 
 
 @torch.inference_mode()
 def lens(
-    handle: OwnModel, recording: Recording, stream: str, top: int = 10, token: int | None = None
+    handle: OwnModel,
+    recording: Recording,
+    stream: str,
+    top: int = 10,
+    token: int | None = None,
+    sites: tuple[str, ...] | None = None,
 ) -> Lens:
-    """The logit lens on every state of a stream, of one token alone where it is given: the readout
-    applied as if the state were the last one, a pre-LN model's after its last LayerNorm.
+    """The logit lens on every state of a stream, of one token alone where it is given, and of some
+    sites and the last where these are: the readout applied as if the state were the last one, a
+    pre-LN model's after its last LayerNorm.
 
-    Raises ValueError for a model without a readout.
+    Raises ValueError for a model without a readout, and for a site that it does not fit.
     """
     residual = recording.stream(stream).only(token)
     return lens_of(
         stream,
-        states(residual),
+        states(residual, sites),
         lambda site: _final_vectors(handle, residual, site, recording.edits),
         handle.model.logits,
         top,
@@ -337,16 +349,19 @@ def lens_of(
 ) -> Lens:
     """The lens on some sites, the last of which has the final say. vectors_at: the vectors at a
     site as they would stand at the end, (token, d_model); logits_of: their scores, (token, id)."""
-    final = logits_of(vectors_at(sites[-1]))
-    final_id, final_total = final.argmax(-1), final.logsumexp(-1).double()
-    p = (final - final_total.float()[:, None]).exp()
+    final = final_id = final_total = p = torch.zeros(0)
     ids, logprobs, rank, final_logprobs, kl = [], [], [], [], []
-    n = max(1, AT_ONCE // len(final_id))
-    for start in range(0, len(sites), n):
-        part = sites[start : start + n]
+    n_tokens = len(vectors_at(sites[-1]))
+    n = max(1, AT_ONCE // n_tokens)
+    for end in range(len(sites), 0, -n):  # the last first, which the others are compared with
         checkpoint()
-        scores = logits_of(torch.cat([vectors_at(site) for site in part]))
-        for logits in scores.split(len(final_id)):
+        part = [vectors_at(site) for site in sites[max(0, end - n) : end]]
+        scores = logits_of(torch.cat(part)).split(n_tokens)
+        if end == len(sites):
+            final = scores[-1]
+            final_id, final_total = final.argmax(-1), final.logsumexp(-1).double()
+            p = (final - final_total.float()[:, None]).exp()
+        for logits in reversed(scores):
             # Large and in float32; what is summed over the vocabulary is summed in float64.
             total = logits.logsumexp(-1).double()
             best, final_logits = (
@@ -363,7 +378,7 @@ def lens_of(
                 )
             )
     words, words_logprobs, ranks, logprob, divergences = (
-        torch.stack(each).numpy() for each in (ids, logprobs, rank, final_logprobs, kl)
+        torch.stack(each[::-1]).numpy() for each in (ids, logprobs, rank, final_logprobs, kl)
     )
     return Lens(stream, sites, words, words_logprobs, final_id.numpy(), ranks, logprob, divergences)
 

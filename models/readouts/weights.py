@@ -10,7 +10,7 @@ from models import layers as layers_models
 from models.edits import Edit, SideBySide, applies
 from models.own_model import OwnModel
 from models.recording import Stream
-from models.results import Norm
+from models.results import Norm, Rotary
 from models.transformer import AddAndNorm, Decoder, Encoder, EncoderDecoder, Layer
 
 
@@ -70,20 +70,22 @@ def projections(
     of = handle.attentions[attention][layer]
     changed = of.q_norm is not None or of.rotation_angles(()) is not None
     names = {"v": of.w_v} if changed else {"q": of.w_q, "k": of.w_k, "v": of.w_v}
-    return {
-        name: (_numbers(each.weight.T), _or_zeros(each.bias, len(each.weight)))
-        for name, each in names.items()
-    }
+    return {name: _matrix(each) for name, each in names.items()}
 
 
-def rotary_rates(handle: OwnModel, attention: str, layer: int) -> np.ndarray | None:
-    """The angles by which an attention turns queries and keys from one position to the next, in
-    radians (pair), None where it does not. Of n pairs, pair m are the numbers m and m + n."""
-    made = handle.attentions[attention][layer].rotation_angles(())
-    if made is None:
+def rotary(handle: OwnModel, attention: str, layer: int) -> Rotary | None:
+    """The rotary positions of an attention, see `Model.rotary`."""
+    of, config = handle.attentions[attention][layer], handle.model.config
+    if of.q_norm is not None or of.rotation_angles(()) is None:
         return None
-    cos, sin = (each[1].double().numpy() for each in made)
-    return np.arctan2(sin, cos)[len(cos) // 2 :]
+    how = config.rotary_base, config.rotary_share, config.rotary_scaling
+    angles = layers_models.rotary_frequencies(of.d_head, *how).double().numpy()
+    return Rotary(_matrix(of.w_q), _matrix(of.w_k), angles)
+
+
+def _matrix(linear: nn.Linear) -> tuple[np.ndarray, np.ndarray]:
+    """The matrix of a linear map of rows, and its bias."""
+    return _numbers(linear.weight.T), _or_zeros(linear.bias, len(linear.weight))
 
 
 def layers_of(handle: OwnModel, stream: str) -> list[Layer]:
