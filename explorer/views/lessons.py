@@ -26,7 +26,7 @@ LONG_FIELDS = ("says", "note", "answer")
 JSON = "application/json"
 
 
-@current_recording.tab(edited=False, typed=False)
+@current_recording.tab(current_recording.only_text)
 def lessons_tab(run: Run) -> None:
     """The tab Lessons."""
     st.title(WORDS("title"), anchor=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from explorer.analysis import residual
+from explorer.layout import current_recording
 from explorer.layout.tab import Tab, view
 from explorer.panels import architecture, feed_forward
 from explorer.state.scheduling import script_queue
@@ -20,6 +21,15 @@ from explorer.views.residual import residual_stream
 from explorer.views.sentences import many_sentences
 from explorer.views.training import checkpoints, paired_runs, train_live
 from explorer.views.translation import translate
+from models.run import Run
+
+
+def read_after_prefetch() -> Run:
+    """The run on screen, once what is computed ahead of it is there."""
+    run = current_recording.read_current()
+    script_queue.wait_for((run.model, run.text))
+    return run
+
 
 TABS: dict[str, Callable[[], None]] = {
     "heads": heads_tab,
@@ -31,7 +41,7 @@ TABS: dict[str, Callable[[], None]] = {
         Tab(
             (architecture.flow,),
             token_of=architecture.first_token,
-            before=lambda run: script_queue.wait_for((run.model, run.text)),
+            read=read_after_prefetch,
         )
     ),
     "positions": word_order,
