@@ -40,8 +40,8 @@ from benchmarks.clients import (
     reader_line,
     server,
 )
-from explorer.state import places
 from explorer.state.settings import Settings
+from explorer.text import places
 
 EVERY = 3.0  # seconds between two texts of one reader
 REST = 30.0  # seconds for which a browser does not ask for pictures again where there were none

@@ -22,7 +22,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.asyncio.client import ClientConnection, connect
 
-from explorer.state import places
+from explorer.text import places
 
 ROOT = Path(__file__).resolve().parent.parent
 LONGEST_START = 300  # seconds until a server answers

@@ -13,7 +13,8 @@ from typing import Any
 from explorer.panels import spec
 from explorer.panels.choice import Parameter, listed
 from explorer.panels.spec import Panel
-from explorer.state import places, url_state
+from explorer.state import url_state
+from explorer.text import places
 from explorer.views import tabs
 from models import edits
 from models.model import Model

@@ -15,7 +15,8 @@ st.logo(navigation.mark(), size="large")
 
 # after the first elements
 from explorer.layout import export_menu, header, lesson_bar, share_menu  # noqa: E402
-from explorer.state import event_log, host, places, sessions, url_state  # noqa: E402
+from explorer.state import event_log, host, sessions, url_state  # noqa: E402
+from explorer.text import places  # noqa: E402
 from explorer.views import tabs  # noqa: E402
 
 assert tabs.TABS  # with them the choices of all tabs are declared
@@ -29,7 +30,7 @@ with sessions.uninterrupted():
         st.switch_page(pages[places.place_of(tab)], query_params=url_state.lead_to(tab))
 ahead = host.recorded_ahead(st.session_state.model, st.session_state.text)
 with ahead, event_log.timed_run():
-    if st.session_state.page == "tour":
+    if st.session_state.lesson:
         st.session_state.toured = True  # the first page offers it no more
     share, export = header.header()
     header.class_bar()  # it takes no room

@@ -14,7 +14,8 @@ from explorer.components import mounts
 from explorer.components.mounts import QuizItem
 from explorer.layout import current_recording, navigation
 from explorer.panels.selection import next_token_label
-from explorer.state import places, url_state
+from explorer.state import url_state
+from explorer.text import places
 from explorer.text.formulas import shown
 from explorer.text.quiz import ON_SHEET, ask, choice, measured, says, sheet
 from explorer.text.templates import sentences

@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, urlsplit
 from streamlit.testing.v1 import AppTest
 
 from explorer.components import codec
-from explorer.state import places
+from explorer.text import places
 
 ROOT = Path(__file__).resolve().parent.parent
 MAIN = str(ROOT / "explorer" / "main.py")

@@ -19,7 +19,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from explorer.state import places
+from explorer.text import places
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -11,8 +11,7 @@ from app_harness import TABS
 from driver import MARKS, Visitor
 
 from explorer.panels.flow_levels import LEVELS
-from explorer.state import places
-from explorer.text import glossary
+from explorer.text import glossary, places
 
 pytestmark = MARKS
 TEXT = (

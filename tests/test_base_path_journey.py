@@ -16,7 +16,7 @@ import pytest
 from driver import GRID, Visitor
 from test_class_begin_journey import FOLLOWS, begin
 
-from explorer.state import places
+from explorer.text import places
 
 pytestmark = driver.MARKS
 BASE = "/tools/headlight"

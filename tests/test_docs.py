@@ -10,7 +10,8 @@ from pathlib import Path
 import headlight
 from docs import glossary, reference
 from explorer.panels.spec import Panel
-from explorer.state import places, url_state
+from explorer.state import url_state
+from explorer.text import places
 from models import edits
 from models.model import Model
 

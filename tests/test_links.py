@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from driver import MARKS, Visitor
 
-from explorer.state import places
+from explorer.text import places
 from models.edits import PatchHead, to_line
 
 pytestmark = MARKS

@@ -8,7 +8,7 @@ import driver
 from driver import Visitor
 from playwright.sync_api import expect
 
-from explorer.state import places
+from explorer.text import places
 
 pytestmark = driver.MARKS
 CHOSEN = {"layer": ["1"], "head": ["5"], "token": ["9"]}

@@ -10,6 +10,7 @@ from functools import lru_cache
 import numpy as np
 import pytest
 from conftest import needs_smollm2, read_once, texts_of
+from explorer.analysis.tour import REACH_RATIO, followed_pair
 from ordinary_sentences import SENTENCES
 from test_quiz import asked, check
 from tolerances import PASSED, TOTAL, TWO_DECIMALS
@@ -19,7 +20,6 @@ from explorer.analysis import findings, residual, tour, verdicts
 from explorer.analysis.figures import as_plain
 from explorer.analysis.formatting import matches_text, parse_number
 from explorer.analysis.measure import Measure, MeasureContext
-from explorer.analysis.tour import REACH_RATIO, followed_pair
 from explorer.analysis.verdicts import FAILS, HOLDS
 from explorer.panels import claims as claims_panels
 from explorer.text import claims, quiz

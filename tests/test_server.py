@@ -23,7 +23,7 @@ from websockets.sync.client import connect
 
 from explorer.server.limits import RETRY_SECONDS, UNASKED
 from explorer.server.routes import CACHE_SECONDS
-from explorer.state import places
+from explorer.text import places
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parent.parent

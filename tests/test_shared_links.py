@@ -21,8 +21,9 @@ from app_harness import MAIN, ROOT, asked_of
 from streamlit.testing.v1 import AppTest
 
 from explorer.layout import export_menu
-from explorer.state import places, url_state
+from explorer.state import url_state
 from explorer.state.jobs import Job
+from explorer.text import places
 
 FILE = Path(__file__).parent / "data" / "shared_links.json"
 LINKS = json.loads(FILE.read_text("utf-8"))

@@ -29,8 +29,9 @@ from explorer.classroom.store import MemoryStore, TooMany, Unknown
 from explorer.components import bundle
 from explorer.server import request_body
 from explorer.server.client_address import network
-from explorer.state import event_log, places
+from explorer.state import event_log
 from explorer.state.settings import settings
+from explorer.text import places
 from explorer.text.templates import named, sentences
 
 REFUSALS = sentences("classroom", "refusals")

@@ -22,6 +22,7 @@ export default mount("lesson_bar", style, (view) => {
   view.want = view.header.at;
   if (!view.keys) listen(view);
   else if (!view.same || !isHere) draw(view);
+  if (!view.header.begun) go(addressOf(view, 0), "replaceState"); // a link names the lesson alone
 });
 
 /** @param {View} view */

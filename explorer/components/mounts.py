@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from explorer.analysis.figures import Figure, as_plain
 from explorer.components import codec
 from explorer.components.bundle import loader
 
@@ -32,7 +31,6 @@ _class_bar = _component("follow", "class_bar", '<div class="follow" hidden></div
 _classroom = _component("classroom", "classroom", '<div class="classroom"></div>')
 _questions = _component("questions", "quiz", '<div class="questions"></div>')
 _lesson_bar = _component("lesson_bar", "lesson_bar", '<div class="lesson_bar"></div>')
-_tour = _component("tour", "tour", '<div class="tour"></div>')
 _file = _component("load", "file_upload", '<div class="load"></div>')
 
 
@@ -140,33 +138,6 @@ def lesson_bar(lesson: Mapping[str, Any], token: str, on_end: Callable[[], None]
     `on_end` is called where the reader ends the lesson."""
     data = codec.encode({**lesson, "token": token}, {})
     _lesson_bar(data=data, key="lesson bar", on_end_change=on_end)
-
-
-@dataclass(frozen=True)
-class StepPayload:
-    """Content of a step of the tour. at: which of the steps called `names` it is. says: its
-    sentence before the number, the number, and after it. figures: side by side; none where there is
-    nothing to show. formulas: as `explorer.text.formulas.shown` makes them."""
-
-    at: int
-    names: tuple[str, ...]
-    title: str
-    says: tuple[str, str, str]
-    figures: tuple[Figure, ...]
-    formulas: Sequence[Mapping[str, Any]] = ()
-
-
-def step_payload(step: StepPayload, token: str) -> bytes:
-    """Encode a step of the tour for the browser. token: the name of the picture, for whoever waits
-    for it."""
-    blocks: dict[str, np.ndarray] = {}
-    return codec.encode(as_plain(step, blocks) | {"token": token}, blocks)
-
-
-def tour_step(data: bytes, key: str, on_go: Callable[[], None]) -> None:
-    """Draw what `step_payload` made, and the way to the other steps. The step that the reader goes
-    to stands in `st.session_state[key]["go"]` when `on_go` is called."""
-    _tour(data=data, key=key, on_go_change=on_go)
 
 
 def file_reader(label: str, most: int, key: str, on_file: Callable[[], None]) -> None:

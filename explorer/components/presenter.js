@@ -258,7 +258,6 @@ function present(view) {
   plate.classList.remove("large");
   const panel = picture && viewOf(rootOf(picture));
   if (panel?.name === "panel") return presentPanel(view, panel);
-  const whole = is(picture, ".tour");
   view.walk = undefined;
   head.textContent = headline(picture);
   caption.textContent = picture ? captionOf(picture) : say("no_picture");
@@ -266,8 +265,7 @@ function present(view) {
   [view.shown, view.size] = [about(picture), sizeOf(plate)];
   view.board.classList.add("clear");
   const { width, height } = picture.getBoundingClientRect();
-  picture.setAttribute(PICKED, whole ? "whole" : "");
-  if (whole) return bus.tell({ presenter: true });
+  picture.setAttribute(PICKED, "");
   const room = [head.getBoundingClientRect().bottom, caption.getBoundingClientRect().top];
   fill(view, picture, room, [width, height]);
 }
@@ -380,7 +378,6 @@ function walks(view, key) {
     if (by) questionStep(view, by);
     return Boolean(by || up);
   }
-  if (is(view.picture, ".tour")) return false;
   if (by && finding(by)) return true;
   if (up && head(up)) return true;
   if (by && view.walk) {

@@ -17,8 +17,9 @@ from explorer.layout import current_recording
 from explorer.panels import attention
 from explorer.panels.address import address_of
 from explorer.panels.spec import Panel, document, python
-from explorer.state import models, places, url_state
+from explorer.state import models, url_state
 from explorer.state.url_state import MAX_ADDRESS
+from explorer.text import places
 from explorer.text.markdown_escape import literal
 from models.run import Run
 

@@ -9,10 +9,10 @@ import streamlit as st
 
 from explorer.components import mounts
 from explorer.layout import current_recording, export_menu, share_menu
-from explorer.state import event_log, models, places, url_state
+from explorer.state import event_log, models, url_state
 from explorer.state.models import DEFAULT_MODEL
 from explorer.state.settings import settings, well_formed
-from explorer.text import model_descriptions
+from explorer.text import model_descriptions, places
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
 from models import model_card, model_names, registry
@@ -213,7 +213,7 @@ def listen_for_presenter() -> None:
 # Tabs on weights, on other texts or on trainings, which show the model without edits.
 AS_TRAINED = (
     *("circuits", "sentences", "positions", "generate", "translate", "checkpoints", "live"),
-    *("twins", "tour", "concepts", "claims", "classroom"),
+    *("twins", "lessons", "concepts", "claims", "classroom"),
 )
 
 

@@ -9,8 +9,9 @@ import streamlit as st
 
 from explorer.components import mounts
 from explorer.panels import lessons
-from explorer.state import places, url_state
+from explorer.state import url_state
 from explorer.text import lesson as lesson_text
+from explorer.text import places
 from explorer.text.lesson import PACKED, Item, Lesson
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
@@ -19,6 +20,7 @@ from models.run import Run
 WORDS = sentences("lesson", "bar")
 
 
+FIRST = "three-minutes"  # for who is here for the first time
 OWN = "own"  # the word of the reader's own lesson where an address cannot hold it
 OWN_LESSON = "own lesson"  # in a visit's state
 
@@ -86,8 +88,14 @@ def show() -> None:
     at = int(step) - 1 if step.isdecimal() and 0 < int(step) <= len(lesson.items) else 0
     names = ("lesson", "lesson_word")
     here = {name: word for name in names if (word := str(st.session_state[name]))}
-    header = asdict(lesson) | {"at": at, "choices": here}
+    header = asdict(lesson) | {"at": at, "begun": bool(step), "choices": here}
     mounts.lesson_bar(header, f"{lesson.word} {at}", on_end=_end)
+
+
+def begin(name: str = FIRST) -> None:
+    """Follow a lesson from its first step, to which the browser goes. For a callback."""
+    st.session_state.acted = True
+    st.session_state.lesson, st.session_state.lesson_step = name, ""
 
 
 def _end() -> None:

@@ -12,7 +12,8 @@ from typing import Any, NoReturn
 
 import streamlit as st
 
-from explorer.state import places, url_state
+from explorer.state import url_state
+from explorer.text import places
 from explorer.text.templates import sentences
 
 EXPLORER = Path(__file__).resolve().parent.parent
@@ -85,7 +86,6 @@ NEAREST = {
     "live": "heads",
     "twins": "compare",
     "lessons": "heads",
-    "tour": "heads",
     "claims": "heads",
     "classroom": "heads",
 }

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from explorer.analysis import predictions
-from explorer.analysis.figures import BarRow, Bars, Facts, Matrix, TokenRow
+from explorer.analysis.figures import BarRow, Bars, Box, Facts, Loops, Matrix, TokenRow
 from explorer.analysis.formatting import (
     enough_digits,
     fixed,
@@ -22,6 +22,7 @@ from explorer.analysis.formatting import (
     softmax_texts,
     tenths,
 )
+from explorer.analysis.measure import Untestable, causal_attention
 from explorer.analysis.predictions import Distribution, Draw, Word
 from explorer.panels import spec
 from explorer.panels.choice import Choice
@@ -527,5 +528,55 @@ def kv_cache(run: Run, continuation: Continued = "") -> Panel:
         },
         details=details,
         file="kv-cache",
+        formulas=("cache",),
+    )
+
+
+@spec.panel
+def loops(run: Run) -> Panel:
+    """How a text is written, as nested loops over tokens and layers: the numbers of each step after
+    this text, with the KV cache and without.
+
+    Raises ValueError for a model without a causal mask.
+    """
+    recording, words = run.recording(), sentences(CONCEPT, "loops")
+    try:
+        attention, stream = causal_attention(recording)
+    except Untestable as reason:
+        raise ValueError(words("closed", model=model_name(recording))) from reason
+    model, n = recording.model, len(stream.tokens)
+    layers, heads = attention.pattern.shape[:2]
+    key_heads = run.loaded.capabilities.key_heads or heads
+    stored = 2 * n * layers * key_heads * model.d_head
+    without, pairs = n * (n + 1) // 2, int(attention.allowed[0].sum())
+    n_scores = int(attention.allowed.sum()) * heads
+    sizes = {"n": n, "layers": layers, "heads": key_heads, "d": model.d_head}
+    of_source = [
+        Box(words("source"), words("source_keys", n=len(recording.streams[0].tokens)))
+        for _ in recording.streams[1:]
+    ]
+    steps = (
+        Box(words("query"), plural(heads, "query", "queries")),
+        Box(words("key"), words("keys_and_values", n=key_heads, d=model.d_head)),
+        Box(words("store"), words("stored", **sizes, total=f"{stored:,}"), selected=True),
+        Box(words("compare"), words("scores", pairs=pairs, layers=layers, heads=heads, n=n_scores)),
+        *of_source,
+        Box(words("add")),
+    )
+    block = Box(words("layers"), words("times", n=layers), steps)
+    token = Box(
+        words("tokens"),
+        words("times", n=n),
+        (Box(words("embedding")), block, Box(words("predict"))),
+    )
+    numbers = {"stored": stored, "scores": n_scores, "read": n, "read without the cache": without}
+    return Panel(
+        words("title"),
+        words("finding", n=plural(n, "token"), stored=f"{stored:,}", without=f"{without:,}"),
+        (Loops(boxes=(token,)),),
+        table={"quantity": list(numbers), "value": list(numbers.values())},
+        details=words.lines("details"),
+        caption=(words("caption"),),
+        file="generation-loops",
         formulas=("cache",),
     )

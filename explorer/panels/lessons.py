@@ -18,8 +18,7 @@ from explorer.analysis.formatting import fixed
 from explorer.panels import architecture
 from explorer.panels.choice import FALSE
 from explorer.panels.predictions import prediction_at
-from explorer.state import places
-from explorer.text import lesson
+from explorer.text import lesson, places
 from explorer.text.lesson import Item, Lesson
 from explorer.text.templates import sentences
 from models.edits import HideToken

@@ -15,7 +15,7 @@ from explorer.components import bundle
 from explorer.server.base_path import base_path
 from explorer.server.page import is_page, link, page
 from explorer.server.static import STATIC
-from explorer.state import places
+from explorer.text import places
 from explorer.text.templates import sentences
 
 WORDS = sentences("server", "pages")

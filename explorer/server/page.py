@@ -13,8 +13,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from explorer.components import bundle
 from explorer.server import shared_link, startup_bundle
-from explorer.state import places
 from explorer.state.settings import settings
+from explorer.text import places
 from explorer.text.templates import sentences
 
 WORDS = sentences("server", "pages")

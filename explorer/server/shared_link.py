@@ -9,8 +9,9 @@ from html import escape
 from urllib.parse import parse_qsl, urlencode
 
 from explorer.components import bundle
-from explorer.state import models, places, url_state
+from explorer.state import models, url_state
 from explorer.state.settings import well_formed
+from explorer.text import places
 from explorer.text.templates import sentences
 from models import model_names
 

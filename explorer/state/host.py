@@ -14,9 +14,10 @@ from typing import TypeVar
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from explorer.state import event_log, garbage_collection, models, places, scheduling
+from explorer.state import event_log, garbage_collection, models, scheduling
 from explorer.state.models import DEFAULT_MODEL, is_loaded
 from explorer.state.settings import settings, truncate
+from explorer.text import places
 from models import buffer_pool, caching, live_training
 from models.caching import loaded
 from models.cancellation import TimeLimit

@@ -14,10 +14,10 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from explorer.panels import choice, spec
 from explorer.panels.choice import Choice, Parameter
-from explorer.state import garbage_collection, models, places
+from explorer.state import garbage_collection, models
 from explorer.state.models import DEFAULT_MODEL, PREFERRED, is_loaded
 from explorer.state.settings import MAX_FIELD, well_formed
-from explorer.text import templates
+from explorer.text import places, templates
 from explorer.text.markdown_escape import literal
 from models import model_card, model_names, registry
 from models.caching import loaded
@@ -573,6 +573,8 @@ def _in_todays_words(parameters: dict[str, str]) -> dict[str, str]:
     named = {EARLIER_NAMES.get(name, name): word for name, word in parameters.items()}
     for part, open_part in {EARLIER_PARTS[name] for name in EARLIER_PARTS.keys() & named.keys()}:
         named.setdefault(part, open_part)
+    if "tour" in named:  # whose steps are those of a lesson
+        named = {"lesson": "lecture", **named}
     numbers = named.pop("other_pair", "").split(".")  # of a head of A, and of one of B
     if len(numbers) in (2, 4):
         named |= {"layer": numbers[0], "head": numbers[1], "head_of_b": ".".join(numbers[2:])}

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from explorer.state import places
+from explorer.text import places
 from explorer.text.templates import sentences
 
 REFUSALS = sentences("lesson", "refusals")

@@ -33,6 +33,7 @@ from explorer.layout import (
     controls,
     current_recording,
     export_menu,
+    lesson_bar,
     navigation,
     output,
     selection_bar,
@@ -326,9 +327,9 @@ def offer_test(test: str, one: Finding, selection: Selection) -> None:
 
 
 def offer_tour() -> None:
-    """The Tour: until it was taken in this visit, or the reader has a text of their own."""
-    if st.button(TAB("take_tour"), key="take tour", type="primary"):
-        navigation.go("tour")
+    """A button that begins the shortest lesson, for who is here for the first time."""
+    if st.button(TAB("take_tour"), key="take tour", type="primary", on_click=lesson_bar.begin):
+        st.rerun()
 
 
 def offer_next(one: Finding | None, listed: Sequence[Finding]) -> None:

@@ -1,140 +1,39 @@
-"""The tabs of Learn on one's own sentence: the tour, concepts of attention, and textbook claims."""
+"""The tabs of Learn on one's own sentence: concepts of attention, and textbook claims."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 import streamlit as st
 
 from explorer.analysis import verdicts
-from explorer.analysis.measure import Measure, MeasureContext, Untestable
-from explorer.analysis.tour import available_steps
 from explorer.analysis.verdicts import Claim, Verdict
-from explorer.components import mounts
 from explorer.layout import current_recording, navigation, tab
 from explorer.layout.controls import bind, pick
 from explorer.panels import (
     claims,
     distances,
+    generation,
     modern,
     multi_head,
     recurrence,
     soft_lookup,
     softmax,
+    stages,
     teacher_forcing,
+    textbook,
 )
 from explorer.panels.choice import Choice
-from explorer.state import event_log, jobs, places, url_state
+from explorer.state import event_log, jobs, url_state
 from explorer.text import claims as claims_text
-from explorer.text import glossary
-from explorer.text import tour as tour_text
+from explorer.text import glossary, places
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
-from explorer.text.tour import TourStep
-from models.caching import memo, picture_name
 from models.run import Run
 
-TOUR = sentences("tour", "tab")
-EVERY_STEP = tuple(step.id for step in tour_text.STEPS)
-
 WORDS = sentences("claims", "tab")
-
-# ---- tour ----------------------------------------------------------------------------
-
-
-@current_recording.tab(current_recording.unedited)
-def take_tour(
-    run: Run, tour: Annotated[str, Choice(EVERY_STEP, "the step", of="model")] = ""
-) -> None:
-    """The tab Tour: the step on screen, by its id."""
-    context = MeasureContext.of(run)
-    steps = available(context)
-    show(context, steps, selected_step(steps, tour))
-
-
-def selected_step(steps: Sequence[TourStep], wanted: str) -> int:
-    """Index of the step of an id; 0 for none. In place of a step that this model does not have it
-    is the next one that it has."""
-    ids = tuple(step.id for step in steps)
-    if wanted == "":
-        return 0
-    if wanted not in ids:  # nothing to show here: the next that has
-        later = EVERY_STEP.index(wanted)
-        return next((at for at, id in enumerate(ids) if EVERY_STEP.index(id) > later), len(ids) - 1)
-    return ids.index(wanted)
-
-
-def available(context: MeasureContext) -> tuple[TourStep, ...]:
-    """The steps of this model that have something to show of this text; the first of all where
-    none has, which then says why."""
-    steps = tour_text.way(context.recording.model.kind)
-    find = lambda: available_steps(context, [step.id for step in steps])
-    ids = memo(context.recording, ("tour", "way"), find)
-    return tuple(step for step in steps if step.id in ids) or steps[:1]
-
-
-def show(context: MeasureContext, steps: Sequence[TourStep], at: int) -> None:
-    """The step, and the ways on."""
-    step, measure, problem = steps[at], None, ""
-    try:
-        measure = measured(context, step)
-    except (Untestable, ValueError, LookupError) as reason:
-        problem = str(reason) if isinstance(reason, Untestable) else TOUR("lacks")
-    header = mounts.StepPayload(
-        at=at,
-        names=tuple(each.title for each in steps),
-        title=step.title,
-        says=tour_text.sentence(step, measure) if measure else (problem, "", ""),
-        figures=measure.figures if measure else (),
-        formulas=formulas(context, step, measure) if measure else [],
-    )
-    token = picture_name(context.recording, "tour", step.id)
-    mounts.tour_step(mounts.step_payload(header, token), "tour step", on_go=go)
-    st.session_state["tour ids"] = [each.id for each in steps]
-    choices = (*step.address, *(measure.address if measure else ()))
-    with st.container(horizontal=True, vertical_alignment="center"):
-        pressed = st.button(
-            f"Open this on {places.title(step.page)}",
-            key="open on its page",
-            icon=":material/arrow_outward:",
-            on_click=leave,
-            args=(choices,),
-            type="tertiary",
-        )
-        if pressed:
-            navigation.go(step.page)
-        with st.popover("More", key="tour more"):
-            st.markdown(tour_text.more(step, context))
-
-
-def measured(context: MeasureContext, step: TourStep) -> Measure:
-    """Measure of a step on this recording, computed once."""
-    key = ("tour", step.id)
-    return memo(context.recording, key, lambda: step.measure(context))
-
-
-def formulas(context: MeasureContext, step: TourStep, measure: Measure) -> list[dict[str, Any]]:
-    """The formulas of a step, made once."""
-    key = ("tour formulas", step.id)
-    return memo(context.recording, key, lambda: tour_text.formulas(step, measure, context))
-
-
-def go() -> None:
-    """Another step: the one that the reader went to."""
-    state = st.session_state
-    wanted, ids = state["tour step"].get("go"), state.get("tour ids", [])
-    if isinstance(wanted, int) and 0 <= wanted < len(ids):
-        state.tour = ids[wanted]
-
-
-def leave(choices: Sequence[tuple[str, str]]) -> None:
-    """On the way to the page that shows a step: its choices."""
-    st.session_state.acted = True
-    for name, value in choices:
-        st.session_state[name] = value
-
 
 # ---- concepts ------------------------------------------------------------------------
 
@@ -153,7 +52,10 @@ concepts = tab.view(
                 "Mean": ("The weighted mean of values", (softmax.combination,)),
                 "Heads": ("Heads side by side, and W_O", (multi_head.concatenation,)),
                 "Distance": ("Near and far heads", (distances.near_and_far,)),
+                "Stages": ("Two stages of a layer", (stages.exchanged,)),
                 "Offset": ("Input and target, shifted by one", (teacher_forcing.offset,)),
+                "Loops": ("Writing token by token", (generation.loops,)),
+                "Textbook": ("A textbook figure", (textbook.own_weight,)),
                 "Modern": (
                     "What later models changed",
                     (modern.rotary, modern.rms_norm, modern.shared_keys, modern.gate),

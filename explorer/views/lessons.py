@@ -13,8 +13,9 @@ import streamlit as st
 from explorer.components import mounts
 from explorer.layout import current_recording, lesson_bar, navigation
 from explorer.panels import lessons, worksheet
-from explorer.state import places, url_state
+from explorer.state import url_state
 from explorer.text import lesson as lesson_text
+from explorer.text import places
 from explorer.text.lesson import Item, Lesson
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import named, sentences

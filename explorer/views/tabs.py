@@ -13,7 +13,7 @@ from explorer.views.attention import aggregated, heads_tab, one_weight, qk_and_o
 from explorer.views.compare import compare
 from explorer.views.embeddings import word_paths
 from explorer.views.interventions import edit_model, patching
-from explorer.views.learn import concepts, take_tour, tested_claims
+from explorer.views.learn import concepts, tested_claims
 from explorer.views.lessons import lessons_tab
 from explorer.views.positions import word_order
 from explorer.views.predictions import generate, lens, logit_attribution, word
@@ -62,7 +62,6 @@ TABS: dict[str, Callable[[], None]] = {
     "live": train_live,
     "twins": paired_runs,
     "lessons": lessons_tab,
-    "tour": take_tour,
     "concepts": concepts,
     "claims": tested_claims,
 }

@@ -56,9 +56,7 @@ PLACES = {
         "Training",
         {"checkpoints": "Checkpoints", "live": "Train live", "twins": "Pre-LN vs post-LN"},
     ),
-    "learn": Place(
-        "Learn", {"lessons": "Lessons", "tour": "Tour", "concepts": "Concepts", "claims": "Claims"}
-    ),
+    "learn": Place("Learn", {"lessons": "Lessons", "concepts": "Concepts", "claims": "Claims"}),
     "classroom": Place("Class", {"classroom": "Class"}),
 }
 FIRST = "attention"  # it stands at "/"
