@@ -9,7 +9,8 @@ import streamlit as st
 
 from explorer.analysis import predictions, recorded_findings
 from explorer.analysis.measure import MeasureContext
-from explorer.analysis.quiz import Question, questions
+from explorer.analysis.quiz import questions
+from explorer.analysis.quiz_question import Question
 from explorer.components import mounts
 from explorer.components.mounts import QuizItem
 from explorer.layout import current_recording, navigation
@@ -21,6 +22,7 @@ from explorer.text.templates import sentences
 from models import model_names
 from models.caching import loaded, memo
 from models.recording import Recording
+from models.run import Run
 
 WORDS = sentences("classroom", "tab")
 
@@ -37,7 +39,7 @@ def page() -> None:
         target=current_recording.typed_target(st.session_state.model)
     )
     recording = run.recording()
-    items = made(recording)
+    items = made(run)
     with st.container(
         horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"
     ):
@@ -64,23 +66,21 @@ def page() -> None:
     url_state.write()
 
 
-def made(recording: Recording) -> tuple[Question, ...]:
-    """The questions on a recording, made once and kept beside it."""
+def made(run: Run) -> tuple[Question, ...]:
+    """The questions on a run, made once and kept beside its recording."""
+    recording = run.recording()
     if sum(len(each.tokens) for each in recording.streams) > LONGEST:
         return ()
-    return memo(recording, "questions", lambda: _make(recording))
+    return memo(recording, "questions", lambda: _make(MeasureContext.of(run)))
 
 
-def _make(recording: Recording) -> tuple[Question, ...]:
+def _make(context: MeasureContext) -> tuple[Question, ...]:
+    recording = context.recording
     stream = recording.streams[-1].name
     two = len(recording.streams) > 1
     after = next_token_label(recording, recording.attention[-1].query) if two else ""
-    return questions(
-        recording,
-        recorded_findings.recording_findings(recording),
-        after,
-        likeliest(recording, stream),
-    )
+    found = recorded_findings.recording_findings(recording)
+    return questions(context, found, after, likeliest(recording, stream))
 
 
 def likeliest(recording: Recording, stream: str) -> list[tuple[str, float]]:
@@ -108,11 +108,14 @@ def item(one: Question, recording: Recording) -> QuizItem:
     """A question as it is shown."""
     return QuizItem(
         ask(one),
-        tuple(map(choice, one.choices)),
+        tuple(choice(one, each) for each in one.choices),
         tuple(measured(one, each) for each in one.choices),
         one.right,
         says(one),
         evidence(one),
+        tuple(each.picture for each in one.choices) if one.answer.picture else (),
+        one.covers,
+        tuple((choice(one, each), each.value) for each in one.choices) if one.covers else (),
     )
 
 

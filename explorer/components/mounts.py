@@ -113,8 +113,11 @@ def class_form() -> None:
 
 @dataclass(frozen=True)
 class QuizItem:
-    """A question: its text, its answers and what was measured of each ("" where the answer says
-    it), which is right, what is said then, and the address that shows it."""
+    """A question: its text, its answers and what was measured of each ("" where the reason says
+    it), which is right, the reason, and the address that shows it. pictures: of the answers, a
+    pattern each, its rows divided by "/", a digit for each weight; () for none. covers: the answer
+    is the prediction at that address, which a class sees covered until the reveal. model: words
+    with their probabilities, beside which guesses stand then."""
 
     text: str
     choices: tuple[str, ...]
@@ -122,6 +125,9 @@ class QuizItem:
     right: int
     says: str
     to: str
+    pictures: tuple[str, ...] = ()
+    covers: bool = False
+    model: tuple[tuple[str, float], ...] = ()
 
 
 def questions(items: Sequence[QuizItem], token: str) -> None:
@@ -135,7 +141,8 @@ def questions(items: Sequence[QuizItem], token: str) -> None:
 class StepPayload:
     """Content of a step of the tour. at: which of the steps called `names` it is. says: its
     sentence before the number, the number, and after it. figures: side by side; none where there is
-    nothing to show. formulas: as `explorer.text.formulas.shown` makes them."""
+    nothing to show. formulas: as `explorer.text.formulas.shown` makes them. predicts: it tells what
+    the model predicts, which a class that is asked about it sees covered."""
 
     at: int
     names: tuple[str, ...]
@@ -143,6 +150,7 @@ class StepPayload:
     says: tuple[str, str, str]
     figures: tuple[Figure, ...]
     formulas: Sequence[Mapping[str, Any]] = ()
+    predicts: bool = False
 
 
 def step_payload(step: StepPayload, token: str) -> bytes:

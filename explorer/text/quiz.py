@@ -11,8 +11,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from explorer.analysis.quiz import AnswerOption, Question
-from explorer.text.findings import LONGEST, quoted, site
+from explorer.analysis.quiz_question import LOOKS, RECEIVED, SPREAD, AnswerOption, Question
+from explorer.text.findings import LONGEST, quoted
 from explorer.text.formulas import html
 
 HERE = Path(__file__).parent
@@ -22,38 +22,48 @@ SIDES = {
     "decoder self": "in the decoder",
     "encoder self": "in the encoder",
 }
+NAMES_SIDE = (LOOKS, RECEIVED, SPREAD)
 UNKNOWN = re.compile(r" = \[UNK\](?=$| \(\d+\)$)")  # after a word that a vocabulary lacks
 HIDDEN = re.compile(r"(?<=\S)U\+(200D|FE0F)")  # what joins the parts of one sign
 
 
 @cache
-def patterns() -> dict[str, dict[str, str]]:
-    """Each kind's `ask` and `says`, and the `number` of an answer."""
+def patterns() -> dict[str, dict[str, Any]]:
+    """Each kind's (and form's) `ask` and `says`, the `number` of an answer, and `answers` that are
+    sentences."""
     return tomllib.loads((HERE / "quiz.toml").read_text("utf-8"))
+
+
+def pattern(one: Question) -> dict[str, Any]:
+    """The templates of a question."""
+    return patterns()[f"{one.kind}-{one.form}" if one.form else one.kind]
 
 
 def ask(one: Question) -> str:
     """The question."""
-    question = patterns()[one.kind]["ask"].format(**_parts(one))
-    side = SIDES.get(one.attention) or {
-        "encoder": "in the encoder",
-        "decoder": "in the decoder",
-    }.get(one.stream, "")
-    return (
-        f"{question[:-1]}, {side}?"
-        if side and not question.startswith("Which word does the model")
-        else question
-    )
+    question = pattern(one)["ask"].format(**_parts(one))
+    side = SIDES.get(one.attention, "")
+    # Where an attention is named, at the end of the sentence that asks.
+    return f"{question[:-1]}, {side}?" if side and one.kind in NAMES_SIDE else question
 
 
 def says(one: Question) -> str:
-    """The explanation with the answer: its number, and the next one."""
-    return patterns()[one.kind]["says"].format(**_parts(one))
+    """The reason that is given with the answer, with its numbers."""
+    return pattern(one)["says"].format(**_parts(one))
 
 
-def choice(one: AnswerOption) -> str:
+def choice(one: Question, option: AnswerOption) -> str:
     """An answer as it is read."""
-    return " ".join(_plain(one.name).split())[: LONGEST + 6] or "␣"
+    if not option.key:
+        return " ".join(_plain(option.name).split())[: LONGEST + 6] or "␣"
+    parts = _parts(one)
+    if option.word:
+        parts |= {"word": _quoted(option.word), "other": _quoted(option.other)}
+    return pattern(one)["answers"][option.key].format(**parts)
+
+
+def _quoted(word: str) -> str:
+    return quoted(_plain(word))
 
 
 def _plain(word: str) -> str:
@@ -61,34 +71,36 @@ def _plain(word: str) -> str:
     return HIDDEN.sub(lambda match: chr(int(match[1], 16)), UNKNOWN.sub("", word))
 
 
-def measured(one: Question, of: AnswerOption) -> str:
-    """The measured value of an answer; "" where the answer is that number."""
-    return _number(one, of.value) if of.word or of.head >= 0 else ""
+def measured(one: Question, option: AnswerOption) -> str:
+    """The measured value of an answer; "" where the reason says it."""
+    return _number(one, option.value) if not option.key else ""
 
 
 def _parts(one: Question) -> dict[str, str]:
     ranked = sorted(one.choices, key=lambda each: -each.value)
     second = next(each for each in ranked if each is not one.answer)
-    words = [quoted(_plain(word)) for word in one.words]
+    words = [_quoted(word) for word in one.words]
+    slots = {name: value if isinstance(value, str) else f"{value:.2f}" for name, value in one.slots}
     return {
         "layer": str(one.layer),
         "head": str(one.head),
         "word": words[0] if words else "",
         "other": words[1] if len(words) > 1 else "",
-        "answer": quoted(_plain(one.answer.word)),
+        "answer": _quoted(one.answer.word),
         "value": _number(one, one.answer.value),
-        "second": quoted(_plain(second.word)),
+        "second": _quoted(second.word),
         "next": _number(one, second.value),
-        "next_head": str(second.head),
         "right_layer": str(one.answer.layer),
         "right_head": str(one.answer.head),
-        "now": f"{one.value:.2f}",
-        "site": site(one.site) if one.site else "",
+        "margin": f"{one.margin:.2f}",
+        "from": _quoted(one.answer.word),
+        "to": _quoted(one.answer.other),
+        **slots,
     }
 
 
 def _number(one: Question, value: float) -> str:
-    return patterns()[one.kind].get("number", "{:.2f}").format(value)
+    return pattern(one).get("number", "{:.2f}").format(value)
 
 
 # ---- to print ------------------------------------------------------------------------------------

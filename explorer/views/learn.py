@@ -29,6 +29,7 @@ from models.run import Run
 
 TOUR = sentences("tour", "tab")
 EVERY_STEP = tuple(step.id for step in tour_text.STEPS)
+PREDICTS = "words"  # the step that tells what the model predicts
 
 WORDS = sentences("claims", "tab")
 
@@ -80,6 +81,7 @@ def show(context: MeasureContext, steps: Sequence[TourStep], at: int) -> None:
         says=tour_text.sentence(step, measure) if measure else (problem, "", ""),
         figures=measure.figures if measure else (),
         formulas=formulas(context, step, measure) if measure else [],
+        predicts=step.id == PREDICTS,
     )
     token = picture_name(context.recording, "tour", step.id)
     mounts.tour_step(mounts.step_payload(header, token), "tour step", on_go=go)
