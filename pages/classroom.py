@@ -54,7 +54,7 @@ def page() -> None:
             )
             st.download_button(
                 "Print worksheet",
-                sheet(items, recording.text, *named(recording), formulas),
+                sheet(items, recording, model_names.title(recording.model.name), formulas),
                 "headlight-questions.html",
                 "text/html",
                 on_click="ignore",
@@ -106,6 +106,7 @@ def likeliest(recording: Recording, stream: str) -> list[tuple[str, float]]:
 
 def item(one: Question, recording: Recording) -> QuizItem:
     """A question as it is shown."""
+    ranked = sorted(one.choices, key=lambda each: -each.value)
     return QuizItem(
         ask(one),
         tuple(choice(one, each) for each in one.choices),
@@ -115,7 +116,7 @@ def item(one: Question, recording: Recording) -> QuizItem:
         evidence(one),
         tuple(each.picture for each in one.choices) if one.answer.picture else (),
         one.covers,
-        tuple((choice(one, each), each.value) for each in one.choices) if one.covers else (),
+        tuple((choice(one, each), each.value) for each in ranked) if one.covers else (),
     )
 
 
@@ -127,11 +128,6 @@ def evidence(one: Question) -> str:
         if name in ("text", "model", "target")
     }
     return places.address(one.page, cause | {name: value for name, value in one.address if value})
-
-
-def named(recording: Recording) -> tuple[str, str]:
-    """A model's name and its weights'."""
-    return model_names.title(recording.model.name), recording.model.fingerprint
 
 
 def token(items: tuple[Question, ...]) -> str:

@@ -100,16 +100,28 @@ class Sentence:
         return self.context.recording.stream(self.attention.query)
 
     @cached_property
+    def in_pieces(self) -> bool:
+        """True where few words are one token: questions then name words of several by their first
+        token, and none is about a weight of theirs."""
+        return len(self._words(True)) < FEWEST_WORDS
+
+    @cached_property
     def words(self) -> dict[int, str]:
         """The words by their tokens, those of content first."""
+        return self._words(not self.in_pieces)
+
+    def _words(self, whole: bool) -> dict[int, str]:
         groups = word_groups(self.context.recording, self.stream.name)
         names, once = answer_names(groups.labels, False)
         classes = word_classes.classes(groups.labels)
-        # One-token words, for which weights between tokens are weights between words.
+        # Of one-token words, weights between tokens are weights between words.
         at = [
             at
             for at in range(len(names))
-            if once[at] and groups.sizes[at] == 1 and not groups.special[at] and is_word(names[at])
+            if once[at]
+            and (not whole or groups.sizes[at] == 1)
+            and not groups.special[at]
+            and is_word(names[at])
         ]
         order = sorted(at, key=lambda each: classes[each] == word_classes.FILLER)
         return {int(groups.starts[each]): names[each] for each in order}
@@ -222,7 +234,7 @@ def reasons(context: MeasureContext, likeliest: Sequence[tuple[str, float]]) -> 
         sentence = Sentence.of(context)
     except Untestable:
         return
-    for make in MAKERS:
+    for make in LAWS if sentence.in_pieces else (*LAWS, *OF_WORDS):
         try:
             yield from make(sentence)
         except Untestable:
@@ -322,7 +334,7 @@ def beside(on: Sentence) -> Iterator[Question]:
                 float(share.ravel()[at]),
                 layer=at // heads,
                 head=at % heads,
-                picture=picture(pattern[at // heads, at % heads], special),
+                picture=picture(pattern[at // heads, at % heads]),
             )
             for at in (best, *wrong)
         )
@@ -349,10 +361,9 @@ def _share_at(
     return pattern[:, :, at, at + step].mean(axis=-1, dtype=np.float64)
 
 
-def picture(pattern: np.ndarray, special: np.ndarray) -> str:
-    """A head's pattern between the first tokens of text, as `AnswerOption.picture`."""
-    at = np.flatnonzero(~special)[:MOST_DRAWN]
-    digits = np.clip(np.rint(9 * pattern[np.ix_(at, at)]), 0, 9).astype(int)
+def picture(pattern: np.ndarray) -> str:
+    """A head's pattern between the first tokens, as `AnswerOption.picture`."""
+    digits = np.clip(np.rint(9 * pattern[:MOST_DRAWN, :MOST_DRAWN]), 0, 9).astype(int)
     return "/".join("".join(map(str, row)) for row in digits.tolist())
 
 
@@ -364,7 +375,7 @@ def scale(on: Sentence) -> Iterator[Question]:
     attention, capabilities = on.attention, on.context.capabilities
     if not attention.opens or capabilities.biased or not (attention.scale < 1).all():
         return
-    form = on.pick(("out", "out", "more", "shift"))
+    form = on.pick(("out", "out", "more", *(() if on.in_pieces else ("shift",))))
     factor = {"out": 1 / attention.scale, "more": np.full_like(attention.scale, 1 / LARGER)}
     layers, heads = attention.pattern.shape[:2]
     if form == "shift":
@@ -587,10 +598,12 @@ def _row_then(
     before, after = (each[layer, head, row].astype(np.float64) for each in patterns)
     best, was = int(after.argmax()), int(before.argmax())
     lead = after[best] - np.delete(after, best).max()
-    if row == at or best == row or {best, was} - names.keys() or lead < MIN_MARGIN[CHANGED]:
+    if row in (at, best, was) or {best, was} - names.keys() or lead < MIN_MARGIN[CHANGED]:
         return
-    is_pronoun = word_classes.classes((names[row],))[0] == word_classes.PRONOUN
-    if best == was and not (is_pronoun and after[best] >= CLEAR):
+    row_class, key_class = word_classes.classes((names[row], names[best]))
+    is_pronoun = row_class == word_classes.PRONOUN
+    far = key_class == word_classes.CONTENT and abs(best - row) > 1  # no neighbour
+    if best == was and not (is_pronoun and far and after[best] >= CLEAR):
         return
     keys = sorted((each for each in names if each != row), key=lambda each: -after[each])
     chosen = keys[:MOST_ANSWERS]
@@ -706,7 +719,7 @@ def row_sum(on: Sentence) -> Iterator[Question]:
         ).tolist()
     ]
     form = on.pick(("rest", "why", "which"))
-    if not cells:
+    if not cells or on.in_pieces:
         form, cells = "why", [(0, 0, on.pick(on.content), on.pick(on.content))]
     layer, head, row, key = on.pick(cells)
     shown = place(layer, head, row)
@@ -761,7 +774,7 @@ def mask(on: Sentence) -> Iterator[Question]:
     peak = on.attention.pattern.max(axis=(0, 1))
     form = on.pick(("forbid", "who"))
     words = sorted(on.content)
-    if form == "forbid":
+    if form == "forbid" and not on.in_pieces:
         back = [(b, a) for a, b in combinations(words, 2) if peak[b, a] >= SEEN]
         ahead = [(a, b) for a, b in combinations(words, 2) if on.causal or peak[a, b] >= SEEN]
         if len(back) >= MOST_ANSWERS - 1 and ahead:
@@ -815,7 +828,11 @@ def feed_forward(on: Sentence) -> Iterator[Question]:
     yield seen_under(on, heads, about) if form == "alone" and on.honours(ZeroHead) else about
 
 
-MAKERS: tuple[Callable[[Sentence], Iterator[Question]], ...] = (
-    *(masked_word, beside, scale, without_positions, without_residual, without_norm, without_head),
-    *(changed_word, swapped_words, added_word, row_sum, convex, mask, feed_forward),
+# What is about the model, and what about weights of words.
+LAWS: tuple[Callable[[Sentence], Iterator[Question]], ...] = (
+    *(beside, scale, without_positions, without_residual, without_norm, without_head),
+    *(added_word, row_sum, mask, feed_forward),
+)
+OF_WORDS: tuple[Callable[[Sentence], Iterator[Question]], ...] = (
+    *(masked_word, changed_word, swapped_words, convex),
 )

@@ -83,7 +83,7 @@ export function answerList(rows, { mine, note = "", press } = {}) {
       own && note && make("span", "note", note),
       row.right && make("span", "note", "right ✓"),
       row.n >= 0 && make("span", "count", whole(row)),
-      row.p >= 0 && make("span", "share", say("model", { p: tenths(row.p) })),
+      row.p >= 0 && make("span", "share", say("model", { p: tenths(100 * row.p) })),
       ...row.before.map((n) => make("span", { class: "bar before", ...wide(n / most) })),
       row.n >= 0 && make("span", { class: "bar", ...wide(row.n / most) }),
       row.p >= 0 && make("span", { class: "bar model", ...wide(row.p) }),

@@ -119,7 +119,7 @@ export function page({ code, day, asked }) {
       ({ letter, words, right, before, n, p }) =>
         `<tr${right ? ' class="right"' : ""}><td>${letter}</td><td>${escaped(words)}${right ? " ✓" : ""}</td>` +
         [...before, n].map((count) => `<td>${count}</td>`).join("") +
-        (hasModel ? `<td>${p >= 0 ? tenths(p) : ""}</td>` : "") +
+        (hasModel ? `<td>${p >= 0 ? tenths(100 * p) : ""}</td>` : "") +
         `<td class="bar">${before.map((count) => bar(count, true)).join("")}${bar(n, false)}</td></tr>`,
     );
     const { text, says } = each.question;

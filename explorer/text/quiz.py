@@ -14,6 +14,7 @@ from typing import Any
 from explorer.analysis.quiz_question import LOOKS, RECEIVED, SPREAD, AnswerOption, Question
 from explorer.text.findings import LONGEST, quoted
 from explorer.text.formulas import html
+from models.recording import Recording
 
 HERE = Path(__file__).parent
 # Attentions that a text of its own does not name.
@@ -106,18 +107,31 @@ def _number(one: Question, value: float) -> str:
 # ---- to print ------------------------------------------------------------------------------------
 
 LETTERS = "ABCDEF"
+MOST_LABELS = 26  # tokens of a text whose heads are drawn with a label for each
+CELL, LABEL = 12, 11  # of a drawn head, in pixels: a cell, and its letters
 STYLE = """
-body { font: 12pt/1.45 Georgia, "Times New Roman", serif; color: #000; background: #fff;
+@page { margin: 18mm 16mm; }
+body { font: 11.5pt/1.45 Georgia, "Times New Roman", serif; color: #000; background: #fff;
   max-width: 42rem; margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; break-before: page; }
+@media print { body { margin: 0; padding: 0; max-width: none; } }
+h1 { font-size: 1.5rem; margin: 0 0 0.75rem; }
+h2 { font-size: 1.25rem; break-before: page; margin: 0 0 0.75rem; }
+h3 { break-after: avoid; }
+.name { display: flex; align-items: end; gap: 0.5rem; margin: 0 0 1.25rem; }
+.name span { flex: 1; border-bottom: 1px solid #000; height: 1.25rem; }
 blockquote { margin: 0 0 1rem; padding-left: 0.75rem; border-left: 3px solid #999;
   overflow-wrap: anywhere; }
 .about { color: #444; font-size: 0.9rem; }
 li { margin-bottom: 0.9rem; break-inside: avoid; }
-ol ol { list-style: upper-alpha; columns: 2; }
+ol ol { list-style: upper-alpha; margin-top: 0.25rem; }
 ol ol li { margin: 0.15rem 0; overflow-wrap: anywhere; }
+ol.pictures { display: flex; flex-wrap: wrap; gap: 0.5rem 2.5rem; }
+ol.pictures svg { display: block; width: 6.5rem; height: 6.5rem; }
+.head { display: block; margin: 0.5rem 0 0; max-width: 100%; height: auto; }
+svg { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
 bdi { unicode-bidi: isolate; }
 figure { margin: 0 0 0.9rem; break-inside: avoid; }
+figcaption { font-size: 0.9rem; }
 math { width: fit-content; margin: 0.25rem 0; font-size: 1.1em; }
 dl { columns: 2; margin: 0; font-size: 0.85rem; }
 dt, dd { display: inline; margin: 0; }
@@ -133,22 +147,17 @@ ON_SHEET = (
 
 def sheet(
     selected: Sequence[Question],
-    text: str,
+    recording: Recording,
     model: str,
-    fingerprint: str,
     formulas: Sequence[Mapping[str, Any]] = (),
 ) -> str:
-    """The printed page: the sentence, the questions and the formulas (as `formulas.shown` makes
-    them), and on a second page the answers with the measured values, and formulas with numbers."""
-    questions = "".join(
-        f"<li>{_text(ask(one))}<ol>"
-        + "".join(f"<li>{_text(choice(each))}</li>" for each in one.choices)
-        + "</ol></li>"
-        for one in selected
-    )
-    answers = "".join(f"<li>{_answer(one)}</li>" for one in selected)
+    """The printed page: a line for a name, the sentence, the questions and the formulas (as
+    `formulas.shown` makes them); on pages of their own the answers with their reasons, the measured
+    values and the heads that are asked about, and the formulas with numbers."""
     words = patterns()["sheet"]
-    about = words["about"].format(model=model, weights=fingerprint)
+    questions = "".join(f"<li>{_text(ask(one))}{_choices(one)}</li>" for one in selected)
+    answers = "".join(f"<li>{_answer(one)}{_head(one, recording)}</li>" for one in selected)
+    about = words["about"].format(model=model, weights=recording.model.fingerprint)
     blank, filled = (
         f"<h3>{words[name]}</h3>{''.join(_formula(each, part) for each in formulas)}"
         if formulas
@@ -158,9 +167,76 @@ def sheet(
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width"><title>Questions · Headlight</title>'
-        f"<style>{STYLE}</style></head><body><h1>Questions on one sentence</h1>"
-        f'<blockquote dir="auto">{_text(text)}</blockquote><p class="about">{_text(about)}</p>'
-        f"<ol>{questions}</ol>{blank}<h2>Answers</h2><ol>{answers}</ol>{filled}</body></html>"
+        f"<style>{STYLE}</style></head><body>"
+        f'<p class="name">{words["name"]}<span></span>{words["date"]}<span></span></p>'
+        f"<h1>{words['title']}</h1>"
+        f'<blockquote dir="auto">{_text(recording.text)}</blockquote>'
+        f'<p class="about">{_text(about)}</p>'
+        f"<ol>{questions}</ol>{blank}<h2>{words['answers']}</h2><ol>{answers}</ol>{filled}"
+        "</body></html>"
+    )
+
+
+def _choices(one: Question) -> str:
+    """The answers to choose from, those of pictures side by side."""
+    if not one.answer.picture:
+        items = "".join(f"<li>{_text(choice(one, each))}</li>" for each in one.choices)
+        return f"<ol>{items}</ol>"
+    items = "".join(f"<li>{_picture(each.picture)}</li>" for each in one.choices)
+    return f'<ol class="pictures">{items}</ol>'
+
+
+def _picture(cells: str) -> str:
+    """A small pattern, a square for each weight."""
+    rows = cells.split("/")
+    squares = "".join(
+        f'<rect x="{x}" y="{y}" width="1" height="1" fill-opacity="{int(digit) / 9:.2f}"/>'
+        for y, row in enumerate(rows)
+        for x, digit in enumerate(row)
+        if digit != "0"
+    )
+    n = len(rows)
+    frame = f'<rect width="{n}" height="{n}" fill="none" stroke="#777" stroke-width="0.08"/>'
+    return f'<svg viewBox="-0.1 -0.1 {n + 0.2} {n + 0.2}">{squares}{frame}</svg>'
+
+
+def _head(one: Question, recording: Recording) -> str:
+    """The matrix of the head that is asked about, with its tokens; "" where there is none, or the
+    text is too long for it."""
+    attention = next((each for each in recording.attention if each.name == one.attention), None)
+    if attention is None or one.layer < 0 or one.head < 0:
+        return ""
+    rows, keys = (recording.stream(name).tokens for name in (attention.query, attention.key))
+    if max(len(rows), len(keys)) > MOST_LABELS:
+        return ""
+    left = 8 + round(0.6 * LABEL * max(map(len, rows)))
+    above = 8 + round(0.6 * LABEL * max(map(len, keys)))
+    pattern = attention.pattern[one.layer, one.head].astype(float)
+    cells = "".join(
+        f'<rect x="{left + x * CELL}" y="{above + y * CELL}" width="{CELL}" height="{CELL}" '
+        f'fill-opacity="{weight:.2f}"/>'
+        for y, row in enumerate(pattern.tolist())
+        for x, weight in enumerate(row)
+        if weight >= 0.005
+    )
+    names = "".join(
+        f'<text x="{left - 4}" y="{above + (y + 0.8) * CELL:g}" text-anchor="end">{escape(name)}</text>'
+        for y, name in enumerate(rows)
+    ) + "".join(
+        f'<text transform="translate({left + (x + 0.8) * CELL:g} {above - 4}) rotate(-90)">'
+        f"{escape(name)}</text>"
+        for x, name in enumerate(keys)
+    )
+    high, wide = len(rows) * CELL, len(keys) * CELL
+    frame = (
+        f'<rect x="{left}" y="{above}" width="{wide}" height="{high}" fill="none" stroke="#777"/>'
+    )
+    about = patterns()["sheet"]["picture"].format(layer=one.layer, head=one.head)
+    return (
+        f'<svg class="head" width="{left + wide + 2}" height="{above + high + 2}" '
+        f'viewBox="0 0 {left + wide + 2} {above + high + 2}" font-size="{LABEL}" '
+        f'font-family="sans-serif">{cells}{frame}{names}</svg>'
+        f'<span class="about">{escape(about)}</span>'
     )
 
 
@@ -177,12 +253,13 @@ def _formula(formula: Mapping[str, Any], part: str) -> str:
 
 def _answer(one: Question) -> str:
     others = ", ".join(
-        f"{_text(choice(each))} {_text(measured(one, each))}"
+        f"{_text(choice(one, each))} {_text(measured(one, each))}"
         for each in one.choices
         if measured(one, each)
     )
     numbers = f' <span class="about">({others})</span>' if others else ""
-    return f"<strong>{LETTERS[one.right]}</strong>. {_text(says(one))}{numbers}"
+    own = f"{_text(choice(one, one.answer))} " if one.answer.key else ""
+    return f"<strong>{LETTERS[one.right]}</strong>. {own}{_text(says(one))}{numbers}"
 
 
 def _text(text: str) -> str:
