@@ -76,7 +76,14 @@ function results(view, lesson, kept) {
   return make(
     "div",
     "results",
-    make("span", "", say("results", { n: asked.length, code: spelled(code) })),
+    make(
+      "span",
+      "",
+      say("results", {
+        n: asked.length === 1 ? "1 question" : `${asked.length} questions`,
+        code: spelled(code),
+      }),
+    ),
     press("csv", "CSV", () => save(blob(csv(kept), "text/csv"), `${file}.csv`)),
     press("html", say("html"), () => save(blob(page(kept), "text/html"), `${file}.html`)),
     code !== lesson?.code && press("forget", say("forget"), again),
