@@ -9,7 +9,8 @@ import streamlit as st
 
 from explorer.analysis import predictions, recorded_findings
 from explorer.analysis.measure import MeasureContext
-from explorer.analysis.quiz import Question, questions
+from explorer.analysis.quiz import questions
+from explorer.analysis.quiz_question import Question
 from explorer.components import mounts
 from explorer.components.mounts import QuizItem
 from explorer.layout import current_recording, navigation
@@ -22,6 +23,7 @@ from explorer.text.templates import sentences
 from models import model_names
 from models.caching import loaded, memo
 from models.recording import Recording
+from models.run import Run
 
 WORDS = sentences("classroom", "tab")
 
@@ -38,7 +40,7 @@ def page() -> None:
         target=current_recording.typed_target(st.session_state.model)
     )
     recording = run.recording()
-    items = made(recording)
+    items = made(run)
     with st.container(
         horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"
     ):
@@ -53,7 +55,7 @@ def page() -> None:
             )
             st.download_button(
                 "Print worksheet",
-                sheet(items, recording.text, *named(recording), formulas),
+                sheet(items, recording, model_names.title(recording.model.name), formulas),
                 "headlight-questions.html",
                 "text/html",
                 on_click="ignore",
@@ -65,23 +67,21 @@ def page() -> None:
     url_state.write()
 
 
-def made(recording: Recording) -> tuple[Question, ...]:
-    """The questions on a recording, made once and kept beside it."""
+def made(run: Run) -> tuple[Question, ...]:
+    """The questions on a run, made once and kept beside its recording."""
+    recording = run.recording()
     if sum(len(each.tokens) for each in recording.streams) > LONGEST:
         return ()
-    return memo(recording, "questions", lambda: _make(recording))
+    return memo(recording, "questions", lambda: _make(MeasureContext.of(run)))
 
 
-def _make(recording: Recording) -> tuple[Question, ...]:
+def _make(context: MeasureContext) -> tuple[Question, ...]:
+    recording = context.recording
     stream = recording.streams[-1].name
     two = len(recording.streams) > 1
     after = next_token_label(recording, recording.attention[-1].query) if two else ""
-    return questions(
-        recording,
-        recorded_findings.recording_findings(recording),
-        after,
-        likeliest(recording, stream),
-    )
+    found = recorded_findings.recording_findings(recording)
+    return questions(context, found, after, likeliest(recording, stream))
 
 
 def likeliest(recording: Recording, stream: str) -> list[tuple[str, float]]:
@@ -107,13 +107,17 @@ def likeliest(recording: Recording, stream: str) -> list[tuple[str, float]]:
 
 def item(one: Question, recording: Recording) -> QuizItem:
     """A question as it is shown."""
+    ranked = sorted(one.choices, key=lambda each: -each.value)
     return QuizItem(
         ask(one),
-        tuple(map(choice, one.choices)),
+        tuple(choice(one, each) for each in one.choices),
         tuple(measured(one, each) for each in one.choices),
         one.right,
         says(one),
         evidence(one),
+        tuple(each.picture for each in one.choices) if one.answer.picture else (),
+        one.covers,
+        tuple((choice(one, each), each.value) for each in ranked) if one.covers else (),
     )
 
 
@@ -125,11 +129,6 @@ def evidence(one: Question) -> str:
         if name in ("text", "model", "target")
     }
     return places.address(one.page, cause | {name: value for name, value in one.address if value})
-
-
-def named(recording: Recording) -> tuple[str, str]:
-    """A model's name and its weights'."""
-    return model_names.title(recording.model.name), recording.model.fingerprint
 
 
 def token(items: tuple[Question, ...]) -> str:

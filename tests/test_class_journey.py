@@ -3,9 +3,13 @@ that moves faster than what it sends."""
 
 from __future__ import annotations
 
+import csv
 import gzip
+import io
 import json
+import re
 from collections.abc import Iterator
+from urllib.parse import urlencode
 
 import httpx2
 import pytest
@@ -64,6 +68,7 @@ def test_a_teacher_and_three_students(visitors: list[Visitor]) -> None:
     press(teacher, "End it for all")
     for one in students:
         one.page.wait_for_selector(".follow .line:has-text('has ended')")
+    takes_home(teacher)
     students[0].page.locator(".follow").get_by_role("button", name="Close").press("Enter")
     students[0].page.wait_for_selector(".follow", state="hidden")
     assert (
@@ -161,7 +166,8 @@ def asks(teacher: Visitor, students: list[Visitor]) -> None:
     assert page.locator(".board .invite p").inner_text() in about
     assert page.locator(".board .caption").inner_text() == "3 here"
     page.keyboard.press("Escape")
-    press(teacher, "Ask the class")
+    about = page.locator("li", has=page.locator("h3", has_text=re.compile("^In layer.* to most")))
+    about.get_by_role("button", name="Ask the class").first.press("Enter")
     for one, choice in zip(students, (0, 1, 1)):
         one.page.wait_for_selector(".panel .choice")
         assert "/classroom" not in one.page.url and one.page.locator(".panel .count").count() == 0
@@ -177,9 +183,21 @@ def asks(teacher: Visitor, students: list[Visitor]) -> None:
     assert "3 of 3 have answered" in slide.locator(".caption").inner_text()
     page.keyboard.press("ArrowRight")
     slide.locator(".caption", has_text="3 answers").wait_for()
-    assert "✓" not in slide.locator("svg").text_content()
+    assert slide.locator(".note").count() == 0, "votes are no answer"
+    for one in students:
+        one.page.wait_for_selector(".panel .count")
+        assert one.page.locator(".panel .choice.right").count() == 0
     page.keyboard.press("ArrowRight")
-    slide.locator("svg", has_text="✓").wait_for()
+    slide.locator(".choice.right .note", has_text="✓").wait_for()
+    answer = slide.locator("h1").inner_text()
+    page.keyboard.press("ArrowRight")
+    slide.locator(".invite").wait_for()
+    assert students[0].page.locator(".panel .choice.right").count() == 1, "it stays with the class"
+    page.keyboard.press("ArrowLeft")  # and comes back on the wall
+    slide.locator(".choice.right").wait_for()
+    assert slide.locator("h1").inner_text() == answer
+    page.keyboard.press("ArrowLeft")
+    slide.locator(".choice.right").wait_for(state="detached")
     page.keyboard.press("Escape")
     counts = page.locator(".panel .count").all_inner_texts()
     assert list(map(int, counts[:2])) == [1, 2]
@@ -198,14 +216,92 @@ def asks(teacher: Visitor, students: list[Visitor]) -> None:
             "at => location.href.includes(at)", arg=page.url.rpartition("/")[2]
         )
     assert makes_room(teacher, text), "the teacher sees the page"
+    for one in students:
+        assert makes_room(one, text), "and so does each student, on the phone too"
+    press(students[0], "Question")
     press(students[0], "See it")
-    assert makes_room(students[0], text), "and so does a student"
-    assert students[1].page.locator(".panel .choice").count(), "who did not ask for it, does not"
+    assert makes_room(students[0], text)
+    assert students[1].page.locator(".panel .choice").count() == 0
     press(teacher, "Question")
     assert page.locator(".panel .choice.right").count() == 1
     press(teacher, "Take it away")
     for one in students:
         one.page.wait_for_selector("section.panel", state="detached")
+
+
+def takes_home(teacher: Visitor) -> None:
+    """What was asked leaves as a table and as a page, after the class, with counts and no names."""
+    page = teacher.page
+    page.wait_for_selector(".results:has-text('1 question')")
+    with page.expect_download() as table:
+        press(teacher, "CSV")
+    rows = list(csv.DictReader(io.StringIO(table.value.path().read_text("utf-8-sig"))))
+    assert (
+        sum(int(row["vote 1"]) for row in rows) == 3 and [row["letter"] for row in rows][0] == "A"
+    )
+    assert sum(int(row["right"]) for row in rows) == 1 and rows[0]["address"].startswith("http")
+    with page.expect_download() as made:
+        press(teacher, "Page (HTML)")
+    html = made.value.path().read_text("utf-8")
+    assert rows[0]["asked"].split("“")[0] in html and "no names" in html
+    press(teacher, "Forget them")
+    page.wait_for_selector(".results", state="detached")
+    assert page.evaluate("localStorage['headlight class record']") is None
+
+
+COVERED = """() => [...document.querySelectorAll("[data-testid=stBidiComponentIsolated]")]
+  .flatMap((each) => [each, ...each.children]).filter((each) => each.shadowRoot)
+  .map((each) => each.shadowRoot.querySelector("div[class]"))
+  .filter((root) => root?.dataset.panel).map((root) => [root.dataset.panel,
+    root.classList.contains("covered"), root.inert,
+    [...root.querySelectorAll("*")].some(
+      (each) => getComputedStyle(each).visibility !== "hidden")])"""
+
+
+def test_a_prediction_is_covered_on_every_screen_until_the_answer(visitors: list[Visitor]) -> None:
+    teacher, phone, desktop = visitors[:3]
+    text = "The cat sat on the old mat by the"
+    at = urlencode({"model": "decoder", "text": text})
+    teacher.page.goto(f"{teacher.server}/predict?{at}")
+    teacher.page.wait_for_selector("[data-panel='predictions.word'] svg")
+    teacher.page.get_by_role("button", name="Class").click()
+    teacher.page.wait_for_selector(".questions li")
+    press(teacher, "Start a class")
+    code = teacher.page.locator(".how .code").inner_text()
+    for one in (phone, desktop):
+        one.page.goto(f"{one.server}/join/{code}")
+        one.page.wait_for_selector("[data-panel='predictions.word'] svg")
+    press(teacher, "Let the class type it")
+    for one, word in ((phone, "door"), (desktop, "window")):
+        one.page.wait_for_selector("[data-panel='predictions.word'].covered")
+        assert one.page.evaluate(COVERED) == [["predictions.word", True, True, False]]
+        field = one.page.locator(".guess input")
+        field.fill(word)
+        field.press("Enter")
+        one.page.wait_for_selector(".panel .state:has-text('still change')")
+    # A page that is opened now comes covered, and so does what the class is led to.
+    desktop.page.reload()
+    desktop.page.wait_for_selector("[data-panel='predictions.word'].covered")
+    for place in ("architecture?", "predict?tab=lens&"):
+        teacher.page.goto(f"{teacher.server}/{place}{at}")
+        teacher.page.wait_for_selector(".panel.covered")
+        phone.page.wait_for_selector("[data-testid=stMain] .panel.covered")
+        assert all(
+            covered and inert and not seen
+            for _, covered, inert, seen in teacher.page.evaluate(COVERED)
+        )
+    press(teacher, "Vote again")
+    for one in (phone, desktop):
+        one.page.wait_for_selector(".guess input")
+        one.page.locator(".guess input").fill("Door")
+        one.page.locator(".guess input").press("Enter")
+    teacher.page.wait_for_selector(".panel .foot:has-text('2 of 2 have answered')")
+    press(teacher, "Reveal")
+    for one in (teacher, phone, desktop):
+        one.page.wait_for_selector(".panel .choice.right .share")
+        shown = " ".join(one.page.locator(".panel .count").all_inner_texts())
+        assert "1 → 2" in shown and "1 → 0" in shown, "both votes"
+        one.page.wait_for_selector(".panel.covered", state="detached")
 
 
 # ---- a window that moves while its last move, or the code of its page, is on its way -------

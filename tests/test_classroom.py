@@ -282,3 +282,68 @@ async def test_nobody_is_lost_in_a_hundred_rounds_of_coming_and_going(
     await asyncio.gather(reading, return_exceptions=True)
     for line in lines.values():
         await line.close()
+
+
+GUESS = {
+    **{"text": "Next?", "choices": [], "right": -1, "says": "It is Nepali.", "to": "/predict"},
+    **{"free": True, "covers": True, "model": [["Nepali", 0.9], ["English", 0.02]]},
+}
+
+
+@in_a_loop
+async def test_a_class_votes_shows_its_votes_votes_again_and_then_has_the_answer(
+    classes: ClassService,
+) -> None:
+    made = await classes.start("t")
+    words = [(await classes.join(made.code, "s"))[0] for _ in range(3)]
+    teacher, _ = await listening(classes, made.code, made.watch)
+    student, *others = [(await listening(classes, made.code, each))[0] for each in words]
+    number = await classes.ask(made.code, made.key, QUESTION)
+    for word, choice in zip(words, (0, 0, 1)):
+        await classes.answer(made.code, word, number, choice)
+    await classes.close_vote(made.code, made.key)
+    seen = await student.until(lambda said: said["question"] and not said["open"])
+    assert seen["tally"] == [2, 1, 0] and not seen["revealed"]
+    assert not {"right", "says"} & set(seen["question"]), "the votes are no answer"
+    with pytest.raises(Unknown, match="closed"):
+        await classes.answer(made.code, words[0], number, 1)
+    again = await classes.ask_again(made.code, made.key)
+    assert again == number + 1
+    seen = await student.until(lambda said: said["open"])
+    assert "tally" not in seen and "rounds" not in seen["question"], "it would lead the second vote"
+    with pytest.raises(Unknown, match="closed"):
+        await classes.answer(made.code, words[0], number, 1)
+    for word in words:
+        await classes.answer(made.code, word, again, 1)
+    await classes.reveal(made.code, made.key)
+    seen = await student.until(lambda said: said.get("revealed"))
+    assert seen["tally"] == [0, 3, 0] and seen["question"]["rounds"] == [[2, 1, 0]]
+    assert seen["question"]["right"] == 1 and seen["question"]["says"] == "b."
+    assert await classes.ask_again(made.code, made.key) == 0, "who knows the answer does not vote"
+    for line in (student, teacher, *others):
+        await line.close()
+
+
+@in_a_loop
+async def test_words_that_are_typed_are_counted_and_the_models_come_with_the_answer(
+    classes: ClassService,
+) -> None:
+    made = await classes.start("t")
+    words = [(await classes.join(made.code, "s"))[0] for _ in range(4)]
+    lines = [(await listening(classes, made.code, each))[0] for each in words]
+    number = await classes.ask(made.code, made.key, GUESS)
+    for choice in (0, -1):
+        with pytest.raises(Unknown):
+            await classes.answer(made.code, words[0], number, choice)
+    for word, guess in zip(words, ("French", "Nepali", "nepali", "NEPALI")):
+        await classes.answer(made.code, word, number, guess)
+    seen = await lines[0].until(lambda said: said["question"])
+    assert seen["question"]["covers"] and "model" not in seen["question"]
+    late, seen = await listening(classes, made.code, words[0])
+    assert seen["mine"] == "French"
+    await classes.reveal(made.code, made.key)
+    seen = await lines[0].until(lambda said: said.get("revealed"))
+    assert [[word.casefold(), n] for word, n in seen["tally"]] == [["nepali", 3], ["french", 1]]
+    assert seen["question"]["model"] == GUESS["model"]
+    for line in (late, *lines):
+        await line.close()

@@ -20,7 +20,7 @@ COMPONENTS = Path(bundle.__file__).parent
 MODULES = sorted(COMPONENTS.glob("*.js"))
 LAYER = {
     *("axis", "bus", "matrix_canvas", "keys", "mount", "number_format", "svg_export", "theme"),
-    *("tokens", "codec", "sentences"),
+    *("tokens", "codec", "sentences", "cover"),
 }
 # What stands in one module and in no other: exports of files, mounting, colour scales, rasters,
 # news, formats of numbers.

@@ -7,6 +7,7 @@ few kilobytes and, every twenty seconds, a few bytes.
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from html import escape
 from typing import Any
@@ -110,6 +111,7 @@ MOST_BYTES = 16_384  # of what is sent here
 MOST_PICTURE = 524_288  # packed bytes of what a teacher's window shows
 MAX_ADDRESS = 6000  # characters of an address that a class is led to
 LONGEST_TEXT, LONGEST_CHOICE, MOST_CHOICES = 600, 160, 6
+LONGEST_PICTURE, LONGEST_GUESS = 400, 40
 NO_STORE = {"Cache-Control": "no-store"}
 # A proxy that collects an answer before it passes it on would hold every event back.
 STREAM = {"Cache-Control": "no-store, no-transform", "X-Accel-Buffering": "no"}
@@ -146,8 +148,10 @@ def app_address(address: object) -> str:
 
 
 def parse_question(payload: object) -> dict[str, Any] | None:
-    """A teacher's question as it is stored: text, choices, the right one, the explanation and the
-    page.
+    """A teacher's question as it is stored: text, choices, the right one, the reason and the page.
+    What a question need not have: pictures of the choices; `covers`, the answer is the model's
+    prediction; `model`, words with their probabilities; `free`, students type a word and there are
+    no choices.
 
     Raises ValueError where a part is missing or too long."""
     if payload is None:
@@ -155,17 +159,49 @@ def parse_question(payload: object) -> dict[str, Any] | None:
     if not isinstance(payload, dict) or not isinstance(payload.get("choices"), list):
         raise ValueError(REFUSALS("no_question"))
     choices = [_plain_text(choice, LONGEST_CHOICE) for choice in payload["choices"]]
-    right = payload.get("right")
+    right, is_free = payload.get("right"), payload.get("free") is True
     a_choice = isinstance(right, int) and right in range(len(choices))
-    if not 2 <= len(choices) <= MOST_CHOICES or not a_choice:
+    if not is_free and (not 2 <= len(choices) <= MOST_CHOICES or not a_choice):
         raise ValueError(REFUSALS("answers"))
-    return {
+    question: dict[str, Any] = {
         "text": _plain_text(payload.get("text"), LONGEST_TEXT),
-        "choices": choices,
-        "right": right,
+        "choices": [] if is_free else choices,
+        "right": -1 if is_free else right,
         "says": _plain_text(payload.get("says", ""), LONGEST_TEXT),
         "to": app_address(payload["to"]) if payload.get("to") else "",
     }
+    more = {
+        "free": is_free,
+        "covers": payload.get("covers") is True,
+        "pictures": _pictures(payload.get("pictures"), len(choices)),
+        "model": _probabilities(payload.get("model")),
+    }
+    return question | {name: value for name, value in more.items() if value}
+
+
+def _pictures(value: object, n: int) -> list[str]:
+    """Pictures of so many choices, [] for none. Raises ValueError for anything else."""
+    if not value:
+        return []
+    if not isinstance(value, list) or len(value) != n:
+        raise ValueError(REFUSALS("no_question"))
+    pictures = [_plain_text(each, LONGEST_PICTURE) for each in value]
+    if not all(re.fullmatch("[0-9]+(/[0-9]+)*", each) for each in pictures):
+        raise ValueError(REFUSALS("no_question"))
+    return pictures
+
+
+def _probabilities(value: object) -> list[tuple[str, float]]:
+    """Words with their probabilities, [] for none. Raises ValueError for anything else."""
+    if not value:
+        return []
+    try:
+        pairs = [(_plain_text(word, LONGEST_CHOICE), float(p)) for word, p in value]  # type: ignore[attr-defined]
+    except TypeError:
+        raise ValueError(REFUSALS("no_question")) from None
+    if len(pairs) > MOST_CHOICES or not all(0 <= p <= 1 for _, p in pairs):
+        raise ValueError(REFUSALS("no_question"))
+    return pairs
 
 
 def _plain_text(value: object, limit: int) -> str:
@@ -203,6 +239,15 @@ async def _reveal(classes: ClassService, body: dict[str, Any], address: str) -> 
     return {}
 
 
+async def _close(classes: ClassService, body: dict[str, Any], address: str) -> dict[str, Any]:
+    await classes.close_vote(normalized_code(body.get("code")), _key(body))
+    return {}
+
+
+async def _again(classes: ClassService, body: dict[str, Any], address: str) -> dict[str, Any]:
+    return {"number": await classes.ask_again(normalized_code(body.get("code")), _key(body))}
+
+
 async def _end(classes: ClassService, body: dict[str, Any], address: str) -> dict[str, Any]:
     await classes.end(normalized_code(body.get("code")), _key(body))
     return {}
@@ -210,7 +255,9 @@ async def _end(classes: ClassService, body: dict[str, Any], address: str) -> dic
 
 async def _answer(classes: ClassService, body: dict[str, Any], address: str) -> dict[str, Any]:
     number, choice = body.get("number"), body.get("choice")
-    if type(number) is not int or type(choice) is not int:
+    if isinstance(choice, str):
+        choice = " ".join(_plain_text(choice, LONGEST_GUESS).split())
+    if type(number) is not int or not (choice if isinstance(choice, str) else type(choice) is int):
         raise ValueError(REFUSALS("answer_form"))
     student = str(body.get("student", ""))[:64]
     await classes.answer(normalized_code(body.get("code")), student, number, choice)
@@ -226,6 +273,8 @@ HANDLERS: dict[str, Handler] = {
     "join": _join,
     "move": _move,
     "ask": _ask,
+    "close": _close,
+    "again": _again,
     "reveal": _reveal,
     "answer": _answer,
     "end": _end,

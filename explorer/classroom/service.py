@@ -10,6 +10,7 @@ import asyncio
 import json
 import secrets
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from itertools import chain
@@ -55,10 +56,25 @@ class Listener:
     closed: bool = False
 
 
-def _tally(question: str, present: set[str], answers: dict[str, str]) -> list[int]:
-    """The number of connected students for each answer."""
-    choices = [answer for word, answer in answers.items() if word in present]
-    return [choices.count(str(at)) for at in range(len(json.loads(question)["choices"]))]
+CLOSED = "closed"  # of a question whose votes are shown and whose answer is not
+MOST_ROUNDS = 4  # votes on one question
+MOST_GUESSES = 12  # different words of a tally, the most frequent first
+# What students have of a question before its answer is shown.
+ASKED = ("text", "choices", "pictures", "covers", "free")
+
+
+def _tally(question: str, present: set[str], answers: dict[str, str]) -> list[Any]:
+    """The number of connected students for each answer; of words that are typed freely [word,
+    number], the most frequent first, however they are capitalized."""
+    asked = json.loads(question)
+    choices = [answer for word, answer in sorted(answers.items()) if word in present]
+    if not asked.get("free"):
+        return [choices.count(str(at)) for at in range(len(asked["choices"]))]
+    spelled: dict[str, str] = {}
+    for choice in choices:
+        spelled.setdefault(choice.casefold(), choice)
+    counts = Counter(choice.casefold() for choice in choices)
+    return [[spelled[word], n] for word, n in counts.most_common(MOST_GUESSES)]
 
 
 class ClassService:
@@ -122,17 +138,42 @@ class ClassService:
         await self._tell_all(code)
         return number
 
+    async def close_vote(self, code: str, key: str) -> None:
+        """End the vote and show how many chose what, and not yet what is right. The tally stays as
+        it is then: phones that sleep afterwards do not change it."""
+        await self._show_votes(code, key, CLOSED)
+
     async def reveal(self, code: str, key: str) -> None:
-        """Close the question and show what is right to all. The tally stays as it is then: phones
-        that sleep afterwards do not change it."""
+        """Show what is right to all, after the vote, which ends."""
+        await self._show_votes(code, key, "")
+
+    async def _show_votes(self, code: str, key: str, state: str) -> None:
         stamp = self._next_stamp()
         fields = await self.rules(code, key)
-        if not fields["question"] or fields["tally"]:
+        if not fields["question"] or (fields["tally"] and fields["open"] in ("", state)):
             return
-        if await self.store.write(code, "question", stamp, {"open": ""}):
+        tally = fields["tally"]
+        if not tally and await self.store.write(code, "question", stamp, {"open": CLOSED}):
             tally = json.dumps(_tally(fields["question"], *await self.store.room(code)))
-            await self.store.write(code, "question", stamp, {"tally": tally})
+        if tally:
+            await self.store.write(code, "question", stamp, {"tally": tally, "open": state})
         await self._tell_all(code)
+
+    async def ask_again(self, code: str, key: str) -> int:
+        """Let the class vote once more, after a discussion; its number, 0 where the answer is
+        known. The tally so far stays beside the next."""
+        stamp = self._next_stamp()
+        fields = await self.rules(code, key)
+        question = json.loads(fields["question"] or "null")
+        if question is None or (fields["tally"] and fields["open"] != CLOSED):
+            return 0
+        tally = json.loads(fields["tally"] or "null")
+        if tally is None:
+            tally = _tally(fields["question"], *await self.store.room(code))
+        question["rounds"] = [*question.get("rounds", ()), tally][-MOST_ROUNDS:]
+        number = await self.store.ask(code, stamp, json.dumps(question, ensure_ascii=False))
+        await self._tell_all(code)
+        return number
 
     async def end(self, code: str, key: str) -> None:
         """The class is over; nothing of it is kept."""
@@ -160,16 +201,19 @@ class ClassService:
             raise Unknown(REFUSALS("ended"))
         return await self.store.load_picture(code, name)
 
-    async def answer(self, code: str, student: str, number: int, choice: int) -> None:
-        """A student's answer, which may change until the reveal, and counts while a line of the
-        student is open. Raises Unknown where the question is not open, or there is no such
-        choice."""
+    async def answer(self, code: str, student: str, number: int, choice: int | str) -> None:
+        """A student's answer, which may change until the vote ends, and counts while a line of the
+        student is open: the number of a choice, or a word where the question asks for one. Raises
+        Unknown where the question is not open, or there is no such choice."""
         fields = await self._part(code, student)
         if fields is None:
             raise Unknown(REFUSALS("ended"))
         if not fields["open"] or fields["open"] != str(number):
             raise Unknown(REFUSALS("closed"))
-        if not 0 <= choice < len(json.loads(fields["question"])["choices"]):
+        question = json.loads(fields["question"])
+        if bool(question.get("free")) != isinstance(choice, str) or (
+            isinstance(choice, int) and not 0 <= choice < len(question["choices"])
+        ):
             raise Unknown(REFUSALS("no_answer"))
         if not await self.store.put(code, str(number), student, str(choice)):
             raise Unknown(REFUSALS("closed"))
@@ -238,12 +282,13 @@ class ClassService:
             return json.dumps({"over": True})
         if role == STUDENTS and snapshot["question"]:
             answer = (await self.store.room(code))[1].get(word)
-            snapshot["mine"] = None if answer is None else int(answer)
+            is_word = answer is not None and snapshot["question"].get("free")
+            snapshot["mine"] = answer if answer is None or is_word else int(answer)
         return json.dumps(snapshot, ensure_ascii=False)
 
     async def view(self, code: str, role: str) -> dict[str, Any] | None:
-        """The state of a class for a role. Students get the right answer and the tally with the
-        reveal."""
+        """The state of a class for a role. Students get the tally with the end of the vote, and the
+        right answer with the reveal."""
         fields = await self.store.read(code)
         if fields is None:
             return None
@@ -253,12 +298,14 @@ class ClassService:
         )
         snapshot: dict[str, Any] = {"at": fields["at"], "number": int(fields["number"])}
         snapshot["open"] = bool(question) and tally is None
+        snapshot["revealed"] = tally is not None and fields["open"] != CLOSED
         if role == STUDENTS:
             # So many pages of this process go there at once: each waits for its turn.
             snapshot |= {name: fields[name] for name in ("picture", "of")}
             snapshot["many"] = sum(line.role == STUDENTS for line in self._lines.get(code, ()))
-            if snapshot["open"]:
-                question = {name: question[name] for name in ("text", "choices")}
+            if question and not snapshot["revealed"]:
+                names = ASKED if snapshot["open"] else (*ASKED, "rounds")
+                question = {name: question[name] for name in names if name in question}
         else:
             present, answers = await self.store.room(code)
             snapshot["here"] = len(present - {fields["watch"]})

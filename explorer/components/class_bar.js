@@ -18,7 +18,9 @@ import {
   takesPart,
   wander,
 } from "./class_client.js";
+import { answerList, rowsOf } from "./class_answers.js";
 import { answered } from "./class_slide.js";
+import { coverPage } from "./cover.js";
 import { hear, make, mount, redraw } from "./mount.js";
 import { spokenLine } from "./number_format.js";
 import { sentences } from "./sentences.js";
@@ -32,6 +34,7 @@ export default mount("follow", style, (view) => {
   if (!view.says) view.says = spokenLine("spoken");
   takesPart(header, (event) => !event.composedPath().includes(root));
   hear(view, (now) => {
+    coverPage(now.lesson);
     draw(view, now.lesson);
     // For who follows a class alone: others fetch no code for it.
     if (view.picture || pictureOf(now.lesson))
@@ -68,12 +71,13 @@ const press = (name, label, onclick, kind = "") =>
   make("button", { type: "button", class: kind, data: { focus: name }, onclick }, label);
 
 /** What those hear who do not see it. @param {View} view @param {any} lesson */
-function speak(view, { at, alone, key, question, open, over, lost, cut }) {
+function speak(view, { at, alone, key, question, open, revealed, over, lost, cut }) {
   const page = String(at || "").split("?")[0];
   let message = over ? say("ended") : lost || cut ? say("lost") : "";
-  if (!message && question && view.announced !== `${question.text}${open}`) {
-    message = open ? say("question", question) : say("answer");
-    view.announced = `${question.text}${open}`;
+  const state = `${question?.text} ${question?.rounds?.length} ${open} ${revealed}`;
+  if (!message && question && view.announced !== state) {
+    message = open ? say("question", question) : revealed ? say("answer") : say("closed");
+    view.announced = state;
   } else if (!message && !key && !alone && at !== view.at)
     message = say("moved", { page: view.header.pages[page] || say("another_page") });
   view.at = at;
@@ -123,6 +127,8 @@ function leading(view) {
     await send("end").catch(() => {});
     forget(code);
     takePart(null);
+    const { recorded } = await import("./class_record.js");
+    if (recorded()) go(desk()); // where what was asked can be taken along
   };
   return view.sure
     ? [press("end", say("end"), end, "main"), press("keep", "Go on", () => sure(false))]
@@ -130,22 +136,21 @@ function leading(view) {
 }
 
 /** The question, where there is one. @param {View} view @param {any} lesson */
-function panel(view, { question, open, number, mine, tally: counted, here, key, over }) {
+function panel(view, lesson) {
+  const { question, open, revealed, number, mine, tally, key, over, at } = lesson;
   if (!question || over) return undefined;
-  const tally = open ? undefined : counted; // after the vote: it would lead those who have not answered
-  const most = Math.max(1, ...(tally || []));
-  const answer = (choice) =>
-    send("answer", { number, choice }).then(
-      () => afterAnswer(view, choice, ""),
-      (problem) => afterAnswer(view, mine, problem.message),
-    );
-  // Folded, it leaves the page's picture in sight.
+  // Folded, it leaves the page's picture in sight: where a press leads, and where the class goes on.
   const fold = (now) => {
     view.folded = now;
+    view.answeredAt = at;
     draw(view, /** @type {any} */ (globalThis).headlight.lesson);
   };
+  if (revealed && view.answered !== number)
+    Object.assign(view, { answered: number, answeredAt: at });
+  else if (revealed && view.answeredAt !== at)
+    Object.assign(view, { folded: number, answeredAt: at });
   const about = { class: "panel", "aria-label": say("question_label") };
-  if (!open && view.folded === number)
+  if (revealed && view.folded === number)
     return make(
       "section",
       { ...about, class: "panel folded" },
@@ -157,59 +162,79 @@ function panel(view, { question, open, number, mine, tally: counted, here, key, 
     if (!key) wander(true);
     go(question.to);
   };
-  const choices = question.choices.map((words, at) => {
-    const marks = [
-      mine === at && !key && make("span", "note", open ? say("your_answer") : "you"),
-      at === question.right && (key ? !open : true) && make("span", "note", "right ✓"),
-    ];
-    const bar =
-      tally && make("span", { class: "bar", style: { width: `${(100 * tally[at]) / most}%` } });
-    const right = at === question.right && !open ? " right" : "";
-    const inside = [
-      make("span", "letter", "ABCDEF"[at]),
-      make("span", { class: "words", dir: "auto" }, words),
-      ...marks,
-      tally && make("span", "count", `${tally[at]}`),
-      bar,
-    ];
-    return key || !open
-      ? make("div", `choice${right}`, ...inside)
-      : make(
-          "button",
-          {
-            type: "button",
-            class: "choice",
-            "aria-pressed": `${mine === at}`,
-            data: { focus: `choice ${at}` },
-            onclick: () => answer(at),
-          },
-          ...inside,
-        );
-  });
-  const foot = key
-    ? [
-        make("span", "state", answered({ tally: counted, here })),
-        open && press("reveal", "Reveal", () => send("reveal"), "main"),
-        !open && question.to && press("see", "See it", see, "main"),
-        press("away", say("take_away"), () => send("ask", { question: null })),
-      ]
-    : [
-        make(
-          "span",
-          "state",
-          view.problem ||
-            (open ? (mine >= 0 && mine !== null ? say("may_change") : say("choose")) : ""),
-        ),
-        !open && question.to && press("see", "See it", see),
-      ];
+  const answer = (choice) =>
+    send("answer", { number, choice }).then(
+      () => afterAnswer(view, choice, ""),
+      (problem) => afterAnswer(view, mine, problem.message),
+    );
+  const votes = open ? undefined : tally; // after the vote: they would lead those who have not answered
+  const rows = rowsOf(question, votes, { votes: !open, answer: Boolean(revealed) });
+  const list =
+    rows.length > 0 &&
+    answerList(rows, {
+      mine: key ? undefined : mine,
+      note: open ? say("your_answer") : "you",
+      press: key || !open ? undefined : (row) => answer(row.at),
+    });
   return make(
     "section",
     about,
     make("h2", { dir: "auto" }, question.text),
-    make("div", { class: "choices", role: "group", "aria-label": "Answers" }, ...choices),
-    !open && question.says && make("p", { class: "says", dir: "auto" }, question.says),
-    make("div", "foot", ...foot),
+    question.free && open && !key && typing(view, mine, answer),
+    list,
+    revealed && question.says && make("p", { class: "says", dir: "auto" }, question.says),
+    make("div", "foot", ...(key ? teacherFoot(lesson, see) : studentFoot(view, lesson, see))),
   );
+}
+
+/** Where a student types a word. @param {View} view @param {any} mine @param {(word: string) => void} answer */
+function typing(view, mine, answer) {
+  const field = make("input", {
+    "aria-label": say("type_word"),
+    placeholder: say("type_word"),
+    maxlength: 40,
+    autocomplete: "off",
+    spellcheck: "false",
+    data: { focus: "guess" },
+    oninput: () => (view.typed = field.value),
+  });
+  field.value = view.typed ?? mine ?? "";
+  const form = make(
+    "form",
+    "guess",
+    field,
+    press("send guess", say("send_word"), () => {}, "main"),
+  );
+  form.onsubmit = (event) => {
+    event.preventDefault();
+    if (field.value.trim()) answer(field.value.trim());
+  };
+  /** @type {HTMLButtonElement} */ (form.lastChild).type = "submit";
+  return form;
+}
+
+/** @param {any} lesson @param {() => void} see */
+function teacherFoot(lesson, see) {
+  const { question, open, revealed } = lesson;
+  return [
+    make("span", "state", answered(lesson)),
+    open && press("close", say("close_vote"), () => send("close"), "main"),
+    !revealed && press("again", say("vote_again"), () => send("again")),
+    !revealed && press("reveal", "Reveal", () => send("reveal"), open ? "" : "main"),
+    revealed && question.to && press("see", "See it", see, "main"),
+    press("away", say("take_away"), () => send("ask", { question: null })),
+  ];
+}
+
+/** @param {View} view @param {any} lesson @param {() => void} see */
+function studentFoot(view, { question, open, revealed, mine }, see) {
+  const done = mine !== null && mine !== undefined && mine !== -1;
+  const asked = done ? say("may_change") : say(question.free ? "type_word" : "choose");
+  const words = open ? asked : revealed ? "" : say("closed");
+  return [
+    make("span", "state", view.problem || words),
+    revealed && question.to && press("see", "See it", see),
+  ];
 }
 
 /** What became of an answer. @param {View} view @param {any} mine @param {string} problem */

@@ -14,8 +14,8 @@ export { offered, spelled, unfinished, wayIn } from "./class_part.js";
 
 /**
  * @typedef {import("./class_part.js").Part} Part
- * @typedef {{ at: string, number: number, open: boolean, question: any, tally?: number[],
- *   picture?: string, of?: string, many?: number, here?: number, mine?: number | null, over?: boolean }} Seen what the server says of the class
+ * @typedef {{ at: string, number: number, open: boolean, revealed: boolean, question: any, tally?: any[],
+ *   picture?: string, of?: string, many?: number, here?: number, mine?: number | string | null, over?: boolean }} Seen what the server says of the class
  */
 
 const SOON = 80; // ms after a change of the address, in which others of the same step may follow
@@ -139,6 +139,9 @@ function heard(seen) {
   const last = bus.now.lesson || {};
   const mine = "mine" in seen ? seen.mine : last.number === seen.number ? last.mine : null;
   tell({ ...seen, tally: seen.tally, mine, lost: false });
+  const { code, key } = part() || {};
+  if (key && code && seen.question && !seen.open)
+    import("./class_record.js").then(({ note }) => note(code, seen)); // for who leads a class alone
   if (!part()?.key) return follow();
   if (!seen.at) own.sent = own.shown = ""; // the class was made anew: it is nowhere yet
   const resumed = own.resumed && seen.at;

@@ -12,8 +12,10 @@ import {
   unfinished,
   wayIn,
 } from "./class_client.js";
+import { csv, forgetRecord, page, recorded } from "./class_record.js";
 import { hear, make, mount, redraw } from "./mount.js";
 import { spokenLine } from "./number_format.js";
+import { save } from "./svg_export.js";
 import { sentences } from "./sentences.js";
 
 /** @typedef {import("./mount.js").View} View */
@@ -30,12 +32,15 @@ const press = (name, label, onclick, kind = "") =>
 
 /** @param {View} view @param {any} lesson */
 function draw(view, lesson) {
-  const shown = JSON.stringify([lesson?.code, lesson?.key, lesson?.over, lesson?.here, part()]);
+  const kept = recorded();
+  const about = [lesson?.code, lesson?.key, lesson?.over, lesson?.here];
+  const shown = JSON.stringify([...about, part(), kept?.code, kept?.asked]);
   if (view.shown === shown) return;
   view.shown = shown;
   const inside =
     lesson && !lesson.over ? (lesson.key ? led(lesson) : followed(lesson)) : free(view);
-  redraw(view, [...inside, view.says]);
+  const own = kept && (!lesson || lesson.over || lesson.key) && results(view, lesson, kept);
+  redraw(view, [...inside, own, view.says].filter(Boolean));
 }
 
 /** @param {any} lesson */
@@ -56,6 +61,33 @@ function led({ code, here }) {
       ),
     ),
   ];
+}
+
+/** What the class was asked, to be taken along. @param {View} view @param {any} lesson @param {import("./class_record.js").Kept} kept */
+function results(view, lesson, kept) {
+  const { code, day, asked } = kept;
+  const file = `headlight-class-${day}`;
+  const again = () => {
+    forgetRecord();
+    draw(view, lesson);
+  };
+  const blob = (/** @type {string} */ text, /** @type {string} */ type) =>
+    new Blob([text], { type: `${type};charset=utf-8` });
+  return make(
+    "div",
+    "results",
+    make(
+      "span",
+      "",
+      say("results", {
+        n: asked.length === 1 ? "1 question" : `${asked.length} questions`,
+        code: spelled(code),
+      }),
+    ),
+    press("csv", "CSV", () => save(blob(csv(kept), "text/csv"), `${file}.csv`)),
+    press("html", say("html"), () => save(blob(page(kept), "text/html"), `${file}.html`)),
+    code !== lesson?.code && press("forget", say("forget"), again),
+  );
 }
 
 /** @param {any} lesson */

@@ -2,6 +2,7 @@
 // A view on the page: elements, their style, what they know between two drawings, and their end.
 
 import { bus, listen } from "./bus.js";
+import { covers } from "./cover.js";
 import { onScreen } from "./theme.js";
 import { decode } from "./codec.js";
 
@@ -128,6 +129,7 @@ function show(view, data, draw) {
   view.same = view.before?.token === view.header.token && view.look?.key === look.key;
   view.look = look;
   draw(view);
+  until(view, "cover", covers(view));
   if (view.header.token !== undefined) view.root.dataset.token = view.header.token;
   hostOf(view.root).dataset.drawn = ""; // page.css holds its room until then
   rankTitles();

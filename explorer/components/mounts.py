@@ -112,8 +112,11 @@ def class_form() -> None:
 
 @dataclass(frozen=True)
 class QuizItem:
-    """A question: its text, its answers and what was measured of each ("" where the answer says
-    it), which is right, what is said then, and the address that shows it."""
+    """A question: its text, its answers and what was measured of each ("" where the reason says
+    it), which is right, the reason, and the address that shows it. pictures: of the answers, a
+    pattern each, its rows divided by "/", a digit for each weight; () for none. covers: the answer
+    is the prediction at that address, which a class sees covered until the reveal. model: words
+    with their probabilities, beside which guesses stand then."""
 
     text: str
     choices: tuple[str, ...]
@@ -121,6 +124,9 @@ class QuizItem:
     right: int
     says: str
     to: str
+    pictures: tuple[str, ...] = ()
+    covers: bool = False
+    model: tuple[tuple[str, float], ...] = ()
 
 
 def questions(items: Sequence[QuizItem], token: str) -> None:

@@ -5,7 +5,8 @@
 
 import { bus } from "./bus.js";
 import { send, spelled, wayIn } from "./class_part.js";
-import { questionSlide } from "./class_slide.js";
+import { answerList } from "./class_answers.js";
+import { ANSWER, ASKED, questionSlide, stepOf } from "./class_slide.js";
 import { typeset } from "./formula.js";
 import { clamp } from "./theme.js";
 import { plainKey } from "./keys.js";
@@ -26,7 +27,7 @@ const PICKED = "data-headlight-picture"; // on the picture that is shown
 const LETTERS = [44, 38, 33, 29, 26, 23, 20, 18, 16, 14, 12, 10, 8]; // sizes of the page's type in pixels, tried in turn
 const HEADS = "[data-panel='attention.heads']";
 const UNTITLED = ["steps", "flow"]; // figures that name themselves
-const LARGE = 2.4; // times the smallest type: a question has few lines
+const ANSWERS = [60, 52, 46, 40, 36, 32, 28, 24]; // sizes of answers in pixels, tried in turn
 const SETTLES = 350; // ms after which a page that was drawn anew is looked at again
 
 const page = document.documentElement;
@@ -194,16 +195,29 @@ function current() {
   return own || half || list.sort((a, b) => seen(b) - seen(a))[0];
 }
 
-/** The question of the class that this window leads, as a slide. @param {View} view */
+/**
+ * The question of the class that this window leads, as a slide; undefined once its answer was passed by.
+ * @param {View} view
+ */
 const question = (view) => {
   const { lesson } = bus.now;
-  return questionSlide(lesson, view.answer === lesson?.number);
+  if (!lesson?.question || view.passed === lesson.number) return undefined;
+  return questionSlide(lesson, stepOf(lesson) - backSteps(view));
 };
 
-/** The way into the class that this window leads, as a slide of the page Class. */
-function invitation() {
-  const { key, over, question, code, here } = bus.now.lesson || {};
-  if (!key || over || question || !location.pathname.endsWith("/classroom")) return undefined;
+/** How many steps before the one that the class is at. @param {View} view */
+function backSteps(view) {
+  const { lesson } = bus.now;
+  const state = `${lesson.number} ${stepOf(lesson)}`;
+  if (view.state !== state) Object.assign(view, { state, back: 0 });
+  return view.back;
+}
+
+/** The way into the class that this window leads, as a slide of the page Class. @param {View} view */
+function invitation(view) {
+  const { key, over, question, number, code, here } = bus.now.lesson || {};
+  const asks = question && view.passed !== number;
+  if (!key || over || asks || !location.pathname.endsWith("/classroom")) return undefined;
   const { address, picture } = wayIn(code);
   return {
     says: classroom("join_at", { address }),
@@ -214,17 +228,33 @@ function invitation() {
 }
 
 /** What the class shows on this page; undefined where the page's own picture is shown. @param {View} view */
-const ofClass = (view) => question(view) || invitation();
+const ofClass = (view) => question(view) || invitation(view);
 
-/** The next step of a question (or the one before): the vote ends, the answer is marked, the question is
- * taken away. @param {View} view @param {number} by */
+/**
+ * The next step of a question, or the one before: the vote ends, the answer is shown, the page's own pictures
+ * come. Nothing is lost by a step: arrows back bring answer, votes and question again.
+ * @param {View} view @param {number} by
+ */
 function questionStep(view, by) {
-  const { open, number } = bus.now.lesson;
-  if (by < 0) view.answer = undefined;
-  else if (open) send("reveal").catch(() => {});
-  else if (view.answer !== number) view.answer = number;
-  else send("ask", { question: null }).catch(() => {});
+  const { lesson } = bus.now;
+  const step = stepOf(lesson);
+  const back = backSteps(view);
+  if (by < 0) view.back = Math.min(back + 1, step - ASKED);
+  else if (back) view.back = back - 1;
+  else if (step === ANSWER) Object.assign(view, { passed: lesson.number, since: 0 });
+  else send(step === ASKED ? "close" : "reveal").catch(() => {});
   present(view);
+}
+
+/** True for an arrow back from the first picture after an answer, which brings the answer. @param {View} view @param {number} by */
+function broughtBack(view, by) {
+  const { lesson } = bus.now;
+  if (!lesson?.question || lesson.over || view.passed !== lesson.number) return false;
+  view.since = (view.since || 0) + by;
+  if (view.since >= 0) return false;
+  view.passed = undefined;
+  present(view);
+  return true;
 }
 
 /** Put the picture, its headline and its caption on the screen. @param {View} view */
@@ -237,13 +267,7 @@ function present(view) {
     free();
     [view.head.textContent, view.caption.textContent] = [current.says, current.caption];
     view.board.classList.remove("clear");
-    if ("figures" in current)
-      return drawSlide(
-        view,
-        { header: {}, look: view.look, figures: current.figures },
-        current.says,
-        LARGE,
-      );
+    if ("rows" in current) return ofQuestion(view, answerList(current.rows));
     const about = classroom("qr_code");
     const image = make("img", { src: current.picture, alt: about });
     return view.plate.replaceChildren(make("div", "invite", image, make("p", "", current.code)));
@@ -255,6 +279,7 @@ function present(view) {
   view.at = list.indexOf(picture);
   free();
   plate.replaceChildren();
+  plate.style.fontSize = "";
   plate.classList.remove("large");
   const panel = picture && viewOf(rootOf(picture));
   if (panel?.name === "panel") return presentPanel(view, panel);
@@ -268,6 +293,15 @@ function present(view) {
   picture.setAttribute(PICKED, "");
   const room = [head.getBoundingClientRect().bottom, caption.getBoundingClientRect().top];
   fill(view, picture, room, [width, height]);
+}
+
+/** The answers of a question, as large as their room allows. @param {View} view @param {HTMLElement} list */
+function ofQuestion({ plate }, list) {
+  plate.replaceChildren(list);
+  for (const size of ANSWERS) {
+    plate.style.fontSize = `${size}px`;
+    if (plate.scrollHeight <= plate.clientHeight + 1) return;
+  }
 }
 
 /** A panel: its finding, its figures in large type, and what they are of. @param {View} view @param {View} panel */
@@ -304,11 +338,11 @@ function presentPanel(view, panel) {
   view.size = sizeOf(view.plate);
 }
 
-/** Draw a slide by the code that the first one fetches, unless another picture has come meanwhile. @param {View} view @param {any} figures @param {string} name @param {number} [large] */
-async function drawSlide(view, figures, name, large) {
+/** Draw a slide by the code that the first one fetches, unless another picture has come meanwhile. @param {View} view @param {any} figures @param {string} name */
+async function drawSlide(view, figures, name) {
   const turn = ++view.turn;
   const { slide } = await import("./slide_layout.js");
-  if (view.turn === turn && bus.now.presenter) slide(figures, view.plate, name, undefined, large);
+  if (view.turn === turn && bus.now.presenter) slide(figures, view.plate, name);
 }
 
 /** Put as many parts of a text into an element as it shows whole, and the first one in any case. @param {HTMLElement} element @param {string[]} parts @param {string} between */
@@ -378,6 +412,7 @@ function walks(view, key) {
     if (by) questionStep(view, by);
     return Boolean(by || up);
   }
+  if (by && broughtBack(view, by)) return true;
   if (by && finding(by)) return true;
   if (up && head(up)) return true;
   if (by && view.walk) {

@@ -5,6 +5,7 @@ import { go, send } from "./class_client.js";
 import { hear, make, mount, redraw } from "./mount.js";
 import style from "./quiz.css.js";
 import { spokenLine } from "./number_format.js";
+import { patternPicture } from "./pattern_picture.js";
 import { sentences } from "./sentences.js";
 
 /** @typedef {import("./mount.js").View} View */
@@ -59,6 +60,7 @@ function card(view, item, at) {
         },
       },
       make("span", "letter", LETTERS[k]),
+      item.pictures[k] && patternPicture(item.pictures[k], words),
       make("span", { class: "words", dir: "auto" }, words),
       answered && item.measured[k] && make("span", "measured", item.measured[k]),
       mark && make("span", "mark", mark),
@@ -76,27 +78,37 @@ function card(view, item, at) {
   };
   const { measured, ...question } = item;
   const now = view.leads?.question === item.text;
-  const ask = make(
-    "button",
-    {
-      type: "button",
-      class: "ask",
-      data: { focus: `ask ${at}` },
-      onclick: () => send("ask", { question: question }),
-    },
-    now ? "Asked" : say("ask"),
-  );
+  const asks = (/** @type {string} */ name, /** @type {string} */ label, /** @type {any} */ more) =>
+    make(
+      "button",
+      {
+        type: "button",
+        class: "ask",
+        data: { focus: `${name} ${at}` },
+        onclick: () => send("ask", { question: { ...question, ...more } }),
+      },
+      label,
+    );
   return make(
     "li",
     { "aria-label": say("question", { n: at + 1 }) },
     make("h3", { dir: "auto" }, item.text),
-    make("div", { class: "choices", role: "group", "aria-label": "Answers" }, ...choices),
+    make(
+      "div",
+      {
+        class: `choices${item.pictures.length ? " pictures" : ""}`,
+        role: "group",
+        "aria-label": "Answers",
+      },
+      ...choices,
+    ),
     make(
       "div",
       "foot",
       answered && make("p", { role: "status", dir: "auto" }, item.says),
       answered && see,
-      view.leads && ask,
+      view.leads && item.covers && asks("ask word", say("ask_word"), { free: true }),
+      view.leads && asks("ask", now ? "Asked" : say("ask"), {}),
     ),
   );
 }

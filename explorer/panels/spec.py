@@ -41,6 +41,16 @@ from models.run import Run
 REFUSALS = sentences("selection", "refusals")
 Arguments = ParamSpec("Arguments")
 DEFAULT_MODEL = "encoder"  # of an address that names none
+# Panels that tell what a model predicts: a class that is asked about it sees them covered.
+PREDICTS = frozenset(
+    {
+        *("predictions.word", "logit_lens.lens", "logit_lens.development", "architecture.flow"),
+        *("attribution.logit", "attribution.neurons", "generation.next_token", "generation.tokens"),
+        *("generation.attention", "generation.kv_cache", "interventions.experiments"),
+        *("interventions.effect", "interventions.patches", "compare.heads", "compare.prediction"),
+        *("card.headline", "attention.strongest_findings"),
+    }
+)
 BESIDE = ["attention.heads", "attention.head"]  # panels that stand side by side in a document
 
 
@@ -118,6 +128,8 @@ class Panel:
             "token": self.token,
             "special": list(self.special),
         }
+        if self.name in PREDICTS:
+            header["predicts"] = True
         return codec.encode(header, blocks)
 
     @cached_property

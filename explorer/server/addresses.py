@@ -30,7 +30,7 @@ GET_PATHS = re.compile(
 )
 # What is sent to a class, and a text that is drawn ahead of its page: the only addresses that take
 # anything, and nothing is read from them.
-POST_PATHS = re.compile(r"/class/(start|join|move|ask|reveal|answer|end|show)|/ahead")
+POST_PATHS = re.compile(r"/class/(start|join|move|ask|close|again|reveal|answer|end|show)|/ahead")
 
 
 def is_open(path: str) -> bool:

@@ -591,24 +591,94 @@ test("a long word is cut with an ellipsis, a short one is not", () => {
   assert.ok(cut.endsWith("…") && pen.width(cut) <= 80);
 });
 
-test("the tally of a class is on its slide after the vote, and the answer after the tally", async () => {
-  const { answered, questionSlide } = await of("class_slide");
+test("votes are on a class's slide after the vote, the answer and the reason after the reveal", async () => {
+  const { answered, questionSlide, stepOf } = await of("class_slide");
   const question = { text: "Which?", choices: ["<a>", "b"], right: 1, says: "It is b." };
   const lesson = { key: "k", question, open: true, tally: [3, 1], here: 6, number: 1 };
   assert.equal(answered(lesson), "4 of 6 have answered");
-  const open = questionSlide(lesson, true);
-  assert.equal(open.figures[0].kind, "texttable");
-  assert.ok(!JSON.stringify(open.figures).includes("3") && open.caption.includes("4 of 6"));
   const closed = { ...lesson, open: false };
-  const [tally, answer] = [false, true].map((marked) => questionSlide(closed, marked));
+  assert.deepEqual([lesson, closed, { ...closed, revealed: true }].map(stepOf), [0, 1, 2]);
+  const [asked, votes, answer] = [0, 1, 2].map((step) => questionSlide(closed, step));
   assert.deepEqual(
-    tally.figures[0].rows.map(({ values }) => values[0]),
-    [3, 1],
+    [asked, votes, answer].map(({ rows }) => rows.map(({ n }) => n)),
+    [
+      [NaN, NaN],
+      [3, 1],
+      [3, 1],
+    ],
   );
-  assert.ok(!JSON.stringify(tally).includes("✓") && answer.figures[0].rows[1].selected);
-  assert.ok(drawn("bars", answer.figures[0]).includes("&lt;a&gt;"));
-  assert.equal(questionSlide({ ...lesson, key: undefined }, false), undefined);
-  assert.equal(questionSlide({ ...lesson, over: true }, false), undefined);
+  assert.deepEqual(
+    [asked, votes, answer].map(({ rows }) => rows.some(({ right }) => right)),
+    [false, false, true],
+  );
+  assert.equal(votes.caption, "4 answers");
+  assert.equal(answer.caption, "It is b.");
+  assert.equal(questionSlide({ ...lesson, key: undefined }, 0), undefined);
+  assert.equal(questionSlide({ ...lesson, over: true }, 0), undefined);
+});
+
+test("guesses stand beside what the model gives them, before and after a discussion", async () => {
+  const { rowsOf, voters } = await of("class_answers");
+  const question = {
+    free: true,
+    choices: [],
+    rounds: [[["French", 4]]],
+    model: [
+      ["Nepali", 0.9],
+      ["English", 0.02],
+    ],
+  };
+  const tally = [
+    ["nepali", 5],
+    ["German", 1],
+  ];
+  assert.equal(voters(tally), 6);
+  const shown = (votes, answer) => rowsOf(question, tally, { votes, answer });
+  assert.deepEqual(shown(false, false), [], "nothing leads those who have not answered");
+  assert.deepEqual(
+    shown(true, false).map(({ words, n, p, right }) => [words, n, p, right]),
+    [
+      ["nepali", 5, NaN, false],
+      ["German", 1, NaN, false],
+      ["French", 0, NaN, false],
+    ],
+  );
+  assert.deepEqual(
+    shown(true, true).map(({ words, before, n, p, right }) => [words, ...before, n, p, right]),
+    [
+      ["Nepali", 0, 5, 0.9, true],
+      ["English", 0, 0, 0.02, false],
+      ["German", 0, 1, NaN, false],
+      ["French", 4, 0, NaN, false],
+    ],
+  );
+});
+
+test("a class's record is counts, and runs nothing where it is opened", async () => {
+  const { csv, page } = await of("class_record");
+  const question = {
+    text: "=1+1?",
+    choices: ['<b onclick="x">a</b>', "b, or c"],
+    right: 1,
+    says: "<script>",
+    to: "/?layer=1",
+    rounds: [[2, 0]],
+  };
+  const kept = {
+    code: "ABCDEFG",
+    day: "2026-01-02",
+    asked: [{ number: 3, question, tally: [1, 4] }],
+  };
+  const [heads, first, second] = csv(kept).split("\r\n");
+  assert.match(
+    heads,
+    /question,asked,letter,answer,right,vote 1,vote 2,probability,reason,address/,
+  );
+  assert.ok(first.startsWith("1,'=1+1?,A,") && second.includes(',B,"b, or c",1,0,4,,<script>,'));
+  assert.ok(second.endsWith("/?layer=1"));
+  const html = page(kept);
+  assert.doesNotMatch(html, /<script|<b |javascript:/);
+  assert.match(html, /<td>2<\/td><td>1<\/td>/);
 });
 
 const HEAD = {

@@ -1,0 +1,838 @@
+"""Questions of reasons: what changes where a part of the model, a word or its place is another, and
+what follows from how attention and the feed-forward network are made.
+
+What changes is measured, by a pass without the part, and asked only where the change is clear. What
+follows holds for every text; which of its consequences is asked, and about which words, the text
+decides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+
+from explorer.analysis import interventions, predictions, word_classes
+from explorer.analysis.findings import CHANGES, word_groups
+from explorer.analysis.measure import MeasureContext, Untestable
+from explorer.analysis.quiz_question import (
+    ADDED,
+    AHEAD,
+    BACK,
+    CHANGED,
+    CONVEX,
+    FFN,
+    HEADS,
+    MASK,
+    MASKED,
+    MIN_MARGIN,
+    MOST_ANSWERS,
+    NEXT,
+    NORM,
+    POSITIONS,
+    RESIDUAL,
+    SCALE,
+    SUM,
+    SWAPPED,
+    AnswerOption,
+    Question,
+    Slots,
+    answer_names,
+    most_question,
+)
+from explorer.analysis.word_classes import is_word
+from models.edits import (
+    Edit,
+    HideToken,
+    ScaledBy,
+    WithMask,
+    WithoutNorm,
+    WithoutPositions,
+    WithoutResidual,
+    WithoutScale,
+    ZeroHead,
+    to_line,
+)
+from models.recording import Attention, Recording, Stream
+
+FEWEST_WORDS = 4  # words that a question may name
+MOST_PAIRS = 6  # pairs of words that are exchanged, one pass each
+MOST_MASKED = 6  # words that are masked, one pass each
+MOST_DRAWN = 16  # tokens on a small picture
+CLEAR = 0.5  # a weight that a head gives for a reason
+SEEN = 0.05  # the largest weight over all heads that is not nothing
+LARGER = 4.0  # times the square root of d_k, for a softmax that is less sharp
+MOVED = 0.05  # of its length: a vector that is another
+SAME = 1e-3  # of its length: rounding
+ADDED_WORD = "today"
+
+
+@dataclass(frozen=True, eq=False)
+class Sentence:
+    """What is asked about: a context, its first attention of one text, and the words that questions
+    may name: each one token, once in the text. draw: chance that the text decides."""
+
+    context: MeasureContext
+    attention: Attention
+    draw: np.random.Generator
+
+    @classmethod
+    def of(cls, context: MeasureContext) -> Sentence:
+        """Raises Untestable for a text with too few words."""
+        recording = context.recording
+        own = [each for each in recording.attention if each.query == each.key]
+        if not own:
+            raise Untestable("no attention of one text")
+        seed = f"{recording.model.name}\0{recording.text}\0{recording.target}"
+        draw = np.random.default_rng(crc32(seed.encode("utf-8", "replace")))
+        made = cls(context, own[0], draw)
+        if len(made.words) < FEWEST_WORDS:
+            raise Untestable("too few words")
+        return made
+
+    @cached_property
+    def stream(self) -> Stream:
+        """The stream of the attention."""
+        return self.context.recording.stream(self.attention.query)
+
+    @cached_property
+    def in_pieces(self) -> bool:
+        """True where few words are one token: questions then name words of several by their first
+        token, and none is about a weight of theirs."""
+        return len(self._words(True)) < FEWEST_WORDS
+
+    @cached_property
+    def words(self) -> dict[int, str]:
+        """The words by their tokens, those of content first."""
+        return self._words(not self.in_pieces)
+
+    def _words(self, whole: bool) -> dict[int, str]:
+        groups = word_groups(self.context.recording, self.stream.name)
+        names, once = answer_names(groups.labels, False)
+        classes = word_classes.classes(groups.labels)
+        # Of one-token words, weights between tokens are weights between words.
+        at = [
+            at
+            for at in range(len(names))
+            if once[at]
+            and (not whole or groups.sizes[at] == 1)
+            and not groups.special[at]
+            and is_word(names[at])
+        ]
+        order = sorted(at, key=lambda each: classes[each] == word_classes.FILLER)
+        return {int(groups.starts[each]): names[each] for each in order}
+
+    @cached_property
+    def content(self) -> list[int]:
+        """The tokens of words of content and of pronouns, of all words where these are few."""
+        labels = list(self.words.values())
+        classes = word_classes.classes(tuple(labels))
+        chosen = [at for at, kind in zip(self.words, classes) if kind != word_classes.FILLER]
+        return chosen if len(chosen) >= 3 else list(self.words)
+
+    @property
+    def causal(self) -> bool:
+        """True where no token attends to a later one."""
+        allowed = self.attention.reachable
+        return not np.triu(allowed, 1).any()
+
+    def rows(self) -> np.ndarray:
+        """The text's tokens that have more than one key to choose from."""
+        free = (self.attention.allowed.sum(axis=2) > 1).all(axis=0)
+        return np.flatnonzero(free & ~self.stream.special)
+
+    def pick(self, options: Sequence[Any]) -> Any:
+        """One of some, drawn."""
+        return options[int(self.draw.integers(len(options)))]
+
+    def two(self, tokens: Sequence[int]) -> tuple[int, int]:
+        """Two of some tokens, drawn. Raises Untestable for fewer."""
+        if len(tokens) < 2:
+            raise Untestable("too few words")
+        first, second = self.draw.choice(list(tokens), 2, replace=False)
+        return int(first), int(second)
+
+    def asked(self, kind: str, form: str = "", **fields: Any) -> Question:
+        """A question on this attention. Of `fields`, `token` and `key` are named as words."""
+        words = tuple(
+            self.words[fields[name]] for name in ("token", "key") if fields.get(name, -1) >= 0
+        )
+        return Question(
+            kind,
+            form,
+            attention=self.attention.name,
+            words=words,
+            stream=self.stream.name,
+            **fields,
+        )
+
+    def rerun(self, *edits: Edit, text: str = "") -> Recording:
+        """Another recording, whose decoder reads the same target."""
+        return self.context.rerun(to_line(edits), text, self.context.own_target)
+
+    def pattern_of(self, recording: Recording) -> np.ndarray:
+        """The pattern of the same attention in another recording."""
+        return next(
+            each.pattern for each in recording.attention if each.name == self.attention.name
+        )
+
+    def states(self, recording: Recording) -> np.ndarray:
+        """The last states of the stream in a recording, (token, d_model)."""
+        return recording.stream(self.stream.name).resid[-1].astype(np.float64)
+
+    def retyped(self, *words: tuple[int, str]) -> str:
+        """The text with other words in the place of tokens."""
+        text = self.context.recording.text
+        for token, word in sorted(words, reverse=True):
+            start, end = map(int, self.stream.spans[token])
+            start += len(text[start:end]) - len(text[start:end].lstrip())
+            text = text[:start] + word + text[end:]
+        return text
+
+    def exchanged(self, one: int, other: int) -> tuple[str, list[str]]:
+        """The text with two words exchanged, and the tokens that it should have."""
+        tokens = list(self.stream.tokens)
+        tokens[one], tokens[other] = tokens[other], tokens[one]
+        return self.retyped((one, self.words[other]), (other, self.words[one])), tokens
+
+    def reads(self, recording: Recording, tokens: Sequence[str]) -> bool:
+        """True where a recording has exactly these tokens."""
+        return list(recording.stream(self.stream.name).tokens) == list(tokens)
+
+    def pairs(self) -> list[tuple[int, int]]:
+        """Pairs of words that can be exchanged, in the order of their tokens: both with a capital
+        or both without; first two names, and two words after the same word."""
+        every = sorted(self.content)
+        pairs = [
+            (a, b)
+            for a, b in combinations(every, 2)
+            if self.words[a][:1].isupper() == self.words[b][:1].isupper()
+        ]
+        before = [""] + [token.casefold() for token in self.stream.tokens]
+
+        def suits(pair: tuple[int, int]) -> bool:
+            a, b = pair
+            return self.words[a][:1].isupper() or before[a] == before[b]
+
+        order = [pairs[int(at)] for at in self.draw.permutation(len(pairs))]
+        return sorted(order, key=suits, reverse=True)[:MOST_PAIRS]
+
+    def honours(self, *kinds: type[Edit]) -> bool:
+        """True where the model can be run under edits of these kinds."""
+        return all(issubclass(each, self.context.capabilities.edits) for each in kinds)
+
+
+def reasons(context: MeasureContext, likeliest: Sequence[tuple[str, float]]) -> Iterator[Question]:
+    """Every question of a reason that a context has. likeliest: the likeliest next words with their
+    probabilities, of a model that writes."""
+    yield from next_word(likeliest, context.recording.streams[-1])
+    try:
+        sentence = Sentence.of(context)
+    except Untestable:
+        return
+    for make in LAWS if sentence.in_pieces else (*LAWS, *OF_WORDS):
+        try:
+            yield from make(sentence)
+        except Untestable:
+            continue
+
+
+def options(right: str, *wrong: str, value: float = 0.0) -> tuple[AnswerOption, ...]:
+    """Answers by their keys, the right one first, with what was measured."""
+    return AnswerOption(value, key=right), *(AnswerOption(key=each) for each in wrong)
+
+
+def place(layer: int, head: int, token: int = -1, **more: str) -> tuple[tuple[str, str], ...]:
+    """The choices of an address that show a head, and a word of it."""
+    at = {"layer": str(layer), "head": str(head), "token": "" if token < 0 else str(token)}
+    return tuple((at | more).items())
+
+
+# ---- what is predicted ---------------------------------------------------------------------------
+
+
+def next_word(likeliest: Sequence[tuple[str, float]], stream: Stream) -> Iterator[Question]:
+    """Which word the model predicts after the text."""
+    choices = _words(likeliest)
+    token = len(stream.tokens) - 1
+    about = Question(
+        NEXT,
+        covers=True,
+        token=token,
+        stream=stream.name,
+        interest=1.0,
+        page="word",
+        address=(("token", str(token)),),
+    )
+    yield from most_question(choices, about)
+
+
+def _words(likeliest: Sequence[tuple[str, float]]) -> list[AnswerOption]:
+    """Likeliest words as answers; none where something else than a word is likeliest."""
+    choices = [AnswerOption(float(p), word.strip()) for word, p in likeliest if is_word(word)]
+    first = likeliest[0][0].strip() if likeliest else ""
+    return choices if choices and choices[0].word == first else []
+
+
+def masked_word(on: Sentence) -> Iterator[Question]:
+    """Which word the model fills into the place of a masked one."""
+    context = on.context
+    context.require_edits(HideToken)
+    context.require_readout()
+    if context.recording.model.kind != "encoder" or not context.capabilities.mask:
+        return
+    places = [at for at in on.content if len(on.words[at]) > 1]
+    for token in [places[int(at)] for at in on.draw.permutation(len(places))][:MOST_MASKED]:
+        masked = on.rerun(HideToken(token))
+        scores = context.model.logits(masked, on.stream.name, token)
+        top = predictions.top_words(predictions.distribution(scores), most=MOST_ANSWERS + 2)
+        labels = context.model.labels([each.id for each in top])
+        choices = _words([(label, each.own) for label, each in zip(labels, top)])
+        about = on.asked(
+            MASKED,
+            token=token,
+            covers=True,
+            edits=to_line((HideToken(token),)),
+            page="word",
+            address=(("token", str(token)), ("hidden", str(token))),
+        )
+        for one in most_question(choices, about):
+            # Surest, but not of what nobody could doubt.
+            yield replace(one, interest=one.answer.value - (one.answer.value > 0.95))
+
+
+# ---- which picture -------------------------------------------------------------------------------
+
+
+def beside(on: Sentence) -> Iterator[Question]:
+    """Which of four heads, shown as pictures, attends to the previous token, and to the next
+    one."""
+    pattern, special = on.attention.pattern, on.stream.special
+    layers, heads = pattern.shape[:2]
+    for kind, step in ((BACK, -1), (AHEAD, 1)):
+        if step > 0 and on.causal:
+            continue
+        share = _share_at(pattern, special, on.attention.reachable, step)
+        best = int(share.argmax())
+        others = np.flatnonzero(share.ravel() <= share.max() - MIN_MARGIN[kind])
+        if share.max() < CLEAR or len(others) < MOST_ANSWERS - 1:
+            continue
+        # The pictures that come nearest to a diagonal, each of another kind.
+        rival = [
+            _share_at(pattern, special, on.attention.reachable, each).ravel()
+            for each in (-step, 0, 2 * step)
+        ]
+        wrong: list[int] = []
+        for values in rival:
+            wrong.append(int(max((at for at in others if at not in wrong), key=values.__getitem__)))
+        choices = tuple(
+            AnswerOption(
+                float(share.ravel()[at]),
+                layer=at // heads,
+                head=at % heads,
+                picture=picture(pattern[at // heads, at % heads]),
+            )
+            for at in (best, *wrong)
+        )
+        layer, head = divmod(best, heads)
+        margin = choices[0].value - max(each.value for each in choices[1:])
+        about = on.asked(kind, layer=layer, head=head, interest=1.0, address=place(layer, head))
+        yield replace(about, choices=choices, margin=margin)
+
+
+def _share_at(
+    pattern: np.ndarray, special: np.ndarray, reachable: np.ndarray, step: int
+) -> np.ndarray:
+    """What each head gives on average to the token `step` places on, (layer, head), of tokens of
+    text; 0 where no two are so far apart."""
+    n = pattern.shape[2]
+    rows = [
+        at
+        for at in range(max(0, -step), n - max(0, step))
+        if not special[at] and not special[at + step] and reachable[at, at + step]
+    ]
+    if not rows:
+        return np.zeros(pattern.shape[:2])
+    at = np.array(rows)
+    return pattern[:, :, at, at + step].mean(axis=-1, dtype=np.float64)
+
+
+def picture(pattern: np.ndarray) -> str:
+    """A head's pattern between the first tokens, as `AnswerOption.picture`."""
+    digits = np.clip(np.rint(9 * pattern[:MOST_DRAWN, :MOST_DRAWN]), 0, 9).astype(int)
+    return "/".join("".join(map(str, row)) for row in digits.tolist())
+
+
+# ---- a part is another ---------------------------------------------------------------------------
+
+
+def scale(on: Sentence) -> Iterator[Question]:
+    """What the division by the square root of d_k does to the largest weight."""
+    attention, capabilities = on.attention, on.context.capabilities
+    if not attention.opens or capabilities.biased or not (attention.scale < 1).all():
+        return
+    form = on.pick(("out", "out", "more", *(() if on.in_pieces else ("shift",))))
+    factor = {"out": 1 / attention.scale, "more": np.full_like(attention.scale, 1 / LARGER)}
+    layers, heads = attention.pattern.shape[:2]
+    if form == "shift":
+        token = on.pick([at for at in on.content if at in on.rows()] or list(on.rows()))
+        if token not in on.words:
+            return
+        layer, head = on.pick(list(np.ndindex(layers, heads)))
+        now = float(attention.pattern[layer, head, token].max())
+        choices = options("same", "larger", "all", "more_than_one", value=now)
+        about = on.asked(SCALE, form, token=token, layer=layer, head=head, slots=(("now", now),))
+        yield replace(about, choices=choices, address=place(layer, head, token))
+        return
+    rows = on.rows()
+    now = attention.pattern[:, :, rows].max(axis=-1).mean(axis=-1, dtype=np.float64)
+    after = rescaled(attention, factor[form])[:, :, rows].max(axis=-1).mean(axis=-1)
+    change = np.abs(after - now)
+    layer, head = map(int, np.unravel_index(change.argmax(), change.shape))
+    edit = (
+        WithoutScale(layer)
+        if form == "out"
+        else ScaledBy(round(float(LARGER / attention.scale[layer]), 6), layer)
+    )
+    if change.max() < MIN_MARGIN[SCALE]:
+        return
+    right = "larger" if form == "out" else "smaller"
+    wrong = ("smaller", "same", "more_than_one") if form == "out" else ("larger", "same", "quarter")
+    slots = (("before", float(now[layer, head])), ("after", float(after[layer, head])))
+    about = on.asked(SCALE, form, layer=layer, head=head, slots=slots, margin=float(change.max()))
+    yield seen_under(
+        on,
+        (edit,),
+        replace(about, choices=options(right, *wrong, value=float(after[layer, head]))),
+    )
+
+
+def rescaled(attention: Attention, factor: np.ndarray) -> np.ndarray:
+    """The pattern with the scores of each layer times `factor` (layer)."""
+    z = attention.scores.astype(np.float64) * factor[:, None, None, None]
+    z = np.where(attention.allowed[:, None], z, -np.inf)
+    z = np.exp(z - z.max(axis=-1, keepdims=True))
+    return z / z.sum(axis=-1, keepdims=True)
+
+
+def seen_under(on: Sentence, edits: tuple[Edit, ...], question: Question) -> Question:
+    """The question with its answer on Edit the model, on the heads' page where the model cannot be
+    edited so."""
+    at = place(question.layer, question.head, question.token) if question.layer >= 0 else ()
+    if not on.honours(*map(type, edits)):
+        return replace(question, address=at)
+    line = to_line(edits)
+    view = (("effects", "Vectors"),) if question.kind in (RESIDUAL, NORM) else ()
+    return replace(question, page="edit", edits=line, address=(*at, *view, ("edits", line)))
+
+
+def without_positions(on: Sentence) -> Iterator[Question]:
+    """What is left of a head of the previous token without positions, and of the order of the
+    words."""
+    on.context.require_edits(WithoutPositions)
+    if on.context.capabilities.positions in (None, ""):
+        return
+    bare = on.rerun(WithoutPositions())
+    makers = (_previous_without, _order_without)
+    first = int(on.draw.integers(2))
+    for make in (makers[first], makers[1 - first]):
+        if made := list(make(on, bare)):
+            yield made[0]
+            return
+
+
+def _previous_without(on: Sentence, bare: Recording) -> Iterator[Question]:
+    sides = [
+        _share_at(each, on.stream.special, on.attention.reachable, -1)
+        for each in (on.attention.pattern, on.pattern_of(bare))
+    ]
+    layer, head = map(int, np.unravel_index((sides[0] - sides[1]).argmax(), sides[0].shape))
+    before, after = (float(each[layer, head]) for each in sides)
+    if before < CLEAR or before - after < max(MIN_MARGIN[POSITIONS], before / 3):
+        return
+    slots = (("before", before), ("after", after))
+    about = on.asked(POSITIONS, "previous", layer=layer, head=head, slots=slots)
+    choices = options("smaller", "same", "larger", "one", value=after)
+    question = replace(about, choices=choices, margin=before - after, interest=before - after)
+    yield seen_under(on, (WithoutPositions(),), question)
+
+
+def _order_without(on: Sentence, bare: Recording) -> Iterator[Question]:
+    for one, other in on.pairs():
+        between = [at for at in on.content if one < at < other]
+        apart = between if on.causal else [at for at in on.content if at not in (one, other)]
+        if not apart:
+            continue
+        text, tokens = on.exchanged(one, other)
+        moved = on.rerun(WithoutPositions(), text=text)
+        if not on.reads(moved, tokens):
+            continue
+        token = on.pick(apart)
+        now, then = (on.states(each)[token] for each in (bare, moved))
+        change = float(np.linalg.norm(then - now) / np.linalg.norm(now))
+        if on.causal and change < MOVED or not on.causal and change > SAME:
+            continue
+        right, wrong = ("mask", "same") if on.causal else ("same", "mask")
+        slots: Slots = (("one", on.words[one]), ("two", on.words[other]), ("change", change))
+        about = on.asked(
+            POSITIONS,
+            "causal" if on.causal else "order",
+            token=token,
+            text=text,
+            slots=slots,
+            edits=to_line((WithoutPositions(),)),
+            interest=1.0,
+            page="positions",
+            address=(("ask", "Order"), ("token", str(token))),
+        )
+        yield replace(about, choices=options(right, wrong, "near", "exchanged", value=change))
+        return
+
+
+def alike(states: np.ndarray, special: np.ndarray) -> float:
+    """The mean cosine of two vectors of the text, of all pairs of (token, d_model)."""
+    text = states[~special]
+    unit = text / np.maximum(np.linalg.norm(text, axis=1, keepdims=True), 1e-12)
+    n = len(unit)
+    return float(((unit @ unit.T).sum() - n) / (n * (n - 1)))
+
+
+def without_residual(on: Sentence) -> Iterator[Question]:
+    """Whether words' vectors are more alike where nothing is added to what a word had."""
+    on.context.require_edits(WithoutResidual)
+    states = on.states(on.rerun(WithoutResidual()))
+    before = alike(on.states(on.context.recording), on.stream.special)
+    after = alike(states, on.stream.special)
+    if not np.isfinite(after) or after - before < MIN_MARGIN[RESIDUAL]:
+        return
+    about = on.asked(
+        RESIDUAL, slots=(("before", before), ("after", after)), margin=after - before, interest=1.0
+    )
+    choices = options("more", "less", "same", "zero", value=after)
+    yield seen_under(on, (WithoutResidual(),), replace(about, choices=choices))
+
+
+def without_norm(on: Sentence) -> Iterator[Question]:
+    """Whether vectors grow where no norm sets their length back."""
+    on.context.require_edits(WithoutNorm)
+    before = interventions.growth(on.stream)
+    after = interventions.growth(on.rerun(WithoutNorm()).stream(on.stream.name))
+    if not np.isfinite(after) or after < MIN_MARGIN[NORM] * before:
+        return
+    factor = interventions.factor_text
+    slots: Slots = (("norm", on.context.norm), ("was", factor(before)), ("now", factor(after)))
+    about = on.asked(NORM, slots=slots, margin=after / before, interest=1.0)
+    choices = options("grows", "same", "shrinks", "one", value=after)
+    yield seen_under(on, (WithoutNorm(),), replace(about, choices=choices))
+
+
+def without_head(on: Sentence) -> Iterator[Question]:
+    """Which head does not notice that another one is taken out: one of the same layer."""
+    on.context.require_edits(ZeroHead)
+    pattern = on.attention.pattern
+    layers, heads = pattern.shape[:2]
+    if layers < 2 or heads < 2:
+        return
+    layer, head = int(on.draw.integers(layers - 1)), int(on.draw.integers(heads))
+    edit = ZeroHead(layer, head, on.attention.name)
+    change = np.abs(on.pattern_of(on.rerun(edit)) - pattern).max(axis=(2, 3)).astype(np.float64)
+    beside = on.pick([each for each in range(heads) if each != head])
+    later = sorted(
+        (
+            at
+            for at in np.ndindex(layers, heads)
+            if at[0] > layer and change[at] >= MIN_MARGIN[HEADS]
+        ),
+        key=lambda at: -change[at],
+    )
+    if len(later) < MOST_ANSWERS - 1 or change[layer, beside] > 0:
+        return
+    spread = np.linspace(0, len(later) // 2, MOST_ANSWERS - 1).astype(int)
+    right = AnswerOption(0.0, layer=layer, head=int(beside))
+    wrong = [
+        AnswerOption(float(change[later[at]]), layer=later[at][0], head=later[at][1])
+        for at in spread
+    ]
+    if len({each.name for each in wrong}) < len(wrong):
+        return
+    margin = min(each.value for each in wrong)
+    about = on.asked(HEADS, layer=layer, head=head, margin=margin, interest=1.0)
+    yield seen_under(on, (edit,), replace(about, choices=(right, *wrong)))
+
+
+# ---- a word is another, or stands elsewhere ------------------------------------------------------
+
+
+def changed_word(on: Sentence) -> Iterator[Question]:
+    """Which word gets most of a row after one word was changed, such as "tired" to "wide"."""
+    for at, old in on.words.items():
+        if old not in CHANGES:
+            continue
+        text = on.retyped((at, CHANGES[old]))
+        after = on.rerun(text=text)
+        tokens = list(on.stream.tokens)
+        tokens[at] = CHANGES[old]
+        if not on.reads(after, tokens):
+            continue
+        names = {**on.words, at: CHANGES[old]}
+        now, then = on.attention.pattern, on.pattern_of(after)
+        for layer, head in np.ndindex(now.shape[:2]):
+            for row in on.content:
+                yield from _row_then(on, (layer, head, row), (now, then), names, (old, at, text))
+
+
+def _row_then(
+    on: Sentence,
+    cell: tuple[int, int, int],
+    patterns: tuple[np.ndarray, np.ndarray],
+    names: dict[int, str],
+    change: tuple[str, int, str],
+) -> Iterator[Question]:
+    """The question which word gets most from a word of a head after a change."""
+    layer, head, row = cell
+    old, at, text = change
+    before, after = (each[layer, head, row].astype(np.float64) for each in patterns)
+    best, was = int(after.argmax()), int(before.argmax())
+    lead = after[best] - np.delete(after, best).max()
+    if row in (at, best, was) or {best, was} - names.keys() or lead < MIN_MARGIN[CHANGED]:
+        return
+    row_class, key_class = word_classes.classes((names[row], names[best]))
+    is_pronoun = row_class == word_classes.PRONOUN
+    far = key_class == word_classes.CONTENT and abs(best - row) > 1  # no neighbour
+    if best == was and not (is_pronoun and far and after[best] >= CLEAR):
+        return
+    keys = sorted((each for each in names if each != row), key=lambda each: -after[each])
+    chosen = keys[:MOST_ANSWERS]
+    if was not in chosen:  # who expects no change takes it
+        chosen[-1] = was
+    ranked = [AnswerOption(float(after[each]), names[each], each) for each in chosen]
+    slots: Slots = (
+        *(("old", old), ("new", names[at])),
+        *(("was", on.words[was]), ("before", float(before[was])), ("left", float(after[was]))),
+    )
+    form = "stays" if best == was else "moves"
+    about = on.asked(CHANGED, form, token=row, layer=layer, head=head, text=text, slots=slots)
+    shown = place(layer, head, row, other_text=text)
+    interest = float(lead) + is_pronoun
+    about = replace(about, page="compare", address=shown, interest=interest)
+    yield from most_question(ranked, about)
+
+
+def swapped_words(on: Sentence) -> Iterator[Question]:
+    """Whether a weight stays at a place or goes with a word that is moved."""
+    made: dict[str, Question] = {}
+    for one, other in on.pairs():
+        text, tokens = on.exchanged(one, other)
+        after = on.rerun(text=text)
+        if not on.reads(after, tokens):
+            continue
+        best: dict[str, Question] = {}
+        for held, free in ((one, other), (other, one)):
+            for question in _weights_after(on, held, free, text, on.pattern_of(after)):
+                if question.margin > getattr(best.get(question.form), "margin", 0.0):
+                    best[question.form] = question
+        made = best | made  # an earlier pair suits better
+    if made:
+        yield made[on.pick(sorted(made))]
+
+
+def _weights_after(
+    on: Sentence, held: int, free: int, text: str, then: np.ndarray
+) -> Iterator[Question]:
+    """Questions on weights that a word `held` gets before it is exchanged with a word `free`. then:
+    the pattern after it."""
+    now = on.attention.pattern
+    rows = [at for at in on.words if at not in (held, free)]
+    if on.causal:
+        rows = [at for at in rows if at > max(held, free)]
+    for row in rows:
+        for layer, head in np.argwhere(now[:, :, row, held] >= CLEAR).tolist():
+            cell = layer, head, row
+            stays, goes = (float(then[(*cell, at)]) for at in (held, free))
+            margin = abs(stays - goes)
+            if margin < MIN_MARGIN[SWAPPED] or max(stays, goes) < CLEAR:
+                continue
+            right, wrong = ("place", "word") if stays > goes else ("word", "place")
+            about = on.asked(
+                SWAPPED,
+                right,
+                **{"token": row, "key": held, "layer": layer, "head": head, "text": text},
+                slots=(
+                    *(("third", on.words[free]), ("before", float(now[(*cell, held)]))),
+                    *(("stays", stays), ("goes", goes)),
+                ),
+            )
+            choices = options(right, wrong, "both", "special", value=max(stays, goes))
+            about = replace(about, page="compare", address=place(*cell, other_text=text))
+            yield replace(about, choices=choices, margin=margin)
+
+
+def added_word(on: Sentence) -> Iterator[Question]:
+    """Whether a word that is written behind the text changes the attention of one before it."""
+    recording = on.context.recording
+    if len(recording.text) < 2 or len(on.stream.tokens) + 4 > (
+        recording.model.n_positions or 1 << 30
+    ):
+        return
+    text = f"{recording.text.rstrip()} {ADDED_WORD}"
+    after = on.rerun(text=text)
+    ends = int((~on.stream.special).nonzero()[0][-1]) + 1
+    if after.stream(on.stream.name).tokens[:ends] != on.stream.tokens[:ends]:
+        return
+    token = on.pick([at for at in on.content if at in on.rows()] or [-1])
+    if token < 0:
+        return
+    now = on.attention.pattern[:, :, token, :ends].astype(np.float64)
+    change = float(np.abs(on.pattern_of(after)[:, :, token, :ends] - now).max())
+    if on.causal and change > SAME or not on.causal and change < SEEN:
+        return
+    form = "causal" if on.causal else "both"
+    choices = (
+        options("nothing", "share", "later_layers", "next", value=change)
+        if on.causal
+        else options("all", "masked", "only_last", "position", value=change)
+    )
+    slots: Slots = (("added", ADDED_WORD), ("change", change))
+    about = on.asked(ADDED, form, token=token, text=text, slots=slots, interest=1.0)
+    at = (("token", str(token)), ("other_text", text))
+    yield replace(about, choices=choices, page="compare", address=at)
+
+
+# ---- what follows --------------------------------------------------------------------------------
+
+
+def row_sum(on: Sentence) -> Iterator[Question]:
+    """That the weights of a row sum to 1: what is left for the others, why, and what does not."""
+    pattern = on.attention.pattern.astype(np.float64)
+    cells = [
+        (layer, head, row, key)
+        for row in on.content
+        if row in on.rows()
+        for key in on.content
+        if key != row
+        for layer, head in np.argwhere(
+            (pattern[:, :, row, key] > 0.25) & (pattern[:, :, row, key] < 0.45)
+        ).tolist()
+    ]
+    form = on.pick(("rest", "why", "which"))
+    if not cells or on.in_pieces:
+        form, cells = "why", [(0, 0, on.pick(on.content), on.pick(on.content))]
+    layer, head, row, key = on.pick(cells)
+    shown = place(layer, head, row)
+    about = on.asked(SUM, form, token=row, layer=layer, head=head, address=shown, interest=1.0)
+    if form == "why":
+        yield replace(about, choices=options("softmax", "scale", "training", "norm", value=1.0))
+        return
+    about = replace(about, words=(on.words[row], on.words[key]), key=key)
+    given = float(pattern[layer, head, row, key])
+    if form == "rest":
+        slots: Slots = (("given", given), ("rest", 1 - given))
+        choices = options("rest", "untold", "at_most", "each", value=1 - given)
+        yield replace(about, choices=choices, slots=slots)
+        return
+    received = float(pattern[layer, head, :, key].sum())
+    heads = float(pattern[layer, :, row, key].sum())
+    if min(abs(received - 1), abs(heads - 1)) < 0.1:
+        return
+    slots = (("received", received), ("over_heads", heads))
+    choices = options("row", "column", "over_heads", "scores", value=1.0)
+    yield replace(about, choices=choices, slots=slots)
+
+
+def convex(on: Sentence) -> Iterator[Question]:
+    """What a weighted mean of value vectors can be."""
+    attention = on.attention
+    if not attention.opens:
+        return
+    rows = [at for at in on.content if at in on.rows()]
+    if len(rows) < 2:
+        return
+    token, key = on.two(rows)
+    token, key = max(token, key), min(token, key)  # a decoder's word attends to earlier ones
+    layer, head = on.pick(list(np.ndindex(attention.pattern.shape[:2])))
+    value = np.asarray(attention.v[layer, head], np.float64)
+    allowed = attention.allowed[layer, token]
+    length = float(np.linalg.norm(attention.pattern[layer, head, token] @ value))
+    longest = float(np.linalg.norm(value[allowed], axis=1).max())
+    form = on.pick(("never", "hard"))
+    slots: Slots = (("length", length), ("longest", longest))
+    about = on.asked(CONVEX, form, token=token, key=key, layer=layer, head=head, slots=slots)
+    about = replace(about, interest=1.0, page="weight", address=place(layer, head, token))
+    right, *wrong = {
+        "never": ("longer", "shorter", "value", "other_way"),
+        "hard": ("value", "key", "vector", "mean"),
+    }[form]
+    yield replace(about, choices=options(right, *wrong, value=length))
+
+
+def mask(on: Sentence) -> Iterator[Question]:
+    """What a causal mask forbids, and who may attend to whom."""
+    peak = on.attention.pattern.max(axis=(0, 1))
+    form = on.pick(("forbid", "who"))
+    words = sorted(on.content)
+    if form == "forbid" and not on.in_pieces:
+        back = [(b, a) for a, b in combinations(words, 2) if peak[b, a] >= SEEN]
+        ahead = [(a, b) for a, b in combinations(words, 2) if on.causal or peak[a, b] >= SEEN]
+        if len(back) >= MOST_ANSWERS - 1 and ahead:
+            right = on.pick(ahead)
+            order = on.draw.permutation(len(back))[: MOST_ANSWERS - 1]
+            choices = tuple(
+                AnswerOption(
+                    float(peak[pair]), word=on.words[pair[0]], other=on.words[pair[1]], key="pair"
+                )
+                for pair in (right, *(back[int(at)] for at in order))
+            )
+            about = on.asked(MASK, "forbid" if on.causal else "would", token=right[0], key=right[1])
+            about = replace(about, choices=choices, interest=1.0)
+            at = (("token", str(right[0])),)
+            if on.causal:
+                yield replace(about, address=at)
+                return
+            yield replace(
+                seen_under(on, (WithMask(),), replace(about, layer=0, head=0)), layer=-1, head=-1
+            )
+            return
+    inner = [at for at in words if 0 < np.searchsorted(words, at) < len(words) - 1] or words
+    token = on.pick(inner)
+    form = "causal" if on.causal else "all"
+    keys = (
+        ("before", "all", "strictly", "near") if on.causal else ("all", "before", "near", "others")
+    )
+    about = on.asked(MASK, form, token=token, interest=1.0, address=(("token", str(token)),))
+    yield replace(about, choices=options(*keys))
+
+
+def feed_forward(on: Sentence) -> Iterator[Question]:
+    """What a network that reads one token cannot do."""
+    layers = on.attention.pattern.shape[0]
+    layer = int(on.draw.integers(layers))
+    form = on.pick(("cannot", "same", "alone"))
+    token, key = on.two(on.content)
+    about = on.asked(FFN, form, token=token, key=key, layer=layer, interest=1.0)
+    about = replace(
+        about, page="feedforward", address=(("layer", str(layer)), ("token", str(token)))
+    )
+    keys = {
+        "cannot": ("bring", "direction", "differ", "answer"),
+        "same": ("nothing", "a_little", "position", "zero"),
+        "alone": ("nothing", "first", "through_ffn", "position"),
+    }[form]
+    about = replace(about, choices=options(*keys))
+    heads = tuple(
+        ZeroHead(*at, on.attention.name) for at in np.ndindex(on.attention.pattern.shape[:2])
+    )
+    yield seen_under(on, heads, about) if form == "alone" and on.honours(ZeroHead) else about
+
+
+# What is about the model, and what about weights of words.
+LAWS: tuple[Callable[[Sentence], Iterator[Question]], ...] = (
+    *(beside, scale, without_positions, without_residual, without_norm, without_head),
+    *(added_word, row_sum, mask, feed_forward),
+)
+OF_WORDS: tuple[Callable[[Sentence], Iterator[Question]], ...] = (
+    *(masked_word, changed_word, swapped_words, convex),
+)
