@@ -106,6 +106,11 @@ FLOORS = [
         r"explorer\.(components\.bundle|figure_engine(\.\w+)?|text\.templates)|models\.version",
     ),
     (
+        r"explorer/plotly_export\.py",
+        {"numpy", "plotly"},
+        r"explorer\.(analysis(\.figures)?|components(\.(bundle|codec))?|text\.templates)",
+    ),
+    (
         r"explorer/(html_export|export)\.py",
         {"numpy"},
         r"explorer\.(analysis|text|components|panels)\..*|explorer\.html_export(\.\w+)?"

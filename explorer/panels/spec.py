@@ -17,11 +17,11 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import Any, Concatenate, ParamSpec
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 import numpy as np
 
-from explorer import figure_export, html_export
+from explorer import figure_export, html_export, plotly_export
 from explorer.analysis.caption import caption
 from explorer.analysis.csv import Columns, plain_columns, to_csv
 from explorer.analysis.figures import Figure, PictureCard, as_plain
@@ -40,6 +40,9 @@ from models.model import Model
 from models.recording import Recording
 from models.run import Run
 from models.version import VERSION
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 FIGURES = sentences("selection", "figure_files")
 Arguments = ParamSpec("Arguments")
@@ -174,6 +177,12 @@ class Panel:
             "choices": {name: _plain_choice(each) for name, each in self.choices.items()},
             "call": self.call,
         }
+
+    def plotly(self, dark: bool = False) -> go.Figure:
+        """Its figures as one of Plotly's, with the same numbers, labels and colours, one plot below
+        the other; of those behind a slider the one on show. Raises ValueError where Plotly is not
+        installed."""
+        return plotly_export.figure(self.figures, self.title, dark)
 
     def csv(self) -> str:
         """The table as CSV, below the title and the caption."""
