@@ -81,6 +81,12 @@ def svg(panel: bytes, title: str, cause: Mapping[str, Any], sheet: Sheet) -> byt
     return f"{head}{end}{about}<style>@font-face{{{face}}}</style>{rest}".encode()
 
 
+def still(panel: bytes) -> str:
+    """An encoded panel as an SVG in the fonts of whoever shows it, a few kilobytes. Raises
+    ValueError where nothing is here that draws it."""
+    return _drawn(panel, Sheet())[0]
+
+
 def pdf(panel: bytes, title: str, cause: Mapping[str, Any], sheet: Sheet) -> bytes:
     """An encoded panel as a PDF of one page, as large as the picture. Raises ValueError where
     nothing is here that draws it."""

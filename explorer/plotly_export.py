@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 WORDS = sentences("selection", "figure_files")
 ROW, HEAD, TALL = 26, 90, 340  # pixels of a row of a plot, of its title and axis, of a chart
 FADED = "rgba(127,127,127,0.45)"
+TALLEST = 620  # of one plot
+MOST_TICKS = 40  # labels of an axis
+MOST_NAMED = 40_000  # cells that each have a name of their own
+PALE = 0.65  # opacity of a row that is not selected
 GAP = 1  # cells between two heads
 LENGTH_AND_ANGLE = "%{customdata[0]}, %{customdata[1]}°<extra></extra>"
 PER_CELL = "%{y} · %{x}: %{customdata}<extra></extra>"
@@ -32,7 +36,7 @@ PER_CELL = "%{y} · %{x}: %{customdata}<extra></extra>"
 @dataclass
 class Plot:
     """One plot: its title, its traces as Plotly's names them, its axes, and its height in pixels.
-    kind: of the place that it takes, "xy" or "table"."""
+    kind: of the place that it takes, "xy" or "table"; is_square: one scale for both axes."""
 
     title: str
     traces: list[dict[str, Any]]
@@ -40,6 +44,7 @@ class Plot:
     y: dict[str, Any] = field(default_factory=dict)
     height: float = TALL
     kind: str = "xy"
+    is_square: bool = False
 
 
 @dataclass(frozen=True)
@@ -87,10 +92,18 @@ def figure(all_of: Sequence[figures.Figure], title: str, dark: bool = False) -> 
         vertical_spacing=min(HEAD / whole, 1 / max(1, len(plots))),
     )
     for row, plot in enumerate(plots, 1):
+        place = made.get_subplot(row, 1)
+        foot, top = place.y if plot.kind == "table" else place.yaxis.domain
         for trace in plot.traces:
-            made.add_trace(trace, row=row, col=1)
+            if "colorbar" in trace:
+                bar = {"len": top - foot, "y": (foot + top) / 2}
+                trace = trace | {"colorbar": trace["colorbar"] | bar}
+            hidden = {} if plot.kind == "table" else {"showlegend": False}
+            made.add_trace(hidden | trace, row=row, col=1)
         if plot.kind == "xy":
-            grid = {"gridcolor": look.border, "zerolinecolor": look.border}
+            grid = {"gridcolor": look.border, "zerolinecolor": look.border, "automargin": True}
+            if plot.is_square:
+                plot.y["scaleanchor"] = place.xaxis.plotly_name.replace("axis", "")
             made.update_xaxes(grid | plot.x, row=row, col=1)
             made.update_yaxes(grid | plot.y, row=row, col=1)
     made.update_layout(
@@ -102,6 +115,7 @@ def figure(all_of: Sequence[figures.Figure], title: str, dark: bool = False) -> 
         colorway=look.categorical,
         barmode="overlay",
         showlegend=any(trace.get("showlegend") for plot in plots for trace in plot.traces),
+        legend={"orientation": "h", "yanchor": "top", "y": -60 / whole, "x": 0},
         hoverlabel={"align": "left"},
         margin={"t": HEAD, "l": 20, "r": 20, "b": 50},
     )
@@ -129,7 +143,8 @@ def _leaves(all_of: Sequence[figures.Figure]) -> Iterator[figures.Figure]:
 
 def _ticks(labels: Sequence[str]) -> dict[str, Any]:
     """An axis of labels, which may be the same word more than once."""
-    return {"tickvals": list(range(len(labels))), "ticktext": [safe(each) for each in labels]}
+    shown = range(0, len(labels), -(-len(labels) // MOST_TICKS) or 1)
+    return {"tickvals": [*shown], "ticktext": [safe(labels[at]) for at in shown]}
 
 
 def _numbers(values: Any) -> list[Any]:
@@ -162,12 +177,16 @@ def _heat(
         "hovertemplate": PER_CELL,
         "colorbar": {"thickness": 12},
     }
+    if max(len(rows), len(columns)) > MOST_TICKS and values.size <= MOST_NAMED:
+        over = [safe(each) for each in columns]
+        trace["text"] = [[f"{safe(row)} · {each}" for each in over] for row in rows]
+        trace["hovertemplate"] = "%{text}: %{customdata}<extra></extra>"
     across = _ticks(columns) | {"showgrid": False, "zeroline": False}
     return trace | more, across, _ticks(rows) | _upright(len(rows))
 
 
 def _high(rows: int) -> float:
-    return max(3, rows) * ROW
+    return min(TALLEST, max(3, rows) * ROW)
 
 
 # ---- matrices ------------------------------------------------------------------------------------
@@ -305,8 +324,10 @@ def _bars(one: figures.Bars, look: Colours) -> list[Plot]:
             "text": [safe(row.texts[at]) if at < len(row.texts) else "" for row in has],
             "textposition": "outside",
             "cliponaxis": False,
-            "marker": {"color": [look.primary if row.selected else look.ink for row in has]},
-            "opacity": 0.85,
+            "marker": {
+                "color": look.primary,
+                "opacity": [1.0 if row.selected else PALE for row in has],
+            },
             "hovertemplate": "%{text}<extra></extra>",
         }
         outlined = [
@@ -353,7 +374,7 @@ def _chart(one: figures.Chart, look: Colours) -> list[Plot]:
             traces.append(plain | {"mode": "lines", "line": line})
     for place, text in one.guides:
         traces.append(_guide(place, text, one, look))
-    return [Plot(one.title, traces, *_chart_axes(one))]
+    return [Plot(one.title, traces, *_chart_axes(one), is_square=one.square)]
 
 
 def _guide(place: float, text: str, one: figures.Chart, look: Colours) -> dict[str, Any]:
@@ -387,8 +408,6 @@ def _chart_axes(one: figures.Chart) -> tuple[dict[str, Any], dict[str, Any]]:
         x |= {"ticktext": [safe(f"{text}") for _, text in one.ticks]}
     if one.backwards:
         x |= {"range": x["range"][::-1]} if "range" in x else {"autorange": "reversed"}
-    if one.square:
-        y["scaleanchor"] = "x"
     return x, y
 
 
@@ -438,8 +457,8 @@ def _plane(one: figures.Plane, look: Colours) -> list[Plot]:
         )
     label = one.frames[one.current].label if one.frames else ""
     title = ", ".join(filter(None, (one.title, label)))
-    y = {"title": {"text": safe(one.y_title)}, "scaleanchor": "x"}
-    return [Plot(title, traces, {"title": {"text": safe(one.x_title)}}, y, 1.5 * TALL)]
+    x, y = ({"title": {"text": safe(each)}} for each in (one.x_title, one.y_title))
+    return [Plot(title, traces, x, y, 1.5 * TALL, is_square=True)]
 
 
 def _graph(one: figures.Graph, look: Colours) -> list[Plot]:
@@ -547,7 +566,7 @@ def _dials(one: figures.Dials, look: Colours) -> list[Plot]:
             )
     labels = [f"{dial.label}: {dial.text}" for dial in one.dials]
     x = _ticks(labels) | {"tickvals": [3.0 * at for at in range(len(labels))], "showgrid": False}
-    return [Plot(one.title, traces, x, {"scaleanchor": "x", "visible": False})]
+    return [Plot(one.title, traces, x, {"visible": False}, is_square=True)]
 
 
 # ---- words ---------------------------------------------------------------------------------------

@@ -92,7 +92,7 @@ FLOORS = [
     (
         r"explorer/panels/.*",
         {"numpy"},
-        r"explorer\.(panels|analysis|text)\..*|explorer\.(html|png|figure|plotly)_export(\.\w+)?|explorer\.components\.codec"
+        r"explorer\.(panels|analysis|text)\..*|explorer\.(html|png|figure|plotly)_export(\.\w+)?|explorer\.figure_engine|explorer\.components\.codec"
         r"|models\.(caching|run|drafts|host|registry|model|model_card|model_names|unknown_words|cancellation|recording|edits|results|chat|example_texts)",
     ),
     (

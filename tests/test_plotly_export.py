@@ -4,13 +4,16 @@ data."""
 from __future__ import annotations
 
 import html
+import json
 from typing import Any
 
+import driver
 import numpy as np
 import pytest
+from app_harness import clean, page_at, panels_on
 from conftest import HOSTILE
 from test_figure_files import OF_THE_TOUR, nodes_in, panel_of
-from test_panels import NAMES, every, model_of
+from test_panels import NAMES, TEXT, every, model_of
 from tolerances import STORED
 
 from explorer import plotly_export
@@ -134,7 +137,6 @@ def test_a_heatmap_stands_as_the_matrix_does() -> None:
     values = np.array([[0.1, np.nan], [0.3, 0.4]])
     one = figures.Matrix("m", rows=("a", "a"), columns=("c", "d"), values=values, high=0.5)
     (trace,) = plotly_export.figure((one,), "t").data
-    assert trace.z.tolist() == [[0.1, None], [0.3, 0.4]] if hasattr(trace.z, "tolist") else True
     assert [list(row) for row in trace.z] == [[0.1, None], [0.3, 0.4]]
     made = plotly_export.figure((one,), "t")
     top, foot = made.layout.yaxis.range[::-1]
@@ -171,3 +173,42 @@ def test_without_plotly_one_sentence_says_so(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(plotly_export, "find_spec", lambda name: None)
     with pytest.raises(ValueError, match="install plotly with pip"):
         panel.plotly()
+
+
+# ---- on the page ---------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tab", ["positions", "residual", "embeddings", "checkpoints"])
+def test_charts_that_one_studies_open_in_plotly(tab: str) -> None:
+    app = page_at(tab, text=TEXT)
+    opened = [each for each in app.expander if each.label.startswith("Open in Plotly")]
+    assert opened and not app.get("plotly_chart"), "made only when it is wanted"
+    (panel, *_) = panels_on(app)
+    app.session_state[f"plotly {panel['file']}"] = True
+    chart = clean(app.run()).get("plotly_chart")[0].proto
+    spec = json.loads(chart.spec)
+    assert spec["layout"]["title"]["text"] == plotly_export.safe(panel["title"])
+    assert spec["data"]
+
+
+@pytest.mark.slow
+def test_no_other_panel_has_one() -> None:
+    app = page_at("word", text=TEXT)
+    assert not [each for each in app.expander if "Plotly" in each.label]
+
+
+@driver.browser_test
+def test_a_chart_of_plotly_is_drawn_with_the_numbers_of_the_panel(visitor: driver.Visitor) -> None:
+    page = visitor.page
+    page.goto(f"{visitor.server}/architecture?tab=residual")
+    page.locator("summary", has_text="Open in Plotly").first.click()
+    page.locator(".js-plotly-plot").first.wait_for()
+    drawn = page.locator(".js-plotly-plot").first.evaluate(
+        "each => each.data.find(({ type }) => type === 'heatmap').customdata"
+    )
+    text = page.locator("textarea").first.input_value()
+    expected = every()["residual.updates"](Run("encoder", text)).plotly()
+    heat = next(each for each in expected.data if each.type == "heatmap")
+    np.testing.assert_allclose(np.array(drawn, float), np.array(heat.z, float), atol=STORED)
+    visitor.leave()

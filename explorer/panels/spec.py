@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 import numpy as np
 
-from explorer import figure_export, html_export, plotly_export
+from explorer import figure_engine, figure_export, html_export, plotly_export
 from explorer.analysis.caption import caption
 from explorer.analysis.csv import Columns, plain_columns, to_csv
 from explorer.analysis.figures import Figure, PictureCard, as_plain
@@ -153,8 +153,18 @@ class Panel:
         path.write_bytes(FILES[ending].make(self, sheet))
 
     def _repr_html_(self) -> str:
-        """The panel in a notebook: its document in a frame."""
-        return document([self])._repr_html_()
+        """The panel in a notebook: its document in a frame, over a still picture of it."""
+        return document([self]).framed(self.still)
+
+    def _repr_svg_(self) -> str | None:
+        """The panel in a notebook that becomes a paper, or whose viewer shows pictures alone."""
+        return self.still or None
+
+    @cached_property
+    def still(self) -> str:
+        """Its picture as SVG without its font, for a viewer that runs no code; "" where nothing is
+        here that draws it."""
+        return figure_export.still(self.encode()) if figure_engine.is_there() else ""
 
     @property
     def cause(self) -> dict[str, Any]:
