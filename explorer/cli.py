@@ -1,5 +1,5 @@
-"""The `headlight` command: start the app, record a text, write a view as one HTML file, list the
-models."""
+"""The `headlight` command: start the app, record a text, write a view as one HTML file or a figure
+for a paper, list the models."""
 
 from __future__ import annotations
 
@@ -61,15 +61,21 @@ def parser() -> argparse.ArgumentParser:
     page.add_argument("-o", "--output", required=True, metavar="FILE.html", type=Path)
     page.add_argument("--view", default="heads", help="what to show, one of those below (heads)")
     page.add_argument("--link", default="", help="the address of a Headlight to lead back to")
-    page.add_argument(
-        "-c",
-        "--choose",
-        nargs="+",
-        default=[],
-        metavar="NAME=VALUE",
-        help="choices as in the address of a page, such as layer=1 head=5 token=3",
-    )
+    _with_choices(page)
     page.set_defaults(do=_page)
+    figure = verbs.add_parser(
+        "figure", help="write a figure of a text as SVG, PDF or PNG", last=_panels
+    )
+    figure.add_argument("name", metavar="NAME", help="one of those below, such as attention.head")
+    _of_a_text(figure)
+    figure.add_argument("-o", "--output", required=True, metavar="FILE.pdf", type=Path)
+    figure.add_argument("--width", help="its width on paper, such as 8.5cm or 3.3in")
+    figure.add_argument(
+        "--no-caption", action="store_true", help="without the lines that say model, text and edits"
+    )
+    figure.add_argument("--dark", action="store_true", help="in the colours of the dark theme")
+    _with_choices(figure)
+    figure.set_defaults(do=_figure)
     models = verbs.add_parser("models", help="list the models that are here")
     models.set_defaults(do=_models)
     return whole
@@ -94,6 +100,23 @@ def _views() -> str:
     from explorer import export
 
     return f"Views: {', '.join(export.views())}."
+
+
+def _panels() -> str:
+    from explorer import export
+
+    return f"Figures: {', '.join(export.panel_names())}."
+
+
+def _with_choices(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument(
+        "-c",
+        "--choose",
+        nargs="+",
+        default=[],
+        metavar="NAME=VALUE",
+        help="choices as in the address of a page, such as layer=1 head=5 token=3",
+    )
 
 
 def _of_a_text(verb: argparse.ArgumentParser) -> None:
@@ -223,6 +246,21 @@ def _page(options: argparse.Namespace) -> int:
         **chosen,
     )
     _write(options.output, made.encode("utf-8"))
+    return 0
+
+
+def _figure(options: argparse.Namespace) -> int:
+    from explorer import export
+
+    _expect_file(options.output, *export.PICTURES)
+    chosen = _chosen(options.choose)
+    export.expect_words(options.name, chosen)
+    model, recording = _recorded(options)
+    panel = export.figure(recording, options.name, model=model, **chosen)
+    panel.save(
+        options.output, width=options.width, caption=not options.no_caption, dark=options.dark
+    )
+    _say(f"{options.output}: {options.output.stat().st_size:,} bytes.")
     return 0
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from explorer.html_export import Document
 from explorer.panels import attention, spec
+from explorer.panels.spec import expect_words, panel_names
 from models import registry
 from models.recording import Recording
 from models.run import Run
@@ -28,6 +29,8 @@ CHOICES = {
     "findings": (),
 }
 VIEWS = tuple(CHOICES)
+PICTURES = tuple(f".{ending}" for ending, kind in spec.FILES.items() if kind.is_picture)
+__all__ = ["PICTURES", "VIEWS", "expect_words", "figure", "page", "panel_names", "views"]
 
 
 def page(
@@ -64,6 +67,16 @@ def page(
         else (attention.strongest_findings(run),)
     )
     return spec.document(panels, link, spec.way_back(panels) | _typed(target))
+
+
+def figure(
+    recording: Recording, name: str, /, *, model: Model | None = None, **choices: object
+) -> spec.Panel:
+    """A panel of a recording by its name, such as "attention.head", with choices as in an address.
+    model: the recording's, loaded; it is loaded anew where None. Raises ValueError for a panel or a
+    choice that is not there."""
+    loaded = registry.load(recording.model.name) if model is None else model
+    return _panel(recording, loaded, name, {each: str(one) for each, one in choices.items()}, None)
 
 
 def views() -> tuple[str, ...]:

@@ -57,16 +57,28 @@ class Document(str):
         return unescape(found[1]) if found else ""
 
     def _repr_html_(self) -> str:
-        """The document in a frame, over a sentence that is seen where frames are not shown. What is
-        in the frame runs as a page of its own, and can reach neither the notebook nor the
-        network."""
+        """As `framed`."""
+        return self.framed()
+
+    def framed(self, still: str = "") -> str:
+        """The document in a frame, over a sentence that is seen where frames are not shown, with a
+        `still` picture of it as SVG. What is in the frame runs as a page of its own, and can reach
+        neither the notebook nor the network."""
         whole = f"width:100%;height:{FRAME_HEIGHT}px;border:0"
+        picture = ""
+        if still:
+            data = b64encode(still.encode()).decode()
+            size = f"max-width:100%;max-height:{FRAME_HEIGHT - 100}px"
+            picture = (
+                f'<img src="data:image/svg+xml;base64,{data}" style="{size}" '
+                f'alt="{escape(self.heading)}">'
+            )
         return (
             f'<div style="position:relative;min-height:{FRAME_HEIGHT}px">'
             f"<p>{escape(self.heading)}: "
             "this viewer shows no frames. Write the view to a file and open it in a browser: "
             '<code>open("view.html", "w", encoding="utf-8").write(page)</code>, or '
-            '<code>panel.save("view.html")</code>.</p>'
+            f'<code>panel.save("view.html")</code>.</p>{picture}'
             f'<iframe srcdoc="{escape(self)}" sandbox="allow-scripts allow-downloads" '
             f'style="position:absolute;inset:0;{whole}" title="Headlight"></iframe></div>'
         )

@@ -15,7 +15,7 @@ from pathlib import Path
 from PIL import Image, ImageColor, ImageDraw, ImageFont
 
 from explorer.analysis.figures import PictureCard
-from explorer.components.bundle import card_layout, light
+from explorer.components.bundle import card_layout, colours
 
 LAYOUT = card_layout()
 WIDE, HIGH, MARGIN, FOOT = (LAYOUT[each] for each in ("wide", "high", "margin", "foot"))
@@ -40,7 +40,7 @@ SCRIPTS = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")  # 
 
 def png(card: PictureCard) -> bytes:
     """The card as a PNG of 1200 x 630."""
-    pen = Pen(light())
+    pen = Pen(colours("light"))
     card = legible(card)
     _says(pen, card)
     _sentence(pen, card)

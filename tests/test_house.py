@@ -92,13 +92,23 @@ FLOORS = [
     (
         r"explorer/panels/.*",
         {"numpy"},
-        r"explorer\.(panels|analysis|text)\..*|explorer\.(html|png)_export(\.\w+)?|explorer\.components\.codec"
+        r"explorer\.(panels|analysis|text)\..*|explorer\.(html|png|figure|plotly)_export(\.\w+)?|explorer\.figure_engine|explorer\.components\.codec"
         r"|models\.(caching|run|drafts|host|registry|model|model_card|model_names|unknown_words|cancellation|recording|edits|results|chat|example_texts)",
     ),
     (
         r"explorer/png_export\.py",
         {"PIL"},
         r"explorer\.analysis\.figures|explorer\.components\.bundle",
+    ),
+    (
+        r"explorer/figure_(engine|export)\.py",
+        {"quickjs", "typst"},
+        r"explorer\.(components\.bundle|figure_engine(\.\w+)?|text\.templates)|models\.version",
+    ),
+    (
+        r"explorer/plotly_export\.py",
+        {"numpy", "plotly"},
+        r"explorer\.(analysis(\.figures)?|components(\.(bundle|codec))?|text\.templates)",
     ),
     (
         r"explorer/(html_export|export)\.py",

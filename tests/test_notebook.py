@@ -15,6 +15,7 @@ import nbformat
 import pytest
 
 import headlight
+from explorer import figure_engine
 from models.edits import ZeroHead
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -108,6 +109,27 @@ def test_where_frames_are_forbidden_a_sentence_says_the_way_out(
         assert said.is_visible() and "this viewer shows no frames" in said.inner_text()
         assert "write(page)" in said.inner_text()
     page.context.close()
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_where_frames_are_forbidden_a_panel_is_a_still_picture(browser: object) -> None:
+    panel = headlight.panels.attention.head(headlight.Run("encoder", "<b>the</b> cat & dog"))
+    page = browser.new_context().new_page()
+    page.set_content(re.sub(r"<iframe.*?</iframe>", "", panel._repr_html_(), flags=re.S))
+    image = page.get_by_role("img", name=panel.title)
+    assert image.is_visible() and image.evaluate("each => each.naturalWidth") == 1000
+    page.set_content(panel._repr_html_())
+    assert page.locator("img").evaluate(SEEN) == "IFRAME", "the frame lies over it"
+    assert panel._repr_svg_().startswith("<svg ") and len(panel._repr_svg_()) < 100_000
+    page.context.close()
+
+
+def test_without_an_engine_a_notebook_has_no_still_picture(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(figure_engine, "find_spec", lambda name: None)
+    monkeypatch.setattr(figure_engine.shutil, "which", lambda name: None)
+    panel = headlight.panels.attention.head(headlight.Run("encoder", "the cat"))
+    assert panel._repr_svg_() is None and "<img" not in panel._repr_html_()
 
 
 def test_a_page_and_a_panel_are_printed_in_a_line() -> None:

@@ -60,6 +60,7 @@ def pinned(file: str) -> dict[str, str]:
 def test_all_that_the_app_needs_is_locked_at_the_tested_version() -> None:
     locked, asked = pinned("requirements.lock"), required("requirements.txt")
     tested = pinned("constraints.txt")
+    asked |= required("requirements-figures.txt")
     every = set().union(*(clone.needed(name) for name in (*asked, "redis")))
     every = {name for name in every if not OF_GRAPHICS_CARDS.match(name)} - {"torch"}
     assert "torch" not in locked and every | {shipped_models.PACKAGE} <= locked.keys()

@@ -212,7 +212,7 @@ def test_a_panel_leaves_as_csv_and_as_one_file(name: str, tmp_path: Any) -> None
     page = (tmp_path / "panel.html").read_text("utf-8")
     assert "<script>document.title" not in page and "connect-src data:" in page
     with pytest.raises(ValueError, match=r"\.html or \.csv"):
-        panel.save(tmp_path / "panel.pdf")
+        panel.save(tmp_path / "panel.doc")
 
 
 def test_the_export_of_a_recording_takes_a_panel_by_its_name() -> None:

@@ -33,7 +33,7 @@ def modules() -> dict[str, bytes]:
     made = {file.name: file.read_bytes() for file in sorted(HERE.glob("*.js"))}
     for file in sorted({*HERE.glob("*.css")} - {PAGE}):
         made[f"{file.name}.js"] = _exporting(file.read_text("utf-8"), file != SHARED)
-    made["light.toml.js"] = _exporting(light())
+    made["light.toml.js"] = _exporting(colours("light"))
     made["card_layout.toml.js"] = _exporting(card_layout())
     made["browser.toml.js"] = _exporting(all_of("browser"))
     return made
@@ -86,16 +86,16 @@ def card_layout() -> dict[str, Any]:
     return tomllib.loads(CARD.read_text("utf-8"))
 
 
-def light() -> dict[str, object]:
-    """The colours of the light theme, for pictures on white whatever the screen shows."""
-    theme = tomllib.loads(THEME.read_text("utf-8"))["theme"]
-    light = theme["light"]
+def colours(name: str) -> dict[str, object]:
+    """The colours of a theme, "light" or "dark", as pictures take them."""
+    whole = tomllib.loads(THEME.read_text("utf-8"))["theme"]
+    theme = whole[name]
     return {
-        "ink": light["textColor"],
-        "paper": light["backgroundColor"],
-        "primary": light["primaryColor"],
-        "border": light["borderColor"],
-        "font": theme["font"],
-        "sequential": light["chartSequentialColors"],
-        "categorical": light["chartCategoricalColors"],
+        "ink": theme["textColor"],
+        "paper": theme["backgroundColor"],
+        "primary": theme["primaryColor"],
+        "border": theme["borderColor"],
+        "font": whole["font"],
+        "sequential": theme["chartSequentialColors"],
+        "categorical": theme["chartCategoricalColors"],
     }

@@ -9,6 +9,7 @@ count) with offsets from the end of the header.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from math import isqrt
 
 import numpy as np
@@ -114,6 +115,16 @@ def fine(matrix: np.ndarray, spare: int = SPARE) -> dict[str, np.ndarray]:
         "low": (code & 255).astype(np.uint8).ravel()[high.ravel() >= floor],
         "floor": np.array([floor], dtype=np.uint32),
     }
+
+
+def unfold(blocks: Mapping[str, np.ndarray]) -> np.ndarray:
+    """The weights of the blocks of `fine`, flat: each as near as it was sent."""
+    if "exact" in blocks:
+        return np.asarray(blocks["exact"], np.float64).ravel()
+    high = np.asarray(blocks["high"], np.float64).ravel()
+    low = np.full(high.shape, 127.5)
+    low[high >= blocks["floor"][0]] = blocks["low"]
+    return ((high * 256 + low) / 65535) ** 2
 
 
 def runs(allowed: np.ndarray) -> dict[str, np.ndarray]:

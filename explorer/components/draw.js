@@ -31,7 +31,7 @@ const TIGHT = 1.02; // letters between lines of a slide in its smallest type
 
 const PALE = 0.75; // opacity of a special token's label
 
-// Widths of letters as a share of the type size, where no canvas measures them.
+// Widths of letters as a share of the type size, where nothing measures them.
 const NARROW = /[iIjl.,:;!'|()[\] ft]/;
 const WIDE = /[mwMW@%\u1100-\uffff]/u;
 /** @param {string} text */
@@ -41,10 +41,35 @@ const estimate = (text) =>
     0,
   );
 
-/** @type {CanvasRenderingContext2D | null | undefined} */
+/** @typedef {(text: string, bold: boolean, font: string) => number} Ruler the width of a text, in type sizes */
+/** @type {Ruler | undefined} */
 let ruler;
 /** @type {Map<string, number>} */
 const widths = new Map();
+
+/**
+ * Measure texts by the widths of a font's letters, where no canvas does.
+ * @param {{ letters: string, regular: number[], bold: number[] }} font widths in type sizes
+ */
+export function measureBy({ letters, regular, bold }) {
+  const [plain, strong] = [regular, bold].map(
+    (list) => new Map([...letters].map((letter, at) => [letter, list[at]])),
+  );
+  const sum = (/** @type {string} */ text, /** @type {Map<string, number>} */ font) =>
+    [...text].reduce((all, letter) => all + (font.get(letter) ?? estimate(letter)), 0);
+  ruler = (text, isBold) => sum(text, isBold ? strong : plain);
+  widths.clear();
+}
+
+/** What measures on this page: a canvas, where there is one. @returns {Ruler} */
+function ownRuler() {
+  const canvas = typeof document === "undefined" ? null : make("canvas").getContext("2d");
+  if (!canvas) return estimate;
+  return (text, bold, font) => {
+    canvas.font = `${bold ? 650 : 450} 100px ${font}`;
+    return canvas.measureText(text).width / 100;
+  };
+}
 
 /** The width of a text, in type sizes. @param {string} text @param {boolean} bold @param {string} font */
 function widthOf(text, bold, font) {
@@ -52,18 +77,10 @@ function widthOf(text, bold, font) {
   let width = widths.get(key);
   if (width === undefined) {
     if (widths.size > 8000) widths.clear();
-    widths.set(key, (width = measured(text, bold, font)));
+    width = (ruler ||= ownRuler())(text.replace(/\d/g, "0"), bold, font); // figures are tabular
+    widths.set(key, width);
   }
   return width;
-}
-
-/** @param {string} text @param {boolean} bold @param {string} font */
-function measured(text, bold, font) {
-  if (ruler === undefined)
-    ruler = typeof document === "undefined" ? null : make("canvas").getContext("2d");
-  if (!ruler) return estimate(text);
-  ruler.font = `${bold ? 650 : 450} 100px ${font}`;
-  return ruler.measureText(text.replace(/\d/g, "0")).width / 100; // figures are tabular
 }
 
 const MATRIX = /(?<=(?<!\w)W)_(QK|OV|[QKVOEU])(?!\w)/;

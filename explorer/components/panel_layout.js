@@ -83,6 +83,16 @@ export function row(pen, figures, { x, y, width, height }, shares) {
   return tallest;
 }
 
+/** Figures one below the other. Returns the height. @param {Pen} pen @param {any[]} figures @param {import("./figures.js").Box} box */
+const column = (pen, figures, { x, y, width }) =>
+  figures.reduce(
+    (high, one, at) =>
+      high +
+      (at ? GAP * pen.letter : 0) +
+      figure(pen, one, { x, y: y + high + (at ? GAP * pen.letter : 0), width }),
+    0,
+  );
+
 /** How many lines the titles of figures side by side take. @param {Pen} pen @param {any[]} figures @param {number[]} wide */
 export const titleLines = (pen, figures, wide) =>
   Math.max(
@@ -97,23 +107,25 @@ const MARGIN = 24;
 const CELL = 76; // of a word in a matrix
 const WIDEST = 6000;
 
-/** How wide the file is: words of a matrix have room. @param {any[]} figures */
-const sheetWidth = (figures) =>
+/** How wide the file is: words of a matrix have room. @param {any[]} figures @param {number} least */
+const sheetWidth = (figures, least) =>
   Math.min(
     WIDEST,
     Math.max(
-      WIDTH,
+      least,
       ...figures.map(({ kind, words, columns }) =>
         kind === "matrix" && words?.length ? (CELL * columns.length) / WORDS[0] : 0,
       ),
     ),
   );
 
+/** How wide a file is, and whether the lines stand below it that say what it is of. @typedef {{ width?: number, caption?: boolean }} Sheet */
+
 /** The panel as one SVG with title and caption. @param {View} view @param {Look} look */
 export const sheet = (view, look) => filed(view, look).svg;
 
-/** A panel as a file, the texts in it, and what is not drawn of it. @param {View} view @param {Look} look */
-export function filed({ header, figures }, look) {
+/** A panel as a file, the texts in it, and what is not drawn of it. @param {View} view @param {Look} look @param {Sheet} [sheet] */
+export function filed({ header, figures }, look, { width = WIDTH, caption = true } = {}) {
   const pen = new Pen({ ...look, font: FONT }, 14, false, header.special);
   if (figures[0].kind === "picturecard") {
     const { wide: width, high: height } = card;
@@ -126,18 +138,22 @@ export function filed({ header, figures }, look) {
       height,
     };
   }
-  const whole = Math.round(sheetWidth(figures));
+  const whole = Math.round(sheetWidth(figures, width));
   const room = whole - 2 * MARGIN;
+  const isNarrow = room < NARROW * pen.letter;
   let top = MARGIN;
   for (const line of pen.lines(header.title, room, { size: 1.3, bold: true })) {
     pen.text(MARGIN, top + 8, line, { size: 1.3, bold: true });
     top += 24;
   }
   top += 12;
-  top += row(pen, figures, { x: MARGIN, y: top, width: room }) + 16;
+  top += (isNarrow ? column : row)(pen, figures, { x: MARGIN, y: top, width: room }) + 16;
   const formulas = onShow(header.formulas, figures);
   if (formulas.length) top += formulaRows(pen, formulas, { x: MARGIN, y: top, width: room }) + 12;
-  for (const line of header.caption.flatMap((each) => pen.lines(each, room, { size: 0.8 }))) {
+  const below = caption ? header.caption : [];
+  for (const line of below.flatMap((/** @type {string} */ each) =>
+    pen.lines(each, room, { size: 0.8 }),
+  )) {
     pen.text(MARGIN, top, line, { size: 0.8, alpha: 0.8 });
     top += 15;
   }

@@ -135,7 +135,24 @@ def show_panel(
     mounts.panel(made.encode(), key, partial(_take_selection, key, on_select))
     export_menu.offer_panel(made)
     panel_table(made)
+    if made.name.partition(".")[0] in STUDIED:
+        in_plotly(made)
     return made
+
+
+# Concepts whose charts one zooms into and measures.
+STUDIED = ("positions", "residual", "embeddings", "training")
+
+
+def in_plotly(made: Panel) -> None:
+    """A panel's figures as Plotly draws them, to zoom and to measure; made when it is opened."""
+    key = f"plotly {made.file}"
+    with st.expander(WORDS("in_plotly"), key=key, on_change="rerun") as box:
+        if box.open:
+            drawn = made.plotly(dark=st.context.theme.type == "dark")
+            image = {"format": "svg", "filename": made.file}
+            config = {"displaylogo": False, "toImageButtonOptions": image}
+            st.plotly_chart(drawn, key=f"{key} chart", theme=None, config=config, alt=made.title)
 
 
 def panel_table(made: Panel, label: str = ALL_NUMBERS, opened: bool = False) -> None:

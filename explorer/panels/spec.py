@@ -14,18 +14,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, wraps
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import Any, Concatenate, ParamSpec
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 import numpy as np
 
-from explorer import html_export
+from explorer import figure_engine, figure_export, html_export, plotly_export
 from explorer.analysis.caption import caption
 from explorer.analysis.csv import Columns, plain_columns, to_csv
 from explorer.analysis.figures import Figure, PictureCard, as_plain
 from explorer.analysis.measure import MeasureContext
 from explorer.components import codec
+from explorer.figure_export import Sheet
 from explorer.html_export import Document, DocumentSpec, Line, Part, TextLines, View
 from explorer.panels.choice import Parameter, choices_of, declared, parameters
 from explorer.text import glossary
@@ -37,8 +39,12 @@ from models.example_texts import DEFAULT_TEXT
 from models.model import Model
 from models.recording import Recording
 from models.run import Run
+from models.version import VERSION
 
-REFUSALS = sentences("selection", "refusals")
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+FIGURES = sentences("selection", "figure_files")
 Arguments = ParamSpec("Arguments")
 DEFAULT_MODEL = "encoder"  # of an address that names none
 # Panels that tell what a model predicts: a class that is asked about it sees them covered.
@@ -137,18 +143,68 @@ class Panel:
         """`encode(bare=True)`, made once."""
         return self.encode(bare=True)
 
-    def save(self, path: str | Path) -> None:
-        """Write the panel as one of FILES, by the ending of the path. Raises ValueError for
-        another."""
-        path = Path(path)
-        if path.suffix[1:] not in FILES:
+    def save(
+        self,
+        path: str | Path,
+        *,
+        width: str | None = None,
+        caption: bool = True,
+        dark: bool = False,
+    ) -> None:
+        """Write the panel as one of FILES, by the ending of the path.
+
+        Of SVG, PDF and PNG: width: as on paper, such as "8.5cm"; caption: whether model, text and
+        edits stand below it; dark: in the dark theme's colours. Raises ValueError for another
+        ending, and where what draws a picture is not installed.
+        """
+        path, sheet = Path(path), Sheet(width, caption, dark)
+        ending = path.suffix[1:].lower()
+        if ending not in FILES:
             endings = " or ".join(f".{each}" for each in FILES)
             raise ValueError(f"a panel is saved as {endings}, not as {path.name}")
-        path.write_bytes(FILES[path.suffix[1:]].make(self))
+        path.write_bytes(FILES[ending].make(self, sheet))
 
     def _repr_html_(self) -> str:
-        """The panel in a notebook: its document in a frame."""
-        return document([self])._repr_html_()
+        """The panel in a notebook: its document in a frame, over a still picture of it."""
+        return document([self]).framed(self.still)
+
+    def _repr_svg_(self) -> str | None:
+        """The panel in a notebook that becomes a paper, or whose viewer shows pictures alone."""
+        return self.still or None
+
+    @cached_property
+    def still(self) -> str:
+        """Its picture as SVG without its font, for a viewer that runs no code; "" where nothing is
+        here that draws it."""
+        return figure_export.still(self.encode()) if figure_engine.is_there() else ""
+
+    @property
+    def cause(self) -> dict[str, Any]:
+        """What made it, for a file that stands alone: the panel and its choices, the model and its
+        weights, the texts, the edits, the version. Raises ValueError for a panel that was not made
+        of a run."""
+        if self.run is None:
+            raise ValueError("this panel was not made of a run")
+        recording = self.run.recording()
+        return {
+            "made_with": f"Headlight {VERSION}",
+            "panel": self.name,
+            "title": self.title,
+            "finding": self.finding,
+            "model": recording.model.name,
+            "weights": recording.model.fingerprint,
+            "text": recording.text,
+            "target": recording.target,
+            "edits": to_line(recording.edits),
+            "choices": {name: _plain_choice(each) for name, each in self.choices.items()},
+            "call": self.call,
+        }
+
+    def plotly(self, dark: bool = False) -> go.Figure:
+        """Its figures as one of Plotly's, with the same numbers, labels and colours, one plot below
+        the other; of those behind a slider the one on show. Raises ValueError where Plotly is not
+        installed."""
+        return plotly_export.figure(self.figures, self.title, dark)
 
     def csv(self) -> str:
         """The table as CSV, below the title and the caption."""
@@ -211,31 +267,56 @@ def way_back(panels: Sequence[Panel]) -> dict[str, str]:
     return {name: value for name, value in wanted.items() if value}
 
 
+def _plain_choice(value: Any) -> Any:
+    """A choice as JSON has it."""
+    return value if isinstance(value, (str, int, float, bool, type(None))) else _argument(value)
+
+
+WHOLE = Sheet()  # of a picture as the app hands it out
+
+
 @dataclass(frozen=True)
 class FileKind:
-    """A kind of file that a panel leaves as: its media type, and what writes it."""
+    """A kind of file that a panel leaves as: its media type, what writes it, and whether that is a
+    picture, which is drawn on a sheet."""
 
     media_type: str
-    make: Callable[[Panel], bytes]
+    write: Callable[[Panel, Sheet], bytes]
+    is_picture: bool = False
+
+    def make(self, panel: Panel, sheet: Sheet = WHOLE) -> bytes:
+        """The file. Raises ValueError for a sheet where nothing is drawn, and where what draws is
+        not installed."""
+        if sheet != WHOLE and not self.is_picture:
+            raise ValueError(FIGURES("no_sheet", ending=self.media_type))
+        return self.write(panel, sheet)
 
 
-def _png(panel: Panel) -> bytes:
-    """The picture of a panel that is drawn without a browser. Raises ValueError for any other."""
-    from explorer.png_export import png  # a library need not have what draws it
+def _png(panel: Panel, sheet: Sheet) -> bytes:
+    """A panel as PNG; the picture card by what a server draws it with."""
+    card = panel.figures[0]
+    if isinstance(card, PictureCard) and sheet == WHOLE and find_spec("PIL"):
+        from explorer.png_export import png  # a library need not have what draws it
 
-    figure = panel.figures[0]
-    if not isinstance(figure, PictureCard):
-        raise ValueError(REFUSALS("no_png", name=panel.name))
-    return png(figure)
+        return png(card)
+    return _picture(figure_export.png)(panel, sheet)
 
 
-# By the ending of the file's name; "bin" is what the renderer reads, "png" is of a card alone.
+def _picture(
+    write: Callable[[bytes, str, dict[str, Any], Sheet], bytes],
+) -> Callable[[Panel, Sheet], bytes]:
+    return lambda panel, sheet: write(panel.encode(), panel.title, panel.cause, sheet)
+
+
+# By the ending of the file's name; "bin" is what the renderer reads.
 FILES = {
-    "html": FileKind("text/html", lambda panel: document([panel]).encode()),
-    "csv": FileKind("text/csv", lambda panel: panel.csv().encode()),
-    "json": FileKind("application/json", lambda panel: panel.json().encode()),
-    "bin": FileKind("application/octet-stream", Panel.encode),
-    "png": FileKind("image/png", _png),
+    "html": FileKind("text/html", lambda panel, _: document([panel]).encode()),
+    "csv": FileKind("text/csv", lambda panel, _: panel.csv().encode()),
+    "json": FileKind("application/json", lambda panel, _: panel.json().encode()),
+    "bin": FileKind("application/octet-stream", lambda panel, _: panel.encode()),
+    "svg": FileKind("image/svg+xml", _picture(figure_export.svg), True),
+    "pdf": FileKind("application/pdf", _picture(figure_export.pdf), True),
+    "png": FileKind("image/png", _png, True),
 }
 
 

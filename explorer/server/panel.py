@@ -44,7 +44,9 @@ SECONDS = 3600  # for which a browser or a proxy need not ask again
 LONGEST_REFUSAL = 300  # characters
 answering = SlotCounter(MAX_AT_ONCE)
 _threads = CapacityLimiter(2 * MAX_AT_ONCE)
-# A document is a page of its own: it runs its code apart from the app, and asks for nothing.
+DRAWN = ("html", "svg", "pdf", "png")  # what the browser's code makes
+# A document and a picture are pages of their own: they run their code apart from the app, and ask
+# for nothing.
 DOCUMENT = {
     "Content-Security-Policy": (
         f"{html_export.POLICY}; frame-ancestors {' '.join(FRAMES)}; "
@@ -86,7 +88,7 @@ class PanelRequest:
     @property
     def key(self) -> tuple[object, ...]:
         """All that determines the answer. Its models are loaded."""
-        code = bundle.folder() if self.ending == "html" else ""
+        code = bundle.folder() if self.ending in DRAWN else ""
         weights = (loaded(model).card.fingerprint for model in self.models)
         return ("panel file", VERSION, code, *weights, *vars(self).values())
 
@@ -171,7 +173,7 @@ async def _answer(request: Request, asked: PanelRequest) -> Response:
     if _has(request, file.etag):
         return Response(status_code=304, headers=headers)
     headers["Content-Disposition"] = f'inline; filename="{file.name}"'
-    headers |= DOCUMENT if asked.ending == "html" else {}
+    headers |= DOCUMENT if asked.ending in ("html", "svg") else {}
     data = file.packed
     if "gzip" in request.headers.get("accept-encoding", ""):
         headers["Content-Encoding"] = "gzip"

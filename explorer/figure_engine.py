@@ -1,0 +1,104 @@
+"""The browser's drawing code without a browser: its modules as one script, run by QuickJS, a small
+engine that comes as a Python package, or by Node.js where that is installed.
+
+Nothing is drawn twice: `explorer/components/figures.js` draws every figure here too. The engine has
+no page, no network and no files; what it gets are an encoded panel and the widths of letters."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from base64 import b64encode
+from collections.abc import Mapping
+from functools import cache
+from importlib.util import find_spec
+
+from explorer.components import bundle
+from explorer.text.templates import sentences
+
+WORDS = sentences("selection", "figure_files")
+ENTRY = "figure_file.js"
+IMPORT = re.compile(r'^import (?:(\w+)|\{([^}]*)\}) from "\./([\w.]+)";\n', re.MULTILINE)
+EXPORT = re.compile(
+    r"^export (?=(?:async )?(?:function|class|const|let) (\w+|\[[\w, ]+\]))", re.MULTILINE
+)
+DEFAULT = re.compile(r"^export default ", re.MULTILINE)
+MOST_BYTES = 1 << 30  # of the engine's memory
+MOST_SECONDS = 120
+# What browsers and Node.js have, and QuickJS has not.
+BROWSERS = """
+globalThis.TextDecoder ??= class {
+  decode(bytes) {
+    const parts = [];
+    for (let at = 0; at < bytes.length; at += 8192)
+      parts.push(String.fromCharCode(...bytes.subarray(at, at + 8192)));
+    return decodeURIComponent(escape(parts.join("")));
+  }
+};
+const bytesOf = (text) =>
+  Uint8Array.fromBase64 ? Uint8Array.fromBase64(text) : new Uint8Array(Buffer.from(text, "base64"));
+"""
+
+
+def is_there() -> bool:
+    """True where a figure can be drawn without a browser."""
+    return find_spec("quickjs") is not None or shutil.which("node") is not None
+
+
+def drawn(panel: bytes, how: Mapping[str, object]) -> tuple[str, float, float]:
+    """The picture of an encoded panel as SVG, and its width and height in pixels. how: what
+    `figure_file.js` takes. Raises ValueError where no engine is installed."""
+    call = f'$["{ENTRY}"].drawn(bytesOf("{b64encode(panel).decode()}"), {json.dumps(how)})'
+    run = _run_quickjs if find_spec("quickjs") else _run_node if shutil.which("node") else None
+    if run is None:
+        raise ValueError(WORDS("no_engine"))
+    made = json.loads(run(script(), call))
+    return made["svg"], made["width"], made["height"]
+
+
+def _run_quickjs(code: str, call: str) -> str:
+    import quickjs
+
+    context = quickjs.Context()  # of this thread alone
+    context.set_memory_limit(MOST_BYTES)
+    context.set_time_limit(MOST_SECONDS)
+    context.eval(code)
+    return str(context.eval(f'[{call}].join("")'))  # which makes its parts one string
+
+
+def _run_node(code: str, call: str) -> str:
+    command = [shutil.which("node") or "node", "-"]
+    asked = f"{code}\nprocess.stdout.write({call});"
+    done = subprocess.run(
+        command, input=asked.encode(), capture_output=True, timeout=MOST_SECONDS, check=True
+    )
+    return done.stdout.decode()
+
+
+@cache
+def script() -> str:
+    """The modules that draw a panel, each a function whose results the later ones take, in one
+    script."""
+    made: dict[str, str] = {}
+    _add(ENTRY, made)
+    return "\n".join((BROWSERS, "const $ = {};", *made.values()))
+
+
+def _add(name: str, made: dict[str, str]) -> None:
+    """A module after all that it imports."""
+    code = bundle.modules()[name].decode()
+    for found in IMPORT.finditer(code):
+        if found[3] not in made:
+            _add(found[3], made)
+    names = [each for found in EXPORT.finditer(code) for each in re.findall(r"\w+", found[1])]
+    names += ["default: $default"] * bool(DEFAULT.search(code))
+    code = IMPORT.sub(_taken, DEFAULT.sub("const $default = ", EXPORT.sub("", code)))
+    made[name] = f'$["{name}"] = (() => {{\n{code}\nreturn {{ {", ".join(names)} }};\n}})();'
+
+
+def _taken(found: re.Match[str]) -> str:
+    """An import as what it takes from a module that has run."""
+    names = f"default: {found[1]}" if found[1] else found[2].replace(" as ", ": ")
+    return f'const {{ {names} }} = $["{found[3]}"];\n'

@@ -1,0 +1,226 @@
+"""A panel as a picture for a paper: SVG, PDF or PNG, drawn without a browser.
+
+`figure_engine` draws the SVG, in the layout of its width, with widths of letters read from the
+font's own file. Typst sets it on a page as PDF or PNG, with the letters of the font that it uses.
+Every file says what it shows, and of what: its title, and its cause as JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+import zlib
+from base64 import b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from html import escape
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from explorer import figure_engine
+from explorer.components import bundle
+from explorer.figure_engine import WORDS
+from models.version import VERSION
+
+STATIC = Path(__file__).parent / "static"
+REGULAR, BOLD = STATIC / "inter-regular.ttf", STATIC / "inter-bold.ttf"
+LETTER = 14.0  # pixels of the type that a sheet is laid out in
+TYPE = 8.0  # points of that type where a figure has a width: a paper's captions have as much
+POINTS = {"cm": 72 / 2.54, "mm": 72 / 25.4, "in": 72.0, "pt": 1.0, "px": 0.75}
+WIDTHS = (POINTS["cm"] * 5, POINTS["cm"] * 100)
+DPI = 300
+SIZE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-z]+)\s*")
+LOST = re.compile("[\ud800-\udfff\ufffe\uffff]")  # what no XML holds
+# Typst's fonts are of a hundred's weight and upright; browsers slant letters themselves.
+WEIGHT = 'font-weight="650"'
+ITALIC = re.compile(r'<text x="([^"]*)" y="([^"]*)"([^>]*?) font-style="italic"')
+SLANT = 0.2
+WHITE = {"paper": "#ffffff"}  # of the light theme, as for print
+PAGE = """
+#set page(width: auto, height: auto, margin: 0pt)
+#set document(
+  title: sys.inputs.title, description: sys.inputs.about, author: sys.inputs.made, date: none)
+#image(bytes(sys.inputs.svg), format: "svg", width: float(sys.inputs.points) * 1pt,
+  alt: sys.inputs.title)
+"""
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """What a picture is drawn on. width: such as "8.5cm", in cm, mm, in, pt or px, and that of the
+    app's own pictures where None; caption: whether the lines stand below it that say model, text
+    and edits; dark: in the colours of the dark theme."""
+
+    width: str | None = None
+    caption: bool = True
+    dark: bool = False
+
+    @property
+    def points(self) -> float | None:
+        """Its width in points. Raises ValueError for a width that is none."""
+        if self.width is None:
+            return None
+        found = SIZE.fullmatch(self.width)
+        points = float(found[1]) * POINTS.get(found[2], 0) if found else 0
+        if not WIDTHS[0] <= points <= WIDTHS[1]:
+            raise ValueError(WORDS("width", width=self.width))
+        return points
+
+
+def svg(panel: bytes, title: str, cause: Mapping[str, Any], sheet: Sheet) -> bytes:
+    """An encoded panel as an SVG that stands by itself, with its font. Raises ValueError where
+    nothing is here that draws it."""
+    drawn, size = _drawn(panel, sheet)
+    font = b64encode((STATIC / "inter.woff2").read_bytes()).decode()
+    face = f"font-family:Inter;font-weight:100 900;src:url(data:font/woff2;base64,{font})"
+    about = f"<metadata>{escape(_said(cause), quote=False)}</metadata>"
+    head, end, rest = drawn.partition("</title>")
+    head = _sized(head, size)
+    return f"{head}{end}{about}<style>@font-face{{{face}}}</style>{rest}".encode()
+
+
+def still(panel: bytes) -> str:
+    """An encoded panel as an SVG in the fonts of whoever shows it, a few kilobytes. Raises
+    ValueError where nothing is here that draws it."""
+    return _drawn(panel, Sheet())[0]
+
+
+def pdf(panel: bytes, title: str, cause: Mapping[str, Any], sheet: Sheet) -> bytes:
+    """An encoded panel as a PDF of one page, as large as the picture. Raises ValueError where
+    nothing is here that draws it."""
+    return _set("pdf", panel, title, cause, sheet)
+
+
+def png(panel: bytes, title: str, cause: Mapping[str, Any], sheet: Sheet) -> bytes:
+    """An encoded panel as a PNG of 300 dots per inch. Raises ValueError where nothing is here that
+    draws it."""
+    made = _set("png", panel, title, cause, sheet)
+    per_metre = round(DPI / 0.0254)
+    chunks = [_chunk(b"pHYs", struct.pack(">IIB", per_metre, per_metre, 1))]
+    texts = {"Title": title, "Description": _said(cause), "Software": f"Headlight {VERSION}"}
+    chunks += [
+        _chunk(b"iTXt", name.encode() + bytes(5) + LOST.sub("\ufffd", text).encode())
+        for name, text in texts.items()
+    ]
+    first = 8 + 25  # the signature and the header
+    return made[:first] + b"".join(chunks) + _without(made[first:], b"pHYs")
+
+
+def _drawn(panel: bytes, sheet: Sheet) -> tuple[str, tuple[float, float]]:
+    """The picture as SVG, and its width and height in points."""
+    points = sheet.points
+    how: dict[str, object] = {
+        "colours": bundle.colours("dark") if sheet.dark else bundle.colours("light") | WHITE,
+        "font": widths(),
+        "caption": sheet.caption,
+    }
+    if points is not None:
+        how["width"] = points / TYPE * LETTER
+    drawn, width, height = figure_engine.drawn(panel, how)
+    points = points or width * POINTS["px"]
+    return drawn, (points, height / width * points)
+
+
+def _sized(head: str, size: tuple[float, float]) -> str:
+    """The beginning of an SVG with its size on paper, in millimetres."""
+    for name, points in zip(("width", "height"), size):
+        head = re.sub(
+            rf' {name}="[^"]*"', f' {name}="{points / POINTS["mm"]:.2f}mm"', head, count=1
+        )
+    return head
+
+
+def _said(cause: Mapping[str, Any]) -> str:
+    """A cause as JSON."""
+    return LOST.sub("\ufffd", json.dumps(dict(cause), ensure_ascii=False, default=repr))
+
+
+def _set(kind: str, panel: bytes, title: str, cause: Mapping[str, Any], sheet: Sheet) -> bytes:
+    """The picture as a page of Typst's."""
+    if find_spec("typst") is None:
+        raise ValueError(WORDS("no_typesetter"))
+    import typst
+
+    drawn, (points, _) = _drawn(panel, sheet)
+    drawn = drawn.replace(WEIGHT, 'font-weight="bold"')
+    slanted = lambda found: (
+        f'<text x="{found[1]}" y="{found[2]}"{found[3]} '
+        f'transform="matrix(1 0 {-SLANT} 1 {SLANT * float(found[2]):.2f} 0)"'
+    )
+    inputs = {
+        "svg": ITALIC.sub(slanted, drawn),
+        "title": LOST.sub("\ufffd", title),
+        "about": _said(cause),
+        "made": f"Headlight {VERSION}",
+        "points": f"{points:.3f}",
+    }
+    made = typst.compile(
+        PAGE.encode(), format=kind, ppi=DPI, font_paths=[str(STATIC)], sys_inputs=inputs
+    )
+    return bytes(made)
+
+
+def _chunk(name: bytes, data: bytes) -> bytes:
+    """A part of a PNG."""
+    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+
+def _without(parts: bytes, name: bytes) -> bytes:
+    """Parts of a PNG without those of a name."""
+    kept, at = [], 0
+    while at < len(parts):
+        end = at + 12 + struct.unpack_from(">I", parts, at)[0]
+        if parts[at + 4 : at + 8] != name:
+            kept.append(parts[at:end])
+        at = end
+    return b"".join(kept)
+
+
+@cache
+def widths() -> dict[str, object]:
+    """The widths of the letters of the app's font, in type sizes: `letters` as one text, and a
+    list for regular and for bold type."""
+    regular, bold = (_advances(file.read_bytes()) for file in (REGULAR, BOLD))
+    letters = [each for each in regular if each in bold]
+    return {
+        "letters": "".join(map(chr, letters)),
+        "regular": [regular[each] for each in letters],
+        "bold": [bold[each] for each in letters],
+    }
+
+
+def _advances(font: bytes) -> dict[int, float]:
+    """The width of each letter of a TrueType font, by its code, in type sizes."""
+    tables = {
+        font[at : at + 4]: struct.unpack_from(">I", font, at + 8)[0]
+        for at in range(12, 12 + 16 * struct.unpack_from(">H", font, 4)[0], 16)
+    }
+    whole = struct.unpack_from(">H", font, tables[b"head"] + 18)[0]
+    n = struct.unpack_from(">H", font, tables[b"hhea"] + 34)[0]
+    advance = lambda glyph: struct.unpack_from(">H", font, tables[b"hmtx"] + 4 * min(glyph, n - 1))
+    return {
+        letter: round(advance(glyph)[0] / whole, 4)
+        for letter, glyph in _glyphs(font, tables[b"cmap"]).items()
+    }
+
+
+def _glyphs(font: bytes, cmap: int) -> dict[int, int]:
+    """The number of the glyph of each letter, from the font's table of format 4."""
+    n = struct.unpack_from(">H", font, cmap + 2)[0]
+    places = [cmap + struct.unpack_from(">I", font, cmap + 8 + 8 * at)[0] for at in range(n)]
+    at = next(each for each in places if struct.unpack_from(">H", font, each)[0] == 4)
+    count = struct.unpack_from(">H", font, at + 6)[0] // 2
+    row = lambda offset, kind="H": struct.unpack_from(f">{count}{kind}", font, at + offset)
+    ends, starts = row(14), row(16 + 2 * count)
+    deltas, offsets = row(16 + 4 * count), row(16 + 6 * count)
+    found = {}
+    for segment, (start, end) in enumerate(zip(starts, ends)):
+        for letter in range(start, min(end, 0xFFFE) + 1):
+            glyph = letter
+            if offsets[segment]:
+                place = at + 16 + 6 * count + 2 * segment + offsets[segment] + 2 * (letter - start)
+                glyph = struct.unpack_from(">H", font, place)[0]
+            found[letter] = (glyph + deltas[segment]) % 65536
+    return found

@@ -1,0 +1,354 @@
+"""A panel as a picture for a paper, without a browser: what stands in SVG, PDF and PNG, on what
+sheet, and what is said where nothing is here that draws them."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields, is_dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import driver
+import numpy as np
+import pypdfium2
+import pytest
+from conftest import HOSTILE
+from PIL import Image, ImageFont
+from test_panels import NAMES, every, model_of
+
+from explorer import cli, figure_engine, figure_export
+from explorer.analysis import figures, tour
+from explorer.analysis.measure import MeasureContext
+from explorer.panels import spec
+from explorer.panels.spec import Panel
+from models.edits import ZeroHead
+from models.example_texts import DEFAULT_TEXT
+from models.run import Run
+
+TEXT = "the cat sat on the mat"
+PAPER = {"width": "8.5cm", "caption": False}
+WIDE = 8.5 / 2.54 * 72  # points
+HALF_A_POINT = (
+    0.5  # sizes are written in hundredths of a millimetre, and pages in whole thousandths
+)
+# Kinds that no panel has, and a step that has each.
+OF_THE_TOUR = {
+    "Loops": ("decoder", tour.loops),
+    "Ladder": ("decoder", tour.words),
+    "Dials": ("encoder", tour.sphere),
+}
+
+
+@cache
+def panel_of(name: str, text: str = TEXT) -> Panel:
+    return every()[name](Run(model_of(name), text))
+
+
+def written(panel: Panel, tmp_path: Path, ending: str, **sheet: Any) -> bytes:
+    panel.save(tmp_path / f"a.{ending}", **sheet)
+    return (tmp_path / f"a.{ending}").read_bytes()
+
+
+def texts_in(svg: bytes | str) -> list[str]:
+    """Every text of a picture."""
+    whole = ElementTree.fromstring(svg)
+    return ["".join(each.itertext()) for each in whole.iter() if each.tag.endswith("}text")]
+
+
+def nodes_in(value: Any) -> Iterator[Any]:
+    """A figure and all figures, rows and frames that are on show in it."""
+    if isinstance(value, (tuple, list)):
+        for each in value:
+            yield from nodes_in(each)
+    elif is_dataclass(value):
+        yield value
+        if isinstance(value, figures.Steps):  # one frame is on show
+            yield from nodes_in(value.frames[value.current].figures)
+            return
+        for each in fields(value):
+            yield from nodes_in(getattr(value, each.name))
+
+
+def words_of(node: Any) -> list[str]:  # noqa: C901 - a case a kind
+    """What a reader must find of a part of a figure, whole or with an ellipsis."""
+    match node:
+        case figures.BarRow():
+            return [node.label, *node.texts]
+        case figures.TextTable():
+            return [cell for row in node.rows for cell in row]
+        case figures.Facts():
+            return [word for fact in node.facts for word in fact]
+        case figures.Strip():
+            return [node.label, node.text]
+        case figures.TokenRow():
+            return [*node.tokens, *node.texts]
+        case figures.Links():
+            return [*node.left, *node.right]
+        case figures.Chart():
+            return [each.name for each in node.series if np.isfinite(each.y).any()] + [node.x_title]
+        case figures.Rung():
+            return [
+                node.label,
+                *(part for word, _, number in node.words for part in (word, number)),
+            ]
+        case figures.Box():
+            return [node.text, node.count]
+        case figures.Rotation():
+            return [node.label, node.text]
+        case figures.Cloud():
+            return [node.name]
+        case figures.FlowWord():
+            return [node.label, node.text]
+        case figures.Figure():
+            return [node.title]
+    return []
+
+
+def is_shown(word: str, texts: list[str]) -> bool:
+    """True where a word stands in a picture: in one text, over several lines, or cut."""
+    word, plain = " ".join(word.split()), [" ".join(each.split()) for each in texts]
+    if word in " ".join(plain):
+        return True
+    return any(each.endswith("…") and word.startswith(each[:-1].strip()) for each in plain)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_every_panel_is_an_svg_with_the_words_and_numbers_of_its_figures(
+    name: str, tmp_path: Path
+) -> None:
+    panel = panel_of(name)
+    texts = texts_in(written(panel, tmp_path, "svg"))
+    drawn = list(nodes_in(panel.figures))
+    lost = [word for node in drawn for word in words_of(node) if not is_shown(word, texts)]
+    assert not lost
+    if name != "card.headline":
+        assert is_shown(panel.title, texts) and any(f"model {model_of(name)}" in t for t in texts)
+    assert not any("NaN" in each or "undefined" in each for each in texts)
+
+
+def test_the_panels_and_the_tour_have_every_kind_of_figure() -> None:
+    kinds = {each.__name__ for each in figures.Figure.__subclasses__()}
+    found = {type(node).__name__ for name in NAMES for node in nodes_in(panel_of(name).figures)}
+    assert kinds - found <= OF_THE_TOUR.keys()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", OF_THE_TOUR)
+def test_figures_of_the_tour_are_drawn_too(kind: str, tmp_path: Path) -> None:
+    model, measure = OF_THE_TOUR[kind]
+    found = measure(MeasureContext.of(Run(model, DEFAULT_TEXT)))
+    panel = replace(panel_of("residual.norms"), figures=found.figures)
+    texts = texts_in(written(panel, tmp_path, "svg"))
+    drawn = list(nodes_in(found.figures))
+    assert kind in {type(each).__name__ for each in drawn}
+    assert not [word for each in drawn for word in words_of(each) if not is_shown(word, texts)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_any_text_is_data(text: str, tmp_path: Path) -> None:
+    try:
+        panel = panel_of("attention.head", text)
+    except ValueError:  # no words in it
+        return
+    svg = written(panel, tmp_path, "svg")
+    names = {each.tag.rpartition("}")[2] for each in ElementTree.fromstring(svg).iter()}
+    assert names <= {*"svg title metadata style rect path circle g text tspan line image".split()}
+    pdf = written(panel, tmp_path, "pdf", **PAPER)
+    assert len(pypdfium2.PdfDocument(pdf)) == 1
+    assert Image.open(io.BytesIO(written(panel, tmp_path, "png", **PAPER))).width == 1004
+
+
+@pytest.mark.parametrize("name", ["attention.head", "residual.norms", "anatomy.formulas"])
+def test_a_pdf_is_one_page_of_its_size_with_its_words_and_its_cause(
+    name: str, tmp_path: Path
+) -> None:
+    run = Run("encoder", TEXT, (ZeroHead(0, 1),))
+    panel = every()[name](run)
+    data = written(panel, tmp_path, "pdf", **PAPER)
+    assert data == written(panel, tmp_path, "pdf", **PAPER), "the same bytes each time"
+    whole = pypdfium2.PdfDocument(data)
+    assert len(whole) == 1
+    wide, high = whole[0].get_size()
+    assert wide == pytest.approx(WIDE, abs=HALF_A_POINT)
+    svg = ElementTree.fromstring(written(panel, tmp_path, "svg", **PAPER))
+    assert svg.get("width") == "85.00mm"
+    assert high == pytest.approx(float(svg.get("height")[:-2]) * 72 / 25.4, abs=HALF_A_POINT)
+    text = " ".join(whole[0].get_textpage().get_text_bounded().split())
+    assert panel.title in text and "model encoder" not in text
+    seen = np.asarray(whole[0].render(scale=2).to_pil().convert("L"))
+    assert seen.max() == 255 and 0.005 < (seen < 128).mean() < 0.5, "ink on white paper"
+    assert not list(whole[0].get_objects(filter=[pypdfium2.raw.FPDF_PAGEOBJ_IMAGE])), "vectors"
+    about = whole.get_metadata_dict()
+    assert about["Title"] == panel.title and about["Author"].startswith("Headlight ")
+    assert json.loads(about["Subject"]) == panel.cause
+    assert b"/FontFile" in data, "the font's letters stand in it"
+
+
+def test_a_cause_names_model_text_edits_choices_and_version(tmp_path: Path) -> None:
+    run = Run("encoder", 'a "b" <i>&amp; 猫', (ZeroHead(0, 1),))
+    panel = every()["attention.head"](run, layer=1, head=2)
+    svg = written(panel, tmp_path, "svg")
+    (cause,) = (
+        json.loads(each.text)
+        for each in ElementTree.fromstring(svg).iter()
+        if each.tag.endswith("}metadata")
+    )
+    assert cause["model"] == "encoder" and cause["text"] == run.text
+    assert cause["edits"] == "ZeroHead:0:1:self" and cause["choices"] == {"layer": 1, "head": 2}
+    assert cause["made_with"].startswith("Headlight ") and cause["weights"] in panel.caption[0]
+    image = Image.open(io.BytesIO(written(panel, tmp_path, "png", width="10cm")))
+    assert json.loads(image.text["Description"]) == cause
+    assert image.text["Title"] == panel.title
+    assert image.width == round(10 / 2.54 * 300) and round(image.info["dpi"][0]) == 300
+
+
+def test_a_sheet_has_a_width_a_caption_and_colours(tmp_path: Path) -> None:
+    panel = panel_of("residual.norms")
+    for width, millimetres in (("8.5cm", 85), ("85 mm", 85), ("4in", 101.6), ("360pt", 127)):
+        svg = ElementTree.fromstring(written(panel, tmp_path, "svg", width=width))
+        assert float(svg.get("width")[:-2]) == pytest.approx(millimetres, abs=0.01)
+    plain = texts_in(written(panel, tmp_path, "svg", caption=False))
+    assert texts_in(written(panel, tmp_path, "svg"))[: len(plain)] == plain
+    narrow = texts_in(written(panel, tmp_path, "svg", width="8cm", caption=False))
+    assert sorted(set(narrow)) and is_shown(panel.title, narrow)
+    light, dark = (
+        np.asarray(
+            Image.open(
+                io.BytesIO(written(panel, tmp_path, "png", width="8cm", dark=is_dark))
+            ).convert("L")
+        )
+        for is_dark in (False, True)
+    )
+    assert light[0, 0] == 255 and dark[0, 0] < 60
+    for width in ("8.5", "8 parsec", "-3cm", "1cm", "20m", "nan", "", "9999cm"):
+        with pytest.raises(ValueError, match="cannot be .* wide; say 8.5cm"):
+            panel.save(tmp_path / "a.svg", width=width)
+    for ending in ("csv", "html", "json"):
+        with pytest.raises(ValueError, match="are of SVG, PDF and PNG"):
+            panel.save(tmp_path / f"a.{ending}", width="8cm")
+
+
+def test_type_on_paper_has_the_size_of_a_caption(tmp_path: Path) -> None:
+    svg = ElementTree.fromstring(written(panel_of("residual.norms"), tmp_path, "svg", **PAPER))
+    per_pixel = WIDE / float(svg.get("viewBox").split()[2])
+    sizes = [float(each.get("font-size")) for each in svg.iter() if each.tag.endswith("}text")]
+    points = {round(size * per_pixel, 1) for size in sizes}
+    assert min(points) > 5.5 and 8.0 in points
+
+
+# ---- the engine ----------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(figure_engine.shutil.which("node") is None, reason="no node on this machine")
+def test_both_engines_draw_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("residual.norms", "embeddings.contexts", "architecture.flow"):
+        panel = panel_of(name)
+        one = spec.FILES["svg"].make(panel)
+        with monkeypatch.context() as without:
+            without.setattr(figure_engine, "find_spec", lambda name: None)
+            assert spec.FILES["svg"].make(panel) == one
+
+
+def test_what_is_missing_is_said_in_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    panel = panel_of("residual.norms")
+    monkeypatch.setattr(figure_export, "find_spec", lambda name: None)
+    with pytest.raises(ValueError, match=r"install headlight-attention\[figures\] with pip\.$"):
+        panel.save(tmp_path / "a.pdf")
+    panel.save(tmp_path / "a.svg")
+    monkeypatch.setattr(figure_engine, "find_spec", lambda name: None)
+    monkeypatch.setattr(figure_engine.shutil, "which", lambda name: None)
+    assert not figure_engine.is_there()
+    with pytest.raises(ValueError, match=r"headlight-attention\[figures\] with pip, or Node.js\.$"):
+        panel.save(tmp_path / "b.svg")
+    assert not (tmp_path / "b.svg").exists() and not (tmp_path / "a.pdf").exists()
+
+
+def test_pictures_of_several_threads_are_those_of_one() -> None:
+    panels = [panel_of(name) for name in ("residual.norms", "attention.head", "soft_lookup.heads")]
+    expected = [spec.FILES["svg"].make(each) for each in panels]
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(spec.FILES["svg"].make, panels * 3)) == expected * 3
+
+
+def test_nothing_of_it_is_imported_before_a_picture_is_wanted() -> None:
+    code = (
+        "import sys, headlight; print({'quickjs', 'typst', 'plotly', 'PIL'} & sys.modules.keys())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=driver.ROOT
+    )
+    assert done.stdout.strip() == "set()", done.stderr
+
+
+@pytest.mark.parametrize(("bold", "weight"), [(False, 450), (True, 650)])
+def test_letters_are_as_wide_as_those_of_the_screens_font(bold: bool, weight: int) -> None:
+    """The font files of PDF and PNG are the app's own font at its two weights."""
+    font = ImageFont.truetype(str(figure_export.STATIC / "inter.woff2"), 1000)
+    font.set_variation_by_axes([weight])
+    widths = figure_export.widths()
+    measured = dict(zip(widths["letters"], widths["bold" if bold else "regular"]))
+    assert len(measured) > 200
+    off = [
+        letter
+        for letter, wide in measured.items()
+        if letter.isalnum() and abs(font.getlength(letter) / 1000 - wide) > 0.002  # of hinting
+    ]
+    assert not off
+
+
+# ---- the command, and the page -------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_the_command_writes_a_figure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "a.pdf"
+    asked = ["figure", "attention.head", TEXT, "-o", str(file), "-c", "layer=1", "head=2"]
+    assert cli.main([*asked, "--width", "8.5cm", "--no-caption"]) == 0
+    expected = every()["attention.head"](Run("encoder", TEXT), layer=1, head=2)
+    assert file.read_bytes() == written(expected, tmp_path, "pdf", **PAPER)
+    wrong = (["--width", "8 parsec"], "cannot be"), (["-c", "nope=1"], "has no choice")
+    for more, problem in wrong:
+        assert cli.main([*asked, *more]) == 1 and problem in capsys.readouterr().err
+    assert cli.main(["figure", "no.panel", TEXT, "-o", str(file)]) == 1
+    assert "no panel is called" in capsys.readouterr().err
+    assert cli.main(["figure", "attention.head", TEXT, "-o", str(tmp_path / "a.html")]) == 1
+
+
+PAGES = ("residual.norms", "predictions.word", "attention.heads", "embeddings.contexts")
+
+
+@driver.browser_test
+@pytest.mark.parametrize("name", PAGES)
+def test_a_figure_has_the_texts_that_the_browser_writes(
+    name: str, browser: Any, tmp_path: Path
+) -> None:
+    panel = panel_of(name)
+    panel.save(tmp_path / "a.html")
+    page = browser.new_page()
+    page.goto(f"file://{tmp_path}/a.html")
+    page.locator(".panel svg").first.wait_for()
+    page.get_by_text("Pictures as files").click()
+    with page.expect_download() as fetched:
+        page.get_by_role("button", name=re.compile("as SVG$")).first.click()
+    fetched.value.save_as(tmp_path / "b.svg")
+    page.close()
+    theirs = texts_in((tmp_path / "b.svg").read_text("utf-8"))
+    ours = texts_in(written(panel, tmp_path, "svg"))
+    # Lines may break elsewhere, and names of a crowded plane or matrix find other room.
+    words = lambda texts: " ".join(texts).replace("…", "").split()
+    lost = [word for word in set(words(theirs)) ^ set(words(ours)) if re.search(r"\d", word)]
+    assert not lost, "a number"
+    alike = len(set(words(theirs)) & set(words(ours))) / len(set(words(theirs)))
+    assert alike > 0.9, (theirs, ours)
