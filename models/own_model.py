@@ -28,7 +28,14 @@ from models.attention import MultiHeadAttention, self_attention_mask, self_atten
 from models.chat_template import ChatTemplate
 from models.config import Config
 from models.copying import Copier
-from models.edit_ops import fitting_edits, mask_tokens, of_text, score_divisor, shuffle_tokens
+from models.edit_ops import (
+    expect_followed,
+    fitting_edits,
+    mask_tokens,
+    of_text,
+    score_divisor,
+    shuffle_tokens,
+)
 from models.edit_validation import check, check_length
 from models.edits import Edit, PatchHead, PatchSite
 from models.layers import GatedFeedForward, Patch, with_shared_keys
@@ -270,9 +277,9 @@ def _recording(
         scale=_scale(handle, "self", edits),
         **tape.heads["attn"],
     )
-    return Recording(
-        handle.card, text, tuple(edits), (tape.stream(name, tokens),), (attention,), dropped
-    )
+    streams = (tape.stream(name, tokens),)
+    expect_followed(edits, streams)
+    return Recording(handle.card, text, tuple(edits), streams, (attention,), dropped)
 
 
 def _record_two(
@@ -327,6 +334,7 @@ def _record_two(
         ),
     )
     streams = (memory_tape.stream("encoder", source), tape.stream("decoder", tokens))
+    expect_followed(edits, streams)
     return Recording(
         handle.card, text, tuple(edits), streams, attention, dropped, target, target_dropped
     )
