@@ -27,13 +27,15 @@ class Run:
     visitor.
 
     model: its name. target: what a translator's decoder reads, see `Model.record`. contents: digest
-    of the recording that a caller handed in, "" for none."""
+    of the recording that a caller handed in, "" for none. ids: the token ids that are read in the
+    place of the text, which is what they spell; None where the text is read."""
 
     model: str
     text: str
     edits: tuple[Edit, ...] = ()
     target: str | tuple[int, ...] | None = None
     contents: str = field(default="", repr=False)
+    ids: tuple[int, ...] | None = None
 
     @classmethod
     def of(cls, source: Run | Recording | Model, model: Model | None = None) -> Run:
@@ -63,10 +65,15 @@ class Run:
         """Its model, with the memory of all."""
         return loaded(self.model)
 
+    @property
+    def given(self) -> str | tuple[int, ...]:
+        """What the model is given to read: the text, or the token ids in its place."""
+        return self.text if self.ids is None else self.ids
+
     def recording(self) -> Recording:
         """The recording that was handed in, where it is of these arguments; else the model's own,
         from the cache, or made anew where it is no longer there."""
-        return self.held() or self.loaded.record(self.text, self.edits, self.target)
+        return self.held() or self.loaded.record(self.given, self.edits, self.target)
 
     def held(self) -> Recording | None:
         """The recording that was handed in, None where this run is not of its text, edits and
@@ -100,10 +107,10 @@ class Run:
         model = self.loaded
 
         def make() -> Any:
-            text = host.current.truncate(self.text)
+            given = host.current.truncate(self.text) if self.ids is None else self.ids
             try:
                 recording = self.held() or host.current.record(
-                    model.uncached, text, self.edits, self.target
+                    model.uncached, given, self.edits, self.target
                 )
                 return measure(recording)
             except ValueError as error:
@@ -120,5 +127,7 @@ def run_of(recording: Recording) -> Run:
 
 def _made_by(recording: Recording) -> Run:
     """The run in which a recording's model makes it."""
-    ids = tuple(map(int, recording.streams[-1].ids[1:])) if len(recording.streams) > 1 else None
-    return Run(recording.model.name, recording.text, recording.edits, ids)
+    target = tuple(map(int, recording.streams[-1].ids[1:])) if len(recording.streams) > 1 else None
+    ids = recording.given if recording.as_ids else None
+    assert not isinstance(ids, str)  # they stand in the place of a text
+    return Run(recording.model.name, recording.text, recording.edits, target, ids=ids)

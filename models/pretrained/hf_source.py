@@ -22,7 +22,7 @@ from models.edit_ops import expect_followed, mask_tokens, of_text, shuffle_token
 from models.edit_validation import check_places
 from models.edits import Edit, HideToken, ShuffleTokens, WithoutScale
 from models.generation import expect_room
-from models.own_model import clean
+from models.own_model import clean, read
 from models.pretrained import hf_model
 from models.pretrained.hf_model import (
     HFGeneration,
@@ -63,7 +63,7 @@ __all__ = [
 @torch.inference_mode()
 def record(
     handle: HFModel,
-    text: str,
+    text: str | tuple[int, ...],
     edits: tuple[Edit, ...] = (),
     target: str | tuple[int, ...] | None = None,
 ) -> Recording:
@@ -76,14 +76,14 @@ def record(
     """
     edits = tuple(edits)
     _check(handle, edits)
-    text = clean(text)
     has_decoder = handle.start is not None
     if target is not None and not has_decoder:
         raise ValueError(
             f"{handle.card.name} reads one text alone, so there is no target to give it"
         )
     masks = handle.card.kind == "encoder"
-    tokens, dropped = handle.tokens(text, masks)
+    reading = read(handle, text, lambda each: handle.tokens(each, masks))
+    tokens = reading.tokens
     lengths: dict[str, int | None] = {handle.plan.streams[0].name: len(tokens.ids)}
     if has_decoder and target is None:
         lengths["decoder"] = None
@@ -125,13 +125,14 @@ def record(
     expect_carried(edits, handle.plan.streams, streams, handle.card.name)
     return Recording(
         handle.card,
-        text,
+        reading.text,
         edits,
         streams,
         attentions_of(handle.plan, trace, output, streams),
-        dropped,
+        reading.dropped,
         target_text,
         target_dropped,
+        reading.as_ids,
     )
 
 
