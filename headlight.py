@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from models.results import SeededSampling as SeededSampling
     from models.run import Run as Run
     from models.version import VERSION as __version__
+    from models.wrap import wrap as wrap
 
 # What is had here by name: modules, and what else by the module that has it and its name there.
 MODULES = {
@@ -56,6 +57,7 @@ VALUES = {
     "names": ("models", "registry", "names"),
     "page": ("explorer", "export", "page"),
     "to_npz": ("models", "recording", "to_npz"),
+    "wrap": ("models", "wrap", "wrap"),
 }
 __all__ = [
     "Recording",
@@ -72,6 +74,7 @@ __all__ = [
     "record",
     "results",
     "to_npz",
+    "wrap",
 ]
 
 
@@ -81,7 +84,8 @@ def record(  # type: ignore[overload-overlap]  # a str is a sequence of str, and
     text: str | Sequence[int],
     edits: Edit | Iterable[Edit] = (),
     target: str | tuple[int, ...] | None = None,
-) -> Recording: ...
+) -> Recording:
+    """Of one text."""
 
 
 @overload
@@ -90,7 +94,8 @@ def record(
     text: Sequence[str] | Sequence[Sequence[int]],
     edits: Edit | Iterable[Edit] = (),
     target: None = None,
-) -> tuple[Recording, ...]: ...
+) -> tuple[Recording, ...]:
+    """Of several."""
 
 
 def record(

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 MINILM, SMOLLM2 = "minilm", smollm2.NAME
 PACKAGED = MINILM, SMOLLM2  # pretrained models that come as Python packages
 HUB_PREFIX, OURS_PREFIX, CLUSTER_PREFIX = "hub:", "ours:", "cluster:"
+MINE_PREFIX = "mine:"  # of a model in memory that a caller has wrapped
 PERMUTED_SUFFIX, BARE_SUFFIX = "@permuted", "@bare"
 # A code begins with a letter: "model@v1-2" may be a folder's name.
 LANGUAGE = r"[A-Za-z_]\w*"

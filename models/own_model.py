@@ -242,9 +242,9 @@ def record_batch(handle: OwnModel, texts: Sequence[str | Sequence[int]]) -> tupl
     )
 
 
-def _fitting(handle: OwnModel, texts: Sequence[str | tuple[int, ...]]) -> list[Reading]:
+def _fitting(handle: OwnModel, texts: Sequence[str | tuple[int, ...]]) -> list[ReadText]:
     """The first texts as they are read, as many as one pass may record, at least one."""
-    framed: list[Reading] = []
+    framed: list[ReadText] = []
     longest = 0
     for text in texts:
         reading = read(handle, text, partial(frame, handle))
@@ -257,7 +257,7 @@ def _fitting(handle: OwnModel, texts: Sequence[str | tuple[int, ...]]) -> list[R
 
 
 def _recording(
-    handle: OwnModel, reading: Reading, tape: TextRecord, edits: tuple[Edit, ...] = ()
+    handle: OwnModel, reading: ReadText, tape: TextRecord, edits: tuple[Edit, ...] = ()
 ) -> Recording:
     """What a tape has recorded of a model with one stream. Raises NotFinite."""
     _finite(tape)
@@ -288,7 +288,7 @@ def _recording(
 
 def _record_two(
     handle: OwnModel,
-    reading: Reading,
+    reading: ReadText,
     edits: tuple[Edit, ...],
     patches: dict[str, tuple[Patch, ...]],
     target: str | tuple[int, ...] | None,
@@ -477,7 +477,7 @@ def clean(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadText:
     """What a model reads: its text, its tokens, how many did not fit, and whether it was given as
     token ids that the text is not split into."""
 
@@ -489,12 +489,12 @@ class Reading:
 
 def read(
     handle: Model, given: str | tuple[int, ...], split: Callable[[str], tuple[Tokens, int]]
-) -> Reading:
+) -> ReadText:
     """A text, or token ids, as a model of any code reads it. split: a text as its tokens, and how
     many did not fit. Raises ValueError for ids that the vocabulary does not have."""
     if isinstance(given, str):
         text = clean(given)
-        return Reading(text, *split(text))
+        return ReadText(text, *split(text))
     card, tokenizer = handle.card, handle.tokenizer
     if wrong := [each for each in given if not 0 <= each < card.n_vocab]:
         raise ValueError(f"{card.name} has ids 0 to {card.n_vocab - 1}, not {wrong[0]}")
@@ -505,8 +505,8 @@ def read(
     except ValueError:  # of special tokens alone
         tokens = None
     if tokens is not None and not dropped and tokens.ids == ids:
-        return Reading(text, tokens, 0)
-    return Reading(text, tokenizer.tokens_of(ids), dropped, as_ids=True)
+        return ReadText(text, tokens, 0)
+    return ReadText(text, tokenizer.tokens_of(ids), dropped, as_ids=True)
 
 
 def frame(handle: OwnModel, text: str) -> tuple[Tokens, int]:

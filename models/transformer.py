@@ -134,17 +134,14 @@ class LastNorm(nn.Module):
     def __init__(self, config: Config) -> None:
         super().__init__()
         self.place = config.norm
-        self.norm = norm_of(config) if config.norm == "pre" else None
+        self.norm = norm_of(config) if config.ends_normed else None
         self.config = config
 
     def is_present(self, edits: tuple[Edit, ...]) -> bool:
         """True where the stack ends in a LayerNorm."""
         move_edit = last_edit(edits, MoveNorm)
-        return (
-            self.place is not None
-            and not applies(edits, WithoutNorm)
-            and (self.place if move_edit is None else move_edit.to) == "pre"
-        )
+        ends_normed = self.config.ends_normed if move_edit is None else move_edit.to == "pre"
+        return self.place is not None and not applies(edits, WithoutNorm) and ends_normed
 
     def one(self, dtype: torch.dtype = torch.float32) -> Norm:
         """The norm itself, without gain and bias where the model has learned none."""

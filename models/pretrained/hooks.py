@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 import torch
@@ -256,12 +257,20 @@ def _biased_scores(
 
 def put_hooks(modules: Iterable[nn.Module], lm_head_input: nn.Module | None) -> None:
     """Hooks on modules whose places a pass keeps, and on the one whose output the readout reads.
-    They stay, and are silent outside a pass."""
+    They stay, are put there once, and are silent outside a pass."""
     for module in {id(module): module for module in modules}.values():
+        if module in _hooked:
+            continue
+        _hooked.add(module)
         module.register_forward_pre_hook(_record_input, with_kwargs=True)
         module.register_forward_hook(_record_output)
-    if lm_head_input is not None:
+    if lm_head_input is not None and lm_head_input not in _replaced:
+        _replaced.add(lm_head_input)
         lm_head_input.register_forward_hook(replace_output)
+
+
+_hooked: WeakSet[nn.Module] = WeakSet()  # modules whose places a pass keeps
+_replaced: WeakSet[nn.Module] = WeakSet()  # modules whose output the readout reads
 
 
 def first_tensor(values: object) -> Tensor | None:
