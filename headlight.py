@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from models import live_training as live_training
     from models import registry as registry
     from models import results as results
+    from models.array_model import view as view
     from models.edits import Edit
     from models.model import Model
     from models.recording import Recording as Recording
@@ -57,6 +58,7 @@ VALUES = {
     "names": ("models", "registry", "names"),
     "page": ("explorer", "export", "page"),
     "to_npz": ("models", "recording", "to_npz"),
+    "view": ("models", "array_model", "view"),
     "wrap": ("models", "wrap", "wrap"),
 }
 __all__ = [
@@ -74,6 +76,7 @@ __all__ = [
     "record",
     "results",
     "to_npz",
+    "view",
     "wrap",
 ]
 

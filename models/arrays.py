@@ -26,12 +26,9 @@ def as_array(value: Any) -> np.ndarray:
         if str(value.dtype) in ("torch.bfloat16", "torch.float16"):
             value = value.float()
         value = value.numpy()
-    try:
-        array = np.asarray(value)
-    except TypeError:  # one that lies on another device, or is no sequence
-        if not hasattr(value, "get") and not hasattr(value, "__dlpack__"):
-            raise
-        array = value.get() if hasattr(value, "get") else np.from_dlpack(value)
+    if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
+        value = value.get() if hasattr(value, "get") else np.from_dlpack(value)  # cupy: get()
+    array = np.asarray(value)
     if array.dtype.kind == "V" or str(array.dtype) in ("bfloat16", "float16"):
         array = array.astype(np.float32)
     if array.dtype.kind not in "biuf":

@@ -200,7 +200,7 @@ def record(
         raise ValueError(
             f"{handle.card.name} reads one text alone, so there is no target to give it"
         )
-    reading = read(handle, text, partial(frame, handle))
+    reading = read_text(handle, text, partial(frame, handle))
     tokens = reading.tokens
     lengths: dict[str, int | None] = {"encoder" if is_pair else handle.card.kind: len(tokens.ids)}
     if is_pair:
@@ -247,7 +247,7 @@ def _fitting(handle: OwnModel, texts: Sequence[str | tuple[int, ...]]) -> list[R
     framed: list[ReadText] = []
     longest = 0
     for text in texts:
-        reading = read(handle, text, partial(frame, handle))
+        reading = read_text(handle, text, partial(frame, handle))
         longest = max(longest, len(reading.tokens.ids))
         numbers = sum(map(prod, recorded_shapes(handle.model.config, longest, 0)))
         if framed and (len(framed) + 1) * numbers * ITEM_BYTES > MAX_BATCH_BYTES:
@@ -487,7 +487,7 @@ class ReadText:
     as_ids: bool = False
 
 
-def read(
+def read_text(
     handle: Model, given: str | tuple[int, ...], split: Callable[[str], tuple[Tokens, int]]
 ) -> ReadText:
     """A text, or token ids, as a model of any code reads it. split: a text as its tokens, and how

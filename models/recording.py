@@ -244,7 +244,7 @@ class Stream:
     def writes(self) -> tuple[tuple[str, str, str], ...]:
         """Every (before, wrote, sum) triple of site names: before + wrote = sum, unless an edit
         took the residual away."""
-        triples, state = [], self.sites[0]
+        triples, state = [], ""
         for index, site in enumerate(self.sites):
             if site.endswith(".wrote"):
                 triples.append((state, site, self.sites[index + 1]))

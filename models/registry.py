@@ -10,6 +10,7 @@ How models are named is told in `models.model_names`.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -59,9 +60,17 @@ if TYPE_CHECKING:
 _held: WeakValueDictionary[str, Model] = WeakValueDictionary()
 
 
-def hold(model: Model) -> None:
-    """Have `load` find a model in memory by its name for as long as it is there."""
+def hold(model: Model, along_with: object = None) -> None:
+    """Have `load` find a model in memory by its name for as long as it is there, and for as long as
+    something else is."""
     _held[model.name] = model
+    if along_with is not None:
+        weakref.finalize(along_with, lambda kept: None, model)
+
+
+def holds(name: str) -> bool:
+    """True where a model in memory has this name."""
+    return name in _held
 
 
 def load(name: str, progress: Callable[[int, int], None] | None = None) -> Model:
@@ -122,6 +131,8 @@ def _variant(name: str, progress: Callable[[int, int], None] | None) -> Model | 
     if languages is not None:
         return between(load(base, progress), languages)
     if name.endswith(PERMUTED_SUFFIX):
+        if name.startswith(MINE_PREFIX):  # they are shuffled in place, and these are the caller's
+            raise ValueError("the weights of a model in memory are not put in random order")
         from models.weight_shuffle import permuted
 
         base_model = load(name.removesuffix(PERMUTED_SUFFIX), progress)

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from weakref import WeakValueDictionary
 
-from models import caching, host
+from models import caching, host, registry
 from models.caching import CachedModel, loaded
 from models.edits import Edit
 from models.example_texts import DEFAULT_TEXT
 from models.model import Model
-from models.model_names import PERMUTED_SUFFIX
+from models.model_names import MINE_PREFIX, PERMUTED_SUFFIX
 from models.recording import Recording, digest
 
 # Recordings that callers handed in, by their digests. They may be changed or of an older file, so
@@ -55,6 +55,10 @@ class Run:
             raise TypeError(
                 f"a run, a recording or a loaded model, and not a {type(source).__name__}"
             )
+        if source.model.name.startswith(MINE_PREFIX) and not registry.holds(source.model.name):
+            from models import array_model
+
+            array_model.hold_model_of(source)  # of a file: its model is not in memory
         contents = digest(source)
         _adopted[contents], caching.contents[id(source)] = source, contents
         weakref.finalize(source, caching.contents.pop, id(source), None)

@@ -60,7 +60,7 @@ def converted(
     if table is not None:
         state["embedding.position"] = table
     if last_norm is not None:
-        state |= _norm("last_norm.norm", last_norm)
+        state |= _norm_state("last_norm.norm", last_norm)
     if readout is not None:
         state["unembedding.weight"] = readout.weight
         bias = readout.bias
@@ -140,8 +140,8 @@ def _state(
             yield f"{name}.feed_forward.{ours}.weight", linear.weight
             if linear.bias is not None:
                 yield f"{name}.feed_forward.{ours}.bias", linear.bias
-        yield from _norm(f"{name}.attention_out.norm", layer.norm1).items()
-        yield from _norm(f"{name}.feed_forward_out.norm", layer.norm2).items()
+        yield from _norm_state(f"{name}.attention_out.norm", layer.norm1).items()
+        yield from _norm_state(f"{name}.feed_forward_out.norm", layer.norm2).items()
 
 
 def _attention(name: str, attention: nn.MultiheadAttention) -> Iterator[tuple[str, Tensor]]:
@@ -155,7 +155,7 @@ def _attention(name: str, attention: nn.MultiheadAttention) -> Iterator[tuple[st
         yield f"{name}.w_o.bias", attention.out_proj.bias
 
 
-def _norm(name: str, norm: nn.Module) -> dict[str, Tensor]:
+def _norm_state(name: str, norm: nn.Module) -> dict[str, Tensor]:
     """The gain and the bias of a LayerNorm. Raises ValueError for another norm."""
     if not isinstance(norm, nn.LayerNorm) or norm.weight is None:
         raise ValueError(f"the norm {norm!r} is no nn.LayerNorm with a gain")

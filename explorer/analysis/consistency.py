@@ -527,7 +527,7 @@ def layer_norms(recording: Recording, norms: Norms | None) -> Check:
     check = Check(LAWS("norms", norm=name), SUM_ROUNDING)
     for stream in recording.streams:
         stream_norms = {} if norms is None else norms.get(stream.name, {})
-        state = stream.sites[0]
+        state = stream.sites[0] if stream.sites else ""
         has_norm = False
         for site in stream.sites:
             place, _, kind = site.rpartition(".")

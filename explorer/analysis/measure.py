@@ -134,6 +134,8 @@ class MeasureContext:
     def permuted(self) -> Callable[[], MeasureContext] | None:
         """Makes the same context of the model with its weights in random order; it holds nothing of
         this one. None where there is no such model."""
+        if self.run.model.startswith(model_names.MINE_PREFIX):
+            return None
         return partial(MeasureContext.of, self.run.permuted())
 
     def without_norm(self) -> Recording | None:

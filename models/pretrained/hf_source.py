@@ -22,7 +22,7 @@ from models.edit_ops import expect_followed, mask_tokens, of_text, shuffle_token
 from models.edit_validation import check_places
 from models.edits import Edit, HideToken, ShuffleTokens, WithoutScale
 from models.generation import expect_room
-from models.own_model import clean, read
+from models.own_model import clean, read_text
 from models.pretrained import hf_model
 from models.pretrained.hf_model import (
     HFGeneration,
@@ -82,7 +82,7 @@ def record(
             f"{handle.card.name} reads one text alone, so there is no target to give it"
         )
     masks = handle.card.kind == "encoder"
-    reading = read(handle, text, lambda each: handle.tokens(each, masks))
+    reading = read_text(handle, text, lambda each: handle.tokens(each, masks))
     tokens = reading.tokens
     lengths: dict[str, int | None] = {handle.plan.streams[0].name: len(tokens.ids)}
     if has_decoder and target is None:
