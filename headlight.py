@@ -13,10 +13,10 @@ when it is first used.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 if TYPE_CHECKING:
     from explorer import panels as panels
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from models import live_training as live_training
     from models import registry as registry
     from models import results as results
+    from models.array_model import view as view
     from models.edits import Edit
     from models.model import Model
     from models.recording import Recording as Recording
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from models.results import SeededSampling as SeededSampling
     from models.run import Run as Run
     from models.version import VERSION as __version__
+    from models.wrap import wrap as wrap
 
 # What is had here by name: modules, and what else by the module that has it and its name there.
 MODULES = {
@@ -56,6 +58,8 @@ VALUES = {
     "names": ("models", "registry", "names"),
     "page": ("explorer", "export", "page"),
     "to_npz": ("models", "recording", "to_npz"),
+    "view": ("models", "array_model", "view"),
+    "wrap": ("models", "wrap", "wrap"),
 }
 __all__ = [
     "Recording",
@@ -72,22 +76,50 @@ __all__ = [
     "record",
     "results",
     "to_npz",
+    "view",
+    "wrap",
 ]
+
+
+@overload
+def record(  # type: ignore[overload-overlap]  # a str is a sequence of str, and one text
+    model: Model | str,
+    text: str | Sequence[int],
+    edits: Edit | Iterable[Edit] = (),
+    target: str | tuple[int, ...] | None = None,
+) -> Recording:
+    """Of one text."""
+
+
+@overload
+def record(
+    model: Model | str,
+    text: Sequence[str] | Sequence[Sequence[int]],
+    edits: Edit | Iterable[Edit] = (),
+    target: None = None,
+) -> tuple[Recording, ...]:
+    """Of several."""
 
 
 def record(
     model: Model | str,
-    text: str,
+    text: Any,
     edits: Edit | Iterable[Edit] = (),
     target: str | tuple[int, ...] | None = None,
-) -> Recording:
-    """One forward pass over the text, as `Model.record`; a model's name loads it first.
+) -> Recording | tuple[Recording, ...]:
+    """One forward pass over a text, or over token ids in its place, as `Model.record`; of several
+    texts, or lists of ids, a recording each, as `Model.record_all`. A model's name loads it first.
 
-    Raises TypeError for what is neither a model nor a name.
+    Raises TypeError for what is neither a model nor a name, and ValueError for a target of several.
     """
     loaded = _value("load")(model) if isinstance(model, str) else model
-    _module("models", "argument_validation").expect_model(loaded)
-    return loaded.record(text, edits, target)
+    checks = _module("models", "argument_validation")
+    checks.expect_model(loaded)
+    if not checks.is_batch(text):
+        return loaded.record(text, edits, target)
+    if target is not None:
+        raise ValueError("a target is that of one text; record them one by one")
+    return loaded.record_all(text, edits)
 
 
 def __getattr__(name: str) -> Any:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sized
 from dataclasses import replace
 from typing import Any
 
+from models.arrays import as_array
 from models.edits import Edit
 from models.recording import Recording, from_end
 
@@ -41,10 +42,28 @@ def of_model(edits: tuple[Edit, ...], card: Any) -> tuple[Edit, ...]:
     return tuple(map(resolved, edits))
 
 
-def expect_text(text: object) -> None:
-    """Raises TypeError for what is no text."""
-    if not isinstance(text, str):
-        raise TypeError(f"a text is a str; {_brief(text)} is none")
+def text_or_ids(given: Any) -> str | tuple[int, ...]:
+    """What a model is given to read: a text, or token ids, a sequence or an array of one axis.
+    Raises TypeError for anything else, and ValueError for no ids."""
+    if isinstance(given, str):
+        return given
+    try:
+        ids = as_array(given)
+    except (TypeError, ValueError):
+        ids = None
+    if ids is None or ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu"):
+        raise TypeError(f"a text is a str, or a sequence of token ids; {_brief(given)} is neither")
+    if not ids.size:
+        raise ValueError("there are no token ids to read")
+    return tuple(map(int, ids))
+
+
+def is_batch(given: Any) -> bool:
+    """True for several texts or several lists of ids, and not one of either."""
+    if isinstance(given, str) or not hasattr(given, "__len__") or not hasattr(given, "__getitem__"):
+        return False
+    axes = getattr(given, "ndim", None)
+    return axes > 1 if axes is not None else any(isinstance(each, (str, Sized)) for each in given)
 
 
 def expect_model(model: Any) -> None:

@@ -15,7 +15,13 @@ import torch
 from torch import Tensor, nn
 
 from models.config import Config
-from models.edit_ops import AttentionAddress, ablate_heads, score_divisor, uniform_patterns
+from models.edit_ops import (
+    AttentionAddress,
+    change_heads,
+    cut_edges,
+    score_divisor,
+    uniform_patterns,
+)
 from models.edits import (
     Edit,
     OtherPositions,
@@ -243,13 +249,15 @@ class MultiHeadAttention(nn.Module):
             and position_edit.to == "distance"
         ):
             scores = scores - alibi_penalty(self.n_head, *scores.shape[-2:])
+        if edits:
+            allowed = cut_edges(allowed, scores, edits, self.place)
         masked_scores = scores if allowed is None else scores.masked_fill(~allowed, float("-inf"))
         pattern = torch.softmax(
             masked_scores, dim=-1, out=output_buffer(tape, f"{self.name}.pattern", shape)
         )
         pattern = uniform_patterns(pattern, allowed, edits, self.place)  # rows sum to 1
         z = torch.bmm(by_key_head(pattern, v), v.flatten(0, 1)).view(q.shape)
-        z = ablate_heads(z, edits, self.place)
+        z = change_heads(z, edits, self.place)
         z = hook_point(f"{self.name}.z", z, tape, edits)  # (batch, head, query, d_head)
         z = z.transpose(1, 2).flatten(-2)  # concat: (batch, query, heads x d_head)
         output = self.w_o(z)

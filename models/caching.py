@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from models import buffer_pool, host, registry, whole_words
-from models.argument_validation import edits_of, expect_text
+from models.argument_validation import edits_of, text_or_ids
 from models.cache import Cache
 from models.capabilities import Capabilities, TextGenerator
 from models.edits import Edit, OtherNorm
@@ -87,7 +87,8 @@ def cause(recording: Recording) -> tuple[Any, ...]:
         recording.text,
         recording.target,
         recording.edits,
-        recording.streams[-1].ids.tobytes(),
+        *(stream.ids.tobytes() for stream in recording.streams),
+        recording.as_ids,
         contents.get(id(recording), ""),
     )
 
@@ -154,7 +155,7 @@ class CachedModel(Model):
 
     def record(
         self,
-        text: str,
+        text: str | Sequence[int],
         edits: Edit | Iterable[Edit] = (),
         target: str | tuple[int, ...] | None = None,
     ) -> Recording:
@@ -164,7 +165,7 @@ class CachedModel(Model):
 
     def record_once(
         self,
-        text: str,
+        text: str | Sequence[int],
         edits: Edit | Iterable[Edit] = (),
         target: str | tuple[int, ...] | None = None,
     ) -> Recording:
@@ -173,21 +174,22 @@ class CachedModel(Model):
 
     def _record(
         self,
-        text: str,
+        text: str | Sequence[int],
         edits: tuple[Edit, ...],
         target: str | tuple[int, ...] | None,
         get: Callable[[Hashable, Callable[[], Any]], Any],
     ) -> Recording:
-        expect_text(text)
-        here, text = host.current, host.current.truncate(text)
+        here, text = host.current, text_or_ids(text)
+        text = here.truncate(text) if isinstance(text, str) else text
         target = here.truncate(target) if isinstance(target, str) else target
         key = ("recording", self.name, self.card.fingerprint, text, edits, target)
         is_kept = key in cache.entries
-        if edits or target is not None or is_kept or not here.reads_together(self.uncached, text):
+        together = isinstance(text, str) and here.reads_together(self.uncached, text)
+        if edits or target is not None or is_kept or not isinstance(text, str) or not together:
             return get(key, lambda: here.record(self.uncached, text, edits, target))
         return get(("in a batch", *key), lambda: here.record_together(self.uncached, text))
 
-    def record_batch(self, texts: Sequence[str]) -> tuple[Recording, ...]:
+    def record_batch(self, texts: Sequence[str | Sequence[int]]) -> tuple[Recording, ...]:
         """As `Model.record_batch`; not kept."""
         return in_slot(lambda: self.uncached.record_batch(texts))
 

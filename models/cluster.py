@@ -87,7 +87,7 @@ def capabilities(handle: ClusterModel) -> Capabilities:
 
 def record(
     handle: ClusterModel,
-    text: str,
+    text: str | tuple[int, ...],
     edits: tuple[Edit, ...] = (),
     target: str | tuple[int, ...] | None = None,
 ) -> Recording:
@@ -170,7 +170,10 @@ def card_as_data(card: Card) -> dict[str, Any]:
 
 
 def _request(
-    handle: ClusterModel, text: str, edits: tuple[Edit, ...], target: str | tuple[int, ...] | None
+    handle: ClusterModel,
+    text: str | tuple[int, ...],
+    edits: tuple[Edit, ...],
+    target: str | tuple[int, ...] | None,
 ) -> dict[str, Any]:
     """A request for a recording as plain data; the edits are written as in an address."""
     model = handle.tokenizer.model
@@ -180,7 +183,7 @@ def _request(
 def _request_of(handle: ClusterModel, recording: Recording) -> dict[str, Any]:
     output_stream = recording.streams[-1]
     target = tuple(map(int, output_stream.ids[1:])) if len(recording.streams) > 1 else None
-    return _request(handle, recording.text, recording.edits, target)
+    return _request(handle, recording.given, recording.edits, target)
 
 
 def _ask(header: dict[str, Any], content: bytes = b"") -> tuple[dict[str, Any], bytes]:

@@ -23,7 +23,8 @@ class Config:
     `n_positions` is the longest text it takes, in tokens.
 
     norm: where LayerNorm stands, "post" after each sum (the paper), "pre" before each sub-layer and
-    once at the end, or None, nowhere.
+    once at the end, or None, nowhere. last_norm: whether one stands at the end, None for what is
+    usual with `norm`.
     positions: "sinusoids" (the paper), "learned", "rotary", or None. scaled_embedding: times
     sqrt(d_model), section 3.4. embedding_norm: a LayerNorm before the first layer. segment: one
     more vector, the same for every token, added to the embeddings (BERT's token type 0).
@@ -74,6 +75,7 @@ class Config:
     bias_o: bool = True
     bias_ffn: bool = True
     head: str = ""
+    last_norm: bool | None = None
 
     def __post_init__(self) -> None:
         if self.head_width is None and self.d_model % self.n_head:
@@ -95,6 +97,11 @@ class Config:
     @property
     def d_head(self) -> int:
         return self.head_width or self.d_model // self.n_head
+
+    @property
+    def ends_normed(self) -> bool:
+        """True where the stack ends in a norm."""
+        return self.norm == "pre" if self.last_norm is None else self.last_norm
 
     @property
     def windows(self) -> tuple[int | None, ...]:

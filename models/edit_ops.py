@@ -5,27 +5,37 @@ Shapes: pattern (batch, head, query, key); z (batch, head, query, d_head)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from models.edits import (
+    AddToHead,
+    AddToSite,
+    CutEdge,
     Edit,
     HeadEdit,
     HideToken,
     MeanHead,
     PatchSite,
     ScaledBy,
+    ScaleHead,
+    ScaleSite,
+    SetHead,
+    SetNeuron,
+    SetSite,
     ShuffleTokens,
     UniformHead,
     WithoutScale,
     ZeroHead,
     applies,
     last_edit,
+    write_numbers,
 )
-from models.recording import from_end
+from models.recording import Stream, from_end
 from models.tokenizer import Tokens
 
 # The edits that change the text a model reads, and not the model: they work on tokens, whichever
@@ -56,18 +66,53 @@ def of_text(edits: tuple[Edit, ...], lengths: Mapping[str, int | None]) -> tuple
     counted from the end of that one."""
 
     def resolved(edit: Edit) -> Edit:
-        if not isinstance(edit, (HideToken, PatchSite)) or edit.token is None or edit.token >= 0:
-            return edit
-        stream = edit.stream if isinstance(edit, PatchSite) else None
-        n = lengths.get(stream or next(iter(lengths)), 0)
-        if n is None:
-            raise ValueError(
-                f"{edit}: the text of the {stream} is written under this edit, so its end is not "
-                "known before; count the token from 0, or give the target"
-            )
-        return replace(edit, token=from_end(edit.token, n))
+        counted = {}
+        for name, stream in token_fields(edit).items():
+            token = getattr(edit, name)
+            n = lengths.get(stream or next(iter(lengths)), 0)
+            if token is None or token >= 0:
+                continue
+            if n is None:
+                raise ValueError(
+                    f"{edit}: the text of the {stream} is written under this edit, so its end is "
+                    "not known before; count the token from 0, or give the target"
+                )
+            counted[name] = from_end(token, n)
+        return replace(edit, **counted) if counted else edit
 
     return tuple(map(resolved, edits))
+
+
+def token_fields(edit: Edit) -> dict[str, str | None]:
+    """The fields of an edit that name a token, with the stream of that token, None for the
+    first."""
+    if isinstance(edit, CutEdge):
+        query, key = {"cross": ("decoder", "encoder")}.get(
+            edit.attention, (edit.attention.removesuffix("self").strip() or None,) * 2
+        )
+        return {"query": query, "key": key}
+    if isinstance(edit, (PatchSite, SetSite, AddToSite, ScaleSite, SetNeuron)):
+        return {"token": edit.stream}
+    return {"token": None} if isinstance(edit, HideToken) else {}
+
+
+def expect_followed(edits: tuple[Edit, ...], streams: Iterable[Stream]) -> None:
+    """Raises ValueError for the first edit with numbers of a site or a token that did not come by
+    on the pass, which these streams are of."""
+    passed = {each.name: each for each in streams}
+    for edit in edits:
+        if not isinstance(edit, (SetSite, AddToSite, ScaleSite, SetNeuron, CutEdge)):
+            continue
+        for name, stream in token_fields(edit).items():
+            if (of := passed.get(stream or next(iter(passed)))) is None:
+                raise ValueError(f"“{edit}”: no stream {stream!r}; there is {', '.join(passed)}")
+            site, token = getattr(edit, "site", None), getattr(edit, name)
+            if site is not None and site not in of.sites:
+                raise ValueError(
+                    f"“{edit}”: no site {site!r}; stream {of.name} has {', '.join(of.sites)}"
+                )
+            if token is not None and not 0 <= token < (n := len(of.tokens)):
+                raise ValueError(f"“{edit}”: {of.name} has tokens 0 to {n - 1} there")
 
 
 def fitting_edits(tokens: Tokens, edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
@@ -104,13 +149,11 @@ class AttentionAddress:
 
     def heads(self, edits: tuple[Edit, ...], kind: type[HeadEdit]) -> list[int]:
         """The heads of this attention that edits of one kind name, in order."""
-        head_numbers = {
-            edit.head
-            for edit in edits
-            if isinstance(edit, kind)
-            and (edit.attention, edit.layer) == (self.attention, self.layer)
-        }
-        return sorted(head_numbers)
+        return sorted({edit.head for edit in edits if isinstance(edit, kind) and self.has(edit)})
+
+    def has(self, edit: Any) -> bool:
+        """True for an edit of one of these heads."""
+        return (edit.attention, edit.layer) == (self.attention, self.layer)
 
 
 def score_divisor(edits: tuple[Edit, ...], layer: int, default: float) -> float:
@@ -131,6 +174,59 @@ def uniform_patterns(
     uniform = ones if allowed is None else ones.masked_fill(~allowed, 0.0)
     uniform = uniform / uniform.sum(dim=-1, keepdim=True)
     return pattern.index_copy(1, torch.tensor(heads), uniform[:, heads])
+
+
+def cut_edges(
+    allowed: Tensor | None, scores: Tensor, edits: tuple[Edit, ...], address: AttentionAddress
+) -> Tensor | None:
+    """`allowed`, broadcastable to the scores (batch, head, query, key), without the edges that are
+    cut, then (1, head, query, key). Queries are the last of the keys where there are fewer of one
+    text. Raises ValueError where a query is left without a key."""
+    cuts = [edit for edit in edits if isinstance(edit, CutEdge) and address.has(edit)]
+    if not cuts:
+        return allowed
+    _, *shape = scores.shape
+    kept = torch.ones(shape, dtype=torch.bool, device=scores.device)[None]
+    if allowed is not None:
+        kept = kept & allowed
+    for edit in cuts:
+        if edit.query < shape[1] and edit.key < shape[2]:
+            kept[:, edit.head, edit.query, edit.key] = False
+            if not kept[:, edit.head, edit.query].any():
+                raise ValueError(
+                    f"“{edit}”: token {edit.query} attends to no other token there, so that no "
+                    "weight would be left"
+                )
+    return kept
+
+
+def put_numbers(x: Tensor, edit: Edit) -> Tensor:
+    """x (..., token, width) under an edit with numbers; places that it does not have stay."""
+    values = getattr(edit, "values", None)
+    numbers = None if values is None else torch.tensor(values.array).to(x)
+    return write_numbers(x.clone(), edit, numbers)
+
+
+def set_neurons(hidden: Tensor, edits: tuple[Edit, ...], layer: int) -> Tensor:
+    """The hidden units of a layer's feed-forward network (batch, token, d_ff), those at their
+    values that edits set."""
+    for edit in edits:
+        if isinstance(edit, SetNeuron) and edit.layer == layer:
+            at = slice(None) if edit.token is None else slice(edit.token, edit.token + 1)
+            hidden = hidden.clone()
+            hidden[..., at, edit.neuron] = edit.value
+    return hidden
+
+
+def change_heads(z: Tensor, edits: tuple[Edit, ...], address: AttentionAddress) -> Tensor:
+    """z with its mean over the queries, or 0, in the heads that a MeanHead or ZeroHead names; then
+    under the edits with numbers, in their order."""
+    z = ablate_heads(z, edits, address)
+    for edit in edits:
+        if isinstance(edit, (SetHead, AddToHead, ScaleHead)) and address.has(edit):
+            changed = put_numbers(z[:, edit.head], edit)
+            z = z.index_copy(1, torch.tensor([edit.head], device=z.device), changed[:, None])
+    return z
 
 
 def ablate_heads(z: Tensor, edits: tuple[Edit, ...], address: AttentionAddress) -> Tensor:

@@ -7,18 +7,26 @@ from collections.abc import Mapping
 from dataclasses import fields
 from numbers import Integral, Real
 
+from models.arrays import Numbers
 from models.config import Config
 from models.edits import (
     NORM_PLACES,
     NORMS,
     POSITIONS,
     SUBLAYERS,
+    AddToHead,
+    AddToSite,
     Edit,
     HideToken,
     MoveNorm,
     OtherNorm,
     OtherPositions,
     ScaledBy,
+    ScaleHead,
+    ScaleSite,
+    SetHead,
+    SetNeuron,
+    SetSite,
     SharedKeys,
     ShiftPositions,
     ShufflePositions,
@@ -39,6 +47,7 @@ TYPES: dict[str, tuple[type, str]] = {
     "int": (Integral, "a whole number"),
     "float": (Real, "a number"),
     "str": (str, "a word"),
+    "Numbers": (Numbers, "numbers"),
 }
 MAX_DIGITS = 18  # of a whole number
 # Divisors whose own and inverse value 32 bits hold.
@@ -57,6 +66,8 @@ def check(
     for edit in edits:
         if isinstance(edit, (ShufflePositions, ShiftPositions)) and not has_positions:
             raise ValueError(f"“{edit}”: {card.name} adds no positions that could be moved")
+        if isinstance(edit, SetNeuron) and not 0 <= edit.neuron < config.d_ff:
+            raise ValueError(f"“{edit}”: a layer of {card.name} has neurons 0 to {config.d_ff - 1}")
         if error := _architecture_error(edit, card, config, can_hide):
             raise ValueError(error)
 
@@ -67,7 +78,8 @@ def check_places(edits: tuple[Edit, ...], card: Card, layers: Mapping[str, int])
     if len(edits) > MAX_EDITS:
         raise ValueError(f"{len(edits)} edits at once; {MAX_EDITS} are taken")
     for edit in edits:
-        if error := _type_error(edit) or _place_error(edit, card, layers) or _value_error(edit):
+        error = _type_error(edit) or _place_error(edit, card, layers) or _value_error(edit)
+        if error := error or _numbers_error(edit, card):
             raise ValueError(error)
 
 
@@ -133,6 +145,23 @@ def _value_error(edit: Edit) -> str:
                 f"{', '.join(filter(None, options))}"
             )
     return ""
+
+
+def _numbers_error(edit: Edit, card: Card) -> str:
+    """Error message for numbers of another width than what they are put into, and for one that is
+    none, "" where all are right."""
+    if isinstance(edit, (ScaleSite, ScaleHead, SetNeuron)):
+        number = edit.value if isinstance(edit, SetNeuron) else edit.factor
+        return "" if abs(number) <= MOST else f"“{edit}”: the number must be finite in 32 bits"
+    if not isinstance(edit, (SetSite, AddToSite, SetHead, AddToHead)):
+        return ""
+    of_head = isinstance(edit, (SetHead, AddToHead))
+    width = card.d_head if of_head else card.d_model
+    if edit.values.array.shape[-1] == width:
+        return ""
+    shape = "x".join(map(str, edit.values.array.shape))
+    where = "a head" if of_head else "a site"
+    return f"“{edit}” has the shape {shape}; {where} of {card.name} has {width} numbers a token"
 
 
 def _architecture_error(edit: Edit, card: Card, config: Config, can_hide: bool) -> str:

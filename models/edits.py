@@ -7,17 +7,23 @@ back inside the Recording, so a caption can always state it and a shared model i
 Layers, heads and tokens count from 0, negative ones from the end; the Recording's count from 0.
 `layer` None stands for every layer; in a model of two stacks a layer's number means that layer of
 both. `attention` is a name as in the Recording ("self", "encoder self", "decoder self", "cross").
-`sublayer` is "attn", "cross" or "ffn"."""
+`sublayer` is "attn", "cross" or "ffn".
+
+`values` are numbers: an array of any framework, (width), the same at every token, or (token,
+width), where places beyond the last row keep their own. The edit holds them as text
+(`models.arrays.Numbers`), so that it is hashable, and `str` names them by a digest."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import TypeVar, get_type_hints
+from typing import Any, Self, TypeVar, get_type_hints
 from urllib.parse import quote, unquote
 
 import numpy as np
+
+from models.arrays import Numbers
 
 # What may stand in the place of a model's own positions, see OtherPositions.
 POSITIONS = ("sinusoids", "random", "rotary", "distance")
@@ -55,7 +61,7 @@ class HeadEdit(Edit):
     attention: str = "self"
 
 
-def _head_phrase(edit: HeadEdit | PatchHead) -> str:
+def _head_phrase(edit: Any) -> str:
     return f"head {edit.head} of layer {edit.layer}" + (
         "" if edit.attention == "self" else f" ({edit.attention}-attention)"
     )
@@ -310,13 +316,238 @@ class PatchSite(Edit):
     stream: str | None = None
 
     def __str__(self) -> str:
-        layer, sublayer, kind = (*self.site.split("."), "", "")[:3]
-        location = f"{SUBLAYERS.get(sublayer)} of layer {layer}"
-        site = f"what {location} wrote" if kind == "wrote" else f"the state after {location}"
-        if sublayer not in SUBLAYERS:
-            site = OUTSIDE_LAYERS.get(self.site, self.site)
-        site += "" if self.token is None else f" at token {self.token}"
-        return f"{site} patched from “{' '.join(self.text.split())}”"
+        return f"{_site_phrase(self)} patched from “{' '.join(self.text.split())}”"
+
+
+# Edits with numbers.
+
+
+@dataclass(frozen=True)
+class SiteEdit(Edit):
+    """Base class of edits with numbers at a site, of the stream that `stream` names, None for the
+    first; `token`: at that place alone."""
+
+    def __post_init__(self) -> None:
+        _hold_numbers(self)
+
+
+@dataclass(frozen=True)
+class SetSite(SiteEdit):
+    """The vectors at a site are `values`, (d_model) or (token, d_model)."""
+
+    values: Numbers
+    site: str
+    token: int | None = None
+    stream: str | None = None
+
+    @classmethod
+    def to_mean(
+        cls,
+        recordings: Iterable[Any],
+        site: str,
+        token: int | None = None,
+        stream: str | None = None,
+    ) -> Self:
+        """Mean ablation over a set: the mean of the site's vectors over all tokens of recordings
+        without edits. Raises ValueError for none, and for edited ones."""
+        rows = [
+            (each.streams[0] if stream is None else each.stream(stream)).at(site)
+            for each in _unedited(recordings)
+        ]
+        return cls(Numbers(np.concatenate(rows).mean(axis=0)), site, token, stream)
+
+    def __str__(self) -> str:
+        return f"{_site_phrase(self)} set to {_numbers(self.values)}"
+
+
+@dataclass(frozen=True)
+class AddToSite(SiteEdit):
+    """`values`, (d_model) or (token, d_model), such as a steering vector, are added to the vectors
+    at a site."""
+
+    values: Numbers
+    site: str
+    token: int | None = None
+    stream: str | None = None
+
+    def __str__(self) -> str:
+        return f"{_numbers(self.values)} added to {_site_phrase(self)}"
+
+
+@dataclass(frozen=True)
+class ScaleSite(SiteEdit):
+    """The vectors at a site are multiplied by `factor`."""
+
+    factor: float
+    site: str
+    token: int | None = None
+    stream: str | None = None
+
+    def __str__(self) -> str:
+        return f"{_site_phrase(self)} times {self.factor:g}"
+
+
+@dataclass(frozen=True)
+class HeadNumbers(Edit):
+    """Base class of edits with numbers of a head's output z, before W_O: each has `layer`, `head`
+    and `attention`."""
+
+    def __post_init__(self) -> None:
+        _hold_numbers(self)
+
+
+@dataclass(frozen=True)
+class SetHead(HeadNumbers):
+    """The head's output z is `values`, (d_head) or (query, d_head), before W_O."""
+
+    values: Numbers
+    layer: int
+    head: int
+    attention: str = "self"
+
+    @classmethod
+    def to_mean(
+        cls, recordings: Iterable[Any], layer: int, head: int, attention: str = "self"
+    ) -> Self:
+        """Mean ablation over a set: the mean of z = pattern x v over all queries of recordings
+        without edits. Raises ValueError for none, for edited ones, and for those that do not show
+        v."""
+        rows = []
+        for recording in _unedited(recordings):
+            of = next((each for each in recording.attention if each.name == attention), None)
+            if of is None or not of.opens:
+                raise ValueError(f"this recording does not show the values of {attention!r}")
+            rows.append(of.pattern[layer, head] @ of.v[layer, head])
+        return cls(Numbers(np.concatenate(rows).mean(axis=0)), layer, head, attention)
+
+    def __str__(self) -> str:
+        return f"{_head_phrase(self)} set to {_numbers(self.values)}"
+
+
+@dataclass(frozen=True)
+class AddToHead(HeadNumbers):
+    """`values`, (d_head) or (query, d_head), are added to the head's output z, before W_O."""
+
+    values: Numbers
+    layer: int
+    head: int
+    attention: str = "self"
+
+    def __str__(self) -> str:
+        return f"{_numbers(self.values)} added to {_head_phrase(self)}"
+
+
+@dataclass(frozen=True)
+class ScaleHead(HeadNumbers):
+    """The head's output z is multiplied by `factor`, before W_O."""
+
+    factor: float
+    layer: int
+    head: int
+    attention: str = "self"
+
+    def __str__(self) -> str:
+        return f"{_head_phrase(self)} times {self.factor:g}"
+
+
+@dataclass(frozen=True)
+class CutEdge(Edit):
+    """The head does not attend from token `query` to token `key`: that score is left out of the
+    softmax, and the row's other weights sum to 1."""
+
+    layer: int
+    head: int
+    query: int
+    key: int
+    attention: str = "self"
+
+    def __str__(self) -> str:
+        return f"{_head_phrase(self)} without the weight from token {self.query} to {self.key}"
+
+
+@dataclass(frozen=True)
+class SetNeuron(Edit):
+    """A hidden unit of a layer's feed-forward network, after the activation (and the gate), is
+    `value`. `token`: at that place alone; `stream`: None for the first."""
+
+    value: float
+    layer: int
+    neuron: int
+    token: int | None = None
+    stream: str | None = None
+
+    def __str__(self) -> str:
+        at = "" if self.token is None else f" at token {self.token}"
+        return f"neuron {self.neuron} of layer {self.layer}{at} set to {self.value:g}"
+
+
+# Edits whose numbers stand at places of a text, and of what goes through the model there.
+NUMBER_EDITS = (SiteEdit, HeadNumbers, CutEdge, SetNeuron)
+
+
+def write_numbers(x: Any, edit: Edit, values: Any) -> Any:
+    """x (..., token, width), an array or a tensor of the caller's own, changed in place by an edit
+    with numbers; places that it does not have stay. values: those of the edit as x has its own,
+    None where it has none. Raises ValueError for values of another width."""
+    n, token = x.shape[-2], getattr(edit, "token", None)
+    if values is not None and values.shape[-1] != x.shape[-1]:
+        raise ValueError(
+            f"“{edit}” has {values.shape[-1]} numbers a token; there are {x.shape[-1]} there"
+        )
+    by_token = values is not None and values.ndim == 2
+    if by_token:
+        n = min(n, len(values))
+    at = slice(n) if token is None else slice(min(token, n), min(token + 1, n))
+    rows = values[at] if by_token else values
+    if isinstance(edit, (ScaleSite, ScaleHead)):
+        x[..., at, :] *= edit.factor
+    elif isinstance(edit, (AddToSite, AddToHead)):
+        x[..., at, :] += rows
+    else:
+        x[..., at, :] = rows
+    return x
+
+
+def _hold_numbers(edit: Any) -> None:
+    """Holds `values` as text, whatever array they are. Raises as `Numbers`."""
+    if hasattr(edit, "values"):
+        object.__setattr__(edit, "values", Numbers(edit.values))
+
+
+def _numbers(values: Numbers) -> str:
+    return f"the numbers {values.digest}"
+
+
+def _unedited(recordings: Iterable[Any]) -> list[Any]:
+    found = list(recordings)
+    if not found:
+        raise ValueError("a mean is taken over one recording or more")
+    if any(each.edits for each in found):
+        raise ValueError("a mean is taken over recordings without edits")
+    return found
+
+
+def _site_phrase(edit: Any) -> str:
+    """A site, and the token where it is of one alone, in words."""
+    layer, sublayer, kind = (*edit.site.split("."), "", "")[:3]
+    location = f"{SUBLAYERS.get(sublayer)} of layer {layer}"
+    site = {"wrote": f"what {location} wrote", "read": f"what {location} reads"}.get(
+        kind, f"the state after {location}"
+    )
+    if sublayer not in SUBLAYERS:
+        site = OUTSIDE_LAYERS.get(edit.site, edit.site)
+    return site + ("" if edit.token is None else f" at token {edit.token}")
+
+
+def of_stream(edits: tuple[Edit, ...], name: str, first: bool) -> tuple[Edit, ...]:
+    """The edits without those with numbers of another stream. first: it is the first stream."""
+    return tuple(
+        edit
+        for edit in edits
+        if not isinstance(edit, (SetSite, AddToSite, ScaleSite, SetNeuron))
+        or edit.stream == name
+        or (first and edit.stream is None)
+    )
 
 
 @dataclass(frozen=True)
@@ -353,6 +584,14 @@ KINDS: dict[str, type[Edit]] = {
         UniformHead,
         PatchHead,
         PatchSite,
+        SetSite,
+        AddToSite,
+        ScaleSite,
+        SetHead,
+        AddToHead,
+        ScaleHead,
+        CutEdge,
+        SetNeuron,
         WithoutScale,
         ScaledBy,
         WithoutMask,

@@ -15,7 +15,7 @@ from torch import Tensor
 from models.attention import KVCache
 from models.cancellation import checkpoint
 from models.copying import Copier
-from models.edits import Edit, MeanHead, ShiftPositions, WithoutMask, last_edit
+from models.edits import NUMBER_EDITS, Edit, MeanHead, ShiftPositions, WithoutMask, last_edit
 from models.layers import Patch
 from models.recording import Card, Recording, stored_array
 from models.results import Beam, Sampling, SeededSampling, probabilities
@@ -207,7 +207,7 @@ def greedy(
     # stored would stay true.
     stored = (
         None
-        if any(isinstance(edit, (MeanHead, WithoutMask, Patch)) for edit in edits)
+        if any(isinstance(edit, (MeanHead, WithoutMask, Patch, *NUMBER_EDITS)) for edit in edits)
         else KVCache()
     )
     (bos, _), output_ids = tokenizer.ends, list[int]()

@@ -96,7 +96,11 @@ class Host:
         """End this computation, by an exception, where nobody waits for its result any more."""
 
     def record(
-        self, model: Model, text: str, edits: tuple[Edit, ...], target: str | tuple[int, ...] | None
+        self,
+        model: Model,
+        text: str | tuple[int, ...],
+        edits: tuple[Edit, ...],
+        target: str | tuple[int, ...] | None,
     ) -> Recording:
         """A recording by a model, in a turn."""
         return self.in_slot(lambda: model.record(text, edits, target))

@@ -31,7 +31,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from models.config import ACTIVATIONS, Config
-from models.edits import Edit, OtherNorm, SharedKeys, last_edit
+from models.edit_ops import put_numbers
+from models.edits import AddToSite, Edit, OtherNorm, ScaleSite, SetSite, SharedKeys, last_edit
 from models.linear import Linear
 
 # The named places of a forward pass: what listens there, and what an edit puts there.
@@ -82,6 +83,8 @@ def hook_point(name: str, x: Tensor, tape: Tape, edits: tuple[Edit, ...]) -> Ten
     for edit in edits:
         if isinstance(edit, Patch) and edit.name == name:
             x = edit.apply(x if x.dim() > 2 else x[None])
+        elif isinstance(edit, (SetSite, AddToSite, ScaleSite)) and edit.site == name:
+            x = put_numbers(x, edit)
     tape(name, x)
     return x
 

@@ -14,8 +14,8 @@ import numpy as np
 from models.argument_validation import (
     edits_of,
     expect_recording_of,
-    expect_text,
     of_model,
+    text_or_ids,
 )
 from models.capabilities import Capabilities, TextGenerator
 from models.edits import Edit
@@ -63,28 +63,42 @@ class Model:
 
     def record(
         self,
-        text: str,
+        text: str | Sequence[int],
         edits: Edit | Iterable[Edit] = (),
         target: str | tuple[int, ...] | None = None,
     ) -> Recording:
-        """One forward pass over the text under the edits, as a frozen Recording. target: what a
+        """One forward pass over the text under the edits, as a frozen Recording. text: as a str, or
+        as token ids, which are read as they are, without special tokens around them. target: what a
         translator's decoder reads, as a text or as token ids; where None, its own translation.
 
-        Raises ValueError for edits that the model or the text cannot follow, and TypeError for what
-        is no text or no edit.
+        Raises ValueError for edits that the model or the text cannot follow and for ids that the
+        vocabulary does not have, and TypeError for what is no text or no edit.
         """
-        expect_text(text)
-        return self._source.record(self, text, of_model(edits_of(edits), self.card), target)
+        given = text_or_ids(text)
+        return self._source.record(self, given, of_model(edits_of(edits), self.card), target)
 
     @property
     def reads_batches(self) -> bool:
         """True where `record_batch` takes less time than as many calls of `record`."""
         return False
 
-    def record_batch(self, texts: Sequence[str]) -> tuple[Recording, ...]:
+    def record_batch(self, texts: Sequence[str | Sequence[int]]) -> tuple[Recording, ...]:
         """Recordings of the first of several texts without edits, at least one: in one pass where
-        the model can, of as many as fit into it."""
+        the model can, of as many as fit into it. A text as in `record`."""
         return tuple(self.record(text) for text in texts)
+
+    def record_all(
+        self, texts: Iterable[str | Sequence[int]], edits: Edit | Iterable[Edit] = ()
+    ) -> tuple[Recording, ...]:
+        """Recordings of all of several texts, each as by `record`; without edits several in one
+        pass where the model can (`reads_batches`), which rounds otherwise."""
+        given, of_all = list(texts), edits_of(edits)
+        if of_all or not self.reads_batches:
+            return tuple(self.record(each, of_all) for each in given)
+        recordings: list[Recording] = []
+        while len(recordings) < len(given):
+            recordings += self.record_batch(given[len(recordings) :])
+        return tuple(recordings)
 
     def lens(
         self,

@@ -27,6 +27,7 @@ PACKAGED = MINILM, SMOLLM2  # pretrained models that come as Python packages
 # What people read in the place of a name that says how a model came about.
 TITLES = {"twin-post": "LayerNorm after", "twin-pre": "LayerNorm before"}
 HUB_PREFIX, OURS_PREFIX, CLUSTER_PREFIX = "hub:", "ours:", "cluster:"
+MINE_PREFIX = "mine:"  # of a model in memory that a caller has wrapped
 PERMUTED_SUFFIX, BARE_SUFFIX = "@permuted", "@bare"
 # A code begins with a letter: "model@v1-2" may be a folder's name.
 LANGUAGE = r"[A-Za-z_]\w*"

@@ -10,9 +10,9 @@ are the last ones too; such a one is called `model@STEP`.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import cache, cached_property
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property, partial
 from math import prod
 from typing import ClassVar
 
@@ -24,12 +24,20 @@ from torch import Tensor, nn
 
 from models import copying, generation, quantization, shipped_models
 from models.activation_cache import ActivationStore, Recorder, TextRecord, recorded_shapes
+from models.argument_validation import text_or_ids
 from models.attention import MultiHeadAttention, self_attention_mask, self_attention_masks
 from models.capabilities import TextGenerator
 from models.chat_template import ChatTemplate
 from models.config import Config
 from models.copying import Copier
-from models.edit_ops import fitting_edits, mask_tokens, of_text, score_divisor, shuffle_tokens
+from models.edit_ops import (
+    expect_followed,
+    fitting_edits,
+    mask_tokens,
+    of_text,
+    score_divisor,
+    shuffle_tokens,
+)
 from models.edit_validation import check, check_length
 from models.edits import Edit, PatchHead, PatchSite
 from models.layers import GatedFeedForward, Patch, with_shared_keys
@@ -101,7 +109,7 @@ class OwnModel(Model):
         """True for a decoder: `record_batch` reads several texts in one pass."""
         return isinstance(self.model, Decoder)
 
-    def record_batch(self, texts: Sequence[str]) -> tuple[Recording, ...]:
+    def record_batch(self, texts: Sequence[str | Sequence[int]]) -> tuple[Recording, ...]:
         return record_batch(self, texts) if self.reads_batches else super().record_batch(texts)
 
     def resume(self, recording: Recording, n_read: int) -> TextGenerator:
@@ -182,12 +190,12 @@ def handle_of(
 @torch.inference_mode()
 def record(
     handle: OwnModel,
-    text: str,
+    text: str | tuple[int, ...],
     edits: tuple[Edit, ...] = (),
     target: str | tuple[int, ...] | None = None,
 ) -> Recording:
     """One forward pass over the text, recorded. A text over the model's length is cut at its end;
-    `dropped` says by how much.
+    `dropped` says by how much. Token ids in its place are read as they are.
 
     For a model that reads one text and writes another, `target` is what its decoder reads (teacher
     forcing), as a text or as bare token ids; None stands for what the model itself says, the
@@ -198,13 +206,13 @@ def record(
     if edits:
         fills_masks = handle.tokenizer.mask is not None
         check(edits, handle.card, handle.model.config, tuple(handle.attentions), fills_masks)
-    text = clean(text)
     is_pair = isinstance(handle.model, EncoderDecoder)
     if target is not None and not is_pair:
         raise ValueError(
             f"{handle.card.name} reads one text alone, so there is no target to give it"
         )
-    tokens, dropped = frame(handle, text)
+    reading = read_text(handle, text, partial(frame, handle))
+    tokens = reading.tokens
     lengths: dict[str, int | None] = {"encoder" if is_pair else handle.card.kind: len(tokens.ids)}
     if is_pair:
         given = None if target is None else _given_target(handle, target)
@@ -213,63 +221,58 @@ def record(
     patches = _patches(handle, edits)
     tokens = shuffle_tokens(tokens, edits)
     if is_pair:
-        return _record_two(handle, text, (tokens, dropped), edits, patches, target)
+        return _record_two(handle, replace(reading, tokens=tokens), edits, patches, target)
     tokens = mask_tokens(tokens, edits, handle.tokenizer.mask, MASK)
     check_length(edits, len(tokens.ids), handle.card)
     tape = Recorder(with_shared_keys(handle.model.config, edits), len(tokens.ids))
     all_edits = (*edits, *patches[handle.card.kind])
     handle.model(torch.tensor([tokens.ids]), tape=tape, edits=all_edits)
-    return _recording(handle, text, tokens, dropped, tape.text(), edits)
+    return _recording(handle, replace(reading, tokens=tokens), tape.text(), edits)
 
 
 @torch.inference_mode()
-def record_batch(handle: OwnModel, texts: Sequence[str]) -> tuple[Recording, ...]:
+def record_batch(handle: OwnModel, texts: Sequence[str | Sequence[int]]) -> tuple[Recording, ...]:
     """The first of several texts in one pass of a decoder, each as by `record` but for rounding: as
     many as fit into MAX_BATCH_BYTES.
 
     Shorter texts are padded on the right, where the causal mask hides it from them. Raises
     ValueError for a text that the model cannot read."""
-    texts = [clean(text) for text in texts]
-    framed = _fitting(handle, texts)
+    given = [text_or_ids(text) for text in texts]
+    framed = _fitting(handle, given)
     if len(framed) == 1:
-        return (record(handle, texts[0]),)
-    longest = max(len(tokens.ids) for tokens, _ in framed)
+        return (record(handle, given[0]),)
+    longest = max(len(each.tokens.ids) for each in framed)
     ids = torch.zeros(len(framed), longest, dtype=torch.long)
-    for row, (tokens, _) in zip(ids, framed):
-        row[: len(tokens.ids)] = torch.tensor(tokens.ids)
+    for row, each in zip(ids, framed):
+        row[: len(each.tokens.ids)] = torch.tensor(each.tokens.ids)
     tape = Recorder(handle.model.config, longest, batch=len(framed))
     handle.model(ids, tape=tape)
     return tuple(
-        _recording(handle, text, tokens, dropped, tape.text(row, len(tokens.ids)).copy())
-        for row, (text, (tokens, dropped)) in enumerate(zip(texts, framed))
+        _recording(handle, each, tape.text(row, len(each.tokens.ids)).copy())
+        for row, each in enumerate(framed)
     )
 
 
-def _fitting(handle: OwnModel, texts: Sequence[str]) -> list[tuple[Tokens, int]]:
-    """The tokens of the first texts, of as many as one pass may record, at least one; and how many
-    tokens of each were dropped."""
-    framed: list[tuple[Tokens, int]] = []
+def _fitting(handle: OwnModel, texts: Sequence[str | tuple[int, ...]]) -> list[ReadText]:
+    """The first texts as they are read, as many as one pass may record, at least one."""
+    framed: list[ReadText] = []
     longest = 0
     for text in texts:
-        tokens, dropped = frame(handle, text)
-        longest = max(longest, len(tokens.ids))
+        reading = read_text(handle, text, partial(frame, handle))
+        longest = max(longest, len(reading.tokens.ids))
         numbers = sum(map(prod, recorded_shapes(handle.model.config, longest, 0)))
         if framed and (len(framed) + 1) * numbers * ITEM_BYTES > MAX_BATCH_BYTES:
             break
-        framed.append((tokens, dropped))
+        framed.append(reading)
     return framed
 
 
 def _recording(
-    handle: OwnModel,
-    text: str,
-    tokens: Tokens,
-    dropped: int,
-    tape: TextRecord,
-    edits: tuple[Edit, ...] = (),
+    handle: OwnModel, reading: ReadText, tape: TextRecord, edits: tuple[Edit, ...] = ()
 ) -> Recording:
     """What a tape has recorded of a model with one stream. Raises NotFinite."""
     _finite(tape)
+    tokens = reading.tokens
     name, windows = handle.card.kind, handle.model.config.windows
     masks = self_attention_masks(0, len(tokens.ids), name == "decoder", edits, windows)
     differ = len({*windows}) > 1
@@ -281,20 +284,29 @@ def _recording(
         scale=_scale(handle, "self", edits),
         **tape.heads["attn"],
     )
+    streams = (tape.stream(name, tokens),)
+    expect_followed(edits, streams)
     return Recording(
-        handle.card, text, tuple(edits), (tape.stream(name, tokens),), (attention,), dropped
+        handle.card,
+        reading.text,
+        tuple(edits),
+        streams,
+        (attention,),
+        reading.dropped,
+        as_ids=reading.as_ids,
     )
 
 
 def _record_two(
     handle: OwnModel,
-    text: str,
-    framed: tuple[Tokens, int],
+    reading: ReadText,
     edits: tuple[Edit, ...],
     patches: dict[str, tuple[Patch, ...]],
     target: str | tuple[int, ...] | None,
 ) -> Recording:
-    source, dropped = framed
+    source = reading.tokens
+    # What is copied is found in the text that the tokens are of.
+    copier = None if reading.as_ids else copier_of(handle, reading.text, source)
     check_length(edits, n := len(source.ids), handle.card)
     encoder_edits, decoder_edits = (*edits, *patches["encoder"]), (*edits, *patches["decoder"])
     model = handle.model
@@ -303,9 +315,7 @@ def _record_two(
     memory = model.encode(torch.tensor([source.ids]), tape=source_tape, edits=encoder_edits)
     memory_tape = source_tape.text()
     _finite(memory_tape, "encoder ")
-    tokens, target, target_dropped = _target(
-        handle, memory, decoder_edits, target, copier_of(handle, text, source)
-    )
+    tokens, target, target_dropped = _target(handle, memory, decoder_edits, target, copier)
     check_length(edits, m := len(tokens.ids), handle.card)
     target_tape = Recorder(config, m, n)
     model.decode(torch.tensor([tokens.ids]), memory, tape=target_tape, edits=decoder_edits)
@@ -338,8 +348,17 @@ def _record_two(
         ),
     )
     streams = (memory_tape.stream("encoder", source), tape.stream("decoder", tokens))
+    expect_followed(edits, streams)
     return Recording(
-        handle.card, text, tuple(edits), streams, attention, dropped, target, target_dropped
+        handle.card,
+        reading.text,
+        tuple(edits),
+        streams,
+        attention,
+        reading.dropped,
+        target,
+        target_dropped,
+        reading.as_ids,
     )
 
 
@@ -466,6 +485,39 @@ def head_output_site(handle: OwnModel, attention: str, layer: int) -> tuple[str,
 def clean(text: str) -> str:
     """The text without half surrogate pairs, which are no text: each becomes "?"."""
     return text.encode("utf-8", "replace").decode("utf-8")
+
+
+@dataclass(frozen=True)
+class ReadText:
+    """What a model reads: its text, its tokens, how many did not fit, and whether it was given as
+    token ids that the text is not split into."""
+
+    text: str
+    tokens: Tokens
+    dropped: int
+    as_ids: bool = False
+
+
+def read_text(
+    handle: Model, given: str | tuple[int, ...], split: Callable[[str], tuple[Tokens, int]]
+) -> ReadText:
+    """A text, or token ids, as a model of any code reads it. split: a text as its tokens, and how
+    many did not fit. Raises ValueError for ids that the vocabulary does not have."""
+    if isinstance(given, str):
+        text = clean(given)
+        return ReadText(text, *split(text))
+    card, tokenizer = handle.card, handle.tokenizer
+    if wrong := [each for each in given if not 0 <= each < card.n_vocab]:
+        raise ValueError(f"{card.name} has ids 0 to {card.n_vocab - 1}, not {wrong[0]}")
+    text = tokenizer.text(given)
+    ids, dropped = given[: card.n_positions], max(0, len(given) - card.n_positions)
+    try:
+        tokens, _ = split(text)
+    except ValueError:  # of special tokens alone
+        tokens = None
+    if tokens is not None and not dropped and tokens.ids == ids:
+        return ReadText(text, tokens, 0)
+    return ReadText(text, tokenizer.tokens_of(ids), dropped, as_ids=True)
 
 
 def frame(handle: OwnModel, text: str) -> tuple[Tokens, int]:

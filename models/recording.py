@@ -244,7 +244,7 @@ class Stream:
     def writes(self) -> tuple[tuple[str, str, str], ...]:
         """Every (before, wrote, sum) triple of site names: before + wrote = sum, unless an edit
         took the residual away."""
-        triples, state = [], self.sites[0]
+        triples, state = [], ""
         for index, site in enumerate(self.sites):
             if site.endswith(".wrote"):
                 triples.append((state, site, self.sites[index + 1]))
@@ -414,9 +414,10 @@ class Recording:
     `dropped` is how many tokens of the text did not fit the model and were left out, at the end.
     `target` is the second text of a model
     that reads one and writes another: what its decoder read, and `target_dropped` what of that did
-    not fit. `version` is the Headlight that made it, "" where a file does not say; recordings of
-    two versions may be equal. Raises ValueError where an attention names a stream that is not there
-    or of another length.
+    not fit. `as_ids`: the first text was given as token ids that no text is split into, and `text`
+    is what they spell. `version` is the Headlight that made it, "" where a file does not say;
+    recordings of two versions may be equal. Raises ValueError where an attention names a stream
+    that is not there or of another length.
     """
 
     model: Card
@@ -427,6 +428,7 @@ class Recording:
     dropped: int = 0
     target: str = ""
     target_dropped: int = 0
+    as_ids: bool = False
     version: str = field(default=VERSION, compare=False)
 
     def __post_init__(self) -> None:
@@ -441,6 +443,11 @@ class Recording:
                         f"{n} tokens in stream {name} but {attention.name} has {size} on its "
                         f"{axis} axis"
                     )
+
+    @property
+    def given(self) -> str | tuple[int, ...]:
+        """What the model was given to read: the text, or the token ids in its place."""
+        return tuple(map(int, self.streams[0].ids)) if self.as_ids else self.text
 
     def stream(self, name: str) -> Stream:
         """The stream of that name. Raises ValueError where there is none."""
@@ -493,6 +500,7 @@ def to_npz(recording: Recording, compressed: bool = True) -> bytes:
         "dropped": recording.dropped,
         "target": recording.target,
         "target_dropped": recording.target_dropped,
+        "as_ids": recording.as_ids,
     }
     for kind, parts in (("stream", recording.streams), ("attention", recording.attention)):
         header[kind] = []
@@ -538,6 +546,7 @@ def from_npz(data: bytes) -> Recording:
             dropped=header["dropped"],
             target=header.get("target", ""),
             target_dropped=header.get("target_dropped", 0),
+            as_ids=header.get("as_ids", False),
             version=header.get("version", ""),
         )
 

@@ -10,10 +10,12 @@ How models are named is told in `models.model_names`.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, cast
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -23,6 +25,7 @@ from models.model_names import BARE_SUFFIX as BARE_SUFFIX
 from models.model_names import (
     CLUSTER_PREFIX,
     HUB_PREFIX,
+    MINE_PREFIX,
     MINILM,
     OURS_PREFIX,
     PERMUTED_SUFFIX,
@@ -53,6 +56,23 @@ if TYPE_CHECKING:
     Stamp = tuple[object, ...]
 
 
+# Models in memory that callers have wrapped, by name.
+_held: WeakValueDictionary[str, Model] = WeakValueDictionary()
+
+
+def hold(model: Model, along_with: object = None) -> None:
+    """Have `load` find a model in memory by its name for as long as it is there, and for as long as
+    something else is."""
+    _held[model.name] = model
+    if along_with is not None:
+        weakref.finalize(along_with, lambda kept: None, model)
+
+
+def holds(name: str) -> bool:
+    """True where a model in memory has this name."""
+    return name in _held
+
+
 def load(name: str, progress: Callable[[int, int], None] | None = None) -> Model:
     """The model of that name, loaded. `progress(done_bytes, total_bytes)` is called while files are
     fetched.
@@ -64,6 +84,10 @@ def load(name: str, progress: Callable[[int, int], None] | None = None) -> Model
         from models import cluster
 
         return cluster.load(name)
+    if name.startswith(MINE_PREFIX) and without_changes(name) == name:
+        if (held := _held.get(name)) is None:
+            raise ValueError(f"the model {name} is no longer in memory; wrap it again")
+        return held
     if (variant := _variant(name, progress)) is not None:
         return variant
     location = name.partition(":")[2]
@@ -76,24 +100,29 @@ def load(name: str, progress: Callable[[int, int], None] | None = None) -> Model
 
         mark = document_mark(SMOLLM2)
         return gguf.anew(lambda: weight_conversion.load(smollm2.folder(progress), SMOLLM2, mark))
+    if name.startswith((HUB_PREFIX, OURS_PREFIX)):
+        return _borrowed(name, location, progress)
+    if not knows(name):
+        raise ValueError(unknown(name))
+    from models import own_model
+
+    return live_training.load(name) if live_training.is_live(name) else own_model.load(name)
+
+
+def _borrowed(name: str, location: str, progress: Callable[[int, int], None] | None) -> Model:
+    """A Hugging Face model, in its own code or in our classes."""
     if name.startswith(HUB_PREFIX):
         from models.pretrained import gguf, hf_model, sandbox
 
         location = str(packaged_folder()) if location == MINILM else location
         load_own = partial(hf_model.load, location, progress, name)
         return sandbox.verify(gguf.anew(load_own), name)
-    if name.startswith(OURS_PREFIX):
-        from models.pretrained import gguf, hub, sandbox, weight_conversion
+    from models.pretrained import gguf, hub, sandbox, weight_conversion
 
-        def load_ours() -> own_model.OwnModel:
-            return weight_conversion.load(hub.find(location, progress, name), name)
+    def load_ours() -> own_model.OwnModel:
+        return weight_conversion.load(hub.find(location, progress, name), name)
 
-        return sandbox.verify(gguf.anew(load_ours), name)
-    if not knows(name):
-        raise ValueError(unknown(name))
-    from models import own_model
-
-    return live_training.load(name) if live_training.is_live(name) else own_model.load(name)
+    return sandbox.verify(gguf.anew(load_ours), name)
 
 
 def _variant(name: str, progress: Callable[[int, int], None] | None) -> Model | None:
@@ -102,6 +131,8 @@ def _variant(name: str, progress: Callable[[int, int], None] | None) -> Model | 
     if languages is not None:
         return between(load(base, progress), languages)
     if name.endswith(PERMUTED_SUFFIX):
+        if name.startswith(MINE_PREFIX):  # they are shuffled in place, and these are the caller's
+            raise ValueError("the weights of a model in memory are not put in random order")
         from models.weight_shuffle import permuted
 
         base_model = load(name.removesuffix(PERMUTED_SUFFIX), progress)

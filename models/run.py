@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from weakref import WeakValueDictionary
 
-from models import caching, host
+from models import caching, host, registry
 from models.caching import CachedModel, loaded
 from models.edits import Edit
 from models.example_texts import DEFAULT_TEXT
 from models.model import Model
-from models.model_names import PERMUTED_SUFFIX
+from models.model_names import MINE_PREFIX, PERMUTED_SUFFIX
 from models.recording import Recording, digest
 
 # Recordings that callers handed in, by their digests. They may be changed or of an older file, so
@@ -27,13 +27,15 @@ class Run:
     visitor.
 
     model: its name. target: what a translator's decoder reads, see `Model.record`. contents: digest
-    of the recording that a caller handed in, "" for none."""
+    of the recording that a caller handed in, "" for none. ids: the token ids that are read in the
+    place of the text, which is what they spell; None where the text is read."""
 
     model: str
     text: str
     edits: tuple[Edit, ...] = ()
     target: str | tuple[int, ...] | None = None
     contents: str = field(default="", repr=False)
+    ids: tuple[int, ...] | None = None
 
     @classmethod
     def of(cls, source: Run | Recording | Model, model: Model | None = None) -> Run:
@@ -53,6 +55,10 @@ class Run:
             raise TypeError(
                 f"a run, a recording or a loaded model, and not a {type(source).__name__}"
             )
+        if source.model.name.startswith(MINE_PREFIX) and not registry.holds(source.model.name):
+            from models import array_model
+
+            array_model.hold_model_of(source)  # of a file: its model is not in memory
         contents = digest(source)
         _adopted[contents], caching.contents[id(source)] = source, contents
         weakref.finalize(source, caching.contents.pop, id(source), None)
@@ -63,10 +69,15 @@ class Run:
         """Its model, with the memory of all."""
         return loaded(self.model)
 
+    @property
+    def given(self) -> str | tuple[int, ...]:
+        """What the model is given to read: the text, or the token ids in its place."""
+        return self.text if self.ids is None else self.ids
+
     def recording(self) -> Recording:
         """The recording that was handed in, where it is of these arguments; else the model's own,
         from the cache, or made anew where it is no longer there."""
-        return self.held() or self.loaded.record(self.text, self.edits, self.target)
+        return self.held() or self.loaded.record(self.given, self.edits, self.target)
 
     def held(self) -> Recording | None:
         """The recording that was handed in, None where this run is not of its text, edits and
@@ -100,10 +111,10 @@ class Run:
         model = self.loaded
 
         def make() -> Any:
-            text = host.current.truncate(self.text)
+            given = host.current.truncate(self.text) if self.ids is None else self.ids
             try:
                 recording = self.held() or host.current.record(
-                    model.uncached, text, self.edits, self.target
+                    model.uncached, given, self.edits, self.target
                 )
                 return measure(recording)
             except ValueError as error:
@@ -120,5 +131,7 @@ def run_of(recording: Recording) -> Run:
 
 def _made_by(recording: Recording) -> Run:
     """The run in which a recording's model makes it."""
-    ids = tuple(map(int, recording.streams[-1].ids[1:])) if len(recording.streams) > 1 else None
-    return Run(recording.model.name, recording.text, recording.edits, ids)
+    target = tuple(map(int, recording.streams[-1].ids[1:])) if len(recording.streams) > 1 else None
+    ids = recording.given if recording.as_ids else None
+    assert not isinstance(ids, str)  # they stand in the place of a text
+    return Run(recording.model.name, recording.text, recording.edits, target, ids=ids)

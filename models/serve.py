@@ -70,13 +70,16 @@ class Models:
         except (KeyError, TypeError, IndexError):
             return packed({"problem": "This is no question that a model answers."} | process)
 
-    def _record(self, model: str, text: str, edits: str, target: Any) -> Recording:
+    def _record(
+        self, model: str, text: str | tuple[int, ...], edits: str, target: Any
+    ) -> Recording:
         return self._handles[model].record(text, from_line(edits), target)
 
     def _recording(self, request: dict) -> Recording:
         target = request["target"]
         target = tuple(target) if isinstance(target, list) else target
-        return self._recorded(request["model"], request["text"], request["edits"], target)
+        text = tuple(request["text"]) if isinstance(request["text"], list) else request["text"]
+        return self._recorded(request["model"], text, request["edits"], target)
 
     def _load(self, request: dict, _: bytes) -> tuple[dict, bytes]:
         handle = self._handles[request["model"]]

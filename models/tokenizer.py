@@ -6,7 +6,7 @@ unknown, because the 256 bytes are in the vocabulary. `token_labels` says what t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -185,6 +185,16 @@ class Tokenizer:
         if token_id is None:
             raise ValueError(f"the vocabulary has no token {name!r}")
         return token_id
+
+    def tokens_of(self, ids: Sequence[int]) -> Tokens:
+        """Tokens that no text was split into, each labelled by itself, none with a place in a
+        text."""
+        return Tokens(
+            tuple(ids),
+            tuple(map(self.label, ids)),
+            (NO_SPAN,) * len(ids),
+            tuple(token in self.special for token in ids),
+        )
 
     def text(self, ids: Iterable[int]) -> str:
         """The text that token ids spell, special tokens left out. A character of which bytes are

@@ -33,9 +33,11 @@ from models.attention import (
 from models.cancellation import layer_checkpoint
 from models.capabilities import without_readout
 from models.config import ACTIVATIONS, Config
+from models.edit_ops import set_neurons
 from models.edits import (
     Edit,
     MoveNorm,
+    SetNeuron,
     ShufflePositions,
     SideBySide,
     WithoutFeedForward,
@@ -43,6 +45,7 @@ from models.edits import (
     WithoutResidual,
     applies,
     last_edit,
+    of_stream,
 )
 from models.embedding import Embedding
 from models.layers import (
@@ -131,17 +134,14 @@ class LastNorm(nn.Module):
     def __init__(self, config: Config) -> None:
         super().__init__()
         self.place = config.norm
-        self.norm = norm_of(config) if config.norm == "pre" else None
+        self.norm = norm_of(config) if config.ends_normed else None
         self.config = config
 
     def is_present(self, edits: tuple[Edit, ...]) -> bool:
         """True where the stack ends in a LayerNorm."""
         move_edit = last_edit(edits, MoveNorm)
-        return (
-            self.place is not None
-            and not applies(edits, WithoutNorm)
-            and (self.place if move_edit is None else move_edit.to) == "pre"
-        )
+        ends_normed = self.config.ends_normed if move_edit is None else move_edit.to == "pre"
+        return self.place is not None and not applies(edits, WithoutNorm) and ends_normed
 
     def one(self, dtype: torch.dtype = torch.float32) -> Norm:
         """The norm itself, without gain and bias where the model has learned none."""
@@ -209,6 +209,9 @@ class Layer(nn.Module):
             ffn_inputs = self.feed_forward_out.read(x, tape, edits)
         if applies(edits, WithoutFeedForward, self.layer):
             output = torch.zeros_like(x)
+        elif any(isinstance(edit, SetNeuron) for edit in edits):
+            hidden = set_neurons(self.feed_forward.hidden(ffn_inputs), edits, self.layer)
+            output = self.feed_forward.w_2(hidden)
         else:
             output = self.feed_forward(ffn_inputs)
         return self.feed_forward_out(x, output, tape, edits)  # (batch, token, d_model)
@@ -355,6 +358,7 @@ class EncoderDecoder(Transformer):
     ) -> Tensor:
         """Source ids (batch, key) -> the memory, (batch, key, d_model). `allowed`, broadcastable to
         (batch, head, key, key)."""
+        edits = of_stream(edits, "encoder", first=True)
         x = self.embedding(ids, None, tape, edits)  # (batch, key, d_model)
         allowed = encoder_mask(allowed, ids.shape[1], edits)
         for layer in self.encoder:
@@ -379,7 +383,11 @@ class EncoderDecoder(Transformer):
         source. `stored` as in Decoder. The
         positions of a target are never shuffled: it grows as it is written.
         """
-        edits = tuple(edit for edit in edits if not isinstance(edit, ShufflePositions))
+        edits = tuple(
+            edit
+            for edit in of_stream(edits, "decoder", first=False)
+            if not isinstance(edit, ShufflePositions)
+        )
         past = 0 if stored is None else stored.n
         x = self.embedding(ids, torch.tensor([past]) if past else None, tape, edits)
         allowed = self_attention_mask(past, ids.shape[1], True, edits)

@@ -97,7 +97,7 @@ def test_what_a_neuron_says_of_other_words_is_what_it_adds_to_each(
 def test_an_ffn_that_is_off_or_replaced_has_no_neurons(small_decoder: OwnModel) -> None:
     for edit, why in (
         (edits.WithoutFeedForward(1), "taken away"),
-        (edits.PatchSite("a dog", "1.ffn.wrote"), "another text"),
+        (edits.PatchSite("a dog", "1.ffn.wrote"), "put in by an edit"),
         (edits.WithoutResidual(2), "replaces the stream"),
     ):
         recording = own_model.record(small_decoder, TEXT, (edit,))

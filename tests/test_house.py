@@ -30,10 +30,10 @@ VIEW_IMPORTS = (
 FLOORS = [
     (r".*__init__\.py", set(), r"$"),
     (
-        r"models/(recording|edits|token_relations|shipped_models|example_texts|results|"
+        r"models/(arrays|recording|edits|token_relations|shipped_models|example_texts|results|"
         r"capabilities|model|argument_validation|training_plan|buffer_pool)\.py",
         {"numpy"},
-        r"models\.(edits|results|recording|version|buffer_pool|capabilities|argument_validation)",
+        r"models\.(arrays|edits|results|recording|version|buffer_pool|capabilities|argument_validation)",
     ),
     (
         r"models/(cache|host|caching|run|drafts|model_card|model_names)\.py",
@@ -179,7 +179,7 @@ FLOORS = [
         r"headlight\.py",
         {"headlight_clone"},
         r"explorer\.(analysis|export|panels|text)|models\."
-        r"(argument_validation|edits|live_training|model|recording|registry|results|run|version)",
+        r"(argument_validation|array_model|edits|live_training|model|recording|registry|results|run|version|wrap)",
     ),
     (r"app\.py", {"streamlit", "starlette"}, r"explorer\.(server|state|classroom)\..*"),
 ]

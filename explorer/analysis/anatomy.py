@@ -16,7 +16,16 @@ import numpy as np
 
 from explorer.analysis import consistency
 from explorer.analysis.csv import Cells
-from models.edits import Edit, MeanHead, PatchHead, UniformHead, ZeroHead
+from models.edits import (
+    AddToHead,
+    Edit,
+    MeanHead,
+    PatchHead,
+    ScaleHead,
+    SetHead,
+    UniformHead,
+    ZeroHead,
+)
 from models.recording import Attention, Recording
 
 MOST_ROWS = 6  # keys whose share of the sum is shown one by one
@@ -24,6 +33,8 @@ MOST_ROWS = 6  # keys whose share of the sum is shown one by one
 # must have been added
 SCORE_TOLERANCE = 1e-4
 Outputs = tuple[np.ndarray, np.ndarray]
+# Edits after which z is not the pattern times the values, and known all the same.
+SET_BY = (ZeroHead, MeanHead, SetHead, AddToHead, ScaleHead)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +105,7 @@ def cell(
         attention.v[layer, head].astype(np.float64),
     )
     recorded = attention.scores[layer, head, query].astype(np.float64)
-    allowed = attention.allowed[layer, query]
+    allowed = consistency.allowed_cells(recording, attention, layer, head)[query]
     dots = keys @ q
     tolerance = SCORE_TOLERANCE * max(
         float(np.linalg.norm(q)) * float(np.linalg.norm(keys, axis=1).max()), 1e-30
@@ -214,9 +225,8 @@ def head_outputs(
     if any(consistency.head_edit(recording, PatchHead, name, (layer, head)) for head in heads):
         return None
     set_by = tuple(
-        consistency.head_edit(recording, ZeroHead, name, (layer, head))
-        or consistency.head_edit(recording, MeanHead, name, (layer, head))
-        for head in heads
+        next(filter(None, (consistency.head_edit(recording, kind, *at) for kind in SET_BY)), None)
+        for at in ((name, (layer, head)) for head in heads)
     )
     z = np.stack(
         [
@@ -284,7 +294,7 @@ def output_forms(
     )
     routes = np.stack((per_position, concatenated, by_head))
     set_by_edit = any(
-        isinstance(edit, (ZeroHead, MeanHead, PatchHead))
+        isinstance(edit, (PatchHead, *SET_BY))
         and (edit.attention, edit.layer) == (attention.name, layer)
         for edit in recording.edits
     )

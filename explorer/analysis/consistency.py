@@ -26,6 +26,9 @@ from explorer.analysis.residual import (
 from explorer.analysis.terminology import norm_name
 from explorer.text.templates import sentences
 from models.edits import (
+    AddToHead,
+    AddToSite,
+    CutEdge,
     Edit,
     HeadEdit,
     MeanHead,
@@ -33,11 +36,16 @@ from models.edits import (
     PatchHead,
     PatchSite,
     ScaledBy,
+    ScaleHead,
+    ScaleSite,
+    SetHead,
+    SetSite,
     UniformHead,
     WithoutNorm,
     WithoutResidual,
     WithoutScale,
     ZeroHead,
+    write_numbers,
 )
 from models.recording import Attention, Recording, Stream
 
@@ -49,7 +57,7 @@ LAWS = sentences("consistency", "laws")
 # and what heads hand on.
 
 E = TypeVar("E", bound=Edit)
-H = TypeVar("H", HeadEdit, PatchHead)
+H = TypeVar("H", bound=HeadEdit | PatchHead | SetHead | AddToHead | ScaleHead)
 L = TypeVar("L", ScaledBy, WithoutScale)
 
 
@@ -102,6 +110,21 @@ def distance_penalty(recording: Recording, attention: Attention, head: int) -> n
     return 2.0 ** (-8.0 * (head + 1) / attention.pattern.shape[1]) * distance
 
 
+def allowed_cells(recording: Recording, attention: Attention, layer: int, head: int) -> np.ndarray:
+    """The cells (query, key) in which a head may attend: those of its layer without the edges that
+    edits cut."""
+    cut = [
+        (edit.query, edit.key)
+        for edit in edits_of_type(recording, CutEdge)
+        if (edit.attention, edit.layer, edit.head) == (attention.name, layer, head)
+    ]
+    if not cut:
+        return np.asarray(attention.allowed[layer])
+    allowed = attention.allowed[layer].copy()
+    allowed[tuple(zip(*cut))] = False
+    return allowed
+
+
 def head_weights(recording: Recording, attention: Attention, layer: int, head: int) -> np.ndarray:
     """By what a head's values are multiplied in its output, (query, key): its pattern; nothing
     where an edit has switched it off, and the mean of all rows under mean ablation."""
@@ -114,9 +137,17 @@ def head_weights(recording: Recording, attention: Attention, layer: int, head: i
 
 
 def head_z(recording: Recording, attention: Attention, layer: int, head: int) -> np.ndarray:
-    """The weighted sum of a head's values, (query, d_head), the input of W_O."""
+    """The weighted sum of a head's values, (query, d_head), the input of W_O; under edits with
+    numbers with these."""
     values = attention.v[layer, head].astype(np.float64)
-    return head_weights(recording, attention, layer, head) @ values
+    z = head_weights(recording, attention, layer, head) @ values
+    for edit in recording.edits:
+        if isinstance(edit, (SetHead, AddToHead, ScaleHead)) and (
+            (edit.attention, edit.layer, edit.head) == (attention.name, layer, head)
+        ):
+            numbers = None if isinstance(edit, ScaleHead) else edit.values.array
+            z = write_numbers(z, edit, numbers)
+    return z
 
 
 def output_site(attention: Attention, layer: int) -> str:
@@ -133,13 +164,17 @@ def attention_output(recording: Recording, attention: Attention, layer: int) -> 
     return stream.at(site).astype(np.float64)
 
 
-def patched_outputs(recording: Recording, stream: Stream, site: str) -> list[PatchSite]:
+def patched_outputs(
+    recording: Recording, stream: Stream, site: str
+) -> list[PatchSite | SetSite | AddToSite | ScaleSite]:
     """The edits that put other numbers at a site."""
     first_stream = recording.streams[0].name
     return [
         edit
-        for edit in edits_of_type(recording, PatchSite)
-        if edit.site == site and (edit.stream or first_stream) == stream.name
+        for edit in recording.edits
+        if isinstance(edit, (PatchSite, SetSite, AddToSite, ScaleSite))
+        and edit.site == site
+        and (edit.stream or first_stream) == stream.name
     ]
 
 
@@ -396,7 +431,7 @@ def softmax(recording: Recording) -> Check:
     uniform_edits = edits_of_type(recording, UniformHead)
     check = Check(f"softmax(scores) = weights{_edit_note(uniform_edits, 'uniform rows')}", ROUNDING)
     for attention, layer, head in _heads(recording):
-        allowed = attention.allowed[layer]
+        allowed = allowed_cells(recording, attention, layer, head)
         largest = None
         if (attention.name, layer, head) in {
             (edit.attention, edit.layer, edit.head) for edit in uniform_edits
@@ -492,7 +527,7 @@ def layer_norms(recording: Recording, norms: Norms | None) -> Check:
     check = Check(LAWS("norms", norm=name), SUM_ROUNDING)
     for stream in recording.streams:
         stream_norms = {} if norms is None else norms.get(stream.name, {})
-        state = stream.sites[0]
+        state = stream.sites[0] if stream.sites else ""
         has_norm = False
         for site in stream.sites:
             place, _, kind = site.rpartition(".")

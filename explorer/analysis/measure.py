@@ -128,12 +128,14 @@ class MeasureContext:
         own = self.own_target if target is None and not text else target
         edited = (*self.run.edits, *from_line(edits))
         target = own if self.own_target is not None else None
-        return self.model.record_once(text or self.run.text, edited, target)
+        return self.model.record_once(text or self.run.given, edited, target)
 
     @cached_property
     def permuted(self) -> Callable[[], MeasureContext] | None:
         """Makes the same context of the model with its weights in random order; it holds nothing of
         this one. None where there is no such model."""
+        if self.run.model.startswith(model_names.MINE_PREFIX):
+            return None
         return partial(MeasureContext.of, self.run.permuted())
 
     def without_norm(self) -> Recording | None:
@@ -142,7 +144,7 @@ class MeasureContext:
         name = f"{self.run.model}{NO_NORM}"
         if name not in model_names.names():
             return None
-        return loaded(name).record(self.run.text, target=self.own_target)
+        return loaded(name).record(self.run.given, target=self.own_target)
 
     def strongest_finding(self) -> Finding | None:
         """The recording's strongest finding that is seen in a head, None where there is none."""

@@ -13,6 +13,7 @@ from explorer.text.templates import sentences
 from models.edits import (
     KINDS,
     NORMS,
+    NUMBER_EDITS,
     Edit,
     HeadEdit,
     MeanHead,
@@ -20,6 +21,7 @@ from models.edits import (
     OtherNorm,
     OtherPositions,
     ScaledBy,
+    SetSite,
     ShiftPositions,
     ShufflePositions,
     SideBySide,
@@ -53,9 +55,16 @@ ABLATION_EDITS: dict[str, Edits] = {
 
 
 def sorted_edits(edits: Edits) -> Edits:
-    """Edits in one order, so that equal sets of edits are one run."""
+    """Edits in one order, so that equal sets of edits are one run. Those with numbers keep theirs:
+    what is added before it is scaled is another edit."""
     order = list(KINDS.values())
-    return tuple(sorted(edits, key=lambda edit: (order.index(type(edit)), repr(edit))))
+
+    def place(edit: Edit) -> tuple[int, str]:
+        if isinstance(edit, NUMBER_EDITS):
+            return order.index(SetSite), ""
+        return order.index(type(edit)), repr(edit)
+
+    return tuple(sorted(edits, key=place))
 
 
 def edits_without(edits: Edits, *kinds: type) -> Edits:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from math import isfinite
+from math import isfinite, nan
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
@@ -254,7 +254,13 @@ def _columns(every: Sequence[head_naming.Head]) -> spec.Columns:
         "head": [each.head for each in every],
         "pattern": [each.name for each in every],
         **measures,
+        "p_value": [_p_value(each) for each in every],
     }
+
+
+def _p_value(one: head_naming.Head) -> float:
+    """The probability that as many rows show a head's pattern by chance, NaN where it has none."""
+    return next((each.p_value for each in one.relations if each.name == one.name), nan)
 
 
 def _head_table(every: Sequence[head_naming.Head], chosen: tuple[int, int]) -> TextTable:

@@ -530,7 +530,7 @@ def _translations(run: Run, plain: Recording) -> TextTable:
     """Table of a translator's outputs in both runs."""
     words = sentences(CONCEPT, "effect")
     try:
-        own = run.loaded.record(run.text, run.edits).target
+        own = run.loaded.record(run.given, run.edits).target
     except ValueError as error:
         own = f"({error})"
     before, after = words.lines("columns")

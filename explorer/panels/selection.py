@@ -211,4 +211,6 @@ def select_stream(run: Run, token: int = 0, stream: str = "") -> StreamSelection
     if stream and stream not in names:
         raise ValueError(REFUSALS("no_stream", name=stream, names=", ".join(names)))
     chosen = recording.streams[names.index(stream) if stream else 0]
+    if not chosen.sites:
+        raise ValueError(REFUSALS("no_vectors", model=recording.model.name))
     return StreamSelection(recording, chosen, place_of("token", token, len(chosen.tokens)))

@@ -346,6 +346,8 @@ def _run(run: Run | None) -> str:
         words.append("edits=(" + ", ".join(f"edits.{edit!r}" for edit in run.edits) + ",)")
     if run.target is not None:
         words.append(f"target={run.target!r}")
+    if run.ids is not None:
+        words.append(f"ids={run.ids!r}")
     return f"Run({', '.join(words)})"
 
 

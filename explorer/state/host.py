@@ -86,7 +86,11 @@ class AppHost(Host):
         scheduling.check_cancelled()
 
     def record(
-        self, model: Model, text: str, edits: tuple[Edit, ...], target: str | tuple[int, ...] | None
+        self,
+        model: Model,
+        text: str | tuple[int, ...],
+        edits: tuple[Edit, ...],
+        target: str | tuple[int, ...] | None,
     ) -> Recording:
         """A recording by a model, in a slot, and counted."""
         event_log.count("text")

@@ -52,6 +52,7 @@ from models.recording import Attention, Card, NotFinite, Stream
 from models.results import Beam, SeededSampling
 from models.token_labels import NO_SPAN
 from models.tokenizer import Tokens
+from models.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from torch import FloatTensor, LongTensor
@@ -187,6 +188,44 @@ def load(where: str, progress: Progress | None = None, name: str = "") -> HFMode
         gguf.check_digest(folder, digest, name)
         handle = handle_of(model, tokenizer, name, digest[:12], treatment)
     return replace(handle, chat=chat_template.of_folder(folder, tokenizer))
+
+
+def wrapped(model: Any, tokenizer: Any, name: str, fingerprint: str) -> HFModel:
+    """A handle around a caller's own transformers model, see `models.wrap.wrap`. Raises ValueError
+    for weights in 16 bits, in which no sum can be followed, and NotLoaded where it shows too
+    little."""
+    kinds = {each.dtype for each in model.parameters() if each.is_floating_point()}
+    if not kinds <= {torch.float32, torch.float64}:
+        raise ValueError(
+            f"the weights are {', '.join(sorted(map(str, kinds)))}, in which the sums of its "
+            "stream cannot be followed; give model.float()"
+        )
+    if tokenizer is None or isinstance(tokenizer, (list, tuple)):
+        n_vocab = len(embedding_matrix(model))
+        words: Any = Vocabulary(n_vocab if tokenizer is None else tokenizer)
+    else:
+        words = HubTokenizer(_transformers_tokenizer(tokenizer), _eos_ids(model))
+    with quietly():
+        model.set_attn_implementation("eager")
+        return handle_of(model, words, name, fingerprint, f"{', '.join(map(str, kinds))}")
+
+
+def _transformers_tokenizer(given: Any) -> Any:
+    """A tokenizer of transformers; rules of the tokenizers library as one."""
+    if hasattr(given, "all_special_ids"):
+        return given
+    import tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    if not isinstance(given, tokenizers.Tokenizer):
+        raise TypeError(f"a tokenizer, a sequence of words or None, and not {type(given).__name__}")
+    return PreTrainedTokenizerFast(tokenizer_object=given)
+
+
+def _eos_ids(model: Any) -> tuple[int, ...]:
+    """The tokens that end what a model writes, by its own settings."""
+    eos = getattr(getattr(model, "generation_config", None), "eos_token_id", None)
+    return tuple(eos) if isinstance(eos, list) else () if eos is None else (eos,)
 
 
 def handle_of(

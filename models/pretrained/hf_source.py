@@ -18,11 +18,11 @@ from torch import Tensor, nn
 
 from models.cancellation import checkpoint
 from models.capabilities import Capabilities
-from models.edit_ops import mask_tokens, of_text, shuffle_tokens
+from models.edit_ops import expect_followed, mask_tokens, of_text, shuffle_tokens
 from models.edit_validation import check_places
 from models.edits import Edit, HideToken, ShuffleTokens, WithoutScale
 from models.generation import expect_room
-from models.own_model import clean
+from models.own_model import clean, read_text
 from models.pretrained import hf_model
 from models.pretrained.hf_model import (
     HFGeneration,
@@ -40,6 +40,7 @@ from models.pretrained.hf_model import beams as search_of
 from models.pretrained.hooks import SUPPORTED_EDITS, ForwardPass, active_pass
 from models.pretrained.hub import first_line
 from models.pretrained.probing import StreamPlan, embedding_matrix, nearly_equal
+from models.pretrained.site_edits import SITE_EDITS, changes_of, expect_carried
 from models.readouts import logit_lens
 from models.readouts.gradients import ResidualGradients
 from models.readouts.logit_lens import BIAS, PartKey, lens_of, states
@@ -62,7 +63,7 @@ __all__ = [
 @torch.inference_mode()
 def record(
     handle: HFModel,
-    text: str,
+    text: str | tuple[int, ...],
     edits: tuple[Edit, ...] = (),
     target: str | tuple[int, ...] | None = None,
 ) -> Recording:
@@ -75,15 +76,22 @@ def record(
     """
     edits = tuple(edits)
     _check(handle, edits)
-    text = clean(text)
     has_decoder = handle.start is not None
     if target is not None and not has_decoder:
         raise ValueError(
             f"{handle.card.name} reads one text alone, so there is no target to give it"
         )
     masks = handle.card.kind == "encoder"
-    tokens, dropped = handle.tokens(text, masks)
-    edits = of_text(edits, {handle.card.kind: len(tokens.ids)})
+    reading = read_text(handle, text, lambda each: handle.tokens(each, masks))
+    tokens = reading.tokens
+    lengths: dict[str, int | None] = {handle.plan.streams[0].name: len(tokens.ids)}
+    if has_decoder and target is None:
+        lengths["decoder"] = None
+        if any(isinstance(edit, SITE_EDITS) for edit in edits):
+            raise ValueError(
+                f"{handle.card.name} writes its own text without such an edit; give the target"
+            )
+    edits = of_text(edits, lengths)
     tokens = shuffle_tokens(tokens, edits)
     if handle.tokenizer.mask is not None:
         tokens = mask_tokens(
@@ -95,7 +103,8 @@ def record(
         decoded, target_text, target_dropped = target_of(handle, tokens, edits, target)
         inputs["decoder_input_ids"] = torch.tensor([decoded.ids])
         stream_tokens.append(decoded)
-    trace = ForwardPass(handle.plan.attentions, handle.plan.n_layer, edits)
+        edits = of_text(edits, lengths | {"decoder": len(decoded.ids)})
+    trace = forward_pass(handle, edits)
     try:
         with handle.lock, active_pass(trace):
             output = handle.model(
@@ -112,16 +121,26 @@ def record(
         stream_of(plan, trace, each) for plan, each in zip(handle.plan.streams, stream_tokens)
     )
     expect_finite(trace, streams)
+    expect_followed(edits, streams)
+    expect_carried(edits, handle.plan.streams, streams, handle.card.name)
     return Recording(
         handle.card,
-        text,
+        reading.text,
         edits,
         streams,
         attentions_of(handle.plan, trace, output, streams),
-        dropped,
+        reading.dropped,
         target_text,
         target_dropped,
+        reading.as_ids,
     )
+
+
+def forward_pass(handle: HFModel, edits: tuple[Edit, ...]) -> ForwardPass:
+    """A pass that is recorded, under edits. Raises ValueError for a site that cannot be edited."""
+    plan = handle.plan
+    changes = changes_of(plan.streams, edits, handle.card.name)
+    return ForwardPass(plan.attentions, plan.n_layer, edits, changes)
 
 
 @torch.inference_mode()
@@ -177,7 +196,7 @@ def capabilities(handle: HFModel) -> Capabilities:
         norm=plan.streams[0].norm,
         positions=plan.positions,
         logits=plan.streams[-1].name if plan.lm_head_input is not None else "",
-        edits=(*always, *(SUPPORTED_EDITS if plan.opens else ())),
+        edits=(*always, *SITE_EDITS, *(SUPPORTED_EDITS if plan.opens else ())),
         weights=False,
         no_parts=missing(handle),
         no_readout=hf_model.no_readout(handle),
@@ -255,7 +274,7 @@ def gradients(handle: HFModel, recording: Recording, stream: str, token: int) ->
     inputs = {"input_ids": torch.tensor(recording.streams[0].ids)[None]}
     if handle.start is not None:
         inputs["decoder_input_ids"] = torch.tensor(output.ids)[None]
-    trace = ForwardPass(handle.plan.attentions, handle.plan.n_layer, recording.edits)
+    trace = forward_pass(handle, recording.edits)
     checkpoint()
     with torch.enable_grad(), handle.lock, active_pass(trace):
         scores = handle.model(**inputs, use_cache=False).logits[0, row]

@@ -16,19 +16,47 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from models.edit_ops import AttentionAddress, ablate_heads, score_divisor, uniform_patterns
-from models.edits import Edit, MeanHead, ScaledBy, UniformHead, WithoutScale, ZeroHead
+from models.edit_ops import (
+    AttentionAddress,
+    change_heads,
+    cut_edges,
+    score_divisor,
+    uniform_patterns,
+)
+from models.edits import (
+    AddToHead,
+    CutEdge,
+    Edit,
+    MeanHead,
+    ScaledBy,
+    ScaleHead,
+    SetHead,
+    UniformHead,
+    WithoutScale,
+    ZeroHead,
+)
 from models.layers import repeat_key_heads
 
 # The name under which transformers knows our attention function.
 ATTENTION_NAME = "headlight"
 # Edits of attention alone, which the function honours whatever model calls it.
-SUPPORTED_EDITS = (ZeroHead, MeanHead, UniformHead, WithoutScale, ScaledBy)
+SUPPORTED_EDITS = (
+    ZeroHead,
+    MeanHead,
+    UniformHead,
+    WithoutScale,
+    ScaledBy,
+    SetHead,
+    AddToHead,
+    ScaleHead,
+    CutEdge,
+)
 
 
 @dataclass(frozen=True)
@@ -78,13 +106,15 @@ class ForwardPass:
     """One recorded forward pass.
 
     attentions: the attention that a module computes, by the module's id, with the number of its
-    layers. edits: those of the attentions. heads and places fill up where `keeps`; calls counts the
+    layers. edits: those of the attentions. changes: by the key of a place what becomes of the
+    tensor there, where `keeps`. heads and places fill up where `keeps`; calls counts the
     calls of each module; `on_attention` is called with every AttentionCall. `answer`, (1, row,
     d_model), replaces the stack's last state, so that the model's own readout reads it."""
 
     attentions: dict[int, str] = field(default_factory=dict)
     n_layer: dict[str, int] = field(default_factory=dict)
     edits: tuple[Edit, ...] = ()
+    changes: dict[tuple[int, str, int], Change] = field(default_factory=dict)
     keeps: bool = True
     answer: Tensor | None = None
     heads: dict[str, Heads] = field(default_factory=dict)
@@ -97,6 +127,10 @@ class ForwardPass:
         a layer, and again from the first where text is generated."""
         self.calls[attention] += 1
         return (self.calls[attention] - 1) % self.n_layer[attention]
+
+
+# What becomes of a tensor at a place, given the places that came by before it.
+Change = Callable[[Tensor, dict[tuple[int, str, int], Tensor]], Tensor]
 
 
 @dataclass(frozen=True)
@@ -173,13 +207,14 @@ def attend(
     scale_divisor = score_divisor(edits, layer, 1 / scaling)
     scores = torch.matmul(query, key.transpose(2, 3)) / scale_divisor
     scores, permitted, biased = _biased_scores(scores, attention_mask, **others)
-    masked = scores if permitted is None else scores.masked_fill(~permitted, float("-inf"))
     address = AttentionAddress(name or "", layer)
+    uncut = cut_edges(permitted, scores, edits, address)
+    masked = scores if uncut is None else scores.masked_fill(~uncut, float("-inf"))
     pattern, sink = _with_sink(masked, s_aux)
-    pattern = uniform_patterns(pattern, permitted, edits, address)
+    pattern = uniform_patterns(pattern, uncut, edits, address)
     if sink and edits:  # an even row leaves nothing
         sink = {"sink": (1 - pattern.sum(dim=-1)).clamp(min=0)}
-    z = ablate_heads(torch.matmul(pattern, value), edits, address)
+    z = change_heads(torch.matmul(pattern, value), edits, address)
     if current is not None and current.on_attention is not None:
         sizes = query.shape[2], key.shape[2]
         current.on_attention(AttentionCall(module, *sizes, float(scaling), biased))
@@ -222,12 +257,20 @@ def _biased_scores(
 
 def put_hooks(modules: Iterable[nn.Module], lm_head_input: nn.Module | None) -> None:
     """Hooks on modules whose places a pass keeps, and on the one whose output the readout reads.
-    They stay, and are silent outside a pass."""
+    They stay, are put there once, and are silent outside a pass."""
     for module in {id(module): module for module in modules}.values():
+        if module in _hooked:
+            continue
+        _hooked.add(module)
         module.register_forward_pre_hook(_record_input, with_kwargs=True)
         module.register_forward_hook(_record_output)
-    if lm_head_input is not None:
+    if lm_head_input is not None and lm_head_input not in _replaced:
+        _replaced.add(lm_head_input)
         lm_head_input.register_forward_hook(replace_output)
+
+
+_hooked: WeakSet[nn.Module] = WeakSet()  # modules whose places a pass keeps
+_replaced: WeakSet[nn.Module] = WeakSet()  # modules whose output the readout reads
 
 
 def first_tensor(values: object) -> Tensor | None:
@@ -244,23 +287,42 @@ def first_tensor(values: object) -> Tensor | None:
     )
 
 
-def _record_input(module: nn.Module, args: tuple, kwargs: dict) -> None:
+def _record_input(module: nn.Module, args: tuple, kwargs: dict) -> tuple[tuple, dict] | None:
     current = _PASS.get()
     if (
-        current is not None
-        and current.keeps
-        and (tensor := first_tensor((*args, *kwargs.values()))) is not None
+        current is None
+        or not current.keeps
+        or (tensor := first_tensor((*args, *kwargs.values()))) is None
     ):
-        current.places[id(module), "in", current.calls[id(module)]] = tensor
+        return None
+    key = id(module), "in", current.calls[id(module)]
+    current.places[key] = tensor
+    if key not in current.changes:
+        return None
+    current.places[key] = changed = current.changes[key](tensor, current.places)
+    put = {name: changed if each is tensor else each for name, each in kwargs.items()}
+    return tuple(changed if each is tensor else each for each in args), put
 
 
-def _record_output(module: nn.Module, args: tuple, output: object) -> None:
+def _record_output(module: nn.Module, args: tuple, output: Any) -> object:
     current = _PASS.get()
     if current is None or not current.keeps:
-        return
-    if (tensor := first_tensor(output)) is not None:
-        current.places[id(module), "out", current.calls[id(module)]] = tensor
+        return None
+    key = id(module), "out", current.calls[id(module)]
     current.calls[id(module)] += 1
+    if (tensor := first_tensor(output)) is None:
+        return None
+    current.places[key] = tensor
+    if key not in current.changes:
+        return None
+    current.places[key] = changed = current.changes[key](tensor, current.places)
+    if isinstance(output, Tensor):
+        return changed
+    if isinstance(output, dict):
+        for name in [name for name, each in output.items() if each is tensor]:
+            output[name] = changed
+        return output
+    return type(output)(changed if each is tensor else each for each in output)
 
 
 def replace_output(module: nn.Module, args: tuple, output: Any) -> object:

@@ -7,7 +7,16 @@ import torch
 from torch import Tensor
 
 from models.cancellation import checkpoint
-from models.edits import PatchSite, WithoutFeedForward, applies
+from models.edit_ops import set_neurons
+from models.edits import (
+    AddToSite,
+    PatchSite,
+    ScaleSite,
+    SetSite,
+    WithoutFeedForward,
+    applies,
+    of_stream,
+)
 from models.layers import GatedFeedForward
 from models.own_model import OwnModel
 from models.readouts.logit_lens import expect_linear, trace_parts, transform_at, word_direction
@@ -24,7 +33,8 @@ def ffn_activations(
     """The hidden units of a layer's FFN at a token. Raises ValueError for a stream, a layer or a
     token that is not there, and where an edit took the FFN away or put in what another wrote."""
     network, inputs = ffn_input(handle, recording, stream, layer, token)
-    preactivations, by_token = network.before(inputs)[token], network.hidden(inputs)
+    preactivations = network.before(inputs)[token]
+    by_token = hidden_units(recording, stream, layer, network, inputs)
     hidden = by_token[token]
     writes = hidden[:, None] * network.w_2.weight.T
     parts = preactivations, hidden, writes, ffn_bias(network), by_token
@@ -46,16 +56,29 @@ def ffn_input(
     first_stream = recording.streams[0].name
     for edit in recording.edits:
         if (
-            isinstance(edit, PatchSite)
+            isinstance(edit, (PatchSite, SetSite, AddToSite, ScaleSite))
             and (edit.stream or first_stream, edit.site) == (stream, f"{layer}.ffn.wrote")
             and edit.token in (None, token)
         ):
-            raise ValueError(f"what the FFN of layer {layer} wrote was put in from another text")
+            raise ValueError(f"what the FFN of layer {layer} wrote was put in by an edit")
     site = f"{layer}.ffn.read"
     if site not in residual.sites:
         site = input_site(layers[layer], residual, "ffn", recording.edits)
     x = torch.tensor(residual.at(site)).to(handle.model.embedding.token.weight.dtype)
     return layers[layer].feed_forward, x
+
+
+def hidden_units(
+    recording: Recording,
+    stream: str,
+    layer: int,
+    network: FeedForward | GatedFeedForward,
+    inputs: Tensor,
+) -> Tensor:
+    """The hidden units of a layer's FFN at every token, (token, d_ff), those that edits set at
+    their values."""
+    edits = of_stream(recording.edits, stream, first=stream == recording.streams[0].name)
+    return set_neurons(network.hidden(inputs), edits, layer)
 
 
 def ffn_bias(network: FeedForward | GatedFeedForward) -> Tensor:
@@ -106,7 +129,7 @@ def neurons(
     )
     at_readout = at_readout if linearization is None else linearization.slope(at_readout)
     projection = at_readout @ direction  # what a vector written here is multiplied with, (d_model)
-    hidden = network.hidden(inputs).double()  # (token, unit)
+    hidden = hidden_units(recording, stream, layer, network, inputs).double()  # (token, unit)
     rows = network.w_2.weight.T.double()  # (unit, d_model)
     adds = hidden[token] * (rows @ projection)
     strongest = adds.abs().argsort(descending=True, stable=True)[:MAX_NEURONS]

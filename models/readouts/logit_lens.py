@@ -15,7 +15,20 @@ from models.attention import MultiHeadAttention
 from models.cancellation import checkpoint
 from models.capabilities import without_readout
 from models.config import ACTIVATIONS
-from models.edits import Edit, MeanHead, PatchHead, PatchSite, ZeroHead
+from models.edit_ops import put_numbers
+from models.edits import (
+    AddToHead,
+    AddToSite,
+    Edit,
+    MeanHead,
+    PatchHead,
+    PatchSite,
+    ScaleHead,
+    ScaleSite,
+    SetHead,
+    SetSite,
+    ZeroHead,
+)
 from models.layers import Norm, is_rms
 from models.own_model import OwnModel, activations, head_output_site
 from models.readouts.weights import layers_of
@@ -243,16 +256,19 @@ def _linearized(
     return [next(remaining) if isinstance(each, tuple) else each for each in operations]
 
 
+PUT_IN = (PatchHead, SetHead, AddToHead)  # edits after which a head that was off writes
+
+
 def _ablated_heads(recording: Recording, attention: str, layer: int) -> frozenset[int]:
     """The heads of an attention that are off, and into which nothing else was put."""
     head_edits = [
         edit
         for edit in recording.edits
-        if isinstance(edit, (ZeroHead, PatchHead))
+        if isinstance(edit, (ZeroHead, *PUT_IN))
         and (edit.attention, edit.layer) == (attention, layer)
     ]
     ablated = {edit.head for edit in head_edits if isinstance(edit, ZeroHead)}
-    return frozenset(ablated - {edit.head for edit in head_edits if isinstance(edit, PatchHead)})
+    return frozenset(ablated - {edit.head for edit in head_edits if isinstance(edit, PUT_IN)})
 
 
 def head_outputs(
@@ -262,7 +278,8 @@ def head_outputs(
     edit put in its place."""
     row = attention.pattern[layer, :, token, None]
     z = torch.from_numpy(np.matmul(row, attention.v[layer]))[:, 0].double()
-    for kind in (MeanHead, ZeroHead, PatchHead):  # the order in which the model follows them
+    # The order in which the model follows them.
+    for kind in (MeanHead, ZeroHead, (SetHead, AddToHead, ScaleHead), PatchHead):
         for edit in recording.edits:
             if not isinstance(edit, kind) or (edit.attention, edit.layer) != (
                 attention.name,
@@ -275,6 +292,9 @@ def head_outputs(
                 ).double()
             elif isinstance(edit, ZeroHead):
                 z[edit.head] = 0
+            elif isinstance(edit, (SetHead, AddToHead, ScaleHead)):
+                rows = z[edit.head].expand(token + 1, -1)  # a row for each place up to this one
+                z[edit.head] = put_numbers(rows, edit)[token]
             else:
                 stream, name = head_output_site(handle, attention.name, layer)
                 donor_output = activations(handle, edit.text, recording.edits, {name})[stream][
@@ -607,11 +627,11 @@ def expect_linear(
         )
     first_stream = recording.streams[0].name
     if any(
-        isinstance(edit, PatchSite)
+        isinstance(edit, (PatchSite, SetSite, AddToSite, ScaleSite))
         and (edit.stream or first_stream) == stream
         and not edit.site.endswith((".wrote", ".read"))
         for edit in recording.edits
     ):
         raise ValueError(
-            "a state was put in from another text, so the logit is no sum of what this run wrote"
+            "a state was put in by an edit, so the logit is no sum of what this run wrote"
         )

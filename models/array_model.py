@@ -1,0 +1,197 @@
+"""Arrays of one's own in the place of a model: recordings that no model here has made.
+
+Such a recording goes into every panel that its numbers are enough for. There is nothing to run, so
+that no edit can be followed and nothing be predicted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from models import registry
+from models.arrays import as_array
+from models.capabilities import Capabilities
+from models.edits import Edit
+from models.model import Model
+from models.model_names import MINE_PREFIX
+from models.recording import ROW_SUM_TOLERANCE, Attention, Card, Recording, Stream, digest
+from models.vocabulary import Vocabulary
+
+AXES = "(layer, head, query, key)"
+NO_MODEL = "there are arrays and no model here, so that nothing can be run"
+NO_READOUT = "is arrays alone and has no readout over the vocabulary"
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayModel(Model):
+    """What stands for a model where there is a recording alone."""
+
+    source: ClassVar[str] = __name__
+    card: Card
+    shown: Capabilities
+    tokenizer: Vocabulary
+
+
+def capabilities(handle: ArrayModel) -> Capabilities:
+    """What its recording shows."""
+    return handle.shown
+
+
+def record(
+    handle: ArrayModel,
+    text: str | tuple[int, ...],
+    edits: tuple[Edit, ...] = (),
+    target: str | tuple[int, ...] | None = None,
+) -> Recording:
+    """Raises ValueError: nothing can be run."""
+    raise ValueError(NO_MODEL)
+
+
+def lens(*arguments: object) -> Any:
+    """Raises ValueError, as all that follow do: nothing can be run."""
+    raise ValueError(NO_MODEL)
+
+
+logits = attribute = gradients = nearest = generate = beams = lens
+
+
+def hold_model_of(recording: Recording) -> None:
+    """Has what stands for the model of a recording found by its name as long as the recording is
+    there."""
+    words = dict.fromkeys(label for stream in recording.streams for label in stream.tokens)
+    shown = Capabilities(
+        kind=recording.model.kind,
+        attention=tuple(each.name for each in recording.attention),
+        scale=None,
+        norm=None,
+        positions=None,
+        logits="",
+        edits=(),
+        opens=all(each.opens for each in recording.attention),
+        law=all(any(".wrote" in site for site in each.sites) for each in recording.streams),
+        weights=False,
+        no_parts=NO_MODEL,
+        no_readout=NO_READOUT,
+        writes=False,
+        sites={each.name: each.sites for each in recording.streams},
+    )
+    registry.hold(ArrayModel(recording.model, shown, Vocabulary(list(words))), recording)
+
+
+def recording_of(attention: Attention, stream: Stream, name: str) -> Recording:
+    """A recording of arrays of one text, under a name of its own."""
+    layers, heads = attention.pattern.shape[:2]
+    card = Card(
+        name=f"{MINE_PREFIX}{name}",
+        kind=stream.name,
+        n_layer=layers,
+        n_head=heads,
+        d_model=stream.resid.shape[-1],
+        d_head=attention.q.shape[-1],
+        n_vocab=len({*stream.tokens}),
+        n_positions=len(stream.tokens),
+        n_parameters=0,
+        fingerprint="",
+        weights="arrays of one’s own",
+    )
+    text = " ".join(stream.tokens)
+    mark = digest(Recording(card, text, (), (stream,), (attention,)))[:12]
+    card = replace(card, name=f"{card.name}-{mark[:6]}", fingerprint=mark)
+    recording = Recording(card, text, (), (stream,), (attention,))
+    hold_model_of(recording)
+    return recording
+
+
+def view(attention: Any, tokens: Sequence[str], *, name: str = "arrays") -> Recording:
+    """A recording of attention that was computed elsewhere, for every panel that needs attention
+    alone.
+
+    attention: an array of any framework, (layer, head, query, key), or (head, query, key) of one
+    layer, or (query, key) of one head; or the layers one by one, each (head, query, key) or (1,
+    head, query, key), as transformers returns them. tokens: what each is called. Where no query
+    attends to a later token, the mask is causal.
+
+    Raises ValueError where the shape is another, and where a row does not sum to 1.
+    """
+    pattern = _four_axes(attention)
+    labels = tuple(map(str, tokens))
+    n = len(labels)
+    if pattern.shape[2:] != (n, n):
+        raise ValueError(
+            f"the attention has {pattern.shape[2]} queries and {pattern.shape[3]} keys; there are "
+            f"{n} tokens"
+        )
+    pattern = _rows_of_one(pattern)
+    allowed = np.ones((n, n), dtype=bool)
+    causal = n > 1 and not np.triu(pattern, 1).any()
+    stream = "decoder" if causal else "encoder"
+    return recording_of(
+        Attention.closed("self", stream, stream, pattern, np.tril(allowed) if causal else allowed),
+        bare_stream(stream, labels),
+        name,
+    )
+
+
+def bare_stream(
+    name: str,
+    labels: tuple[str, ...],
+    sites: tuple[str, ...] = (),
+    resid: np.ndarray | None = None,
+    ids: Sequence[int] | None = None,
+) -> Stream:
+    """A stream of tokens that stand in a text with spaces between them; without vectors where there
+    are none."""
+    number = {label: at for at, label in enumerate(dict.fromkeys(labels))}
+    ends = np.cumsum([len(label) + 1 for label in labels]) - 1
+    starts = ends - [len(label) for label in labels]
+    n = len(labels)
+    return Stream(
+        name=name,
+        tokens=labels,
+        ids=np.array([number[label] for label in labels] if ids is None else ids),
+        special=np.zeros(n, dtype=bool),
+        spans=np.stack((starts, ends), axis=1),
+        sites=sites,
+        resid=np.zeros((len(sites), n, 0), np.float32) if resid is None else resid,
+    )
+
+
+def _four_axes(attention: Any) -> np.ndarray:
+    """An array (layer, head, query, key). Raises ValueError for another shape, TypeError for no
+    array."""
+    if isinstance(attention, (list, tuple)) and attention and hasattr(attention[0], "shape"):
+        layers = [as_array(each) for each in attention]
+        layers = [each[0] if each.ndim == 4 and len(each) == 1 else each for each in layers]
+        if len({each.shape for each in layers}) > 1:
+            raise ValueError(f"the layers have other shapes: {[each.shape for each in layers]}")
+        array = np.stack(layers)
+    else:
+        array = as_array(attention)
+    if not 2 <= array.ndim <= 4 or not array.size:
+        raise ValueError(f"attention has the axes {AXES}; the shape {array.shape} is another")
+    return array.reshape((1,) * (4 - array.ndim) + array.shape)
+
+
+def _rows_of_one(pattern: np.ndarray) -> np.ndarray:
+    """Weights in 32 or 64 bits whose rows sum to 1 as exactly as these do; those of 16 bits are
+    divided by their sum. Raises ValueError for other numbers."""
+    pattern = pattern if pattern.dtype == np.float64 else pattern.astype(np.float32)
+    if not np.isfinite(pattern).all() or (pattern < 0).any():
+        raise ValueError("weights of attention are 0 or more, and finite; some of these are not")
+    sums = pattern.sum(axis=-1)
+    off = np.abs(sums - 1)
+    worst = tuple(map(int, np.unravel_index(off.argmax(), off.shape)))
+    if off[worst] > HALF_TOLERANCE:
+        layer, head, query = worst
+        raise ValueError(
+            f"rows of attention sum to 1; that of query {query} in head {head} of layer {layer} "
+            f"sums to {sums[worst]:.4g}"
+        )
+    return pattern if off[worst] <= ROW_SUM_TOLERANCE else pattern / sums[..., None]
+
+
+# By how much the sum of a row that was rounded to 16 bits may be off: 2^-8 of each weight.
+HALF_TOLERANCE = 2**-7

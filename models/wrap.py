@@ -1,0 +1,109 @@
+"""A model of one's own, in memory, as a loaded model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from models import host, own_model, registry, torch_layers
+from models.model import Model
+from models.model_names import MINE_PREFIX
+from models.tokenizer import Tokenizer
+from models.vocabulary import Vocabulary
+
+
+def wrap(
+    model: nn.Module,
+    tokenizer: Any = None,
+    *,
+    name: str = "",
+    embedding: nn.Embedding | Tensor | None = None,
+    positions: nn.Embedding | Tensor | None = None,
+    readout: nn.Linear | None = None,
+    causal: bool = False,
+) -> Model:
+    """A model in memory as a loaded model, with everything that it shows of itself.
+
+    A transformers model runs in its own code; nothing is copied, and it is set to `eval()` and to
+    an attention that computes the same as its eager one. tokenizer: its own, a
+    `tokenizers.Tokenizer`, the words of the ids from 0 on, or None, where tokens are called by
+    their ids.
+
+    An `nn.TransformerEncoder`, an `nn.TransformerEncoderLayer` or an `nn.MultiheadAttention` runs
+    in Headlight's classes, on a copy of its weights in 32 bits. embedding (id, d_model): without
+    one the vectors of a text are put in by an edit, `SetSite(vectors, "embed")`. positions
+    (position, d_model): added to it. readout: from d_model to the vocabulary. causal: no token sees
+    a later one.
+
+    name: what it is called, "mine:NAME-DIGEST", where the digest is that of its weights: wrap it
+    again after they have changed. Raises TypeError for another model, and ValueError, one sentence
+    that says why, for one that cannot be shown.
+    """
+    fingerprint = digest(model)
+    called = f"{MINE_PREFIX}{name or type(model).__name__}-{fingerprint[:6]}"
+    if isinstance(
+        model, (nn.TransformerEncoder, nn.TransformerEncoderLayer, nn.MultiheadAttention)
+    ):
+        words = _own_tokenizer(tokenizer, embedding, readout)
+        made = torch_layers.converted(model, len(words), embedding, positions, readout, causal)
+        parts = [each for each in (embedding, positions, readout) if each is not None]
+        fingerprint = digest(model, *parts)
+        called = f"{called[:-6]}{fingerprint[:6]}"
+        text_ends: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+        treatment = "of torch’s layers, computed in fp32"
+        wrapped: Model = own_model.handle_of(
+            made, words, called, fingerprint, treatment, ends=text_ends
+        )
+    elif hasattr(model, "config") and hasattr(model, "get_input_embeddings"):
+        from models.pretrained import hf_model
+
+        if any(each is not None for each in (embedding, positions, readout)) or causal:
+            raise ValueError("a transformers model has its own embedding, positions and readout")
+        wrapped = hf_model.wrapped(model, tokenizer, called, fingerprint)
+    else:
+        raise TypeError(
+            "wrap takes a transformers model, an nn.TransformerEncoder, its layer or an "
+            f"nn.MultiheadAttention, and not a {type(model).__name__}"
+        )
+    registry.hold(wrapped)
+    host.current.adopt(wrapped)
+    return wrapped
+
+
+def digest(*parts: nn.Module | Tensor) -> str:
+    """A digest of weights: of equal names and numbers."""
+    made = blake2b(digest_size=6)
+    for part in parts:
+        tensors = part.state_dict() if isinstance(part, nn.Module) else {"": part}
+        for name, tensor in tensors.items():
+            if isinstance(tensor, Tensor):
+                made.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+                made.update(
+                    tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().data
+                )
+    return made.hexdigest()
+
+
+def _own_tokenizer(
+    given: Any, embedding: nn.Embedding | Tensor | None, readout: nn.Linear | None
+) -> Any:
+    """A tokenizer for a model in our classes: words, or the rules of a tokenizer. Raises TypeError
+    for anything else, and ValueError where nothing says how many tokens there are."""
+    if isinstance(given, Sequence) and not isinstance(given, str):
+        return Vocabulary([str(each) for each in given])
+    if given is None:
+        rows = embedding.weight if isinstance(embedding, nn.Embedding) else embedding
+        rows = readout.weight if rows is None and readout is not None else rows
+        if rows is None:
+            raise ValueError("give the words of the vocabulary, or an embedding")
+        return Vocabulary(len(rows))
+    import tokenizers
+
+    rules = getattr(given, "backend_tokenizer", given)
+    if not isinstance(rules, tokenizers.Tokenizer):
+        raise TypeError(f"a tokenizer or a sequence of words, and not a {type(given).__name__}")
+    return Tokenizer(tokenizers.Tokenizer.from_str(rules.to_str()))

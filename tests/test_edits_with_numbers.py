@@ -1,0 +1,336 @@
+"""Edits with numbers, in our classes and in a model's own code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from edited import OTHER, TEXT, last, recorded
+from tolerances import PASSED, STORED, SUMMED, TOTAL
+
+from explorer.analysis import consistency
+from models import edits, host, own_model
+from models.arrays import Numbers, as_array
+from models.recording import Recording, from_npz, to_npz
+from models.run import Run
+
+
+def label(handle: own_model.OwnModel) -> str:
+    return "decoder self" if handle.card.kind == "encoder-decoder" else "self"
+
+
+def rng(*shape: int) -> np.ndarray:
+    return np.random.default_rng(3).normal(size=shape).astype(np.float32)
+
+
+def attention_of(recording: Recording, name: str):
+    return next(each for each in recording.attention if each.name == name)
+
+
+# ---- numbers -----------------------------------------------------------------
+
+
+def test_numbers_are_their_text_whatever_array_they_come_from() -> None:
+    rows = rng(3, 5)
+    made = Numbers(rows)
+    assert made == Numbers(torch.tensor(rows)) == Numbers(str(made))
+    assert Numbers(rows.tolist()) == Numbers(rows.astype(np.float64))
+    assert hash(made) == hash(Numbers(rows)) and made != Numbers(rows + 1)
+    np.testing.assert_array_equal(Numbers(str(made)).array, rows)
+    assert Numbers(rows.astype(np.float64)).array.dtype == np.float64
+    assert Numbers(torch.ones(2, dtype=torch.bfloat16)).array.tolist() == [1, 1]
+    for wrong in ([np.nan], [np.inf], rng(1, 2, 3), np.zeros(0), "f4-3-AAAA", "lunch", "f4-a-"):
+        with pytest.raises(ValueError, match="number"):
+            Numbers(wrong)
+    with pytest.raises(TypeError, match="array of numbers"):
+        as_array(["a"])
+
+
+def every_number_edit(handle: own_model.OwnModel) -> tuple[edits.Edit, ...]:
+    d, d_head, name = handle.card.d_model, handle.card.d_head, label(handle)
+    return (
+        edits.SetSite(rng(d), "0.attn.wrote", 1),
+        edits.AddToSite(rng(2, d), "1.ffn.wrote"),
+        edits.ScaleSite(0.5, "1.attn.wrote"),
+        edits.SetHead(rng(d_head), 0, 1, name),
+        edits.AddToHead(rng(2, d_head), 1, 0, name),
+        edits.ScaleHead(-2.0, 2, 3, name),
+        edits.CutEdge(1, 2, 2, 1, name),
+        edits.SetNeuron(1.5, 0, 3, token=2),
+    )
+
+
+def test_they_come_back_from_a_line_json_and_a_file(small_handle: own_model.OwnModel) -> None:
+    asked = every_number_edit(small_handle)
+    assert edits.from_line(edits.to_line(asked)) == asked
+    assert tuple(edits.from_json(edits.to_json(each)) for each in asked) == asked
+    assert eval(repr(asked), vars(edits)) == asked  # as the lines of Python write them
+    recording = recorded(small_handle, *asked)
+    again = from_npz(to_npz(recording))
+    assert again == recording and again.edits == asked and hash(again.edits) == hash(asked)
+    assert edits.SetSite(rng(4), "embed").values.digest in edits.describe(
+        (edits.SetSite(rng(4), "embed"),)
+    )
+    with pytest.raises(ValueError, match="cannot be read from"):
+        edits.from_line("SetSite:lunch:embed")
+
+
+# ---- in our own classes ------------------------------------------------------
+
+
+def test_what_changes_nothing(handle: own_model.OwnModel) -> None:
+    plain, name = recorded(handle), label(handle)
+    of = attention_of(plain, name)
+    z = of.pattern[1, 2] @ of.v[1, 2]
+    stream = plain.streams[-1]
+    for none in (
+        edits.SetSite(stream.at("1.attn.sum"), "1.attn.sum", stream=stream.name),
+        edits.AddToSite(np.zeros(handle.card.d_model), "0.ffn.wrote"),
+        edits.ScaleSite(1.0, "embed+pos"),
+        edits.SetHead(z, 1, 2, name),
+        edits.AddToHead(0 * z, 1, 2, name),
+        edits.ScaleHead(1.0, 1, 2, name),
+    ):
+        np.testing.assert_allclose(last(recorded(handle, none)), last(plain), atol=PASSED)
+
+
+def test_what_older_edits_do_too(handle: own_model.OwnModel) -> None:
+    """A head scaled by 0 is off, and one set to another text's is patched."""
+    name = label(handle)
+    off, zero = (
+        recorded(handle, each(1, 2, name) if each is edits.ZeroHead else each(0.0, 1, 2, name))
+        for each in (edits.ZeroHead, edits.ScaleHead)
+    )
+    np.testing.assert_array_equal(last(zero), last(off))
+    donor = recorded(handle, text=OTHER)
+    stream = donor.streams[0]
+    set_, patched = (
+        recorded(handle, each)
+        for each in (
+            edits.SetSite(stream.at("1.ffn.sum"), "1.ffn.sum", 2),
+            edits.PatchSite(OTHER, "1.ffn.sum", 2),
+        )
+    )
+    np.testing.assert_allclose(last(set_), last(patched), atol=PASSED)
+
+
+def test_a_cut_edge_is_a_mask_made_by_hand(handle: own_model.OwnModel) -> None:
+    name = label(handle)
+    plain, cut = recorded(handle), recorded(handle, edits.CutEdge(1, 2, 3, 1, name))
+    of, after = attention_of(plain, name), attention_of(cut, name)
+    scores = np.where(of.allowed[1], of.scores[1, 2].astype(np.float64), -np.inf)
+    scores[3, 1] = -np.inf
+    by_hand = np.exp(scores - scores.max(-1, keepdims=True))
+    by_hand /= by_hand.sum(-1, keepdims=True)
+    np.testing.assert_allclose(after.pattern[1, 2], by_hand, atol=STORED)
+    assert after.pattern[1, 2, 3, 1] == 0 < of.pattern[1, 2, 3, 1]
+    others = np.delete(after.pattern[1], 2, 0), np.delete(of.pattern[1], 2, 0)
+    np.testing.assert_array_equal(*others)
+    w_o, _ = handle.outputs()[name]
+    moved = (by_hand - of.pattern[1, 2]) @ of.v[1, 2] @ w_o[1, 2]
+    site = "1.attn.wrote"
+    wrote = cut.streams[-1].at(site) - plain.streams[-1].at(site)
+    np.testing.assert_allclose(wrote, moved, atol=SUMMED)
+    even = recorded(handle, edits.UniformHead(1, 2, name), edits.CutEdge(1, 2, 3, 1, name))
+    allowed = of.allowed[1].copy()
+    allowed[3, 1] = False
+    np.testing.assert_allclose(
+        attention_of(even, name).pattern[1, 2],
+        allowed / allowed.sum(-1, keepdims=True),
+        atol=STORED,
+    )
+    assert consistency.softmax(cut).holds and consistency.softmax(even).holds
+
+
+def test_a_neuron_writes_its_row_times_its_value(handle: own_model.OwnModel) -> None:
+    stream = handle.record(TEXT).streams[0].name
+    plain, made = recorded(handle), recorded(handle, edits.SetNeuron(2.5, 1, 4, 2))
+    before = handle.ffn_activations(plain, stream, 1, 2)
+    after = handle.ffn_activations(made, stream, 1, 2)
+    assert after.after[4] == 2.5
+    difference = made.streams[0].at("1.ffn.wrote") - plain.streams[0].at("1.ffn.wrote")
+    np.testing.assert_allclose(difference[2], (after.writes - before.writes)[4], atol=SUMMED)
+    assert not np.delete(difference, 2, 0).any()
+
+
+def test_a_steering_vector_is_what_is_added(handle: own_model.OwnModel) -> None:
+    steer = rng(handle.card.d_model)
+    plain, made = recorded(handle), recorded(handle, edits.AddToSite(steer, "0.ffn.wrote"))
+    site = "0.ffn.wrote"
+    difference = made.streams[0].at(site) - plain.streams[0].at(site)
+    np.testing.assert_allclose(difference, np.tile(steer, (len(difference), 1)), atol=SUMMED)
+    if len(plain.streams) > 1:  # of the first stream alone, whose change the other one sees
+        np.testing.assert_array_equal(made.streams[1].at("embed"), plain.streams[1].at("embed"))
+        other = recorded(handle, edits.AddToSite(steer, site, None, "decoder"))
+        np.testing.assert_array_equal(other.streams[0].resid, plain.streams[0].resid)
+
+
+def test_the_mean_over_a_set_of_recordings(handle: own_model.OwnModel) -> None:
+    name, texts = label(handle), (TEXT, OTHER)
+    several = [recorded(handle, text=each) for each in texts]
+    made = edits.SetHead.to_mean(several, 1, 2, name)
+    z = [
+        attention_of(each, name).pattern[1, 2] @ attention_of(each, name).v[1, 2]
+        for each in several
+    ]
+    np.testing.assert_allclose(made.values.array, np.concatenate(z).mean(0), atol=STORED)
+    recording = recorded(handle, made)
+    w_o, _ = handle.outputs()[name]
+    own = z[0] @ w_o[1, 2]
+    wrote = [each.streams[-1].at("1.attn.wrote") for each in (several[0], recording)]
+    np.testing.assert_allclose(
+        wrote[1] - wrote[0], made.values.array @ w_o[1, 2] - own, atol=SUMMED
+    )
+    site = edits.SetSite.to_mean(several, "0.ffn.wrote")
+    rows = np.concatenate([each.streams[0].at("0.ffn.wrote") for each in several])
+    np.testing.assert_allclose(site.values.array, rows.mean(0), atol=STORED)
+    for wrong in ([], [recording]):
+        with pytest.raises(ValueError, match="mean"):
+            edits.SetHead.to_mean(wrong, 1, 2, name)
+
+
+def test_they_go_together_and_a_logit_is_still_a_sum(
+    small_handle: own_model.OwnModel, small_decoder: own_model.OwnModel
+) -> None:
+    for handle in (small_handle, small_decoder):
+        more = (edits.WithoutScale(), edits.PatchHead(OTHER, 2, 1), edits.ZeroHead(0, 1))
+        recording = recorded(handle, *every_number_edit(handle), *more)
+        found = handle.attribute(recording, recording.streams[0].name, 2, 7)
+        assert sum(part.value for part in found.parts) == pytest.approx(found.logit, abs=TOTAL)
+        outputs = handle.outputs()
+        assert consistency.attention_outputs(recording, outputs).holds
+        assert consistency.softmax(recording).holds
+        sweep = handle.patch_heads(TEXT, OTHER, "self", -1, 7, 8, every_number_edit(handle))
+        effects = list(sweep.effects)
+        under = recorded(handle, *every_number_edit(handle), edits.PatchHead(OTHER, 0, 2))
+        logits = handle.logits(under, under.streams[-1].name, -1)
+        assert effects[2].value == pytest.approx(logits[7] - logits[8], abs=TOTAL)
+    state = recorded(small_handle, edits.ScaleSite(2.0, "0.attn.sum"))
+    with pytest.raises(ValueError, match="put in by an edit"):
+        small_handle.attribute(state, state.streams[0].name, 2, 7)
+
+
+def test_runs_with_other_numbers_are_other_runs(small_decoder: own_model.OwnModel) -> None:
+    """And each is recorded once, by what it is made of."""
+    host.current.adopt(small_decoder)
+    one, two, again = (
+        Run(small_decoder.name, TEXT, (edits.AddToSite(rng(24) * size, "embed"),))
+        for size in (1, 2, 1)
+    )
+    assert one != two and one == again and hash(one) == hash(again)
+    assert one.recording() is again.recording()
+    assert np.abs(last(one.recording()) - last(two.recording())).max() > 1e-3
+
+
+@pytest.mark.parametrize(
+    "asked, why",
+    [
+        (edits.SetSite(rng(31), "embed"), "has the shape 31; a site of small decoder has 24"),
+        (edits.SetHead(rng(3, 9), 0, 0), "has the shape 3x9; a head of small decoder has 6"),
+        (edits.AddToSite(rng(24), "9.lunch"), "no site .9.lunch.; stream decoder has embed"),
+        (edits.AddToSite(rng(24), "0.attn.z"), "has 24 numbers a token; there are 6 there"),
+        (edits.AddToSite(rng(24), "embed", 40), "decoder has tokens 0 to"),
+        (edits.AddToSite(rng(24), "embed", None, "encoder"), "no stream 'encoder'"),
+        (edits.ScaleSite(float("nan"), "embed"), "finite in 32 bits"),
+        (edits.ScaleHead("2", 0, 0), "factor must be a number"),
+        (edits.SetNeuron(1.0, 0, 999), "has neurons 0 to"),
+        (edits.SetNeuron(1.0, 9, 0), "layer 9"),
+        (edits.CutEdge(0, 0, 2, 99), "decoder has tokens 0 to"),
+        (edits.CutEdge(0, 0, 0, 0), "attends to no other token"),
+        (edits.CutEdge(0, 9, 2, 1), "head 9"),
+    ],
+)
+def test_what_cannot_be_done_is_said(
+    small_decoder: own_model.OwnModel, asked: edits.Edit, why: str
+) -> None:
+    with pytest.raises(ValueError, match=why):
+        recorded(small_decoder, asked)
+
+
+def test_tokens_count_from_the_end_too(small_handle: own_model.OwnModel) -> None:
+    n = len(recorded(small_handle).streams[0].tokens)
+    for asked, meant in (
+        (edits.CutEdge(1, 2, -2, -3), edits.CutEdge(1, 2, n - 2, n - 3)),
+        (edits.SetNeuron(1.0, -1, 3, -2), edits.SetNeuron(1.0, 2, 3, n - 2)),
+        (edits.ScaleSite(2.0, "embed", -1), edits.ScaleSite(2.0, "embed", n - 1)),
+    ):
+        assert recorded(small_handle, asked).edits == (meant,)
+
+
+# ---- in a model's own code ---------------------------------------------------
+
+BLOCKS = {"gpt2": "transformer.h.0", "llama": "model.layers.0", "bert": "bert.encoder.layer.0"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", BLOCKS)
+def test_a_steering_vector_equals_a_forward_hook(kind: str, tiny_loaded: Callable) -> None:
+    handle = tiny_loaded(kind)
+    steer = rng(handle.card.d_model)
+    plain = handle.record("the cat sat")
+    site = next(each for each in ("0.ffn.normed", "0.ffn.sum") if each in plain.streams[0].sites)
+    recording = handle.record("the cat sat", edits.AddToSite(steer, site))
+
+    def add(module: torch.nn.Module, args: tuple, output: object) -> object:
+        plus = torch.tensor(steer)
+        return (
+            output + plus if isinstance(output, torch.Tensor) else (output[0] + plus, *output[1:])
+        )
+
+    hook = handle.model.get_submodule(BLOCKS[kind]).register_forward_hook(add)
+    try:
+        with torch.inference_mode():
+            expected = handle.model(
+                torch.tensor(plain.streams[0].ids)[None], use_cache=False
+            ).logits[0]
+    finally:
+        hook.remove()
+    stream = recording.streams[0].name
+    for token in range(len(expected)):
+        np.testing.assert_allclose(
+            handle.logits(recording, stream, token), expected[token], atol=TOTAL
+        )
+    moved = recording.streams[0].at(site) - plain.streams[0].at(site)
+    np.testing.assert_allclose(moved, np.tile(steer, (len(moved), 1)), atol=SUMMED)
+    assert handle.record("the cat sat") == plain, "nothing is left on the model"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["gpt2", "llama", "bert", "t5"])
+def test_its_own_code_follows_every_edit_with_numbers(kind: str, tiny_loaded: Callable) -> None:
+    handle = tiny_loaded(kind)
+    target = "the dog ran" if len(handle.plan.streams) > 1 else None
+    record = lambda *asked: handle.record("the cat sat on the mat", asked, target)
+    plain, name = record(), handle.capabilities.attention[0]
+    stream, of = plain.streams[0], plain.attention[0]
+    z = of.pattern[1, 2] @ of.v[1, 2]
+    (unchanged, zero) = (
+        record(edits.SetHead(z, 1, 2, name)),
+        record(edits.ScaleHead(0.0, 1, 2, name)),
+    )
+    np.testing.assert_allclose(unchanged.streams[0].resid, stream.resid, atol=PASSED)
+    np.testing.assert_array_equal(
+        zero.streams[0].resid, record(edits.ZeroHead(1, 2, name)).streams[0].resid
+    )
+    cut = record(edits.CutEdge(1, 2, 3, 1, name)).attention[0].pattern[1, 2]
+    expected = np.where(np.arange(cut.shape[1]) == 1, 0, of.pattern[1, 2, 3])
+    np.testing.assert_allclose(cut[3], expected / expected.sum(), atol=STORED)
+    np.testing.assert_array_equal(np.delete(cut, 3, 0), np.delete(of.pattern[1, 2], 3, 0))
+    values = rng(len(stream.tokens), handle.card.d_model)
+    for site in stream.sites:
+        if site in ("embed", "pos.wrote"):
+            continue
+        made = record(edits.SetSite(values[0], site, 2))
+        np.testing.assert_allclose(made.streams[0].at(site)[2], values[0], atol=PASSED)
+        rest = np.delete(made.streams[0].at(site) - stream.at(site), 2, 0)
+        np.testing.assert_allclose(rest, 0, atol=PASSED)
+        back = record(edits.SetSite(stream.at(site), site))
+        np.testing.assert_allclose(back.streams[0].resid, stream.resid, atol=PASSED)
+    neuron = record(edits.SetNeuron(2.0, 0, 5)), record(edits.SetNeuron(4.0, 0, 5))
+    module = dict(handle.plan.streams[0].sites)["0.ffn.wrote"][0][0].module
+    weight = module.weight.detach().numpy()
+    row = weight[:, 5] if isinstance(module, torch.nn.Linear) else weight[5]
+    difference = neuron[1].streams[0].at("0.ffn.wrote") - neuron[0].streams[0].at("0.ffn.wrote")
+    np.testing.assert_allclose(difference, np.tile(2 * row, (len(difference), 1)), atol=PASSED)
