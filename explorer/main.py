@@ -28,6 +28,10 @@ with sessions.uninterrupted():
         # What a widget holds goes with its page: the model is taken along by hand.
         st.session_state.model = st.session_state.model
         st.switch_page(pages[places.place_of(tab)], query_params=url_state.lead_to(tab))
+if first := lesson_bar.opening():
+    tab, choices = first
+    choices = choices if tab == places.first_tab(places.place_of(tab)) else {"tab": tab, **choices}
+    st.switch_page(pages[places.place_of(tab)], query_params=choices)
 ahead = host.recorded_ahead(st.session_state.model, st.session_state.text)
 with ahead, event_log.timed_run():
     if st.session_state.lesson:

@@ -33,7 +33,7 @@ OWN = Lesson(
         Item(
             "/?text=Hi+there&model=encoder&layer=1", heading="First", question="Why?", answer="So."
         ),
-        Item("/architecture?tab=residual", note="Slow here.", covered=True),
+        Item("/architecture?tab=residual", note="Slow here."),
     ),
 )
 
@@ -115,7 +115,7 @@ def test_a_text_without_words_gets_a_sentence_and_no_lesson() -> None:
 def test_a_lesson_comes_back_from_its_file_and_from_its_link() -> None:
     assert lesson.from_json(OWN.json) == OWN
     assert lesson.from_word(OWN.word) == OWN
-    assert "covered" not in json.loads(OWN.json)["items"][0], "what is empty is left out"
+    assert "note" not in json.loads(OWN.json)["items"][0], "what is empty is left out"
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
@@ -135,7 +135,7 @@ def test_any_text_can_stand_in_a_lesson(text: str) -> None:
         '{"title": 3, "items": []}',
         '{"title": "x", "items": [{}]}',
         '{"title": "x", "items": [{"address": "/", "says": 3}]}',
-        '{"title": "x", "items": [{"address": "/", "covered": "yes"}]}',
+        '{"title": "x", "items": [{"address": "/", "note": true}]}',
         '{"title": "x", "items": [{"address": "http://elsewhere.example/"}]}',
         '{"title": "x", "items": [{"address": "//elsewhere.example/"}]}',
         '{"title": "x", "items": [{"address": "javascript:alert(1)"}]}',

@@ -22,7 +22,6 @@ export default mount("lesson_bar", style, (view) => {
   view.want = view.header.at;
   if (!view.keys) listen(view);
   else if (!view.same || !isHere) draw(view);
-  if (!view.header.begun) go(addressOf(view, 0), "replaceState"); // a link names the lesson alone
 });
 
 /** @param {View} view */
@@ -75,7 +74,7 @@ function draw(view) {
   /** @type {Item} */
   const item = items[want];
   const by = (/** @type {number} */ step) => walk(view, want + step);
-  bus.tell({ steps: { heading: item.heading, by }, covered: item.covered });
+  bus.tell({ steps: { at: want, heading: item.heading, panel: item.panel, by } });
   const says = make("p", { class: "says", dir: "auto" }, item.says);
   if (item.number) says.append(make("b", "number", item.number));
   says.append(item.rest);

@@ -184,7 +184,9 @@ function free() {
 /** The picture that is looked at: the one with the focus, else the first of which half is in sight, else the one most of which is. */
 function current() {
   const list = pictures();
+  const { panel } = bus.now.steps || {};
   const own =
+    (panel && list.find((each) => is(each, `[data-panel='${panel}']`))) ||
     list.find((each) => each.contains(document.activeElement)) ||
     list.find((each) => is(each, "[data-panel='attention.head']"));
   const seen = (/** @type {Picture} */ each) => {
@@ -273,8 +275,10 @@ function present(view) {
     return view.plate.replaceChildren(make("div", "invite", image, make("p", "", current.code)));
   }
   const list = pictures();
+  const { steps } = bus.now;
+  if (steps && view.step !== steps.at) [view.step, view.picture] = [steps.at, undefined];
   if (!view.picture?.isConnected || !list.includes(view.picture))
-    view.picture = list[clamp(view.at, 0, list.length - 1)];
+    view.picture = steps ? current() : list[clamp(view.at, 0, list.length - 1)];
   const { picture, head, caption, plate } = view;
   view.at = list.indexOf(picture);
   free();
@@ -326,7 +330,9 @@ function presentPanel(view, panel) {
       filled: isFilled,
     }),
   );
-  const finding = frame?.sentence || own || header.title;
+  const said = frame?.sentence || own || header.title;
+  const { heading } = bus.now.steps || {};
+  const finding = heading ? `${heading.replace(/[.?!]?$/, (end) => end || ".")} ${said}` : said;
   view.board.classList.remove("clear");
   filled(view.head, finding.split(/(?<=[.!?]) (?=[\p{Lu}“])/u), " ");
   filled(view.caption, captions(header.caption), " · ");
@@ -413,6 +419,7 @@ function walks(view, key) {
     return Boolean(by || up);
   }
   if (by && broughtBack(view, by)) return true;
+  if (by && bus.now.steps) return bus.now.steps.by(by); // of a lesson
   if (by && finding(by)) return true;
   if (up && head(up)) return true;
   if (by && view.walk) {

@@ -4,7 +4,7 @@
 
 /** @typedef {HTMLElement} Picture */
 
-const FRAMES = ".sentence, .way, .presenter, .follow, .classroom, .questions"; // views that are no picture by themselves
+const FRAMES = ".sentence, .lesson_bar, .way, .presenter, .follow, .classroom, .questions"; // views that are no picture by themselves
 const CONTROLS = ".board [aria-pressed]"; // heads to be switched
 
 /** The pictures of a page from top to bottom: our own views, and tables of numbers. A picture in three dimensions is not among them: its plane is. @returns {Picture[]} */

@@ -88,7 +88,7 @@ def show() -> None:
     at = int(step) - 1 if step.isdecimal() and 0 < int(step) <= len(lesson.items) else 0
     names = ("lesson", "lesson_word")
     here = {name: word for name in names if (word := str(st.session_state[name]))}
-    header = asdict(lesson) | {"at": at, "begun": bool(step), "choices": here}
+    header = asdict(lesson) | {"at": at, "choices": here}
     mounts.lesson_bar(header, f"{lesson.word} {at}", on_end=_end)
 
 
@@ -96,6 +96,21 @@ def begin(name: str = FIRST) -> None:
     """Follow a lesson from its first step, to which the browser goes. For a callback."""
     st.session_state.acted = True
     st.session_state.lesson, st.session_state.lesson_step = name, ""
+
+
+def opening() -> tuple[str, dict[str, str]] | None:
+    """The tab and the choices of the first step of the lesson that an address names without a
+    step; None where it names none, or one that cannot be shown."""
+    if not st.session_state.lesson or st.session_state.lesson_step:
+        return None
+    try:
+        lesson = followed()
+    except ValueError:  # which the bar says
+        return None
+    if lesson is None or not lesson.items:
+        return None
+    tab, choices = lesson_text.parts(lesson.items[0].address)
+    return tab, {**choices, "lesson": str(st.session_state.lesson), "lesson_step": "1"}
 
 
 def _end() -> None:

@@ -72,7 +72,10 @@ class Views:
             for each, (label, _) in self.panels.items()
         }
         shown = bind(choice, f"{choice} view", names[0] if names else name)
-        pick("View", buttons, bare=True, container=bar, **shown)
+        if len(buttons) > FEW:
+            bar.selectbox("View", buttons, format_func=buttons.__getitem__, width=MENU, **shown)
+        else:
+            pick("View", buttons, bare=True, container=bar, **shown)
         if names:
             in_group = {each: self.panels[each][0] for each in names}
             shown = bind(choice, f"{choice} of group", name)

@@ -120,7 +120,6 @@ def _item(written: Mapping[str, Any], slots: Mapping[str, str], at: Mapping[str,
         says=before.format_map(slots),
         number=slots[written["number"]] if "number" in written else "",
         rest=after.format_map(slots),
-        covered=written.get("covered", False),
         **{name: written[name].format_map(slots) for name in PLAIN if name in written},
     )
 

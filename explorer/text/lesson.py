@@ -41,7 +41,6 @@ class Item:
     answer: str = ""
     done: str = ""
     panel: str = ""
-    covered: bool = False
 
 
 @dataclass(frozen=True)
@@ -103,14 +102,12 @@ def from_word(word: str) -> Lesson:
 
 def _item(at: int, read: object) -> Item:
     """An item of a file. Raises ValueError, with its place, for what is none."""
-    kinds = {each.name: bool if each.type == "bool" else str for each in fields(Item)}
+    names = {each.name for each in fields(Item)}
     if not isinstance(read, dict) or not isinstance(read.get("address"), str):
         raise ValueError(REFUSALS("no_item", at=at))
-    known = {name: value for name, value in read.items() if name in kinds}
-    for name, value in known.items():
-        is_long = isinstance(value, str) and len(value) > MOST_CHARACTERS
-        if type(value) is not kinds[name] or is_long:
-            raise ValueError(REFUSALS("no_item", at=at))
+    known = {name: value for name, value in read.items() if name in names}
+    if not all(isinstance(each, str) and len(each) <= MOST_CHARACTERS for each in known.values()):
+        raise ValueError(REFUSALS("no_item", at=at))
     return Item(**(known | {"address": local(read["address"], at)}))
 
 
@@ -130,3 +127,9 @@ def local(address: str, at: int) -> str:
     kept = [(name, value) for name, value in query if name not in ("lesson", "lesson_step")]
     path = "/" if place == places.FIRST else f"/{place}"
     return f"{path}?{urlencode(kept)}" if kept else path
+
+
+def parts(address: str) -> tuple[str, dict[str, str]]:
+    """The tab and the choices of an address of the app."""
+    path, query = urlsplit(address).path, dict(parse_qsl(urlsplit(address).query))
+    return query.pop("tab", "") or places.first_tab(path.strip("/") or places.FIRST), query

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
 
 import streamlit as st
 
@@ -61,15 +60,8 @@ def _start(lesson: Lesson, word: str, label: str) -> None:
     """A link to the first step of a lesson. word: what the address calls it."""
     if not lesson.items:
         return
-    tab, query = _parts(lesson.items[0].address)
+    tab, query = lesson_text.parts(lesson.items[0].address)
     navigation.link(tab, label, {**query, "lesson": word, "lesson_step": "1"})
-
-
-def _parts(address: str) -> tuple[str, dict[str, str]]:
-    """The tab and the choices of an address of the app."""
-    path, query = urlsplit(address).path, dict(parse_qsl(urlsplit(address).query))
-    place = path.strip("/") or places.FIRST
-    return query.pop("tab", places.first_tab(place)), query
 
 
 def _worksheet(lesson: Lesson, name: str) -> None:
@@ -133,7 +125,7 @@ def _load() -> None:
 
 def _edit(own: Lesson, at: int, item: Item) -> None:
     """One item with its place in the order and what is written about it."""
-    n, place = len(own.items), places.title(_parts(item.address)[0])
+    n, place = len(own.items), places.title(lesson_text.parts(item.address)[0])
     with st.container(horizontal=True, vertical_alignment="center", key=f"item {at}"):
         moves = {
             "arrow_upward": (at - 1, WORDS("earlier")),
@@ -172,7 +164,7 @@ def _edit(own: Lesson, at: int, item: Item) -> None:
 
 def _subject(item: Item) -> str:
     """The model and the text of an item, as its address has them."""
-    tab, query = _parts(item.address)
+    tab, query = lesson_text.parts(item.address)
     text, model = url_state.text_and_model(query, tab)
     return f"{model}: {text}"
 
