@@ -11,7 +11,7 @@ import style from "./lesson_bar.css.js";
 import { sentences } from "./sentences.js";
 
 /** @typedef {import("./mount.js").View} View */
-/** @typedef {{ address: string, heading: string, says: string, number: string, rest: string, note: string, question: string, answer: string, done: string, covered: boolean }} Item */
+/** @typedef {{ address: string, heading: string, says: string, number: string, rest: string, note: string, question: string, answer: string, done: string, panel: string }} Item */
 
 const say = sentences("lesson");
 

@@ -109,7 +109,7 @@ function enter(view) {
   page.setAttribute(ON, "on");
   view.at = behind.length = 0;
   bus.tell({ presenter: true });
-  view.picture = current();
+  view.picture = inSight();
   view.news.observe(/** @type {Node} */ (document.querySelector("[data-testid=stMain]")), {
     childList: true,
     subtree: true,
@@ -182,7 +182,7 @@ function free() {
 }
 
 /** The picture that is looked at: the one with the focus, else the first of which half is in sight, else the one most of which is. */
-function current() {
+function inSight() {
   const list = pictures();
   const { panel } = bus.now.steps || {};
   const own =
@@ -278,7 +278,7 @@ function present(view) {
   const { steps } = bus.now;
   if (steps && view.step !== steps.at) [view.step, view.picture] = [steps.at, undefined];
   if (!view.picture?.isConnected || !list.includes(view.picture))
-    view.picture = steps ? current() : list[clamp(view.at, 0, list.length - 1)];
+    view.picture = steps ? inSight() : list[clamp(view.at, 0, list.length - 1)];
   const { picture, head, caption, plate } = view;
   view.at = list.indexOf(picture);
   free();

@@ -28,7 +28,7 @@ class Item:
 
     heading, says: what everybody reads; number: stands behind says, in the colour of the picture's
     own number, and rest behind it. note: for who speaks. question, answer: asked there, and what is
-    true. done: when the step is done. covered: the prediction is covered until the next step.
+    true. done: when the step is done. panel: the name of the one that is spoken of.
     """
 
     address: str
