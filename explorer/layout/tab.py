@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
-from types import MappingProxyType
 from typing import Any, Literal
 
 import streamlit as st
@@ -182,10 +181,7 @@ def _draw(row: Tab, run: Run) -> None:
     with st.spinner(row.wait) if row.wait else nullcontext():
         chosen = _chosen(row, run, panels, declared, known, bar)
         pressed = None if row.on_press is None else partial(row.on_press, run, chosen)
-        made = [
-            show(panel, partial(panel, run, **arguments_of(panel, chosen)), chosen, pressed)
-            for panel in panels
-        ]
+        made = [show(panel, run, chosen, pressed) for panel in panels]
     if all(made):
         if row.below is not None:
             row.below(run, chosen)
@@ -381,22 +377,27 @@ def _draw_fold(
             continue
         with place:
             choose(panel, run, shared)
-        show(panel, made)
+        output.show_panel(made, widget_key(panel))
 
 
 def show(
     panel: PanelFunction,
-    make: Callable[[], Panel] | Panel,
-    selected: Mapping[str, Any] = MappingProxyType({}),
-    on_select: Callable[[], None] | None = None,
+    run: Run,
+    chosen: Mapping[str, Any],
+    on_press: Callable[[], None] | None = None,
 ) -> Panel | None:
-    """A panel, or what makes it, with its table; None where it says why it is not there. selected:
-    with a `source`, a press in the panel selects the weight of another key. on_select: as of
-    `output.show_panel`."""
-    name = f"{panel.__module__.rpartition('.')[2]} {panel.__name__}".replace("_", " ")
-    if "source" in selected:
-        on_select = partial(selection_bar.take_cell, name, selected["token"])
-    return output.show_panel(make, name, on_select)
+    """The panel of a run with those of some choices that it takes, and its table; None where it
+    says why it is not there. With a `source` among them, a press in the panel selects the weight of
+    another key. on_press: called after a press."""
+    if "source" in chosen:
+        on_press = partial(selection_bar.take_cell, widget_key(panel), chosen["token"])
+    make = partial(panel, run, **arguments_of(panel, chosen))
+    return output.show_panel(make, widget_key(panel), on_press)
+
+
+def widget_key(panel: PanelFunction) -> str:
+    """The key of a panel's widget, as "attention head"."""
+    return f"{panel.__module__.rpartition('.')[2]} {panel.__name__}".replace("_", " ")
 
 
 def choose(panel: PanelFunction, run: Run, selected: Mapping[str, Any]) -> dict[str, Any]:

@@ -220,35 +220,39 @@ def _stages(run: Run, attention: str) -> tuple[Stage, ...]:
     return tuple(each.stage for each in measured(run, _attention(run, attention)))
 
 
+OfTraining = Annotated[
+    str,
+    Choice(
+        attention_labels,
+        "Attention",
+        name="train_of",
+        of="model",
+        clears=("layer", "head", "train_habit"),
+    ),
+]
+Pattern = Annotated[
+    str,
+    Choice(
+        shown_patterns,
+        "Pattern",
+        name="train_habit",
+        of="model",
+        suits=clearest_pattern,
+        clears=("layer", "head"),
+    ),
+]
+
+
 @spec.panel
 def checkpoints(
     run: Run,
     step: Annotated[
         int | None, Choice(checkpoint_steps, name="train_step", of="model", help=STEP)
     ] = None,
-    attention: Annotated[
-        str,
-        Choice(
-            attention_labels,
-            "Attention",
-            name="train_of",
-            of="model",
-            clears=("layer", "head", "train_habit"),
-        ),
-    ] = "",
+    attention: OfTraining = "",
     layer: int | None = None,
     head: int | None = None,
-    pattern: Annotated[
-        str,
-        Choice(
-            shown_patterns,
-            "Pattern",
-            name="train_habit",
-            of="model",
-            suits=clearest_pattern,
-            clears=("layer", "head"),
-        ),
-    ] = "",
+    pattern: Pattern = "",
 ) -> Panel:
     """Formation of a head's pattern on this text: pattern scores and loss over a model's
     checkpoints, and all heads at one of them.

@@ -498,7 +498,7 @@ def take_token(run: Run, name: str, at: tuple[int, int], display: DisplayOptions
         state.source = str(matrix.key_tokens[column][0])
 
 
-def read() -> Run:
+def read_heads() -> Run:
     """The run on screen, once pictures that are made ahead of it are there, with its attention
     chosen."""
     run = current_recording.read_current(headline=True)
@@ -507,7 +507,7 @@ def read() -> Run:
     return run
 
 
-@current_recording.tab(read)
+@current_recording.tab(read_heads)
 def heads_tab(
     run: Run,
     verify: Annotated[bool, Choice(name="att_right", help="the calculation is verified")] = False,

@@ -126,7 +126,7 @@ KINDS = {"Edit": "Before and after an edit", "Sentence": "Two sentences", "Model
 FIELD, MENU = 360, 240  # pixels
 
 
-def two_sides(
+def compared_runs(
     run: Run,
     bar: DeltaGenerator,
     other_what: Annotated[str, Choice(KINDS, "Compare")] = "Edit",
@@ -390,7 +390,7 @@ compare = tab.view(
         open_fold="other_view",
         closed="Heads",
         read=current_recording.unedited,
-        subject=two_sides,
+        subject=compared_runs,
         select=select_heads,
         on_press=forget_head_of_b,
     )

@@ -506,7 +506,7 @@ def _keep_cell(request: PatchRequest) -> None:
     state.patched = request
 
 
-def take_cell(run: Run, chosen: Mapping[str, Any]) -> None:
+def take_patch(run: Run, chosen: Mapping[str, Any]) -> None:
     """A press on a cell; once more, the largest effect of all."""
     pressed = st.session_state["interventions patches"].get("select") or {}
     cell = f"{int(pressed['row'])}.{int(pressed['column'])}"
@@ -547,7 +547,7 @@ patching = tab.view(
         (interventions.patches,),
         read=current_recording.only_text,
         subject=patched_run,
-        on_press=take_cell,
+        on_press=take_patch,
         below=offer_patch,
         wait="Patching …",
     )
@@ -594,12 +594,11 @@ def edit_model(
     _show_effect(on)
     pick("View", VIEWS, "effects", bare=True)
     if effects == "Attention":
-        make = partial(interventions.head_attention, run, *at, attention.name)
-        tab.show(interventions.head_attention, make)
+        head = {"layer": at[0], "head": at[1], "attention": attention.name}
+        tab.show(interventions.head_attention, run, head)
     elif effects == "Vectors":
-        stream = selected_stream(plain)
-        make = partial(interventions.residual_stream, run, on.token, stream)
-        tab.show(interventions.residual_stream, make)
+        chosen = {"token": on.token, "stream": selected_stream(plain)}
+        tab.show(interventions.residual_stream, run, chosen)
     else:
         _trained_without(on)
     if edits:
@@ -614,7 +613,7 @@ def _show_effect(on: Edited) -> None:
         panel, at = interventions.effect, on.at
     chosen = {"token": on.token, "attention": on.attention.name, "layer": at[0], "head": at[1]}
     if is_edited or on.experiments:
-        tab.show(panel, partial(panel, on.run, **url_state.values(panel, on.run, chosen)))
+        tab.show(panel, on.run, url_state.values(panel, on.run, chosen))
     title = literal(model_names.title(on.run.model))
     if not interventions.can_follow(on.plain, MoveNorm, WithoutFeedForward):
         st.caption(WORDS("edits_of_own_code", model=title))
@@ -653,7 +652,7 @@ def _trained_without(on: Edited) -> None:
         st.info(WORDS("no_family"))
         return
     chosen = tab.choose(panel, on.run, {})
-    tab.show(panel, partial(panel, on.run, **chosen))
+    tab.show(panel, on.run, chosen)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         for of in families[interventions.family_of(on.run.model, chosen["full"])]:
             edits = interventions.ABLATION_EDITS.get(of.without, ())

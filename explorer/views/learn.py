@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Annotated
 
 import streamlit as st
@@ -140,7 +139,7 @@ def _draw(run: Run, was_ready: bool, verdict: str, note: str) -> None:
         elif chosen not in results:
             st.info(WORDS("being_tested", statement=claims_text.BY_ID[chosen].statement))
         else:
-            tab.show(claims.claim, partial(claims.claim, run, chosen))
+            tab.show(claims.claim, run, {"claim": chosen})
             _link(claims_text.BY_ID[chosen])
     with right:
         if chosen:
@@ -148,7 +147,7 @@ def _draw(run: Run, was_ready: bool, verdict: str, note: str) -> None:
         st.caption(_progress(results))
     if ready:
         with st.expander("All claims as a table"):
-            tab.show(claims.verdicts, partial(claims.verdicts, run, claims.ALL))
+            tab.show(claims.verdicts, run, {"claims": claims.ALL})
     url_state.write()
     if ready and not was_ready:
         st.rerun()  # from here on nothing needs to run by itself

@@ -13,7 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 from explorer.analysis import head_naming, logit_lens, predictions, recorded_findings
 from explorer.analysis.formatting import signed
 from explorer.analysis.logit_lens import read_stream
-from explorer.layout import controls, current_recording, navigation, output, selection_bar, tab
+from explorer.layout import controls, current_recording, navigation, selection_bar, tab
 from explorer.panels import attribution, generation
 from explorer.panels import logit_lens as logit_lens_panels
 from explorer.panels import predictions as predictions_panels
@@ -258,20 +258,20 @@ def generation_fragment(model: str, text: str, playing: bool) -> None:
     catch_up(draft, run.recording().model.n_vocab)
     drafts.generated_text(model, text, tuple(each.id for each in draft.tokens), draft)
     generation_buttons(model, text, draft)
-    chosen = url_state.values(generation.next_token, run, {"continuation": state.said})
+    written = {"continuation": state.said}
     left, right = st.columns([11, 9], gap="large")
     with left:
-        make = partial(generation.next_token, run, **chosen)
-        output.show_panel(make, "next token", pause)
+        chosen = url_state.values(generation.next_token, run, written)
+        tab.show(generation.next_token, run, chosen, pause)
     with right:
         layer, head = selected_head(draft)
-        make = partial(generation.attention, run, state.said, layer, head)
-        output.show_panel(make, "newest", partial(deselect, layer, head))
+        chosen = {**written, "layer": layer, "head": head}
+        tab.show(generation.attention, run, chosen, partial(deselect, layer, head))
     if draft.tokens:
         with st.expander("Probability of the generated tokens"):
-            output.show_panel(partial(generation.tokens, run, state.said), "generated tokens")
+            tab.show(generation.tokens, run, written)
     with st.expander("KV cache: keys and values that are stored"):
-        output.show_panel(partial(generation.kv_cache, run, state.said), "kv cache")
+        tab.show(generation.kv_cache, run, written)
     if not playing:  # an address for every token would fill the browser's history
         url_state.write()
 
@@ -283,8 +283,7 @@ def no_room(run: Run, reason: str) -> None:
     name = "nothing_longer" if n >= most else "nothing"
     st.info(WORDS(name, reason=literal(reason)))
     chosen = url_state.values(predictions_panels.word, run, {"token": n - 1})
-    make = partial(predictions_panels.word, run, **chosen)
-    if tab.show(predictions_panels.word, make, on_select=partial(press_token, run, chosen)):
+    if tab.show(predictions_panels.word, run, chosen, partial(press_token, run, chosen)):
         navigation.link("attribution", CONTRIBUTIONS, {"token": n - 1, "against": ""})
 
 
@@ -327,7 +326,7 @@ def prediction(run: Run, bar: DeltaGenerator) -> tuple[Run, dict[str, Any]]:
     return masking(run, hidden), {"token": place, "hidden": masked, "against": ""}
 
 
-def select_word(run: Run, chosen: Mapping[str, Any], arguments: set[str]) -> dict[str, int]:
+def select_masked(run: Run, chosen: Mapping[str, Any], arguments: set[str]) -> dict[str, int]:
     """The token whose word is predicted, with its menu, and of a model that fills gaps what masks
     it, unmasks all, and asks a model for the next word."""
     stream = read_stream(unmasked(run))
@@ -459,9 +458,8 @@ def head_and_neurons(run: Run, chosen: Mapping[str, Any]) -> None:
     if part := heads.get(chosen["part"]):
         named_head(run.recording(), part, predicted(run, chosen["token"]).token)
     if logit_lens.ffns(decomposition):
-        of_layer = tab.choose(attribution.neurons, run, word)
-        tab.show(attribution.neurons, partial(attribution.neurons, run, **of_layer))
-    tab.show(attribution.carriers, partial(attribution.carriers, run, **word))
+        tab.show(attribution.neurons, run, tab.choose(attribution.neurons, run, word))
+    tab.show(attribution.carriers, run, word)
 
 
 def generate() -> None:
@@ -476,7 +474,7 @@ word = tab.view(
     tab.Tab(
         (predictions_panels.word,),
         subject=prediction,
-        select=select_word,
+        select=select_masked,
         on_press=press_token,
         leads={"attribution": CONTRIBUTIONS},
         wait="Reading the text without the masked words …",

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import streamlit as st
 
 from explorer.analysis.terminology import recording_norm_name
-from explorer.layout import output
-from explorer.layout.tab import Fold, Tab, choose, view
+from explorer.layout.tab import Fold, Tab, choose, show, view
 from explorer.panels import gradients, residual
 from explorer.panels.choice import declared
 from explorer.state import event_log, jobs, url_state
@@ -61,7 +59,7 @@ def recurrence_fragment(run: Run, name: str, lag: int, was_running: bool) -> Non
         return
     stopped = "" if running or experiment.finished else ", stopped"
     st.progress(decay.step / decay.steps, text=f"Step {decay.step} of {decay.steps}{stopped}")
-    output.show_panel(partial(gradients.recurrence, run, lag, name, decay), "recurrence")
+    show(gradients.recurrence, run, {"lag": lag, "stream": name, "decay": decay})
 
 
 def _norm(run: Run) -> str:

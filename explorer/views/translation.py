@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from functools import partial
 from typing import Annotated, Any
 
 import streamlit as st
@@ -12,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from explorer.layout import current_recording, output, tab
 from explorer.panels import translation as translation_panels
-from explorer.panels.choice import Choice, Parameter, arguments_of
+from explorer.panels.choice import Choice, Parameter
 from explorer.panels.generation import SEEDS
 from explorer.state import url_state
 from explorer.text.markdown_escape import literal
@@ -217,7 +216,7 @@ def read_translation() -> Run:
     return Run(model, text, target=best.ids[: len(best.ids) - best.done])
 
 
-def translation_on_screen(
+def translation(
     run: Run, bar: DeltaGenerator, beams: Annotated[str, SEARCH.choice] = "1"
 ) -> tuple[Run, dict[str, Any]]:
     """The run with the output that is on screen: what the reader typed, or a hypothesis of the
@@ -244,15 +243,10 @@ def output_details(run: Run, chosen: Mapping[str, Any]) -> None:
     if copied := translation_panels.copied(run):
         st.caption(copied)
     if chosen.get("n_beams", 1) > 1:
-        panel = translation_panels.hypotheses
-        tab.show(
-            panel,
-            partial(panel, Run(run.model, run.text), **arguments_of(panel, chosen)),
-            on_select=forget_step,
-        )
+        plain = Run(run.model, run.text)
+        tab.show(translation_panels.hypotheses, plain, chosen, forget_step)
     with st.expander("Probability of the translation", expanded="n_beams" not in chosen):
-        make = partial(translation_panels.probability, run, chosen["ended"])
-        tab.show(translation_panels.probability, make)
+        tab.show(translation_panels.probability, run, chosen)
     output.offer_recording(run)
 
 
@@ -260,7 +254,7 @@ translate = tab.view(
     tab.Tab(
         (translation_panels.alignment,),
         read=read_translation,
-        subject=translation_on_screen,
+        subject=translation,
         below=output_details,
     )
 )
