@@ -33,6 +33,7 @@ from explorer.text import findings as findings_text
 from explorer.text.markdown_escape import plain
 from models.edits import Edit, HideToken, WithoutNorm, ZeroHead, describe
 from models.example_texts import DEFAULT_TEXT
+from models.own_model import OwnModel
 from models.run import Run
 
 SIZE = (1200, 630)
@@ -257,6 +258,28 @@ def test_a_title_is_text(name: str) -> None:
     assert seen.title == seen.metas["og:title"] == seen.metas["og:image:alt"]
     image = parse_qs(urlsplit(seen.metas["og:image"]).query, keep_blank_values=True)
     assert image["model"] == ["encoder"] and image["head"] == ["<b>"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("model", "text"), TEXTS[:6])
+def test_a_links_title_is_the_headline_with_its_number_once_it_was_read(
+    model: str, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = f"{text} Today."  # that no other test has read
+    query = urlencode({"text": text, "model": model})
+    title = lambda: Metas(shared_link.titled(PAGE, "/", query, HOME)).title
+    with monkeypatch.context() as still:
+        for name in ("record", "logits", "lens"):
+            still.setattr(OwnModel, name, None)
+        before = title()
+    assert before.removesuffix(" · Headlight").strip("“”…") in text
+    told = card.headline(Run(model, text))
+    with monkeypatch.context() as still:
+        for name in ("record", "logits", "lens"):
+            still.setattr(OwnModel, name, None)
+        assert title() == f"{told.finding.removesuffix('.')} · Headlight"
+        edited = urlencode({"text": text, "model": model, "edits": "ZeroHead:0.0"})
+        assert Metas(shared_link.titled(PAGE, "/", edited, HOME)).title == before
 
 
 @pytest.mark.slow
