@@ -154,7 +154,7 @@ def test_the_note_on_an_edit_moves_nothing(visitor: Visitor) -> None:
         page.keyboard.press("x")
         page.wait_for_selector(".panel .finding:has-text('Without head')")
         page.wait_for_selector("[data-test-script-state=notRunning]")
-        note = page.get_by_text("Edited: head")
+        note = page.locator(".st-key-edited .stMarkdownBadge").first
         expect(note).to_be_visible()
         assert tops() == before
         page.get_by_role("button", name="Undo", exact=True).click()

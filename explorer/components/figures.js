@@ -790,7 +790,6 @@ export function between(from, to, share) {
       made[key] = to[key].map((/** @type {any} */ one, /** @type {number} */ i) =>
         between(from[key][i], one, share),
       );
-  if (made.kind === "flow")
-    made.from = { ...place(from), share, written: writtenRow(from, to) };
+  if (made.kind === "flow") made.from = { ...place(from), share, written: writtenRow(from, to) };
   return made.kind === "linkedweights" ? measured(made) : made;
 }

@@ -20,7 +20,6 @@ from explorer.panels.selection import Selection
 from explorer.text.templates import sentences
 from models.caching import loaded
 from models.recording import CONTINUES, Attention, Recording, Stream
-from models.whole_words import is_initial
 
 WORDS = sentences("architecture", "levels")
 MODEL, LAYER, HEAD, WEIGHT = LEVELS = ("Model", "Layer", "Head", "Weight")
@@ -113,7 +112,8 @@ def _ffn_in_words(
 
 def is_word(label: str) -> bool:
     """True for the label of a token that is a whole word, and no piece, mark or initial."""
-    return label.isalpha() and not label.startswith(CONTINUES) and not is_initial(label)
+    is_initial = len(label) <= 2 and label[:1].isupper()
+    return label.isalpha() and not label.startswith(CONTINUES) and not is_initial
 
 
 def _order(stream: Stream, part: SubLayer) -> list[str]:
