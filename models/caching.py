@@ -172,6 +172,16 @@ class CachedModel(Model):
         """Like `record`, for a single use: a heavy recording is not kept and evicts nothing."""
         return self._record(text, edits_of(edits), target, get_once)
 
+    def has_recording(self, text: str, target: str | None = None) -> bool:
+        """True where the recording of a text without edits is there."""
+        cut = host.current.truncate
+        return self._key(cut(text), (), target and cut(target)) in cache.entries
+
+    def _key(
+        self, text: str, edits: tuple[Edit, ...], target: str | tuple[int, ...] | None
+    ) -> Hashable:
+        return ("recording", self.name, self.card.fingerprint, text, edits, target)
+
     def _record(
         self,
         text: str | Sequence[int],
@@ -182,12 +192,12 @@ class CachedModel(Model):
         here, text = host.current, text_or_ids(text)
         text = here.truncate(text) if isinstance(text, str) else text
         target = here.truncate(target) if isinstance(target, str) else target
-        key = ("recording", self.name, self.card.fingerprint, text, edits, target)
+        key = self._key(text, edits, target)
         is_kept = key in cache.entries
         together = isinstance(text, str) and here.reads_together(self.uncached, text)
         if edits or target is not None or is_kept or not isinstance(text, str) or not together:
             return get(key, lambda: here.record(self.uncached, text, edits, target))
-        return get(("in a batch", *key), lambda: here.record_together(self.uncached, text))
+        return get(("in a batch", key), lambda: here.record_together(self.uncached, text))
 
     def record_batch(self, texts: Sequence[str | Sequence[int]]) -> tuple[Recording, ...]:
         """As `Model.record_batch`; not kept."""

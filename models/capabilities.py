@@ -87,7 +87,10 @@ class TextGenerator(Protocol):
     ids: list[int]
     logits: np.ndarray
     rows: dict[str, np.ndarray]
-    n_positions: int
+
+    @property
+    def n_positions(self) -> int:
+        """The number of positions."""
 
     @property
     def stored(self) -> Any:

@@ -92,8 +92,8 @@ class Models:
     def _lens(self, request: dict, _: bytes) -> tuple[dict, bytes]:
         handle, recording = self._handles[request["model"]], self._recording(request)
         sites = request["sites"] and tuple(request["sites"])
-        asked = (request[each] for each in ("stream", "top", "token"))
-        result = handle.lens(recording, *asked, sites)
+        stream, top, token = (request[each] for each in ("stream", "top", "token"))
+        result = handle.lens(recording, stream, top, token, sites)
         values = {each.name: getattr(result, each.name) for each in fields(result)}
         array_values = {
             name: value for name, value in values.items() if isinstance(value, np.ndarray)

@@ -357,9 +357,10 @@ def test_the_units_of_every_ffn_of_a_small_model_are_named() -> None:
     figure = architecture.flow(Run("encoder", TEXTS[0]), 9).figures[0]
     for layer in figure.layers:
         hidden = feed_forward.units(Run("encoder", TEXTS[0], (HideToken(9),)), 9, layer=layer.layer)
-        most = re.findall(r"unit (\d+) writes", layer.units)
-        listed = [row.key for row in hidden.figures[0].rows if row.key]
-        assert len(most) == architecture.N_UNITS and most == listed[: len(most)]
+        named = re.findall(r"unit (\d+) writes “(.+?)”", layer.units)
+        listed = [row.key for row in hidden.figures[0].rows if row.key][: architecture.N_UNITS]
+        assert [unit for unit, _ in named] == [each for each in listed if each in dict(named)]
+        assert all(word.isalpha() and len(word) > 1 for _, word in named), "no pieces"
 
 
 def test_a_decoder_writes_the_word_that_it_draws_behind_the_text() -> None:

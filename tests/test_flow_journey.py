@@ -141,6 +141,69 @@ def test_the_pointer_over_a_head_or_an_ffn_says_what_it_does(visitor: Visitor) -
     assert layer.units and layer.units in tip.inner_text()
 
 
+def test_the_note_on_an_edit_moves_nothing(visitor: Visitor) -> None:
+    """On a wide window and on a phone."""
+    for width in (1440, 390):
+        page = arrive(visitor, "&token=3").page
+        page.set_viewport_size({"width": width, "height": 900})
+        tops = lambda: [
+            page.locator(each).first.bounding_box()["y"]
+            for each in (".panel h2", ".panel .finding", ".flow-bar")
+        ]
+        before = tops()
+        page.keyboard.press("x")
+        page.wait_for_selector(".panel .finding:has-text('Without head')")
+        page.wait_for_selector("[data-test-script-state=notRunning]")
+        note = page.locator(".st-key-edited .stMarkdownBadge").first
+        expect(note).to_be_visible()
+        assert tops() == before
+        page.get_by_role("button", name="Undo", exact=True).click()
+        expect(note).not_to_be_visible()
+        expect(page.locator(".panel .finding")).not_to_contain_text("Without head")
+        assert tops() == before
+
+
+def test_a_written_word_flies_from_what_comes_out_to_its_row(visitor: Visitor) -> None:
+    lively = Visitor(visitor.context.browser, visitor.server, reduced_motion="no-preference")
+    for each, flights in ((visitor, 0), (lively, 1)):
+        page = each.page
+        page.add_init_script("localStorage.setItem('headlight.flow', '1')")
+        page.goto(f"{each.server}/architecture?text=My+sister+thanked+the&model=decoder&layer=1")
+        page.wait_for_selector(".panel[data-token] .flow-bar")
+        page.wait_for_selector("[data-test-script-state=notRunning]")
+        page.evaluate(
+            """() => {
+              const roots = [...document.querySelectorAll('*')].map((e) => e.shadowRoot);
+              const panels = roots.map((one) => one?.querySelector('.panel'));
+              const root = panels.find(Boolean);
+              const svg = root.querySelector('.flow-output').getBoundingClientRect();
+              window.seen = [];
+              new MutationObserver((all) => {
+                for (const { addedNodes } of all)
+                  for (const node of addedNodes)
+                    if (node.className === 'flying') {
+                      const [flight] = node.getAnimations();
+                      flight.pause();
+                      flight.currentTime = 0;
+                      const { left } = node.getBoundingClientRect();
+                      const near = Math.abs(left - svg.left) < 8;
+                      seen.push([node.textContent, near, flight.effect.getTiming().duration]);
+                      flight.play();
+                    }
+              }).observe(root, { childList: true });
+            }"""
+        )
+        word = page.locator(".flow-bar .lead").first.inner_text()[len("Write “") : -1]
+        page.locator(".flow-bar .lead").first.click()
+        expect(page.locator(".panel g.token[aria-pressed=true]")).to_have_attribute(
+            "aria-label", word
+        )
+        page.wait_for_selector("[data-test-script-state=notRunning]")
+        assert page.evaluate("seen") == [[word, True, 250]] * flights
+        expect(page.locator(".panel .flying")).to_have_count(0)
+    lively.leave()
+
+
 def test_a_word_that_comes_out_becomes_a_row(visitor: Visitor) -> None:
     text = "My sister thanked the"
     link = architecture.flow(Run("decoder", text)).figures[0].leads[0]

@@ -58,6 +58,40 @@ def test_they_are_what_the_page_sends(model: str, asked: dict[str, str]) -> None
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("model", "asked"),
+    [
+        ("encoder", {}),
+        ("encoder", {"layer": "1", "head": "5", "flow_level": "Head"}),
+        ("translator", {"flow_number": "Share"}),
+        ("decoder", {"flow_temperature": "0.5"}),
+    ],
+)
+def test_a_flow_is_what_its_page_sends_but_for_words_that_go_on(
+    model: str, asked: dict[str, str]
+) -> None:
+    text = f"{TEXT} {model}"
+    loaded(model)
+    sooner = pictures(model, text, asked, "flow")
+    app = page_at("flow", text=text, model=model, **asked)
+    parts = [each.proto for each in app.get("bidi_component")]
+    found = {codec.decode(each.bytes)[0].get("panel"): each.bytes for each in parts if each.bytes}
+    (name,) = sooner
+    own = found["architecture.flow"]
+    if model != "decoder":
+        assert name == "architecture.flow" and sooner[name] == own
+        return
+    (quick, blocks), (whole, others) = map(codec.decode, (sooner[name], own))
+    assert quick.pop("token") == f"{whole.pop('token')}+"
+    for each in (quick, whole):
+        for word in each["figures"][0]["words"]:
+            word["label"] = word["label"].partition("… (")[0].rstrip("…")
+    assert quick == whole
+    assert all(np.array_equal(blocks[each], others[each]) for each in others)
+    assert not pictures(model, text, {"flow_level": "Layer", "pattern": "sink"}, "flow")
+
+
+@pytest.mark.slow
 def test_a_chosen_head_without_a_finding_waits_for_no_prediction() -> None:
     loaded("decoder")
     recording = loaded("decoder").record(text := f"{TEXT} Then it slept.")

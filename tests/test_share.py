@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -24,12 +25,15 @@ from explorer import png_export
 from explorer.analysis.figures import PictureCard
 from explorer.analysis.findings import ALIGNED, PAIRS, select_findings
 from explorer.analysis.recorded_findings import leading_findings
-from explorer.panels import card
+from explorer.analysis.terminology import sorted_edits
+from explorer.panels import card, predictions
 from explorer.server import shared_link
 from explorer.server.routes import MIDDLEWARE, ROUTES
 from explorer.text import findings as findings_text
 from explorer.text.markdown_escape import plain
+from models.edits import Edit, HideToken, WithoutNorm, ZeroHead, describe
 from models.example_texts import DEFAULT_TEXT
+from models.own_model import OwnModel
 from models.run import Run
 
 SIZE = (1200, 630)
@@ -59,6 +63,43 @@ def card_of(run: Run, **chosen: int | str) -> PictureCard:
 
 def words_of(figure: PictureCard) -> list[str]:
     return [word for text in figure.texts for word in text]
+
+
+EDITS = [
+    ("encoder", DEFAULT_TEXT, (ZeroHead(3, 7),), 9),
+    ("encoder", ANNA, (WithoutNorm(),), 6),
+    ("decoder", "the cat sat on the mat", (ZeroHead(1, 2), ZeroHead(1, 1)), None),
+    ("translator", SENTENCE, (ZeroHead(1, 2, "cross"),), None),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("model", "text", "edits", "token"), EDITS)
+def test_a_card_of_an_edited_model_tells_what_the_edits_change(
+    model: str, text: str, edits: tuple[Edit, ...], token: int | None
+) -> None:
+    run = Run(model, text, edits)
+    panel = card.headline(run, token=token)
+    (figure,) = panel.figures
+    at = panel.at["token"]
+    hidden = (HideToken(token),) if token is not None else ()
+    rows = [
+        predictions.word(each, at).figures[1].rows[0]
+        for each in (replace(run, edits=hidden), run.under((*edits, *hidden)))
+    ]
+    assert figure.says == tuple(
+        f"{row.label.removesuffix(' (actual)')} {row.texts[0]}" for row in rows
+    )
+    assert describe(sorted_edits(edits)) in figure.about and not figure.edges
+    assert ("____" in words_of(figure)) == bool(hidden)
+    with Image.open(io.BytesIO(png_export.png(figure))) as drawn:
+        assert drawn.size == SIZE
+
+
+@pytest.mark.slow
+def test_a_card_of_an_edited_model_without_a_readout_tells_a_pair_and_that_it_was_edited() -> None:
+    figure = card_of(Run("minilm", ANNA, (ZeroHead(1, 2),)))
+    assert figure.is_pair and figure.about.endswith("edited")
 
 
 # ---- the card ------------------------------------------------------------------------------------
@@ -217,6 +258,28 @@ def test_a_title_is_text(name: str) -> None:
     assert seen.title == seen.metas["og:title"] == seen.metas["og:image:alt"]
     image = parse_qs(urlsplit(seen.metas["og:image"]).query, keep_blank_values=True)
     assert image["model"] == ["encoder"] and image["head"] == ["<b>"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("model", "text"), TEXTS[:6])
+def test_a_links_title_is_the_headline_with_its_number_once_it_was_read(
+    model: str, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = f"{text} Today."  # that no other test has read
+    query = urlencode({"text": text, "model": model})
+    title = lambda: Metas(shared_link.titled(PAGE, "/", query, HOME)).title
+    with monkeypatch.context() as still:
+        for name in ("record", "logits", "lens"):
+            still.setattr(OwnModel, name, None)
+        before = title()
+    assert before.removesuffix(" · Headlight").strip("“”…") in text
+    told = card.headline(Run(model, text))
+    with monkeypatch.context() as still:
+        for name in ("record", "logits", "lens"):
+            still.setattr(OwnModel, name, None)
+        assert title() == f"{told.finding.removesuffix('.')} · Headlight"
+        edited = urlencode({"text": text, "model": model, "edits": "ZeroHead:0.0"})
+        assert Metas(shared_link.titled(PAGE, "/", edited, HOME)).title == before
 
 
 @pytest.mark.slow

@@ -58,15 +58,25 @@ def leading_findings(recording: Recording) -> tuple[Finding, ...]:
     """The findings of a recording, without those about its prediction where a page would list none
     of these (`select_findings`): to predict a token takes longer than all others."""
     others = _other_findings(recording)
-    chosen = select_findings(others)
-    if len(chosen) == MAX_LISTED and chosen[-1].score > MAX_ANSWER_SCORE:
-        return others
-    return recording_findings(recording)
+    return others if leads_without_answer(others) else recording_findings(recording)
 
 
 def has_findings(recording: Recording) -> bool:
     """True where the findings of a recording that a page lists are made."""
     return has_memo(recording, "other findings")
+
+
+def has_headline(recording: Recording) -> bool:
+    """True where all is made that the strongest finding of a recording is chosen from."""
+    return has_memo(recording, "findings") or (
+        has_findings(recording) and leads_without_answer(_other_findings(recording))
+    )
+
+
+def leads_without_answer(others: Sequence[Finding]) -> bool:
+    """True where a page lists none of the findings about the prediction beside these."""
+    chosen = select_findings(others)
+    return len(chosen) == MAX_LISTED and chosen[-1].score > MAX_ANSWER_SCORE
 
 
 def _findings_bytes(results: Sequence[Finding]) -> int:

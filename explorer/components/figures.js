@@ -5,7 +5,7 @@
 import { lines, tree } from "./alignment_figures.js";
 import { even, scale as along, ticks } from "./axis.js";
 import { picturecard } from "./card_figure.js";
-import { flow, place } from "./flow_figure.js";
+import { flow, place, writtenRow } from "./flow_figure.js";
 import { fixed, num } from "./number_format.js";
 import { matrix } from "./matrix_figure.js";
 import { headmatrices } from "./head_matrices.js";
@@ -807,6 +807,6 @@ export function between(from, to, share) {
       made[key] = to[key].map((/** @type {any} */ one, /** @type {number} */ i) =>
         between(from[key][i], one, share),
       );
-  if (made.kind === "flow") made.from = { ...place(from), share };
+  if (made.kind === "flow") made.from = { ...place(from), share, written: writtenRow(from, to) };
   return made.kind === "linkedweights" ? measured(made) : made;
 }

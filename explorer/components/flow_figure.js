@@ -70,6 +70,15 @@ export const labelsOf = ({ bands }) =>
 /** What of a flow says how wide its layers are. @param {Flow} figure */
 export const place = ({ level, layer, band }) => ({ level, layer, band });
 
+/** The row of a word that was written behind the text of another flow, -1 where none was. @param {Flow} from @param {Flow} to */
+export function writtenRow({ bands: [before] }, { bands: [after] }) {
+  const n = after.rows.length - 1;
+  const isLonger = n >= 1 && !before.rest && !after.rest && before.rows.length === n;
+  return isLonger && before.rows.every((/** @type {string} */ row, i) => row === after.rows[i])
+    ? n
+    : -1;
+}
+
 /** The plan, or one on the way to it from that of the place before. @param {Pen} pen @param {Flow} figure @param {Box} box */
 function between(pen, figure, box) {
   const plan = planned(pen, figure, box);
@@ -390,10 +399,11 @@ function streams(pen, figure, plan) {
       const [x, y] = point(plan, from - 0.6 * letter, across);
       if (chosen && figure.says && at === figure.bands.length - 1 && !plan.turned)
         pen.text(x, y + BELOW * letter, figure.says, { size: 0.85, alpha: 0.75, anchor: "end" });
+      const isComing = at === 0 && figure.from?.written === row; // its word is on the way there
       const style = {
         bold: chosen,
         fill: chosen ? look.primary : undefined,
-        alpha: isRest ? 0.75 : undefined,
+        alpha: isComing ? 0.01 : isRest ? 0.75 : undefined,
       };
       const draw = () =>
         plan.turned

@@ -2,7 +2,7 @@
 // The bar above the picture of the whole machine: Play, the steps from layer to layer, and where one
 // is in it.
 
-import { labelsOf, widthOf } from "./flow_figure.js";
+import { labelsOf, widthOf, writtenRow } from "./flow_figure.js";
 import { arrow, plainKey } from "./keys.js";
 import { make, still, until } from "./mount.js";
 import { sentences } from "./sentences.js";
@@ -240,6 +240,37 @@ function strongest(attention, bands, band) {
   );
   const most = own.indexOf(Math.max(...own));
   return own[most] > 0 ? most : undefined;
+}
+
+const FLIGHT = 250; // milliseconds that a written word takes to its row
+
+/** Where the words that come out of a flow stand, before it is drawn anew. @param {View} view @returns {[string, DOMRect][]} */
+export const outputs = (view) =>
+  [...view.root.querySelectorAll(".flow-output text")].map((text) => [
+    text.textContent || "",
+    text.getBoundingClientRect(),
+  ]);
+
+/** Let a word that was written fly from the words that come out to its row. @param {View} view @param {number} at @param {any} from the flow before @param {[string, DOMRect][]} places as of `outputs` */
+export function fly(view, at, from, places) {
+  const figure = view.figures[at];
+  const row = from?.kind === "flow" && figure.kind === "flow" ? writtenRow(from, figure) : -1;
+  const label = row < 0 ? undefined : figure.bands[0].rows[row];
+  const text = view.boxes[at].querySelector("g.token[aria-pressed=true] text");
+  if (label === undefined || !text || !places.length || still()) return;
+  const named = places.find(([each]) => each === label || each.startsWith(`${label}…`));
+  const [, start] = named || places[0];
+  const end = text.getBoundingClientRect();
+  const all = view.root.getBoundingClientRect();
+  const word = make("span", { class: "flying", "aria-hidden": "true" }, label);
+  word.style.right = `${all.right - end.right}px`;
+  word.style.top = `${end.top - all.top}px`;
+  view.root.append(word);
+  const wide = word.getBoundingClientRect().width;
+  const by = [start.left + wide - end.right, start.top - end.top];
+  const frames = { transform: [`translate(${by[0]}px, ${by[1]}px)`, "none"] };
+  const flight = word.animate(frames, { duration: FLIGHT, easing: "ease-in-out" });
+  flight.onfinish = flight.oncancel = () => word.remove();
 }
 
 const PLAYED = "headlight.flow"; // in the browser's storage once it was played by itself

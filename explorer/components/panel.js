@@ -4,7 +4,7 @@
 
 import { Pen } from "./draw.js";
 import { between, figure } from "./figures.js";
-import { headline, player, playOnce } from "./flow_player.js";
+import { fly, headline, outputs, player, playOnce } from "./flow_player.js";
 import { formulaBox } from "./formula.js";
 import { bus } from "./bus.js";
 import {
@@ -59,9 +59,13 @@ export default mount("panel", style, (view) => {
     );
   view.alike = now;
   const before = view.figures || [];
+  const places = outputs(view);
   view.figures = resolved(figures, view.blocks);
   build(view);
-  view.figures.forEach((_, at) => glide(view, at, before[at]));
+  view.figures.forEach((_, at) => {
+    glide(view, at, before[at]);
+    fly(view, at, before[at], places);
+  });
   const [linked, grid] = [LINKED, HEADS].map((kind) =>
     view.figures.find((/** @type {any} */ each) => each.kind === kind),
   );

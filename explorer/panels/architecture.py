@@ -865,8 +865,8 @@ def _names(
 
 
 def _units(way: Way, layer: int) -> str:
-    """What the strongest hidden units of a layer's FFN write, by the nearest words, "" where they
-    cannot be read."""
+    """What the strongest hidden units of a layer's FFN write, by the nearest words, of those whose
+    nearest is a whole word; "" where they cannot be read."""
     recording, model = way.recording, loaded(way.recording)
     if not model.capabilities.weights:
         return ""
@@ -879,7 +879,9 @@ def _units(way: Way, layer: int) -> str:
         return ""
     labels = model.labels(ids[:, 0].tolist())
     return ", ".join(
-        WORDS("unit", unit=int(unit), word=label) for unit, label in zip(strongest, labels)
+        WORDS("unit", unit=int(unit), word=label)
+        for unit, label in zip(strongest, labels)
+        if flow_levels.is_word(label)
     )
 
 

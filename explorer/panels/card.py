@@ -4,7 +4,7 @@ attends to, and the weight."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from unicodedata import east_asian_width
 
@@ -22,22 +22,27 @@ from explorer.analysis.findings import (
     select_findings,
     word_groups,
 )
-from explorer.analysis.formatting import fixed
+from explorer.analysis.formatting import fixed, tenths
 from explorer.analysis.head_naming import NO_PATTERN, SINK, TOO_SHORT
 from explorer.analysis.recorded_findings import (
+    first_word,
     leading_findings,
     named_heads,
     opening_head,
     opening_row,
 )
+from explorer.analysis.terminology import sorted_edits
 from explorer.analysis.words import Groups
 from explorer.panels import spec
+from explorer.panels.predictions import Prediction, prediction_at
 from explorer.panels.selection import Selection, place_if_any, select
 from explorer.panels.spec import Panel
 from explorer.text import findings as findings_text
 from explorer.text.markdown_escape import plain
 from explorer.text.templates import sentences
 from models import model_names
+from models.caching import loaded
+from models.edits import HideToken, describe
 from models.recording import Recording, Stream
 from models.run import Run
 
@@ -88,10 +93,14 @@ def headline(
     its head.
 
     layer, head and token: what is told, the strongest finding where all are None; of a head the
-    word that its own strongest finding is about, of a token the key with its largest weight.
-    Raises ValueError for what is not there.
+    word that its own strongest finding is about, of a token the key with its largest weight. Of an
+    edited run what the edits change: the likeliest word before and after them, with their
+    probabilities. Raises ValueError for what is not there.
     """
     recording = run.recording()
+    changed = _changed(run, token) if run.edits else None
+    if changed is not None:
+        return _of_change(run, *changed)
     is_open = layer is None and head is None and token is None
     told = _of_finding(run) if is_open else None
     if told is None:
@@ -116,6 +125,69 @@ def headline(
         caption=(WORDS("caption"),),
         file="card",
     )
+
+
+def _of_change(run: Run, before: Prediction, after: Prediction) -> Panel:
+    """The card of an edited run: a prediction before and after the edits."""
+    recording, what = run.recording(), describe(sorted_edits(run.edits))
+    was, now = before.words[0], after.words[0]
+    numbers = tenths(was.own), tenths(now.own)
+    names = _short(before.label(was.id)), _short(after.label(now.id))
+    stream = recording.streams[0]
+    words = word_groups(recording, stream.name)
+    text = _in_words(stream, recording.text, words)
+    hidden = [int(words.of[before.at.token])] if before.kind == "masked" else []
+    labels = (WORDS("hidden") if at in hidden else each for at, each in enumerate(text.labels))
+    text = replace(text, labels=tuple(labels))
+    figure = PictureCard(
+        says=tuple(WORDS("says", word=word, p=p) for word, p in zip(names, numbers)),
+        about=WORDS("about_edits", model=model_names.title(run.model), edits=what),
+        name=WORDS("name"),
+        **_drawn([text], _room_for([text], hidden), [], []),
+    )
+    slots = {"was": names[0], "before": numbers[0], "now": names[1], "after": numbers[1]}
+    return Panel(
+        title=WORDS("changed_title"),
+        finding=WORDS("changed", edits=what[:1].upper() + what[1:], **slots),
+        figures=(figure,),
+        table={
+            "word": [*names],
+            "before": [float(before.of.own[each.id]) for each in (was, now)],
+            "after": [float(after.of.own[each.id]) for each in (was, now)],
+        },
+        caption=(WORDS("caption"),),
+        file="card",
+        at={"token": before.at.token},
+    )
+
+
+def _changed(run: Run, token: int | None) -> tuple[Prediction, Prediction] | None:
+    """The prediction that edits are seen in, before and after them: of a model that fills in words
+    at a token that is hidden from it, of one that continues texts at its last token until another
+    is chosen, of a translator where the likeliest word loses or gains most; None where no word is
+    predicted."""
+    plain = replace(run, edits=())
+    recording = plain.recording()
+    capabilities, stream = loaded(recording).capabilities, recording.streams[-1]
+    if capabilities.no_readout or not capabilities.logits:
+        return None
+    last = len(stream.tokens) - 1
+    if recording.model.kind == "encoder":
+        at = first_word(recording, stream) if token is None else token
+        if HideToken not in capabilities.edits or stream.special[at]:
+            return None
+        plain, run = plain.under((HideToken(at),)), run.under((*run.edits, HideToken(at)))
+        return prediction_at(plain, at), prediction_at(run, at)
+    if recording.model.kind == "decoder":
+        at = last if token is None else token
+        return prediction_at(plain, at), prediction_at(run, at)
+    pairs = [(prediction_at(plain, at), prediction_at(run, at)) for at in range(last + 1)]
+
+    def change(pair: tuple[Prediction, Prediction]) -> float:
+        before, after = pair
+        return abs(before.words[0].own - float(after.of.own[before.words[0].id]))
+
+    return max(pairs, key=change)
 
 
 def _sentence_on(told: Told) -> str:

@@ -20,7 +20,6 @@ from explorer.panels.selection import Selection
 from explorer.text.templates import sentences
 from models.caching import loaded
 from models.recording import CONTINUES, Attention, Recording, Stream
-from models.whole_words import is_initial
 
 WORDS = sentences("architecture", "levels")
 MODEL, LAYER, HEAD, WEIGHT = LEVELS = ("Model", "Layer", "Head", "Weight")
@@ -96,7 +95,7 @@ def _ffn_in_words(
         lens = model.lens(recording, stream.name, n, token, (part.before, end))
     except ValueError:  # a state that the readout does not fit
         return turns, ""
-    rise = flow.largest_rise(lens, lambda id: _is_word(model.labels([id])[0]), flow.LEAST_RISE)
+    rise = flow.largest_rise(lens, lambda id: is_word(model.labels([id])[0]), flow.LEAST_RISE)
     if rise is None:
         return WORDS("ffn_leaves", angle=angle), ""
     (label,) = model.labels([rise.id])
@@ -111,9 +110,10 @@ def _ffn_in_words(
     return says, WORDS("ffn_unit", n=n_units, unit=unit, word=label, adds=adds)
 
 
-def _is_word(label: str) -> bool:
+def is_word(label: str) -> bool:
     """True for the label of a token that is a whole word, and no piece, mark or initial."""
-    return label.isalpha() and not label.startswith(CONTINUES) and not is_initial(label)
+    is_initial = len(label) <= 2 and label[:1].isupper()
+    return label.isalpha() and not label.startswith(CONTINUES) and not is_initial
 
 
 def _order(stream: Stream, part: SubLayer) -> list[str]:

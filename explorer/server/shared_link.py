@@ -5,19 +5,25 @@ only a server says it that knows its own (`HEADLIGHT_ADDRESS`)."""
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from html import escape
 from urllib.parse import parse_qsl, urlencode
 
+from explorer.analysis import recorded_findings
 from explorer.components import bundle
+from explorer.panels import spec
 from explorer.state import models, url_state
 from explorer.state.settings import well_formed
 from explorer.text import places
 from explorer.text.templates import sentences
 from models import model_names
+from models.caching import loaded
+from models.run import Run
 
 WORDS = sentences("server", "shared")
 CARD = "panel/card.headline.png"  # below the app's address
-OF_CARD = ("edits", "target", "attention", "layer", "head", "token")  # what it takes of a link
+AT_CARD = ("attention", "layer", "head", "token")  # what it takes of a link
+OF_CARD = ("edits", "target", *AT_CARD)  # and of what is recorded
 LONGEST_TITLE = 60  # letters of a text
 LONGEST_QUERY = 6000  # letters of an address, as far as it is read
 TITLE = re.compile(r"<title>[^<]*</title>")
@@ -41,7 +47,7 @@ def _head(path: str, query: str, root: str) -> str:
     model = model if models.is_allowed(model) else models.DEFAULT_MODEL
     said = _line(parameters.get("text", ""))
     of = WORDS("text", text=said) if said else places.PLACES[place].title
-    title = WORDS("title", of=of)
+    title = WORDS("title", of=_headline(model, text, parameters) or of)
     about = WORDS("about", model=model_names.title(model))
     words = {"text": text, "model": model}
     words |= {name: parameters[name] for name in OF_CARD if parameters.get(name)}
@@ -63,6 +69,24 @@ def _head(path: str, query: str, root: str) -> str:
     named = {"description": about, "twitter:card": "summary_large_image"}
     metas += [f'<meta name="{name}" content="{_safe(is_)}">' for name, is_ in named.items()]
     return f"<title>{_safe(title)}</title>{''.join(metas)}"
+
+
+def _headline(model: str, text: str, parameters: Mapping[str, str]) -> str:
+    """What the card of a link tells, with its number, where this server has read the text and all
+    that it says; "" elsewhere, and of edits, which take passes of their own."""
+    target = parameters.get("target") or None
+    if parameters.get("edits") or not models.is_loaded(model):
+        return ""
+    if not loaded(model).has_recording(text, target):
+        return ""
+    run = Run(model, text, target=target)
+    if not recorded_findings.has_headline(run.recording()):
+        return ""
+    words = {name: parameters[name] for name in AT_CARD if parameters.get(name)}
+    try:
+        return spec.from_words("card.headline", run, words).finding.removesuffix(".")
+    except ValueError:  # of a head that is not there
+        return ""
 
 
 def _parameters(query: str) -> dict[str, str]:
