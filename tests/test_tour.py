@@ -180,7 +180,7 @@ PAGES = {
     "/?tab=circuits": ["Keys that match", "Logits that attending"],
     "/?tab=sentences": ["9 sentences"],
     f"/architecture?{EDIT}": ["edits: no positions"],
-    "/architecture?tab=positions": ["position vector"],
+    "/architecture?tab=positions&ask=Sentence": ["position vector"],
     f"/architecture?tab=residual&{EDIT}": ["edits: no positions"],
     "/architecture?tab=embeddings": ["Text 2:"],
     "/architecture?tab=feedforward&token=9": ["layer 1"],

@@ -185,9 +185,9 @@ export function plane(pen, figure, { x, y, width, height: room = Infinity }) {
         head_y + 0.6 * letter,
       ],
     ];
-    pointNames(pen, points, [x, top, x + width, top + high], (one) => at(one, t), passed, titles);
     pen.text(x + width - 0.4 * letter, foot_y, right, { ...title, anchor: "end" });
     pen.text(x + 0.4 * letter, head_y, up_title, title);
+    pointNames(pen, points, [x, top, x + width, top + high], (one) => at(one, t), passed, titles);
     for (const [[a, b], text, style] of scale)
       if (pen.isFree(pen.box(a, b, text, style))) pen.text(a, b, text, style);
   });
