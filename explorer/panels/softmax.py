@@ -89,7 +89,7 @@ def mask(run: Run, layer: int = 0, head: int = 0, token: int = 0, attention: str
         for score, may in zip(scores.ravel(), shown.ravel())
     ]
     made = [
-        _short(float(weight)) if may else "0" for weight, may in zip(weights.ravel(), shown.ravel())
+        _cell_text(float(weight)) if may else "0" for weight, may in zip(weights.ravel(), shown.ravel())
     ]
     name = "masked" if n_masked else "open"
     return Panel(
@@ -108,7 +108,7 @@ def mask(run: Run, layer: int = 0, head: int = 0, token: int = 0, attention: str
     )
 
 
-def _short(weight: float) -> str:
+def _cell_text(weight: float) -> str:
     """A weight in two decimals, in few letters also where it is nearly 0 or 1: "<.01"."""
     text = hundredths(weight)
     return text.replace(" 0.", ".") if text[0] in "<>" else text
