@@ -89,7 +89,8 @@ def mask(run: Run, layer: int = 0, head: int = 0, token: int = 0, attention: str
         for score, may in zip(scores.ravel(), shown.ravel())
     ]
     made = [
-        _cell_text(float(weight)) if may else "0" for weight, may in zip(weights.ravel(), shown.ravel())
+        _cell_text(float(weight)) if may else "0"
+        for weight, may in zip(weights.ravel(), shown.ravel())
     ]
     name = "masked" if n_masked else "open"
     return Panel(

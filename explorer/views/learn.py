@@ -20,6 +20,8 @@ from explorer.panels import (
     distances,
     modern,
     multi_head,
+    neighbours,
+    norm_place,
     recurrence,
     soft_lookup,
     softmax,
@@ -153,6 +155,8 @@ concepts = tab.view(
                 "Mean": ("The weighted mean of values", (softmax.combination,)),
                 "Heads": ("Heads side by side, and W_O", (multi_head.concatenation,)),
                 "Distance": ("Near and far heads", (distances.near_and_far,)),
+                "Norm": ("Post-LN and pre-LN", (norm_place.diagrams,)),
+                "Moves": ("A word between its neighbours", (neighbours.between,)),
                 "Offset": ("Input and target, shifted by one", (teacher_forcing.offset,)),
                 "Modern": (
                     "What later models changed",
