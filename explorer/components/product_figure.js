@@ -273,8 +273,8 @@ export function branches(pen, { parts, lit }, { x, y, width }) {
   const colour = lit ? look.primary : look.ink;
   const slots = parts.flatMap((/** @type {any} */ { norm }) => (norm === "post" ? [2, 1] : [2]));
   const unit = (width - 1.6 * letter) / sum(slots);
-  const [line, down] = [y + 1.2 * letter, y + 5.6 * letter];
-  const high = 1.7 * letter;
+  const [line, down] = [y + letter, y + 4.8 * letter];
+  const high = 1.5 * letter;
   const style = { stroke: colour, "stroke-width": lit ? 2.5 : 1.5 };
   const box = (
     /** @type {number} */ middle,
@@ -307,7 +307,7 @@ export function branches(pen, { parts, lit }, { x, y, width }) {
   for (const { name, norm, norm_name: normed } of parts) {
     const [from, to] = [left + 0.25 * unit, left + 1.75 * unit];
     const middle = (from + to) / 2;
-    const turn = line + 2.1 * letter;
+    const turn = line + 1.8 * letter;
     pen.line(
       [
         [from, line],
@@ -325,5 +325,5 @@ export function branches(pen, { parts, lit }, { x, y, width }) {
     if (norm === "post") box(left + 2.5 * unit, line, normed, 0.95 * unit);
     left += (norm === "post" ? 3 : 2) * unit;
   }
-  return 6.8 * letter;
+  return 5.7 * letter;
 }

@@ -31,6 +31,7 @@ def diagrams(run: Run) -> Panel:
     if place is None or not residual.sublayers(stream):
         raise ValueError(words("none", model=model_name(recording)))
     norm = recording_norm_name(recording, loaded(recording).capabilities.rms)
+    short = words("rms" if norm == "RMSNorm" else "ln")
     whole = residual.whole_layers(stream)
     states = [each for each in whole.sites if not each.endswith(".wrote")]
     text = np.flatnonzero(~stream.special)
@@ -51,7 +52,7 @@ def diagrams(run: Run) -> Panel:
         Branches(
             words(f"{way}_title", norm=norm),
             parts=tuple(
-                Branch(words(name), way, words("norm"))
+                Branch(words(name), way, short)
                 for name in dict.fromkeys(
                     each.place for each in residual.sublayers(stream) if each.layer == 0
                 )
@@ -71,7 +72,7 @@ def diagrams(run: Run) -> Panel:
     return Panel(
         title=words("title"),
         finding=words(f"finding_{place}", **slots),
-        figures=(Stack(figures=ways), chart),
+        figures=(Stack(words("layer_title"), figures=ways), chart),
         table={"after layers": np.arange(len(states)), "mean length": lengths},
         details=words.lines("details", **slots),
         caption=(words("caption", stream=stream.name),),
