@@ -17,6 +17,8 @@ from explorer.panels import (
     feed_forward,
     modern,
     multi_head,
+    neighbours,
+    norm_place,
     recurrence,
     softmax,
     teacher_forcing,
@@ -298,6 +300,47 @@ def test_a_head_that_is_taken_out_brings_nothing_and_a_foreign_one_is_not_known(
     assert logit_lens.predicts_next(run.recording())
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("model", MODELS)
+def test_a_word_moves_between_the_words_whose_cosines_change_most(model: str) -> None:
+    run = Run(model, TEXT)
+    stream = run.recording().streams[0]
+    token = stream.tokens.index("cat")
+    panel = neighbours.between(run, token=token)
+    plane, lines = panel.figures
+    (cloud,) = plane.clouds
+    names = cloud.labels
+    toward, away = (plane.y_title, plane.x_title)
+    whole = residual.whole_layers(stream)
+    states = [each for each in whole.sites if not each.endswith(".wrote")]
+    places = [stream.tokens.index(each) for each in names]
+    for at, state in ((0, states[0]), (len(states) - 1, states[-1])):
+        vectors = whole.at(state)[places].astype(np.float64)
+        vectors -= vectors.mean(axis=0)
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        own = vectors @ vectors[cloud.selected]
+        for column, (axis, series) in enumerate(
+            ((away, lines.series[1]), (toward, lines.series[0]))
+        ):
+            other = next(i for i, each in enumerate(names) if f"“{each}”" in axis)
+            np.testing.assert_allclose(
+                cloud.paths[:, at, column], vectors @ vectors[other], atol=PASSED
+            )
+            assert series.y[at] == pytest.approx(own[other], abs=PASSED)
+    assert names[cloud.selected] == "cat" and len(plane.frames) == len(states)
+    change = {}
+    for word, state, value in zip(*(panel.table[name] for name in ("word", "state", "cosine"))):
+        sign = {plane.frames[0].label: -1, plane.frames[-1].label: 1}.get(state, 0)
+        change[word] = change.get(word, 0) + sign * value
+    assert f"“{max(change, key=change.__getitem__)}”" in toward
+    assert f"“{min(change, key=change.__getitem__)}”" in away
+
+
+def test_a_special_token_is_no_word_between_others() -> None:
+    with pytest.raises(ValueError, match="no word between others"):
+        neighbours.between(Run("encoder", TEXT), token=0)
+
+
 # ---- what later models changed -------------------------------------------------------------------
 
 
@@ -346,3 +389,22 @@ def test_a_model_of_the_paper_has_none_of_these_parts(model: str) -> None:
     for panel in (modern.rotary, modern.rms_norm, modern.shared_keys, modern.gate):
         with pytest.raises(ValueError, match="smollm2"):
             panel(run)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("model", "place"), [("encoder", "post"), ("translator", "post")])
+def test_the_diagram_of_a_model_is_lit_and_its_states_have_their_lengths(
+    model: str, place: str
+) -> None:
+    run = Run(model, TEXT)
+    stream = run.recording().streams[-1]
+    assert residual.norm_place(stream) == place
+    stack, chart = norm_place.diagrams(run).figures
+    lit = {part.parts[0].norm: part.lit for part in stack.figures}
+    assert lit == {"post": place == "post", "pre": place == "pre"}
+    named = [part.name for part in stack.figures[0].parts]
+    assert len(named) == (3 if model == "translator" else 2)
+    text = ~stream.special
+    last = np.linalg.norm(stream.resid[-1][text].astype(np.float64), axis=1).mean()
+    assert chart.series[0].y[-1] == pytest.approx(last, rel=PASSED)
+    assert len(chart.series[0].y) == run.recording().model.n_layer + 1

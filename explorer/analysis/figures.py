@@ -321,6 +321,25 @@ class Relay(Figure):
 
 
 @dataclass(frozen=True, eq=False)
+class Branch:
+    """What branches off a residual stream and is added to it: its name, and the norm that stands
+    before it ("pre") or after the sum ("post"), with its name."""
+
+    name: str
+    norm: str
+    norm_name: str
+
+
+@dataclass(frozen=True, eq=False)
+class Branches(Figure):
+    """A residual stream from left to right with its branches. lit: True for the one that is spoken
+    of."""
+
+    parts: tuple[Branch, ...] = ()
+    lit: bool = False
+
+
+@dataclass(frozen=True, eq=False)
 class Edge:
     """A weighted edge of a graph, by the places of its nodes."""
 

@@ -12,7 +12,7 @@ import { headmatrices } from "./head_matrices.js";
 import { linkedweights, measured } from "./linked_weights.js";
 import { spokenOmissions } from "./omissions.js";
 import { plane } from "./plane.js";
-import { network, product, relay } from "./product_figure.js";
+import { branches, network, product, relay } from "./product_figure.js";
 import { bars, texttable } from "./tables.js";
 import { css, inkOn, wordAt } from "./theme.js";
 
@@ -50,6 +50,7 @@ const KINDS = {
   product,
   network,
   relay,
+  branches,
   headmatrices,
   linkedweights: (pen, one, box) => linkedweights(pen, one, box, figure),
 };

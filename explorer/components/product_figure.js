@@ -266,3 +266,64 @@ export function relay(pen, { words, values, text, arc, state }, { x, y, width, h
   pen.text(x + width / 2, under + 0.2 * letter, state, { ...STYLE, anchor: "middle", room: width });
   return under + letter - y;
 }
+
+/** A residual stream from left to right: what branches off, what is added to it, and the norms on it or before a branch. @param {Pen} pen @param {any} figure @param {Box} box */
+export function branches(pen, { parts, lit }, { x, y, width }) {
+  const { letter, look } = pen;
+  const colour = lit ? look.primary : look.ink;
+  const slots = parts.flatMap((/** @type {any} */ { norm }) => (norm === "post" ? [2, 1] : [2]));
+  const unit = (width - 1.6 * letter) / sum(slots);
+  const [line, down] = [y + letter, y + 4.8 * letter];
+  const high = 1.5 * letter;
+  const style = { stroke: colour, "stroke-width": lit ? 2.5 : 1.5 };
+  const box = (
+    /** @type {number} */ middle,
+    /** @type {number} */ at,
+    /** @type {string} */ text,
+    /** @type {number} */ most,
+  ) => {
+    const wide = Math.min(most, pen.width(text) + letter);
+    pen.rect(middle - wide / 2, at - high / 2, wide, high, {
+      fill: look.paper,
+      stroke: colour,
+      rx: 4,
+    });
+    pen.text(middle, at, text, { anchor: "middle", room: wide - 0.3 * letter });
+  };
+  pen.line(
+    [
+      [x, line],
+      [x + width - 0.4 * letter, line],
+    ],
+    colour,
+    style,
+  );
+  pen.path(
+    `M${x + width - letter} ${line - 0.4 * letter}L${x + width - 0.3 * letter} ${line}L${x + width - letter} ${line + 0.4 * letter}`,
+    colour,
+    style,
+  );
+  let left = x;
+  for (const { name, norm, norm_name: normed } of parts) {
+    const [from, to] = [left + 0.25 * unit, left + 1.75 * unit];
+    const middle = (from + to) / 2;
+    const turn = line + 1.8 * letter;
+    pen.line(
+      [
+        [from, line],
+        [from, down],
+        [to, down],
+        [to, line],
+      ],
+      colour,
+      style,
+    );
+    if (norm === "pre") box(from + 0.2 * unit, turn, normed, 0.9 * unit);
+    box(middle, down, name, 1.5 * unit);
+    pen.circle(to, line, 0.7 * letter, { fill: look.paper, stroke: colour, "stroke-width": 1.5 });
+    pen.text(to, line, "+", { ...BOLD, anchor: "middle" });
+    if (norm === "post") box(left + 2.5 * unit, line, normed, 0.95 * unit);
+    left += (norm === "post" ? 3 : 2) * unit;
+  }
+  return 5.7 * letter;
+}

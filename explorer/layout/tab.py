@@ -136,7 +136,8 @@ class Tab:
     def is_open(self) -> bool:
         """True where its panels show all heads until a reader chooses one."""
         layer_and_head = [each for each in self.arguments if each.name in ("layer", "head")]
-        return len(layer_and_head) > 1 and all(each.is_optional for each in layer_and_head)
+        names = {each.name for each in layer_and_head}
+        return len(names) > 1 and all(each.is_optional for each in layer_and_head)
 
 
 def view(row: Tab) -> Callable[[], None]:

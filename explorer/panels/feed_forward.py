@@ -241,7 +241,7 @@ def network(run: Run, token: int = 0, layer: int | None = None, stream: str = ""
     shares = shares_of_update(hidden)
     fewest, (n, d) = ffn.fewest_for(shares[:-1]), hidden.writes.shape
     name = shows.gate or ffn.activation_of(hidden) or words("activation")
-    slots = {
+    slots: dict[str, Any] = {
         **{"layer": layer, "word": selection.word, "token": selection.token, "name": name},
         **{"n": f"{n:,}", "d": f"{d:,}", "times": f"{n / d:g}" if n % d == 0 else fixed(n / d, 1)},
         **{"below": f"{int((hidden.before <= 0).sum()):,}", "half": f"{fewest or 0:,}"},
@@ -321,5 +321,5 @@ def _by_unit(hidden: FFNActivations, kind: str, slots: Mapping[str, Any]) -> Cha
         title=words(f"curve_{kind}", **slots, act=act or slots["name"]),
         series=(bars, Series(act or str(slots["name"]), x, after, main=True)),
         x_title=words("units"),
-        guides=((float(n_below), "0"),) if 0 < n_below < len(x) else (),
+        guides=((float(n_below), ""),) if 0 < n_below < len(x) else (),
     )

@@ -3,7 +3,7 @@ saturated, and the mean of the values that it weighs."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from explorer.text.templates import sentences
 from models.run import Run
 
 CONCEPT = "softmax"
+WIDE = 100  # a score from which on it is written without decimals
 N_WRITTEN = 5  # tokens whose scores are written in cells for the back row
 N_KEYS = 7  # keys of a row that are drawn one by one
 N_VALUES = 4  # values that are drawn one by one
@@ -85,11 +86,12 @@ def mask(run: Run, layer: int = 0, head: int = 0, token: int = 0, attention: str
         )
 
     texts = [
-        fixed(float(score), 1) if may else MASKED
+        fixed(float(score), 1 if abs(score) < WIDE else 0) if may else MASKED
         for score, may in zip(scores.ravel(), shown.ravel())
     ]
     made = [
-        _short(float(weight)) if may else "0" for weight, may in zip(weights.ravel(), shown.ravel())
+        _cell_text(float(weight)) if may else "0"
+        for weight, may in zip(weights.ravel(), shown.ravel())
     ]
     name = "masked" if n_masked else "open"
     return Panel(
@@ -108,7 +110,7 @@ def mask(run: Run, layer: int = 0, head: int = 0, token: int = 0, attention: str
     )
 
 
-def _short(weight: float) -> str:
+def _cell_text(weight: float) -> str:
     """A weight in two decimals, in few letters also where it is nearly 0 or 1: "<.01"."""
     text = hundredths(weight)
     return text.replace(" 0.", ".") if text[0] in "<>" else text
@@ -168,7 +170,7 @@ def saturation(
     usual = np.isclose(scale, width**-0.5)
     left, gone = gradient(scaled), gradient(raw)
     key = int(raw.argmax())
-    slots = {
+    slots: dict[str, Any] = {
         **{"layer": layer, "head": head, "token": token, "query": selection.word},
         **{"root": f"√{width}" if usual else power(1 / scale, 3), "key": selection.axes.keys[key]},
         **{"left": fixed(left), "gone": fixed(gone)},

@@ -1,0 +1,177 @@
+"""The panel on a word between its neighbours: which words of its own sentence it comes near to from
+layer to layer, and which it leaves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+from explorer.analysis import residual
+from explorer.analysis.embeddings import cosine
+from explorer.analysis.figures import Chart, Cloud, Frame, Plane, Series
+from explorer.analysis.formatting import fixed
+from explorer.analysis.word_classes import is_word
+from explorer.panels import spec
+from explorer.panels.choice import Choice
+from explorer.panels.selection import Selection, select
+from explorer.panels.spec import Panel
+from explorer.text.templates import sentences
+from models.recording import Stream
+from models.run import Run
+
+CONCEPT = "neighbours"
+FEWEST = 3  # words: one that moves, and two to move between
+
+
+@dataclass(frozen=True, eq=False)
+class Move:
+    """A word among the words of its sentence: their places, its own among them, by their states
+    after the embedding and after each layer, with the words' common part at each state taken away.
+
+    cosines (state, word, word). toward, away: the places in `words` of the one that it comes
+    nearest to and of the one that it leaves most, from the first state to the last."""
+
+    words: np.ndarray
+    at: int
+    cosines: np.ndarray
+    toward: int
+    away: int
+
+    @property
+    def path(self) -> np.ndarray:
+        """Where each word stands at each state, (word, state, 2): its cosine with the word that is
+        left, and with the one that is come near to."""
+        return self.cosines[:, :, [self.away, self.toward]].swapaxes(0, 1)
+
+
+def move_of(stream: Stream, token: int) -> Move | None:
+    """The move of a word of a stream; None for a token that is no word, and among too few."""
+    places = np.flatnonzero(np.array([is_word(each) for each in stream.tokens]) & ~stream.special)
+    if token not in places or len(places) < FEWEST:
+        return None
+    whole = residual.whole_layers(stream)
+    states = [each for each in whole.sites if not each.endswith(".wrote")]
+    vectors = np.stack([residual.site_vectors(whole, each)[places] for each in states])
+    vectors = vectors - vectors.mean(axis=1, keepdims=True)
+    cosines = cosine(vectors[:, :, None], vectors[:, None])
+    at = int(np.flatnonzero(places == token)[0])
+    change = np.delete(cosines[-1, at] - cosines[0, at], at)
+    others = np.delete(np.arange(len(places)), at)
+    return Move(places, at, cosines, int(others[change.argmax()]), int(others[change.argmin()]))
+
+
+@spec.panel
+def between(
+    run: Run,
+    token: int = 0,
+    moved: Annotated[
+        int | None, Choice(of="model", name="moved", help="after how many layers the words stand")
+    ] = None,
+    attention: str = "",
+) -> Panel:
+    """A word between two others of its sentence, the one that it comes near to and the one that it
+    leaves, layer by layer.
+
+    moved: after how many layers the words stand, after all where None. Raises ValueError for what
+    is not there, for a token that is no word and for fewer than three words.
+    """
+    selection = select(run, token=token, attention=attention)
+    stream = selection.recording.stream(selection.attention.query)
+    words = sentences(CONCEPT, "between")
+    move = move_of(stream, selection.query)
+    if move is None:
+        raise ValueError(words("no_word", word=stream.tokens[selection.query]))
+    names = tuple(stream.tokens[at] for at in move.words)
+    toward, away = names[move.toward], names[move.away]
+    ends = move.cosines[[0, -1], move.at]
+    slots = {
+        **{"word": names[move.at], "token": selection.query, "toward": toward, "away": away},
+        **{
+            "near": fixed(float(ends[0, move.toward])),
+            "nearer": fixed(float(ends[1, move.toward])),
+        },
+        **{"far": fixed(float(ends[0, move.away])), "farther": fixed(float(ends[1, move.away]))},
+    }
+    n = len(move.cosines)
+    current = n - 1 if moved is None or not 0 <= moved < n else moved
+    return Panel(
+        title=words("title", **slots),
+        finding=words("finding", **slots),
+        figures=(_plane(move, names, current), _lines(move, names)),
+        table=_numbers(move, names),
+        details=words.lines("details", **slots),
+        caption=(words("caption", **slots),),
+        file=f"between-neighbours-{selection.query}",
+        formulas=("added",),
+        at=_place(selection),
+    )
+
+
+def _place(selection: Selection) -> dict[str, object]:
+    """Where the formulas take their numbers."""
+    return {"layer": 0, "stream": selection.attention.query}
+
+
+def _titles(n: int) -> list[str]:
+    """What the states are called."""
+    words = sentences(CONCEPT, "between")
+    return [words("embedding"), *(words("layer", layer=at) for at in range(n - 1))]
+
+
+def _plane(move: Move, names: tuple[str, ...], current: int) -> Plane:
+    """The words by their cosines with the two neighbours, one frame for each state."""
+    words = sentences(CONCEPT, "between")
+    n = len(move.cosines)
+    return Plane(
+        title=words("plane"),
+        clouds=(
+            Cloud(
+                words("of_text"),
+                names,
+                move.path,
+                np.ones((len(names), n)),
+                move.at,
+                tuple(f"token={at}" for at in move.words),
+            ),
+        ),
+        frames=tuple(Frame(title, key=str(at)) for at, title in enumerate(_titles(n))),
+        current=current,
+        choice="moved",
+        x_title=words("axis", word=names[move.away]),
+        y_title=words("axis", word=names[move.toward]),
+    )
+
+
+def _lines(move: Move, names: tuple[str, ...]) -> Chart:
+    """The word's cosine with both neighbours at each state."""
+    n = len(move.cosines)
+    own = move.cosines[:, move.at]
+    return Chart(
+        title=sentences(CONCEPT, "between")("lines", word=names[move.at]),
+        series=tuple(
+            Series(
+                names[at],
+                np.arange(n, dtype=float),
+                own[:, at],
+                fixed(float(own[-1, at])),
+                main=at == move.toward,
+            )
+            for at in (move.toward, move.away)
+        ),
+        ticks=tuple((float(at), title) for at, title in enumerate(_titles(n))),
+        follows="moved",
+    )
+
+
+def _numbers(move: Move, names: tuple[str, ...]) -> dict[str, list]:
+    """The word's cosine with every other word at every state."""
+    states = _titles(len(move.cosines))
+    others = [at for at in range(len(names)) if at != move.at]
+    return {
+        "state": [state for state in states for _ in others],
+        "token": [int(move.words[at]) for _ in states for at in others],
+        "word": [names[at] for _ in states for at in others],
+        "cosine": [float(row[move.at, at]) for row in move.cosines for at in others],
+    }
