@@ -8,7 +8,6 @@ from typing import Any
 
 import torch
 
-from models import registry
 from models.model import Model
 from models.model_names import MINE_PREFIX
 from models.own_model import OwnModel
@@ -35,13 +34,10 @@ def in_dtype(model: Model, dtype: Any) -> Model:
             fingerprint=f"{model.card.fingerprint}-{name[-2:]}",
             weights=f"{model.card.weights.partition(',')[0]}, computed in {name}",
         )
-        made: Model = replace(model, card=card, model=copy.deepcopy(model.model).to(DTYPES[name]))
-    elif hasattr(model, "plan"):
-        made = _in_its_own_code(model, called, name)
-    else:
-        raise ValueError(f"{model.name} does not run here, so its numbers stay what they are")
-    registry.hold(made)
-    return made
+        return replace(model, card=card, model=copy.deepcopy(model.model).to(DTYPES[name]))
+    if hasattr(model, "plan"):
+        return _in_its_own_code(model, called, name)
+    raise ValueError(f"{model.name} does not run here, so its numbers stay what they are")
 
 
 def _in_its_own_code(model: Any, called: str, name: str) -> Model:

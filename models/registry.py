@@ -85,7 +85,8 @@ def load(
     if str(dtype).removeprefix("torch.") != "float32":
         from models import precision
 
-        return precision.in_dtype(load(name, progress), dtype)
+        hold(made := precision.in_dtype(load(name, progress), dtype))
+        return made
     return _load(name, progress)
 
 
