@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from models import live_training as live_training
     from models import registry as registry
     from models import results as results
+    from models.activation_dicts import from_cache as from_cache
     from models.array_model import view as view
     from models.edits import Edit
     from models.model import Model
@@ -53,6 +54,7 @@ VALUES = {
     "Sampling": ("models", "results", "Sampling"),
     "SeededSampling": ("models", "results", "SeededSampling"),
     "__version__": ("models", "version", "VERSION"),
+    "from_cache": ("models", "activation_dicts", "from_cache"),
     "from_npz": ("models", "recording", "from_npz"),
     "load": ("models", "registry", "load"),
     "names": ("models", "registry", "names"),
@@ -68,6 +70,7 @@ __all__ = [
     "SeededSampling",
     "__version__",
     "edits",
+    "from_cache",
     "from_npz",
     "load",
     "names",

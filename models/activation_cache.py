@@ -72,17 +72,26 @@ class Recorder:
     All arrays are slices of one block of memory, which the system allocates in large pages, or
     which an earlier recording left: fresh small ones took an eighth of a pass over 128 tokens. `n`:
     the pass's tokens; `n_source`: those of the other text that a decoder attends to; `batch`: the
-    number of texts, which `text` tells apart."""
+    number of texts, which `text` tells apart; `dtype`: of the model's numbers."""
 
-    def __init__(self, config: Config, n: int, n_source: int = 0, batch: int = 1) -> None:
+    def __init__(
+        self,
+        config: Config,
+        n: int,
+        n_source: int = 0,
+        batch: int = 1,
+        dtype: np.dtype | type = np.float32,
+    ) -> None:
         self.n_layer = config.n_layer
         self.max_sites = n_sites(config.n_layer, 3 if n_source else 2)
         shapes = recorded_shapes(config, n, n_source)
-        self.memory = buffer_pool.acquire(batch * sum(map(prod, shapes)))
+        self.dtype = np.dtype(dtype)
+        n_numbers = batch * sum(map(prod, shapes)) if self.dtype == np.float32 else 0
+        self.memory = buffer_pool.acquire(n_numbers)
         self.used = 0
         self.sites: list[str] = []
         # (site, batch, token, d_model), with room for more sites than there will be
-        self.resid = np.empty((0, 0, 0, 0), dtype=np.float32)
+        self.resid = np.empty((0, 0, 0, 0), dtype=self.dtype)
         self.heads: dict[str, dict[str, np.ndarray]] = {}
         # Where each site and each tensor of each layer lies, (batch, ...): cut once for all.
         self.site_buffers: tuple[Tensor, ...] = ()
@@ -125,7 +134,7 @@ class Recorder:
         """A new array, of the one piece as long as there is room in it."""
         size = prod(shape)
         if self.used + size > len(self.memory):
-            return np.empty(shape, dtype=np.float32)
+            return np.empty(shape, dtype=self.dtype)
         self.used += size
         return self.memory[self.used - size : self.used].reshape(shape)
 

@@ -27,6 +27,7 @@ def edits_of(edits: Edit | Iterable[Edit]) -> tuple[Edit, ...]:
 def of_model(edits: tuple[Edit, ...], card: Any) -> tuple[Edit, ...]:
     """Edits with each layer and head counted from 0 that was counted from a model's end."""
     sizes = {"layer": card.n_layer, "head": card.n_head}
+    sizes |= {f"to_{name}": size for name, size in sizes.items()}
 
     def resolved(edit: Edit) -> Edit:
         given = {name: getattr(edit, name, None) for name in sizes}

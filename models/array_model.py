@@ -124,7 +124,7 @@ def view(attention: Any, tokens: Sequence[str], *, name: str = "arrays") -> Reco
             f"the attention has {pattern.shape[2]} queries and {pattern.shape[3]} keys; there are "
             f"{n} tokens"
         )
-    pattern = _rows_of_one(pattern)
+    pattern = rows_of_one(pattern)
     allowed = np.ones((n, n), dtype=bool)
     causal = n > 1 and not np.triu(pattern, 1).any()
     stream = "decoder" if causal else "encoder"
@@ -175,7 +175,7 @@ def _four_axes(attention: Any) -> np.ndarray:
     return array.reshape((1,) * (4 - array.ndim) + array.shape)
 
 
-def _rows_of_one(pattern: np.ndarray) -> np.ndarray:
+def rows_of_one(pattern: np.ndarray) -> np.ndarray:
     """Weights in 32 or 64 bits whose rows sum to 1 as exactly as these do; those of 16 bits are
     divided by their sum. Raises ValueError for other numbers."""
     pattern = pattern if pattern.dtype == np.float64 else pattern.astype(np.float32)

@@ -34,6 +34,7 @@ from models.edits import (
 )
 from models.embedding import position_ids
 from models.layers import (
+    Path,
     RMSNorm,
     Tape,
     apply_rotary,
@@ -236,6 +237,9 @@ class MultiHeadAttention(nn.Module):
         to (batch, head, query, key), True where attending is permitted; None permits everything.
         With `stored`, the keys are those of earlier passes and x_key's after them."""
         q, k, v = self.queries_keys_values(x_query, x_key, edits, stored)
+        for path in edits:
+            if isinstance(path, Path) and path.inputs is not None and self._ends(path):
+                q, k, v = self._at_the_end(path, (q, k, v), edits)
         shape = (*q.shape[:-1], k.shape[-2])
         scores = scaled_products(
             q,
@@ -259,6 +263,10 @@ class MultiHeadAttention(nn.Module):
         z = torch.bmm(by_key_head(pattern, v), v.flatten(0, 1)).view(q.shape)
         z = change_heads(z, edits, self.place)
         z = hook_point(f"{self.name}.z", z, tape, edits)  # (batch, head, query, d_head)
+        for path in edits:
+            if isinstance(path, Path) and self.place.has(path.cut):
+                at = slice(path.cut.head * self.d_head, (path.cut.head + 1) * self.d_head)
+                path.written = z[:, path.cut.head] @ self.w_o.weight[:, at].T
         z = z.transpose(1, 2).flatten(-2)  # concat: (batch, query, heads x d_head)
         output = self.w_o(z)
         for name, tensor in (
@@ -270,6 +278,30 @@ class MultiHeadAttention(nn.Module):
         ):
             tape(f"{self.name}.{name}", tensor)
         return output
+
+    def _ends(self, path: Path) -> bool:
+        """True where a path that is cut leads to a head of this attention."""
+        return (path.cut.attention, path.cut.to_layer) == (self.label, self.layer)
+
+    def _at_the_end(
+        self, path: Path, made: tuple[Tensor, Tensor, Tensor], edits: tuple[Edit, ...]
+    ) -> tuple[Tensor, ...]:
+        """q, k and v, those of the head at the end of a path made of what it reads without it."""
+        assert path.inputs is not None
+        other = self.queries_keys_values(path.inputs, path.inputs, edits, None)
+        return tuple(
+            tensor
+            if name != path.cut.to
+            else torch.cat(
+                (
+                    tensor[:, : path.cut.to_head],
+                    without[:, path.cut.to_head : path.cut.to_head + 1],
+                    tensor[:, path.cut.to_head + 1 :],
+                ),
+                dim=1,
+            )
+            for name, tensor, without in zip("qkv", made, other)
+        )
 
     def queries_keys_values(
         self,

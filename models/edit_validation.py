@@ -12,10 +12,12 @@ from models.config import Config
 from models.edits import (
     NORM_PLACES,
     NORMS,
+    PATH_ENDS,
     POSITIONS,
     SUBLAYERS,
     AddToHead,
     AddToSite,
+    CutPath,
     Edit,
     HideToken,
     MoveNorm,
@@ -66,6 +68,8 @@ def check(
     for edit in edits:
         if isinstance(edit, (ShufflePositions, ShiftPositions)) and not has_positions:
             raise ValueError(f"“{edit}”: {card.name} adds no positions that could be moved")
+        if isinstance(edit, CutPath) and (error := _path_error(edit, card, config)):
+            raise ValueError(error)
         if isinstance(edit, SetNeuron) and not 0 <= edit.neuron < config.d_ff:
             raise ValueError(f"“{edit}”: a layer of {card.name} has neurons 0 to {config.d_ff - 1}")
         if error := _architecture_error(edit, card, config, can_hide):
@@ -144,6 +148,21 @@ def _value_error(edit: Edit) -> str:
                 f"{type(edit).__name__} does not know {getattr(edit, field)!r}; there are "
                 f"{', '.join(filter(None, options))}"
             )
+    return ""
+
+
+def _path_error(edit: CutPath, card: Card, config: Config) -> str:
+    """Error message for a path that is not there, "" for one that is."""
+    if edit.attention == "cross":
+        return f"“{edit}”: a path leads between the heads of one text"
+    if not edit.layer < edit.to_layer < card.n_layer:
+        return f"“{edit}”: the path leads to a layer from {edit.layer + 1} to {card.n_layer - 1}"
+    if not 0 <= edit.to_head < card.n_head:
+        return f"“{edit}” names head {edit.to_head}; {card.name} has heads 0 to {card.n_head - 1}"
+    if edit.to not in PATH_ENDS:
+        return f"CutPath does not know {edit.to!r}; there are {', '.join(PATH_ENDS)}"
+    if edit.to != "q" and config.key_heads < config.n_head:
+        return f"“{edit}”: heads of {card.name} share keys and values; a path leads to queries"
     return ""
 
 

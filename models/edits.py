@@ -481,8 +481,31 @@ class SetNeuron(Edit):
         return f"neuron {self.neuron} of layer {self.layer}{at} set to {self.value:g}"
 
 
+@dataclass(frozen=True)
+class CutPath(Edit):
+    """The direct path from a head to a later one is cut: queries ("q"), keys ("k") or values ("v")
+    of head `to_head` of layer `to_layer` are made of the stream as it would be had the head written
+    nothing, while all that other parts wrote stays as it was (path patching: Wang et al. 2022,
+    Goldowsky-Dill et al. 2023)."""
+
+    layer: int
+    head: int
+    to_layer: int
+    to_head: int
+    to: str = "q"
+    attention: str = "self"
+
+    def __str__(self) -> str:
+        read = PATH_ENDS.get(self.to, self.to)
+        return (
+            f"{_head_phrase(self)} cut off from the {read} of head {self.to_head} of layer "
+            f"{self.to_layer}"
+        )
+
+
+PATH_ENDS = {"q": "queries", "k": "keys", "v": "values"}
 # Edits whose numbers stand at places of a text, and of what goes through the model there.
-NUMBER_EDITS = (SiteEdit, HeadNumbers, CutEdge, SetNeuron)
+NUMBER_EDITS = (SiteEdit, HeadNumbers, CutEdge, CutPath, SetNeuron)
 
 
 def write_numbers(x: Any, edit: Edit, values: Any) -> Any:
@@ -591,6 +614,7 @@ KINDS: dict[str, type[Edit]] = {
         AddToHead,
         ScaleHead,
         CutEdge,
+        CutPath,
         SetNeuron,
         WithoutScale,
         ScaledBy,

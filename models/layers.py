@@ -32,7 +32,16 @@ from torch import Tensor, nn
 
 from models.config import ACTIVATIONS, Config
 from models.edit_ops import put_numbers
-from models.edits import AddToSite, Edit, OtherNorm, ScaleSite, SetSite, SharedKeys, last_edit
+from models.edits import (
+    AddToSite,
+    CutPath,
+    Edit,
+    OtherNorm,
+    ScaleSite,
+    SetSite,
+    SharedKeys,
+    last_edit,
+)
 from models.linear import Linear
 
 # The named places of a forward pass: what listens there, and what an edit puts there.
@@ -75,6 +84,25 @@ class Patch(Edit):
         elif self.token < n:
             target[..., self.token, :] = self.values[self.token]
         return x
+
+
+class Path(Edit):
+    """A CutPath during one pass. written (batch, token, d_model): what the head has just written,
+    until it is left out of the sum; without: the state as it is without that; inputs: the same as
+    the later head reads it, in its layer."""
+
+    def __init__(self, cut: CutPath) -> None:
+        self.cut = cut
+        self.written: Tensor | None = None
+        self.without: Tensor | None = None
+        self.inputs: Tensor | None = None
+
+
+def with_paths(edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
+    """The edits of one pass, with what becomes of each path that is cut."""
+    if not any(isinstance(edit, CutPath) for edit in edits):
+        return edits
+    return tuple(Path(edit) if isinstance(edit, CutPath) else edit for edit in edits)
 
 
 def hook_point(name: str, x: Tensor, tape: Tape, edits: tuple[Edit, ...]) -> Tensor:

@@ -207,6 +207,15 @@ class Model:
         token = expect_recording_of(self, recording, stream, token)
         return self._readout("gradients").jacobian(self, recording, stream, token, site)
 
+    def integrated_gradients(
+        self, recording: Recording, stream: str, token: int, id: int | None = None, steps: int = 50
+    ) -> np.ndarray:
+        """Integrated gradients (Sundararajan et al. 2017) of a word's logit at a token, the
+        likeliest word's where None: a share for each token of the stream, (token). They sum to the
+        logit less the one where every embedding is 0, but for the number of steps."""
+        token = expect_recording_of(self, recording, stream, token)
+        return self._readout("gradients").integrated(self, recording, stream, token, id, steps)
+
     def ffn_activations(
         self, recording: Recording, stream: str, layer: int, token: int
     ) -> FFNActivations:

@@ -122,6 +122,12 @@ class OwnModel(Model):
         read = generation.recorded(recording, n_read, logits)
         return generation.Generation(self.model, stream.ids[:n_read].tolist(), read=read)
 
+    @property
+    def dtype(self) -> type:
+        """The numbers of its recordings."""
+        is_double = self.model.embedding.token.weight.dtype == torch.float64
+        return np.float64 if is_double else np.float32
+
     @cached_property
     def has_readout_bias(self) -> bool:
         """True where the readout adds something to some word's score."""
@@ -224,7 +230,8 @@ def record(
         return _record_two(handle, replace(reading, tokens=tokens), edits, patches, target)
     tokens = mask_tokens(tokens, edits, handle.tokenizer.mask, MASK)
     check_length(edits, len(tokens.ids), handle.card)
-    tape = Recorder(with_shared_keys(handle.model.config, edits), len(tokens.ids))
+    config = with_shared_keys(handle.model.config, edits)
+    tape = Recorder(config, len(tokens.ids), dtype=handle.dtype)
     all_edits = (*edits, *patches[handle.card.kind])
     handle.model(torch.tensor([tokens.ids]), tape=tape, edits=all_edits)
     return _recording(handle, replace(reading, tokens=tokens), tape.text(), edits)
@@ -245,7 +252,7 @@ def record_batch(handle: OwnModel, texts: Sequence[str | Sequence[int]]) -> tupl
     ids = torch.zeros(len(framed), longest, dtype=torch.long)
     for row, each in zip(ids, framed):
         row[: len(each.tokens.ids)] = torch.tensor(each.tokens.ids)
-    tape = Recorder(handle.model.config, longest, batch=len(framed))
+    tape = Recorder(handle.model.config, longest, batch=len(framed), dtype=handle.dtype)
     handle.model(ids, tape=tape)
     return tuple(
         _recording(handle, each, tape.text(row, len(each.tokens.ids)).copy())
@@ -310,14 +317,15 @@ def _record_two(
     check_length(edits, n := len(source.ids), handle.card)
     encoder_edits, decoder_edits = (*edits, *patches["encoder"]), (*edits, *patches["decoder"])
     model = handle.model
-    source_tape = Recorder(config := with_shared_keys(model.config, edits), n)
+    config = with_shared_keys(model.config, edits)
+    source_tape = Recorder(config, n, dtype=handle.dtype)
     assert isinstance(model, EncoderDecoder)  # record has looked
     memory = model.encode(torch.tensor([source.ids]), tape=source_tape, edits=encoder_edits)
     memory_tape = source_tape.text()
     _finite(memory_tape, "encoder ")
     tokens, target, target_dropped = _target(handle, memory, decoder_edits, target, copier)
     check_length(edits, m := len(tokens.ids), handle.card)
-    target_tape = Recorder(config, m, n)
+    target_tape = Recorder(config, m, n, dtype=handle.dtype)
     model.decode(torch.tensor([tokens.ids]), memory, tape=target_tape, edits=decoder_edits)
     tape = target_tape.text()
     _finite(tape, "decoder ")

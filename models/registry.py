@@ -14,7 +14,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -73,13 +73,24 @@ def holds(name: str) -> bool:
     return name in _held
 
 
-def load(name: str, progress: Callable[[int, int], None] | None = None) -> Model:
+def load(
+    name: str, progress: Callable[[int, int], None] | None = None, dtype: Any = "float32"
+) -> Model:
     """The model of that name, loaded. `progress(done_bytes, total_bytes)` is called while files are
-    fetched.
+    fetched. dtype: in which it computes, "float32" or "float64".
 
     Raises ValueError, one sentence that says why and what to do, for a name that is not known and a
     model that cannot be used.
     """
+    if str(dtype).removeprefix("torch.") != "float32":
+        from models import precision
+
+        hold(made := precision.in_dtype(load(name, progress), dtype))
+        return made
+    return _load(name, progress)
+
+
+def _load(name: str, progress: Callable[[int, int], None] | None) -> Model:
     if name.startswith(CLUSTER_PREFIX):
         from models import cluster
 

@@ -40,6 +40,7 @@ from models.edits import (
     SetNeuron,
     ShufflePositions,
     SideBySide,
+    SiteEdit,
     WithoutFeedForward,
     WithoutNorm,
     WithoutResidual,
@@ -51,11 +52,14 @@ from models.embedding import Embedding
 from models.layers import (
     GatedFeedForward,
     Norm,
+    Patch,
+    Path,
     Tape,
     apply_norm,
     hook_point,
     no_tape,
     norm_of,
+    with_paths,
 )
 from models.linear import Linear
 
@@ -118,6 +122,9 @@ class AddAndNorm(nn.Module):
         """The stream after the sub-layer: x and `output` (batch, token, d_model) -> the same
         shape."""
         output = hook_point(f"{self.name}.wrote", output, tape, edits)
+        for path in edits:
+            if isinstance(path, Path):
+                self._follow(path, x, output, edits)
         total = x + output if self.adds(edits) else output
         x = hook_point(f"{self.name}.sum", total, tape, edits)
         if self.norm is None or self.norm_at(edits) != "post":
@@ -125,6 +132,17 @@ class AddAndNorm(nn.Module):
         return hook_point(
             f"{self.name}.normed", apply_norm(self.norm, x, edits, self.layer), tape, edits
         )
+
+    def _follow(self, path: Path, x: Tensor, output: Tensor, edits: tuple[Edit, ...]) -> None:
+        """The state without what a head wrote, after this sub-layer's output."""
+        if path.written is not None:
+            path.without, output, path.written = x, output - path.written, None
+        if path.without is None:
+            return
+        total = path.without + output if self.adds(edits) else output
+        path.without = total
+        if self.norm is not None and self.norm_at(edits) == "post":
+            path.without = apply_norm(self.norm, total, edits, self.layer)
 
 
 class LastNorm(nn.Module):
@@ -196,6 +214,15 @@ class Layer(nn.Module):
         """x (batch, token, d_model) -> the same shape. `memory` (batch, key, d_model): the
         encoder's last vectors, for a layer with `cross`."""
         inputs = self.attention_out.read(x, tape, edits)
+        # What is put in at a site is put into the stream itself.
+        own = tuple(edit for edit in edits if not isinstance(edit, (Patch, SiteEdit)))
+        for path in edits:
+            if (
+                isinstance(path, Path)
+                and path.cut.to_layer == self.layer
+                and (path.without is not None)
+            ):
+                path.inputs = self.attention_out.read(path.without, no_tape, own)
         ffn_inputs = None
         if self.parallel or applies(edits, SideBySide, self.layer):
             ffn_inputs = self.feed_forward_out.read(x, tape, edits)  # before attention has written
@@ -294,6 +321,7 @@ class Encoder(Transformer):
         start: Tensor | None = None,
     ) -> Tensor:
         """ids (batch, token) -> the last layer's vectors (batch, token, d_model)."""
+        edits = with_paths(edits)
         x = self.embedding(ids, start, tape, edits)  # (batch, token, d_model)
         allowed = encoder_mask(allowed, ids.shape[1], edits)
         for layer in self.layers:
@@ -325,7 +353,7 @@ class Decoder(Transformer):
         positions, for training. Texts of unlike
         length are padded on the right: nothing sees the padding.
         """
-        past = 0 if stored is None else stored.n
+        past, edits = 0 if stored is None else stored.n, with_paths(edits)
         x = self.embedding(ids, torch.tensor([past]) if past else start, tape, edits)
         masks = self_attention_masks(past, ids.shape[1], True, edits, self.config.windows)
         for layer, allowed in zip(self.layers, masks):
@@ -358,7 +386,7 @@ class EncoderDecoder(Transformer):
     ) -> Tensor:
         """Source ids (batch, key) -> the memory, (batch, key, d_model). `allowed`, broadcastable to
         (batch, head, key, key)."""
-        edits = of_stream(edits, "encoder", first=True)
+        edits = with_paths(of_stream(edits, "encoder", first=True))
         x = self.embedding(ids, None, tape, edits)  # (batch, key, d_model)
         allowed = encoder_mask(allowed, ids.shape[1], edits)
         for layer in self.encoder:
@@ -385,7 +413,7 @@ class EncoderDecoder(Transformer):
         """
         edits = tuple(
             edit
-            for edit in of_stream(edits, "decoder", first=False)
+            for edit in with_paths(of_stream(edits, "decoder", first=False))
             if not isinstance(edit, ShufflePositions)
         )
         past = 0 if stored is None else stored.n

@@ -259,6 +259,61 @@ def test_tokens_count_from_the_end_too(small_handle: own_model.OwnModel) -> None
         assert recorded(small_handle, asked).edits == (meant,)
 
 
+@pytest.mark.parametrize("to", ["q", "k", "v"])
+@pytest.mark.parametrize("place", ["pre", "post"])
+def test_a_path_that_is_cut_is_the_stream_without_what_the_head_wrote(
+    small_decoder: own_model.OwnModel, to: str, place: str
+) -> None:
+    """By hand: what every part wrote is added up once more without the head's part, through every
+    norm, and one head of the last layer reads that."""
+    moved = () if small_decoder.model.config.norm == place else (edits.MoveNorm(place),)
+    cut = edits.CutPath(0, 1, -1, 3, to)
+    plain, made = recorded(small_decoder, *moved), recorded(small_decoder, cut, *moved)
+    stream, of, after = plain.streams[0], plain.attention[0], made.attention[0]
+    norms, (w_o, _) = small_decoder.norms("decoder"), small_decoder.outputs()["self"]
+    gone = of.pattern[0, 1] @ of.v[0, 1] @ w_o[0, 1]
+
+    def norm(name: str, x: np.ndarray) -> np.ndarray:
+        gain, bias, eps, _ = norms[name]
+        spread = x.var(-1, keepdims=True)
+        return (x - x.mean(-1, keepdims=True)) / np.sqrt(spread + eps) * gain + bias
+
+    state = stream.at("embed+pos").astype(np.float64)
+    for name in ("0.attn", "0.ffn", "1.attn", "1.ffn"):
+        state = state + stream.at(f"{name}.wrote") - (gone if name == "0.attn" else 0)
+        state = norm(name, state) if place == "post" else state
+    read = norm("2.attn", state) if place == "pre" else state
+    weight, bias = small_decoder.projections("self", 2)[to]
+    d_head = small_decoder.card.d_head
+    at = slice(3 * d_head, 4 * d_head)
+    expected = read @ weight[:, at] + bias[at]
+    np.testing.assert_allclose(getattr(after, to)[2, 3], expected, atol=PASSED)
+    for name in "qkv":  # nothing else has changed
+        one, other = np.array(getattr(after, name)), np.array(getattr(of, name))
+        assert np.array_equal(one[:2], other[:2]) and np.array_equal(one[2, :3], other[2, :3])
+        assert np.array_equal(one[2, 3], other[2, 3]) == (name != to)
+    for wrong, why in (
+        (edits.CutPath(1, 0, 1, 0), "a layer from 2 to 2"),
+        (edits.CutPath(0, 0, 1, 9), "names head 9"),
+        (edits.CutPath(0, 0, 1, 0, "z"), "does not know 'z'"),
+    ):
+        with pytest.raises(ValueError, match=why):
+            recorded(small_decoder, wrong)
+
+
+def test_integrated_gradients_sum_to_what_the_text_brings(handle: own_model.OwnModel) -> None:
+    recording = recorded(handle)
+    for stream in recording.streams:
+        shares = handle.integrated_gradients(recording, stream.name, 1, 7, steps=400)
+        empty = recorded(handle, edits.ScaleSite(0.0, "embed", None, stream.name))
+        output = recording.streams[-1].name
+        at = 1 if output == stream.name else 0
+        with_text, without = (handle.logits(each, output, at)[7] for each in (recording, empty))
+        assert shares.shape == (len(stream.tokens),)
+        # 400 steps of a smooth curve
+        assert shares.sum() == pytest.approx(with_text - without, abs=0.01, rel=0.01)
+
+
 # ---- in a model's own code ---------------------------------------------------
 
 BLOCKS = {"gpt2": "transformer.h.0", "llama": "model.layers.0", "bert": "bert.encoder.layer.0"}

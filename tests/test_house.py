@@ -179,7 +179,7 @@ FLOORS = [
         r"headlight\.py",
         {"headlight_clone"},
         r"explorer\.(analysis|export|panels|text)|models\."
-        r"(argument_validation|array_model|edits|live_training|model|recording|registry|results|run|version|wrap)",
+        r"(activation_dicts|argument_validation|array_model|edits|live_training|model|recording|registry|results|run|version|wrap)",
     ),
     (r"app\.py", {"streamlit", "starlette"}, r"explorer\.(server|state|classroom)\..*"),
 ]

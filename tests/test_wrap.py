@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import torch
-from tolerances import PASSED, STORED, SUMMED, TOTAL
+from tolerances import DOUBLE, DOUBLE_LONG, PASSED, STORED, SUMMED, TOTAL
 from torch import nn
 
 import headlight
@@ -201,3 +201,38 @@ def test_halves_of_16_bits_are_refused_and_64_bits_are_not(tiny_folder: Callable
 
 def test_the_module_is_what_its_name_says() -> None:
     assert headlight.wrap is wrap.wrap and isinstance(headlight.wrap(layer(), WORDS), OwnModel)
+
+
+# ---- in 64 bits --------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["encoder", "decoder", "translator"])
+def test_a_model_in_64_bits(name: str) -> None:
+    plain, exact = headlight.load(name), headlight.load(name, dtype="float64")
+    target = "La voiture" if name == "translator" else None
+    one, two = (each.record("The red car is new", (), target) for each in (plain, exact))
+    for a, b in zip(one.streams, two.streams, strict=True):
+        assert b.resid.dtype == np.float64 and a.tokens == b.tokens
+        np.testing.assert_allclose(a.resid, b.resid, atol=TOTAL)
+    assert two.attention[0].pattern.dtype == np.float64
+    for before, wrote, total in two.streams[-1].writes():
+        added = two.streams[-1].at(before) + two.streams[-1].at(wrote)
+        np.testing.assert_allclose(added, two.streams[-1].at(total), atol=DOUBLE)
+    stream = two.streams[-1].name
+    logits = exact.logits(two, stream, 1)
+    assert logits.dtype == np.float64
+    found = exact.attribute(two, stream, 1, 7)
+    assert sum(part.value for part in found.parts) == pytest.approx(found.logit, abs=DOUBLE_LONG)
+    assert exact.lens(two, stream).top_ids[-1, 1, 0] == logits.argmax()
+    assert headlight.load(exact.name) is exact and attention_panels.heads(two).figures
+    with pytest.raises(ValueError, match="float32 or float64 here, not in bfloat16"):
+        headlight.load(name, dtype=torch.bfloat16)
+
+
+@pytest.mark.slow
+def test_a_model_in_its_own_code_in_64_bits(tiny_folder: Callable) -> None:
+    name = f"hub:{tiny_folder('llama')}"
+    plain, exact = headlight.load(name), headlight.load(name, dtype=torch.float64)
+    _alike(exact.record("the cat sat"), plain.record("the cat sat"))
+    assert {each.dtype for each in plain.model.parameters()} == {torch.float32}

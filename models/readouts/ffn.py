@@ -147,7 +147,7 @@ def neurons(
         (hidden[token].abs() * rows.norm(dim=-1)).numpy(),
         strongest.numpy(),
         hidden[:, strongest].T.contiguous().numpy(),
-        *_top_words(handle, neuron_outputs.float()),
+        *_top_words(handle, neuron_outputs.to(network.w_2.weight.dtype)),
     )
 
 

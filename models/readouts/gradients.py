@@ -22,7 +22,7 @@ from models.cancellation import checkpoint
 from models.config import Config
 from models.edits import Edit, PatchHead, PatchSite, WithoutNorm, WithoutResidual
 from models.embedding import sinusoids
-from models.layers import Tape
+from models.layers import Patch, Tape
 from models.own_model import OwnModel
 from models.readouts.weights import input_site, layers_of
 from models.recording import Recording
@@ -297,6 +297,45 @@ def gradients(handle: OwnModel, recording: Recording, stream: str, token: int) -
     return ResidualGradients(
         stream, output.name, row, word, tuple(states), norm, scores[word].item()
     )
+
+
+def integrated(
+    handle: OwnModel, recording: Recording, stream: str, token: int, id: int | None, steps: int
+) -> np.ndarray:
+    """Integrated gradients of a word's logit, as `Model.integrated_gradients`, by the rule of the
+    midpoints of `steps` parts of the way from embeddings of 0.
+
+    Raises ValueError for a model without a readout, for no steps, for a word that is not there, and
+    for a run into which something of another was put."""
+    if any(isinstance(edit, (PatchHead, PatchSite)) for edit in recording.edits) or steps < 1:
+        raise ValueError("gradients are those of a text's own run, in 1 step or more")
+    if id is not None and not 0 <= id < handle.card.n_vocab:
+        raise ValueError(f"the vocabulary has ids 0 to {handle.card.n_vocab - 1}")
+    output = recording.streams[-1]
+    row = token if output.name == stream else 0
+    logits = handle.model.logits(torch.tensor(output.resid[-1, row]))
+    word = int(logits.argmax()) if id is None else id
+    embedded = torch.tensor(recording.stream(stream).at("embed"))
+    total = torch.zeros_like(embedded)
+    for step in range(steps):
+        checkpoint()
+        with torch.enable_grad():
+            start = (embedded * ((step + 0.5) / steps)).requires_grad_()
+            last = _last_vectors(handle, recording, stream, Patch("embed", start))
+            score = handle.model.logits(last[0, row])[word]
+            (gradient,) = torch.autograd.grad(score, start)
+        total += gradient
+    return (total / steps * embedded).sum(-1).numpy()
+
+
+def _last_vectors(handle: OwnModel, recording: Recording, stream: str, patch: Patch) -> Tensor:
+    """A model's last vectors with something put into one of its streams."""
+    ids = [torch.tensor(each.ids)[None] for each in recording.streams]
+    plain, edits = recording.edits, (*recording.edits, patch)
+    if not isinstance(handle.model, EncoderDecoder):
+        return handle.model(ids[0], edits=edits)
+    memory = handle.model.encode(ids[0], edits=edits if stream == "encoder" else plain)
+    return handle.model.decode(ids[1], memory, edits=edits if stream == "decoder" else plain)
 
 
 def _states(

@@ -167,11 +167,14 @@ class StreamWrite:
     def along(self, direction: Tensor) -> dict[PartKey, float]:
         """The product of each part's vector with a direction (d_model).
 
-        W_O is the large part of the work: its product is made in 32 bits, as the model made it."""
+        W_O is the large part of the work: its product is made in the bits in which the model made
+        it."""
         total = float(self.wrote @ direction)
         if self.of is None or self.z is None:
             return {(self.kind, self.layer, -1, ""): total}
-        head_directions = (direction.float() @ self.of.w_o.weight).double().view(self.z.shape)
+        head_directions = (
+            (direction.to(self.of.w_o.weight) @ self.of.w_o.weight).double().view(self.z.shape)
+        )
         values = (self.z * head_directions).sum(-1).tolist()
         contributions: dict[PartKey, float] = {
             key: values[head] for head, key in self._heads(self.of).items()

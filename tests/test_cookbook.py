@@ -1,0 +1,35 @@
+"""Every block of the cookbook runs, from top to bottom, and is as short as it says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import headlight
+
+COOKBOOK = (Path(__file__).parent.parent / "docs/cookbook.md").read_text("utf-8")
+BLOCKS = re.findall(r"^```python\n(.*?)^```$", COOKBOOK, re.MULTILINE | re.DOTALL)
+MOST_LINES = 5
+
+
+@pytest.mark.slow
+def test_every_block_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for block in BLOCKS:
+        exec(compile(block, block.splitlines()[0], "exec"), names)
+
+
+def test_every_block_is_short() -> None:
+    assert len(BLOCKS) > 20
+    for block in BLOCKS[1:]:
+        lines = [line for line in block.splitlines() if line and not line.startswith("import")]
+        assert len(lines) <= MOST_LINES, block
+
+
+def test_every_name_that_it_calls_the_door_is_there() -> None:
+    door = {*headlight.__all__}
+    called = {*re.findall(r"headlight\.(\w+)", "\n".join(BLOCKS))}
+    assert called <= door and {"view", "wrap", "record", "load"} <= called
