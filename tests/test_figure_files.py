@@ -216,6 +216,7 @@ def test_a_sheet_has_a_width_a_caption_and_colours(tmp_path: Path) -> None:
     panel = panel_of("residual.norms")
     for width, millimetres in (("8.5cm", 85), ("85 mm", 85), ("4in", 101.6), ("360pt", 127)):
         svg = ElementTree.fromstring(written(panel, tmp_path, "svg", width=width))
+        # it is written in hundredths
         assert float(svg.get("width")[:-2]) == pytest.approx(millimetres, abs=0.01)
     plain = texts_in(written(panel, tmp_path, "svg", caption=False))
     assert texts_in(written(panel, tmp_path, "svg"))[: len(plain)] == plain

@@ -17,7 +17,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
+from typing import Any, Concatenate, ParamSpec
 
 import numpy as np
 
@@ -40,9 +40,6 @@ from models.model import Model
 from models.recording import Recording
 from models.run import Run
 from models.version import VERSION
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 FIGURES = sentences("selection", "figure_files")
 Arguments = ParamSpec("Arguments")
@@ -200,7 +197,7 @@ class Panel:
             "call": self.call,
         }
 
-    def plotly(self, dark: bool = False) -> go.Figure:
+    def plotly(self, dark: bool = False) -> plotly_export.go.Figure:
         """Its figures as one of Plotly's, with the same numbers, labels and colours, one plot below
         the other; of those behind a slider the one on show. Raises ValueError where Plotly is not
         installed."""
