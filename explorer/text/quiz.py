@@ -220,7 +220,8 @@ def _head(one: Question, recording: Recording) -> str:
         if weight >= 0.005
     )
     names = "".join(
-        f'<text x="{left - 4}" y="{above + (y + 0.8) * CELL:g}" text-anchor="end">{escape(name)}</text>'
+        f'<text x="{left - 4}" y="{above + (y + 0.8) * CELL:g}" text-anchor="end">'
+        f"{escape(name)}</text>"
         for y, name in enumerate(rows)
     ) + "".join(
         f'<text transform="translate({left + (x + 0.8) * CELL:g} {above - 4}) rotate(-90)">'

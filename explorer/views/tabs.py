@@ -14,6 +14,7 @@ from explorer.views.interventions import edit_model, patch
 from explorer.views.learn import concepts, take_tour, tested_claims
 from explorer.views.positions import word_order
 from explorer.views.predictions import generate, lens_tab, logit_attribution, word
+from explorer.views.quiz import quiz_tab as quiz_tab  # of the page Class: its choices are known
 from explorer.views.residual import residual_stream
 from explorer.views.sentences import many_sentences
 from explorer.views.training import checkpoints_tab, paired_runs, train_live
