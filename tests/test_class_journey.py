@@ -304,6 +304,25 @@ def test_a_prediction_is_covered_on_every_screen_until_the_answer(visitors: list
         one.page.wait_for_selector(".panel.covered", state="detached")
 
 
+def test_a_score_stands_in_the_link(browser: object, server: str) -> None:
+    one = Visitor(browser, server)
+    one.page.goto(f"{server}/classroom")
+    one.page.wait_for_selector(".questions li")
+    one.page.get_by_text("Guess the word", exact=True).click()
+    one.page.wait_for_url("**quiz=Words**")
+    one.page.wait_for_selector(".questions li h3:has-text('masked')")
+    one.page.locator(".questions li").nth(1).locator(".choices button").first.press("Enter")
+    one.page.wait_for_url("**answered=*")
+    score = one.page.locator(".score").inner_text()
+    assert re.match("[01] of 1 right", score)
+    friend = one.context.new_page()
+    friend.goto(one.page.url)
+    friend.wait_for_selector(f".score:has-text('{score}')")
+    assert friend.locator(".choices button[aria-pressed=true]").count() == 1
+    one.leave()
+    assert not one.wrong(), one.errors
+
+
 # ---- a window that moves while its last move, or the code of its page, is on its way -------
 
 

@@ -3,6 +3,7 @@ its margin, computed here once more by other means."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from functools import cache
@@ -15,10 +16,11 @@ from conftest import AWKWARD, on_page, read_once
 from explorer.analysis import quiz_question as kinds
 from explorer.analysis import words
 from explorer.analysis.measure import MeasureContext
-from explorer.analysis.quiz import N_QUESTIONS, questions
+from explorer.analysis.quiz import N_QUESTIONS, guesses, questions
 from explorer.analysis.quiz_question import MIN_MARGIN, Question
 from explorer.classroom.routes import app_address, parse_question
 from explorer.components import codec
+from explorer.panels import spec
 from explorer.text.formulas import shown
 from explorer.text.quiz import ON_SHEET, ask, choice, says, sheet
 from models import registry
@@ -622,3 +624,70 @@ def test_the_page_asks_what_was_computed() -> None:
         assert bool(question.get("model")) == bool(question.get("covers"))
         typed = parse_question(sent | {"free": True})
         assert typed is not None and typed["choices"] == [] and typed["right"] == -1
+
+
+# ---- a game against the model --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", ["encoder", "decoder"])
+def test_a_guess_is_of_what_the_model_predicts_at_that_word(model: str) -> None:
+    text = lines()[1]
+    context = MeasureContext.of(Run(model, text))
+    handle, stream = read_once(model), context.recording.streams[0]
+    made = guesses(context, of_heads=False)
+    assert len(made) >= 3 and [one.token for one in made] == sorted(one.token for one in made)
+    for one in made:
+        assert one.covers and one.page == "word"
+        if model == "encoder":
+            values, rivals = filled(one, context, [])
+            assert [each.value for each in one.choices] == pytest.approx(values, abs=CLOSE)
+        else:
+            scores = handle.logits(context.recording, "decoder", one.token).astype(np.float64)
+            best = stream.tokens[one.token], handle.labels([int(scores.argmax())])[0]
+            assert one.answer.word.startswith(best[1].strip()), best
+            assert text[: int(stream.spans[one.token][1])].endswith(dict(one.slots)["before"][-5:])
+    of_heads = guesses(context, of_heads=True)
+    assert {one.kind for one in of_heads} == {kinds.LOOKS} and len(of_heads) >= 4
+    for one in of_heads:
+        check(one, context, [])
+
+
+def test_the_answers_and_so_the_score_stand_in_the_link() -> None:
+    app = page_at("classroom", text=lines()[1], quiz="Words")
+
+    def header() -> dict:
+        protos = [each.proto for each in on_page(clean(app))]
+        (drawn,) = (each for each in protos if each.component_name == "headlight.questions")
+        return codec.decode(drawn.bytes)[0]
+
+    token = header()["token"]
+    assert header()["answered"] == "" and all(item["covers"] for item in header()["items"])
+    app = page_at("classroom", text=lines()[1], quiz="Words", answered=f"{token[:6]}.B-A")
+    assert header()["answered"] == "B-A"
+    app = page_at("classroom", text=lines()[2], quiz="Words", answered=f"{token[:6]}.B-A")
+    assert header()["answered"] == "", "of another text"
+
+
+# ---- what a class does not see before the answer -------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("model", "text", "word"),
+    [
+        ("decoder", "Shyam grew up in Nepal so he now speaks fluent", "Nepali"),
+        ("encoder", "The animal didn't [MASK] the street because it was too tired.", "cross"),
+    ],
+)
+def test_no_panel_tells_a_prediction_that_is_not_covered(model: str, text: str, word: str) -> None:
+    run, told = Run(model, text), set()
+    for name in spec.panel_names():
+        try:
+            panel = spec.PANELS[name](run)
+        except ValueError:
+            continue
+        header = codec.decode(panel.encode())[0]
+        words = json.dumps(header, ensure_ascii=False) + panel.csv()
+        if word in words:
+            told.add(name)
+            assert header.get("predicts"), name
+    assert {"predictions.word", "architecture.flow"} <= told

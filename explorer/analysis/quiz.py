@@ -58,6 +58,22 @@ def questions(
     return _dealt(chosen, recording)
 
 
+def guesses(context: MeasureContext, of_heads: bool) -> tuple[Question, ...]:
+    """Up to N_QUESTIONS guesses, in the order of the text: which word the model predicts at each
+    word, or which word each of several heads chooses."""
+    recording = context.recording
+    if of_heads:
+        found = [one for one in _read_off(recording, "", True) if one.kind == LOOKS]
+        chosen: list[Question] = []
+        for one in sorted(found, key=lambda one: -one.interest):
+            if len(chosen) < N_QUESTIONS and _is_new(one, chosen):
+                chosen.append(one)
+    else:
+        chosen = list(quiz_reasons.predicted_words(context))
+        chosen = sorted(chosen, key=lambda one: -one.interest)[:N_QUESTIONS]
+    return _dealt(sorted(chosen, key=lambda one: one.token), recording)
+
+
 def _read_off(recording: Recording, after: str, all_words: bool) -> Iterator[Question]:
     for attention in recording.attention:
         yield from head_questions(attention_between_words(recording, attention, after), all_words)

@@ -57,7 +57,7 @@ from models.edits import (
     ZeroHead,
     to_line,
 )
-from models.recording import Attention, Recording, Stream
+from models.recording import CONTINUES, Attention, Recording, Stream
 
 FEWEST_WORDS = 4  # words that a question may name
 MOST_PAIRS = 6  # pairs of words that are exchanged, one pass each
@@ -69,6 +69,7 @@ LARGER = 4.0  # times the square root of d_k, for a softmax that is less sharp
 MOVED = 0.05  # of its length: a vector that is another
 SAME = 1e-3  # of its length: rounding
 ADDED_WORD = "today"
+WORDS_BEFORE = 8  # of a text that a question shows before the word that is guessed
 
 
 @dataclass(frozen=True, eq=False)
@@ -280,29 +281,85 @@ def _words(likeliest: Sequence[tuple[str, float]]) -> list[AnswerOption]:
 
 def masked_word(on: Sentence) -> Iterator[Question]:
     """Which word the model fills into the place of a masked one."""
+    places = [at for at in on.content if len(on.words[at]) > 1]
+    for token in [places[int(at)] for at in on.draw.permutation(len(places))][:MOST_MASKED]:
+        yield from _masked(on, token)
+
+
+def _masked(on: Sentence, token: int) -> Iterator[Question]:
     context = on.context
     context.require_edits(HideToken)
     context.require_readout()
     if context.recording.model.kind != "encoder" or not context.capabilities.mask:
         return
-    places = [at for at in on.content if len(on.words[at]) > 1]
-    for token in [places[int(at)] for at in on.draw.permutation(len(places))][:MOST_MASKED]:
-        masked = on.rerun(HideToken(token))
-        scores = context.model.logits(masked, on.stream.name, token)
-        top = predictions.top_words(predictions.distribution(scores), most=MOST_ANSWERS + 2)
-        labels = context.model.labels([each.id for each in top])
-        choices = _words([(label, each.own) for label, each in zip(labels, top)])
+    scores = context.model.logits(on.rerun(HideToken(token)), on.stream.name, token)
+    about = on.asked(
+        MASKED,
+        token=token,
+        covers=True,
+        edits=to_line((HideToken(token),)),
+        page="word",
+        address=(("token", str(token)), ("hidden", str(token))),
+    )
+    for one in most_question(_top_words(on, scores), about):
+        # Surest, but not of what nobody could doubt.
+        yield replace(one, interest=one.answer.value - (one.answer.value > 0.95))
+
+
+def _top_words(on: Sentence, scores: np.ndarray) -> list[AnswerOption]:
+    """The likeliest words of scores (id) as answers, by their own tokens."""
+    top = predictions.top_words(predictions.distribution(scores), most=MOST_ANSWERS + 2)
+    labels = on.context.model.labels([each.id for each in top])
+    return _words([(label, each.own) for label, each in zip(labels, top)])
+
+
+def _words_after(on: Sentence, token: int) -> list[AnswerOption]:
+    """The likeliest words after a token as answers, those of several tokens whole."""
+    model, recording = on.context.model, on.context.recording
+    scores = on.context.logits(on.stream.name, token)
+    top = predictions.top_words(predictions.distribution(scores), most=MOST_ANSWERS + 2)
+    labels = model.labels([each.id for each in top])
+    whole = model.predicted_words(recording, [(each.id, each.own) for each in top], token=token)
+    if any(each.cut for each in whole.values()):
+        return []
+    named = [
+        (whole[each.id].word, whole[each.id].own) if each.id in whole else (label, each.own)
+        for each, label in zip(top, labels)
+        if not label.startswith(CONTINUES)
+    ]
+    # What is not listed is less likely than the last of the list.
+    return _words(sorted((one for one in named if one[1] >= top[-1].own), key=lambda one: -one[1]))
+
+
+def predicted_words(context: MeasureContext) -> Iterator[Question]:
+    """Which word the model predicts at each word of the text: in its place where it fills masked
+    words, else after it."""
+    try:
+        on = Sentence.of(context)
+        context.require_readout()
+    except Untestable:
+        return
+    if context.recording.model.kind == "encoder":
+        for token in on.words:
+            yield from _masked(on, token)
+        return
+    for token in on.words:
+        if token + 1 == len(on.stream.tokens):
+            continue  # what comes after the text is one of the ten
+        choices = _words_after(on, token)
+        text = context.recording.text[: int(on.stream.spans[token][1])]
+        before = " ".join(text.split()[-WORDS_BEFORE:])
         about = on.asked(
-            MASKED,
+            NEXT,
+            "after",
             token=token,
             covers=True,
-            edits=to_line((HideToken(token),)),
+            slots=(("before", before),),
             page="word",
-            address=(("token", str(token)), ("hidden", str(token))),
+            address=(("token", str(token)),),
         )
         for one in most_question(choices, about):
-            # Surest, but not of what nobody could doubt.
-            yield replace(one, interest=one.answer.value - (one.answer.value > 0.95))
+            yield replace(one, interest=min(one.answer.value, 0.95))
 
 
 # ---- which picture -------------------------------------------------------------------------------

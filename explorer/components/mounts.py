@@ -129,11 +129,17 @@ class QuizItem:
     model: tuple[tuple[str, float], ...] = ()
 
 
-def questions(items: Sequence[QuizItem], token: str) -> None:
+def questions(
+    items: Sequence[QuizItem], token: str, answered: str, on_answer: Callable[[], None]
+) -> None:
     """Questions with answers to choose from, each with what is right and where it is seen. token:
-    the name of this set; another set begins with no answers."""
-    header = {"token": token, "items": [asdict(each) for each in items]}
-    _questions(data=codec.encode(header, {}), key="questions of a text")
+    the name of this set; another set begins with other answers. answered: the letter of each answer
+    so far, "-" for none. When `on_answer` is called, they stand in
+    `st.session_state["questions of a text"]["answered"]`."""
+    header = {"token": token, "items": [asdict(each) for each in items], "answered": answered}
+    _questions(
+        data=codec.encode(header, {}), key="questions of a text", on_answered_change=on_answer
+    )
 
 
 def lesson_bar(lesson: Mapping[str, Any], token: str, on_end: Callable[[], None]) -> None:

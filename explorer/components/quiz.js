@@ -16,7 +16,8 @@ const LETTERS = "ABCDEF";
 
 export default mount("questions", style, (view) => {
   if (!view.says) view.says = spokenLine("score");
-  if (view.header.token !== view.of) Object.assign(view, { of: view.header.token, answers: {} });
+  const { token, answered, items } = view.header;
+  if (token !== view.of) Object.assign(view, { of: token, answers: given(answered, items) });
   hear(view, (now) => {
     const { key, over, number, question, open } = now.lesson || {};
     const leads = key && !over ? { question: question?.text, open, number } : null;
@@ -26,6 +27,18 @@ export default mount("questions", style, (view) => {
     draw(view);
   });
 });
+
+/** Answers by their question, from a letter for each. @param {string} letters @param {any[]} items */
+function given(letters, items) {
+  const all = [...letters].map((letter, at) => [at, LETTERS.indexOf(letter)]);
+  return Object.fromEntries(all.filter(([at, k]) => k >= 0 && k < items[at]?.choices.length));
+}
+
+/** Keep the answers in the address: the score stands in a link. @param {View} view */
+function keep(view) {
+  const all = view.header.items.map((_, at) => LETTERS[view.answers[at]] || "-");
+  view.send("answered", all.join(""));
+}
 
 /** @param {View} view */
 function draw(view) {
@@ -55,7 +68,10 @@ function card(view, item, at) {
         "aria-pressed": `${k === chosen}`,
         data: { focus: `${at} ${k}` },
         onclick: () => {
-          if (!answered) view.answers[at] = k;
+          if (!answered) {
+            view.answers[at] = k;
+            keep(view);
+          }
           draw(view);
         },
       },

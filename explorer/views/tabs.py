@@ -17,6 +17,7 @@ from explorer.views.learn import concepts, tested_claims
 from explorer.views.lessons import lessons_tab
 from explorer.views.positions import word_order
 from explorer.views.predictions import generate, lens, logit_attribution, word
+from explorer.views.quiz import quiz_tab as quiz_tab  # of the page Class: its choices are known
 from explorer.views.residual import residual_stream
 from explorer.views.sentences import many_sentences
 from explorer.views.training import checkpoints, paired_runs, train_live
