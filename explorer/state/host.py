@@ -18,6 +18,7 @@ from explorer.state import event_log, garbage_collection, models, places, schedu
 from explorer.state.models import DEFAULT_MODEL, is_loaded
 from explorer.state.settings import settings, truncate
 from models import buffer_pool, caching, live_training
+from models.caching import hurrying as hurrying
 from models.caching import loaded
 from models.cancellation import TimeLimit
 from models.edits import Edit
