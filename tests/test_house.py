@@ -130,6 +130,12 @@ FLOORS = [
         r"|explorer\.(server|state)\..*|models\.(caching|cancellation|version)",
     ),
     (
+        r"explorer/server/shared_link\.py",  # its title is what the card tells
+        set(),
+        r"explorer\.(analysis\.recorded_findings|components\.bundle|panels\.spec|text\.templates)"
+        r"|explorer\.state\..*|models\.(caching|model_names|run)",
+    ),
+    (
         r"explorer/server/.*",
         {"streamlit", "starlette", "segno", "google"},  # messages are read as Streamlit reads them
         r"explorer\.(components\.bundle|text\.templates)|explorer\.(server|state|classroom)\..*"

@@ -26,7 +26,7 @@ from explorer.panels.selection import select
 from explorer.server import request_body
 from explorer.state import event_log, host, models
 from explorer.state.scheduling import heavy_models, memory_budget, script_queue
-from models import caching, model_names
+from models import model_names
 from models.run import Run
 
 # The first page's pictures of a text that was typed just now, made without its page. The browser
@@ -54,7 +54,7 @@ def pictures(model: str, text: str, words: Mapping[str, str], tab: str = "") -> 
     if tab == FLOW:
         recording = run.recording()
         token = str(architecture.first_token(recording, recording.streams[0]))
-        with caching.hurrying():
+        with host.hurrying():
             flow = spec.from_words("architecture.flow", run, {**words, "token": token})
         is_whole = recording.model.kind != "decoder"  # else the page's own may say more
         return {flow.name: (flow if is_whole else replace(flow, token=f"{flow.token}+")).encode()}

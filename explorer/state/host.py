@@ -19,6 +19,7 @@ from explorer.state.models import DEFAULT_MODEL, is_loaded
 from explorer.state.settings import settings, truncate
 from explorer.text import places
 from models import buffer_pool, caching, live_training, registry
+from models.caching import hurrying as hurrying
 from models.caching import loaded
 from models.cancellation import TimeLimit
 from models.edits import Edit
