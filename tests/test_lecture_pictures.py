@@ -336,9 +336,11 @@ def test_a_word_moves_between_the_words_whose_cosines_change_most(model: str) ->
     assert f"“{min(change, key=change.__getitem__)}”" in away
 
 
-def test_a_special_token_is_no_word_between_others() -> None:
-    with pytest.raises(ValueError, match="no word between others"):
-        neighbours.between(Run("encoder", TEXT), token=0)
+def test_the_next_word_moves_in_the_place_of_a_special_token() -> None:
+    run = Run("encoder", TEXT)
+    assert neighbours.between(run, token=0).finding == neighbours.between(run, token=1).finding
+    with pytest.raises(ValueError, match="three words"):
+        neighbours.between(Run("encoder", "the cat"))
 
 
 # ---- what later models changed -------------------------------------------------------------------

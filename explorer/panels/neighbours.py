@@ -47,16 +47,17 @@ class Move:
 
 
 def move_of(stream: Stream, token: int) -> Move | None:
-    """The move of a word of a stream; None for a token that is no word, and among too few."""
+    """The move of a word of a stream, of the next one for a token that is no word and of the last
+    one behind it; None among too few."""
     places = np.flatnonzero(np.array([is_word(each) for each in stream.tokens]) & ~stream.special)
-    if token not in places or len(places) < FEWEST:
+    if len(places) < FEWEST:
         return None
     whole = residual.whole_layers(stream)
     states = [each for each in whole.sites if not each.endswith(".wrote")]
     vectors = np.stack([residual.site_vectors(whole, each)[places] for each in states])
     vectors = vectors - vectors.mean(axis=1, keepdims=True)
     cosines = cosine(vectors[:, :, None], vectors[:, None])
-    at = int(np.flatnonzero(places == token)[0])
+    at = min(int(np.searchsorted(places, token)), len(places) - 1)
     change = np.delete(cosines[-1, at] - cosines[0, at], at)
     others = np.delete(np.arange(len(places)), at)
     return Move(places, at, cosines, int(others[change.argmax()]), int(others[change.argmin()]))
@@ -75,19 +76,19 @@ def between(
     leaves, layer by layer.
 
     moved: after how many layers the words stand, after all where None. Raises ValueError for what
-    is not there, for a token that is no word and for fewer than three words.
+    is not there and for fewer than three words.
     """
     selection = select(run, token=token, attention=attention)
     stream = selection.recording.stream(selection.attention.query)
     words = sentences(CONCEPT, "between")
     move = move_of(stream, selection.query)
     if move is None:
-        raise ValueError(words("no_word", word=stream.tokens[selection.query]))
-    names = tuple(stream.tokens[at] for at in move.words)
+        raise ValueError(words("few"))
+    names, place = tuple(stream.tokens[at] for at in move.words), int(move.words[move.at])
     toward, away = names[move.toward], names[move.away]
     ends = move.cosines[[0, -1], move.at]
     slots = {
-        **{"word": names[move.at], "token": selection.query, "toward": toward, "away": away},
+        **{"word": names[move.at], "token": place, "toward": toward, "away": away},
         **{
             "near": fixed(float(ends[0, move.toward])),
             "nearer": fixed(float(ends[1, move.toward])),
@@ -103,7 +104,7 @@ def between(
         table=_numbers(move, names),
         details=words.lines("details", **slots),
         caption=(words("caption", **slots),),
-        file=f"between-neighbours-{selection.query}",
+        file=f"between-neighbours-{place}",
         formulas=("added",),
         at=_place(selection),
     )
