@@ -31,6 +31,7 @@ TYPE = 8.0  # points of that type where a figure has a width: a paper's captions
 POINTS = {"cm": 72 / 2.54, "mm": 72 / 25.4, "in": 72.0, "pt": 1.0, "px": 0.75}
 WIDTHS = (POINTS["cm"] * 5, POINTS["cm"] * 100)
 DPI = 300
+MADE_WITH = f"Headlight {VERSION}"
 SIZE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-z]+)\s*")
 LOST = re.compile("[\ud800-\udfff\ufffe\uffff]")  # what no XML holds
 # Typst's fonts are of a hundred's weight and upright; browsers slant letters themselves.
@@ -99,7 +100,7 @@ def png(panel: bytes, title: str, cause: Mapping[str, Any], sheet: Sheet) -> byt
     made = _set("png", panel, title, cause, sheet)
     per_metre = round(DPI / 0.0254)
     chunks = [_chunk(b"pHYs", struct.pack(">IIB", per_metre, per_metre, 1))]
-    texts = {"Title": title, "Description": _said(cause), "Software": f"Headlight {VERSION}"}
+    texts = {"Title": title, "Description": _said(cause), "Software": MADE_WITH}
     chunks += [
         _chunk(b"iTXt", name.encode() + bytes(5) + LOST.sub("\ufffd", text).encode())
         for name, text in texts.items()
@@ -153,7 +154,7 @@ def _set(kind: str, panel: bytes, title: str, cause: Mapping[str, Any], sheet: S
         "svg": ITALIC.sub(slanted, drawn),
         "title": LOST.sub("\ufffd", title),
         "about": _said(cause),
-        "made": f"Headlight {VERSION}",
+        "made": MADE_WITH,
         "points": f"{points:.3f}",
     }
     made = typst.compile(

@@ -39,7 +39,6 @@ from models.example_texts import DEFAULT_TEXT
 from models.model import Model
 from models.recording import Recording
 from models.run import Run
-from models.version import VERSION
 
 FIGURES = sentences("selection", "figure_files")
 Arguments = ParamSpec("Arguments")
@@ -184,7 +183,7 @@ class Panel:
             raise ValueError("this panel was not made of a run")
         recording = self.run.recording()
         return {
-            "made_with": f"Headlight {VERSION}",
+            "made_with": figure_export.MADE_WITH,
             "panel": self.name,
             "title": self.title,
             "finding": self.finding,
