@@ -338,7 +338,7 @@ def residual(one, context):
             for b in vectors[:i]
         ]
         means.append(np.mean(pairs))
-    assert means == pytest.approx([dict(one.slots)[n] for n in ("before", "after")], abs=1e-3)
+    assert means == pytest.approx([dict(one.slots)[n] for n in ("before", "after")], abs=SHARP)
     return one.answer.key == "more" and means[1] - means[0] >= 0.1
 
 
@@ -366,7 +366,7 @@ def unmoved(one, context):
     change = np.abs(now.astype(np.float64) - then).max(axis=(2, 3))
     for at_, each in enumerate(one.choices):
         moves = change[each.layer, each.head]
-        assert moves == pytest.approx(each.value, abs=1e-5)
+        assert moves == pytest.approx(each.value, abs=CLOSE)
         assert (moves == 0) == (at_ == one.right) and (at_ == one.right or moves >= 0.02)
     return one.answer.layer == one.layer
 
@@ -544,7 +544,7 @@ def test_the_sheet_holds_all_it_needs_and_no_markup_of_the_text() -> None:
     context, made, _ = asked("encoder", text)
     recording = context.recording
     formulas = shown(ON_SHEET, context, {})
-    said = sheet(made, recording, "encoder", formulas)
+    said = sheet(made, context, "encoder", formulas)
     tags = re.findall(r"<([a-z]\w*)([^>]*)", said)
     names = [name for name, _ in tags]
     assert not {"script", "img", "link", "iframe", "b"} & set(names)
@@ -557,7 +557,7 @@ def test_the_sheet_holds_all_it_needs_and_no_markup_of_the_text() -> None:
 
 def test_the_sheet_has_room_for_a_name_and_answers_on_pages_of_their_own() -> None:
     context, made, _ = asked("encoder", "Ram pushed Hari because he was angry.")
-    said = sheet(made, context.recording, "encoder")
+    said = sheet(made, context, "encoder")
     before, _, after = said.partition("<h2>")
     assert 'class="name"' in before and "h2 { font-size: 1.25rem; break-before: page;" in before
     reasons = [says(one) for one in made]
@@ -681,6 +681,8 @@ def test_the_answers_and_so_the_score_stand_in_the_link() -> None:
 def test_no_panel_tells_a_prediction_that_is_not_covered(model: str, text: str, word: str) -> None:
     run, told = Run(model, text), set()
     for name in spec.panel_names():
+        if name.startswith(("corpus.", "embeddings.")):  # other words, this one by chance
+            continue
         try:
             panel = spec.PANELS[name](run)
         except ValueError:

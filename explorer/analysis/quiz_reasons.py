@@ -73,7 +73,7 @@ WORDS_BEFORE = 8  # of a text that a question shows before the word that is gues
 
 
 @dataclass(frozen=True, eq=False)
-class Sentence:
+class AskedSentence:
     """What is asked about: a context, its first attention of one text, and the words that questions
     may name: each one token, once in the text. draw: chance that the text decides."""
 
@@ -82,7 +82,7 @@ class Sentence:
     draw: np.random.Generator
 
     @classmethod
-    def of(cls, context: MeasureContext) -> Sentence:
+    def of(cls, context: MeasureContext) -> AskedSentence:
         """Raises Untestable for a text with too few words."""
         recording = context.recording
         own = [each for each in recording.attention if each.query == each.key]
@@ -104,14 +104,14 @@ class Sentence:
     def in_pieces(self) -> bool:
         """True where few words are one token: questions then name words of several by their first
         token, and none is about a weight of theirs."""
-        return len(self._words(True)) < FEWEST_WORDS
+        return len(self._named_words(True)) < FEWEST_WORDS
 
     @cached_property
     def words(self) -> dict[int, str]:
         """The words by their tokens, those of content first."""
-        return self._words(not self.in_pieces)
+        return self._named_words(not self.in_pieces)
 
-    def _words(self, whole: bool) -> dict[int, str]:
+    def _named_words(self, whole: bool) -> dict[int, str]:
         groups = word_groups(self.context.recording, self.stream.name)
         names, once = answer_names(groups.labels, False)
         classes = word_classes.classes(groups.labels)
@@ -232,7 +232,7 @@ def reasons(context: MeasureContext, likeliest: Sequence[tuple[str, float]]) -> 
     probabilities, of a model that writes."""
     yield from next_word(likeliest, context.recording.streams[-1])
     try:
-        sentence = Sentence.of(context)
+        sentence = AskedSentence.of(context)
     except Untestable:
         return
     for make in LAWS if sentence.in_pieces else (*LAWS, *OF_WORDS):
@@ -258,7 +258,7 @@ def place(layer: int, head: int, token: int = -1, **more: str) -> tuple[tuple[st
 
 def next_word(likeliest: Sequence[tuple[str, float]], stream: Stream) -> Iterator[Question]:
     """Which word the model predicts after the text."""
-    choices = _words(likeliest)
+    choices = _word_options(likeliest)
     token = len(stream.tokens) - 1
     about = Question(
         NEXT,
@@ -272,21 +272,21 @@ def next_word(likeliest: Sequence[tuple[str, float]], stream: Stream) -> Iterato
     yield from most_question(choices, about)
 
 
-def _words(likeliest: Sequence[tuple[str, float]]) -> list[AnswerOption]:
+def _word_options(likeliest: Sequence[tuple[str, float]]) -> list[AnswerOption]:
     """Likeliest words as answers; none where something else than a word is likeliest."""
     choices = [AnswerOption(float(p), word.strip()) for word, p in likeliest if is_word(word)]
     first = likeliest[0][0].strip() if likeliest else ""
     return choices if choices and choices[0].word == first else []
 
 
-def masked_word(on: Sentence) -> Iterator[Question]:
+def masked_word(on: AskedSentence) -> Iterator[Question]:
     """Which word the model fills into the place of a masked one."""
     places = [at for at in on.content if len(on.words[at]) > 1]
     for token in [places[int(at)] for at in on.draw.permutation(len(places))][:MOST_MASKED]:
         yield from _masked(on, token)
 
 
-def _masked(on: Sentence, token: int) -> Iterator[Question]:
+def _masked(on: AskedSentence, token: int) -> Iterator[Question]:
     context = on.context
     context.require_edits(HideToken)
     context.require_readout()
@@ -306,14 +306,14 @@ def _masked(on: Sentence, token: int) -> Iterator[Question]:
         yield replace(one, interest=one.answer.value - (one.answer.value > 0.95))
 
 
-def _top_words(on: Sentence, scores: np.ndarray) -> list[AnswerOption]:
+def _top_words(on: AskedSentence, scores: np.ndarray) -> list[AnswerOption]:
     """The likeliest words of scores (id) as answers, by their own tokens."""
     top = predictions.top_words(predictions.distribution(scores), most=MOST_ANSWERS + 2)
     labels = on.context.model.labels([each.id for each in top])
-    return _words([(label, each.own) for label, each in zip(labels, top)])
+    return _word_options([(label, each.own) for label, each in zip(labels, top)])
 
 
-def _words_after(on: Sentence, token: int) -> list[AnswerOption]:
+def _words_after(on: AskedSentence, token: int) -> list[AnswerOption]:
     """The likeliest words after a token as answers, those of several tokens whole."""
     model, recording = on.context.model, on.context.recording
     scores = on.context.logits(on.stream.name, token)
@@ -328,14 +328,16 @@ def _words_after(on: Sentence, token: int) -> list[AnswerOption]:
         if not label.startswith(CONTINUES)
     ]
     # What is not listed is less likely than the last of the list.
-    return _words(sorted((one for one in named if one[1] >= top[-1].own), key=lambda one: -one[1]))
+    return _word_options(
+        sorted((one for one in named if one[1] >= top[-1].own), key=lambda one: -one[1])
+    )
 
 
 def predicted_words(context: MeasureContext) -> Iterator[Question]:
     """Which word the model predicts at each word of the text: in its place where it fills masked
     words, else after it."""
     try:
-        on = Sentence.of(context)
+        on = AskedSentence.of(context)
         context.require_readout()
     except Untestable:
         return
@@ -365,7 +367,7 @@ def predicted_words(context: MeasureContext) -> Iterator[Question]:
 # ---- which picture -------------------------------------------------------------------------------
 
 
-def beside(on: Sentence) -> Iterator[Question]:
+def beside(on: AskedSentence) -> Iterator[Question]:
     """Which of four heads, shown as pictures, attends to the previous token, and to the next
     one."""
     pattern, special = on.attention.pattern, on.stream.special
@@ -427,7 +429,7 @@ def picture(pattern: np.ndarray) -> str:
 # ---- a part is another ---------------------------------------------------------------------------
 
 
-def scale(on: Sentence) -> Iterator[Question]:
+def scale(on: AskedSentence) -> Iterator[Question]:
     """What the division by the square root of d_k does to the largest weight."""
     attention, capabilities = on.attention, on.context.capabilities
     if not attention.opens or capabilities.biased or not (attention.scale < 1).all():
@@ -476,7 +478,7 @@ def rescaled(attention: Attention, factor: np.ndarray) -> np.ndarray:
     return z / z.sum(axis=-1, keepdims=True)
 
 
-def seen_under(on: Sentence, edits: tuple[Edit, ...], question: Question) -> Question:
+def seen_under(on: AskedSentence, edits: tuple[Edit, ...], question: Question) -> Question:
     """The question with its answer on Edit the model, on the heads' page where the model cannot be
     edited so."""
     at = place(question.layer, question.head, question.token) if question.layer >= 0 else ()
@@ -487,7 +489,7 @@ def seen_under(on: Sentence, edits: tuple[Edit, ...], question: Question) -> Que
     return replace(question, page="edit", edits=line, address=(*at, *view, ("edits", line)))
 
 
-def without_positions(on: Sentence) -> Iterator[Question]:
+def without_positions(on: AskedSentence) -> Iterator[Question]:
     """What is left of a head of the previous token without positions, and of the order of the
     words."""
     on.context.require_edits(WithoutPositions)
@@ -502,7 +504,7 @@ def without_positions(on: Sentence) -> Iterator[Question]:
             return
 
 
-def _previous_without(on: Sentence, bare: Recording) -> Iterator[Question]:
+def _previous_without(on: AskedSentence, bare: Recording) -> Iterator[Question]:
     sides = [
         _share_at(each, on.stream.special, on.attention.reachable, -1)
         for each in (on.attention.pattern, on.pattern_of(bare))
@@ -518,7 +520,7 @@ def _previous_without(on: Sentence, bare: Recording) -> Iterator[Question]:
     yield seen_under(on, (WithoutPositions(),), question)
 
 
-def _order_without(on: Sentence, bare: Recording) -> Iterator[Question]:
+def _order_without(on: AskedSentence, bare: Recording) -> Iterator[Question]:
     for one, other in on.pairs():
         between = [at for at in on.content if one < at < other]
         apart = between if on.causal else [at for at in on.content if at not in (one, other)]
@@ -558,7 +560,7 @@ def alike(states: np.ndarray, special: np.ndarray) -> float:
     return float(((unit @ unit.T).sum() - n) / (n * (n - 1)))
 
 
-def without_residual(on: Sentence) -> Iterator[Question]:
+def without_residual(on: AskedSentence) -> Iterator[Question]:
     """Whether words' vectors are more alike where nothing is added to what a word had."""
     on.context.require_edits(WithoutResidual)
     states = on.states(on.rerun(WithoutResidual()))
@@ -573,7 +575,7 @@ def without_residual(on: Sentence) -> Iterator[Question]:
     yield seen_under(on, (WithoutResidual(),), replace(about, choices=choices))
 
 
-def without_norm(on: Sentence) -> Iterator[Question]:
+def without_norm(on: AskedSentence) -> Iterator[Question]:
     """Whether vectors grow where no norm sets their length back."""
     on.context.require_edits(WithoutNorm)
     before = interventions.growth(on.stream)
@@ -587,7 +589,7 @@ def without_norm(on: Sentence) -> Iterator[Question]:
     yield seen_under(on, (WithoutNorm(),), replace(about, choices=choices))
 
 
-def without_head(on: Sentence) -> Iterator[Question]:
+def without_head(on: AskedSentence) -> Iterator[Question]:
     """Which head does not notice that another one is taken out: one of the same layer."""
     on.context.require_edits(ZeroHead)
     pattern = on.attention.pattern
@@ -624,7 +626,7 @@ def without_head(on: Sentence) -> Iterator[Question]:
 # ---- a word is another, or stands elsewhere ------------------------------------------------------
 
 
-def changed_word(on: Sentence) -> Iterator[Question]:
+def changed_word(on: AskedSentence) -> Iterator[Question]:
     """Which word gets most of a row after one word was changed, such as "tired" to "wide"."""
     for at, old in on.words.items():
         if old not in CHANGES:
@@ -643,7 +645,7 @@ def changed_word(on: Sentence) -> Iterator[Question]:
 
 
 def _row_then(
-    on: Sentence,
+    on: AskedSentence,
     cell: tuple[int, int, int],
     patterns: tuple[np.ndarray, np.ndarray],
     names: dict[int, str],
@@ -679,7 +681,7 @@ def _row_then(
     yield from most_question(ranked, about)
 
 
-def swapped_words(on: Sentence) -> Iterator[Question]:
+def swapped_words(on: AskedSentence) -> Iterator[Question]:
     """Whether a weight stays at a place or goes with a word that is moved."""
     made: dict[str, Question] = {}
     for one, other in on.pairs():
@@ -698,7 +700,7 @@ def swapped_words(on: Sentence) -> Iterator[Question]:
 
 
 def _weights_after(
-    on: Sentence, held: int, free: int, text: str, then: np.ndarray
+    on: AskedSentence, held: int, free: int, text: str, then: np.ndarray
 ) -> Iterator[Question]:
     """Questions on weights that a word `held` gets before it is exchanged with a word `free`. then:
     the pattern after it."""
@@ -728,7 +730,7 @@ def _weights_after(
             yield replace(about, choices=choices, margin=margin)
 
 
-def added_word(on: Sentence) -> Iterator[Question]:
+def added_word(on: AskedSentence) -> Iterator[Question]:
     """Whether a word that is written behind the text changes the attention of one before it."""
     recording = on.context.recording
     if len(recording.text) < 2 or len(on.stream.tokens) + 4 > (
@@ -762,7 +764,7 @@ def added_word(on: Sentence) -> Iterator[Question]:
 # ---- what follows --------------------------------------------------------------------------------
 
 
-def row_sum(on: Sentence) -> Iterator[Question]:
+def row_sum(on: AskedSentence) -> Iterator[Question]:
     """That the weights of a row sum to 1: what is left for the others, why, and what does not."""
     pattern = on.attention.pattern.astype(np.float64)
     cells = [
@@ -800,7 +802,7 @@ def row_sum(on: Sentence) -> Iterator[Question]:
     yield replace(about, choices=choices, slots=slots)
 
 
-def convex(on: Sentence) -> Iterator[Question]:
+def convex(on: AskedSentence) -> Iterator[Question]:
     """What a weighted mean of value vectors can be."""
     attention = on.attention
     if not attention.opens:
@@ -826,7 +828,7 @@ def convex(on: Sentence) -> Iterator[Question]:
     yield replace(about, choices=options(right, *wrong, value=length))
 
 
-def mask(on: Sentence) -> Iterator[Question]:
+def mask(on: AskedSentence) -> Iterator[Question]:
     """What a causal mask forbids, and who may attend to whom."""
     peak = on.attention.pattern.max(axis=(0, 1))
     form = on.pick(("forbid", "who"))
@@ -839,7 +841,7 @@ def mask(on: Sentence) -> Iterator[Question]:
             order = on.draw.permutation(len(back))[: MOST_ANSWERS - 1]
             choices = tuple(
                 AnswerOption(
-                    float(peak[pair]), word=on.words[pair[0]], other=on.words[pair[1]], key="pair"
+                    float(peak[pair]), word=on.words[pair[0]], other=on.words[pair[1]], key="of_two"
                 )
                 for pair in (right, *(back[int(at)] for at in order))
             )
@@ -863,7 +865,7 @@ def mask(on: Sentence) -> Iterator[Question]:
     yield replace(about, choices=options(*keys))
 
 
-def feed_forward(on: Sentence) -> Iterator[Question]:
+def feed_forward(on: AskedSentence) -> Iterator[Question]:
     """What a network that reads one token cannot do."""
     layers = on.attention.pattern.shape[0]
     layer = int(on.draw.integers(layers))
@@ -880,16 +882,17 @@ def feed_forward(on: Sentence) -> Iterator[Question]:
     }[form]
     about = replace(about, choices=options(*keys))
     heads = tuple(
-        ZeroHead(*at, on.attention.name) for at in np.ndindex(on.attention.pattern.shape[:2])
+        ZeroHead(layer, head, on.attention.name)
+        for layer, head in np.ndindex(on.attention.pattern.shape[:2])
     )
     yield seen_under(on, heads, about) if form == "alone" and on.honours(ZeroHead) else about
 
 
 # What is about the model, and what about weights of words.
-LAWS: tuple[Callable[[Sentence], Iterator[Question]], ...] = (
+LAWS: tuple[Callable[[AskedSentence], Iterator[Question]], ...] = (
     *(beside, scale, without_positions, without_residual, without_norm, without_head),
     *(added_word, row_sum, mask, feed_forward),
 )
-OF_WORDS: tuple[Callable[[Sentence], Iterator[Question]], ...] = (
+OF_WORDS: tuple[Callable[[AskedSentence], Iterator[Question]], ...] = (
     *(masked_word, changed_word, swapped_words, convex),
 )

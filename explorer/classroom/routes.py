@@ -257,10 +257,11 @@ async def _answer(classes: ClassService, body: dict[str, Any], address: str) -> 
     number, choice = body.get("number"), body.get("choice")
     if isinstance(choice, str):
         choice = " ".join(_plain_text(choice, LONGEST_GUESS).split())
-    if type(number) is not int or not (choice if isinstance(choice, str) else type(choice) is int):
+    if type(number) is not int or type(choice) not in (int, str) or choice == "":
         raise ValueError(REFUSALS("answer_form"))
     student = str(body.get("student", ""))[:64]
-    await classes.answer(normalized_code(body.get("code")), student, number, choice)
+    answer = choice if isinstance(choice, str) else int(choice or 0)
+    await classes.answer(normalized_code(body.get("code")), student, number, answer)
     return {}
 
 

@@ -11,10 +11,10 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from explorer.analysis.measure import MeasureContext
 from explorer.analysis.quiz_question import LOOKS, RECEIVED, SPREAD, AnswerOption, Question
 from explorer.text.findings import LONGEST, quoted
 from explorer.text.formulas import html
-from models.recording import Recording
 
 HERE = Path(__file__).parent
 # Attentions that a text of its own does not name.
@@ -147,16 +147,16 @@ ON_SHEET = (
 
 def sheet(
     selected: Sequence[Question],
-    recording: Recording,
+    context: MeasureContext,
     model: str,
     formulas: Sequence[Mapping[str, Any]] = (),
 ) -> str:
     """The printed page: a line for a name, the sentence, the questions and the formulas (as
     `formulas.shown` makes them); on pages of their own the answers with their reasons, the measured
     values and the heads that are asked about, and the formulas with numbers."""
-    words = patterns()["sheet"]
+    words, recording = patterns()["sheet"], context.recording
     questions = "".join(f"<li>{_text(ask(one))}{_choices(one)}</li>" for one in selected)
-    answers = "".join(f"<li>{_answer(one)}{_head(one, recording)}</li>" for one in selected)
+    answers = "".join(f"<li>{_answer(one)}{_head(one, context)}</li>" for one in selected)
     about = words["about"].format(model=model, weights=recording.model.fingerprint)
     blank, filled = (
         f"<h3>{words[name]}</h3>{''.join(_formula(each, part) for each in formulas)}"
@@ -200,9 +200,10 @@ def _picture(cells: str) -> str:
     return f'<svg viewBox="-0.1 -0.1 {n + 0.2} {n + 0.2}">{squares}{frame}</svg>'
 
 
-def _head(one: Question, recording: Recording) -> str:
+def _head(one: Question, context: MeasureContext) -> str:
     """The matrix of the head that is asked about, with its tokens; "" where there is none, or the
     text is too long for it."""
+    recording = context.recording
     attention = next((each for each in recording.attention if each.name == one.attention), None)
     if attention is None or one.layer < 0 or one.head < 0:
         return ""

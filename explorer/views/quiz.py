@@ -81,13 +81,11 @@ def take_answers(name: str) -> None:
 
 def worksheet(run: Run, items: tuple[Question, ...]) -> None:
     """The button for the printed page."""
-    recording = run.recording()
-    formulas = memo(
-        recording, "sheet formulas", lambda: shown(ON_SHEET, MeasureContext.of(run), {})
-    )
+    context = MeasureContext.of(run)
+    formulas = memo(context.recording, "sheet formulas", lambda: shown(ON_SHEET, context, {}))
     st.download_button(
         "Print worksheet",
-        sheet(items, recording, model_names.title(recording.model.name), formulas),
+        sheet(items, context, model_names.title(run.model), formulas),
         "headlight-questions.html",
         "text/html",
         on_click="ignore",
