@@ -17,7 +17,7 @@ from functools import cache
 from html import escape
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from explorer import figure_engine
 from explorer.components import bundle
@@ -138,7 +138,9 @@ def _said(cause: Mapping[str, Any]) -> str:
     return LOST.sub("\ufffd", json.dumps(dict(cause), ensure_ascii=False, default=repr))
 
 
-def _set(kind: str, panel: bytes, title: str, cause: Mapping[str, Any], sheet: Sheet) -> bytes:
+def _set(
+    kind: Literal["pdf", "png"], panel: bytes, title: str, cause: Mapping[str, Any], sheet: Sheet
+) -> bytes:
     """The picture as a page of Typst's."""
     if find_spec("typst") is None:
         raise ValueError(WORDS("no_typesetter"))
@@ -157,9 +159,8 @@ def _set(kind: str, panel: bytes, title: str, cause: Mapping[str, Any], sheet: S
         "made": MADE_WITH,
         "points": f"{points:.3f}",
     }
-    made = typst.compile(
-        PAGE.encode(), format=kind, ppi=DPI, font_paths=[str(STATIC)], sys_inputs=inputs
-    )
+    fonts = typst.Fonts(font_paths=[str(STATIC)])
+    made = typst.compile(PAGE.encode(), format=kind, ppi=DPI, font_paths=fonts, sys_inputs=inputs)
     return bytes(made)
 
 

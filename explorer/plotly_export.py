@@ -147,7 +147,7 @@ def _ticks(labels: Sequence[str]) -> dict[str, Any]:
     return {"tickvals": [*shown], "ticktext": [safe(labels[at]) for at in shown]}
 
 
-def _numbers(values: Any) -> list[Any]:
+def _finite(values: Any) -> list[Any]:
     """Numbers as Plotly takes them: None for none."""
     array = np.asarray(values, np.float64)
     made = array.astype(object)
@@ -170,10 +170,10 @@ def _heat(
     """A matrix of colours (row, column) with its two axes; more: of the trace."""
     trace: dict[str, Any] = {
         "type": "heatmap",
-        "z": _numbers(values),
+        "z": _finite(values),
         "colorscale": scale,
         "hoverongaps": False,
-        "customdata": _numbers(values),
+        "customdata": _finite(values),
         "hovertemplate": PER_CELL,
         "colorbar": {"thickness": 12},
     }
@@ -301,7 +301,7 @@ def _strips(one: figures.Strips, look: Colours) -> list[Plot]:
         values[at, : len(each.values)] = each.values
         shades[at] = values[at] * (one.high / (each.high or one.high or 1))
     labels = [" ".join(filter(None, (each.sign, each.label, each.text))) for each in one.strips]
-    more = {"zmin": -one.high, "zmax": one.high, "customdata": _numbers(values)}
+    more = {"zmin": -one.high, "zmax": one.high, "customdata": _finite(values)}
     trace, _, y = _heat(shades, labels, (), look.two, **more)
     return [Plot(one.title, [trace], {"showgrid": False}, y, _high(len(labels)))]
 
@@ -318,7 +318,7 @@ def _bars(one: figures.Bars, look: Colours) -> list[Plot]:
         trace = {
             "type": "bar",
             "orientation": "h",
-            "x": _numbers([row.values[at] for row in has]),
+            "x": _finite([row.values[at] for row in has]),
             "y": places,
             "base": starts,
             "text": [safe(row.texts[at]) if at < len(row.texts) else "" for row in has],
@@ -355,11 +355,11 @@ def _chart(one: figures.Chart, look: Colours) -> list[Plot]:
     traces: list[dict[str, Any]] = []
     for at, each in enumerate(one.series):
         colour = look.primary if each.main else rest[at % len(rest)]
-        plain: dict[str, Any] = {"type": "scatter", "x": _numbers(each.x), "y": _numbers(each.y)}
+        plain: dict[str, Any] = {"type": "scatter", "x": _finite(each.x), "y": _finite(each.y)}
         plain |= {"name": safe(" ".join(filter(None, (each.name, each.end)))), "showlegend": True}
         line = {"color": colour, "width": 3 if each.main else 1.5}
         if each.shape == "band" and each.base is not None:
-            foot = {"x": plain["x"], "y": _numbers(each.base), "type": "scatter", "mode": "lines"}
+            foot = {"x": plain["x"], "y": _finite(each.base), "type": "scatter", "mode": "lines"}
             traces.append(foot | {"line": {"width": 0}, "hoverinfo": "skip", "showlegend": False})
             traces.append(
                 plain
@@ -429,8 +429,8 @@ def _plane(one: figures.Plane, look: Colours) -> list[Plot]:
                 {
                     "type": "scatter",
                     "mode": "lines+markers",
-                    "x": _numbers(path[:, 0]),
-                    "y": _numbers(path[:, 1]),
+                    "x": _finite(path[:, 0]),
+                    "y": _finite(path[:, 1]),
                     "text": [f"{labels[at]}, {step}" for step in steps],
                     "hovertemplate": "%{text}: %{x}, %{y}<extra></extra>",
                     "line": {"color": colour, "width": 3 if at == cloud.selected else 1},
@@ -445,8 +445,8 @@ def _plane(one: figures.Plane, look: Colours) -> list[Plot]:
             {
                 "type": "scatter",
                 "mode": "markers+text",
-                "x": _numbers(now[:, 0]),
-                "y": _numbers(now[:, 1]),
+                "x": _finite(now[:, 0]),
+                "y": _finite(now[:, 1]),
                 "text": labels,
                 "textposition": "top center",
                 "hovertemplate": "%{text}: %{x}, %{y}<extra></extra>",

@@ -178,7 +178,10 @@ class CachedModel(Model):
         return self._key(cut(text), (), target and cut(target)) in cache.entries
 
     def _key(
-        self, text: str, edits: tuple[Edit, ...], target: str | tuple[int, ...] | None
+        self,
+        text: str | tuple[int, ...],
+        edits: tuple[Edit, ...],
+        target: str | tuple[int, ...] | None,
     ) -> Hashable:
         return ("recording", self.name, self.card.fingerprint, text, edits, target)
 

@@ -357,7 +357,7 @@ class SetSite(SiteEdit):
         return cls(Numbers(np.concatenate(rows).mean(axis=0)), site, token, stream)
 
     def __str__(self) -> str:
-        return f"{_site_phrase(self)} set to {_numbers(self.values)}"
+        return f"{_site_phrase(self)} set to {_phrase_of(self.values)}"
 
 
 @dataclass(frozen=True)
@@ -371,7 +371,7 @@ class AddToSite(SiteEdit):
     stream: str | None = None
 
     def __str__(self) -> str:
-        return f"{_numbers(self.values)} added to {_site_phrase(self)}"
+        return f"{_phrase_of(self.values)} added to {_site_phrase(self)}"
 
 
 @dataclass(frozen=True)
@@ -421,7 +421,7 @@ class SetHead(HeadNumbers):
         return cls(Numbers(np.concatenate(rows).mean(axis=0)), layer, head, attention)
 
     def __str__(self) -> str:
-        return f"{_head_phrase(self)} set to {_numbers(self.values)}"
+        return f"{_head_phrase(self)} set to {_phrase_of(self.values)}"
 
 
 @dataclass(frozen=True)
@@ -434,7 +434,7 @@ class AddToHead(HeadNumbers):
     attention: str = "self"
 
     def __str__(self) -> str:
-        return f"{_numbers(self.values)} added to {_head_phrase(self)}"
+        return f"{_phrase_of(self.values)} added to {_head_phrase(self)}"
 
 
 @dataclass(frozen=True)
@@ -537,7 +537,7 @@ def _hold_numbers(edit: Any) -> None:
         object.__setattr__(edit, "values", Numbers(edit.values))
 
 
-def _numbers(values: Numbers) -> str:
+def _phrase_of(values: Numbers) -> str:
     return f"the numbers {values.digest}"
 
 
