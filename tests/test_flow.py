@@ -7,10 +7,12 @@ import re
 
 import numpy as np
 import pytest
+from conftest import texts_of
 from ordinary_sentences import SENTENCES
 from tolerances import DOUBLE_LONG, PASSED, STORED, SUMMED, TOTAL
 
 from explorer.analysis import consistency, flow, logit_lens
+from explorer.analysis.figures import as_plain
 from explorer.analysis.formatting import fixed, percent, tenths
 from explorer.panels import (
     anatomy,
@@ -24,6 +26,7 @@ from explorer.panels import (
 from models import registry
 from models.caching import loaded
 from models.edits import HideToken, ZeroHead, from_line
+from models.example_texts import DEFAULT_TEXT
 from models.recording import Attention
 from models.results import Lens
 from models.run import Run
@@ -447,3 +450,18 @@ def test_no_word_rises_more_than_the_one_that_is_named() -> None:
         assert found.id == best and found.is_first == (rise[best] == rise.max())
         assert (found.before, found.after) == pytest.approx((p[0][best], p[1][best]))
         assert flow.largest_rise(lens, lambda id: id in words, 1.0) is None
+
+
+@pytest.mark.parametrize(("model", "level"), [("encoder", "Model"), ("decoder", "Layer")])
+def test_a_covered_flow_tells_nothing_of_the_prediction(model: str, level: str) -> None:
+    run = Run(model, DEFAULT_TEXT)
+    shown = architecture.flow(run, level=level)
+    covered = architecture.flow(run, level=level, cover=True)
+    (answer, *_), machine = shown.figures[0].words, covered.figures[0]
+    assert not machine.words and not covered.table
+    assert all(each.says is None and each.answer is None for each in machine.layers)
+    told = " ".join(texts_of([as_plain(each, {}) for each in covered.figures]))
+    assert answer.text not in told and answer.text not in covered.finding
+    assert [each.attentions for each in machine.layers] == [
+        each.attentions for each in shown.figures[0].layers
+    ]

@@ -82,6 +82,11 @@ def continues(run: Run, chosen: Mapping[str, Any]) -> bool:
     return recording.model.kind == "decoder" and not capabilities.no_readout
 
 
+def predicts(run: Run, chosen: Mapping[str, Any]) -> bool:
+    """True for a model that predicts words."""
+    return not run.loaded.capabilities.no_readout
+
+
 def numbers_of(run: Run, chosen: Mapping[str, Any]) -> str:
     """What stands below each layer until a reader chooses: of a model that predicts no word its
     rotations."""
@@ -233,6 +238,10 @@ def flow(
         str,
         Choice(NUMBERS, "Below each layer", name="flow_number", menu=True, suits=numbers_of),
     ] = "Prediction",
+    cover: Annotated[
+        bool,
+        Choice(label="Cover the prediction", name="flow_cover", menu=True, when=predicts),
+    ] = False,
 ) -> Panel:
     """The whole machine on the text: what each head brings to a token from each other token, what
     each layer makes of the prediction there, and the words that come out.
@@ -246,14 +255,35 @@ def flow(
     shows it; a head and a weight are those of the head that brings most where None is chosen. step:
     of a weight's calculation, the one on show. attention: the name of the one that is in focus, ""
     for that which adds most. temperature: of the words that come out of a model that continues
-    texts. number: what stands below each layer, one of NUMBERS. Raises ValueError for what is not
-    there and for a model that shows neither its stream nor its attention.
+    texts. number: what stands below each layer, one of NUMBERS. cover: nothing tells what the model
+    predicts. Raises ValueError for what is not there and for a model that shows neither its stream
+    nor its attention.
     """
     choices = (token, layer, head, source, level, step, attention, hide, temperature, number)
     make = partial(_machine, run, *choices)
     made = memo(run.recording(), ("flow", run.target, *choices), make, _machine_bytes)
+    if cover:
+        return _covered(made)
     machine, *below = made.figures
     return replace(made, figures=(_with_whole_words(made.at["run"], machine), *below))
+
+
+def _covered(made: Panel) -> Panel:
+    """The picture without anything that tells what the model predicts: no words that come out,
+    none below the chosen row, and no number of theirs."""
+    machine, *below = made.figures
+    assert isinstance(machine, Flow)
+    layers = tuple(
+        replace(each, says=None, answer=None, numbers="", units="") for each in machine.layers
+    )
+    is_attention = machine.level >= LEVELS.index(HEAD) and not made.at["run"].edits
+    bare = replace(machine, layers=layers, words=(), says="", note="", leads=())
+    return replace(
+        made,
+        finding=made.finding if is_attention else WORDS("covered"),
+        figures=(bare, *(below if machine.level >= LEVELS.index(HEAD) else ())),
+        table={},
+    )
 
 
 def _machine_bytes(made: Panel) -> int:
