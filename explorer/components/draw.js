@@ -112,7 +112,7 @@ export class Pen {
     /** @type {string[]} */
     this.select = []; // the choices that a press on what is drawn sets
     this.scrolls = false; // whether a figure may be larger than its frame
-    /** @type {import("./pane.js").Pane | null} */
+    /** @type {import("./scroll_frame.js").Pane | null} */
     this.pane = null; // what of it is larger
     this.right = 0; // how far to the right a slide's level texts and boxes go
     this.shortened = 0; // texts that end in an ellipsis

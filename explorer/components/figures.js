@@ -11,7 +11,7 @@ import { matrix } from "./matrix_figure.js";
 import { headmatrices } from "./head_matrices.js";
 import { linkedweights, measured } from "./linked_weights.js";
 import { spokenOmissions } from "./omissions.js";
-import { plane } from "./plane.js";
+import { plane } from "./scatter.js";
 import { branches, network, product, relay } from "./product_figure.js";
 import { bars, texttable } from "./tables.js";
 import { css, inkOn, wordAt } from "./theme.js";

@@ -82,14 +82,14 @@ export function mount(name, style, draw) {
     view.send = setTriggerValue;
     view.keep = setStateValue;
     view.show = (/** @type {Uint8Array} */ bytes) => show(view, bytes, draw);
-    // What was drawn sooner is not drawn again.
+    // What was fetched ahead and drawn is not drawn again.
     view.brought = data;
     const drawn =
-      view.sooner &&
-      view.data === view.sooner &&
-      alike(view.sooner, data) &&
+      view.prefetched &&
+      view.data === view.prefetched &&
+      alike(view.prefetched, data) &&
       view.look.key === onScreen(view.root).key;
-    setSooner(view);
+    setPrefetched(view);
     if (drawn) view.data = data;
     else if (view.pressed) view.due = () => view.brought === data && view.show(data);
     else view.show(data);
@@ -175,20 +175,20 @@ export function showSooner(name, data) {
   const view = latest.get(name);
   if (!view?.root.isConnected || view.header.token === decode(data).header.token) return;
   view.show(data);
-  setSooner(view, data);
+  setPrefetched(view, data);
 }
 
 // The document says whether any view is ahead of its page, whose words are of the text before.
 /** @param {View} view @param {Uint8Array} [data] */
-function setSooner(view, data) {
-  if (view.sooner === data) return;
-  view.sooner = data;
-  const any = [...latest.values()].some(({ sooner }) => sooner);
+function setPrefetched(view, data) {
+  if (view.prefetched === data) return;
+  view.prefetched = data;
+  const any = [...latest.values()].some(({ prefetched }) => prefetched);
   document.documentElement.toggleAttribute("data-headlight-ahead", any);
 }
 
 /** True while Streamlit has not brought these bytes. @param {string} name @param {Uint8Array} data */
-export const isSooner = (name, data) => latest.get(name)?.sooner === data;
+export const isPrefetched = (name, data) => latest.get(name)?.prefetched === data;
 
 /**
  * Draw what Streamlit brought last, where it brings nothing more: what it has brought it leaves out.
@@ -196,8 +196,8 @@ export const isSooner = (name, data) => latest.get(name)?.sooner === data;
  */
 export function takeBack(name) {
   const view = latest.get(name);
-  if (!view?.sooner) return;
-  setSooner(view);
+  if (!view?.prefetched) return;
+  setPrefetched(view);
   view.show(view.brought);
 }
 
@@ -235,7 +235,7 @@ function ended(view) {
   for (const end of Object.values(view.ends)) end();
   view.ends = {};
   if (latest.get(view.called) === view) latest.delete(view.called);
-  setSooner(view);
+  setPrefetched(view);
 }
 
 /**

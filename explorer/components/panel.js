@@ -30,7 +30,7 @@ import {
 import { fitted, hear, letter, make, mount, redraw, still, until } from "./mount.js";
 import { fixed, tenths } from "./number_format.js";
 import { ahead, Echoes, whole } from "./optimistic_updates.js";
-import { bring, frame, pad } from "./pane.js";
+import { bring, frame, pad } from "./scroll_frame.js";
 import { GAP, resolved, sheet, widths } from "./panel_layout.js";
 import style from "./panel.css.js";
 import { offer, shown } from "./svg_export.js";
@@ -275,7 +275,7 @@ function rolled(box, isLong) {
     Math.max(0, ...[...box.querySelectorAll(".row")].map(top).filter((row) => row <= centred)) - 4;
 }
 
-/** A figure in a frame that scrolls, scrolled as it was, its marked cell in sight. @param {View} view @param {number} at @param {import("./pane.js").Pane} pane @param {number} most */
+/** A figure in a frame that scrolls, scrolled as it was, its marked cell in sight. @param {View} view @param {number} at @param {import("./scroll_frame.js").Pane} pane @param {number} most */
 function scrolled(view, at, pane, most) {
   const { outer, fill } = frame(pane, most);
   view.boxes[at].append(outer);

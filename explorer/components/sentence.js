@@ -4,7 +4,7 @@
 
 import { firstMark, make, mount, resized, until } from "./mount.js";
 import { spokenLine } from "./number_format.js";
-import { sooner } from "./sooner.js";
+import { prefetch } from "./prefetch.js";
 import style from "./sentence.css.js";
 import { sentences } from "./sentences.js";
 
@@ -87,7 +87,7 @@ function draw(view) {
   if (text === view.header.text && !view.sent.length) return;
   view.sent = [...view.sent, text].slice(-SENT);
   // The page says its text before it brings its pictures.
-  sooner(text, view.header.model, () => (view.sent.at(-1) ?? view.header.text) === text);
+  prefetch(text, view.header.model, () => (view.sent.at(-1) ?? view.header.text) === text);
   view.keep("text", text);
 }
 

@@ -3,7 +3,7 @@
 // page itself has run.
 
 import { atRest } from "./class_snapshot.js";
-import { isSooner, showSooner, takeBack } from "./mount.js";
+import { isPrefetched, showSooner, takeBack } from "./mount.js";
 import { decode } from "./codec.js";
 
 const ROOT = new URL("../../", import.meta.url); // of the app, wherever a proxy put it
@@ -23,7 +23,7 @@ let again = 0; // when the server is asked next
  * @param {string} model which is on screen
  * @param {() => boolean} wanted
  */
-export async function sooner(text, model, wanted) {
+export async function prefetch(text, model, wanted) {
   const asked = choices(model);
   if (!asked || !text.trim() || text.length > LONGEST || Date.now() < again) return;
   const body = JSON.stringify({ text, model, ...asked });
@@ -58,7 +58,7 @@ function choices(model) {
 // Where the reader went back to the last text before this one's page came, nothing comes.
 /** @param {[string, Uint8Array][]} all @param {() => boolean} wanted */
 async function brought(all, wanted) {
-  const open = () => all.some(([name, data]) => isSooner(name, data));
+  const open = () => all.some(([name, data]) => isPrefetched(name, data));
   while (open()) {
     const now = wanted();
     if (await atRest(() => open() && wanted() === now, now ? PATIENT : LOOKS))
