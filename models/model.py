@@ -15,6 +15,7 @@ from models.argument_validation import (
     edits_of,
     expect_recording_of,
     expect_text,
+    of_head,
     of_model,
 )
 from models.capabilities import Capabilities, TextGenerator
@@ -30,6 +31,8 @@ from models.results import (
     Neurons,
     Norm,
     ResidualGradients,
+    ScoreParts,
+    ScorePath,
     SeededSampling,
     Sweep,
 )
@@ -106,6 +109,36 @@ class Model:
         `against` the difference to another word's logit."""
         token = expect_recording_of(self, recording, stream, token)
         return self._source.attribute(self, recording, stream, token, id, against)
+
+    def score_parts(
+        self,
+        recording: Recording,
+        attention: str,
+        layer: int,
+        head: int,
+        query: int,
+        key: int,
+        against: int | None = None,
+    ) -> ScoreParts:
+        """The score of one query and key of a head as a sum over what wrote the query and what
+        wrote the key; with `against` the difference to another key's score."""
+        cell = of_head(self, recording, attention, (layer, head, query, key, against))
+        return self._readout("score_parts").score_parts(self, recording, attention, *cell)
+
+    def score_path(
+        self,
+        recording: Recording,
+        attention: str,
+        layer: int,
+        head: int,
+        query: int,
+        key: int,
+        against: int | None = None,
+    ) -> ScorePath:
+        """The strongest way by which such a score came about, back through earlier heads to an
+        embedding, and the weight without each of its steps."""
+        cell = of_head(self, recording, attention, (layer, head, query, key, against))
+        return self._readout("score_parts").score_path(self, recording, attention, *cell)
 
     def gradients(self, recording: Recording, stream: str, token: int) -> ResidualGradients:
         """The gradient of the likeliest word's logit at a token, back to every state of a

@@ -39,7 +39,7 @@ from explorer.layout import (
     tab,
 )
 from explorer.layout.current_recording import take_text
-from explorer.panels import anatomy, circuits, summaries
+from explorer.panels import anatomy, circuits, score_parts, summaries
 from explorer.panels import attention as attention_panels
 from explorer.panels.choice import Choice
 from explorer.panels.selection import Selection, select
@@ -608,7 +608,13 @@ def head_selection(selection: Selection, view: HeadView, chosen: Mapping[str, An
 one_weight = tab.view(
     tab.Tab(
         (anatomy.weight,),
-        {"Heads": tab.Fold("All heads of the layer", (anatomy.split, anatomy.formulas))},
+        {
+            "Sources": tab.Fold(
+                "Where the score comes from", (score_parts.sources, score_parts.path)
+            ),
+            "Heads": tab.Fold("All heads of the layer", (anatomy.split, anatomy.formulas)),
+        },
+        open_fold="weight_fold",
         leads={"concepts": "Change the temperature of this softmax"},
         before=controls.choose_attention,
     )

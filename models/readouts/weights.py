@@ -11,7 +11,7 @@ from models.edits import Edit, SideBySide, applies
 from models.own_model import OwnModel
 from models.recording import Stream
 from models.results import Norm
-from models.transformer import AddAndNorm, Decoder, Encoder, EncoderDecoder, Layer
+from models.transformer import AddAndNorm, Decoder, Encoder, EncoderDecoder, LastNorm, Layer
 
 
 def norms(handle: OwnModel, stream: str, edits: tuple[Edit, ...] = ()) -> dict[str, Norm]:
@@ -22,12 +22,7 @@ def norms(handle: OwnModel, stream: str, edits: tuple[Edit, ...] = ()) -> dict[s
     Raises ValueError for no such stream.
     """
     layers = layers_of(handle, stream)
-    last_norm = getattr(
-        handle.model,
-        "memory_norm"
-        if stream == "encoder" and isinstance(handle.model, EncoderDecoder)
-        else "last_norm",
-    )
+    last_norm = last_norm_of(handle, stream)
     norm_modules: dict[str, tuple[layers_models.Norm | None, int | None]] = (
         {"embed": (handle.model.embedding.norm, None)}
         | {
@@ -48,6 +43,13 @@ def norms(handle: OwnModel, stream: str, edits: tuple[Edit, ...] = ()) -> dict[s
         for name, (norm, layer) in norm_modules.items()
         if norm is not None
     }
+
+
+def last_norm_of(handle: OwnModel, stream: str) -> LastNorm:
+    """The norm at the end of a stream's stack."""
+    model = handle.model
+    is_memory = stream == "encoder" and isinstance(model, EncoderDecoder)
+    return model.memory_norm if is_memory else model.last_norm
 
 
 def outputs(handle: OwnModel) -> dict[str, tuple[np.ndarray, np.ndarray]]:
