@@ -26,6 +26,7 @@ from models.run import Run
 CONCEPT = "score_parts"
 FIELDS, NAMES = sentences(CONCEPT, "fields"), sentences(CONCEPT, "names")
 N_BARS, N_PAIRS, N_TOKENS = 5, 5, 60
+LEAST_CHANGE = 0.01  # of a weight, below which a cut is said to change nothing
 LEAST_SCORE = 0.05  # below which shares of a score mean nothing
 
 
@@ -219,6 +220,7 @@ def _pairs(parts: ScoreParts, score: str) -> Matrix:
         high=high,
         signed=True,
         sides=("query", "key"),
+        wide=True,
     )
 
 
@@ -297,11 +299,11 @@ def path(
 
 
 def _effect(found: ScorePath) -> str:
-    """What happens to the weight without the first step, in the decimals on screen."""
-    after = found.steps[0].cut
-    if hundredths(found.weight) == hundredths(after):
+    """What happens to the weight without the first step."""
+    change = found.steps[0].cut - found.weight
+    if abs(change) < LEAST_CHANGE:
         return "nothing"
-    return "falls" if after < found.weight else "rises"
+    return "falls" if change < 0 else "rises"
 
 
 def _token(cell: ScoreCell, stream: str, token: int) -> str:
@@ -318,22 +320,36 @@ def _step_name(cell: ScoreCell, step: PathStep, side: str) -> str:
     return words("from_head", writer=name, at=at, taken=taken)
 
 
+def _step_label(cell: ScoreCell, step: PathStep, side: str) -> str:
+    """The same as the label of its bar."""
+    words, name = sentences(CONCEPT, "path"), _label(step.source, side)
+    at = _token(cell, step.stream, step.token)
+    if step.taken_from < 0:
+        return words("bar_of_other", writer=name, at=at)
+    taken = _token(cell, step.taken_stream, step.taken_from)
+    return words("bar_of_head", writer=name, at=at, taken=taken)
+
+
 def _tokens(cell: ScoreCell, found: ScorePath) -> TokenRow:
-    """The keys tinted by the query's weights, those on the path in a frame."""
+    """The tokens of the keys' text, those on the path in a frame."""
     words, on = sentences(CONCEPT, "path"), cell.selection
     stream = on.recording.stream(on.attention.key)
-    marked = {cell.key, *(each.token for each in found.steps if each.stream == stream.name)}
     query = -1 if on.is_across else on.query
-    visible = figures.window(len(stream.tokens), (query, *sorted(marked)), N_TOKENS).tolist()
     named = {query: words("at_query"), cell.key: words("at_key")}
+    if query == cell.key:
+        named[query] = words("at_both")
+    for step in found.steps:
+        if step.stream == stream.name:
+            named.setdefault(step.token, words("at_step"))
+    named.pop(-1, None)
+    visible = figures.window(len(stream.tokens), sorted(named), N_TOKENS).tolist()
     return TokenRow(
-        title=words("tokens", **cell.slots),
+        title=words("tokens"),
         note=figures.truncation_note(len(visible), len(stream.tokens)),
         tokens=tuple(stream.tokens[at] for at in visible),
-        weights=on.weights[visible],
         selected=visible.index(query) if query in visible else -1,
         texts=tuple(named.get(at, "") for at in visible),
-        marked=tuple(place for place, at in enumerate(visible) if at in marked),
+        marked=tuple(place for place, at in enumerate(visible) if at in named),
         keys=("",) * len(visible),
     )
 
@@ -352,7 +368,7 @@ def _steps(cell: ScoreCell, found: ScorePath) -> Bars:
     for step in found.steps:
         rows.append(
             BarRow(
-                _step_name(cell, step, found.side),
+                _step_label(cell, step, found.side),
                 (step.cut, step.source.value),
                 (hundredths(step.cut), signed(step.source.value)),
                 outline=found.weight,

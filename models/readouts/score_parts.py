@@ -179,7 +179,7 @@ class HeadPlace:
     @property
     def keys(self) -> np.ndarray:
         """The recorded keys of the head, (key, d_head)."""
-        return np.asarray(self.attention.k[self.layer, self.head], np.float64)
+        return np.array(self.attention.k[self.layer, self.head], np.float64)
 
     def recorded(self, key: int) -> float:
         """The recorded score of one of the keys."""
@@ -323,7 +323,7 @@ class HeadPlace:
     @property
     def values(self) -> np.ndarray:
         """The recorded values of the head, (key, d_head)."""
-        return np.asarray(self.attention.v[self.layer, self.head], np.float64)
+        return np.array(self.attention.v[self.layer, self.head], np.float64)
 
 
 def _place(
