@@ -361,8 +361,8 @@ class FlowView:
             cell = {"anatomy_cell": f"{on.query}.{self.key}"} if level == WEIGHT else {}
             tabs.append((WORDS("to_one_weight"), {"tab": "weight", **at, **cell}))
             if cell and self.run.loaded.capabilities.weights:
-                to_sources = {"tab": "weight", **at, **cell, "weight_fold": "Sources"}
-                tabs.append((WORDS("to_sources"), to_sources))
+                fold = {"weight_fold": "Sources"}
+                tabs.append((WORDS("to_sources"), {"tab": "weight", **at, **cell, **fold}))
         return tuple(FlowLink(label, {"address": urlencode(to)}) for label, to in tabs)
 
     @property

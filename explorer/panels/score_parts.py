@@ -30,20 +30,24 @@ LEAST_CHANGE = 0.01  # of a weight, below which a cut is said to change nothing
 LEAST_SCORE = 0.05  # below which shares of a score mean nothing
 
 
-def _keys(run: Run, chosen: Mapping[str, Any]) -> dict[int | None, str]:
+def _other_keys(run: Run, chosen: Mapping[str, Any]) -> dict[int | None, str]:
     """The other keys that the score can be compared with."""
     selection = select(run, attention=chosen.get("attention", ""))
-    listed = {at: f"{at} {name}" for at, name in enumerate(selection.axes.keys)}
-    listed.pop(chosen.get("source"), None)
-    return {None: FIELDS("no_other"), **listed}
+    listed = {
+        at: f"{at} {name}"
+        for at, name in enumerate(selection.axes.keys)
+        if at != chosen.get("source")
+    }
+    none: dict[int | None, str] = {None: FIELDS("no_other")}
+    return none | listed
 
 
 Against = Annotated[
     int | None,
-    Choice(_keys, FIELDS("against"), name="score_against", of="text", help=FIELDS("help")),
+    Choice(_other_keys, FIELDS("against"), name="score_against", of="text", help=FIELDS("help")),
 ]
 SameAgainst = Annotated[
-    int | None, Choice(_keys, name="score_against", of="text", help=FIELDS("help"))
+    int | None, Choice(_other_keys, name="score_against", of="text", help=FIELDS("help"))
 ]
 
 
@@ -128,9 +132,9 @@ def sources(
     of_query = score_parts.main_source(parts.query_parts, parts.total)
     of_key = score_parts.main_source(parts.key_parts, parts.total)
     kind = "finding" if cell.against is None else "finding_of_two"
-    names = tuple(
-        [_label(part, side) for part in each]
-        for side, each in (("query", parts.query_parts), ("key", parts.key_parts))
+    names = (
+        [_label(part, "query") for part in parts.query_parts],
+        [_label(part, "key") for part in parts.key_parts],
     )
     caption = [words("caption", **slots)]
     if cell.against is not None:
@@ -151,7 +155,7 @@ def sources(
             _pairs(parts, score),
         ),
         table=score_parts.table(parts, names),
-        details=_details(cell, parts),
+        details=_how_made(cell, parts),
         caption=tuple(caption),
         file=f"L{on.layer}H{on.head}-q{on.query}k{cell.key}-sources",
     )
@@ -229,7 +233,7 @@ def _side_names(shown: Largest, parts: Sequence[Part], side: str) -> tuple[str, 
     return (*(_label(parts[at], side) for at in shown.places), *rest)
 
 
-def _details(cell: ScoreCell, parts: ScoreParts) -> tuple[str, ...]:
+def _how_made(cell: ScoreCell, parts: ScoreParts) -> tuple[str, ...]:
     """Sentences on the method: that the parts add up, and what they do not tell."""
     words, on = sentences(CONCEPT, "sources"), cell.selection
     lines = [
@@ -285,8 +289,7 @@ def path(
         finding=words(
             _effect(found) if cell.is_allowed else "masked",
             **slots,
-            writer=_name(first.source, found.side),
-            at=_token(cell, first.stream, first.token),
+            writer=_mover(cell, first, found.side),
             before=before,
             after=hundredths(first.cut),
         ),
@@ -318,6 +321,16 @@ def _step_name(cell: ScoreCell, step: PathStep, side: str) -> str:
         return words("from_other", writer=name, at=at)
     taken = _token(cell, step.taken_stream, step.taken_from)
     return words("from_head", writer=name, at=at, taken=taken)
+
+
+def _mover(cell: ScoreCell, step: PathStep, side: str) -> str:
+    """The first step in the sentence of the panel."""
+    if step.taken_from < 0 or (step.taken_stream, step.taken_from) == (step.stream, step.token):
+        name, at = _name(step.source, side), _token(cell, step.stream, step.token)
+        return sentences(CONCEPT, "path")("from_other", writer=name, at=at)
+    words, name = sentences(CONCEPT, "path"), _name(step.source, side)
+    taken = _token(cell, step.taken_stream, step.taken_from)
+    return words("moving", writer=name, taken=taken, at=_token(cell, step.stream, step.token))
 
 
 def _step_label(cell: ScoreCell, step: PathStep, side: str) -> str:

@@ -213,7 +213,7 @@ class HeadPlace:
                 for at, step in enumerate(operations)
                 if isinstance(step, StreamWrite) and step.of is module
             )
-            operations = operations[:own] + self._read_norm(name, token)
+            operations = [*operations[:own], *self._read_norm(name, token)]
         return Trail(operations, self.handle.card.d_model)
 
     def _read_norm(self, name: str, token: int) -> list[LinearizedNorm]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -22,7 +24,7 @@ def norms(handle: OwnModel, stream: str, edits: tuple[Edit, ...] = ()) -> dict[s
     Raises ValueError for no such stream.
     """
     layers = layers_of(handle, stream)
-    last_norm = last_norm_of(handle, stream)
+    last_norm: Any = last_norm_of(handle, stream)
     norm_modules: dict[str, tuple[layers_models.Norm | None, int | None]] = (
         {"embed": (handle.model.embedding.norm, None)}
         | {
@@ -49,7 +51,9 @@ def last_norm_of(handle: OwnModel, stream: str) -> LastNorm:
     """The norm at the end of a stream's stack."""
     model = handle.model
     is_memory = stream == "encoder" and isinstance(model, EncoderDecoder)
-    return model.memory_norm if is_memory else model.last_norm
+    last_norm = model.memory_norm if is_memory else model.last_norm
+    assert isinstance(last_norm, LastNorm)
+    return last_norm
 
 
 def outputs(handle: OwnModel) -> dict[str, tuple[np.ndarray, np.ndarray]]:
