@@ -210,10 +210,11 @@ class PathStep:
 
 @dataclass(frozen=True)
 class ScorePath:
-    """The strongest way by which a score came about, back through the layers. side: "query" or
-    "key", into which the first step wrote. Each further step wrote what the head before took, the
-    last one is no head, or one whose output is not its pattern times its values. weight: of the
-    pattern, which each step's `cut` is compared with."""
+    """The strongest way by which a score came about, back through the layers. side: into what the
+    first step wrote, the "query", the "key" or the "other" key that it is compared with. Each
+    further step wrote what the head before took; the last one is no head, or one whose output is
+    not its pattern times its values. weight: of the pattern, which each step's `cut` is compared
+    with."""
 
     side: str
     score: float

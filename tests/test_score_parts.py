@@ -320,7 +320,14 @@ def written(handle: OwnModel, recording: Recording, step: object) -> np.ndarray:
     return z @ w_o[source.layer, source.head]
 
 
-def cut_by_hand(handle: OwnModel, recording: Recording, cell: tuple, path: ScorePath, n: int):
+def cut_by_hand(
+    handle: OwnModel,
+    recording: Recording,
+    cell: tuple,
+    path: ScorePath,
+    n: int,
+    other: int | None = None,
+) -> float:
     """The weight without step n of a path: passes of the model itself, from the removed step to the
     score, in each of which only what lies on the path is changed."""
     name, layer, head, query, key = cell
@@ -345,15 +352,15 @@ def cut_by_hand(handle: OwnModel, recording: Recording, cell: tuple, path: Score
         change = dz @ handle.outputs()[of.name][0][where]
     of = next(each for each in recording.attention if each.name == name)
     q, k = of.q[layer, head, query], np.array(of.k[layer, head])
-    place = "cross" if of.query != of.key else "attn"
+    place, changed = "cross" if of.query != of.key else "attn", key if other is None else other
     if path.side == "query":
         q = made[f"{layer}.{place}.q"][head, query].numpy()
     elif place == "cross":
         module = handle.attentions[name][layer]
         memory = list(made.values())[-1]
-        k[key] = module.split(module.w_k(memory[None]))[0][head, key].numpy()
+        k[changed] = module.split(module.w_k(memory[None]))[0][head, changed].numpy()
     else:
-        k[key] = made[f"{layer}.{place}.k"][head, key].numpy()
+        k[changed] = made[f"{layer}.{place}.k"][head, changed].numpy()
     scores = np.where(of.allowed[layer, query], k @ q * of.scale[layer], -np.inf)
     powers = np.exp(scores - scores.max())
     return powers[key] / powers.sum()
@@ -427,6 +434,39 @@ def test_a_new_run_is_one_in_which_the_heads_slice_reads_zeros(
             of = next(each for each in again.attention if each.name == name)
             assert step.rerun == pytest.approx(of.pattern[layer, head, query, key], abs=PASSED)
             assert head_output_site(handle, source.attention, source.layer)[0] == step.stream
+
+
+@pytest.mark.parametrize("kind", OURS)
+def test_a_path_may_lead_into_the_key_that_it_is_compared_with(
+    kind: str, request: pytest.FixtureRequest
+) -> None:
+    """Where the other key's score is what a head lowers most, cutting it there changes that score
+    alone."""
+    handle, recording = exact(request.getfixturevalue(kind), TEXT)
+    name, sides = recording.attention[-1].name, set()
+    for query, key, other in ((5, 1, 3), (5, 3, 1), (4, 0, 2), (4, 2, 0)):
+        for head in range(4):
+            cell = (name, 2, head, query, key)
+            path = handle.score_path(recording, *cell, other)
+            sides.add(path.side)
+            both = handle.score_parts(recording, *cell, other)
+            assert path.score == pytest.approx(both.total, abs=DOUBLE_LONG)
+            step = path.steps[0]
+            if path.side != "other":
+                continue
+            own = handle.score_parts(recording, name, 2, head, query, other)
+            values = {
+                (each.kind, each.layer, each.head, each.attention): each.value
+                for each in own.key_parts
+            }
+            source = step.source
+            at = (source.kind, source.layer, source.head, source.attention)
+            assert source.value == pytest.approx(-values[at], abs=DOUBLE_LONG)
+            assert step.token == other
+            with torch.inference_mode():
+                expected = cut_by_hand(handle, recording, cell, path, 0, other)
+            assert step.cut == pytest.approx(expected, abs=DOUBLE_LONG)
+    assert "other" in sides
 
 
 def test_the_first_step_is_the_head_that_raises_the_score_most(small_decoder: OwnModel) -> None:

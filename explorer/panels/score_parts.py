@@ -136,9 +136,6 @@ def sources(
         [_label(part, "query") for part in parts.query_parts],
         [_label(part, "key") for part in parts.key_parts],
     )
-    caption = [words("caption", **slots)]
-    if cell.against is not None:
-        caption.append(words("caption_of_two", **slots))
     return Panel(
         title=words("title"),
         finding=words(
@@ -156,9 +153,15 @@ def sources(
         ),
         table=score_parts.table(parts, names),
         details=_how_made(cell, parts),
-        caption=tuple(caption),
+        caption=_caption(cell),
         file=f"L{on.layer}H{on.head}-q{on.query}k{cell.key}-sources",
     )
+
+
+def _caption(cell: ScoreCell) -> tuple[str, ...]:
+    words, slots = sentences(CONCEPT, "sources"), cell.slots
+    lines = [words("caption", **slots)]
+    return (*lines, *([] if cell.against is None else [words("caption_of_two", **slots)]))
 
 
 def _name(part: Part, side: str) -> str:
@@ -257,6 +260,8 @@ def _how_made(cell: ScoreCell, parts: ScoreParts) -> tuple[str, ...]:
         lines.append(words("rotary"))
     if parts.added:
         lines.append(words("distance"))
+    if on.is_across:
+        lines.append(words("across"))
     return (*lines, words("both"), words("shared"))
 
 
@@ -296,7 +301,7 @@ def path(
         figures=(_tokens(cell, found), _steps(cell, found)),
         table=_table(cell, found),
         details=_path_details(cell, found),
-        caption=(words("caption", **slots),),
+        caption=_caption(cell),
         file=f"L{on.layer}H{on.head}-q{on.query}k{cell.key}-path",
     )
 
@@ -351,6 +356,8 @@ def _tokens(cell: ScoreCell, found: ScorePath) -> TokenRow:
     named = {query: words("at_query"), cell.key: words("at_key")}
     if query == cell.key:
         named[query] = words("at_both")
+    if cell.against is not None:
+        named.setdefault(cell.against, words("at_other"))
     for step in found.steps:
         if step.stream == stream.name:
             named.setdefault(step.token, words("at_step"))

@@ -381,10 +381,11 @@ def score_path(
     """The strongest way by which a score came about, see `ScorePath`; with `against` what raises it
     above the score of that key.
 
-    It begins with the earlier head that raises the score most, on the side of the query or of the
-    key; where none does, with the largest of the other parts. From a head it goes on at the key
-    from which most of that part was taken, with the largest part there; it ends at an embedding, a
-    position or an FFN. Raises ValueError as `score_parts`, and where an edit sets the weight."""
+    It begins with the earlier head that raises the score, or the difference, most, on the side of
+    the query or of a key; where none does, with the largest of the other parts. From a head it goes
+    on at the key from which most of that part was taken, with the largest part there; it ends at an
+    embedding, a position or an FFN. Raises ValueError as `score_parts`, and where an edit sets the
+    weight."""
     place = _place(handle, recording, attention, layer, head, query, key)
     if against is not None:
         place.expect("key", against)
@@ -420,9 +421,13 @@ def _way(place: HeadPlace, against: int | None) -> tuple[str, list[_Reader]]:
         _follow(place, "query", place.query, place.direction("query", place.query, k), True),
         _follow(place, "key", place.key, place.direction("key", place.key, q), True),
     ]
+    if against is not None:  # what lowers the other score raises the difference
+        first.append(_follow(place, "key", against, place.direction("key", against, -q), True))
     heads = [each for each in first if each.part[0] == "head"]
     reader = max(heads or first, key=lambda each: each.value)
     side, way = reader.axis, [reader]
+    if reader is first[-1] and against is not None:
+        side = "other"
     while reader.part[0] == "head":
         writer = _of_part(place, reader.part, reader.token)
         direction = writer.output @ reader.trail.back(reader.part, reader.direction)  # of z
@@ -475,7 +480,7 @@ def _cut(way: list[_Reader], place: HeadPlace) -> float:
         scores = scores + place.scale * (place.keys @ moved.numpy())
     else:
         q = place.attention.q[place.layer, place.head, place.query].astype(np.float64)
-        scores[place.key] += place.scale * float(q @ moved.numpy())
+        scores[first.token] += place.scale * float(q @ moved.numpy())
     return _weight(place, scores)
 
 
