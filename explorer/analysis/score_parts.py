@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -27,6 +27,32 @@ def largest(parts: Sequence[Part], most: int) -> Largest:
     places = order[: most if len(order) > most + 1 else len(order)]
     others = order[len(places) :]
     return Largest(tuple(places), len(others), sum(parts[at].value for at in others))
+
+
+@dataclass(frozen=True)
+class SourceRow:
+    """A source with its parts of the score in the query and in the key. side: "query" or "key" for
+    one of two texts, "" where both sides read the same stream."""
+
+    source: Part
+    side: str
+    query: float
+    key: float
+
+
+def by_source(of: ScoreParts, apart: bool) -> list[SourceRow]:
+    """Every source once, the largest first. apart: query and key are of two texts, so that nothing
+    is a source of both."""
+    rows: dict[tuple, SourceRow] = {}
+    for side, parts in (("query", of.query_parts), ("key", of.key_parts)):
+        for part in parts:
+            of_side = side if apart else ""
+            at = (of_side, part.kind, part.layer, part.head, part.attention)
+            row = rows.get(at, SourceRow(part, of_side, 0.0, 0.0))
+            rows[at] = (
+                replace(row, query=part.value) if side == "query" else replace(row, key=part.value)
+            )
+    return sorted(rows.values(), key=lambda row: -max(abs(row.query), abs(row.key)))
 
 
 def main_source(parts: Sequence[Part], total: float) -> Part:

@@ -10,9 +10,9 @@ from typing import Annotated, Any
 import numpy as np
 
 from explorer.analysis import figures, logit_lens, score_parts
-from explorer.analysis.figures import BarRow, Bars, Matrix, Stack, TokenRow
+from explorer.analysis.figures import BarRow, Bars, Matrix, TokenRow
 from explorer.analysis.formatting import fixed, hundredths, percent, power, signed
-from explorer.analysis.score_parts import Largest
+from explorer.analysis.score_parts import Largest, SourceRow
 from explorer.panels import spec
 from explorer.panels.anatomy import weight_text
 from explorer.panels.choice import Choice
@@ -25,7 +25,7 @@ from models.run import Run
 
 CONCEPT = "score_parts"
 FIELDS, NAMES = sentences(CONCEPT, "fields"), sentences(CONCEPT, "names")
-N_BARS, N_PAIRS, N_TOKENS = 5, 5, 60
+N_BARS, N_PAIRS, N_TOKENS = 7, 5, 60
 LEAST_CHANGE = 0.01  # of a weight, below which a cut is said to change nothing
 LEAST_SCORE = 0.05  # below which shares of a score mean nothing
 
@@ -148,7 +148,7 @@ def sources(
             key_source=_name(of_key, "key"),
         ),
         figures=(
-            Stack(figures=(_side(cell, parts, "query"), _side(cell, parts, "key"))),
+            _sums(cell, parts),
             _pairs(parts, score),
         ),
         table=score_parts.table(parts, names),
@@ -185,33 +185,40 @@ def _share(value: float, total: float) -> str:
     return percent(value / total)
 
 
-def _side(cell: ScoreCell, parts: ScoreParts, side: str) -> Bars:
-    """The parts of the query or of the key, the largest first, the smaller ones as one."""
-    words = sentences(CONCEPT, "sources")
-    every = parts.query_parts if side == "query" else parts.key_parts
-    shown = score_parts.largest(every, N_BARS)
-    listed = [(_label(every[at], side), every[at].value) for at in shown.places]
-    if shown.rest:
-        listed.append((words("smaller", n=shown.rest), shown.rest_sum))
+def _sums(cell: ScoreCell, parts: ScoreParts) -> Bars:
+    """The parts of the query and of the key by their source, the largest first, the smaller ones as
+    one."""
+    words, on = sentences(CONCEPT, "sources"), cell.selection
+    every = score_parts.by_source(parts, on.is_across)
+    shown = every[: N_BARS if len(every) > N_BARS + 1 else len(every)]
+    rows = [_sum(_row_label(on, row), row.query, row.key) for row in shown]
+    if rest := every[len(shown) :]:
+        sums = sum(row.query for row in rest), sum(row.key for row in rest)
+        rows.append(_sum(words("smaller", n=len(rest)), *sums))
     if parts.added:
-        listed.append((words("added"), parts.added))
-    rows = [BarRow(name, (value,), (_amount(value, parts.total),)) for name, value in listed]
-    name = "total" if parts.against is None else "difference"
-    rows.append(BarRow(words(name), (parts.total,), (fixed(parts.total),), selected=True))
-    title = f"{side}_side" if parts.against is None or side == "query" else "keys_side"
+        rows.append(_sum(words("added"), parts.added, parts.added))
+    key = words("of_key" if parts.against is None else "of_keys", **cell.slots)
     return Bars(
-        title=words(title, **cell.slots),
-        columns=(words("part"),),
+        title=words("sums", score=fixed(parts.total)),
+        columns=(words("of_query", **cell.slots), key),
         header=words("source"),
         rows=tuple(rows),
+        shared=True,
     )
 
 
-def _amount(value: float, total: float) -> str:
-    """A part as a number, with its share where that says something."""
-    if abs(total) < LEAST_SCORE:
-        return signed(value)
-    return f"{signed(value)} ({percent(value / total)})"
+def _sum(label: str, query: float, key: float) -> BarRow:
+    texts = (signed(query) if query else "", signed(key) if key else "")
+    return BarRow(label, (query, key), texts)
+
+
+def _row_label(on: Selection, row: SourceRow) -> str:
+    """A source as the label of its row, of two texts with the stream that it wrote into."""
+    if not row.side:
+        name = sentences(CONCEPT, "sources")("projection")
+        return name if row.source.kind == "projection" else _label(row.source, "query")
+    stream = on.attention.query if row.side == "query" else on.attention.key
+    return f"{stream} {_label(row.source, row.side)}"
 
 
 def _pairs(parts: ScoreParts, score: str) -> Matrix:
