@@ -610,7 +610,9 @@ one_weight = tab.view(
         (anatomy.weight,),
         {
             "Sources": tab.Fold(
-                "Where the score comes from", (score_parts.sources, score_parts.path)
+                "Where the score comes from",
+                (score_parts.sources, score_parts.path),
+                wait="Following the score through the layers …",
             ),
             "Heads": tab.Fold("All heads of the layer", (anatomy.split, anatomy.formulas)),
         },
