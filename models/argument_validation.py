@@ -102,6 +102,23 @@ def expect_recording_of(handle: Any, recording: Any, stream: str, token: int = 0
     return from_end(token, n)
 
 
+def of_head(
+    handle: Any, recording: Any, attention: str, cell: tuple[int | None, ...]
+) -> tuple[int | None, ...]:
+    """A cell (layer, head, query, key, other key or None) of an attention, counted from 0; negative
+    places count from the end.
+
+    Raises as `expect_recording_of`, and ValueError for an attention that is not there."""
+    streams = getattr(recording, "streams", ())
+    expect_recording_of(handle, recording, streams[0].name if streams else "")
+    found = next((each for each in recording.attention if each.name == attention), None)
+    if found is None:
+        names = ", ".join(each.name for each in recording.attention)
+        raise ValueError(f"no attention is called {attention!r}; there are {names}")
+    sizes = (*found.pattern.shape, found.pattern.shape[3])
+    return tuple(None if at is None else from_end(at, n) for at, n in zip(cell, sizes))
+
+
 def _is_edit(value: object) -> bool:
     return isinstance(value, Edit)
 

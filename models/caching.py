@@ -31,6 +31,8 @@ from models.results import (
     Neurons,
     Norm,
     ResidualGradients,
+    ScoreParts,
+    ScorePath,
     SeededSampling,
     Sweep,
     WholeWord,
@@ -263,6 +265,14 @@ class CachedModel(Model):
     ) -> dict[str, np.ndarray]:
         """As `Model.head_sources`."""
         return self._of_recording(recording, "head_sources", stream, token, id, against)
+
+    def score_parts(self, recording: Recording, *cell: Any) -> ScoreParts:
+        """As `Model.score_parts`."""
+        return self._of_recording(recording, "score_parts", *cell)
+
+    def score_path(self, recording: Recording, *cell: Any) -> ScorePath:
+        """As `Model.score_path`."""
+        return self._of_recording(recording, "score_path", *cell)
 
     def gradients(self, recording: Recording, stream: str, token: int) -> ResidualGradients:
         """As `Model.gradients`."""

@@ -14,6 +14,7 @@ import numpy as np
 from models.argument_validation import (
     edits_of,
     expect_recording_of,
+    of_head,
     of_model,
     text_or_ids,
 )
@@ -31,6 +32,8 @@ from models.results import (
     Norm,
     ResidualGradients,
     Rotary,
+    ScoreParts,
+    ScorePath,
     SeededSampling,
     Sweep,
 )
@@ -135,6 +138,36 @@ class Model:
         token = expect_recording_of(self, recording, stream, token)
         lens = self._readout("logit_lens")
         return lens.head_sources(self, recording, stream, token, id, against)
+
+    def score_parts(
+        self,
+        recording: Recording,
+        attention: str,
+        layer: int,
+        head: int,
+        query: int,
+        key: int,
+        against: int | None = None,
+    ) -> ScoreParts:
+        """The score of one query and key of a head as a sum over what wrote the query and what
+        wrote the key; with `against` the difference to another key's score."""
+        cell = of_head(self, recording, attention, (layer, head, query, key, against))
+        return self._readout("score_parts").score_parts(self, recording, attention, *cell)
+
+    def score_path(
+        self,
+        recording: Recording,
+        attention: str,
+        layer: int,
+        head: int,
+        query: int,
+        key: int,
+        against: int | None = None,
+    ) -> ScorePath:
+        """The strongest way by which such a score came about, back through earlier heads to an
+        embedding, and the weight without each of its steps."""
+        cell = of_head(self, recording, attention, (layer, head, query, key, against))
+        return self._readout("score_parts").score_path(self, recording, attention, *cell)
 
     def gradients(self, recording: Recording, stream: str, token: int) -> ResidualGradients:
         """The gradient of the likeliest word's logit at a token, back to every state of a

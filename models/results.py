@@ -130,8 +130,9 @@ class Lens:
 
 @dataclass(frozen=True)
 class Part:
-    """One contribution to a logit. `kind`: embedding, position, head, ffn, bias or transform, and
-    of models in their own code attn or layer; `attention` and `head` for a head alone."""
+    """One contribution to a logit or a score. `kind`: embedding, position, head, ffn, bias,
+    transform or projection, and of models in their own code attn or layer; `attention` and `head`
+    for a head alone."""
 
     kind: str
     layer: int
@@ -167,6 +168,69 @@ class Rotary:
     q: tuple[np.ndarray, np.ndarray]
     k: tuple[np.ndarray, np.ndarray]
     angles: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreParts:
+    """Decomposition of an attention score, q . k as the softmax reads it, over what wrote the query
+    and over what wrote the key. With `against`, another key, of the difference of the two scores.
+
+    both (query source, key source): the product of each two parts; its rows sum to the values of
+    `query_parts`, its columns to those of `key_parts`, in this order, and all of it with `added`, a
+    penalty on the distance where there is one, to `total`. recorded: the number that the run itself
+    has, in 32 bits.
+
+    Kinds of parts are those of `Part`, from everything before the attention; "bias" is of norms and
+    of W_O, "projection" of W_Q or W_K. Every norm has the sigma that it had on this token, also the
+    one that q and k pass in some models; rotary positions turn every part alike."""
+
+    attention: str
+    layer: int
+    head: int
+    query: int
+    key: int
+    against: int | None
+    query_parts: tuple[Part, ...]
+    key_parts: tuple[Part, ...]
+    both: np.ndarray
+    added: float
+    total: float
+    recorded: float
+
+
+@dataclass(frozen=True)
+class PathStep:
+    """A step back on the way of a score: `source` wrote at `token` of a stream, and its value is
+    its part of the score by this way alone. Of a head: it took most of that from token `taken_from`
+    of stream `taken_stream`, by a weight `taken` of its pattern; -1 and "" where the way ends.
+
+    cut: the weight that is computed anew where the reader, which is the step before, reads the same
+    without this source: norms, q, k and softmax in full, all else as it was. rerun: the weight in a
+    run of the whole model in which that head writes nothing at that token, None for what is no
+    head."""
+
+    source: Part
+    stream: str
+    token: int
+    taken_stream: str
+    taken_from: int
+    taken: float
+    cut: float
+    rerun: float | None
+
+
+@dataclass(frozen=True)
+class ScorePath:
+    """The strongest way by which a score came about, back through the layers. side: into what the
+    first step wrote, the "query", the "key" or the "other" key that it is compared with. Each
+    further step wrote what the head before took; the last one is no head, or one whose output is
+    not its pattern times its values. weight: of the pattern, which each step's `cut` is compared
+    with."""
+
+    side: str
+    score: float
+    weight: float
+    steps: tuple[PathStep, ...]
 
 
 @dataclass(frozen=True, eq=False)

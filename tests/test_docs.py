@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import headlight
-from docs import glossary, reference
+from docs import glossary, reference, why_this_weight
 from explorer.panels.spec import Panel
 from explorer.state import url_state
 from explorer.text import places
@@ -52,6 +52,15 @@ def test_every_decision_has_a_number_a_date_and_four_parts() -> None:
 
 def test_the_tables_of_the_reference_are_made_of_the_code() -> None:
     assert reference.FILE.read_text("utf-8") == reference.document(REFERENCE)
+
+
+def test_the_measured_examples_are_what_the_code_measures() -> None:
+    text = why_this_weight.FILE.read_text("utf-8")
+    assert why_this_weight.document(text) == text
+    tables = re.findall(r"^\| head .+\|$", text, re.MULTILINE)
+    (_, *holds, _), (_, *does_not, _) = (re.findall(r"(?<=\| )[\d.]+|^", each) for each in tables)
+    assert float(holds[1]) - float(holds[2]) > 0.5  # the weight, and without the head
+    assert abs(float(does_not[1]) - float(does_not[2])) < 0.01
 
 
 def test_every_page_stands_in_the_reference() -> None:

@@ -450,6 +450,9 @@ class FlowView:
         if on.attention.opens and level != HEAD:
             cell = {"anatomy_cell": f"{on.query}.{self.key}"} if level == WEIGHT else {}
             tabs.append((WORDS("to_one_weight"), {"tab": "weight", **at, **cell}))
+            if cell and self.run.loaded.capabilities.weights:
+                fold = {"weight_fold": "Sources"}
+                tabs.append((WORDS("to_sources"), {"tab": "weight", **at, **cell, **fold}))
         return tuple(FlowLink(label, {"address": urlencode(to)}) for label, to in tabs)
 
     @property

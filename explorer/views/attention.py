@@ -40,7 +40,7 @@ from explorer.layout import (
     tab,
 )
 from explorer.layout.current_recording import take_text
-from explorer.panels import anatomy, circuits, multi_head, summaries
+from explorer.panels import anatomy, circuits, multi_head, score_parts, summaries
 from explorer.panels import attention as attention_panels
 from explorer.panels.choice import Choice
 from explorer.panels.selection import Selection, select
@@ -620,11 +620,17 @@ one_weight = tab.view(
     tab.Tab(
         (anatomy.weight,),
         {
+            "Sources": tab.Fold(
+                "Where the score comes from",
+                (score_parts.sources, score_parts.path),
+                wait="Following the score through the layers …",
+            ),
             "Heads": tab.Fold(
                 "All heads of the layer",
                 (multi_head.shapes, multi_head.concatenation, anatomy.formulas),
-            )
+            ),
         },
+        open_fold="weight_fold",
         leads={"concepts": "Change the temperature of this softmax"},
         read=read_one_attention,
     )

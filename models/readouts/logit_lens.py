@@ -31,7 +31,7 @@ from models.edits import (
 )
 from models.layers import Norm, is_rms
 from models.own_model import OwnModel, activations, head_output_site
-from models.readouts.weights import layers_of
+from models.readouts.weights import last_norm_of, layers_of
 from models.recording import Attention, Recording, Stream
 from models.results import Attribution, Lens, Part
 
@@ -122,11 +122,14 @@ def _slope(activation: LinearMap, x: Tensor) -> Tensor:
 @dataclass(frozen=True, eq=False)
 class LinearizedNorm:
     """A LayerNorm without its bias and with fixed sigma, or an RMSNorm with fixed root mean square:
-    a linear map of vectors (..., d_model). `bias` (d_model), None for none."""
+    a linear map of vectors (..., d_model). `bias` (d_model), None for none; sigma, of which `eps`
+    is a part: what it divides by."""
 
     gain: Tensor  # over sigma, (d_model)
     centred: bool
     bias: Tensor | None
+    sigma: Tensor
+    eps: float
 
     def __call__(self, rows: Tensor) -> Tensor:
         return (rows - rows.mean(-1, keepdim=True) if self.centred else rows) * self.gain
@@ -135,6 +138,13 @@ class LinearizedNorm:
         """The transposed map of a direction (d_model): from the output of the norm to its input."""
         direction = direction * self.gain
         return direction - direction.mean() if self.centred else direction
+
+    def exact(self, vector: Tensor) -> Tensor:
+        """The norm itself on another vector (d_model), with the sigma that this one has and its
+        bias."""
+        spread = vector.var(unbiased=False) if self.centred else (vector**2).mean()
+        normed = self(vector) * self.sigma / (spread + self.eps).sqrt()
+        return normed if self.bias is None else normed + self.bias
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,7 +203,7 @@ def stream_operations(
     handle: OwnModel, recording: Recording, stream: str, token: int
 ) -> list[StreamWrite | LinearizedNorm]:
     """Everything that a token's vector passes, in order."""
-    residual, model, edits = recording.stream(stream), handle.model, recording.edits
+    residual, edits = recording.stream(stream), recording.edits
     site_index = {site: sublayer for sublayer, site in enumerate(residual.sites)}
     rows = torch.from_numpy(residual.resid[:, token].astype(np.float64))  # (site, d_model)
     operations: list[StreamWrite | tuple[Norm | None, int | None, str]] = [
@@ -202,7 +212,7 @@ def stream_operations(
     if "pos.wrote" in site_index:
         operations.append(StreamWrite("position", -1, rows[site_index["pos.wrote"]]))
     if "embed.normed" in site_index:
-        operations.append((model.embedding.norm, None, "embed.normed"))
+        operations.append((handle.model.embedding.norm, None, "embed.normed"))
     by_label = {attention.name: attention for attention in recording.attention}
     for layer, module in enumerate(layers_of(handle, residual.name)):
         places = {"attn": (module.attention, module.attention_out)}
@@ -229,11 +239,11 @@ def stream_operations(
                     (add_and_norm.norm, add_and_norm.layer, f"{layer}.{sublayer}.normed")
                 )
     if "final.normed" in site_index:
-        operations.append((model.last_norm.one(), None, "final.normed"))
-    return _linearized(operations, site_index, rows, recording)
+        operations.append((last_norm_of(handle, stream).one(), None, "final.normed"))
+    return linearized(operations, site_index, rows, recording)
 
 
-def _linearized(
+def linearized(
     operations: list[StreamWrite | tuple[Norm | None, int | None, str]],
     site_index: dict[str, int],
     rows: Tensor,
@@ -246,16 +256,15 @@ def _linearized(
         return [each for each in operations if isinstance(each, StreamWrite)]
     inputs = rows[[site_index[site] - 1 for *_, site in norms]]  # (norm, d_model)
     centred_spread, bare_spread = inputs.var(-1, unbiased=False), (inputs**2).mean(-1)
-    linearized: list[LinearizedNorm] = []
+    held: list[LinearizedNorm] = []
     for number, (norm, layer, _) in enumerate(norms):
         assert norm is not None  # the site is there, so it is
         rms = is_rms(norm, recording.edits, layer)
         spread = (bare_spread if rms else centred_spread)[number]
-        gain = norm.weight.double() / (spread + norm.eps).sqrt()
-        linearized.append(
-            LinearizedNorm(gain, not rms, None if norm.bias is None else norm.bias.double())
-        )
-    remaining = iter(linearized)
+        sigma = (spread + norm.eps).sqrt()
+        bias = None if norm.bias is None else norm.bias.double()
+        held.append(LinearizedNorm(norm.weight.double() / sigma, not rms, bias, sigma, norm.eps))
+    remaining = iter(held)
     return [next(remaining) if isinstance(each, tuple) else each for each in operations]
 
 
@@ -561,9 +570,14 @@ class TracedParts:
 def trace_parts(handle: OwnModel, recording: Recording, stream: str, token: int) -> TracedParts:
     """Every part of a token's last vector, each through all LayerNorms that come after it, held at
     the sigma that they have there."""
-    parts = _Parts(recording.stream(stream).resid.shape[-1])
+    return traced(stream_operations(handle, recording, stream, token), handle.card.d_model)
+
+
+def traced(operations: list[StreamWrite | LinearizedNorm], width: int) -> TracedParts:
+    """The same of the vector, as wide as `width`, that some operations in order leave."""
+    parts = _Parts(width)
     ffn_maps: dict[int, list[LinearMap]] = {}
-    for step in stream_operations(handle, recording, stream, token):
+    for step in operations:
         if isinstance(step, LinearizedNorm):
             parts.rows = step(parts.rows)
             if step.bias is not None:

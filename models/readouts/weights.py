@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -11,7 +13,7 @@ from models.edits import Edit, SideBySide, applies
 from models.own_model import OwnModel
 from models.recording import Stream
 from models.results import Norm, Rotary
-from models.transformer import AddAndNorm, Decoder, Encoder, EncoderDecoder, Layer
+from models.transformer import AddAndNorm, Decoder, Encoder, EncoderDecoder, LastNorm, Layer
 
 
 def norms(handle: OwnModel, stream: str, edits: tuple[Edit, ...] = ()) -> dict[str, Norm]:
@@ -22,12 +24,7 @@ def norms(handle: OwnModel, stream: str, edits: tuple[Edit, ...] = ()) -> dict[s
     Raises ValueError for no such stream.
     """
     layers = layers_of(handle, stream)
-    last_norm = getattr(
-        handle.model,
-        "memory_norm"
-        if stream == "encoder" and isinstance(handle.model, EncoderDecoder)
-        else "last_norm",
-    )
+    last_norm: Any = last_norm_of(handle, stream)
     norm_modules: dict[str, tuple[layers_models.Norm | None, int | None]] = (
         {"embed": (handle.model.embedding.norm, None)}
         | {
@@ -48,6 +45,15 @@ def norms(handle: OwnModel, stream: str, edits: tuple[Edit, ...] = ()) -> dict[s
         for name, (norm, layer) in norm_modules.items()
         if norm is not None
     }
+
+
+def last_norm_of(handle: OwnModel, stream: str) -> LastNorm:
+    """The norm at the end of a stream's stack."""
+    model = handle.model
+    is_memory = stream == "encoder" and isinstance(model, EncoderDecoder)
+    last_norm = model.memory_norm if is_memory else model.last_norm
+    assert isinstance(last_norm, LastNorm)
+    return last_norm
 
 
 def outputs(handle: OwnModel) -> dict[str, tuple[np.ndarray, np.ndarray]]:
