@@ -64,7 +64,7 @@ PICTURED = (
     *("compare", "checkpoints", "concepts", "claims"),
 )
 # Tabs without a panel that has a title of its own.
-BARE = ("heads", "live", "tour", "classroom")
+BARE = ("heads", "live", "lessons", "classroom")
 # Of each panel: the words of its title and of its sentence, and the terms explained in them.
 SAID = """panels => panels.map((one) => ['h2', '.finding'].map((part) => [
   one.querySelector(part).textContent,
