@@ -28,6 +28,7 @@ from models.run import Run
 WORDS = sentences("lesson", "slots")
 FOLDER = Path(lesson.__file__).with_name("lessons")
 LONG = 60  # characters of a text up to which a sentence quotes it whole
+FEWEST = 3  # words that a text must have
 CLEAR = 0.3  # weight from which on a content word is the one that a head attends to
 
 
@@ -136,6 +137,9 @@ def hero(recording: Recording, token: int | None = None) -> Hero:
     own = [each for each in recording.attention if each.query == recording.streams[-1].name]
     if not own:
         raise ValueError(architecture.WORDS("closed", model=recording.model.name))
+    groups = word_groups(recording, first.name)
+    if sum(map(word_classes.is_word, np.array(groups.labels)[~np.array(groups.special)])) < FEWEST:
+        raise ValueError(lesson.REFUSALS("no_word"))
     token = architecture.first_token(recording, first) if token is None else token
     finding = recorded_findings.strongest_in_head(recording)
     is_single = len(recording.streams) == 1
