@@ -603,21 +603,6 @@ def _loops(one: figures.Loops, look: Colours) -> list[Plot]:
     return _table(one.title, ("", ""), list(rows(one.boxes, 0)), look)
 
 
-def _ladder(one: figures.Ladder, look: Colours) -> list[Plot]:
-    wide = max((len(rung.words) for rung in one.rungs), default=0)
-    values, words = (
-        np.full((len(one.rungs), wide), np.nan),
-        np.full((len(one.rungs), wide), "", object),
-    )
-    for row, rung in enumerate(one.rungs):
-        for at, (word, probability, text) in enumerate(rung.words):
-            values[row, at], words[row, at] = probability, f"{safe(word)} {safe(text)}"
-    labels = [rung.label for rung in one.rungs]
-    more = {"zmin": 0, "zmax": 1, "text": words.tolist(), "texttemplate": "%{text}"}
-    trace, _, y = _heat(values, labels, (), look.one, **more)
-    return [Plot(one.title, [trace], {"visible": False}, y, _high(len(labels)))]
-
-
 def _flow(one: figures.Flow, look: Colours) -> list[Plot]:
     rows = [label for band in one.bands for label in (*band.rows, *filter(None, (band.rest,)))]
     columns, shares = [], []
@@ -655,7 +640,6 @@ KINDS: dict[type, Callable[[Any, Colours], list[Plot]]] = {
     figures.Graph: _graph,
     figures.TextTable: _text_table,
     figures.Dials: _dials,
-    figures.Ladder: _ladder,
     figures.Loops: _loops,
     figures.PictureCard: _picture_card,
     figures.Flow: _flow,

@@ -21,7 +21,7 @@ TEXT = (
 LAPTOP, PHONE = {"width": 1280, "height": 720}, {"width": 390, "height": 844}
 ZOOMED = {"width": 720, "height": 450}  # a window of 1440x900 at 200 %
 # Tabs that begin with an empty form, or with a word on the model that they need.
-FORMS = ("sentences", "generate", "live")
+FORMS = ("sentences", "generate", "live", "lessons")
 # What is drawn, wherever it stands: the components' canvases and SVGs in their shadow roots,
 # Plotly's, and lists with bars.
 FIRST_PICTURE = """() => {
@@ -64,7 +64,7 @@ PICTURED = (
     *("compare", "checkpoints", "concepts", "claims"),
 )
 # Tabs without a panel that has a title of its own.
-BARE = ("heads", "live", "tour", "classroom")
+BARE = ("heads", "live", "lessons", "classroom")
 # Of each panel: the words of its title and of its sentence, and the terms explained in them.
 SAID = """panels => panels.map((one) => ['h2', '.finding'].map((part) => [
   one.querySelector(part).textContent,
@@ -167,6 +167,25 @@ def test_an_opened_level_of_the_flow_is_accessible(visitor: Visitor, level: str)
     at_rest(visitor, dark=True)
     assert visitor.fits() and not page.evaluate(HIDDEN_CHOICES)
     found["dark, on a phone"] = page.evaluate(AXE, {})
+    assert not any(found.values()), found
+
+
+@javascript.needs_node
+def test_the_bar_of_a_lesson_is_accessible(visitor: Visitor) -> None:
+    page = visitor.page
+    page.set_viewport_size(LAPTOP)
+    page.goto(f"{visitor.server}/learn?lesson=first-attention")
+    page.locator(".lesson_bar summary").first.wait_for()
+    page.locator(".lesson_bar summary").first.click()
+    at_rest(visitor, dark=False)
+    page.evaluate(axe())
+    found = {"light": page.evaluate(AXE, {})}
+    page.emulate_media(color_scheme="dark")
+    for size in (ZOOMED, PHONE):
+        page.set_viewport_size(size)
+        at_rest(visitor, dark=True)
+        assert visitor.fits(), size
+        found[f"dark, {size['width']} wide"] = page.evaluate(AXE, {})
     assert not any(found.values()), found
 
 

@@ -368,17 +368,15 @@ def test_a_picture_waits_for_a_view_whose_code_comes_late(browser: object, serve
     one = leading(browser, server)
     page = one.page
     late: list[Route] = []
-    one.hold("tour", late)
-    one.open("?layer=1&head=1")
+    one.hold("panel", late)
 
-    def shows_tour(request: Request) -> bool:
+    def shows_a_panel(request: Request) -> bool:
         sends = "/class/show" in request.url
-        return sends and b'"tour"' in gzip.decompress(request.post_data_buffer)
+        return sends and b'"panel"' in gzip.decompress(request.post_data_buffer)
 
-    with page.expect_request(shows_tour):
-        one.go("Learn")
-        page.wait_for_url("**/learn**")
-        page.wait_for_selector("[data-test-script-state=notRunning]")
+    with page.expect_request(shows_a_panel):
+        page.goto(f"{server}/?layer=1&head=1")
+        page.wait_for_selector("[data-test-script-state=notRunning]", state="attached")
         page.wait_for_timeout(1500)  # in which a page without its views would be sent
         for route in late:
             route.continue_()

@@ -25,7 +25,7 @@ from models.training_plan import Progress, TrainingPlan
 
 TEXT = 'The cat\'s "mat" </script> sat\\n on it.'
 # Tabs without panels; those of panels have files of their own, see test_panels.py.
-BARE = ("live", "tour", "classroom")
+BARE = ("live", "lessons", "classroom")
 
 
 def opened(page: str, **asked: str) -> AppTest:
@@ -55,7 +55,7 @@ def test_a_page_without_panels_gives_all_heads(
 
 @pytest.mark.slow
 def test_a_layer_that_is_not_there_is_a_sentence_in_the_menu() -> None:
-    app = opened("tour", layer="99", head="0")
+    app = opened("lessons", layer="99", head="0")
     assert not app.exception
     assert "There is no layer 99" in told(app, "info")
 

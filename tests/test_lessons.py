@@ -10,7 +10,7 @@ from base64 import b64decode
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
-from app_harness import clean, page_at
+from app_harness import clean, page_at, told
 from conftest import HOSTILE, on_page
 from streamlit.testing.v1 import AppTest
 
@@ -107,6 +107,28 @@ def test_a_lesson_follows_the_word_that_the_reader_chose() -> None:
 def test_a_text_without_words_gets_a_sentence_and_no_lesson() -> None:
     with pytest.raises(ValueError, match="too few words"):
         lessons.on(Run("encoder", "..."), "three-minutes")
+
+
+GERMAN = "Die Großmutter grüßte die Nachbarn, weil sie müde war."
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ("encoder", "decoder", "translator"))
+@pytest.mark.parametrize("text", ["", "Hari", "👩‍👩‍👧 🎉", HOSTILE["right to left"], GERMAN])
+def test_on_an_awkward_text_a_lesson_is_whole_or_says_why_not(text: str, model: str) -> None:
+    run = Run(model, text)
+    for name in ("three-minutes", "lecture"):
+        try:
+            made = lessons.on(run, name)
+        except ValueError as why:
+            assert re.fullmatch(r"[A-Z“][^\n{}]+\.", str(why))
+            assert text != GERMAN
+            app = page_at("lessons", model=model, text=text)
+            assert not app.exception and str(why) in told(app)
+            continue
+        for item in made.items:
+            assert "{" not in words(item) and "“”" not in words(item), item
+            assert worksheet.pictured(item) is not None or not item.panel, item
 
 
 # ---- a lesson as data ----------------------------------------------------------

@@ -17,13 +17,11 @@ from test_sentences_true import CASES, EVERY, OF_SMOLLM2, number, seen
 from tolerances import PASSED, SUMMED
 
 import headlight
-from explorer.analysis import tour
-from explorer.analysis.figures import Bars, Facts, Figure, Links, Matrix
-from explorer.analysis.formatting import NONE, NUMBER, matches_text, parse_number, percent
-from explorer.analysis.measure import MeasureContext, Untestable
-from explorer.panels import spec
+from explorer.analysis.figures import Bars, Facts, Figure, Matrix
+from explorer.analysis.formatting import NUMBER, matches_text, parse_number, percent
+from explorer.analysis.measure import MeasureContext
+from explorer.panels import lessons, spec
 from explorer.panels.spec import Panel
-from explorer.text import tour as tour_text
 from models import registry
 from models.edits import Edit, ZeroHead
 from models.run import Run
@@ -51,20 +49,11 @@ def made(
         return None
 
 
-def shown(of: MeasureContext, id: str) -> tour.Measure | None:
-    """A step of the tour, None where it has nothing for this text or model."""
-    (step,) = [each for each in tour_text.STEPS if each.id == id]
-    kinds = step.kinds
-    if of.recording.model.kind not in kinds or tour.missing_reason(of, id):
-        return None
-    return step.measure(of)
-
-
 def followed(of: MeasureContext) -> dict[str, object] | None:
-    """The choices of the panels on the pair of words that the tour follows."""
+    """The choices of the panels on the pair of words that lessons follow."""
     try:
-        pair = tour.followed_pair(of)
-    except Untestable:
+        pair = lessons.hero(of.recording)
+    except ValueError:
         return None
     place = {"layer": pair.layer, "head": pair.head, "token": pair.query}
     return place | {"attention": pair.attention.name}
@@ -190,28 +179,19 @@ def test_what_is_called_the_largest_is_the_largest_drawn(model: str, text: str) 
 
 
 def marked_is_largest(of: MeasureContext) -> None:
-    """Every number that a step of the tour marks in a column is the largest there."""
-    for id in ("qkv", "lookup", "heads", "stages", "since", "order"):
-        if (one := shown(of, id)) is None:
-            continue
-        (figure,) = one.figures
-        if isinstance(figure, Links):
-            row = np.nan_to_num(figure.weights[figure.selected])
-            assert row[figure.mark[0]] == row.max() == pytest.approx(one.value), id
-            continue
-        assert isinstance(figure, Bars) and figure.mark is not None
-        at, column = figure.mark
-        rows = figure.rows
-        if id == "stages":  # of the other words
-            rows = tuple(row for row in rows if row.label != one.slots["word"])
-        if id == "order":  # of words, where punctuation moves too
-            rows = tuple(row for row in rows if any(map(str.isalnum, row.label)))
-        assert figure.rows[at].values[column] == max(row.values[column] for row in rows), id
+    """The word at which attention writes most differently is marked."""
+    if (panel := made(of, "stages.exchanged")) is None:
+        return
+    (bars,) = panel.figures
+    at, column = bars.mark
+    (place,) = np.flatnonzero([row.values[1] > 0 for row in bars.rows])
+    others = [row for each, row in enumerate(bars.rows) if each != place]
+    assert bars.rows[at].values[column] == max(row.values[column] for row in others)
 
 
 def without_head(place: dict[str, object]) -> tuple[Edit, ...]:
     """The edit that ablates a head of the first layer, which changes the layers after it: of the
-    number and attention of the head that the tour follows."""
+    number and attention of the head that lessons follow."""
     return (ZeroHead(0, int(str(place["head"])), str(place["attention"])),)
 
 
@@ -317,10 +297,10 @@ def test_what_changes_most_between_two_runs_is_the_largest_drawn(model: str, tex
 @pytest.mark.parametrize(("model", "text"), ALL)
 def test_matrices_side_by_side_have_one_scale(model: str, text: str) -> None:
     of = seen(model, text)
-    for id in ("kinds", "match", "pizza"):
-        if (one := shown(of, id)) is not None:
-            grids = [each for each in one.figures if isinstance(each, Matrix)]
-            assert len({(each.low, each.high, each.signed) for each in grids}) == 1, id
+    for name in ("textbook.own_weight", "soft_lookup.scoring"):
+        if (panel := made(of, name)) is not None:
+            grids = matrices(panel)
+            assert len({(each.low, each.high, each.signed) for each in grids}) == 1, name
             assert max(float(np.nanmax(np.abs(each.values))) for each in grids) <= grids[0].high
 
 
@@ -385,42 +365,20 @@ def test_what_is_told_to_add_or_multiply_does_at_its_printed_digits(model: str, 
         assert panel is None or found or name not in ALWAYS, (name, panel.details)
         for side, result in found:
             assert matches_text(result, value(side)), (name, side, result, value(side))
-    for id, holds in MULTIPLIES.items():
-        if (one := shown(of, id)) is not None:
-            holds(one)
+    if panel := made(of, "generation.loops"):
+        stored(panel)
 
 
-def scaled(one: tour.Measure) -> None:
-    root = value(str(one.slots["root"])) if one.variant in ("", "scaled_alone") else 1
-    assert matches_text(one.text, parse_number(str(one.slots["alone"])) * root)
-
-
-def divided(one: tour.Measure) -> None:
-    square = parse_number(str(one.slots["square"]))
-    assert value(str(one.slots["root"])) ** 2 == pytest.approx(square, rel=SUMMED)  # of six figures
-    assert matches_text(str(one.slots["after"]), parse_number(one.text) / square)
-
-
-def stored(one: tour.Measure) -> None:
-    (token,) = one.figures[0].boxes
+def stored(panel: Panel) -> None:
+    """The products in the boxes of the loops."""
+    (token,) = panel.figures[0].boxes
     written = [box.count for box in token.inside[1].inside if " = " in box.count]
     assert len(written) == 2
-    for line in written:
+    for line, name in zip(written, ("stored", "scores")):
         factors, _, result = line.partition(" = ")
         product = math.prod(number(each) for each in factors.split(" × "))
         assert product == number(result)
-    assert one.text in written[0] and one.value == number(one.text)
-
-
-def multiplied(one: tour.Measure) -> None:
-    (bars,) = one.figures
-    *factors, product = bars.rows
-    assert product.texts[0] == one.text
-    if not bars.note:  # all factors are shown
-        assert matches_text(one.text, math.prod(parse_number(row.texts[0]) for row in factors))
-
-
-MULTIPLIES = {"embed": scaled, "scale": divided, "loops": stored, "chain": multiplied}
+        assert product == dict(zip(panel.table["quantity"], panel.table["value"]))[name]
 
 
 # ---- one name has one number -------------------------------------------------------------------
@@ -430,8 +388,8 @@ Entry = tuple[Key, float | str, str]
 
 
 def entries(of: MeasureContext) -> Iterator[Entry]:
-    """What panels and steps print of this recording: (name and place, number or its text, where it
-    stands)."""
+    """What panels and lessons print of this recording: (name and place, number or its text, where
+    it stands)."""
     place = followed(of)
     if place is None:
         return
@@ -464,25 +422,6 @@ def head_entries(of: MeasureContext, place: dict[str, object]) -> Iterator[Entry
             yield key, here, "residual.heads"
 
 
-def distance_entries(of: MeasureContext, place: dict[str, object]) -> Iterator[Entry]:
-    """Mean distances of heads, and the shares that the tour has beside them."""
-    if (one := shown(of, "heads")) is None:
-        return
-    named, first = dict(one.address), of.recording.attention[0].name
-    layer, attention = int(named["layer"]), named["attention"] or first
-    for row in one.figures[0].rows:
-        head = int(row.label.removeprefix("head "))
-        if row.texts[0] != NONE:
-            yield ("distance of a head", attention, layer, head), row.texts[0], "tour heads"
-        for share in row.texts[1:]:
-            key = ("Share of a head", attention, layer, head, int(named["token"]))
-            yield key, share, "tour heads"
-    panel = made(of, "attention.heads", attention=first)
-    for at, head, distance in zip(*(panel.table[name] for name in ("layer", "head", "distance"))):
-        if np.isfinite(distance):
-            yield ("distance of a head", first, at, head), distance, "attention.heads"
-
-
 def weight_entries(of: MeasureContext, place: dict[str, object]) -> Iterator[Entry]:
     """Scores and weights of one row."""
     row = tuple(place.values())
@@ -505,34 +444,30 @@ def weight_entries(of: MeasureContext, place: dict[str, object]) -> Iterator[Ent
 
 
 def pair_entries(of: MeasureContext, place: dict[str, object]) -> Iterator[Entry]:
-    """The weight of the pair that the tour follows."""
-    key = ("weight", *place.values(), tour.followed_pair(of).key)
-    for id in ("qkv", "lookup"):
-        if one := shown(of, id):
-            yield key, one.text, f"tour {id}"
+    """The weight of the pair that a lesson follows, and the model's answer at its end."""
+    run = Run(of.recording.model.name, of.recording.text)
+    made = lessons.on(run, "three-minutes").items
+    key = ("weight", *place.values(), lessons.hero(of.recording).key)
+    for item in made:
+        if item.heading.startswith(("This head attends", "Where that weight")):
+            yield key, item.number, "lesson"
+    answer = re.fullmatch("The model’s answer: “(.+)”", made[-1].heading)
+    if answer and of.recording.model.kind == "decoder":
+        yield ("probability of", answer[1]), made[-1].number, "lesson"
 
 
 def scale_entries(of: MeasureContext, place: dict[str, object]) -> Iterator[Entry]:
-    """What the scale does to scores and weights."""
-    if (one := shown(of, "scale")) is None:
-        return
-    attention = of.recording.attention[0]
-    panel = made(of, "soft_lookup.scale", attention=attention.name)
-    names = ("Var(q·k)", "Var(q·k) with the scale", "largest weight with the scale")
-    for name, text in zip(names, (one.text, one.slots["after"], one.slots["scaled"])):
-        yield (name,), str(text), "tour scale"
+    """The largest weights of rows, with the scale."""
+    attention, name = of.recording.attention[0], "largest weight with the scale"
+    if panel := made(of, "soft_lookup.scale", attention=attention.name):
         yield (name,), panel.table[name][-1], "soft_lookup.scale"
-    rows = attention.pattern[:, :, attention.allowed[0].sum(axis=1) > 1]
-    yield (names[2],), float(rows.max(-1).mean(dtype=float)), "the weights"
+        rows = attention.pattern[:, :, attention.allowed[0].sum(axis=1) > 1]
+        yield (name,), float(rows.max(-1).mean(dtype=float)), "the weights"
 
 
 def stream_entries(of: MeasureContext, place: dict[str, object]) -> Iterator[Entry]:
     """Rotations of one word's vector."""
-    if (one := shown(of, "sphere")) is None:
-        return
-    stream, token = of.recording.streams[-1], int(dict(one.address)["token"])
-    where = re.fullmatch(r"the (.+) of layer (\d+)", str(one.slots["where"]))
-    yield ("rotation", f"layer {where[2]}, {where[1]}"), one.text, "tour sphere"
+    stream, token = of.recording.streams[-1], int(str(place["token"]))
     choices = {"token": token, "stream": stream.name}
     if panel := made(of, "residual.updates", **choices):
         for name, turn in of_token(panel, token).items():
@@ -568,10 +503,6 @@ def word_entries(of: MeasureContext, place: dict[str, object]) -> Iterator[Entry
     if panel := made(of, "architecture.flow", token=last):
         for each in panel.figures[0].words:
             yield ("probability", last, each.label), each.probability, "architecture.flow"
-    one = shown(of, "words")
-    if one and int(dict(one.address)["token"]) == last:
-        for word, p, _ in one.figures[0].rungs[-1].words:
-            yield ("probability", last, word), p, "tour words"
 
 
 def answer_entries(of: MeasureContext, place: dict[str, object]) -> Iterator[Entry]:
@@ -583,31 +514,6 @@ def answer_entries(of: MeasureContext, place: dict[str, object]) -> Iterator[Ent
             yield ("probability of", found[1]), text, "predictions.word, large"
     for answer, p in re.findall(r"predicts “([^”]+)”(?: there)? \(([^)]+)\)", panel.finding):
         yield ("probability of", answer), p, "predictions.word, sentence"
-
-
-def step_entries(of: MeasureContext, place: dict[str, object]) -> Iterator[Entry]:
-    """Other numbers of the tour, and the panels that have them."""
-    stream = of.recording.streams[0].name
-    if one := shown(of, "deep"):
-        panel = made(of, "gradients.deep_stack", stream=stream)
-        for name, text in (("off", one.text), ("on", one.slots["kept"])):
-            yield ("gradient left", name), str(text), "tour deep"
-            column = panel.table[f"residual {name}"]
-            yield ("gradient left", name), column[0] / column[-1], "gradients.deep_stack"
-    if one := shown(of, "ffn"):
-        token, layer = int(dict(one.address)["token"]), int(str(one.slots["layer"]))
-        choices = {"layer": layer, "token": token, "stream": of.recording.streams[-1].name}
-        if panel := made(of, "feed_forward.units", **choices):
-            above = int((np.array(panel.table["before the activation"]) > 0).sum())
-            yield ("units above zero", layer, token), one.text, "tour ffn"
-            yield ("units above zero", layer, token), above, "feed_forward.units"
-    if len(of.recording.streams) == 1 and (one := shown(of, "embed")):
-        panel = made(of, "positions.sentence", token=int(dict(one.address)["token"]))
-        if panel and "√d × embedding" in panel.table:
-            token = int(dict(one.address)["token"])
-            yield ("length of an embedding", token), one.text, "tour embed"
-            length = panel.table["√d × embedding"][token]
-            yield ("length of an embedding", token), length, "positions.sentence"
 
 
 def distance_of_two_entries(of: MeasureContext, place: dict[str, object]) -> Iterator[Entry]:
@@ -689,13 +595,12 @@ def changed_entries(of: MeasureContext, place: dict[str, object]) -> Iterator[En
 
 SOURCES = (
     head_entries,
-    distance_entries,
     weight_entries,
     pair_entries,
     scale_entries,
     stream_entries,
 )
-SOURCES += (word_entries, answer_entries, step_entries)
+SOURCES += (word_entries, answer_entries)
 SOURCES += (
     distance_of_two_entries,
     difference_entries,

@@ -12,15 +12,13 @@ import numpy as np
 import pytest
 from app_harness import clean, page_at, panels_on
 from conftest import HOSTILE
-from test_figure_files import OF_THE_TOUR, nodes_in, panel_of
+from test_figure_files import nodes_in, panel_of
 from test_panels import NAMES, TEXT, every, model_of
 from tolerances import STORED
 
 from explorer import plotly_export
 from explorer.analysis import figures
-from explorer.analysis.measure import MeasureContext
 from explorer.components import codec
-from models.example_texts import DEFAULT_TEXT
 from models.run import Run
 
 # Kinds that hold others, of which Plotly gets these.
@@ -80,8 +78,6 @@ def told_by(node: Any) -> tuple[list[float], list[str]]:  # noqa: C901 - a case 
             return [], [word for fact in node.facts for word in fact]
         case figures.Rotation():
             return [node.before, *node.total, *node.after], [node.label, node.text]
-        case figures.Rung():
-            return [p for _, p, _ in node.words], [node.label, *(word for word, *_ in node.words)]
         case figures.Box():
             return [], [node.text, node.count]
         case figures.FlowAttention():
@@ -118,14 +114,6 @@ def test_a_plotly_figure_has_the_numbers_and_labels_of_the_panel(name: str) -> N
     assert made.layout.title.text == plotly_export.safe(panel.title)
     assert made.layout.paper_bgcolor == plotly_export.bundle.colours("light")["paper"]
     made.to_json()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", OF_THE_TOUR)
-def test_so_have_the_figures_of_the_tour(kind: str) -> None:
-    model, measure = OF_THE_TOUR[kind]
-    found = measure(MeasureContext.of(Run(model, DEFAULT_TEXT))).figures
-    expect_alike(found, plotly_export.figure(found, "a step"))
 
 
 def test_every_kind_of_figure_has_one() -> None:

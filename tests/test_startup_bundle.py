@@ -43,7 +43,9 @@ def test_it_has_what_the_first_page_imports(startup: startup_bundle.StartupBundl
         assert sum(path.startswith(f"static/js/{name}.") for path in texts) == 1, name
     own = {path.rpartition("/")[2] for path in texts if path.startswith("headlight/")}
     assert {"panel.js", "panel.css.js", "presenter.js", "figures.js"} <= own < {*bundle.modules()}
-    assert not own & {"slide_layout.js", "tour.js", "quiz.js"}, "nobody has asked for them yet"
+    assert not own & {"slide_layout.js", "lesson_bar.js", "quiz.js"}, (
+        "nobody has asked for them yet"
+    )
     soon = json.loads(startup.data.partition(b"\n")[0])["soon"]
     assert len(soon) == len(startup_bundle.ELEMENTS) + len(startup_bundle.VIEWS)
     assert set(soon) <= texts.keys()

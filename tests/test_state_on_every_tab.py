@@ -19,7 +19,7 @@ EDITS = (WithoutScale(), ZeroHead(1, 5))
 # Their pictures begin with the model as trained, or with A.
 OWN_WAY = {"edit", "patching", "compare"}
 # Tabs that show what is written, other texts, trainings or all of a text at once.
-WITHOUT_SELECTION = {"generate", "translate", "checkpoints", "live", "twins", "tour"}
+WITHOUT_SELECTION = {"generate", "translate", "checkpoints", "live", "twins", "lessons"}
 WITHOUT_SELECTION |= {"claims", "classroom"}
 # Tabs whose sentence is on a head, on the word that is predicted, on other texts or on trainings.
 WORDLESS = OWN_WAY | WITHOUT_SELECTION | {"positions", "sentences"}

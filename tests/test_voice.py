@@ -221,7 +221,7 @@ def test_the_words_of_the_field_are_not_forbidden() -> None:
 # ---- what pages show ---------------------------------------------------------------------------
 
 # Of each place a tab whose sentences are put together of many parts.
-TABS = ("weight", "embeddings", "translate", "edit", "compare", "checkpoints", "tour", "claims")
+TABS = ("weight", "embeddings", "translate", "edit", "compare", "checkpoints", "lessons", "claims")
 MODELS = {"checkpoints": "induction", "translate": "translator"}
 
 

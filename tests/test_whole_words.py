@@ -10,12 +10,10 @@ import pytest
 from conftest import needs_smollm2, read_once
 from tolerances import PASSED
 
-from explorer.analysis import recorded_findings, tour
+from explorer.analysis import recorded_findings
 from explorer.analysis.formatting import tenths
-from explorer.analysis.measure import MeasureContext
-from explorer.panels import logit_lens, predictions
+from explorer.panels import lessons, logit_lens, predictions
 from explorer.text import findings as findings_text
-from explorer.text import tour as tour_text
 from models import drafts, whole_words
 from models.caching import loaded
 from models.edits import ZeroHead
@@ -167,7 +165,7 @@ BEGUN = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("model, text", BEGUN)
-def test_tour_findings_presenter_and_files_say_the_whole_word(model: str, text: str) -> None:
+def test_lessons_findings_presenter_and_files_say_the_whole_word(model: str, text: str) -> None:
     ((id, own), *_), handle = after(model, text)
     word, piece = word_of(model, text, id), loaded(model).labels([id])[0]
     assert word != piece and word.startswith(piece)
@@ -179,12 +177,10 @@ def test_tour_findings_presenter_and_files_say_the_whole_word(model: str, text: 
         assert one.words == (word, piece)
         assert word in findings_text.headline(one, str)
         assert f"first piece, {piece}." in findings_text.evidence(one, str)
-    step = tour.words(MeasureContext.of(Run(model, text)))
-    (told,) = [each for each in tour_text.STEPS if each.id == "words"]
-    before, number, _ = tour_text.sentence(told, step)
-    assert f"“{word}”" in before and f"“{piece}”" in before
-    label, top = f"{piece}… ({word})", step.figures[0].rungs[-1].words[0]
-    assert (top[0], number) == (label, top[2]) and top[1] == pytest.approx(own, abs=PASSED)
+    step = lessons.on(Run(model, text), "three-minutes").items[-1]
+    assert f"“{word}”" in step.heading and f"“{word}”" in step.says
+    assert f"Its first piece, “{piece}”, has {tenths(own)}." in step.rest
+    label = f"{piece}… ({word})"
     panel = logit_lens.lens(Run(model, text))
     matrix, bars = panel.figures
     assert bars.rows[0].label == label and piece in matrix.words

@@ -405,22 +405,6 @@ class Dials(Figure):
 
 
 @dataclass(frozen=True, eq=False)
-class Rung:
-    """A row of words with their probabilities and these as text."""
-
-    label: str
-    words: tuple[tuple[str, float, str], ...]
-    selected: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class Ladder(Figure):
-    """Rows of words, the likeliest first."""
-
-    rungs: tuple[Rung, ...] = ()
-
-
-@dataclass(frozen=True, eq=False)
 class Box:
     """A loop or one step in it: what it does, how often, and what is in it."""
 

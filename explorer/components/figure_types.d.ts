@@ -219,11 +219,6 @@ export interface HeadMatrices extends Figure {
   says: Record<string, string>;
 }
 
-/** Rows of words, the likeliest first. */
-export interface Ladder extends Figure {
-  rungs: Rung[];
-}
-
 /** Weights of one head in linked pictures: the sentence tinted by them, links, and a matrix. at: (layer, head). weights: arrays by name, as `explorer/components/codec.py` packs them: the weight of each (row, column), the `runs` of allowed cells, the selected `row` and `column` exactly, `hidden`, the share of each row on columns that are left out, and `sink`, that of a learned sink, which is the last column of the matrix. views: of "links" and "matrix". selected: a row and a column, -1 for none; cell: the one that is opened. texts: of two texts, what each row is called in its sentence. special: of columns, and of rows in `texts`. places: the numbers of rows and columns, None for 0, 1, 2 ...; sizes: how many tokens there are in all; firsts: where rows and columns are words, each one's first token. breaks: columns that begin a line of the sentence. scale: "global", "head" or "row", the weight at its top; log: three powers of ten below that. incoming: True where links to the selected word are drawn too. says: sentences with slots for rows, columns and cells. */
 export interface LinkedWeights extends Figure {
   at: [number, number];
@@ -338,13 +333,6 @@ export interface Rotation {
   total: [number, number];
   after: [number, number];
   text: string;
-  selected: boolean;
-}
-
-/** A row of words with their probabilities and these as text. */
-export interface Rung {
-  label: string;
-  words: [string, number, string][];
   selected: boolean;
 }
 

@@ -22,7 +22,6 @@ import { css, inkOn, wordAt } from "./theme.js";
 /** @typedef {import("./figure_types").Dials} Dials */
 /** @typedef {import("./figure_types").Facts} Facts */
 /** @typedef {import("./figure_types").Graph} Graph */
-/** @typedef {import("./figure_types").Ladder} Ladder */
 /** Links whose words may stand aside. @typedef {import("./figure_types").Links & { own?: any, column?: any, keys?: any, keys_right?: any, select_right?: any, faintest?: any }} Links */
 /** @typedef {import("./figure_types").Loops} Loops */
 /** @typedef {import("./figure_types").Strips} Strips */
@@ -40,7 +39,6 @@ const KINDS = {
   texttable,
   steps,
   stack,
-  ladder,
   loops,
   dials,
   facts,
@@ -640,42 +638,6 @@ function graph(
     else draw();
   });
   return height;
-}
-
-/** Rows of words with their probabilities, these below the words where they have no room beside them. @param {Pen} pen @param {Ladder} figure @param {Box} box */
-function ladder(pen, { rungs }, { x, y, width }) {
-  const { letter, look } = pen;
-  const names =
-    Math.max(...rungs.map((rung) => pen.width(rung.label, { bold: rung.selected }))) + 0.6 * letter;
-  const n = Math.max(...rungs.map((rung) => rung.words.length));
-  const wide = Math.min(13 * letter, (width - names) / n);
-  const longest = Math.max(
-    ...rungs.flatMap((rung) => rung.words.map(([, , text]) => pen.width(text))),
-  );
-  const isLow = wide - longest > 4 * letter; // a word and its number side by side
-  const [pitch, tall] = [isLow ? 1.8 : 3, isLow ? 1.5 : 2.7].map((each) => each * letter);
-  rungs.forEach((rung, at) => {
-    const middle = y + (at + 0.5) * pitch;
-    pen.text(x + names - 0.6 * letter, middle, rung.label, { anchor: "end", bold: rung.selected });
-    rung.words.forEach(([word, p, text], i) => {
-      const colour = wordAt(look.one, p);
-      const left = x + names + i * wide;
-      const own = rung.selected && i === 0;
-      pen.rect(left, middle - tall / 2, wide - 0.35 * letter, tall, {
-        fill: css(colour),
-        stroke: own ? look.primary : look.border,
-        "stroke-width": own ? 2 : 1,
-        rx: 4,
-      });
-      const fill = inkOn(colour);
-      const [up, down] = isLow ? [0, 0] : [-0.6 * letter, 0.65 * letter];
-      const room = wide - 0.8 * letter - (isLow ? pen.width(text) + 0.8 * letter : 0.35 * letter);
-      pen.text(left + 0.4 * letter, middle + up, word, { fill, room });
-      if (isLow) pen.text(left + wide - 0.75 * letter, middle, text, { fill, anchor: "end" });
-      else pen.text(left + 0.4 * letter, middle + down, text, { fill, room: wide - 0.6 * letter });
-    });
-  });
-  return rungs.length * pitch;
 }
 
 /** @param {Pen} pen @param {Loops} figure @param {Box} box */

@@ -1,9 +1,11 @@
 // @ts-check
 // The bar of a lesson: its step on screen with what is said there, a question with its answer, a note
-// for the speaker, and the way to the other steps. The arrow keys walk, but in what needs them itself.
+// for the speaker, and the way to the other steps. The arrow keys walk, but in what needs them itself. The panel
+// that a step speaks of is brought into sight.
 
 import { bus } from "./bus.js";
 import { go } from "./class_client.js";
+import { bring } from "./in_sight.js";
 import { needsArrows, plainKey, rove } from "./keys.js";
 import { hear, make, mount, redraw, until } from "./mount.js";
 import { spokenLine } from "./number_format.js";
@@ -28,6 +30,7 @@ export default mount("lesson_bar", style, (view) => {
 function listen(view) {
   view.says = spokenLine("announced");
   view.keys = (/** @type {KeyboardEvent} */ event) => {
+    if (bus.now.presenter) return; // which walks by itself
     const by = BY[/** @type {keyof typeof BY} */ (event.key)];
     if (!by || !plainKey(event) || event.shiftKey || event.defaultPrevented || needsArrows(event))
       return;
@@ -58,6 +61,11 @@ function addressOf({ header }, at) {
   return `${path}?${choices}`;
 }
 
+/** What the bar stands in on the page. @param {View} view @returns {HTMLElement} */
+const placeOf = ({ root }) =>
+  /** @type {ShadowRoot} */ (root.getRootNode()).host.closest("[data-testid=stElementContainer]") ||
+  root;
+
 /** Go to a step; false where there is none. @param {View} view @param {number} to */
 function walk(view, to) {
   if (to < 0 || to >= view.header.items.length) return false;
@@ -75,6 +83,8 @@ function draw(view) {
   const item = items[want];
   const by = (/** @type {number} */ step) => walk(view, want + step);
   bus.tell({ steps: { at: want, heading: item.heading, panel: item.panel, by } });
+  if (view.sought !== item) until(view, "sight", bring(placeOf(view), item.panel));
+  view.sought = item;
   const says = make("p", { class: "says", dir: "auto" }, item.says);
   if (item.number) says.append(make("b", "number", item.number));
   says.append(item.rest);
@@ -88,7 +98,7 @@ function draw(view) {
       onclick: () => walk(view, at),
     }),
   );
-  rove(dots, { current: want, columns: 1 });
+  rove(dots, { current: want, columns: 1, go: (at) => walk(view, at) });
   const step = (
     /** @type {number} */ one,
     /** @type {string} */ label,

@@ -186,7 +186,7 @@ function inSight() {
   const list = pictures();
   const { panel } = bus.now.steps || {};
   const own =
-    (panel && list.find((each) => is(each, `[data-panel='${panel}']`))) ||
+    (panel && list.find((each) => rootOf(each)?.dataset.panel === panel)) ||
     list.find((each) => each.contains(document.activeElement)) ||
     list.find((each) => is(each, "[data-panel='attention.head']"));
   const seen = (/** @type {Picture} */ each) => {

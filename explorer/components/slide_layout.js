@@ -1,5 +1,5 @@
 // @ts-check
-// A panel in a room of a given size, for the back row, a step of the tour or a phone: how its figures
+// A panel in a room of a given size, for the back row or a phone: how its figures
 // are set, which parts of them are drawn, and what is left out, which a line says.
 
 import { Pen } from "./draw.js";
@@ -640,18 +640,6 @@ const CUTS = {
         .map((edge) => ({ ...edge, source: place(edge.source), target: place(edge.target) }))
         .filter(({ source, target }) => source >= 0 && target >= 0),
       selected: place(selected),
-    };
-  },
-  ladder(figure, most) {
-    const { rungs } = figure;
-    const chosen = rungs.flatMap(({ selected }, at) => (selected ? [at] : []));
-    const places = spread(rungs.length, chosen, most);
-    const words = Math.max(...rungs.map((rung) => rung.words.length));
-    const few = Math.min(words, most < 7 ? 2 : 3);
-    return {
-      ...figure,
-      omitted: omissions(["rows", places.length, rungs.length], ["words", few, words]),
-      rungs: places.map((at) => ({ ...rungs[at], words: rungs[at].words.slice(0, few) })),
     };
   },
   dials(figure, most) {

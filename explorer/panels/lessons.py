@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from explorer.analysis import recorded_findings, residual, word_classes
+from explorer.analysis import recorded_findings, residual, word_classes, words
 from explorer.analysis.findings import word_groups
-from explorer.analysis.formatting import fixed
+from explorer.analysis.formatting import fixed, tenths
 from explorer.panels import architecture
 from explorer.panels.choice import FALSE
-from explorer.panels.predictions import prediction_at
+from explorer.panels.predictions import Prediction, prediction_at
 from explorer.text import lesson, places
 from explorer.text.lesson import Item, Lesson
 from explorer.text.templates import sentences
@@ -28,6 +28,7 @@ from models.run import Run
 WORDS = sentences("lesson", "slots")
 FOLDER = Path(lesson.__file__).with_name("lessons")
 LONG = 60  # characters of a text up to which a sentence quotes it whole
+FEWEST = 3  # words that a text must have
 CLEAR = 0.3  # weight from which on a content word is the one that a head attends to
 
 
@@ -107,12 +108,14 @@ def _parts(run: Run) -> set[str]:
 
 
 KINDS = ("encoder", "decoder", "encoder-decoder")
+OF_FIRST_STREAM = ("flow", "positions")  # tabs whose word is one of the first stream
 PLAIN = ("panel", "heading", "note", "question", "answer", "done")
 
 
 def _item(written: Mapping[str, Any], slots: Mapping[str, str], at: Mapping[str, str]) -> Item:
     """An item with the words and numbers of the text."""
-    choices = {"token": slots["token"]} | written.get("choices", {})
+    token = slots["token" if written["tab"] in OF_FIRST_STREAM else "query_at"]
+    choices = {"token": token} | written.get("choices", {})
     filled = {name: value.format_map(slots) for name, value in choices.items()}
     before, _, after = written["says"].partition("{number}")
     return Item(
@@ -134,6 +137,9 @@ def hero(recording: Recording, token: int | None = None) -> Hero:
     own = [each for each in recording.attention if each.query == recording.streams[-1].name]
     if not own:
         raise ValueError(architecture.WORDS("closed", model=recording.model.name))
+    groups = word_groups(recording, first.name)
+    if sum(map(word_classes.is_word, np.array(groups.labels)[~np.array(groups.special)])) < FEWEST:
+        raise ValueError(lesson.REFUSALS("no_word"))
     token = architecture.first_token(recording, first) if token is None else token
     finding = recorded_findings.strongest_in_head(recording)
     is_single = len(recording.streams) == 1
@@ -183,6 +189,7 @@ def _slots(run: Run, of: Hero) -> dict[str, str]:
         "head": str(of.head),
         "attention": "" if attention.name == recording.attention[0].name else attention.name,
         "query_at": str(of.query),
+        "stream": "" if first is last else last.name,
         "own_attention": next(
             ("" if at == 0 else each.name)
             for at, each in enumerate(recording.attention)
@@ -192,6 +199,7 @@ def _slots(run: Run, of: Hero) -> dict[str, str]:
         "query": _labels(recording, queries)[of.query],
         "key": _labels(recording, keys)[of.key],
         "weight": fixed(of.weight, 2),
+        "word_weight": fixed(_word_weight(recording, of), 2),
         "n": str(len(first.tokens)),
         "width": str(card.d_model),
         "layers": str(attention.pattern.shape[0]),
@@ -201,6 +209,13 @@ def _slots(run: Run, of: Hero) -> dict[str, str]:
         "ffn_layer": str(_ffn_layer(last, of.query, of.layer)),
     }
     return slots | _predicted(run, of)
+
+
+def _word_weight(recording: Recording, of: Hero) -> float:
+    """The weight between the two words that the query and the key are of, as Heads has it."""
+    rows, keys = (word_groups(recording, name) for name in (of.attention.query, of.attention.key))
+    merged = words.merge_weights(of.attention.pattern[of.layer, of.head], rows, keys)
+    return float(merged[rows.of[of.query], keys.of[of.key]])
 
 
 def _ffn_layer(stream: Stream, token: int, layer: int) -> int:
@@ -215,7 +230,7 @@ def _predicted(run: Run, of: Hero) -> dict[str, str]:
     """What the model predicts for the word, which is hidden where the model fills in words, and the
     heads that add most to it. shown: the word of the address for not hiding it."""
     if run.loaded.capabilities.no_readout:
-        return {"answer": "", "probability": "", "shown": "", "brought": ""}
+        return dict.fromkeys(("answer", "probability", "shown", "brought", "begun"), "")
     hides = architecture.can_hide(run, {"token": of.token})
     drawn = run.under((HideToken(of.token),)) if hides else run
     prediction = prediction_at(drawn, of.query)
@@ -225,7 +240,17 @@ def _predicted(run: Run, of: Hero) -> dict[str, str]:
         "probability": probability,
         "shown": FALSE if hides else "",
         "brought": _brought(drawn, of.query, prediction.words[0].id),
+        "begun": _begun(prediction),
     }
+
+
+def _begun(prediction: Prediction) -> str:
+    """A sentence on the first piece of the answer, "" where it is one token."""
+    first = prediction.words[0]
+    if first.id not in prediction.whole:
+        return ""
+    piece = prediction.unmarked(prediction.labels[first.id])
+    return WORDS("begun", piece=piece, probability=tenths(first.own))
 
 
 def _brought(run: Run, token: int, id: int) -> str:

@@ -1,100 +1,18 @@
-"""The tour: every system of the notes has its step, every step on every kind of model, and the
-presenter in a real browser."""
+"""The presenter in a real browser: a lesson is walked there, pictures are presented whole, and what
+comes late is presented too."""
 
 from __future__ import annotations
 
 import io
-from itertools import cycle
 
 import driver
 import numpy as np
-import pytest
-from app_harness import page_at
-from conftest import HOSTILE, on_page, texts_of, typed
 from PIL import Image
-from streamlit.testing.v1 import AppTest
 
-from explorer.analysis import tour
-from explorer.components import codec
-from explorer.text import tour as tour_text
-from models.caching import loaded
+import headlight
+from explorer.panels import lessons, worksheet
 from models.example_texts import DEFAULT_TEXT
-
-MODELS = ("encoder", "decoder", "translator")
-
-
-# What the notes tell of, by the names that tour.toml gives.
-SYSTEMS = {
-    *("embedding and √d", "sinusoids, fast and slow", "order", "Q, K, V", "scale", "softmax"),
-    *("naive, symmetric, asymmetric", "mask", "heads, concat, W_O", "local and far heads"),
-    *("residual, Jacobian", "LayerNorm", "FFN", "encoder, decoder, encoder-decoder"),
-    *("offset by one", "product of conditionals", "generation loops", "two rotations"),
-    *("reading each block in word space", "soft lookup", "messages on a graph", "long range"),
-    *("words moved by context", "recurrent networks and their gradient", "two stages"),
-    "post-LN and pre-LN",
-}
-
-
-def opened(**query: str) -> AppTest:
-    return page_at("tour", **query)
-
-
-def header(app: AppTest) -> dict:
-    (drawn,) = [one for one in on_page(app) if one.proto.component_name == "headlight.tour"]
-    return codec.decode(drawn.proto.bytes)[0]
-
-
-# ---- the story ---------------------------------------------------------------
-
-
-def test_every_system_of_the_notes_is_named_by_a_step_and_each_way_is_ten_minutes() -> None:
-    assert {name for step in tour_text.STEPS for name in step.systems} == SYSTEMS
-    assert {step.id for step in tour_text.STEPS} == set(tour.NEEDS)
-    for kind in ("encoder", "decoder", "encoder-decoder"):
-        way = tour_text.way(kind)
-        assert 12 <= len(way) <= 17, "eleven minutes at forty seconds a step"
-        assert all(len(step.title) <= 60 for step in way)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("model", MODELS)
-def test_every_step_shows_its_number_on_its_picture(model: str) -> None:
-    app = opened(model=model)
-    steps = tour_text.way(loaded(model).record(DEFAULT_TEXT).model.kind)
-    for step in steps:
-        app.session_state["tour"] = step.id
-        shown = header(app.run())
-        assert not app.exception and shown["title"] == step.title
-        number, drawn = shown["says"][1], texts_of(shown["figures"])
-        assert number and any(number in (text, *text.split(" ")) for text in drawn), step.id
-        assert sum(map(len, shown["says"])) <= 230, f"{step.id}: read in a breath"
-
-
-# One for each step in turn.
-AWKWARD = ("empty", "one word", "emoji", "right to left", "script", "repeated", "10,000 characters")
-
-
-@pytest.mark.slow
-def test_every_step_opens_with_awkward_texts() -> None:
-    app = opened(model="translator")
-    for step, name in zip(tour_text.way("encoder-decoder"), cycle(AWKWARD)):
-        app.session_state["tour"] = step.id
-        typed(app, HOSTILE[name])
-        assert not app.exception, (step.id, name)
-        assert "".join(header(app)["says"]), "a step that cannot be shown says why"
-
-
-def test_a_step_has_an_address_and_leads_to_its_page() -> None:
-    lost = opened(tour="no such step", model="decoder")
-    assert lost.session_state["tour"] == "" and lost.toast
-    app = opened(tour="match")
-    assert header(app)["title"] == next(s.title for s in tour_text.STEPS if s.id == "match")
-    app.button(key="open on its page").click().run()
-    assert app.session_state["look_at"] == "Three" and app.session_state["layer"] == "1"
-
-
-# ---- in a real browser -------------------------------------------------------
-
+from models.run import Run
 
 # What is wrong with what the presenter shows; "" where nothing is.
 FITS = """() => {
@@ -102,7 +20,7 @@ FITS = """() => {
     const found = each.shadowRoot?.querySelector(what); if (found) return found; } };
   const page = document.documentElement;
   if (page.scrollWidth > innerWidth || page.scrollHeight > innerHeight + 1) return "it scrolls";
-  const board = inside(".tour.presented") || inside(".presenter .board");
+  const board = inside(".presenter .board");
   if (!board) return "nothing is presented";
   const plate = board.querySelector(".plate");
   if (plate.scrollHeight > plate.clientHeight + 1 || plate.scrollWidth > plate.clientWidth + 1)
@@ -161,6 +79,13 @@ KEYS = """() => [...document.querySelectorAll("*")].some((each) =>
   each.shadowRoot?.querySelector(".presenter .announced"))"""
 
 
+# True where the slide has a figure with that title, in however many lines.
+SHOWS = """title => { for (const e of document.querySelectorAll("*")) {
+  const plate = e.shadowRoot?.querySelector(".board .plate");
+  const bare = (text) => text.replace(/\\s/g, "");
+  if (plate) return bare(plate.textContent).includes(bare(title)); } }"""
+
+
 SMALL, LARGE = {"width": 1280, "height": 720}, {"width": 1920, "height": 1080}
 NARROW = {"width": 390, "height": 844}
 
@@ -204,9 +129,9 @@ LETTERS = """board => [board, ...board.querySelectorAll("svg text")].map((one) =
   .length"""
 
 
-AT = """id => { for (const e of document.querySelectorAll("*")) {
-  const at = e.shadowRoot?.querySelector(".tour .where");
-  if (at) return at.textContent === id && !e.shadowRoot.querySelector(".waits"); } }"""
+AT = """where => { for (const e of document.querySelectorAll("*")) {
+  const at = e.shadowRoot?.querySelector(".lesson_bar .where");
+  if (at) return at.textContent === where; } }"""
 
 
 def slide_of(visitor: driver.Visitor, size: dict, named: list[str]) -> int:
@@ -222,37 +147,52 @@ def slide_of(visitor: driver.Visitor, size: dict, named: list[str]) -> int:
 
 
 @driver.browser_test
-def test_the_tour_is_walked_presented_blanked_and_left(visitor: driver.Visitor) -> None:
-    page = visitor.page
+def test_a_lesson_is_walked_presented_blanked_and_left(visitor: driver.Visitor) -> None:
+    assert headlight.panels  # the door imports all of them
+    steps = lessons.on(Run("encoder", DEFAULT_TEXT), "lecture").items
+    page, n = visitor.page, len(steps)
     page.set_viewport_size(SMALL)
-    page.goto(f"{visitor.server}/learn?tour=order")
-    page.wait_for_selector(".tour[data-token]")
-    visitor.until(AT, "5 / 17")
+    page.goto(f"{visitor.server}/learn?tour=order")  # a link of the tour that was here before
+    visitor.until(AT, f"1 / {n}")
     page.keyboard.press("ArrowRight")
-    visitor.until(AT, "6 / 17")
-    page.wait_for_url("**/learn?tour=qkv")
+    visitor.until(AT, f"2 / {n}")
+    page.wait_for_url("**/learn?*lesson_step=2*")
     page.keyboard.press("p")
     page.wait_for_selector("html[data-headlight-presenter=on]", state="attached")
-    for at in ("7 / 17", "8 / 17", "9 / 17"):
-        page.keyboard.press("ArrowRight")
-        visitor.until(AT, at)
-        assert page.evaluate(FITS) == "", at
+    for at in range(2, 5):  # on two places
+        step = steps[at - 1]
+        page.locator(".board h1").filter(has_text=step.heading.rstrip(".?!")).wait_for()
+        visitor.until(SHOWS, worksheet.pictured(step).figures[-1].title)
+        visitor.until(f"() => ({FITS})() === ''")
+        assert page.evaluate(CLEAR) == "", step.heading
+        if at < 4:
+            page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowLeft")
+    visitor.until(AT, f"3 / {n}")
     page.keyboard.press("b")
     page.wait_for_selector("html[data-headlight-presenter=blank]", state="attached")
-    assert not page.locator(".tour h2").is_visible()
     dark = "board => getComputedStyle(board).backgroundColor"
     assert page.locator(".board").evaluate(dark) == "rgb(0, 0, 0)"
     page.keyboard.press("b")
     page.keyboard.press("Escape")
     page.wait_for_selector("html:not([data-headlight-presenter])", state="attached")
+    visitor.until(AT, f"3 / {n}")
     area = page.locator("textarea").first
     area.click()
     page.keyboard.press("p")
     assert page.locator("html[data-headlight-presenter]").count() == 0, "who types presents nothing"
     page.keyboard.press("Backspace")
-    page.locator(".tour .dot").first.click()
-    page.get_by_role("button", name="Open this on Attention: Heads").click()
-    page.wait_for_url("**/?*head=5*")
+    page.get_by_role("button", name="End the lesson").click()
+    page.locator(".lesson_bar").wait_for(state="detached")
+    page.wait_for_url(lambda url: "lesson" not in url)
+
+
+@driver.browser_test
+def test_findings_and_heads_are_walked_by_arrows(visitor: driver.Visitor) -> None:
+    page = visitor.page
+    page.set_viewport_size(SMALL)
+    page.goto(f"{visitor.server}/?layer=1&head=5&token=9")
+    visitor.until(KEYS)
     page.wait_for_selector(f"{driver.HEAD}[data-token]")
     page.locator("h1").first.click()
     page.keyboard.press("p")
@@ -279,7 +219,7 @@ def test_the_tour_is_walked_presented_blanked_and_left(visitor: driver.Visitor) 
 def test_pictures_are_presented_whole_and_fit_a_phone(visitor: driver.Visitor) -> None:
     """No text covers another, no number is cut, and the larger screen shows no less."""
     page, said = visitor.page, set()
-    page.goto(f"{visitor.server}/learn?tour=order")
+    page.goto(f"{visitor.server}/learn?tab=concepts")
     visitor.until(KEYS)
     for to, named in PAGES.items():
         page.set_viewport_size(SMALL)

@@ -1,0 +1,152 @@
+"""Lessons in a real browser: a stranger walks the first one, a teacher makes one and keeps it, a
+phone, and a class that follows."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+
+from driver import MARKS, Visitor
+from test_class_journey import leading
+
+from explorer.panels import lessons
+from models.example_texts import DEFAULT_TEXT
+from models.run import Run
+
+pytestmark = MARKS
+LAPTOP = {"width": 1280, "height": 720}
+# True where a panel begins below the bar of the lesson, in sight.
+IN_SIGHT = """panel => {
+  const box = (what) => { for (const each of document.querySelectorAll("*")) {
+    const found = each.shadowRoot?.querySelector(what);
+    if (found) return found.getBoundingClientRect(); } };
+  const [bar, one] = [box(".lesson_bar"), box(`[data-panel="${panel}"]`)];
+  return Boolean(bar && one) && bar.top >= 0 && one.top >= bar.bottom - 1
+    && one.top < 0.6 * innerHeight; }"""
+
+
+def at_step(visitor: Visitor, at: int, n: int) -> None:
+    visitor.page.locator(".lesson_bar .where").filter(has_text=f"{at} / {n}").wait_for()
+
+
+def test_a_stranger_walks_the_first_lesson_by_the_arrow_key(visitor: Visitor) -> None:
+    steps = lessons.on(Run("encoder", DEFAULT_TEXT), "three-minutes").items
+    page = visitor.page
+    page.set_viewport_size(LAPTOP)
+    visitor.open()
+    page.get_by_role("button", name="New here? Tour, 3 min").click()
+    for at, step in enumerate(steps, 1):
+        at_step(visitor, at, len(steps))
+        assert page.locator(".lesson_bar h2").inner_text() == step.heading
+        assert step.number in page.locator(".lesson_bar .says").inner_text()
+        visitor.until(IN_SIGHT, step.panel)
+        page.keyboard.press("ArrowRight")
+    at_step(visitor, len(steps), len(steps))
+    assert len(steps) == 8
+    assert page.get_by_role("button", name="Next step").is_disabled()
+    page.locator(".lesson_bar .dot").first.click()
+    at_step(visitor, 1, 8)
+    page.keyboard.press("ArrowRight")  # from the dot that has the focus
+    at_step(visitor, 2, 8)
+    page.go_back()
+    at_step(visitor, 1, 8)
+    page.get_by_role("button", name="End the lesson").click()
+    page.locator(".lesson_bar").wait_for(state="detached")
+
+
+def add_to_lesson(visitor: Visitor, n: int) -> None:
+    visitor.page.get_by_role("button", name="Share").click()
+    visitor.page.locator(".st-key-add-to-lesson button").click()
+    visitor.page.get_by_text(f"Step {n} of your lesson").wait_for()
+    visitor.page.keyboard.press("Escape")
+    visitor.at_rest()
+
+
+def test_a_teacher_makes_a_lesson_and_opens_it_again(visitor: Visitor, browser: object) -> None:
+    page = visitor.open("?layer=1&head=5&token=9").page
+    add_to_lesson(visitor, 1)
+    visitor.go("Architecture", "Residual stream")
+    page.wait_for_selector("[data-panel='residual.updates'][data-token]")
+    add_to_lesson(visitor, 2)
+    visitor.go("Learn")
+    page.locator(".st-key-arrow_downward-0 button").click()
+    page.locator("summary", has_text=re.compile(r"1\. Layer 1, FFN rotates")).click()
+    page.get_by_label("Note for the speaker").first.fill("Slowly here.")
+    page.get_by_label("Question").first.fill("Why?")
+    page.get_by_label("Answer").first.fill("It is a sum.")
+    page.get_by_label("Question").first.focus()
+    visitor.at_rest()
+    with page.expect_download() as waiting:
+        page.locator(".st-key-save-lesson button").click()
+    file = waiting.value.path()
+    kept = json.loads(file.read_text("utf-8"))
+    assert [each["panel"] for each in kept["items"]] == ["residual.updates", "attention.head"]
+    assert kept["items"][0]["note"] == "Slowly here."
+    page.get_by_role("link", name="Start", exact=True).last.click()
+    at_step(visitor, 1, 2)
+    page.locator(".lesson_bar summary", has_text="Why?").click()
+    page.locator(".lesson_bar details p", has_text="It is a sum.").wait_for()
+    visitor.until(IN_SIGHT, "residual.updates")
+    page.keyboard.press("ArrowRight")
+    at_step(visitor, 2, 2)
+    page.wait_for_url("**head=5**")
+    link = page.url
+
+    other = Visitor(browser, visitor.server)
+    other.page.goto(link)  # the link holds the lesson whole
+    at_step(other, 2, 2)
+    other.page.goto(f"{visitor.server}/learn")
+    other.page.locator(".load input[type=file]").set_input_files(file)
+    other.page.locator("summary", has_text=re.compile(r"2\. ")).wait_for()
+    other.page.get_by_role("link", name="Start", exact=True).last.click()
+    at_step(other, 1, 2)
+    other.page.locator(".lesson_bar summary", has_text="Note for the speaker").wait_for()
+    other.leave()
+    assert not other.wrong(), other.errors
+
+
+def test_a_lesson_on_a_phone(phone: Visitor) -> None:
+    page = phone.page
+    page.goto(
+        f"{phone.server}/learn?lesson=three-minutes&text=Ram+pushed+Hari+because+he+was+angry."
+    )
+    at_step(phone, 1, 8)
+    phone.until(IN_SIGHT, "architecture.flow")
+    for at in (2, 3):
+        page.get_by_role("button", name="Next step").tap()
+        at_step(phone, at, 8)
+    phone.until(IN_SIGHT, "architecture.flow")
+    bar = page.locator(".lesson_bar").bounding_box()
+    assert bar["height"] < 0.4 * page.viewport_size["height"], "the picture has its room"
+    page.locator(".lesson_bar summary").first.tap()
+    page.locator(".lesson_bar details p").first.wait_for()
+
+
+def test_a_class_follows_a_lesson_without_its_notes(browser: object, server: str) -> None:
+    teacher, student = leading(browser, server), Visitor(browser, server)
+    code = json.loads(teacher.page.evaluate("sessionStorage['headlight class']"))["code"]
+    shown: list[bytes] = []
+    teacher.page.on(
+        "request",
+        lambda sent: (
+            "/class/show" in sent.url and shown.append(gzip.decompress(sent.post_data_buffer))
+        ),
+    )
+    teacher.page.goto(f"{server}/learn?lesson=first-attention")
+    at_step(teacher, 1, 10)
+    student.page.goto(f"{server}/join/{code}")
+    student.page.wait_for_selector(".follow .line:has-text('you follow your teacher')")
+    at_step(student, 1, 10)
+    teacher.page.keyboard.press("ArrowRight")
+    for one in (teacher, student):
+        at_step(one, 2, 10)
+    heading = student.page.locator(".lesson_bar h2").inner_text()
+    assert heading == teacher.page.locator(".lesson_bar h2").inner_text()
+    assert teacher.page.locator(".lesson_bar summary").count() == 2
+    assert student.page.locator(".lesson_bar summary").count() == 0, "neither note nor answer"
+    teacher.page.wait_for_timeout(1500)  # in which what is shown is sent
+    assert shown and not any(b"Read two more lines aloud" in each for each in shown)
+    for one in (teacher, student):
+        one.leave()
+        assert not one.wrong(), one.errors
