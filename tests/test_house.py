@@ -132,13 +132,13 @@ FLOORS = [
     (
         r"explorer/server/shared_link\.py",  # its title is what the card tells
         set(),
-        r"explorer\.(analysis\.recorded_findings|components\.bundle|panels\.spec|text\.templates)"
+        r"explorer\.(analysis\.recorded_findings|components\.bundle|panels\.spec|text\.(templates|places))"
         r"|explorer\.state\..*|models\.(caching|model_names|run)",
     ),
     (
         r"explorer/server/.*",
         {"streamlit", "starlette", "segno", "google"},  # messages are read as Streamlit reads them
-        r"explorer\.(components\.bundle|text\.templates)|explorer\.(server|state|classroom)\..*"
+        r"explorer\.(components\.bundle|text\.(templates|places))|explorer\.(server|state|classroom)\..*"
         r"|models\.(registry|model|caching|model_names)",
     ),
     (r"explorer/classroom/redis_store\.py", {"redis"}, r"explorer\.classroom\.store"),
