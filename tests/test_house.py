@@ -139,7 +139,7 @@ FLOORS = [
     (
         r"explorer/classroom/.*",
         {"starlette", "segno", "itsdangerous"},
-        r"explorer\.(classroom|state|server)\..*|explorer\.(components\.bundle|text\.templates)",
+        r"explorer\.(classroom|state|server)\..*|explorer\.(components\.bundle|text\.(places|templates))",
     ),
     (
         r"explorer/state/url_state\.py",

@@ -254,7 +254,10 @@ test("a matrix of words has each word once, and in a frame that scrolls those of
   assert.match(svg, /font-weight="650"[^>]*>four</);
   const quiet = drawn("matrix", { ...more, pale: Float32Array.of(0, 0, 1, 0, 0, 0) });
   assert.match(quiet, /fill-opacity="0.6"[^>]*>&lt;i&gt;</);
-  assert.equal(quiet.split('fill-opacity="0.6"').length, svg.split('fill-opacity="0.6"').length + 1);
+  assert.equal(
+    quiet.split('fill-opacity="0.6"').length,
+    svg.split('fill-opacity="0.6"').length + 1,
+  );
   const pen = new Pen(look, 14, false);
   pen.scrolls = true;
   figure(pen, { kind: "matrix", ...plain, ...more }, { x: 0, y: 0, width: 100 });
