@@ -163,7 +163,7 @@ FLOORS = [
     (
         r"explorer/main\.py",
         {"streamlit"},
-        r"explorer\.(state\.(host|url_state|event_log|places|sessions)|layout\.(header|export_menu|lesson_bar|share_menu|navigation)|views\.tabs)",
+        r"explorer\.(state\.(host|url_state|event_log|sessions)|text\.places|layout\.(header|export_menu|lesson_bar|share_menu|navigation)|views\.tabs)",
     ),
     (
         r"pages/.*",
