@@ -97,7 +97,10 @@ def test_a_teacher_makes_a_lesson_and_opens_it_again(visitor: Visitor, browser: 
     other.page.goto(link)  # the link holds the lesson whole
     at_step(other, 2, 2)
     other.page.goto(f"{visitor.server}/learn")
-    other.page.locator(".load input[type=file]").set_input_files(file)
+    other.page.get_by_role("heading", name="Your own lesson").wait_for()
+    other.at_rest()
+    sent = {"name": "lesson.json", "mimeType": "application/json", "buffer": file.read_bytes()}
+    other.page.locator(".load input[type=file]").set_input_files(sent)
     other.page.locator("summary", has_text=re.compile(r"2\. ")).wait_for()
     other.page.get_by_role("link", name="Start", exact=True).last.click()
     at_step(other, 1, 2)

@@ -157,6 +157,7 @@ def test_a_lesson_is_walked_presented_blanked_and_left(visitor: driver.Visitor) 
     page.keyboard.press("ArrowRight")
     visitor.until(AT, f"2 / {n}")
     page.wait_for_url("**/learn?*lesson_step=2*")
+    visitor.until(KEYS)
     page.keyboard.press("p")
     page.wait_for_selector("html[data-headlight-presenter=on]", state="attached")
     for at in range(2, 5):  # on two places

@@ -22,7 +22,8 @@ const CHART = ".stPlotlyChart, .stDataFrame";
 const CAPTION = "[data-testid=stCaptionContainer]";
 const WORDS = `h1, h2, h3, [data-testid=stMarkdownContainer] p`;
 // Views that are no part of what is shown to others.
-const OWN = ".way, .lesson_bar, .presenter, .follow, .load, .pictures, .classroom, .questions, .sentence";
+const OWN =
+  ".way, .lesson_bar, .presenter, .follow, .load, .pictures, .classroom, .questions, .sentence";
 const KINDS = ["h1", "h2", "h3", "p", "small"];
 const MOST_PACKED = 500_000; // bytes: what is larger is not sent, and students wait for their own page
 const MOST_UNPACKED = 12_000_000;

@@ -22,7 +22,7 @@ export default mount("load", style, (view) => {
   if (root.firstChild) return;
   const field = make("input", {
     type: "file",
-    accept: ".txt,.csv,.tsv,text/plain,text/csv",
+    accept: ".txt,.csv,.tsv,.json,text/plain,text/csv,application/json",
     hidden: true,
     onchange: async () => {
       const file = field.files?.[0];

@@ -115,7 +115,7 @@ def _own_lesson() -> None:
 def _load() -> None:
     """The lesson of the file that was opened takes the place of the reader's own."""
     state = st.session_state
-    _, text, _ = state["lesson file"]["file"]
+    text = state["lesson file"]["file"]["text"] or ""  # None for bytes that are no text
     try:
         lesson_bar.keep(lesson_text.from_json(text))
         state["lesson title"] = lesson_bar.own().title
