@@ -458,7 +458,7 @@ def _plane(one: figures.Plane, look: Colours) -> list[Plot]:
     label = one.frames[one.current].label if one.frames else ""
     title = ", ".join(filter(None, (one.title, label)))
     x, y = ({"title": {"text": safe(each)}} for each in (one.x_title, one.y_title))
-    return [Plot(title, traces, x, y, 1.5 * TALL, is_square=True)]
+    return [Plot(title, traces, x, y, 1.5 * TALL, is_square=not one.apart)]
 
 
 def _graph(one: figures.Graph, look: Colours) -> list[Plot]:

@@ -615,8 +615,9 @@ class Cloud:
 
 @dataclass(frozen=True, eq=False)
 class Plane(Figure):
-    """Points that move through frames in a plane, on one scale for both axes. choice: as in Steps.
-    trails: the paths of all points are drawn. close: the plane ends around the selected paths."""
+    """Points that move through frames in a plane, on one scale for both axes, or on two where
+    `apart`. choice: as in Steps. trails: the paths of all points are drawn. close: the plane ends
+    around the selected paths."""
 
     clouds: tuple[Cloud, ...] = ()
     frames: tuple[Frame, ...] = ()
@@ -627,6 +628,7 @@ class Plane(Figure):
     y_title: str = ""
     trails: bool = False
     close: bool = False
+    apart: bool = False
 
 
 def as_plain(value: Any, blocks: dict[str, np.ndarray], coarse: bool = False) -> Any:

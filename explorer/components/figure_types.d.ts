@@ -32,6 +32,19 @@ export interface Box {
   selected: boolean;
 }
 
+/** What branches off a residual stream and is added to it: its name, and the norm that stands before it ("pre") or after the sum ("post"), with its name. */
+export interface Branch {
+  name: string;
+  norm: string;
+  norm_name: string;
+}
+
+/** A residual stream from left to right with its branches. lit: True for the one that is spoken of. */
+export interface Branches extends Figure {
+  parts: Branch[];
+  lit: boolean;
+}
+
 /** Curves over one axis. ticks: (place, text) along x where they are not numbers. backwards: x falls to the right. square: one scale for both axes. guides: (x, text), dashed lines. x_range, y_range: the ends of an axis, those of the curves where None. half: half as high. */
 export interface Chart extends Figure {
   series: Series[];
@@ -291,7 +304,7 @@ export interface PictureCard extends Figure {
   name: string;
 }
 
-/** Points that move through frames in a plane, on one scale for both axes. choice: as in Steps. trails: the paths of all points are drawn. close: the plane ends around the selected paths. */
+/** Points that move through frames in a plane, on one scale for both axes, or on two where `apart`. choice: as in Steps. trails: the paths of all points are drawn. close: the plane ends around the selected paths. */
 export interface Plane extends Figure {
   clouds: Cloud[];
   frames: Frame[];
@@ -302,6 +315,7 @@ export interface Plane extends Figure {
   y_title: string;
   trails: boolean;
   close: boolean;
+  apart: boolean;
 }
 
 /** Matrices that are multiplied from left to right, as boxes in proportion. */

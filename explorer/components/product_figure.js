@@ -318,7 +318,7 @@ export function branches(pen, { parts, lit }, { x, y, width }) {
       colour,
       style,
     );
-    if (norm === "pre") box(from + 0.2 * unit, turn, normed, 0.9 * unit);
+    if (norm === "pre") box(from, turn, normed, 0.5 * unit);
     box(middle, down, name, 1.5 * unit);
     pen.circle(to, line, 0.7 * letter, { fill: look.paper, stroke: colour, "stroke-width": 1.5 });
     pen.text(to, line, "+", { ...BOLD, anchor: "middle" });
