@@ -11,6 +11,7 @@ import { matrix } from "./matrix_figure.js";
 import { headmatrices } from "./head_matrices.js";
 import { linkedweights, measured } from "./linked_weights.js";
 import { spokenOmissions } from "./omissions.js";
+import { paperfigure } from "./paper_figure.js";
 import { plane } from "./plane.js";
 import { branches, network, product, relay } from "./product_figure.js";
 import { bars, texttable } from "./tables.js";
@@ -51,6 +52,7 @@ const KINDS = {
   network,
   relay,
   branches,
+  paperfigure,
   headmatrices,
   linkedweights: (pen, one, box) => linkedweights(pen, one, box, figure),
 };
@@ -388,6 +390,7 @@ const GROWING = [
   "relay",
   "stack",
   "steps",
+  "paperfigure",
 ]; // kinds that use more height
 
 /** The name at the end of a line of a chart. @param {any} series */
