@@ -1,4 +1,4 @@
-"""Every panel and every step of the tour in the rooms of the presenter, on a phone and in a file:
+"""Every panel in the rooms of the presenter, on a phone and in a file:
 all figures, columns, rows and named words are drawn, or a line says how many are not; no text
 covers another."""
 
@@ -15,11 +15,8 @@ from conftest import AWKWARD
 from javascript import needs_node, run, served
 from test_panels import NAMES, made, model_of
 
-from explorer.analysis.measure import MeasureContext
-from explorer.components import codec, mounts
-from explorer.text import tour as tour_text
+from explorer.components import codec
 from explorer.text.templates import sentences
-from explorer.views import learn
 from models.example_texts import DEFAULT_TEXT
 from models.run import Run
 
@@ -44,7 +41,7 @@ NUMBER = re.compile(r"[^\w“]*\d[\d.,]*( ?× ?10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹
 
 
 def payloads(kind: str) -> Iterator[tuple[str, bytes]]:
-    """The name of each panel and step of the tour that a text has, and what the browser is sent."""
+    """The name of each panel that a text has, and what the browser is sent."""
     model, text = ("encoder" if kind == "awkward" else kind), TEXTS[kind]
     for name in NAMES:
         own = model_of(name)
@@ -53,13 +50,6 @@ def payloads(kind: str) -> Iterator[tuple[str, bytes]]:
         panel = made(name, Run(model if own == "encoder" else own, text))
         if not isinstance(panel, str):
             yield name, panel.encode()
-    context = MeasureContext.of(Run(model, text))
-    steps = learn.available(context)
-    for at, step in enumerate(steps):
-        measure = learn.measured(context, step)
-        says = tour_text.sentence(step, measure)
-        content = mounts.StepPayload(at, ("",) * len(steps), step.title, says, measure.figures)
-        yield f"tour.{step.id}", mounts.step_payload(content, step.id)
 
 
 def leaves(figure: dict) -> list[dict]:
@@ -176,8 +166,7 @@ def test_nothing_is_dropped_in_silence_and_no_text_covers_another(
     done = run("node", "slides.js", str(tmp_path), json.dumps(ROOMS), *files)
     assert done.returncode == 0, done.stderr[-2000:]
     rooms = [json.loads(line) for line in done.stdout.splitlines()]
-    steps = sum(name.startswith("tour.") for name in sent)  # which are no files
-    assert len(rooms) == len(ROOMS) * len(sent) - steps
+    assert len(rooms) == len(ROOMS) * len(sent)
     problems = []
     for room in rooms:
         name = Path(room["file"]).name

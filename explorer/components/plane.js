@@ -240,7 +240,8 @@ function pointNames(pen, points, [left, top, right, foot], at, passed, titles) {
     const label = pen.cut(one.label, 10 * letter, style);
     const [wide, high] = [pen.width(label, style), 1.1 * style.size * letter];
     const near = (one.on ? 0.75 : 0.5) * letter;
-    const tries = [near, near + 0.6 * letter].flatMap((gap) => [
+    const gaps = [0, 0.6, ...(one.on ? [1.6, 2.8] : [])].map((more) => near + more * letter);
+    const tries = gaps.flatMap((gap) => [
       [x + gap, y],
       [x - gap - wide, y],
       [x - wide / 2, y - high / 2 - gap],
