@@ -81,7 +81,8 @@ def diagrams(run: Run) -> Panel:
         **{"first": power(float(own.lengths[0]), 3), "last": power(float(own.lengths[-1]), 3)},
     }
     charts = [_chart("lengths", [(each.name, each.lengths) for each in depths])]
-    lines, told = [(each.name, each.gradient) for each in depths if each.gradient is not None], ()
+    told: tuple[str, ...] = ()
+    lines = [(each.name, each.gradient) for each in depths if each.gradient is not None]
     if own.gradient is not None:
         charts.append(_chart("gradient", lines))
         ends = (power(float(own.gradient[at]), 2) for at in (0, -1))
