@@ -458,7 +458,7 @@ def _plane(one: figures.Plane, look: Colours) -> list[Plot]:
     label = one.frames[one.current].label if one.frames else ""
     title = ", ".join(filter(None, (one.title, label)))
     x, y = ({"title": {"text": safe(each)}} for each in (one.x_title, one.y_title))
-    return [Plot(title, traces, x, y, 1.5 * TALL, is_square=True)]
+    return [Plot(title, traces, x, y, 1.5 * TALL, is_square=not one.apart)]
 
 
 def _graph(one: figures.Graph, look: Colours) -> list[Plot]:
@@ -603,6 +603,44 @@ def _loops(one: figures.Loops, look: Colours) -> list[Plot]:
     return _table(one.title, ("", ""), list(rows(one.boxes, 0)), look)
 
 
+def _paper_figure(one: figures.PaperFigure, look: Colours) -> list[Plot]:
+    """The blocks of both stacks, from below to above."""
+    rows = [
+        (tower.title, tower.count, block.name, block.text)
+        for tower in one.towers
+        for block in (
+            *tower.under,
+            *(each for tier in tower.layer for each in (*tier.blocks, tier.norm) if each),
+            *tower.above,
+        )
+    ]
+    answers = [(each.title, each.count, "", each.answer) for each in one.towers if each.answer]
+    return _table(one.title, ("", "", "", ""), [*rows, *answers], look)
+
+
+def _product(one: figures.Product, look: Colours) -> list[Plot]:
+    rows = [(each.sign, each.name, " × ".join(map(str, each.shape))) for each in one.factors]
+    return _table(one.title, ("", "", ""), rows, look)
+
+
+def _network(one: figures.Network, look: Colours) -> list[Plot]:
+    made = _strips(figures.Strips(one.title, strips=one.layers), look)
+    return [*made, *_table("", ("", ""), one.between, look)] if one.between else made
+
+
+def _relay(one: figures.Relay, look: Colours) -> list[Plot]:
+    rows = tuple(
+        figures.BarRow(word, (float(value),), ("" if at else one.text,))
+        for at, (word, value) in enumerate(zip(one.words, one.values))
+    )
+    return _bars(figures.Bars(one.title, columns=(one.state,), rows=rows), look)
+
+
+def _branches(one: figures.Branches, look: Colours) -> list[Plot]:
+    rows = [(each.name, each.norm, each.norm_name) for each in one.parts]
+    return _table(one.title, ("", "", ""), rows, look)
+
+
 def _flow(one: figures.Flow, look: Colours) -> list[Plot]:
     rows = [label for band in one.bands for label in (*band.rows, *filter(None, (band.rest,)))]
     columns, shares = [], []
@@ -645,4 +683,9 @@ KINDS: dict[type, Callable[[Any, Colours], list[Plot]]] = {
     figures.Flow: _flow,
     figures.Facts: _facts,
     figures.Plane: _plane,
+    figures.PaperFigure: _paper_figure,
+    figures.Product: _product,
+    figures.Network: _network,
+    figures.Relay: _relay,
+    figures.Branches: _branches,
 }

@@ -98,14 +98,19 @@ def other_sentence(
     are `whole` tokens if there are any. Where neither has one, a sentence that names the word, or
     the word alone where the text is in another language. "" where no word is long enough."""
     here = [each.group() for each in WORD.finditer(text)]
-    ambiguous = (each for each in SENSES if each in here and SENSES[each] != text)
+    others = [*examples, *SENSES.values()]
+    ambiguous = (each for each in SENSES if each in here and _in_others(each, text, others))
     plain = [each for each in here if each in whole and len(each) >= FEWEST_LETTERS]
     word = word or next(ambiguous, max(plain or here, key=len, default=""))
     if len(word) < FEWEST_LETTERS or not WORD.fullmatch(word):
         return ""
-    candidates = [SENSES.get(word, ""), *(each for each in examples if word in WORD.findall(each))]
-    other = next((each for each in candidates if each and each != text), "")
+    other = _in_others(word, text, [SENSES.get(word, ""), *others])
     return other or (ANY.format(word) if _may_be_english(here) else word)
+
+
+def _in_others(word: str, text: str, others: Iterable[str]) -> str:
+    """The first of some sentences that has a word and is not the text, "" for none."""
+    return next((each for each in others if each != text and word in WORD.findall(each)), "")
 
 
 def _may_be_english(words: Collection[str]) -> bool:

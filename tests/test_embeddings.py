@@ -10,6 +10,8 @@ from embedding_fixtures import of, states
 from tolerances import DOUBLE, DOUBLE_LONG, SUMMED
 
 from explorer.analysis import embeddings, logit_lens
+from explorer.panels.embeddings import contexts
+from models.run import Run
 
 ANCHORS = (("cat", "dog"), ("mat", "sat"))
 
@@ -33,9 +35,9 @@ def anchors_of(handle, words=ANCHORS):
 
 
 def rows_of(scene) -> np.ndarray:
-    return np.concatenate(
-        [group.vectors.reshape(-1, group.vectors.shape[-1]) for group in scene.texts]
-    )
+    """The vectors after the last layer, which the plane is fitted on."""
+    assert scene.of_last
+    return np.concatenate([group.vectors[-1] for group in scene.texts])
 
 
 # ---- the plane ---------------------------------------------------------------
@@ -52,6 +54,26 @@ def test_the_plane_is_the_one_an_independent_svd_finds(small_handle, unit_length
     np.testing.assert_allclose(np.abs(cosines), 1, rtol=DOUBLE_LONG)
     if unit_length:
         np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1)
+
+
+def test_of_too_few_words_the_plane_is_that_of_all_layers(small_handle) -> None:
+    scene = scene_of(small_handle, "the")
+    rows = scene.texts[0].vectors.reshape(-1, scene.texts[0].vectors.shape[-1])
+    assert not scene.of_last and rows.shape[0] > scene.texts[0].vectors.shape[1]
+    np.testing.assert_allclose(scene.basis.centre, rows.mean(0))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["encoder", "decoder"])
+def test_after_the_last_layer_the_words_of_apple_take_the_whole_plane(model: str) -> None:
+    panel = contexts(Run(model, "Explain me about the new apple devices."))
+    assert "apple" in panel.title
+    plane = panel.figures[1]
+    paths = np.concatenate([each.paths for each in plane.clouds])
+    reach = np.ptp(paths[:, -1], axis=0) / np.ptp(paths.reshape(-1, 2), axis=0)
+    assert (reach > 0.9).all(), "no earlier layer takes more room"
+    share = plane.frames[-1].note.partition("%")[0].rpartition(" ")[2]
+    assert int(share) > 30 and "of the last layer" in plane.frames[-1].note
 
 
 @pytest.mark.parametrize("words_plane", [False, True])

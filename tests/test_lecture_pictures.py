@@ -309,8 +309,10 @@ def test_a_word_moves_between_the_words_whose_cosines_change_most(model: str) ->
     panel = neighbours.between(run, token=token)
     plane, lines = panel.figures
     (cloud,) = plane.clouds
-    names = cloud.labels
     toward, away = (plane.y_title, plane.x_title)
+    names = [*cloud.labels, *(each.name for each in lines.series)]
+    shown = len(cloud.labels)
+    assert plane.apart and len({*names}) == len(names), "both neighbours are axes, and no points"
     whole = residual.whole_layers(stream)
     states = [each for each in whole.sites if not each.endswith(".wrote")]
     places = [stream.tokens.index(each) for each in names]
@@ -324,7 +326,7 @@ def test_a_word_moves_between_the_words_whose_cosines_change_most(model: str) ->
         ):
             other = next(i for i, each in enumerate(names) if f"“{each}”" in axis)
             np.testing.assert_allclose(
-                cloud.paths[:, at, column], vectors @ vectors[other], atol=PASSED
+                cloud.paths[:, at, column], (vectors @ vectors[other])[:shown], atol=PASSED
             )
             assert series.y[at] == pytest.approx(own[other], abs=PASSED)
     assert names[cloud.selected] == "cat" and len(plane.frames) == len(states)
@@ -401,7 +403,8 @@ def test_the_diagram_of_a_model_is_lit_and_its_states_have_their_lengths(
     run = Run(model, TEXT)
     stream = run.recording().streams[-1]
     assert residual.norm_place(stream) == place
-    stack, chart = norm_place.diagrams(run).figures
+    stack, charts = norm_place.diagrams(run).figures
+    chart, gradient = charts.figures
     lit = {part.parts[0].norm: part.lit for part in stack.figures}
     assert lit == {"post": place == "post", "pre": place == "pre"}
     named = [part.name for part in stack.figures[0].parts]
@@ -410,3 +413,21 @@ def test_the_diagram_of_a_model_is_lit_and_its_states_have_their_lengths(
     last = np.linalg.norm(stream.resid[-1][text].astype(np.float64), axis=1).mean()
     assert chart.series[0].y[-1] == pytest.approx(last, rel=PASSED)
     assert len(chart.series[0].y) == run.recording().model.n_layer + 1
+    last = int(np.flatnonzero(text)[-1])
+    found = loaded(run.recording()).gradients(run.recording(), stream.name, last)
+    ends = [0, *(at for at, site in enumerate(found.sites) if site.endswith(".ffn"))]
+    norms = np.sqrt((found.norm.astype(np.float64) ** 2).sum(axis=1))[ends]
+    np.testing.assert_allclose(gradient.series[0].y, norms, rtol=PASSED)
+
+
+def test_twins_are_drawn_in_one_picture_and_the_stream_of_the_pre_ln_one_grows() -> None:
+    panels = {name: norm_place.diagrams(Run(name, TEXT)) for name in norm_place.TWINS}
+    for name, panel in panels.items():
+        own, other = (panel.figures[1].figures, panels[norm_place.TWINS[name]].figures[1].figures)
+        for one, mate in zip(own, other):
+            np.testing.assert_array_equal(one.series[1].y, mate.series[0].y)
+            assert one.series[0].main and not one.series[1].main
+    post, pre = (
+        panels[name].figures[1].figures[0].series[0].y for name in ("twin-post", "twin-pre")
+    )
+    assert (np.diff(pre) > 0).all() and pre[-1] > 2 * post[-1]

@@ -135,6 +135,7 @@ MEASURES = {
 }
 # The share of all splits of the anchors that may do as well before this one counts as chance.
 SPLIT_SIGNIFICANCE = 0.1
+FEWEST_POINTS = 4  # at one site, for three directions along which they spread
 MIN_CHANGE = 0.005  # a cosine that changes by less has not moved
 
 
@@ -389,12 +390,14 @@ class PointGroup:
 @dataclass(frozen=True, eq=False)
 class Scene:
     """All groups of points over the same sites, and the one basis they are shown in. fallback: no
-    plane through the anchors was possible."""
+    plane through the anchors was possible; of_last: the basis is that of the last site's vectors,
+    of all sites' where these are too few."""
 
     sites: tuple[str, ...]
     groups: tuple[PointGroup, ...]
     basis: Basis
     fallback: bool
+    of_last: bool = True
 
     @property
     def titles(self) -> tuple[str, ...]:
@@ -423,8 +426,10 @@ def scene(
 ) -> Scene:
     """One or two texts and perhaps anchors in one basis.
 
-    The basis is fitted on all shown vectors of the texts, at all sites; anchors are placed in it
-    and do not change it. With `words_plane` its first axis leads from the first group's mean to the
+    The basis is fitted on the shown vectors of the texts at the last site, where words have the
+    sense of their text; before that what they share, such as their position, would rule the axes.
+    Of fewer than FEWEST_POINTS it is fitted on all sites. Anchors are placed in it and do not
+    change it. With `words_plane` its first axis leads from the first group's mean to the
     second's, at the last site.
     """
     specs = [
@@ -453,13 +458,9 @@ def scene(
     point_groups = tuple(
         PointGroup(*spec, unit_vectors(spec[-1]) if unit_length else spec[-1]) for spec in specs
     )
-    rows = np.concatenate(
-        [
-            group.vectors.reshape(-1, group.vectors.shape[-1])
-            for group in point_groups
-            if group.kind < 2
-        ]
-    )
+    of_texts = np.concatenate([each.vectors for each in point_groups if each.kind < 2], axis=1)
+    of_last = of_texts.shape[1] >= FEWEST_POINTS
+    rows = of_texts[-1] if of_last else of_texts.reshape(-1, of_texts.shape[-1])
     ends = [group.vectors[-1].mean(0) for group in point_groups if group.kind > 1]
     has_anchor_axis = len(ends) == 2 and bool(np.linalg.norm(ends[1] - ends[0]) > 0)
     if words_plane and has_anchor_axis:
@@ -467,7 +468,8 @@ def scene(
         basis = axis_basis(rows, ends[0], ends[1], name)
     else:
         basis = principal_basis(rows)
-    return Scene(tuple(names), point_groups, basis, words_plane and not has_anchor_axis)
+    no_anchors = words_plane and not has_anchor_axis
+    return Scene(tuple(names), point_groups, basis, no_anchors, of_last)
 
 
 @dataclass(frozen=True)

@@ -339,6 +339,55 @@ class Branches(Figure):
     lit: bool = False
 
 
+@dataclass(frozen=True)
+class Block:
+    """A block of a stack: its name, the model's numbers of it, and the query of the address that
+    opens the tab that shows it, "" for none. of: what it does, "attention", "ffn", "norm",
+    "readout", "embedding", "words", or "sum", to which the text is added."""
+
+    of: str
+    name: str
+    text: str = ""
+    key: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Tier:
+    """A sub-layer of a stack: its blocks side by side, its norm, None for none, and where that
+    stands, "post" or "pre". reads: what comes from below; aside: what comes from the other stack,
+    "" for nothing; adds: True where its input is added to what it writes."""
+
+    blocks: tuple[Block, ...]
+    norm: Block | None = None
+    place: str = ""
+    reads: str = ""
+    aside: str = ""
+    adds: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Tower:
+    """A stack of like layers from below to above: what stands under it, its sub-layers, what stands
+    on it, and how many layers there are, as text. answer: what comes out, with its probability.
+    lit: True for one that the model has."""
+
+    title: str
+    count: str
+    under: tuple[Block, ...]
+    layer: tuple[Tier, ...]
+    above: tuple[Block, ...] = ()
+    answer: str = ""
+    lit: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class PaperFigure(Figure):
+    """An encoder and a decoder side by side, as in the paper's figure. A press on a block opens the
+    tab that shows it."""
+
+    towers: tuple[Tower, ...] = ()
+
+
 @dataclass(frozen=True, eq=False)
 class Edge:
     """A weighted edge of a graph, by the places of its nodes."""
@@ -599,8 +648,9 @@ class Cloud:
 
 @dataclass(frozen=True, eq=False)
 class Plane(Figure):
-    """Points that move through frames in a plane, on one scale for both axes. choice: as in Steps.
-    trails: the paths of all points are drawn. close: the plane ends around the selected paths."""
+    """Points that move through frames in a plane, on one scale for both axes, or on two where
+    `apart`. choice: as in Steps. trails: the paths of all points are drawn. close: the plane ends
+    around the selected paths."""
 
     clouds: tuple[Cloud, ...] = ()
     frames: tuple[Frame, ...] = ()
@@ -611,6 +661,7 @@ class Plane(Figure):
     y_title: str = ""
     trails: bool = False
     close: bool = False
+    apart: bool = False
 
 
 def as_plain(value: Any, blocks: dict[str, np.ndarray], coarse: bool = False) -> Any:

@@ -24,6 +24,14 @@ export interface Bars extends Figure {
   header: string;
 }
 
+/** A block of a stack: its name, the model's numbers of it, and the query of the address that opens the tab that shows it, "" for none. of: what it does, "attention", "ffn", "norm", "readout", "embedding", "words", or "sum", to which the text is added. */
+export interface Block {
+  of: string;
+  name: string;
+  text: string;
+  key: string;
+}
+
 /** A loop or one step in it: what it does, how often, and what is in it. */
 export interface Box {
   text: string;
@@ -288,6 +296,11 @@ export interface Network extends Figure {
   between: [string, string][];
 }
 
+/** An encoder and a decoder side by side, as in the paper's figure. A press on a block opens the tab that shows it. */
+export interface PaperFigure extends Figure {
+  towers: Tower[];
+}
+
 /** A picture to send, 1200 to 630: a sentence, or a source above its translation, with arcs from queries to keys. says: the query and the key, or one sentence; number: the weight of the pair, as text. texts: the words of each sentence; spaced: whether a space stands before each. edges: from the place of a query to that of a key, counted over all texts; the first one is the pair that is told. about: the model and the head; name: the project's. */
 export interface PictureCard extends Figure {
   says: string[];
@@ -299,7 +312,7 @@ export interface PictureCard extends Figure {
   name: string;
 }
 
-/** Points that move through frames in a plane, on one scale for both axes. choice: as in Steps. trails: the paths of all points are drawn. close: the plane ends around the selected paths. */
+/** Points that move through frames in a plane, on one scale for both axes, or on two where `apart`. choice: as in Steps. trails: the paths of all points are drawn. close: the plane ends around the selected paths. */
 export interface Plane extends Figure {
   clouds: Cloud[];
   frames: Frame[];
@@ -310,6 +323,7 @@ export interface Plane extends Figure {
   y_title: string;
   trails: boolean;
   close: boolean;
+  apart: boolean;
 }
 
 /** Matrices that are multiplied from left to right, as boxes in proportion. */
@@ -389,6 +403,16 @@ export interface TextTable extends Figure {
   selected: number;
 }
 
+/** A sub-layer of a stack: its blocks side by side, its norm, None for none, and where that stands, "post" or "pre". reads: what comes from below; aside: what comes from the other stack, "" for nothing; adds: True where its input is added to what it writes. */
+export interface Tier {
+  blocks: Block[];
+  norm: Block | null;
+  place: string;
+  reads: string;
+  aside: string;
+  adds: boolean;
+}
+
 /** A sentence whose tokens are tinted by weights from 0 to 1, by none where these are empty; NaN: not allowed. selected: the token that the weights belong to, -1 for none. breaks: tokens that begin a line, as each message of a chat does. texts: below each token, where there are any. marked: the tokens in a frame. keys: what a press on each sets, its number where left out, nothing where "". special: tokens that nobody typed, drawn paler. Before other figures it stands above them, as wide as all of them. */
 export interface TokenRow extends Figure {
   tokens: string[];
@@ -399,4 +423,15 @@ export interface TokenRow extends Figure {
   keys: string[];
   breaks: number[];
   special: boolean[];
+}
+
+/** A stack of like layers from below to above: what stands under it, its sub-layers, what stands on it, and how many layers there are, as text. answer: what comes out, with its probability. lit: True for one that the model has. */
+export interface Tower {
+  title: string;
+  count: string;
+  under: Block[];
+  layer: Tier[];
+  above: Block[];
+  answer: string;
+  lit: boolean;
 }

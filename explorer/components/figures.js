@@ -11,6 +11,7 @@ import { matrix } from "./matrix_figure.js";
 import { headmatrices } from "./head_matrices.js";
 import { linkedweights, measured } from "./linked_weights.js";
 import { spokenOmissions } from "./omissions.js";
+import { paperfigure } from "./paper_figure.js";
 import { plane } from "./scatter.js";
 import { branches, network, product, relay } from "./product_figure.js";
 import { bars, texttable } from "./tables.js";
@@ -49,6 +50,7 @@ const KINDS = {
   network,
   relay,
   branches,
+  paperfigure,
   headmatrices,
   linkedweights: (pen, one, box) => linkedweights(pen, one, box, figure),
 };
@@ -386,6 +388,7 @@ const GROWING = [
   "relay",
   "stack",
   "steps",
+  "paperfigure",
 ]; // kinds that use more height
 
 /** The name at the end of a line of a chart. @param {any} series */

@@ -14,6 +14,7 @@ const SHARE = [0.6, 0.4]; // of the width, for the main figure and its companion
 const WORDS = [0.7, 0.3]; // for a matrix of words
 const ROOMY = 60; // letters of width from which it takes so much
 const WALK = [0.42, 0.58]; // for frames that are walked through beside a picture
+const HALVES = [0.5, 0.5]; // for a plane, which uses all of its room
 const SMALL = 4; // heads of a layer up to which one grid is no wider than a companion
 export const GAP = 2; // letters between figures
 const NARROW = 44; // letters of width below which figures stand one below the other
@@ -54,7 +55,9 @@ export function widths(width, figures, letter, narrow = NARROW, shares) {
       ? WORDS
       : figures[1]?.kind === "steps" && !isSmall(figures[1].frames[0])
         ? WALK
-        : SHARE;
+        : figures[1]?.kind === "plane"
+          ? HALVES
+          : SHARE;
   const share = shares || (unlike ? two : figures.map(() => 1 / figures.length));
   return share.map((part) => Math.floor(part * (width - (figures.length - 1) * GAP * letter)));
 }

@@ -26,7 +26,7 @@ const ON = "data-headlight-presenter"; // "on" or "blank", on the document
 const PICKED = "data-headlight-picture"; // on the picture that is shown
 const LETTERS = [44, 38, 33, 29, 26, 23, 20, 18, 16, 14, 12, 10, 8]; // sizes of the page's type in pixels, tried in turn
 const HEADS = "[data-panel='attention.heads']";
-const UNTITLED = ["steps", "flow"]; // figures that name themselves
+const UNTITLED = ["steps", "flow", "paperfigure"]; // figures that name themselves
 const ANSWERS = [60, 52, 46, 40, 36, 32, 28, 24]; // sizes of answers in pixels, tried in turn
 const SETTLES = 350; // ms after which a page that was drawn anew is looked at again
 

@@ -305,7 +305,8 @@ export function branches(pen, { parts, lit }, { x, y, width }) {
   );
   let left = x;
   for (const { name, norm, norm_name: normed } of parts) {
-    const [from, to] = [left + 0.25 * unit, left + 1.75 * unit];
+    const aside = norm === "pre" ? 0.5 * (pen.width(normed) + letter) + 2 : 0; // the norm stands on the branch
+    const [from, to] = [left + Math.max(0.25 * unit, aside), left + 1.75 * unit];
     const middle = (from + to) / 2;
     const turn = line + 1.8 * letter;
     pen.line(
@@ -318,7 +319,7 @@ export function branches(pen, { parts, lit }, { x, y, width }) {
       colour,
       style,
     );
-    if (norm === "pre") box(from + 0.2 * unit, turn, normed, 0.9 * unit);
+    if (norm === "pre") box(from, turn, normed, 0.5 * unit);
     box(middle, down, name, 1.5 * unit);
     pen.circle(to, line, 0.7 * letter, { fill: look.paper, stroke: colour, "stroke-width": 1.5 });
     pen.text(to, line, "+", { ...BOLD, anchor: "middle" });

@@ -47,7 +47,7 @@ function mark(pen, kind, [x, y], r, colour, fill) {
  * @param {Pen} pen @param {Plane} figure @param {Box} box
  */
 export function plane(pen, figure, { x, y, width, height: room = Infinity }) {
-  const { clouds, frames, current: t, trails, close, x_title, y_title, select } = figure;
+  const { clouds, frames, current: t, trails, close, apart, x_title, y_title, select } = figure;
   const { letter, look } = pen;
   const head = 1.7 * letter;
   const note = pen.note(frames[Math.round(t)].note, width);
@@ -76,7 +76,8 @@ export function plane(pen, figure, { x, y, width, height: room = Infinity }) {
       [Infinity, -Infinity],
     ),
   );
-  even(xs, ys, (width - 2 * pad) / (high - 2 * pad));
+  if (apart) [xs, ys].forEach((ends) => ends[0] === ends[1] && ends[1]++);
+  else even(xs, ys, (width - 2 * pad) / (high - 2 * pad));
   const top = y + head;
   const across = along(xs[0], xs[1], x + pad, x + width - pad);
   const up = along(ys[0], ys[1], top + high - pad, top + pad);
@@ -239,7 +240,8 @@ function pointNames(pen, points, [left, top, right, foot], at, passed, titles) {
     const label = pen.cut(one.label, 10 * letter, style);
     const [wide, high] = [pen.width(label, style), 1.1 * style.size * letter];
     const near = (one.on ? 0.75 : 0.5) * letter;
-    const tries = [near, near + 0.6 * letter].flatMap((gap) => [
+    const gaps = [0, 0.6, ...(one.on ? [1.6, 2.8] : [])].map((more) => near + more * letter);
+    const tries = gaps.flatMap((gap) => [
       [x + gap, y],
       [x - gap - wide, y],
       [x - wide / 2, y - high / 2 - gap],

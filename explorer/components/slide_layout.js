@@ -37,6 +37,7 @@ const USES_ALL = [
   "plane",
   "product",
   "relay",
+  "paperfigure",
 ];
 const SHARES = [
   [0.5, 0.5],

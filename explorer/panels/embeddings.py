@@ -338,7 +338,7 @@ def contexts(
     is_two = len(on.recordings) > 1
     words = sentences(CONCEPT, "contexts")
     lines, values = _similarities(on)
-    caption = words("caption", names=", ".join(on.scene.basis.names[:2]))
+    caption = words("caption", names=", ".join(on.scene.basis.names[:2]), fitted=_fitted(on))
     lengths = (words("length"),) if unit_length else ()
     frame = embeddings.frame_word("…")
     listed = " / ".join(", ".join(group) for group in groups)
@@ -422,6 +422,11 @@ def _finding(on: WordPath, values: np.ndarray, is_two: bool) -> str:
     return words(name, **slots) + (words("baseline", **beside) if beside else "")
 
 
+def _fitted(on: WordPath) -> str:
+    """The layers whose vectors the plane is fitted on."""
+    return sentences(CONCEPT, "contexts")("last" if on.scene.of_last else "all")
+
+
 def _plane(on: WordPath, all_paths: bool, close_up: bool) -> Plane:
     """The paths of all tokens, and of anchor words, in the scene's plane. all_paths: with the path
     of every word. close_up: the part around the selected word."""
@@ -447,7 +452,7 @@ def _plane(on: WordPath, all_paths: bool, close_up: bool) -> Plane:
     frames = []
     for at, title in enumerate(scene.titles):
         share = 1 - embeddings.mean_error(scene, 2, at)
-        note = words("frame", share=percent(share))
+        note = words("frame", share=percent(share), fitted=_fitted(on))
         frames.append(Frame(title, key=str(at + 1), note=note))
     first, second = (percent(float(each)) for each in scene.basis.explained[:2])
     name, other = scene.basis.names[:2]
@@ -512,7 +517,7 @@ def _details(on: WordPath, run: Run) -> tuple[str, ...]:
             longest=fixed(way.longest),
             site=scene.titles[way.site],
         ),
-        words("plane_made", one=one, other=other, both=both),
+        words("plane_made", one=one, other=other, both=both, fitted=_fitted(on)),
         words("coordinates"),
         words("error", error=f"{error:.1%}", x=fixed(x, 3), y=fixed(y, 3), **slots),
         words("dots", d=d),

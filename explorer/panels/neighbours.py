@@ -122,19 +122,20 @@ def _titles(n: int) -> list[str]:
 
 
 def _plane(move: Move, names: tuple[str, ...], current: int) -> Plane:
-    """The words by their cosines with the two neighbours, one frame for each state."""
-    words = sentences(CONCEPT, "between")
-    n = len(move.cosines)
+    """The other words by their cosines with the two neighbours, one frame for each state: these two
+    themselves, at 1, are the axes."""
+    words, n = sentences(CONCEPT, "between"), len(move.cosines)
+    shown = [at for at in range(len(names)) if at not in (move.toward, move.away)]
     return Plane(
         title=words("plane"),
         clouds=(
             Cloud(
                 words("of_text"),
-                names,
-                move.path,
-                np.ones((len(names), n)),
-                move.at,
-                tuple(f"token={at}" for at in move.words),
+                tuple(names[at] for at in shown),
+                move.path[shown],
+                np.ones((len(shown), n)),
+                shown.index(move.at),
+                tuple(f"token={move.words[at]}" for at in shown),
             ),
         ),
         frames=tuple(Frame(title, key=str(at)) for at, title in enumerate(_titles(n))),
@@ -142,6 +143,7 @@ def _plane(move: Move, names: tuple[str, ...], current: int) -> Plane:
         choice="moved",
         x_title=words("axis", word=names[move.away]),
         y_title=words("axis", word=names[move.toward]),
+        apart=True,
     )
 
 

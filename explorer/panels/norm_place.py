@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 
 from explorer.analysis import residual
@@ -13,70 +16,139 @@ from explorer.panels.selection import model_name
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models.caching import loaded
+from models.recording import Stream
 from models.run import Run
 
 CONCEPT = "norm_place"
+WORDS = sentences(CONCEPT, "diagrams")
+TWINS = {"twin-post": "twin-pre", "twin-pre": "twin-post"}  # which differ in this alone
+
+
+@dataclass(frozen=True, eq=False)
+class Depth:
+    """What a model's layers do to a text: its name, the mean length of the states before the first
+    layer and after each, and the norm of the gradient there, None for a model that shows none."""
+
+    name: str
+    lengths: np.ndarray
+    gradient: np.ndarray | None
+
+
+def depth_of(run: Run) -> Depth:
+    """The states and gradients of a run's last stream by layer; the gradient is that of the
+    likeliest word's logit at the last token of the text, over all tokens."""
+    recording = run.recording()
+    stream = recording.streams[-1]
+    whole = residual.whole_layers(stream)
+    states = [each for each in whole.sites if not each.endswith(".wrote")]
+    at = text_of(stream)
+    lengths = [np.linalg.norm(residual.site_vectors(whole, each)[at], axis=1) for each in states]
+    try:
+        found = loaded(recording).gradients(recording, stream.name, int(at[-1]))
+    except ValueError:
+        return Depth(model_name(recording), np.array(lengths).mean(1), None)
+    norm = np.linalg.norm(found.norm, axis=1)
+    ends = {site.partition(".")[0]: float(each) for site, each in zip(found.sites, norm)}
+    return Depth(model_name(recording), np.array(lengths).mean(1), np.array([*ends.values()]))
+
+
+def text_of(stream: Stream) -> np.ndarray:
+    """The places of a stream's tokens that are not special, of all where nothing else is there."""
+    text = np.flatnonzero(~stream.special)
+    return text if len(text) else np.arange(len(stream.tokens))
 
 
 @spec.panel
 def diagrams(run: Run) -> Panel:
     """Post-LN and pre-LN as two diagrams of a layer, that of this model lit, beside the length of
-    its states after each layer, mean over the tokens of the text.
+    its states after each layer, mean over the tokens of the text, and the norm of the gradient
+    there. A model with a twin that differs in this alone is drawn beside it.
 
     Raises ValueError for a model that shows no sub-layers or no norms.
     """
     recording = run.recording()
-    stream, words = recording.streams[-1], sentences(CONCEPT, "diagrams")
+    stream = recording.streams[-1]
     place = residual.norm_place(stream)
     if place is None or not residual.sublayers(stream):
-        raise ValueError(words("none", model=model_name(recording)))
+        raise ValueError(WORDS("none", model=model_name(recording)))
     norm = recording_norm_name(recording, loaded(recording).capabilities.rms)
-    short = words("rms" if norm == "RMSNorm" else "ln")
-    whole = residual.whole_layers(stream)
-    states = [each for each in whole.sites if not each.endswith(".wrote")]
-    text = np.flatnonzero(~stream.special)
-    text = text if len(text) else np.arange(len(stream.tokens))
-    lengths = np.array(
-        [np.linalg.norm(residual.site_vectors(whole, each)[text], axis=1).mean() for each in states]
-    )
+    depths = [depth_of(run)]
+    if run.model in TWINS:
+        depths.append(depth_of(Run(TWINS[run.model], run.text)))
+    own = depths[0]
     slots = {
-        **{
-            "place": words(place),
-            "norm": norm,
-            "n": len(states) - 1,
-            "model": model_name(recording),
-        },
-        **{"first": power(float(lengths[0]), 3), "last": power(float(lengths[-1]), 3)},
+        **{"norm": norm, "n": len(own.lengths) - 1, "model": own.name},
+        **{"first": power(float(own.lengths[0]), 3), "last": power(float(own.lengths[-1]), 3)},
     }
-    ways = tuple(
-        Branches(
-            words(f"{way}_title", norm=norm),
-            parts=tuple(
-                Branch(words(name), way, short)
-                for name in dict.fromkeys(
-                    each.place for each in residual.sublayers(stream) if each.layer == 0
-                )
-            ),
-            lit=way == place,
-        )
-        for way in ("post", "pre")
-    )
-    chart = Chart(
-        words("lengths"),
-        series=(
-            Series("", np.arange(len(states), dtype=float), lengths, str(slots["last"]), main=True),
-        ),
-        x_title=words("layers"),
-        y_range=(0.0, float(lengths.max())),
-    )
+    charts = [_chart("lengths", [(each.name, each.lengths) for each in depths])]
+    told: tuple[str, ...] = ()
+    lines = [(each.name, each.gradient) for each in depths if each.gradient is not None]
+    if own.gradient is not None:
+        charts.append(_chart("gradient", lines))
+        ends = (power(float(own.gradient[at]), 2) for at in (0, -1))
+        token = stream.tokens[text_of(stream)[-1]]
+        told = (WORDS("told", **dict(zip(("first", "last"), ends)), token=token),)
     return Panel(
-        title=words("title"),
-        finding=words(f"finding_{place}", **slots),
-        figures=(Stack(words("layer_title"), figures=ways), chart),
-        table={"after layers": np.arange(len(states)), "mean length": lengths},
-        details=words.lines("details", **slots),
-        caption=(words("caption", stream=stream.name),),
+        title=WORDS("title"),
+        finding=WORDS(f"finding_{place}", **slots),
+        figures=(
+            Stack(WORDS("layer_title"), figures=_ways(stream, place, norm)),
+            Stack(figures=tuple(charts)),
+        ),
+        table=_table(depths),
+        details=(*WORDS.lines("details", **slots), *told),
+        caption=(WORDS("caption", stream=stream.name),),
         file="norm-place",
         formulas=("add-norm", "pre-norm"),
         at={"stream": stream.name},
     )
+
+
+def _ways(stream: Stream, place: str, norm: str) -> tuple[Branches, ...]:
+    """The two diagrams of a layer, that of the model lit."""
+    short = WORDS("rms" if norm == "RMSNorm" else "ln")
+    parts = dict.fromkeys(each.place for each in residual.sublayers(stream) if each.layer == 0)
+    return tuple(
+        Branches(
+            WORDS(f"{way}_title", norm=norm),
+            parts=tuple(Branch(WORDS(name), way, short) for name in parts),
+            lit=way == place,
+        )
+        for way in ("post", "pre")
+    )
+
+
+def _chart(what: str, lines: Sequence[tuple[str, np.ndarray]]) -> Chart:
+    """A number by layer, of the model and its twin."""
+    n = max(len(values) for _, values in lines)
+    return Chart(
+        WORDS(what),
+        series=tuple(
+            Series(
+                name if len(lines) > 1 else "",
+                np.arange(len(values), dtype=float),
+                values,
+                power(float(values[-1]), 3),
+                main=at == 0,
+            )
+            for at, (name, values) in enumerate(lines)
+        ),
+        x_title=WORDS("layers"),
+        x_range=(0.0, float(n - 1)),
+        y_range=(0.0, max(float(values.max()) for _, values in lines)),
+        half=True,
+    )
+
+
+def _table(depths: Sequence[Depth]) -> spec.Columns:
+    """The numbers of both charts."""
+    rows = [(each, at) for each in depths for at in range(len(each.lengths))]
+    columns: dict[str, list] = {
+        "model": [each.name for each, _ in rows],
+        "after layers": [at for _, at in rows],
+        "mean length": [float(each.lengths[at]) for each, at in rows],
+    }
+    if all(each.gradient is not None for each in depths):
+        norms = [each.gradient for each in depths if each.gradient is not None]
+        columns["norm of the gradient"] = [float(value) for norm in norms for value in norm]
+    return columns
