@@ -1,6 +1,6 @@
 # make app    install into .venv and start the app
 # make test   install into .venv and run every test
-.PHONY: app test fast journeys rounding sentences lint bench lock build clean
+.PHONY: app test fast journeys rounding sentences lint families bench lock build clean
 PYTHON ?= python3
 # Every process of a run would else compile the tests and the app anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -54,6 +54,10 @@ lint: .venv/test
 # The tests that need no browser and no shipped weights: seconds.
 fast: .venv/test
 	.venv/bin/python -m pytest -m "not browser and not slow" -n 2 --dist worksteal
+
+# How far every Hugging Face family lies from transformers' own code, before a release.
+families: .venv/test
+	.venv/bin/python -m docs.families
 
 bench: .venv/test
 	.venv/bin/python -m benchmarks.forward

@@ -245,7 +245,7 @@ class MultiHeadAttention(nn.Module):
             q,
             k,
             score_divisor(edits, self.layer, self.scale),
-            output_buffer(tape, f"{self.name}.scores", shape),
+            output_buffer(tape, f"{self.name}.scores", shape, q.device),
         )  # (batch, head, query, key), eq. 1
         if (
             not self.cross
@@ -257,7 +257,7 @@ class MultiHeadAttention(nn.Module):
             allowed = cut_edges(allowed, scores, edits, self.place)
         masked_scores = scores if allowed is None else scores.masked_fill(~allowed, float("-inf"))
         pattern = torch.softmax(
-            masked_scores, dim=-1, out=output_buffer(tape, f"{self.name}.pattern", shape)
+            masked_scores, dim=-1, out=output_buffer(tape, f"{self.name}.pattern", shape, q.device)
         )
         pattern = uniform_patterns(pattern, allowed, edits, self.place)  # rows sum to 1
         z = torch.bmm(by_key_head(pattern, v), v.flatten(0, 1)).view(q.shape)
@@ -323,7 +323,7 @@ class MultiHeadAttention(nn.Module):
             past = 0 if stored is None else stored.past(self.name)
             n = q.shape[-2]
             positions = position_ids(n, past, edits) if edits else slice(past, past + n)
-            cos, sin = (each[positions] for each in rotation)
+            cos, sin = (each.to(q.device)[positions] for each in rotation)
             q, k = (apply_rotary(each, cos, sin) for each in (q, k))
         return q, *((k, v) if stored is None else stored.update(self.name, k, v))
 

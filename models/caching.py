@@ -247,6 +247,10 @@ class CachedModel(Model):
         """As `Model.logits`."""
         return self._of_recording(recording, "logits", stream, token)
 
+    def class_logits(self, recording: Recording) -> np.ndarray:
+        """As `Model.class_logits`."""
+        return self._of_recording(recording, "class_logits")
+
     def all_logits(self, recording: Recording, stream: str) -> np.ndarray:
         """Scores over the vocabulary at every token of a stream, (token, id). Large, and so not
         kept."""

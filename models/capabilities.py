@@ -33,6 +33,8 @@ class Capabilities:
     of models in our own classes alone.
 
     no_parts: why no logit can be decomposed into a sum, as the end of a sentence, "" where it can.
+    classes: the names of the classes between which a classifier of texts decides, () for any other
+    model; multi_label: a text may be of several of them.
     no_readout: why the model predicts no words, as the predicate of a sentence, "" where it does.
     mask: the name of the token that a typed "[MASK]" stands for, "" where that is plain text.
     writes: `Model.generate` writes a text with it, a token at a time. languages: the codes of the
@@ -61,6 +63,8 @@ class Capabilities:
     full_layers: tuple[int, ...] = ()
     untied: bool = False
     readout_bias: bool = True
+    classes: tuple[str, ...] = ()
+    multi_label: bool = False
     no_parts: str = ""
     no_readout: str = ""
     mask: str = ""

@@ -44,14 +44,15 @@ class Spelling:
         texts = [tokenizer.text([token]) for token in range(len(tokenizer))]
         self.texts = [text.strip().casefold() for text in texts]
         self._begins: dict[str, Tensor] = {}
-        self.goes_on = torch.tensor([label.startswith(CONTINUES) for label in labels])
+        self.goes_on = torch.tensor([label.startswith(CONTINUES) for label in labels], device="cpu")
         self.is_space = [label == "␣" for label in labels]
 
     def begins_like(self, word: str) -> Tensor:
         """Mask of the tokens that begin with the first letter of a word, (id) bool."""
         letter = word[0].casefold()
         if letter not in self._begins:
-            self._begins[letter] = torch.tensor([text.startswith(letter) for text in self.texts])
+            begins = [text.startswith(letter) for text in self.texts]
+            self._begins[letter] = torch.tensor(begins, device="cpu")
         return self._begins[letter]
 
 
@@ -120,7 +121,7 @@ class Copier:
         if not (self.is_fresh or looks_back):
             return logits
         barred = self.vocabulary.goes_on | self.vocabulary.begins_like(self.copied.word)
-        return logits.masked_fill(barred, -torch.inf)
+        return logits.masked_fill(barred.to(logits.device), -torch.inf)
 
 
 def _only(logits: Tensor, token: int) -> Tensor:

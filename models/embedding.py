@@ -41,7 +41,7 @@ def position_ids(n: int, start: Tensor | int | None, edits: tuple[Edit, ...]) ->
     `start` of (batch, 1) for each text its own."""
     positions = torch.arange(n)
     if (shuffle_edit := last_edit(edits, ShufflePositions)) is not None:
-        positions = torch.from_numpy(np.random.default_rng(shuffle_edit.seed).permutation(n))
+        positions = torch.tensor(np.random.default_rng(shuffle_edit.seed).permutation(n))
     if (shift_edit := last_edit(edits, ShiftPositions)) is not None:
         positions = positions + shift_edit.by
     return positions if start is None else start + positions
@@ -111,6 +111,6 @@ class Embedding(nn.Module):
         table = (
             sinusoids(n, d)
             if kind == "sinusoids"
-            else torch.randn(n, d, generator=torch.Generator().manual_seed(0))
-        )
+            else torch.randn(n, d, generator=torch.Generator().manual_seed(0), device="cpu")
+        ).to(self.token.weight.device)
         return table * (length / table.norm(dim=-1).mean())

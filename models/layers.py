@@ -53,11 +53,14 @@ def no_tape(name: str, tensor: Tensor) -> None:
     """The tape that records nothing."""
 
 
-def output_buffer(tape: Tape, name: str, shape: tuple[int, ...]) -> Tensor | None:
-    """The buffer that a tape provides for a tensor, where it has a method `room`: scores and
-    patterns are then written once and not copied."""
+def output_buffer(
+    tape: Tape, name: str, shape: tuple[int, ...], device: torch.device
+) -> Tensor | None:
+    """The buffer that a tape provides for a tensor, where it has a method `room` and the
+    tensor is made in the processor's memory: scores and patterns are then written once and not
+    copied."""
     allocate = getattr(tape, "room", None)
-    return None if allocate is None else allocate(name, shape)
+    return None if allocate is None or device.type != "cpu" else allocate(name, shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +183,9 @@ def rotary_angles(
     """
     with torch.inference_mode(False):  # they are kept, and gradients may pass them later
         frequency = rotary_frequencies(d_head, base, share, scaling)
-        angle = torch.arange(n, dtype=torch.float32)[:, None] * frequency  # (place, pair)
+        angle = (
+            torch.arange(n, dtype=torch.float32, device="cpu")[:, None] * frequency
+        )  # (place, pair)
         cos, sin = angle.cos(), angle.sin()
         return torch.cat((cos, cos), dim=-1), torch.cat((-sin, sin), dim=-1)
 
@@ -190,7 +195,8 @@ def rotary_frequencies(
 ) -> Tensor:
     """The angle that a place turns each pair by, (pair), as `rotary_angles`."""
     width = int(d_head * share) // 2 * 2  # an odd last dimension stays
-    frequency = 1.0 / base ** (torch.arange(0, width, 2, dtype=torch.float32) / width)
+    pairs = torch.arange(0, width, 2, dtype=torch.float32, device="cpu")
+    frequency = 1.0 / base ** (pairs / width)
     if scaling is None:
         return frequency
     factor, *blend = scaling

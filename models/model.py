@@ -6,6 +6,7 @@ called."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from importlib import import_module
 from typing import Any, ClassVar
 
@@ -58,6 +59,13 @@ class Model:
     def name(self) -> str:
         """The name that `registry.load` takes."""
         return self.card.name
+
+    @cached_property
+    def device(self) -> str:
+        """Where its network runs, such as "cpu" or "cuda:0"; its recordings are numpy's."""
+        network: Any = getattr(self, "model", None)
+        first = next(network.parameters(), None) if hasattr(network, "parameters") else None
+        return "cpu" if first is None else str(first.device)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -121,6 +129,14 @@ class Model:
         """Scores over the vocabulary, (id), at one token of a stream."""
         token = expect_recording_of(self, recording, stream, token)
         return self._source.logits(self, recording, stream, token)
+
+    def class_logits(self, recording: Recording) -> np.ndarray:
+        """Scores of the classes of a text, (class), in the order of `capabilities.classes`, under
+        the recording's edits. Raises ValueError for a model that is no classifier of texts."""
+        expect_recording_of(self, recording, recording.streams[0].name, 0)
+        if not self.capabilities.classes:
+            raise ValueError(f"{self.name} tells no classes of texts apart")
+        return self._source.class_logits(self, recording)
 
     def attribute(
         self, recording: Recording, stream: str, token: int, id: int, against: int | None = None
@@ -340,7 +356,7 @@ class Model:
         features = self.capabilities
         if not features.weights or features.positions != "learned":
             return None
-        return np.array(self._embedding().position.detach().numpy())
+        return np.array(self._embedding().position.detach().cpu().numpy())
 
     def readout_kind(self) -> str | None:
         """The kind of its readout: "tied" to the embedding, "untied" with a matrix of its own, with
@@ -386,9 +402,17 @@ class Model:
 
     @property
     def _source(self) -> Any:
-        return import_module(self.source)
+        return self._placed(import_module(self.source))
 
     def _readout(self, name: str) -> Any:
         if self.source != f"{__package__}.own_source":
             raise ValueError(f"{self.name} runs in its own code, which does not show this")
-        return import_module(f"{__package__}.readouts.{name}")
+        return self._placed(import_module(f"{__package__}.readouts.{name}"))
+
+    def _placed(self, module: Any) -> Any:
+        """A module whose functions run where the network lies."""
+        if self.device == "cpu":
+            return module
+        from models.devices import Placed
+
+        return Placed(module, self.device)

@@ -27,6 +27,7 @@ def facts(model: str) -> dict:
     return {
         "kind": card.kind,
         "readout": bool(features.logits),
+        "classes": bool(features.classes),
         "n_parameters": card.n_parameters,
         "headline": "",
         "summary": f"A pretrained model, {origin}.",

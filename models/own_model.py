@@ -22,7 +22,7 @@ from safetensors import safe_open
 from safetensors.torch import load as load_safetensors
 from torch import Tensor, nn
 
-from models import copying, generation, quantization, shipped_models
+from models import copying, devices, generation, quantization, shipped_models
 from models.activation_cache import ActivationStore, Recorder, TextRecord, recorded_shapes
 from models.argument_validation import text_or_ids
 from models.attention import MultiHeadAttention, self_attention_mask, self_attention_masks
@@ -110,7 +110,8 @@ class OwnModel(Model):
         return isinstance(self.model, Decoder)
 
     def record_batch(self, texts: Sequence[str | Sequence[int]]) -> tuple[Recording, ...]:
-        return record_batch(self, texts) if self.reads_batches else super().record_batch(texts)
+        with devices.running_on(self.device):
+            return record_batch(self, texts) if self.reads_batches else super().record_batch(texts)
 
     def resume(self, recording: Recording, n_read: int) -> TextGenerator:
         """As `Model.resume`, from the recorded keys and values."""
@@ -119,8 +120,11 @@ class OwnModel(Model):
         stream = recording.streams[-1]
         generation.expect_room(self.card, n_read, 0)
         logits = self.logits(recording, stream.name, n_read - 1)
-        read = generation.recorded(recording, n_read, logits)
-        return generation.Generation(self.model, stream.ids[:n_read].tolist(), read=read)
+        ids = stream.ids[:n_read].tolist()
+        with devices.running_on(self.device):
+            read = generation.recorded(recording, n_read, logits)
+            written = generation.Generation(self.model, ids, read=read)
+        return written if self.device == "cpu" else devices.Placed(written, self.device)
 
     @property
     def dtype(self) -> type:

@@ -1,4 +1,5 @@
-"""A loaded model in other numbers: 64 bits, where a difference must not be rounding."""
+"""A loaded model in other numbers, 64 bits, where a difference must not be rounding; and on another
+device."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from typing import Any
 
 import torch
 
+from models.devices import device_of, running_on
 from models.model import Model
 from models.model_names import MINE_PREFIX
 from models.own_model import OwnModel
@@ -15,39 +17,41 @@ from models.own_model import OwnModel
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
-def in_dtype(model: Model, dtype: Any) -> Model:
-    """The model computing in "float32" or "float64" (or torch's own), under the name
-    "mine:NAME-float64"; its weights are copied, and its recordings of our classes are of that kind.
+def computing(model: Model, dtype: Any, device: Any = "cpu") -> Model:
+    """The model computing in "float32" or "float64" (or torch's own) on a device, under the name
+    "mine:NAME-float64", "mine:NAME-cuda:1"; its weights are copied, and its recordings of our
+    classes are of that kind.
 
-    Raises ValueError for 16 bits, in which the sums of a stream cannot be followed, and for a model
-    that does not run here."""
-    name = str(dtype).removeprefix("torch.")
+    Raises ValueError for 16 bits, in which the sums of a stream cannot be followed, for a device
+    that is not there, and for a model that does not run here."""
+    name, place = str(dtype).removeprefix("torch."), device_of(device)
     if name not in DTYPES:
         raise ValueError(f"a model computes in {' or '.join(DTYPES)} here, not in {name}")
-    called = model.name if name == "float32" else f"{MINE_PREFIX}{model.name}-{name}"
+    if not isinstance(model, OwnModel) and not hasattr(model, "plan"):
+        raise ValueError(f"{model.name} does not run here, so its numbers stay what they are")
+    own: Any = model
+    first = next(own.model.parameters())
+    if first.dtype == DTYPES[name] and first.device == place:
+        return model
+    changes = [name] * (first.dtype != DTYPES[name]) + [str(place)] * (place.type != "cpu")
+    called = "-".join([f"{MINE_PREFIX}{model.name}", *changes])
+    mark = f"{model.card.fingerprint}-{'-'.join(changes)}"
+    network = copy.deepcopy(own.model).to(place, DTYPES[name])
     if isinstance(model, OwnModel):
-        if model.model.embedding.token.weight.dtype == DTYPES[name]:
-            return model
+        stored = model.card.weights.partition(",")[0]
+        at = "" if place.type == "cpu" else f" on {place}"
         card = replace(
-            model.card,
-            name=called,
-            fingerprint=f"{model.card.fingerprint}-{name[-2:]}",
-            weights=f"{model.card.weights.partition(',')[0]}, computed in {name}",
+            model.card, name=called, fingerprint=mark, weights=f"{stored}, computed in {name}{at}"
         )
-        return replace(model, card=card, model=copy.deepcopy(model.model).to(DTYPES[name]))
-    if hasattr(model, "plan"):
-        return _in_its_own_code(model, called, name)
-    raise ValueError(f"{model.name} does not run here, so its numbers stay what they are")
+        return replace(model, card=card, model=network)
+    return _in_its_own_code(model, network, called, mark, " on ".join([name, *changes[1:]]))
 
 
-def _in_its_own_code(model: Any, called: str, name: str) -> Model:
-    """A Hugging Face model in its own code, in other numbers."""
+def _in_its_own_code(model: Any, network: Any, called: str, mark: str, weights: str) -> Model:
+    """A Hugging Face model in its own code, as `model` but with this network."""
     from models.pretrained import hf_model
 
-    if next(model.model.parameters()).dtype == DTYPES[name]:
-        return model
-    own = copy.deepcopy(model.model).to(DTYPES[name])
-    own.set_attn_implementation("eager")
-    fingerprint = f"{model.card.fingerprint}-{name[-2:]}"
-    made = hf_model.handle_of(own, model.tokenizer, called, fingerprint, name)
+    network.set_attn_implementation("eager")
+    with running_on(next(network.parameters()).device):
+        made = hf_model.handle_of(network, model.tokenizer, called, mark, weights)
     return replace(made, chat=model.chat, languages=model.languages, start=model.start)

@@ -74,18 +74,22 @@ def holds(name: str) -> bool:
 
 
 def load(
-    name: str, progress: Callable[[int, int], None] | None = None, dtype: Any = "float32"
+    name: str,
+    progress: Callable[[int, int], None] | None = None,
+    dtype: Any = "float32",
+    device: Any = "cpu",
 ) -> Model:
     """The model of that name, loaded. `progress(done_bytes, total_bytes)` is called while files are
-    fetched. dtype: in which it computes, "float32" or "float64".
+    fetched. dtype: in which it computes, "float32" or "float64". device: where, such as "cuda";
+    what is recorded and read out are numpy's arrays all the same.
 
     Raises ValueError, one sentence that says why and what to do, for a name that is not known and a
-    model that cannot be used.
+    model that cannot be used, and for a device that is not there.
     """
-    if str(dtype).removeprefix("torch.") != "float32":
+    if str(dtype).removeprefix("torch.") != "float32" or str(device) != "cpu":
         from models import precision
 
-        hold(made := precision.in_dtype(load(name, progress), dtype))
+        hold(made := precision.computing(load(name, progress), dtype, device))
         return made
     return _load(name, progress)
 

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from models import host, own_model, registry, torch_layers
+from models.devices import running_on
 from models.model import Model
 from models.model_names import MINE_PREFIX
 from models.tokenizer import Tokenizer
@@ -27,6 +28,8 @@ def wrap(
     causal: bool = False,
 ) -> Model:
     """A model in memory as a loaded model, with everything that it shows of itself.
+
+    It runs on the device on which its weights lie; recordings and readouts are numpy's arrays.
 
     A transformers model runs in its own code; nothing is copied, and it is set to `eval()` and to
     an attention that computes the same as its eager one. tokenizer: its own, a
@@ -50,6 +53,7 @@ def wrap(
     ):
         words = _own_tokenizer(tokenizer, embedding, readout)
         made = torch_layers.converted(model, len(words), embedding, positions, readout, causal)
+        made = made.to(next(model.parameters()).device)
         parts = [each for each in (embedding, positions, readout) if each is not None]
         fingerprint = digest(model, *parts)
         called = f"{called[:-6]}{fingerprint[:6]}"
@@ -63,7 +67,8 @@ def wrap(
 
         if any(each is not None for each in (embedding, positions, readout)) or causal:
             raise ValueError("a transformers model has its own embedding, positions and readout")
-        wrapped = hf_model.wrapped(model, tokenizer, called, fingerprint)
+        with running_on(next(model.parameters()).device):
+            wrapped = hf_model.wrapped(model, tokenizer, called, fingerprint)
     else:
         raise TypeError(
             "wrap takes a transformers model, an nn.TransformerEncoder, its layer or an "

@@ -90,9 +90,8 @@ def test_a_classifier_has_a_classification_head(way: str, kind: str, tmp_path: P
         assert "vectors" not in str(why.value)
 
 
-@pytest.mark.parametrize("way", ["hub:", "ours:"])
-def test_pages_say_what_a_classifier_has_in_the_place_of_words(way: str, tmp_path: Path) -> None:
-    model = f"{way}{classifier(tmp_path)}"
+def test_pages_say_what_a_classifier_has_in_the_place_of_words(tmp_path: Path) -> None:
+    model = f"ours:{classifier(tmp_path)}"
     there(model)
     says = "has a classification head and no readout over the vocabulary and makes no predictions"
     app = opened("word", model=model, text="the cat sat")

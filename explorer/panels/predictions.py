@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated
 
@@ -21,7 +21,7 @@ from explorer.text.templates import sentences
 from models.caching import loaded
 from models.chat import message_starts
 from models.recording import Stream
-from models.results import WholeWord
+from models.results import WholeWord, softmax
 from models.run import Run
 
 CONCEPT = "predictions"
@@ -81,9 +81,12 @@ def word(
     """The most likely words at a token of the sentence, the actual one among them, and how sure the
     model is.
 
-    token: the first one that is predicted where None. word: the id of the selected word. Raises
-    ValueError for what is not there and for a model that predicts no words.
+    token: the first one that is predicted where None. word: the id of the selected word. Of a
+    classifier of texts, its classes in the place of words, beside those without the run's edits.
+    Raises ValueError for what is not there and for a model that predicts neither.
     """
+    if run.loaded.capabilities.classes:
+        return _classes(run)
     on = prediction_at(run, token)
     words = sentences(CONCEPT, "word")
     is_next = on.kind == "next"
@@ -98,6 +101,39 @@ def word(
         file=f"{'after-' if is_next else ''}token-{on.at.token}",
         formulas=("readout", "entropy"),
         at={"token": on.at.token},
+    )
+
+
+def _classes(run: Run) -> Panel:
+    """The classes of a text by their probability, under edits beside those without."""
+    words, model = sentences(CONCEPT, "classes"), run.loaded
+    labels, several = model.capabilities.classes, model.capabilities.multi_label
+    runs = [replace(run, edits=()), run] if run.edits else [run]
+    logits = np.stack([loaded(each.model).class_logits(each.recording()) for each in runs])
+    scores = logits.astype(np.float64)
+    p = 1 / (1 + np.exp(-scores)) if several else softmax(scores)
+    order = np.argsort(-p[0], kind="stable")
+    columns = (words("before"), words("after")) if run.edits else (words("probability"),)
+    rows = tuple(
+        BarRow(labels[at], tuple(p[:, at].tolist()), tuple(map(tenths, p[:, at])), key=None)
+        for at in order
+    )
+    first, last = (labels[int(each.argmax())] for each in (p[0], p[-1]))
+    slots = {"first": first, "p": tenths(p[0].max()), "last": last, "q": tenths(p[-1].max())}
+    kind = "plain" if not run.edits else "same" if first == last else "changed"
+    slots["after"] = tenths(p[-1][int(p[0].argmax())])
+    table: dict[str, list] = {"class": [labels[at] for at in order]}
+    for at, name in enumerate(("before", "after") if run.edits else ("",)):
+        table[f"logit {name}".strip()] = scores[at, order].tolist()
+        table[f"probability {name}".strip()] = p[at, order].tolist()
+    return Panel(
+        title=words("title"),
+        finding=words(kind, **slots),
+        figures=(Bars(title=words("bars"), columns=columns, rows=rows, high=1.0, shared=True),),
+        table=table,
+        details=(words("several" if several else "softmax", n=len(labels)), words("parts")),
+        caption=(words("caption", n=len(labels)),),
+        file="classes",
     )
 
 

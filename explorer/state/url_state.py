@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from time import monotonic
 from typing import Annotated, Any
@@ -156,6 +156,11 @@ def _has_logits(model: str) -> bool:
     return bool(model_card.facts(model).get("readout", True))
 
 
+def _predicts(model: str) -> bool:
+    """True for a model that says words, or classes of a text."""
+    return _has_logits(model) or bool(model_card.facts(model).get("classes"))
+
+
 def _continues(model: str) -> bool:
     return model_card.facts(model)["kind"] == "decoder" and _has_logits(model)
 
@@ -199,6 +204,7 @@ WORDS = Need(
     lambda _: "encoder",
     lambda model: f"{loaded(model).capabilities.no_readout} and makes no predictions",
 )
+PREDICTION = replace(WORDS, fits=_predicts)
 GENERATION = Need(
     _continues,
     lambda: _shipped(_continues),
@@ -217,7 +223,7 @@ CHECKPOINTS = Need(
     lambda _: "has no training checkpoints",
 )
 NEEDS = {
-    "word": WORDS,
+    "word": PREDICTION,
     "generate": GENERATION,
     "lens": WORDS,
     "attribution": WORDS,

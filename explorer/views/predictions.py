@@ -305,6 +305,8 @@ def deselect(layer: int | None, head: int | None) -> None:
 def prediction(run: Run, bar: DeltaGenerator) -> tuple[Run, dict[str, Any]]:
     """The run, its words masked where the model fills gaps, and the token whose word is predicted,
     which is compared with none. Raises ValueError where none can be."""
+    if run.loaded.capabilities.classes:
+        return run, {"token": 0, "against": ""}
     plain, name = run.recording(), model_names.title(run.model)
     is_chosen = take_selection()
     if (typed := predictions.first_mask(run.text)) and not run.loaded.capabilities.mask:
@@ -329,6 +331,8 @@ def prediction(run: Run, bar: DeltaGenerator) -> tuple[Run, dict[str, Any]]:
 def select_masked(run: Run, chosen: Mapping[str, Any], arguments: set[str]) -> dict[str, int]:
     """The token whose word is predicted, with its menu, and of a model that fills gaps what masks
     it, unmasks all, and asks a model for the next word."""
+    if run.loaded.capabilities.classes:
+        return {}
     stream = read_stream(unmasked(run))
     if not fills(run.recording()):
         selection_bar.show_word(stream, chosen["token"])

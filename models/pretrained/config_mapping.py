@@ -23,9 +23,10 @@ ACTIVATION = {
 }
 
 
+CLASSIFIES = "classification head"  # of whole texts
 # What a model was trained with in the place of a readout, by the end of its class's name.
 HEADS = {
-    "ForSequenceClassification": "classification head",
+    "ForSequenceClassification": CLASSIFIES,
     "ForTokenClassification": "token-classification head",
     "ForQuestionAnswering": "question-answering head",
     "ForQuestionAnsweringSimple": "question-answering head",

@@ -379,6 +379,16 @@ def no_readout(handle: HFModel) -> str:
     return without_readout(saved_head(handle.model.config.architectures))
 
 
+def classes_of(handle: HFModel) -> tuple[str, ...]:
+    """The names of the classes of a classifier of texts, in the order of its scores; () for any
+    other model, and for one that gives a text a number."""
+    n, config = handle.plan.n_classes, handle.model.config
+    if n < 2:
+        return ()
+    names: dict[Any, str] = dict(config.id2label or {})
+    return tuple(str(names.get(each, each)) for each in range(n))
+
+
 def expect_readout(handle: HFModel, stream: str) -> None:
     """Raises ValueError for a model without a readout, and for a stream that it does not read."""
     if handle.plan.lm_head_input is None:
@@ -440,8 +450,9 @@ def _fit_readout(handle: HFModel) -> Readout | None:
     weight = getattr(module, "weight", None)
     if not isinstance(weight, Tensor) or weight.dim() != 2 or len(weight) != handle.card.n_vocab:
         return None
-    samples = torch.randn(3, handle.card.d_model, generator=torch.Generator().manual_seed(0))
-    samples = samples.to(weight.dtype) * torch.tensor([[1.0], [8.0], [0.0]], dtype=weight.dtype)
+    generator = torch.Generator().manual_seed(0)
+    samples = torch.randn(3, handle.card.d_model, generator=generator, device="cpu")
+    samples = samples.to(weight) * torch.tensor([[1.0], [8.0], [0.0]], dtype=weight.dtype)
     linear_readout = _linear_readout(weight, samples, readout(handle, samples), None)
     return linear_readout or _transform_readout(handle, weight, samples)
 

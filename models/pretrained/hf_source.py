@@ -50,6 +50,7 @@ from models.results import Attribution, Beam, Lens, Part, SeededSampling
 __all__ = [
     "attribute",
     "beams",
+    "class_logits",
     "gradients",
     "lens",
     "logits",
@@ -153,6 +154,16 @@ def logits(handle: HFModel, recording: Recording, stream: str, token: int) -> np
 
 
 @torch.inference_mode()
+def class_logits(handle: HFModel, recording: Recording) -> np.ndarray:
+    """Scores of the classes of a recorded text, (class), by the model's own head: the pass once
+    more, under the recording's edits."""
+    trace = forward_pass(handle, recording.edits)
+    inputs = {"input_ids": torch.tensor(recording.streams[0].ids)[None]}
+    with handle.lock, active_pass(trace):
+        return handle.model(**inputs).logits[0].numpy()
+
+
+@torch.inference_mode()
 def lens(
     handle: HFModel,
     recording: Recording,
@@ -198,6 +209,8 @@ def capabilities(handle: HFModel) -> Capabilities:
         logits=plan.streams[-1].name if plan.lm_head_input is not None else "",
         edits=(*always, *SITE_EDITS, *(SUPPORTED_EDITS if plan.opens else ())),
         weights=False,
+        classes=hf_model.classes_of(handle),
+        multi_label=handle.model.config.problem_type == "multi_label_classification",
         no_parts=missing(handle),
         no_readout=hf_model.no_readout(handle),
         mask=handle.tokenizer.mask_name if handle.card.kind == "encoder" else "",

@@ -63,8 +63,8 @@ def _package(error: ImportError) -> str:
 
 
 def model_of(folder: Path, name: str) -> PreTrainedModel:
-    """The model with its readout where it was trained with one, else without. Raises NotLoaded
-    where weights are missing or do not fit."""
+    """The model with its readout, or its classes, where it was trained with them, else without.
+    Raises NotLoaded where weights are missing or do not fit."""
     import transformers
 
     try:
@@ -131,8 +131,8 @@ def _expect_size(kind: AutoClass, config: PreTrainedConfig, folder: Path, name: 
 
 
 def _readouts(config: PreTrainedConfig) -> tuple[AutoClass, ...]:
-    """The class with a readout over the vocabulary that the weights were saved from, if they
-    were."""
+    """The class with a readout over the vocabulary, or over classes of texts, that the weights were
+    saved from, if they were."""
     import transformers
     from transformers.models.auto import modeling_auto as tables
 
@@ -141,6 +141,10 @@ def _readouts(config: PreTrainedConfig) -> tuple[AutoClass, ...]:
         (transformers.AutoModelForSeq2SeqLM, tables.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES),
         (transformers.AutoModelForMaskedLM, tables.MODEL_FOR_MASKED_LM_MAPPING_NAMES),
         (transformers.AutoModelForCausalLM, tables.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES),
+        (
+            transformers.AutoModelForSequenceClassification,
+            tables.MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES,
+        ),
     ):
         if architecture and architecture == names.get(config.model_type):
             return (kind,)

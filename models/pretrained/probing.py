@@ -501,7 +501,8 @@ class ModuleMap:
 
     opens: q, k, v and scores are found. scale: the factor of q . k, None where layers differ;
     biased: something is added to it. lm_head_input: the module whose output the readout reads, None
-    where there is no readout that could be used by itself."""
+    where there is no readout that could be used by itself. n_classes: of a whole text, 0 where the
+    model says nothing of it."""
 
     streams: tuple[StreamPlan, ...]
     attentions: dict[int, str]
@@ -514,6 +515,7 @@ class ModuleMap:
     biased: bool
     positions: str
     lm_head_input: nn.Module | None
+    n_classes: int = 0
 
 
 @torch.inference_mode()
@@ -568,7 +570,14 @@ def probe_model(model: PreTrainedModel, start: int | None) -> ModuleMap:
         biased=biased,
         positions=_kind_of_positions(model, plans[0].positions, biased),
         lm_head_input=_lm_head_input(model, inputs, reference),
+        n_classes=_n_classes(reference),
     )
+
+
+def _n_classes(reference: ModelOutput) -> int:
+    """The number of scores that a model gives a whole text; 0 where it gives none."""
+    logits = reference.get("logits")
+    return logits.shape[1] if isinstance(logits, Tensor) and logits.dim() == 2 else 0
 
 
 def patterns_of(output: ModelOutput) -> dict[str, Sequence[Tensor]]:
@@ -607,7 +616,7 @@ def embedding_matrix(model: PreTrainedModel) -> Tensor:
 def _probe_inputs(model: PreTrainedModel, start: int | None) -> dict[str, Tensor]:
     """Two short texts of ordinary tokens, all different where the vocabulary is large enough."""
     n_vocab = len(embedding_matrix(model))
-    shuffled = torch.randperm(n_vocab, generator=torch.Generator().manual_seed(0))
+    shuffled = torch.randperm(n_vocab, generator=torch.Generator().manual_seed(0), device="cpu")
     special = {
         value
         for key, value in vars(model.config).items()
@@ -661,7 +670,7 @@ def _attention_map(
             model(**inputs, use_cache=False)
         if all(
             nearly_equal(
-                torch.from_numpy(trace.heads[name].arrays["pattern"]), torch.cat(list(layers))
+                torch.from_numpy(trace.heads[name].arrays["pattern"]), torch.cat(list(layers)).cpu()
             )
             for name, layers in patterns.items()
         ):

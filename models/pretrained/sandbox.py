@@ -25,6 +25,7 @@ import numpy as np
 
 from models import child_process, own_model
 from models.pretrained import hf_model, hub, model_files, weight_conversion
+from models.pretrained.config_mapping import CLASSIFIES, saved_head
 from models.pretrained.model_files import NotLoaded, remedy
 from models.recording import NotEncoded, NotFinite, Recording
 from models.template_renderer import Overrun
@@ -226,7 +227,9 @@ def try_model(folder: Path, name: str, prefix: str = "") -> str:
     """Check, load, prove and stretch the model in a folder; how it runs, in one `way` alone where
     it is given. Raises NotLoaded."""
     hub.check(folder, name)
-    if prefix == "ours:" or not prefix and weight_conversion.covers(folder):
+    config = model_files.read_config(folder, name)
+    has_classes = saved_head(config.get("architectures")) == CLASSIFIES
+    if prefix == "ours:" or not prefix and not has_classes and weight_conversion.covers(folder):
         try:
             stress_test(verify(weight_conversion.load(folder, name), name), name)
             return "ours:"

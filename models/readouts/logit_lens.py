@@ -205,7 +205,7 @@ def stream_operations(
     """Everything that a token's vector passes, in order."""
     residual, edits = recording.stream(stream), recording.edits
     site_index = {site: sublayer for sublayer, site in enumerate(residual.sites)}
-    rows = torch.from_numpy(residual.resid[:, token].astype(np.float64))  # (site, d_model)
+    rows = torch.tensor(residual.resid[:, token].astype(np.float64))  # (site, d_model)
     operations: list[StreamWrite | tuple[Norm | None, int | None, str]] = [
         StreamWrite("embedding", -1, rows[site_index["embed"]], replaces=True)
     ]
@@ -289,7 +289,7 @@ def head_outputs(
     """z of every head at one query, (head, d_head): its pattern's row times its values, or what an
     edit put in its place."""
     row = attention.pattern[layer, :, token, None]
-    z = torch.from_numpy(np.matmul(row, attention.v[layer]))[:, 0].double()
+    z = torch.tensor(np.matmul(row, attention.v[layer]))[:, 0].double()
     # The order in which the model follows them.
     for kind in (MeanHead, ZeroHead, (SetHead, AddToHead, ScaleHead), PatchHead):
         for edit in recording.edits:
@@ -319,7 +319,7 @@ def head_outputs(
 
 def vector_at(stream: Stream, site: str, token: int) -> Tensor:
     """A token's vector at a site, (d_model), float64."""
-    return torch.from_numpy(stream.at(site)[token].astype(np.float64))
+    return torch.tensor(stream.at(site)[token].astype(np.float64))
 
 
 NORM_FLOOR = 1e-12  # a word without one is near nothing

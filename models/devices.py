@@ -1,0 +1,85 @@
+"""Where a network runs: what a pass makes lies with its weights, and what leaves it is numpy's.
+
+Everything that a model does is called inside `running_on`, by `models.model.Model`. There a tensor
+that names no device is made on the network's, and an array of a tensor is a copy in the processor's
+memory. So no code below it says where anything lies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+
+from models.results import Sweep
+
+
+def device_of(given: Any) -> torch.device:
+    """A device by its name, "cpu" or "cuda:1", tried with one number. Raises ValueError, a
+    sentence, for one that is not there and one that does not compute in 64 bits."""
+    try:
+        device = torch.device(given)
+        torch.zeros(1, dtype=torch.float64, device=device).sum().item()
+    except (RuntimeError, AssertionError, TypeError, ValueError, NotImplementedError) as error:
+        raise ValueError(
+            f"the device {given} is not there, or does not compute in 64 bits; choose another, "
+            "such as cpu"
+        ) from error
+    return device
+
+
+class _ArraysComeBack(TorchFunctionMode):
+    """A tensor's array, wherever the tensor lies."""
+
+    def __torch_function__(
+        self, func: Callable, types: object, args: tuple = (), kwargs: dict | None = None
+    ) -> Any:
+        if func is Tensor.numpy:
+            args = (args[0].cpu(), *args[1:])
+        return func(*args, **(kwargs or {}))
+
+
+@contextmanager
+def running_on(device: torch.device | str) -> Iterator[None]:
+    """Inside, in this thread, tensors are made on a device and their arrays come back from it."""
+    with ExitStack() as stack:
+        if torch.device(device).type != "cpu":
+            stack.enter_context(torch.device(device))
+            stack.enter_context(_ArraysComeBack())
+        yield
+
+
+class Placed:
+    """A module or an object whose functions run on a device, and what they yield and write too."""
+
+    def __init__(self, of: Any, device: str) -> None:
+        self._of, self._device = of, device
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._of, name)
+        if not callable(found):
+            return found
+
+        def call(*args: Any, **named: Any) -> Any:
+            with running_on(self._device):
+                made = found(*args, **named)
+            if isinstance(made, Iterator):
+                return self._each(made)
+            if isinstance(made, Sweep):
+                return replace(made, effects=self._each(made.effects))
+            return Placed(made, self._device) if hasattr(made, "logits_after") else made
+
+        return call
+
+    def _each(self, made: Iterator[Any]) -> Iterator[Any]:
+        while True:
+            with running_on(self._device):
+                try:
+                    value = next(made)
+                except StopIteration:
+                    return
+            yield value
