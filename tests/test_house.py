@@ -33,7 +33,7 @@ FLOORS = [
         r"models/(arrays|recording|edits|token_relations|shipped_models|example_texts|results|"
         r"capabilities|model|argument_validation|training_plan|buffer_pool)\.py",
         {"numpy"},
-        r"models\.(arrays|edits|results|recording|version|buffer_pool|capabilities|argument_validation)",
+        r"models\.(arrays|devices|edits|results|recording|version|buffer_pool|capabilities|argument_validation)",
     ),
     (
         r"models/(cache|host|caching|run|drafts|model_card|model_names)\.py",

@@ -25,7 +25,7 @@ TWINS = {"twin-post": "twin-pre", "twin-pre": "twin-post"}  # which differ in th
 
 
 @dataclass(frozen=True, eq=False)
-class Depth:
+class ByLayer:
     """What a model's layers do to a text: its name, the mean length of the states before the first
     layer and after each, and the norm of the gradient there, None for a model that shows none."""
 
@@ -34,7 +34,7 @@ class Depth:
     gradient: np.ndarray | None
 
 
-def depth_of(run: Run) -> Depth:
+def depth_of(run: Run) -> ByLayer:
     """The states and gradients of a run's last stream by layer; the gradient is that of the
     likeliest word's logit at the last token of the text, over all tokens."""
     recording = run.recording()
@@ -46,10 +46,10 @@ def depth_of(run: Run) -> Depth:
     try:
         found = loaded(recording).gradients(recording, stream.name, int(at[-1]))
     except ValueError:
-        return Depth(model_name(recording), np.array(lengths).mean(1), None)
+        return ByLayer(model_name(recording), np.array(lengths).mean(1), None)
     norm = np.linalg.norm(found.norm, axis=1)
     ends = {site.partition(".")[0]: float(each) for site, each in zip(found.sites, norm)}
-    return Depth(model_name(recording), np.array(lengths).mean(1), np.array([*ends.values()]))
+    return ByLayer(model_name(recording), np.array(lengths).mean(1), np.array([*ends.values()]))
 
 
 def text_of(stream: Stream) -> np.ndarray:
@@ -140,7 +140,7 @@ def _chart(what: str, lines: Sequence[tuple[str, np.ndarray]]) -> Chart:
     )
 
 
-def _table(depths: Sequence[Depth]) -> spec.Columns:
+def _table(depths: Sequence[ByLayer]) -> spec.Columns:
     """The numbers of both charts."""
     rows = [(each, at) for each in depths for at in range(len(each.lengths))]
     columns: dict[str, list] = {
