@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import struct
+import threading
 import zlib
 from base64 import b64encode
 from collections.abc import Mapping
@@ -30,7 +31,9 @@ LETTER = 14.0  # pixels of the type that a sheet is laid out in
 TYPE = 8.0  # points of that type where a figure has a width: a paper's captions have as much
 POINTS = {"cm": 72 / 2.54, "mm": 72 / 25.4, "in": 72.0, "pt": 1.0, "px": 0.75}
 WIDTHS = (POINTS["cm"] * 5, POINTS["cm"] * 100)
-DPI = 300
+DPI, LEAST_DPI = 300, 72
+MOST_PIXELS = 40_000_000  # of a PNG: the typesetter takes some 16 bytes for each
+_one_png = threading.Lock()
 MADE_WITH = f"Headlight {VERSION}"
 SIZE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-z]+)\s*")
 LOST = re.compile("[\ud800-\udfff\ufffe\uffff]")  # what no XML holds
@@ -91,14 +94,19 @@ def still(panel: bytes) -> str:
 def pdf(panel: bytes, title: str, cause: Mapping[str, Any], sheet: Sheet) -> bytes:
     """An encoded panel as a PDF of one page, as large as the picture. Raises ValueError where
     nothing is here that draws it."""
-    return _set("pdf", panel, title, cause, sheet)
+    return _set("pdf", _drawn(panel, sheet), title, cause)
 
 
 def png(panel: bytes, title: str, cause: Mapping[str, Any], sheet: Sheet) -> bytes:
-    """An encoded panel as a PNG of 300 dots per inch. Raises ValueError where nothing is here that
-    draws it."""
-    made = _set("png", panel, title, cause, sheet)
-    per_metre = round(DPI / 0.0254)
+    """An encoded panel as a PNG of 300 dots per inch, of fewer where it would have more than
+    `MOST_PIXELS`. Raises ValueError where nothing is here that draws it, and for one that is too
+    long for 72."""
+    drawn = _drawn(panel, sheet)
+    dpi = _dpi(drawn[1])
+    # One at a time: each takes hundreds of megabytes as long as it is made.
+    with _one_png:
+        made = _set("png", drawn, title, cause, dpi)
+    per_metre = round(dpi / 0.0254)
     chunks = [_chunk(b"pHYs", struct.pack(">IIB", per_metre, per_metre, 1))]
     texts = {"Title": title, "Description": _said(cause), "Software": MADE_WITH}
     chunks += [
@@ -107,6 +115,16 @@ def png(panel: bytes, title: str, cause: Mapping[str, Any], sheet: Sheet) -> byt
     ]
     first = 8 + 25  # the signature and the header
     return made[:first] + b"".join(chunks) + _without(made[first:], b"pHYs")
+
+
+def _dpi(size: tuple[float, float]) -> float:
+    """The dots per inch of a PNG of a width and height in points. Raises ValueError for one that is
+    too long."""
+    inches = size[0] / 72 * size[1] / 72
+    dpi = min(DPI, int((MOST_PIXELS / inches) ** 0.5))
+    if dpi < LEAST_DPI:
+        raise ValueError(WORDS("too_long"))
+    return dpi
 
 
 def _drawn(panel: bytes, sheet: Sheet) -> tuple[str, tuple[float, float]]:
@@ -139,14 +157,18 @@ def _said(cause: Mapping[str, Any]) -> str:
 
 
 def _set(
-    kind: Literal["pdf", "png"], panel: bytes, title: str, cause: Mapping[str, Any], sheet: Sheet
+    kind: Literal["pdf", "png"],
+    picture: tuple[str, tuple[float, float]],
+    title: str,
+    cause: Mapping[str, Any],
+    dpi: float = DPI,
 ) -> bytes:
-    """The picture as a page of Typst's."""
+    """The picture, as `_drawn` gives it, as a page of Typst's."""
     if find_spec("typst") is None:
         raise ValueError(WORDS("no_typesetter"))
     import typst
 
-    drawn, (points, _) = _drawn(panel, sheet)
+    drawn, (points, _) = picture
     drawn = drawn.replace(WEIGHT, 'font-weight="bold"')
     slanted = lambda found: (
         f'<text x="{found[1]}" y="{found[2]}"{found[3]} '
@@ -160,7 +182,7 @@ def _set(
         "points": f"{points:.3f}",
     }
     fonts = typst.Fonts(font_paths=[str(STATIC)])
-    made = typst.compile(PAGE.encode(), format=kind, ppi=DPI, font_paths=fonts, sys_inputs=inputs)
+    made = typst.compile(PAGE.encode(), format=kind, ppi=dpi, font_paths=fonts, sys_inputs=inputs)
     return bytes(made)
 
 

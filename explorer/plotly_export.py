@@ -569,6 +569,179 @@ def _dials(one: figures.Dials, look: Colours) -> list[Plot]:
     return [Plot(one.title, traces, x, {"visible": False}, is_square=True)]
 
 
+# ---- diagrams ------------------------------------------------------------------------------------
+
+
+def _product(one: figures.Product, look: Colours) -> list[Plot]:
+    traces: list[dict[str, Any]] = []
+    places: list[float] = []
+    left = 0.0
+    top = float(max((each.shape[0] for each in one.factors), default=1))
+    largest = max((max(each.shape) for each in one.factors), default=1)
+    gap = 0.2 * largest
+    for each in one.factors:
+        # A vector is as thick as one can see.
+        rows, columns = (max(side, 0.04 * largest) for side in each.shape)
+        outline = each.selected or not each.values.size
+        if each.values.size:
+            traces.append(_factor_cells(each, (left, top), (rows, columns), look))
+        traces.append(_outline(left, columns, top, rows, look.primary if outline else look.border))
+        for at, part in enumerate(each.parts):
+            share = (at + 0.5) / len(each.parts)
+            x = columns + gap / 4 if each.down else share * columns
+            y = -share * rows if each.down else gap / 4
+            colour = look.categorical[at % len(look.categorical)]
+            traces.append(_word(left + x, top + y, part, colour))
+        places.append(left + columns / 2)
+        left += columns + gap
+    labels = [
+        " ".join(filter(None, (each.sign, each.name, "{} × {}".format(*each.shape))))
+        for each in one.factors
+    ]
+    x = _ticks(labels) | {"tickvals": places[: len(labels)], "showgrid": False, "zeroline": False}
+    return [Plot(one.title, traces, x, {"visible": False}, is_square=True)]
+
+
+def _factor_cells(
+    one: figures.Factor, place: tuple[float, float], size: tuple[float, float], look: Colours
+) -> dict[str, Any]:
+    """The numbers of a matrix, spread over its box. place: left and top; size: high and wide."""
+    (left, top), (height, width) = place, size
+    rows, columns = one.grid
+    values = np.asarray(one.values, np.float64).reshape(rows, columns)
+    high = float(np.nanmax(np.abs(values), initial=0)) or 1.0
+    wide, tall = width / columns, height / rows
+    return {
+        "type": "heatmap",
+        "z": _finite(values),
+        "x": [left + (at + 0.5) * wide for at in range(columns)],
+        "y": [top - (at + 0.5) * tall for at in range(rows)],
+        "colorscale": look.two,
+        "zmin": -high,
+        "zmax": high,
+        "showscale": False,
+        "hovertemplate": "%{z}<extra></extra>",
+    }
+
+
+def _outline(left: float, wide: float, top: float, tall: float, colour: str) -> dict[str, Any]:
+    """A box that is not filled."""
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": [left, left + wide, left + wide, left, left],
+        "y": [top, top, top - tall, top - tall, top],
+        "line": {"color": colour, "width": 2},
+        "hoverinfo": "skip",
+    }
+
+
+def _word(x: float, y: float, text: str, colour: str) -> dict[str, Any]:
+    """A word at a place."""
+    font = {"color": colour}
+    words = {"x": [x], "y": [y], "text": [safe(text)], "textfont": font, "hoverinfo": "skip"}
+    return {"type": "scatter", "mode": "text"} | words
+
+
+def _network(one: figures.Network, look: Colours) -> list[Plot]:
+    traces: list[dict[str, Any]] = []
+    tallest = max((len(each.values) for each in one.layers), default=1)
+    for at, each in enumerate(one.layers):
+        values = np.asarray(each.values, np.float64)
+        high = each.high or float(np.nanmax(np.abs(values), initial=0)) or 1.0
+        top = len(values) / 2
+        traces.append(
+            {
+                "type": "heatmap",
+                "z": _finite(values[:, None]),
+                "x": [2 * at - 0.3, 2 * at + 0.3],
+                "y": [top - row for row in range(len(values) + 1)],
+                "colorscale": look.two,
+                "zmin": -high,
+                "zmax": high,
+                "showscale": False,
+                "hovertemplate": "%{z}<extra></extra>",
+            }
+        )
+    for at, texts in enumerate(one.between):
+        text = ", ".join(filter(None, texts))
+        traces.append(_word(2 * at + 1, 0.56 * tallest, text, look.ink))
+        ends = {"x": [2 * at + 0.4, 2 * at + 1.6], "y": [0, 0], "line": {"color": look.border}}
+        traces.append({"type": "scatter", "mode": "lines", "hoverinfo": "skip"} | ends)
+    labels = [" ".join(filter(None, (each.sign, each.label, each.text))) for each in one.layers]
+    x = _ticks(labels) | {"tickvals": [2 * at for at in range(len(labels))]}
+    x |= {"showgrid": False, "zeroline": False}
+    return [Plot(one.title, traces, x, {"visible": False})]
+
+
+def _relay(one: figures.Relay, look: Colours) -> list[Plot]:
+    n = len(one.words)
+    values = np.asarray(one.values, np.float64)
+    texts = [one.text if at == 0 else "" for at in range(n)]
+    bars = {
+        "type": "bar",
+        "x": list(range(len(values))),
+        "y": _finite(values),
+        "text": [safe(each) for each in texts[: len(values)]],
+        "textposition": "outside",
+        "marker": {"color": look.primary},
+        "hovertemplate": "%{y}<extra></extra>",
+    }
+    traces: list[dict[str, Any]] = [bars]
+    if n > 1:
+        along = np.linspace(0, np.pi, 30)
+        arc = {
+            "x": ((n - 1) * (1 - np.cos(along)) / 2).tolist(),
+            "y": (1.15 + 0.35 * np.sin(along)).tolist(),
+            "line": {"color": look.categorical[1], "width": 3},
+        }
+        steps = {"x": list(range(n)), "y": [0.0] * n, "line": {"color": look.ink, "width": 2}}
+        traces += [
+            {"type": "scatter", "mode": "lines", "hoverinfo": "skip"} | arc,
+            {"type": "scatter", "mode": "lines+markers", "hoverinfo": "skip"} | steps,
+        ]
+    middle = (n - 1) / 2
+    traces.append(_word(middle, 1.58, one.arc, look.categorical[1]))
+    traces.append(_word(middle, -0.12, one.state, look.ink))
+    x = _ticks(one.words) | {"showgrid": False, "zeroline": False}
+    return [Plot(one.title, traces, x, {"range": [-0.25, 1.7], "showgrid": False})]
+
+
+def _branches(one: figures.Branches, look: Colours) -> list[Plot]:
+    names, places = [], []
+    for at, part in enumerate(one.parts):
+        norm = (part.norm_name, 3.0 * at + (0.4 if part.norm == "pre" else 2.4))
+        middle = (part.name, 3.0 * at + 1.2)
+        # A norm before the branch is a part of it; one after the sum stands on the stream.
+        names += [middle[0], norm[0]]
+        places += [(middle[1], 1.0), (norm[1], 1.0 if part.norm == "pre" else 0.0)]
+    traces: list[dict[str, Any]] = []
+    stream = {"x": [-0.6, 3.0 * len(one.parts)], "y": [0.0, 0.0]}
+    colour = look.primary if one.lit else look.border
+    plain = {"type": "scatter", "mode": "lines", "hoverinfo": "skip"}
+    traces.append(plain | stream | {"line": {"color": colour, "width": 4}})
+    for at in range(len(one.parts)):
+        start, end = 3.0 * at - 0.2, 3.0 * at + 1.9
+        way = {"x": [start, start, end, end], "y": [0.0, 1.0, 1.0, 0.0]}
+        traces.append(plain | way | {"line": {"color": look.ink, "width": 2}})
+        traces.append(_word(end, 0.0, "+", look.ink))
+    xs, ys = ([each[axis] for each in places] for axis in (0, 1))
+    traces.append(
+        {
+            "type": "scatter",
+            "mode": "markers+text",
+            "x": xs,
+            "y": ys,
+            "text": [safe(each) for each in names],
+            "textposition": "top center",
+            "marker": {"size": 16, "symbol": "square", "color": colour},
+            "hoverinfo": "skip",
+        }
+    )
+    none = {"visible": False}
+    return [Plot(one.title, traces, none, none | {"range": [-0.6, 1.6]}, 0.6 * TALL)]
+
+
 # ---- words ---------------------------------------------------------------------------------------
 
 
@@ -616,29 +789,6 @@ def _paper_figure(one: figures.PaperFigure, look: Colours) -> list[Plot]:
     ]
     answers = [(each.title, each.count, "", each.answer) for each in one.towers if each.answer]
     return _table(one.title, ("", "", "", ""), [*rows, *answers], look)
-
-
-def _product(one: figures.Product, look: Colours) -> list[Plot]:
-    rows = [(each.sign, each.name, " × ".join(map(str, each.shape))) for each in one.factors]
-    return _table(one.title, ("", "", ""), rows, look)
-
-
-def _network(one: figures.Network, look: Colours) -> list[Plot]:
-    made = _strips(figures.Strips(one.title, strips=one.layers), look)
-    return [*made, *_table("", ("", ""), one.between, look)] if one.between else made
-
-
-def _relay(one: figures.Relay, look: Colours) -> list[Plot]:
-    rows = tuple(
-        figures.BarRow(word, (float(value),), ("" if at else one.text,))
-        for at, (word, value) in enumerate(zip(one.words, one.values))
-    )
-    return _bars(figures.Bars(one.title, columns=(one.state,), rows=rows), look)
-
-
-def _branches(one: figures.Branches, look: Colours) -> list[Plot]:
-    rows = [(each.name, each.norm, each.norm_name) for each in one.parts]
-    return _table(one.title, ("", "", ""), rows, look)
 
 
 def _flow(one: figures.Flow, look: Colours) -> list[Plot]:

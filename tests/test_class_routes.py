@@ -123,7 +123,11 @@ def test_a_class_is_led_to_pages_of_the_app_alone(ask: httpx2.Client) -> None:
 NO_QUESTION: tuple[dict[str, object], ...] = (
     *({"text": text} for text in ("x" * 601, None)),
     *({"choices": each} for each in (["a"], ["a"] * 7, ["a", "x" * 161], "ab", [1, 2])),
-    *({"right": right} for right in (3, -1, "1")),
+    *({"right": right} for right in (3, -1, "1", True)),
+    *({"model": model} for model in (1, "ab", {"a": 1}, [1], [["a"]], [["a", 0.5, 1]])),
+    *({"model": [["a", p]]} for p in ("0.5", True, None, 1.5, -0.1, 10**400)),
+    {"model": [[1, 0.5]]},
+    {"model": [["a", 0.1]] * 7},
     {"says": {}},
     {"to": "//evil.example"},
 )
@@ -132,8 +136,10 @@ NO_QUESTION: tuple[dict[str, object], ...] = (
 def test_a_question_is_one_or_it_is_refused() -> None:
     assert parse_question(QUESTION) == QUESTION
     for change in NO_QUESTION:
-        with pytest.raises(ValueError):
+        with pytest.raises(ValueError, match=r"^[A-Z].*\.$"):
             parse_question(QUESTION | change)
+    said = parse_question(QUESTION | {"model": [["a", 1], ["b", 0.25]]})
+    assert said["model"] == [("a", 1.0), ("b", 0.25)]
 
 
 def test_what_is_no_message_is_refused_and_nothing_breaks(ask: httpx2.Client) -> None:
@@ -151,7 +157,12 @@ def test_what_is_no_message_is_refused_and_nothing_breaks(ask: httpx2.Client) ->
     assert sent(ask, "answer", code=made["code"], student={}, number=1, choice=0).status_code == 404
     for method in ("GET", "PUT", "DELETE"):
         assert ask.request(method, "/class/start").status_code == 405
-    assert ask.post("/class/nothing", json={}).status_code == 404
+    for name in ("nothing", "code.svg.png", "__class__"):
+        assert ask.post(f"/class/{name}", json={}).status_code == 404
+    huge = f'{{"model": [["a", 1{"0" * 400}]], "choices": ["a", "b"], "right": 0, "text": ""}}'
+    body = f'{{"code": "{made["code"]}", "key": "{made["key"]}", "question": {huge}}}'
+    refused = ask.post("/class/ask", content=body, headers=plain)
+    assert refused.status_code == 400 and refused.json() == {"problem": "This is no question."}
     assert ask.post("/class/news", json={}).status_code == 405
     sent(ask, "end", code=made["code"], key=made["key"])
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import struct
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -185,6 +186,28 @@ def test_a_cause_names_model_text_edits_choices_and_version(tmp_path: Path) -> N
     assert json.loads(image.text["Description"]) == cause
     assert image.text["Title"] == panel.title
     assert image.width == round(10 / 2.54 * 300) and round(image.info["dpi"][0]) == 300
+
+
+def test_a_png_has_so_many_pixels_at_most_and_says_how_many_an_inch_has(tmp_path: Path) -> None:
+    long = panel_of("attention.head", "the animal did not cross the street. " * 22)
+    data = written(long, tmp_path, "png")
+    width, height = struct.unpack(">II", data[16:24])  # of the header: nothing is unpacked
+    sheet = ElementTree.fromstring(written(long, tmp_path, "svg"))
+    inches = [float(sheet.get(side)[:-2]) / 25.4 for side in ("width", "height")]
+    assert inches[0] * inches[1] * 300**2 > figure_export.MOST_PIXELS, "it would have more"
+    assert width * height <= 1.001 * figure_export.MOST_PIXELS, "a row and a column are rounded up"
+    dpi = round(Image.open(io.BytesIO(data)).info["dpi"][0])
+    assert 72 <= dpi == round(width / inches[0]) < 300
+
+
+def test_a_png_that_is_too_long_is_refused_and_its_pdf_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    panel = panel_of("residual.norms")
+    monkeypatch.setattr(figure_export, "MOST_PIXELS", 10_000)
+    with pytest.raises(ValueError, match="too long for a PNG"):
+        written(panel, tmp_path, "png")
+    assert written(panel, tmp_path, "pdf").startswith(b"%PDF")
 
 
 def test_a_sheet_has_a_width_a_caption_and_colours(tmp_path: Path) -> None:

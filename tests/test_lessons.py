@@ -6,6 +6,8 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import subprocess
+import sys
 from base64 import b64decode
 from urllib.parse import parse_qsl, urlsplit
 
@@ -236,3 +238,66 @@ def test_a_step_whose_picture_cannot_be_made_has_its_words_alone() -> None:
     item = Item("/architecture?token=999", heading="Far", panel="architecture.flow")
     assert worksheet.pictured(item) is None
     assert "Far" in opened_text(worksheet.document(Lesson("x", (item,))))
+
+
+def test_a_worksheet_has_its_pictures_where_no_panel_was_named_before() -> None:
+    script = """
+from explorer.panels import worksheet
+from explorer.text.lesson import Item
+assert worksheet.pictured(Item("/?text=Hi+there&layer=1", panel="attention.head")) is not None
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        *("edits=boom", "edits=ZeroHead:99:0:self", "edits=ScaledBy:1e400", "edits=HideToken:999"),
+        *(
+            "model=../../etc/passwd",
+            "model=nothing",
+            "text=%20",
+            "layer=99",
+            "head=1e9",
+            "token=-5",
+        ),
+        *("text=%00%00", "text=%ED%A0%80", "layer=" + "9" * 3000),
+    ],
+)
+def test_no_address_breaks_a_worksheet(query: str) -> None:
+    item = Item(f"/?text=Hi+there&{query}", heading="Broken", panel="attention.head")
+    assert "Broken" in opened_text(worksheet.document(Lesson("x", (item,))))
+
+
+@pytest.mark.parametrize("why", [IndexError, NotImplementedError, OverflowError, TypeError])
+def test_a_panel_that_fails_leaves_the_words(
+    why: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*given: object) -> None:
+        raise why
+
+    monkeypatch.setattr(worksheet.spec, "from_words", failing)
+    item = Item("/?text=Hi+there", heading="Broken", panel="attention.head")
+    assert "Broken" in opened_text(worksheet.document(Lesson("x", (item,))))
+
+
+def test_a_worksheet_has_at_most_twenty_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    item = Item("/?text=Hi+there", heading="Step", panel="residual.norms")
+    made = worksheet.pictured(item)
+    asked = []
+    monkeypatch.setattr(worksheet, "pictured", lambda each: asked.append(each) or made)
+    text = opened_text(worksheet.document(Lesson("x", (item,) * 60)))
+    assert len(asked) == worksheet.MOST_PICTURES == 20
+    assert "60. Step" in text
+
+
+def test_a_reader_gets_pictures_of_what_a_reader_may_open() -> None:
+    lesson_of = lambda *queries: Lesson(
+        "x", tuple(Item(f"/?{each}", panel="attention.head") for each in queries)
+    )
+    made = lesson_of(
+        "text=Hi", "text=" + "a" * 101, "text=Hi&model=secret", "text=Hi&model=encoder"
+    )
+    shown = worksheet.within(made, 100, lambda name: name != "secret")
+    assert [each.panel for each in shown.items] == ["attention.head", "", "", "attention.head"]
+    assert [each.address for each in shown.items] == [each.address for each in made.items]

@@ -60,6 +60,15 @@ def told_by(node: Any) -> tuple[list[float], list[str]]:  # noqa: C901 - a case 
             return [*np.ravel(node.x), *np.ravel(node.y)], [node.name]
         case figures.Strip():
             return np.ravel(node.values).tolist(), [node.label, node.text]
+        case figures.Factor():
+            size = "{} × {}".format(*node.shape)
+            return np.ravel(node.values).tolist(), [node.name, node.sign, size, *node.parts]
+        case figures.Network():
+            return [], [text for each in node.between for text in each]
+        case figures.Relay():
+            return np.ravel(node.values).tolist(), [*node.words, node.text, node.arc, node.state]
+        case figures.Branch():
+            return [], [node.name, node.norm_name]
         case figures.Links():
             return np.ravel(node.weights).tolist(), [*node.left, *node.right]
         case figures.LinkedWeights():

@@ -14,7 +14,7 @@ from app_harness import ROOT, clean, page_at
 from conftest import AWKWARD, on_page, read_once
 
 from explorer.analysis import quiz_question as kinds
-from explorer.analysis import words
+from explorer.analysis import quiz_reasons, words
 from explorer.analysis.measure import MeasureContext
 from explorer.analysis.quiz import N_QUESTIONS, guesses, questions
 from explorer.analysis.quiz_question import MIN_MARGIN, Question
@@ -25,7 +25,7 @@ from explorer.text.formulas import shown
 from explorer.text.quiz import ON_SHEET, ask, choice, says, sheet
 from models import registry
 from models.edits import ScaledBy, from_line
-from models.recording import Attention, Recording
+from models.recording import Attention, NotFinite, Recording
 from models.run import Run
 
 CLOSE = 2e-4  # of sums of shares in single precision, and of angles by their cosines
@@ -693,3 +693,18 @@ def test_no_panel_tells_a_prediction_that_is_not_covered(model: str, text: str, 
             told.add(name)
             assert header.get("predicts"), name
     assert {"predictions.word", "architecture.flow"} <= told
+
+
+def test_a_question_whose_numbers_overflow_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    context = MeasureContext.of(Run("encoder", "The animal did not cross the street."))
+    kinds_of = lambda: {each.kind for each in quiz_reasons.reasons(context, ())}
+    assert kinds.NORM in kinds_of()
+    rerun = MeasureContext.rerun
+
+    def overflows(self: MeasureContext, edits: str, *given: object) -> Recording:
+        if "WithoutNorm" in edits:
+            raise NotFinite("3.ffn.wrote")
+        return rerun(self, edits, *given)
+
+    monkeypatch.setattr(MeasureContext, "rerun", overflows)
+    assert kinds.NORM not in (left := kinds_of()) and len(left) > 3, "the others are"

@@ -57,7 +57,7 @@ from models.edits import (
     ZeroHead,
     to_line,
 )
-from models.recording import CONTINUES, Attention, Recording, Stream
+from models.recording import CONTINUES, Attention, NotFinite, Recording, Stream
 
 FEWEST_WORDS = 4  # words that a question may name
 MOST_PAIRS = 6  # pairs of words that are exchanged, one pass each
@@ -238,7 +238,7 @@ def reasons(context: MeasureContext, likeliest: Sequence[tuple[str, float]]) -> 
     for make in LAWS if sentence.in_pieces else (*LAWS, *OF_WORDS):
         try:
             yield from make(sentence)
-        except Untestable:
+        except (Untestable, NotFinite):  # its numbers overflow under an edit
             continue
 
 

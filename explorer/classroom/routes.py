@@ -160,7 +160,7 @@ def parse_question(payload: object) -> dict[str, Any] | None:
         raise ValueError(REFUSALS("no_question"))
     choices = [_plain_text(choice, LONGEST_CHOICE) for choice in payload["choices"]]
     right, is_free = payload.get("right"), payload.get("free") is True
-    a_choice = isinstance(right, int) and right in range(len(choices))
+    a_choice = type(right) is int and right in range(len(choices))
     if not is_free and (not 2 <= len(choices) <= MOST_CHOICES or not a_choice):
         raise ValueError(REFUSALS("answers"))
     question: dict[str, Any] = {
@@ -195,13 +195,15 @@ def _probabilities(value: object) -> list[tuple[str, float]]:
     """Words with their probabilities, [] for none. Raises ValueError for anything else."""
     if not value:
         return []
-    try:
-        pairs = [(_plain_text(word, LONGEST_CHOICE), float(p)) for word, p in value]  # type: ignore[attr-defined]
-    except TypeError:
-        raise ValueError(REFUSALS("no_question")) from None
-    if len(pairs) > MOST_CHOICES or not all(0 <= p <= 1 for _, p in pairs):
+    if not isinstance(value, list) or len(value) > MOST_CHOICES:
         raise ValueError(REFUSALS("no_question"))
-    return pairs
+    for pair in value:
+        if not isinstance(pair, list) or len(pair) != 2:
+            raise ValueError(REFUSALS("no_question"))
+        # Compared before it is a float: a whole number may be too large for one.
+        if type(pair[1]) not in (int, float) or not 0 <= pair[1] <= 1:
+            raise ValueError(REFUSALS("no_question"))
+    return [(_plain_text(word, LONGEST_CHOICE), float(p)) for word, p in value]
 
 
 def _plain_text(value: object, limit: int) -> str:
@@ -286,11 +288,13 @@ async def act(request: Request) -> Response:
     """Handle an action of a teacher or a student: JSON, which a page of another site cannot send
     here."""
 
+    handler = HANDLERS.get(request.path_params["what"])
+    if handler is None:
+        return _problem(404, REFUSALS("no_action"))
+
     async def made() -> Response:
         body = await request_body.json_object(request, MOST_BYTES)
-        answer = await HANDLERS[request.path_params["what"]](
-            class_service(), body, network(request.scope)
-        )
+        answer = await handler(class_service(), body, network(request.scope))
         return JSONResponse(answer, headers=NO_STORE)
 
     return await _respond(made)

@@ -120,7 +120,7 @@ def _tower(machine: Machine, side: str) -> Tower:
         return _pale(side)
     recording, stream = machine.recording, machine.streams[side]
     card, prediction = recording.model, machine.prediction
-    above = [_norm(machine, side, "last_norm")] if machine.ends_normed(side) else []
+    above = [_norm_block(machine, side, "last_norm")] if machine.ends_normed(side) else []
     speaks = prediction is not None and prediction.at.stream.name == stream.name
     if speaks:
         size = WORDS("readout", d=f"{card.d_model:,}", vocab=f"{card.n_vocab:,}")
@@ -191,7 +191,7 @@ def _under(machine: Machine, side: str) -> tuple[Block, ...]:
         key = urlencode({"tab": "positions"})
         blocks.append(Block("sum", "+", WORDS(capabilities.positions), key))
     if "embed.normed" in stream.sites:
-        blocks.append(_norm(machine, side, "norm"))
+        blocks.append(_norm_block(machine, side, "norm"))
     return tuple(blocks)
 
 
@@ -205,7 +205,7 @@ def _shortened(tokens: Sequence[str]) -> str:
     return shown
 
 
-def _norm(machine: Machine, side: str, name: str) -> Block:
+def _norm_block(machine: Machine, side: str, name: str) -> Block:
     """A norm, which leads to the steps of one."""
     at = {"tab": "residual", "flow": "LayerNorm", **_of(machine, side)}
     return Block("norm", WORDS(name), machine.norm, urlencode(at))
@@ -226,8 +226,8 @@ def _layer(machine: Machine, side: str) -> tuple[Tier, ...]:
     norm = residual.norm_place(stream)
     rows = [places] if capabilities.parallel else [[each] for each in places]
     block = {
-        "post": lambda: _norm(machine, side, "add_norm"),
-        "pre": lambda: _norm(machine, side, "norm"),
+        "post": lambda: _norm_block(machine, side, "add_norm"),
+        "pre": lambda: _norm_block(machine, side, "norm"),
     }
     return tuple(
         Tier(

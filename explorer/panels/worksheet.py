@@ -3,9 +3,12 @@ the answers on a page of their own."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from urllib.parse import parse_qsl, urlsplit
 
 from explorer import html_export
+from explorer.analysis.measure import Untestable
 from explorer.html_export import Document, DocumentSpec, Line, Part, TextLines, View
 from explorer.panels import address, spec
 from explorer.panels.choice import choices_of, parameters
@@ -14,16 +17,21 @@ from explorer.text.lesson import Item, Lesson
 from explorer.text.templates import sentences
 
 WORDS = sentences("lesson", "worksheet")
+MOST_PICTURES = 20
+# A file of anybody's may name edits and choices that do not suit its model.
+UNSHOWN = (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError, Untestable)
 
 
 def document(lesson: Lesson) -> Document:
-    """A lesson as one HTML document to print. A step without a picture, or whose picture cannot be
-    made here, has its words alone."""
+    """A lesson as one HTML document to print. A step without a picture, whose picture cannot be
+    made here, or that comes after `MOST_PICTURES`, has its words alone."""
     lines: list[Line] = [("p", WORDS("name"))]
     parts: list[Part] = [TextLines(lines, column=2)]
+    pictures = 0
     for at, item in enumerate(lesson.items, 1):
         parts.append(TextLines(_asked(at, item), column=2))
-        if (panel := pictured(item)) is not None:
+        if pictures < MOST_PICTURES and (panel := pictured(item)) is not None:
+            pictures += 1
             parts.append(View("panel", panel.encode(), column=2))
     answers: list[Line] = [
         ("p", WORDS("number", at=at, heading=item.answer))
@@ -33,6 +41,27 @@ def document(lesson: Lesson) -> Document:
     if answers:
         parts.append(TextLines([("h2", WORDS("answers")), *answers], column=2))
     return html_export.document(DocumentSpec(lesson.title, (), parts))
+
+
+def within(lesson: Lesson, most: int, may_open: Callable[[str], bool]) -> Lesson:
+    """A lesson with the pictures alone that a reader may have: of words of at most so many
+    characters, and of models that may be opened."""
+    items = []
+    for item in lesson.items:
+        words = _words(item)
+        names = (
+            "model",
+            *(spec.other_models(item.panel) if item.panel in spec.panel_names() else ()),
+        )
+        allowed = all(may_open(words[each]) for each in names if words.get(each))
+        fits = all(len(word) <= most for word in words.values())
+        items.append(item if allowed and fits else replace(item, panel=""))
+    return replace(lesson, items=tuple(items))
+
+
+def _words(item: Item) -> dict[str, str]:
+    """The words of a step's address."""
+    return dict(parse_qsl(urlsplit(item.address).query))
 
 
 def _asked(at: int, item: Item) -> list[Line]:
@@ -48,9 +77,9 @@ def _asked(at: int, item: Item) -> list[Line]:
 def pictured(item: Item) -> Panel | None:
     """The panel of a step, under the choices of its address; None where it has none, or where that
     cannot be shown."""
-    if item.panel not in spec.PANELS:
+    if item.panel not in spec.panel_names():
         return None
-    words = dict(parse_qsl(urlsplit(item.address).query))
+    words = _words(item)
     known: set[str] = set()
     for each in parameters(spec.PANELS[item.panel]):
         made_by = each.choice.made_by if each.choice else None
@@ -58,5 +87,5 @@ def pictured(item: Item) -> Panel | None:
     try:
         run = address.run_of(words)
         return spec.from_words(item.panel, run, {k: v for k, v in words.items() if k in known})
-    except ValueError:
+    except UNSHOWN:
         return None

@@ -12,7 +12,8 @@ import streamlit as st
 from explorer.components import mounts
 from explorer.layout import current_recording, lesson_bar, navigation
 from explorer.panels import lessons, worksheet
-from explorer.state import url_state
+from explorer.state import models, url_state
+from explorer.state.settings import settings
 from explorer.text import lesson as lesson_text
 from explorer.text import places
 from explorer.text.lesson import Item, Lesson
@@ -66,9 +67,12 @@ def _start(lesson: Lesson, word: str, label: str) -> None:
 
 def _worksheet(lesson: Lesson, name: str) -> None:
     """A press that makes the worksheet."""
+    # What this visitor may open is known here, and not where the file is made.
+    may_open = lambda name: models.is_allowed(models.asked(name))
+    shown = worksheet.within(lesson, settings().max_chars, may_open)
     st.download_button(
         WORDS("worksheet"),
-        partial(worksheet.document, lesson),
+        partial(worksheet.document, shown),
         f"headlight-{name}.html",
         "text/html",
         key=f"worksheet {name}",
