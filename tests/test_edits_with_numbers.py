@@ -238,6 +238,17 @@ def test_runs_with_other_numbers_are_other_runs(small_decoder: own_model.OwnMode
         (edits.SetNeuron(1.0, 0, 999), "has neurons 0 to"),
         (edits.SetNeuron(1.0, 9, 0), "layer 9"),
         (edits.CutEdge(0, 0, 2, 99), "decoder has tokens 0 to"),
+        (edits.CutEdge(0, 0, -99, 0), "decoder has tokens 0 to"),
+        (edits.SetNeuron(1.0, 0, 0, -99), "decoder has tokens 0 to"),
+        *(
+            (asked, "decoder has tokens 0 to")
+            for asked in (
+                edits.ScaleSite(2.0, "embed", -99),
+                edits.SetSite(rng(24), "embed", -99),
+                edits.AddToSite(rng(24), "embed", -99),
+            )
+        ),
+        (edits.ScaleSite(2.0, "embed", -1, "encoder"), "no stream 'encoder'"),
         (edits.CutEdge(0, 0, 0, 0), "attends to no other token"),
         (edits.CutEdge(0, 9, 2, 1), "head 9"),
     ],
@@ -383,6 +394,13 @@ def test_its_own_code_follows_every_edit_with_numbers(kind: str, tiny_loaded: Ca
         np.testing.assert_allclose(rest, 0, atol=PASSED)
         back = record(edits.SetSite(stream.at(site), site))
         np.testing.assert_allclose(back.streams[0].resid, stream.resid, atol=PASSED)
+    for far in (
+        edits.CutEdge(0, 0, -99, 0, name),
+        edits.ScaleSite(2.0, "0.attn.wrote", -99),
+        edits.SetNeuron(1.0, 0, 5, -99),
+    ):
+        with pytest.raises(ValueError, match="has tokens 0 to"):
+            record(far)
     neuron = record(edits.SetNeuron(2.0, 0, 5)), record(edits.SetNeuron(4.0, 0, 5))
     module = dict(handle.plan.streams[0].sites)["0.ffn.wrote"][0][0].module
     weight = module.weight.detach().numpy()
