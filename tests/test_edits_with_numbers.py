@@ -449,6 +449,13 @@ def test_its_own_code_follows_every_edit_with_numbers(kind: str, tiny_loaded: Ca
     ):
         with pytest.raises(ValueError, match="has tokens 0 to"):
             record(far)
+    if (
+        "0.attn.sum" in stream.sites
+    ):  # edits come in the order of the pass, whichever is named first
+        pair = edits.SetSite(values[0], "0.attn.sum"), edits.AddToSite(values[1], "0.attn.wrote")
+        one, other = record(*pair).streams[0], record(*pair[::-1]).streams[0]
+        np.testing.assert_allclose(one.at("0.attn.sum")[2], values[0], atol=PASSED)
+        np.testing.assert_array_equal(one.resid, other.resid)
     neuron = record(edits.SetNeuron(2.0, 0, 5)), record(edits.SetNeuron(4.0, 0, 5))
     module = dict(handle.plan.streams[0].sites)["0.ffn.wrote"][0][0].module
     weight = module.weight.detach().numpy()
