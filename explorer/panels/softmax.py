@@ -52,7 +52,7 @@ def mask(run: Run, layer: int = 0, head: int = 0, token: int = 0, attention: str
     layer, head, token = selection.at
     expect_values(selection)
     words, of = sentences(CONCEPT, "mask"), selection.attention
-    allowed = of.allowed[layer]
+    allowed = selection.allowed
     key = selection.strongest
     rows = window(allowed.shape[0], (token, key), N_WRITTEN)
     columns = window(allowed.shape[1], (key,), N_WRITTEN) if selection.is_across else rows
@@ -125,7 +125,7 @@ def _ends(scores: np.ndarray) -> tuple[float, float]:
 def _cells(selection: Selection) -> spec.Columns:
     """Every cell of a head: its score, what the mask adds, and its weight."""
     of, at = selection.attention, (selection.layer, selection.head)
-    allowed = of.allowed[selection.layer]
+    allowed = selection.allowed
     query, key = np.indices(allowed.shape)
     return {
         "query": query.ravel(),
@@ -158,7 +158,7 @@ def saturation(
     layer, head, token = selection.at
     expect_values(selection)
     words, of = sentences(CONCEPT, "saturation"), selection.attention
-    scale, allowed = float(of.scale[layer]), of.allowed[layer, token]
+    scale, allowed = float(of.scale[layer]), selection.allowed[token]
     if np.isclose(scale, 1):
         raise ValueError(words("unscaled", model=selection.model))
     scores = of.scores[selection.at].astype(np.float64)
@@ -203,12 +203,12 @@ def _row(
     words = sentences(CONCEPT, "saturation")
     of, at = selection.attention, selection.at
     order = np.argsort(-of.pattern[at].astype(np.float64), kind="stable")
-    listed = np.sort(order[of.allowed[selection.layer, selection.query][order]][:N_KEYS])
+    listed = np.sort(order[selection.allowed[selection.query][order]][:N_KEYS])
     rows = [
         BarRow(selection.axes.keys[key], (float(weights[key]),), (hundredths(float(weights[key])),))
         for key in map(int, listed)
     ]
-    others = np.setdiff1d(np.flatnonzero(of.allowed[selection.layer, selection.query]), listed)
+    others = np.setdiff1d(np.flatnonzero(selection.allowed[selection.query]), listed)
     if len(others):
         rest = float(weights[others].sum())
         rows.append(BarRow(plural(len(others), "other"), (rest,), (hundredths(rest),)))
@@ -242,7 +242,7 @@ def combination(
     layer, head, token = selection.at
     expect_values(selection)
     words, of = sentences(CONCEPT, "combination"), selection.attention
-    allowed = np.flatnonzero(of.allowed[layer, token])
+    allowed = np.flatnonzero(selection.allowed[token])
     weights = of.pattern[selection.at].astype(np.float64)
     values = of.v[layer, head].astype(np.float64)
     order = allowed[np.argsort(-weights[allowed], kind="stable")]
