@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from explorer.panels import spec
-from models.edits import CutEdge
+from models.edits import (
+    CutEdge,
+    Edit,
+    MoveNorm,
+    OtherNorm,
+    ScaleHead,
+    WithoutMask,
+    WithoutNorm,
+    ZeroHead,
+)
 from models.run import Run
 
 TEXT = "Ram pushed Hari because he was tired"
@@ -26,3 +36,31 @@ def test_a_cut_edge_is_masked_in_every_panel_of_its_head() -> None:
     assert np.isnan(row["score"][key]) and row["hard"][key] == 0
     for name in ("softmax.combination", "softmax.saturation"):
         assert key not in spec.from_words(name, run, at).table["key"]
+
+
+@pytest.mark.parametrize(
+    "model, name, asked, why",
+    [
+        ("encoder", "norm_place.diagrams", (MoveNorm("pre", 1),), "in the same place"),
+        ("encoder", "norm_place.diagrams", (WithoutNorm(1),), "in the same place"),
+        ("encoder", "modern.rms_norm", (OtherNorm("rms"),), "no RMSNorm before its attention"),
+        ("encoder", "softmax.combination", (ScaleHead(3.0, 0, 0),), "is not the mean"),
+        ("encoder", "softmax.combination", (ZeroHead(0, 0),), "is not the mean"),
+        ("decoder", "generation.loops", (WithoutMask(),), "none can be stored"),
+    ],
+)
+def test_what_an_edit_makes_untrue_is_not_said(
+    model: str, name: str, asked: tuple[Edit, ...], why: str
+) -> None:
+    run = Run(model, TEXT)
+    with pytest.raises(ValueError, match=why):
+        spec.from_words(name, run.under(asked), {})
+
+
+def test_moved_in_every_layer_the_norms_have_one_place() -> None:
+    """And the state between two words is one state."""
+    run = Run("encoder", TEXT)
+    for asked, place in (((), "post-LN"), ((MoveNorm("pre"),), "pre-LN")):
+        assert place in spec.from_words("norm_place.diagrams", run.under(asked), {}).finding
+    two = spec.from_words("recurrence.bottleneck", Run("encoder", "Ram pushed"), {}).finding
+    assert "passes 1 state," in two

@@ -23,13 +23,15 @@ def diagrams(run: Run) -> Panel:
     """Post-LN and pre-LN as two diagrams of a layer, that of this model lit, beside the length of
     its states after each layer, mean over the tokens of the text.
 
-    Raises ValueError for a model that shows no sub-layers or no norms.
+    Raises ValueError for a model that shows no sub-layers or no norms, and for layers that differ.
     """
     recording = run.recording()
     stream, words = recording.streams[-1], sentences(CONCEPT, "diagrams")
     place = residual.norm_place(stream)
     if place is None or not residual.sublayers(stream):
         raise ValueError(words("none", model=model_name(recording)))
+    if residual.mixes_norm_places(stream):
+        raise ValueError(words("mixed"))
     norm = recording_norm_name(recording, loaded(recording).capabilities.rms)
     short = words("rms" if norm == "RMSNorm" else "ln")
     whole = residual.whole_layers(stream)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from explorer.analysis import soft_lookup
+from explorer.analysis import consistency, soft_lookup
 from explorer.analysis.figures import (
     BarRow,
     Bars,
@@ -28,6 +28,7 @@ from explorer.panels.selection import Selection, select
 from explorer.panels.soft_lookup import expect_values
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
+from models.edits import AddToHead, MeanHead, PatchHead, ScaleHead, SetHead, ZeroHead
 from models.run import Run
 
 CONCEPT = "softmax"
@@ -236,12 +237,16 @@ def combination(
     and their sum z.
 
     step: what is on show, "Values" or "Weighted"; the first where there is none of that name.
-    Raises ValueError for what is not there and for a model without values.
+    Raises ValueError for what is not there, for a model without values, and under an edit of what
+    the head gives.
     """
     selection = select(run, layer, head, token, attention)
     layer, head, token = selection.at
     expect_values(selection)
     words, of = sentences(CONCEPT, "combination"), selection.attention
+    for kind in (ZeroHead, MeanHead, ScaleHead, SetHead, AddToHead, PatchHead):
+        if edit := consistency.head_edit(selection.recording, kind, of.name, (layer, head)):
+            raise ValueError(words("edited", edit=edit))
     allowed = np.flatnonzero(selection.allowed[token])
     weights = of.pattern[selection.at].astype(np.float64)
     values = of.v[layer, head].astype(np.float64)
