@@ -40,7 +40,7 @@ def from_cache(
     batch: the text of it.
 
     Raises ValueError where no pattern is there, for arrays of other shapes, for rows that do not
-    sum to 1, and for states that do not add up.
+    sum to 1, for numbers that are not finite, and for states that do not add up.
     """
     held = {str(key): getattr(cache[key], "output", cache[key]) for key in cache.keys()}
     if any("hook_" in key for key in held):
@@ -77,9 +77,15 @@ class _Hooks:
             return None
         array = as_array(self.held[key])
         if array.ndim == axes + 1:
+            if not -len(array) <= self.batch < len(array):
+                raise ValueError(f"{key} has texts 0 to {len(array) - 1}, and no text {self.batch}")
             array = array[self.batch]
         if array.ndim != axes:
             raise ValueError(f"{key} has {array.ndim} axes; it has {axes}, and one of the batch")
+        if (
+            not key.endswith("hook_attn_scores") and not np.isfinite(array).all()
+        ):  # those are masked
+            raise ValueError(f"{key} has numbers that are not finite")
         return array
 
     def of_layer(self, layer: int, key: str, axes: int) -> np.ndarray | None:
@@ -112,6 +118,8 @@ def _sites(read: _Hooks, layers: Iterable[int]) -> tuple[list[str], list[np.ndar
     if by_name["pos.wrote"] is None or by_name["embed"] is None:  # one site, and no sum
         first = by_name["embed"] if by_name["embed+pos"] is None else by_name["embed+pos"]
         by_name = {"embed+pos": first}
+    elif by_name["embed+pos"] is None:
+        by_name["embed+pos"] = by_name["embed"] + by_name["pos.wrote"]
     for layer in layers:
         of_layer = {site: read.of_layer(layer, key, 2) for key, site in LAYER_SITES.items()}
         if of_layer["attn.sum"] is None or of_layer["attn.wrote"] is None:
@@ -125,7 +133,7 @@ def _sites(read: _Hooks, layers: Iterable[int]) -> tuple[list[str], list[np.ndar
         if site.endswith(".wrote") and state is not None:
             total = there[names[at + 1]]
             off = float(np.abs(state + array - total).max(initial=0.0))
-            if off > SUM_TOLERANCE * max(1.0, float(np.abs(total).max(initial=0.0))):
+            if not off <= SUM_TOLERANCE * max(1.0, float(np.abs(total).max(initial=0.0))):
                 raise ValueError(
                     f"{site} and the state before it do not add up to {names[at + 1]}: off by "
                     f"{off:.3g}"

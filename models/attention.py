@@ -264,9 +264,11 @@ class MultiHeadAttention(nn.Module):
         z = change_heads(z, edits, self.place)
         z = hook_point(f"{self.name}.z", z, tape, edits)  # (batch, head, query, d_head)
         for path in edits:
-            if isinstance(path, Path) and self.place.has(path.cut):
-                at = slice(path.cut.head * self.d_head, (path.cut.head + 1) * self.d_head)
-                path.written = z[:, path.cut.head] @ self.w_o.weight[:, at].T
+            if isinstance(path, Path) and path.attention == self.label:
+                for head in sorted(head for layer, head in path.heads if layer == self.layer):
+                    at = slice(head * self.d_head, (head + 1) * self.d_head)
+                    written = z[:, head] @ self.w_o.weight[:, at].T
+                    path.written = written if path.written is None else path.written + written
         z = z.transpose(1, 2).flatten(-2)  # concat: (batch, query, heads x d_head)
         output = self.w_o(z)
         for name, tensor in (
@@ -281,7 +283,7 @@ class MultiHeadAttention(nn.Module):
 
     def _ends(self, path: Path) -> bool:
         """True where a path that is cut leads to a head of this attention."""
-        return (path.cut.attention, path.cut.to_layer) == (self.label, self.layer)
+        return (path.attention, path.to_layer) == (self.label, self.layer)
 
     def _at_the_end(
         self, path: Path, made: tuple[Tensor, Tensor, Tensor], edits: tuple[Edit, ...]
@@ -291,12 +293,12 @@ class MultiHeadAttention(nn.Module):
         other = self.queries_keys_values(path.inputs, path.inputs, edits, None)
         return tuple(
             tensor
-            if name != path.cut.to
+            if name != path.to
             else torch.cat(
                 (
-                    tensor[:, : path.cut.to_head],
-                    without[:, path.cut.to_head : path.cut.to_head + 1],
-                    tensor[:, path.cut.to_head + 1 :],
+                    tensor[:, : path.to_head],
+                    without[:, path.to_head : path.to_head + 1],
+                    tensor[:, path.to_head + 1 :],
                 ),
                 dim=1,
             )

@@ -96,23 +96,39 @@ def token_fields(edit: Edit) -> dict[str, str | None]:
     return {"token": None} if isinstance(edit, HideToken) else {}
 
 
+def expect_tokens(edits: tuple[Edit, ...], lengths: Mapping[str, int | None]) -> None:
+    """Raises ValueError for the first edit with numbers of a stream or a token that is not there.
+
+    lengths: how many tokens each stream has, the first one that of the text that is read; None for
+    one that is not written yet."""
+    for edit in edits:
+        if not isinstance(edit, (PatchSite, SetSite, AddToSite, ScaleSite, SetNeuron, CutEdge)):
+            continue
+        for field, stream in token_fields(edit).items():
+            name = stream or next(iter(lengths))
+            if name not in lengths:
+                raise ValueError(f"“{edit}”: no stream {stream!r}; there is {', '.join(lengths)}")
+            token, n = getattr(edit, field), lengths[name]
+            # Vectors of another text are put in at as many tokens as there are.
+            is_past = n is not None and token is not None and token >= n
+            if token is not None and (token < 0 or (is_past and not isinstance(edit, PatchSite))):
+                counted = "from 0" if n is None else f"0 to {n - 1}"
+                raise ValueError(f"“{edit}”: {name} has tokens {counted} there")
+
+
 def expect_followed(edits: tuple[Edit, ...], streams: Iterable[Stream]) -> None:
     """Raises ValueError for the first edit with numbers of a site or a token that did not come by
     on the pass, which these streams are of."""
     passed = {each.name: each for each in streams}
+    expect_tokens(edits, {name: len(each.tokens) for name, each in passed.items()})
     for edit in edits:
-        if not isinstance(edit, (SetSite, AddToSite, ScaleSite, SetNeuron, CutEdge)):
+        if not isinstance(edit, (SetSite, AddToSite, ScaleSite)):
             continue
-        for name, stream in token_fields(edit).items():
-            if (of := passed.get(stream or next(iter(passed)))) is None:
-                raise ValueError(f"“{edit}”: no stream {stream!r}; there is {', '.join(passed)}")
-            site, token = getattr(edit, "site", None), getattr(edit, name)
-            if site is not None and site not in of.sites:
-                raise ValueError(
-                    f"“{edit}”: no site {site!r}; stream {of.name} has {', '.join(of.sites)}"
-                )
-            if token is not None and not 0 <= token < (n := len(of.tokens)):
-                raise ValueError(f"“{edit}”: {of.name} has tokens 0 to {n - 1} there")
+        of = passed[edit.stream or next(iter(passed))]
+        if edit.site not in of.sites:
+            raise ValueError(
+                f"“{edit}”: no site {edit.site!r}; stream {of.name} has {', '.join(of.sites)}"
+            )
 
 
 def fitting_edits(tokens: Tokens, edits: tuple[Edit, ...]) -> tuple[Edit, ...]:

@@ -65,9 +65,10 @@ class Host:
         return model
 
     def adopt(self, model: Model) -> None:
-        """Keep a loaded model under its own name, unless there is one."""
+        """Keep a loaded model under its own name, in the place of one that had it."""
         with self._lock:
-            self._models.setdefault(model.name, model)
+            self._models[model.name] = model
+            self._models.move_to_end(model.name)
             while len(self._models) > MAX_MODELS:
                 self._models.popitem(last=False)
 

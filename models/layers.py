@@ -90,22 +90,27 @@ class Patch(Edit):
 
 
 class Path(Edit):
-    """A CutPath during one pass. written (batch, token, d_model): what the head has just written,
-    until it is left out of the sum; without: the state as it is without that; inputs: the same as
-    the later head reads it, in its layer."""
+    """The CutPaths to one reader during one pass. end: the label of its attention, its layer, its
+    head, and "q", "k" or "v". heads: the (layer, head) that are cut off from it. written (batch,
+    token, d_model): what they have just written, until it is left out of the sum; without: the
+    state as it is without that; inputs: the same as the reader has it, in its layer."""
 
-    def __init__(self, cut: CutPath) -> None:
-        self.cut = cut
+    def __init__(self, end: tuple[str, int, int, str]) -> None:
+        self.attention, self.to_layer, self.to_head, self.to = end
+        self.heads: set[tuple[int, int]] = set()
         self.written: Tensor | None = None
         self.without: Tensor | None = None
         self.inputs: Tensor | None = None
 
 
 def with_paths(edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
-    """The edits of one pass, with what becomes of each path that is cut."""
-    if not any(isinstance(edit, CutPath) for edit in edits):
-        return edits
-    return tuple(Path(edit) if isinstance(edit, CutPath) else edit for edit in edits)
+    """The edits of one pass, with what becomes of the paths that are cut, one for each reader."""
+    paths: dict[tuple[str, int, int, str], Path] = {}
+    for edit in edits:
+        if isinstance(edit, CutPath):
+            end = (edit.attention, edit.to_layer, edit.to_head, edit.to)
+            paths.setdefault(end, Path(end)).heads.add((edit.layer, edit.head))
+    return (*(edit for edit in edits if not isinstance(edit, CutPath)), *paths.values())
 
 
 def hook_point(name: str, x: Tensor, tape: Tape, edits: tuple[Edit, ...]) -> Tensor:

@@ -32,6 +32,7 @@ from models.config import Config
 from models.copying import Copier
 from models.edit_ops import (
     expect_followed,
+    expect_tokens,
     fitting_edits,
     mask_tokens,
     of_text,
@@ -228,6 +229,7 @@ def record(
         given = None if target is None else _given_target(handle, target)
         lengths["decoder"] = None if given is None else len(given[0].ids)
     edits = of_text(edits, lengths)
+    expect_tokens(edits, lengths)
     patches = _patches(handle, edits)
     tokens = shuffle_tokens(tokens, edits)
     if is_pair:

@@ -40,7 +40,6 @@ from models.edits import (
     SetNeuron,
     ShufflePositions,
     SideBySide,
-    SiteEdit,
     WithoutFeedForward,
     WithoutNorm,
     WithoutResidual,
@@ -52,7 +51,6 @@ from models.embedding import Embedding
 from models.layers import (
     GatedFeedForward,
     Norm,
-    Patch,
     Path,
     Tape,
     apply_norm,
@@ -121,10 +119,13 @@ class AddAndNorm(nn.Module):
     def forward(self, x: Tensor, output: Tensor, tape: Tape, edits: tuple[Edit, ...]) -> Tensor:
         """The stream after the sub-layer: x and `output` (batch, token, d_model) -> the same
         shape."""
-        output = hook_point(f"{self.name}.wrote", output, tape, edits)
         for path in edits:
             if isinstance(path, Path):
                 self._follow(path, x, output, edits)
+        return self._added(x, output, tape, edits)
+
+    def _added(self, x: Tensor, output: Tensor, tape: Tape, edits: tuple[Edit, ...]) -> Tensor:
+        output = hook_point(f"{self.name}.wrote", output, tape, edits)
         total = x + output if self.adds(edits) else output
         x = hook_point(f"{self.name}.sum", total, tape, edits)
         if self.norm is None or self.norm_at(edits) != "post":
@@ -134,15 +135,14 @@ class AddAndNorm(nn.Module):
         )
 
     def _follow(self, path: Path, x: Tensor, output: Tensor, edits: tuple[Edit, ...]) -> None:
-        """The state without what a head wrote, after this sub-layer's output."""
+        """The state without what heads wrote, after this sub-layer's output, under the edits at its
+        sites as the state itself."""
+        before = x if path.without is None else path.without
         if path.written is not None:
-            path.without, output, path.written = x, output - path.written, None
-        if path.without is None:
+            output, path.written = output - path.written, None
+        elif path.without is None:
             return
-        total = path.without + output if self.adds(edits) else output
-        path.without = total
-        if self.norm is not None and self.norm_at(edits) == "post":
-            path.without = apply_norm(self.norm, total, edits, self.layer)
+        path.without = self._added(before, output, no_tape, edits)
 
 
 class LastNorm(nn.Module):
@@ -214,15 +214,13 @@ class Layer(nn.Module):
         """x (batch, token, d_model) -> the same shape. `memory` (batch, key, d_model): the
         encoder's last vectors, for a layer with `cross`."""
         inputs = self.attention_out.read(x, tape, edits)
-        # What is put in at a site is put into the stream itself.
-        own = tuple(edit for edit in edits if not isinstance(edit, (Patch, SiteEdit)))
         for path in edits:
             if (
                 isinstance(path, Path)
-                and path.cut.to_layer == self.layer
+                and path.to_layer == self.layer
                 and (path.without is not None)
             ):
-                path.inputs = self.attention_out.read(path.without, no_tape, own)
+                path.inputs = self.attention_out.read(path.without, no_tape, edits)
         ffn_inputs = None
         if self.parallel or applies(edits, SideBySide, self.layer):
             ffn_inputs = self.feed_forward_out.read(x, tape, edits)  # before attention has written

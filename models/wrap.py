@@ -42,12 +42,11 @@ def wrap(
     (position, d_model): added to it. readout: from d_model to the vocabulary. causal: no token sees
     a later one.
 
-    name: what it is called, "mine:NAME-DIGEST", where the digest is that of its weights: wrap it
-    again after they have changed. Raises TypeError for another model, and ValueError, one sentence
-    that says why, for one that cannot be shown.
+    name: what it is called, "mine:NAME-DIGEST", where the digest is that of its weights, settings
+    and words: wrap it again after they have changed. Raises TypeError for another model, and
+    ValueError, one sentence that says why, for one that cannot be shown.
     """
-    fingerprint = digest(model)
-    called = f"{MINE_PREFIX}{name or type(model).__name__}-{fingerprint[:6]}"
+    called = f"{MINE_PREFIX}{name or type(model).__name__}"
     if isinstance(
         model, (nn.TransformerEncoder, nn.TransformerEncoderLayer, nn.MultiheadAttention)
     ):
@@ -55,18 +54,21 @@ def wrap(
         made = torch_layers.converted(model, len(words), embedding, positions, readout, causal)
         made = made.to(next(model.parameters()).device)
         parts = [each for each in (embedding, positions, readout) if each is not None]
-        fingerprint = digest(model, *parts)
-        called = f"{called[:-6]}{fingerprint[:6]}"
+        kind = f"{type(made).__name__} {made.config!r} {made.last_norm!r}"
+        fingerprint = digest(model, *parts, kind, _words_of(tokenizer))
         text_ends: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
         treatment = "of torch’s layers, computed in fp32"
         wrapped: Model = own_model.handle_of(
-            made, words, called, fingerprint, treatment, ends=text_ends
+            made, words, f"{called}-{fingerprint[:6]}", fingerprint, treatment, ends=text_ends
         )
     elif hasattr(model, "config") and hasattr(model, "get_input_embeddings"):
         from models.pretrained import hf_model
 
         if any(each is not None for each in (embedding, positions, readout)) or causal:
             raise ValueError("a transformers model has its own embedding, positions and readout")
+        settings = model.config.to_json_string(use_diff=False)
+        fingerprint = digest(model, type(model).__name__, settings, _words_of(tokenizer))
+        called = f"{called}-{fingerprint[:6]}"
         with running_on(next(model.parameters()).device):
             wrapped = hf_model.wrapped(model, tokenizer, called, fingerprint)
     else:
@@ -79,10 +81,13 @@ def wrap(
     return wrapped
 
 
-def digest(*parts: nn.Module | Tensor) -> str:
-    """A digest of weights: of equal names and numbers."""
+def digest(*parts: nn.Module | Tensor | str) -> str:
+    """A digest of weights, by names and numbers, and of texts."""
     made = blake2b(digest_size=6)
     for part in parts:
+        if isinstance(part, str):
+            made.update(f"{len(part)} {part}".encode("utf-8", "surrogatepass"))
+            continue
         tensors = part.state_dict() if isinstance(part, nn.Module) else {"": part}
         for name, tensor in tensors.items():
             if isinstance(tensor, Tensor):
@@ -91,6 +96,18 @@ def digest(*parts: nn.Module | Tensor) -> str:
                     tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().data
                 )
     return made.hexdigest()
+
+
+def _words_of(tokenizer: Any) -> str:
+    """All that tells a tokenizer from another: its words, or its rules and special tokens."""
+    rules = getattr(tokenizer, "backend_tokenizer", tokenizer)
+    if hasattr(rules, "to_str"):
+        special = getattr(tokenizer, "special_tokens_map", "")
+        return f"{rules.to_str()} {special} {getattr(tokenizer, 'chat_template', '')}"
+    if hasattr(tokenizer, "get_vocab"):
+        return f"{type(tokenizer).__name__} {sorted(tokenizer.get_vocab().items())}"
+    is_list = isinstance(tokenizer, Sequence) and not isinstance(tokenizer, str)
+    return repr([str(each) for each in tokenizer]) if is_list else type(tokenizer).__name__
 
 
 def _own_tokenizer(

@@ -238,6 +238,17 @@ def test_runs_with_other_numbers_are_other_runs(small_decoder: own_model.OwnMode
         (edits.SetNeuron(1.0, 0, 999), "has neurons 0 to"),
         (edits.SetNeuron(1.0, 9, 0), "layer 9"),
         (edits.CutEdge(0, 0, 2, 99), "decoder has tokens 0 to"),
+        (edits.CutEdge(0, 0, -99, 0), "decoder has tokens 0 to"),
+        (edits.SetNeuron(1.0, 0, 0, -99), "decoder has tokens 0 to"),
+        *(
+            (asked, "decoder has tokens 0 to")
+            for asked in (
+                edits.ScaleSite(2.0, "embed", -99),
+                edits.SetSite(rng(24), "embed", -99),
+                edits.AddToSite(rng(24), "embed", -99),
+            )
+        ),
+        (edits.ScaleSite(2.0, "embed", -1, "encoder"), "no stream 'encoder'"),
         (edits.CutEdge(0, 0, 0, 0), "attends to no other token"),
         (edits.CutEdge(0, 9, 2, 1), "head 9"),
     ],
@@ -299,6 +310,54 @@ def test_a_path_that_is_cut_is_the_stream_without_what_the_head_wrote(
     ):
         with pytest.raises(ValueError, match=why):
             recorded(small_decoder, wrong)
+
+
+@pytest.mark.parametrize("to", ["q", "k", "v"])
+def test_paths_to_one_reader_go_together(small_decoder: own_model.OwnModel, to: str) -> None:
+    """By hand, through LayerNorm before each part: its reader has the stream without either."""
+    pre = () if small_decoder.model.config.norm == "pre" else (edits.MoveNorm("pre"),)
+    cuts = edits.CutPath(0, 1, -1, 3, to), edits.CutPath(1, 2, -1, 3, to)
+    again = edits.CutPath(0, 0, -1, 3, to)  # a second head of a layer
+    plain = recorded(small_decoder, *pre)
+    stream, of = plain.streams[0], plain.attention[0]
+    w_o, _ = small_decoder.outputs()["self"]
+    gain, bias, eps, _ = small_decoder.norms("decoder")["2.attn"]
+    weight, offset = small_decoder.projections("self", 2)[to]
+    at = slice(3 * small_decoder.card.d_head, 4 * small_decoder.card.d_head)
+    for asked in (cuts, cuts[::-1], (*cuts, again), (*cuts, cuts[0])):
+        state = stream.at("1.ffn.sum").astype(np.float64)
+        for layer, head in {(each.layer, each.head) for each in asked}:
+            state = state - of.pattern[layer, head] @ of.v[layer, head] @ w_o[layer, head]
+        centred = state - state.mean(-1, keepdims=True)
+        read = centred / np.sqrt(state.var(-1, keepdims=True) + eps) * gain + bias
+        made = getattr(recorded(small_decoder, *asked, *pre).attention[0], to)
+        np.testing.assert_allclose(made[2, 3], read @ weight[:, at] + offset[at], atol=PASSED)
+
+
+@pytest.mark.parametrize("place", ["pre", "post"])
+def test_edits_at_sites_hold_for_a_stream_without_a_head_too(
+    small_decoder: own_model.OwnModel, place: str
+) -> None:
+    """Where a site between the two is set, no path is left to cut; where it is made larger, what
+    the head wrote is."""
+    width, cut = small_decoder.card.d_model, edits.CutPath(0, 1, -1, 3)
+    moved = () if small_decoder.model.config.norm == place else (edits.MoveNorm(place),)
+    sites = recorded(small_decoder, *moved).streams[0].sites
+    between = sites[sites.index("0.attn.sum") : sites.index("2.attn.wrote")]
+    states = [each for each in between if not each.endswith((".wrote", ".read"))]
+    states += ["2.attn.read"] * (place == "pre")
+    head = lambda *asked: np.array(recorded(small_decoder, *asked, *moved).attention[0].q[2, 3])
+    assert np.abs(head(cut) - head()).max() > 1e-3
+    for asked in (
+        *(edits.SetSite(rng(width), site) for site in states),
+        edits.SetSite(rng(width), "0.attn.wrote"),
+        edits.ScaleSite(0.0, "0.attn.wrote"),
+    ):
+        np.testing.assert_allclose(head(asked, cut), head(asked), atol=PASSED)
+    # What is added at a site goes on to the reader, as it does where the head's part was none.
+    for asked in (edits.AddToSite(rng(width), "1.ffn.sum"), edits.ScaleSite(3.0, "1.ffn.sum")):
+        silent = edits.ZeroHead(0, 1)
+        np.testing.assert_allclose(head(asked, silent, cut), head(asked, silent), atol=PASSED)
 
 
 def test_integrated_gradients_sum_to_what_the_text_brings(handle: own_model.OwnModel) -> None:
@@ -383,6 +442,20 @@ def test_its_own_code_follows_every_edit_with_numbers(kind: str, tiny_loaded: Ca
         np.testing.assert_allclose(rest, 0, atol=PASSED)
         back = record(edits.SetSite(stream.at(site), site))
         np.testing.assert_allclose(back.streams[0].resid, stream.resid, atol=PASSED)
+    for far in (
+        edits.CutEdge(0, 0, -99, 0, name),
+        edits.ScaleSite(2.0, "0.attn.wrote", -99),
+        edits.SetNeuron(1.0, 0, 5, -99),
+    ):
+        with pytest.raises(ValueError, match="has tokens 0 to"):
+            record(far)
+    if (
+        "0.attn.sum" in stream.sites
+    ):  # edits come in the order of the pass, whichever is named first
+        pair = edits.SetSite(values[0], "0.attn.sum"), edits.AddToSite(values[1], "0.attn.wrote")
+        one, other = record(*pair).streams[0], record(*pair[::-1]).streams[0]
+        np.testing.assert_allclose(one.at("0.attn.sum")[2], values[0], atol=PASSED)
+        np.testing.assert_array_equal(one.resid, other.resid)
     neuron = record(edits.SetNeuron(2.0, 0, 5)), record(edits.SetNeuron(4.0, 0, 5))
     module = dict(handle.plan.streams[0].sites)["0.ffn.wrote"][0][0].module
     weight = module.weight.detach().numpy()

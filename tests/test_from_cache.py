@@ -101,3 +101,28 @@ def test_what_modules_gave_by_their_paths(kind: str, tiny_folder: Callable) -> N
     )
     np.testing.assert_array_equal(made.streams[0].at("0.ffn.sum"), expected.hidden_states[1][0])
     assert attention_panels.heads(made).figures
+
+
+def test_positions_are_added_where_no_sum_of_them_is_there() -> None:
+    rng = np.random.default_rng(0)
+    words, places, wrote = rng.normal(size=(3, 1, 3, 4))
+    cache = {"hook_embed": words, "hook_pos_embed": places}
+    cache |= {"blocks.0.attn.hook_pattern": np.full((1, 2, 3, 3), 1 / 3)}
+    bare = headlight.from_cache(cache, "abc").streams[0]
+    np.testing.assert_allclose(bare.at("embed+pos"), (words + places)[0], atol=STORED)
+    cache |= {"blocks.0.hook_attn_out": wrote, "blocks.0.hook_resid_mid": words + places + wrote}
+    assert headlight.from_cache(cache, "abc").streams[0].sites[-1] == "0.attn.sum"
+    cache["blocks.0.hook_resid_mid"] = words + wrote
+    with pytest.raises(ValueError, match="do not add up to 0.attn.sum"):
+        headlight.from_cache(cache, "abc")
+
+
+@pytest.mark.parametrize("key", ["blocks.0.hook_attn_out", "blocks.0.hook_resid_post"])
+def test_numbers_that_are_none_and_texts_that_are_not_there(key: str) -> None:
+    cache = {"blocks.0.attn.hook_pattern": np.full((2, 2, 3, 3), 1 / 3)}
+    with pytest.raises(ValueError, match="has texts 0 to 1, and no text 2"):
+        headlight.from_cache(cache, "abc", batch=2)
+    states = np.zeros((2, 3, 4))
+    cache |= {"blocks.0.hook_resid_pre": states, "blocks.0.hook_resid_mid": states}
+    with pytest.raises(ValueError, match=f"{key} has numbers that are not finite"):
+        headlight.from_cache(cache | {key: states + np.nan}, "abc")

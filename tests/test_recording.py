@@ -235,8 +235,8 @@ def test_all_arrays_of_a_recording_lie_in_one_piece(
     shared = Decoder(dataclasses.replace(small_decoder.model.config, n_key_head=2)).eval()
     pieces: list[np.ndarray] = []
 
-    def seen(*given: object) -> activation_cache.Recorder:
-        made = activation_cache.Recorder(*given)
+    def seen(*given: object, **named: object) -> activation_cache.Recorder:
+        made = activation_cache.Recorder(*given, **named)
         pieces.append(made.memory)
         return made
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 
 import numpy as np
@@ -13,7 +14,8 @@ from torch import nn
 import headlight
 from explorer.panels import attention as attention_panels
 from explorer.panels import spec
-from models import edits, registry, wrap
+from models import edits, host, registry, wrap
+from models.caching import loaded
 from models.own_model import OwnModel
 from models.recording import Recording
 
@@ -142,6 +144,35 @@ def test_other_weights_have_another_name() -> None:
     other = headlight.wrap(module, WORDS)
     assert one.name == again.name != other.name
     assert one.card.fingerprint == again.card.fingerprint != other.card.fingerprint
+
+
+def test_equal_weights_in_another_model_or_with_other_words_have_another_name() -> None:
+    """Each is found by its own name, and reads as it was wrapped."""
+    seeded()
+    embedding = nn.Embedding(len(WORDS), D)
+    halves = nn.TransformerEncoderLayer(D, HEADS // 2, 24, batch_first=True)
+    made = [layer(), halves, layer(activation="gelu"), layer(norm_first=True)]
+    for module in made[1:]:
+        module.load_state_dict(made[0].state_dict())
+    other_words = [each.upper() for each in WORDS]
+    models = [headlight.wrap(each, WORDS, embedding=embedding) for each in made]
+    models.append(headlight.wrap(made[0], WORDS, embedding=embedding, causal=True))
+    models.append(headlight.wrap(made[0], other_words, embedding=embedding))
+    assert len({each.name for each in models}) == len(models)
+    assert len({each.card.fingerprint for each in models}) == len(models)
+    for model in models:
+        text = " ".join((other_words if model is models[-1] else WORDS)[:3])
+        found, own = loaded(model.name).record(text), model.record(text)
+        assert found.streams[0].tokens == own.streams[0].tokens
+        assert np.array_equal(found.streams[0].resid, own.streams[0].resid)
+
+
+def test_a_model_takes_the_place_of_one_of_its_name() -> None:
+    one, other = (headlight.wrap(layer(), WORDS) for _ in range(2))
+    here = host.Host()
+    here.adopt(one)
+    here.adopt(again := dataclasses.replace(other, card=one.card))
+    assert here.model(one.name) is again
 
 
 # ---- transformers ------------------------------------------------------------

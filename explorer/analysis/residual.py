@@ -279,6 +279,15 @@ def norm_place(stream: Stream) -> str | None:
     return "pre" if "read" in kinds else "post" if kinds else None
 
 
+def mixes_norm_places(stream: Stream) -> bool:
+    """True where the layers do not all have their norms in the same places."""
+    kinds: dict[int, set[str]] = {each.layer: set() for each in sublayers(stream)}
+    for norm in stream_norms(stream):
+        kinds.setdefault(norm.layer, set()).add(norm.after.rpartition(".")[2])
+    of_layers = [found for layer, found in kinds.items() if layer >= 0]
+    return any(found != of_layers[0] for found in of_layers)
+
+
 def has_residual(stream: Stream) -> bool:
     """True where what the sub-layers write is added to the stream; False where it replaces it, in a
     model without residual connections."""

@@ -124,14 +124,18 @@ class Lookup:
 
 
 def lookup(
-    attention: Attention, layer: int, head: int, query: int, temperature: float = 1.0
+    attention: Attention,
+    layer: int,
+    head: int,
+    query: int,
+    temperature: float = 1.0,
+    allowed: np.ndarray | None = None,
 ) -> Lookup:
-    """The soft lookup at a temperature beside the hard one."""
-    scores, allowed, values = (
-        attention.scores[layer, head, query],
-        attention.allowed[layer, query],
-        attention.v[layer, head].astype(np.float64),
-    )
+    """The soft lookup at a temperature beside the hard one. allowed (key): the mask's, unless
+    given."""
+    scores = attention.scores[layer, head, query]
+    values = attention.v[layer, head].astype(np.float64)
+    allowed = attention.allowed[layer, query] if allowed is None else allowed
     key = int(np.where(allowed, scores, -np.inf).argmax())
     sink = attention.sink_scores[layer, head, query]
     soft, hard = tempered_softmax(scores, allowed, temperature, sink) @ values, values[key]
@@ -268,15 +272,20 @@ def messages(attention: Attention, layer: int, head: int, query: int) -> np.ndar
 
 
 def message_table(
-    attention: Attention, layer: int, head: int, query: int, labels: Sequence[str]
+    attention: Attention,
+    layer: int,
+    head: int,
+    query: int,
+    labels: Sequence[str],
+    allowed: np.ndarray | None = None,
 ) -> Columns:
     """The messages to a token as named columns, largest weight first; the share of z is (message .
-    z) / |z|^2, and shares sum to 1."""
+    z) / |z|^2, and shares sum to 1. allowed (key): the mask's, unless given."""
     parts = messages(attention, layer, head, query)
     z = parts.sum(axis=0)
     weight = attention.pattern[layer, head, query].astype(np.float64)
     order = np.argsort(-weight, kind="stable")
-    order = order[attention.allowed[layer, query][order]]
+    order = order[(attention.allowed[layer, query] if allowed is None else allowed)[order]]
     square = float((z**2).sum()) or 1.0
     return {
         "from": [f"{key} {labels[key]}" for key in order],
@@ -416,10 +425,12 @@ def row_table(
     query: int,
     temperature: float,
     labels: Sequence[str],
+    allowed: np.ndarray | None = None,
 ) -> Columns:
     """One row as named columns: score, weight, weight at the temperature, and the hard lookup's,
-    for every key."""
-    scores, allowed = attention.scores[layer, head, query], attention.allowed[layer, query]
+    for every key. allowed (key): the mask's, unless given."""
+    scores = attention.scores[layer, head, query]
+    allowed = attention.allowed[layer, query] if allowed is None else allowed
     sink = attention.sink_scores[layer, head, query]
     return {
         "key": [f"{at} {label}" for at, label in enumerate(labels)],
@@ -468,11 +479,16 @@ def attention_input(recording: Recording, attention: Attention, layer: int) -> n
 
 
 def scoring_variants(
-    x: np.ndarray, attention: Attention, layer: int, head: int
+    x: np.ndarray,
+    attention: Attention,
+    layer: int,
+    head: int,
+    allowed: np.ndarray | None = None,
 ) -> tuple[ScoringVariant, ...]:
     """Three ways to score the pairs of one text: x . x of the vectors that enter the layer, x
     (token, d_model); Ux . Ux with the head's own W_Q (and its bias) for U, so that Ux = q; and the
-    head's own scores, as recorded. The first two are divided by the root of their vectors' width.
+    head's own scores, as recorded. The first two are divided by the root of their vectors'
+    width. allowed (query, key): the mask's, unless given.
 
     Raises ValueError for an attention between two streams.
     """
@@ -487,9 +503,8 @@ def scoring_variants(
         ("Ux · Ux", q @ q.T / np.sqrt(q.shape[-1])),
         ("q · k", attention.scores[layer, head].astype(np.float64)),
     )
-    return tuple(
-        _scoring_variant(name, scores, attention.allowed[layer]) for name, scores in variants
-    )
+    allowed = attention.allowed[layer] if allowed is None else allowed
+    return tuple(_scoring_variant(name, scores, allowed) for name, scores in variants)
 
 
 def _scoring_variant(name: str, scores: np.ndarray, allowed: np.ndarray) -> ScoringVariant:

@@ -33,6 +33,7 @@ from explorer.text.templates import sentences
 from models import chat, drafts, model_names
 from models.caching import loaded
 from models.chat import message_starts
+from models.edits import WithoutMask
 from models.recording import Recording
 from models.results import Sampling, WholeWord, WrittenToken
 from models.run import Run
@@ -537,13 +538,15 @@ def loops(run: Run) -> Panel:
     """How a text is written, as nested loops over tokens and layers: the numbers of each step after
     this text, with the KV cache and without.
 
-    Raises ValueError for a model without a causal mask.
+    Raises ValueError for a model without a causal mask, its own or by an edit.
     """
     recording, words = run.recording(), sentences(CONCEPT, "loops")
     try:
         attention, stream = causal_attention(recording)
     except Untestable as reason:
         raise ValueError(words("closed", model=model_name(recording))) from reason
+    if any(isinstance(edit, WithoutMask) for edit in recording.edits):
+        raise ValueError(words("unmasked"))
     model, n = recording.model, len(stream.tokens)
     layers, heads = attention.pattern.shape[:2]
     key_heads = run.loaded.capabilities.key_heads or heads

@@ -104,10 +104,11 @@ def rms_norm(run: Run, layer: int = 0, token: int = 0) -> Panel:
     except (ValueError, AttributeError):
         norms = {}
     site = f"{layer}.attn"
-    if site not in norms or norms[site][3]:
+    there = [each for each in residual.stream_norms(stream) if each.site == site]
+    before = next((each.before for each in there if each.after.endswith(".read")), None)
+    if site not in norms or norms[site][3] or before is None:
         raise ValueError(words("none", model=selection.model))
     gain, _, eps, _ = norms[site]
-    before = next(each.before for each in residual.stream_norms(stream) if each.site == site)
     h = residual.site_vectors(stream, before)[token]
     normed = residual.normalised(h, eps, False)
     root = float(np.sqrt((h**2).mean() + eps))

@@ -64,13 +64,15 @@ def diagrams(run: Run) -> Panel:
     its states after each layer, mean over the tokens of the text, and the norm of the gradient
     there. A model with a twin that differs in this alone is drawn beside it.
 
-    Raises ValueError for a model that shows no sub-layers or no norms.
+    Raises ValueError for a model that shows no sub-layers or no norms, and for layers that differ.
     """
     recording = run.recording()
     stream = recording.streams[-1]
     place = residual.norm_place(stream)
     if place is None or not residual.sublayers(stream):
         raise ValueError(WORDS("none", model=model_name(recording)))
+    if residual.mixes_norm_places(stream):
+        raise ValueError(WORDS("mixed"))
     norm = recording_norm_name(recording, loaded(recording).capabilities.rms)
     depths = [depth_of(run)]
     if run.model in TWINS:
@@ -95,7 +97,7 @@ def diagrams(run: Run) -> Panel:
             Stack(WORDS("layer_title"), figures=_ways(stream, place, norm)),
             Stack(figures=tuple(charts)),
         ),
-        table=_table(depths),
+        table=_columns_of(depths),
         details=(*WORDS.lines("details", **slots), *told),
         caption=(WORDS("caption", stream=stream.name),),
         file="norm-place",
@@ -140,7 +142,7 @@ def _chart(what: str, lines: Sequence[tuple[str, np.ndarray]]) -> Chart:
     )
 
 
-def _table(depths: Sequence[ByLayer]) -> spec.Columns:
+def _columns_of(depths: Sequence[ByLayer]) -> spec.Columns:
     """The numbers of both charts."""
     rows = [(each, at) for each in depths for at in range(len(each.lengths))]
     columns: dict[str, list] = {

@@ -87,7 +87,7 @@ def stacks(run: Run, token: int | None = None) -> Panel:
         title=WORDS("title"),
         finding=WORDS(f"{told}_{card.kind}", **slots),
         figures=(PaperFigure(select=("address",), towers=towers),),
-        table=_table(towers),
+        table=_columns_of(towers),
         details=WORDS.lines("details"),
         caption=(WORDS("caption", **slots),),
         file="paper-figure",
@@ -272,7 +272,7 @@ def _sizes(recording: Recording, stream: Stream) -> str:
     return WORDS("sizes" if name else "sizes_alone", d=d, units=units, activation=name)
 
 
-def _table(towers: Sequence[Tower]) -> spec.Columns:
+def _columns_of(towers: Sequence[Tower]) -> spec.Columns:
     """The blocks that the model has, from below to above."""
     rows = []
     for tower in (each for each in towers if each.lit):

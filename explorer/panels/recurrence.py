@@ -6,7 +6,7 @@ import numpy as np
 
 from explorer.analysis import residual
 from explorer.analysis.figures import MOST_TOKENS, BarRow, Bars, Relay, truncation_note, window
-from explorer.analysis.formatting import power
+from explorer.analysis.formatting import plural, power
 from explorer.analysis.gradients import N_NETWORKS, NETWORK_WIDTH, recurrent_gradient
 from explorer.analysis.measure import gaussian
 from explorer.analysis.word_classes import is_word
@@ -39,7 +39,7 @@ def bottleneck(run: Run) -> Panel:
     tokens = [stream.tokens[at] for at in places]
     n = len(places)
     slots = {
-        **{"first": tokens[0], "last": tokens[-1], "n": n, "steps": n - 1},
+        **{"first": tokens[0], "last": tokens[-1], "n": n, "steps": plural(n - 1, "state")},
         **{"left": power(float(left[0]), 2), "width": NETWORK_WIDTH, "networks": N_NETWORKS},
     }
     relay = Relay(

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from explorer.analysis import logit_lens
+from explorer.analysis import consistency, logit_lens
 from explorer.analysis.attention import Axes, axes
 from explorer.analysis.recorded_findings import next_token_label
 from explorer.text.markdown_escape import literal
@@ -45,10 +45,15 @@ class Selection:
         return "" if is_first else self.attention.name
 
     @property
+    def allowed(self) -> np.ndarray:
+        """The cells (query, key) in which the head may attend, without those that edits cut."""
+        return consistency.allowed_cells(self.recording, self.attention, self.layer, self.head)
+
+    @property
     def weights(self) -> np.ndarray:
         """The query's weights (key), NaN where it is not allowed."""
         row = self.attention.pattern[self.at].astype(np.float64)
-        return np.where(self.attention.allowed[self.layer, self.query], row, np.nan)
+        return np.where(self.allowed[self.query], row, np.nan)
 
     @property
     def strongest(self) -> int:

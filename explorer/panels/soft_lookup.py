@@ -85,7 +85,10 @@ def temperature(
     words = sentences(CONCEPT, "temperature")
     order = _strongest_keys(selection)
     steps = sorted({*TEMPERATURES, t})
-    lookups = [soft_lookup.lookup(selection.attention, *selection.at, each) for each in steps]
+    allowed = selection.allowed[token]
+    lookups = [
+        soft_lookup.lookup(selection.attention, *selection.at, each, allowed) for each in steps
+    ]
     frames = tuple(
         _temperature_frame(selection, each, result, order) for each, result in zip(steps, lookups)
     )
@@ -110,7 +113,9 @@ def temperature(
         title=words("title"),
         finding=frames[current].sentence,
         figures=(Steps(frames=frames, current=current, choice="look_temperature"), curve),
-        table=soft_lookup.row_table(selection.attention, *selection.at, t, selection.axes.keys),
+        table=soft_lookup.row_table(
+            selection.attention, *selection.at, t, selection.axes.keys, allowed
+        ),
         details=words.lines("details"),
         caption=(words("caption", **slots),),
         file=f"L{layer}H{head}-soft-lookup",
@@ -126,7 +131,7 @@ def expect_values(selection: Selection) -> None:
 
 def _strongest_keys(selection: Selection) -> list[int]:
     """The keys that are listed, by weight, in the order of the text."""
-    allowed = np.flatnonzero(selection.attention.allowed[selection.layer, selection.query])
+    allowed = np.flatnonzero(selection.allowed[selection.query])
     weights = selection.attention.pattern[selection.at][allowed]
     return sorted(allowed[np.argsort(-weights, kind="stable")[:N_ROWS]].tolist())
 
@@ -136,7 +141,7 @@ def _temperature_frame(
 ) -> Frame:
     words = sentences(CONCEPT, "temperature")
     scores = selection.attention.scores[selection.at]
-    allowed = selection.attention.allowed[selection.layer, selection.query]
+    allowed = selection.allowed[selection.query]
     sink = selection.attention.sink_scores[(*selection.at,)]
     weights = soft_lookup.tempered_softmax(scores, allowed, t, sink)
     rows = [
@@ -281,7 +286,7 @@ def messages(
     weights = of.pattern[layer, head].astype(np.float64)
     if mean:
         weights = soft_lookup.mean_of_heads(of, layer)
-    allowed = of.allowed[layer]
+    allowed = of.allowed[layer] if mean else selection.allowed
     edges = soft_lookup.edges(weights, allowed, times)
     loud, loud_sum, mean_sum = soft_lookup.most_attended_key(weights)
     sizes = np.where(allowed[token], weights[token], -1.0)
@@ -295,7 +300,7 @@ def messages(
     }
     figures: tuple[Figure, ...]
     if of.opens and not mean:
-        received = soft_lookup.message_table(of, layer, head, token, axes.keys)
+        received = soft_lookup.message_table(of, layer, head, token, axes.keys, allowed[token])
         largest = int(np.argmax(received["|message|"]))
         finding = words("finding", **slots, share=percent(float(received["share of z"][largest])))
         details = (
@@ -434,7 +439,7 @@ def scoring(
     x = soft_lookup.attention_input(selection.recording, selection.attention, layer)
     if x is None:
         raise ValueError(words("no_vectors", model=selection.model))
-    variants = soft_lookup.scoring_variants(x, selection.attention, layer, head)
+    variants = soft_lookup.scoring_variants(x, selection.attention, layer, head, selection.allowed)
     pair = soft_lookup.most_asymmetric_pair(variants[2], selection.axes.special)
     keys = selection.axes.keys
     finding = words("symmetric")
@@ -480,7 +485,7 @@ def _scores(
     marks: tuple[tuple[int, int, str], ...],
 ) -> Matrix:
     is_scores = quantity == "Scores"
-    allowed = selection.attention.allowed[selection.layer]
+    allowed = selection.allowed
     values = variant.scores if is_scores else np.where(allowed, variant.weights, np.nan)
     return Matrix(
         title=title,

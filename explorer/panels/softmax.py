@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from explorer.analysis import soft_lookup
+from explorer.analysis import consistency, soft_lookup
 from explorer.analysis.figures import (
     BarRow,
     Bars,
@@ -28,6 +28,7 @@ from explorer.panels.selection import Selection, select
 from explorer.panels.soft_lookup import expect_values
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
+from models.edits import AddToHead, MeanHead, PatchHead, ScaleHead, SetHead, ZeroHead
 from models.run import Run
 
 CONCEPT = "softmax"
@@ -52,7 +53,7 @@ def mask(run: Run, layer: int = 0, head: int = 0, token: int = 0, attention: str
     layer, head, token = selection.at
     expect_values(selection)
     words, of = sentences(CONCEPT, "mask"), selection.attention
-    allowed = of.allowed[layer]
+    allowed = selection.allowed
     key = selection.strongest
     rows = window(allowed.shape[0], (token, key), N_WRITTEN)
     columns = window(allowed.shape[1], (key,), N_WRITTEN) if selection.is_across else rows
@@ -125,7 +126,7 @@ def _ends(scores: np.ndarray) -> tuple[float, float]:
 def _cells(selection: Selection) -> spec.Columns:
     """Every cell of a head: its score, what the mask adds, and its weight."""
     of, at = selection.attention, (selection.layer, selection.head)
-    allowed = of.allowed[selection.layer]
+    allowed = selection.allowed
     query, key = np.indices(allowed.shape)
     return {
         "query": query.ravel(),
@@ -158,7 +159,7 @@ def saturation(
     layer, head, token = selection.at
     expect_values(selection)
     words, of = sentences(CONCEPT, "saturation"), selection.attention
-    scale, allowed = float(of.scale[layer]), of.allowed[layer, token]
+    scale, allowed = float(of.scale[layer]), selection.allowed[token]
     if np.isclose(scale, 1):
         raise ValueError(words("unscaled", model=selection.model))
     scores = of.scores[selection.at].astype(np.float64)
@@ -203,12 +204,12 @@ def _row(
     words = sentences(CONCEPT, "saturation")
     of, at = selection.attention, selection.at
     order = np.argsort(-of.pattern[at].astype(np.float64), kind="stable")
-    listed = np.sort(order[of.allowed[selection.layer, selection.query][order]][:N_KEYS])
+    listed = np.sort(order[selection.allowed[selection.query][order]][:N_KEYS])
     rows = [
         BarRow(selection.axes.keys[key], (float(weights[key]),), (hundredths(float(weights[key])),))
         for key in map(int, listed)
     ]
-    others = np.setdiff1d(np.flatnonzero(of.allowed[selection.layer, selection.query]), listed)
+    others = np.setdiff1d(np.flatnonzero(selection.allowed[selection.query]), listed)
     if len(others):
         rest = float(weights[others].sum())
         rows.append(BarRow(plural(len(others), "other"), (rest,), (hundredths(rest),)))
@@ -236,13 +237,17 @@ def combination(
     and their sum z.
 
     step: what is on show, "Values" or "Weighted"; the first where there is none of that name.
-    Raises ValueError for what is not there and for a model without values.
+    Raises ValueError for what is not there, for a model without values, and under an edit of what
+    the head gives.
     """
     selection = select(run, layer, head, token, attention)
     layer, head, token = selection.at
     expect_values(selection)
     words, of = sentences(CONCEPT, "combination"), selection.attention
-    allowed = np.flatnonzero(of.allowed[layer, token])
+    for kind in (ZeroHead, MeanHead, ScaleHead, SetHead, AddToHead, PatchHead):
+        if edit := consistency.head_edit(selection.recording, kind, of.name, (layer, head)):
+            raise ValueError(words("edited", edit=edit))
+    allowed = np.flatnonzero(selection.allowed[token])
     weights = of.pattern[selection.at].astype(np.float64)
     values = of.v[layer, head].astype(np.float64)
     order = allowed[np.argsort(-weights[allowed], kind="stable")]

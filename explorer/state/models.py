@@ -213,9 +213,10 @@ def handle(name: str) -> Any:
 
 
 def adopt_model(loaded: Any) -> None:
-    """Keep a model that a caller of the library loaded, under its own name."""
+    """Keep a model that a caller of the library loaded, under its own name, in the place of one
+    that had it."""
     with _handles_lock:
-        _handles.setdefault(loaded.card.name, loaded)
+        _handles[loaded.card.name] = loaded
 
 
 def is_loaded(name: str) -> bool:

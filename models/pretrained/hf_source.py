@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from models.cancellation import checkpoint
 from models.capabilities import Capabilities
-from models.edit_ops import expect_followed, mask_tokens, of_text, shuffle_tokens
+from models.edit_ops import expect_followed, expect_tokens, mask_tokens, of_text, shuffle_tokens
 from models.edit_validation import check_places
 from models.edits import Edit, HideToken, ShuffleTokens, WithoutScale
 from models.generation import expect_room
@@ -104,7 +104,9 @@ def record(
         decoded, target_text, target_dropped = target_of(handle, tokens, edits, target)
         inputs["decoder_input_ids"] = torch.tensor([decoded.ids])
         stream_tokens.append(decoded)
-        edits = of_text(edits, lengths | {"decoder": len(decoded.ids)})
+        lengths["decoder"] = len(decoded.ids)
+        edits = of_text(edits, lengths)
+    expect_tokens(edits, lengths)
     trace = forward_pass(handle, edits)
     try:
         with handle.lock, active_pass(trace):
