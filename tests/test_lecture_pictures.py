@@ -180,7 +180,7 @@ def test_the_mask_is_written_where_a_weight_is_zero() -> None:
 
 def test_scores_that_are_enlarged_saturate_no_less_without_their_scale() -> None:
     run = Run("encoder", TEXT, (ScaledBy(0.1),))
-    with pytest.raises(ValueError, match="are multiplied by 1.77 here"):
+    with pytest.raises(ValueError, match="are multiplied by 10 here"):
         softmax.saturation(run, **AT)
 
 
