@@ -3,6 +3,8 @@ must obey."""
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -24,7 +26,7 @@ from explorer.panels import (
     teacher_forcing,
 )
 from models.caching import loaded
-from models.edits import PatchHead, ZeroHead
+from models.edits import PatchHead, ScaledBy, ZeroHead
 from models.recording import stored_array
 from models.results import softmax as probabilities
 from models.run import Run
@@ -174,6 +176,12 @@ def test_the_mask_is_written_where_a_weight_is_zero() -> None:
     size = of.pattern.shape[2]
     assert panel.finding.startswith(f"{size * (size - 1) // 2:,} of {size**2:,} scores")
     assert "masks nothing" in softmax.mask(Run("encoder", TEXT), **AT).finding
+
+
+def test_scores_that_are_enlarged_saturate_no_less_without_their_scale() -> None:
+    run = Run("encoder", TEXT, (ScaledBy(0.1),))
+    with pytest.raises(ValueError, match="are multiplied by 10 here"):
+        softmax.saturation(run, **AT)
 
 
 @pytest.mark.slow
@@ -336,6 +344,38 @@ def test_a_word_moves_between_the_words_whose_cosines_change_most(model: str) ->
         change[word] = change.get(word, 0) + sign * value
     assert f"“{max(change, key=change.__getitem__)}”" in toward
     assert f"“{min(change, key=change.__getitem__)}”" in away
+
+
+@pytest.mark.parametrize(
+    ("toward", "away", "sentence"),
+    [
+        ((0.1, 0.5), (0.5, 0.1), "finding"),
+        ((0.1, 0.5), (0.1, 0.2), "finding_nearer"),
+        ((0.1, 0.5), (0.1, 0.1), "finding_nearer"),
+        ((0.5, 0.4), (0.5, 0.1), "finding_farther"),
+        ((0.5, 0.5), (0.5, 0.1), "finding_farther"),
+        ((0.5, 0.5), (0.1, 0.1), "finding_stays"),
+    ],
+)
+def test_a_word_comes_near_and_leaves_only_what_its_cosines_say(
+    toward: tuple[float, float], away: tuple[float, float], sentence: str
+) -> None:
+    assert neighbours._course(np.array(toward), np.array(away)) == sentence
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", ["Ram pushed Hari", "Dogs bark loudly", "apple pie tastes good"])
+def test_a_sentence_on_neighbours_is_true_of_its_numbers(text: str) -> None:
+    for token in range(1, 4):
+        said = neighbours.between(Run("encoder", text), token=token).finding.replace("−", "-")
+        found = re.findall(r"([-\d.]+) → ([-\d.]+)", said)
+        rises = [float(last) - float(first) for first, last in found]
+        if "It leaves" in said:
+            assert rises[0] > 0 > rises[1], said
+        elif " comes near " in said:
+            assert rises[0] >= rises[1] >= 0, said
+        elif " leaves " in said:
+            assert rises[0] <= rises[1] <= 0, said
 
 
 def test_the_next_word_moves_in_the_place_of_a_special_token() -> None:

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from base64 import b64decode
+from dataclasses import replace
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
@@ -106,6 +107,85 @@ def test_a_lesson_follows_the_word_that_the_reader_chose() -> None:
     )
 
 
+@pytest.mark.parametrize("token", [0, 30, -1, 10**6])
+def test_a_word_that_is_not_there_is_not_followed(token: int) -> None:
+    run = Run("encoder", "Ram pushed Hari because he was angry.")
+    assert lessons.on(run, "three-minutes", token) == lessons.on(run, "three-minutes")
+
+
+def test_a_word_of_the_text_on_screen_is_none_of_a_lesson_with_its_own_text() -> None:
+    run = Run("encoder", " ".join(["one two three"] * 12))
+    assert lessons.on(run, "first-attention", 30) == lessons.on(run, "first-attention")
+    (bar,) = bars(
+        clean(page_at("heads", lesson="first-attention", lesson_word="30", text=run.text))
+    )
+    assert "it" in bar["items"][1]["says"]
+
+
+def all_words(model: str, text: str) -> str:
+    """Everything that both lessons say to a reader of this model, notes too."""
+    made = [lessons.on(Run(model, text), name) for name in ("three-minutes", "lecture")]
+    return " ".join(f"{words(i)} {i.note} {i.question} {i.answer}" for m in made for i in m.items)
+
+
+def test_a_lesson_counts_the_tokens_up_to_the_word_that_it_follows() -> None:
+    run = Run("decoder", "Ram pushed Hari because he was tired")
+    token = run.recording().streams[0].tokens.index("because")
+    said = words(lessons.on(run, "three-minutes", token).items[0])
+    assert f"has read {token + 1} tokens, up to “because”" in said
+
+
+def test_only_a_translator_is_said_to_translate() -> None:
+    said = all_words("translator", "The cat sleeps.")
+    assert "writes French" in said and "its translation" in said
+    for model in ("copy", "reverse"):
+        said = all_words(model, "a b c d")
+        assert "French" not in said and "translation" not in said and "English" not in said
+        assert "reads one text and writes another" in said
+
+
+@pytest.mark.parametrize(
+    ("model", "there", "missing"),
+    [
+        ("induction", ["added, never replaced", "where it stands", "divided"], []),
+        ("induction-no-residual", [], ["never replaced", "Nothing is overwritten"]),
+        ("induction-no-positions", ["becomes a vector"], ["where it stands", "position is added"]),
+        ("induction-no-scale", [], ["Why the scores are divided"]),
+        ("reverse-no-norm", [], ["brought to mean 0"]),
+    ],
+)
+def test_a_lesson_says_of_a_model_without_a_part_nothing_of_that_part(
+    model: str, there: list[str], missing: list[str]
+) -> None:
+    said = all_words(model, "a b c a b").lower()
+    assert all(each.lower() in said for each in there)
+    assert not [each for each in missing if each.lower() in said]
+
+
+@pytest.mark.parametrize(
+    ("changes", "there", "missing"),
+    [
+        ({"rms": True, "norm": "pre"}, ["pre-norm", "RMSNorm"], ["mean 0 and"]),
+        ({"rms": True, "norm": "post"}, ["RMSNorm"], ["pre-norm", "mean 0 and"]),
+        ({"gate": "GeGLU"}, ["A gated feed-forward"], ["SwiGLU", "sigmoid"]),
+        ({"gate": "SwiGLU"}, ["SwiGLU"], []),
+        ({"positions": "rotary"}, ["rotates queries and keys"], ["and where it stands"]),
+    ],
+)
+def test_a_lesson_names_the_kind_of_each_part(
+    changes: dict, there: list[str], missing: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Run("encoder", "Ram pushed Hari because he was angry.")
+    offers = replace(run.loaded.capabilities, **changes)
+    monkeypatch.setattr(type(run.loaded), "capabilities", offers)
+    made = [
+        lessons._made(run, lessons.written()[name], None) for name in ("three-minutes", "lecture")
+    ]
+    said = " ".join(f"{words(i)} {i.note} {i.answer}" for m in made for i in m.items)
+    assert all(each in said for each in there)
+    assert not [each for each in missing if each in said]
+
+
 def test_a_text_without_words_gets_a_sentence_and_no_lesson() -> None:
     with pytest.raises(ValueError, match="too few words"):
         lessons.on(Run("encoder", "..."), "three-minutes")
@@ -147,6 +227,21 @@ def test_any_text_can_stand_in_a_lesson(text: str) -> None:
     text = text[:4000]
     made = Lesson(text, (Item("/", heading=text, says=text, note=text),))
     assert lesson.from_json(made.json) == made and lesson.from_word(made.word) == made
+
+
+HALF = r"\ud800"  # of a surrogate pair, as a file of JSON writes it
+
+
+def test_half_a_surrogate_pair_in_a_lesson_is_replaced() -> None:
+    item = f'{{"address": "/?text={HALF}", "heading": "a{HALF}", "panel": "{HALF}"}}'
+    made = lesson.from_json(f'{{"title": "{HALF}", "items": [{item}]}}')
+    assert made.title == "\ufffd" and made.items[0].heading == "a\ufffd"
+    assert lesson.from_word(made.word) == made == lesson.from_json(made.json)
+    assert "a\ufffd" in opened_text(worksheet.document(made))
+    app = page_at("lessons")
+    app.session_state[lesson_bar.OWN_LESSON] = made
+    clean(app.run())
+    clean(page_at("heads", lesson=made.word))
 
 
 @pytest.mark.parametrize(

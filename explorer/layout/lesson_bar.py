@@ -3,6 +3,7 @@ to the others."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, replace
 
 import streamlit as st
@@ -63,15 +64,8 @@ def followed() -> Lesson | None:
     if name not in lessons.written():
         raise ValueError(lesson_text.REFUSALS("unknown", name=name))
     run = Run(st.session_state.model, st.session_state.text)
-    return lessons.on(run, name, _chosen_word(run))
-
-
-def _chosen_word(run: Run) -> int | None:
-    """The word that the lesson follows, where the reader chose one that a lesson can follow."""
     chosen = str(st.session_state.lesson_word)
-    stream = run.recording().streams[0]
-    is_there = chosen.isdecimal() and int(chosen) < len(stream.tokens)
-    return int(chosen) if is_there and not stream.special[int(chosen)] else None
+    return lessons.on(run, name, int(chosen) if re.fullmatch(r"\d{1,9}", chosen) else None)
 
 
 def show() -> None:

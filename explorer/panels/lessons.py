@@ -18,7 +18,7 @@ from explorer.analysis.formatting import fixed, tenths
 from explorer.panels import architecture
 from explorer.panels.choice import FALSE
 from explorer.panels.predictions import Prediction, prediction_at
-from explorer.text import lesson, places
+from explorer.text import lesson, model_descriptions, places
 from explorer.text.lesson import Item, Lesson
 from explorer.text.templates import sentences
 from models.edits import HideToken
@@ -70,11 +70,11 @@ def names(kind: str) -> tuple[str, ...]:
 
 def on(run: Run, name: str, token: int | None = None) -> Lesson:
     """A lesson on a run, kept beside its recording. token: the word that it follows, that of
-    `hero` where None. Raises KeyError for a name that no lesson has, ValueError where the text or
-    the model shows too little."""
+    `hero` where None and where the lesson has a text of its own. Raises KeyError for a name that
+    no lesson has, ValueError where the text or the model shows too little."""
     made = written()[name]
     if "text" in made:
-        run = Run(made["model"], made["text"])
+        run, token = Run(made["model"], made["text"]), None
     return run.memo(("lesson", name, token), lambda: _made(run, made, token))
 
 
@@ -82,7 +82,7 @@ def _made(run: Run, made: Mapping[str, Any], token: int | None) -> Lesson:
     recording = run.recording()
     slots = _slots(run, hero(recording, token))
     at = {"text": run.text, "model": run.model}
-    has = _parts(run)
+    has = _parts(run, recording)
     here = [
         each
         for each in made["item"]
@@ -93,13 +93,21 @@ def _made(run: Run, made: Mapping[str, Any], token: int | None) -> Lesson:
     return Lesson(made["title"], tuple(_item(each, slots, at) for each in here))
 
 
-def _parts(run: Run) -> set[str]:
-    """What a model has of the parts that a step may need."""
-    offers = run.loaded.capabilities
+def _parts(run: Run, recording: Recording) -> set[str]:
+    """What a model has of the parts that a step may need, and does of the tasks."""
+    offers, last = run.loaded.capabilities, recording.streams[-1]
     there = {
         "readout": not offers.no_readout,
+        "residual": residual.has_residual(last),
+        "divides": offers.scale is not None
+        and offers.scale < 1
+        and not np.isclose(offers.scale, 1),
+        "norm": offers.norm is not None,
+        "pre": offers.norm == "pre",
         "rms": offers.rms,
         "gate": bool(offers.gate),
+        "swiglu": offers.gate == "SwiGLU",
+        "french": run.model in model_descriptions.LANGUAGE,
         "rotary": offers.positions == "rotary",
         "sinusoids": offers.positions == "sinusoids",
         "adds_positions": offers.positions in ("sinusoids", "learned"),
@@ -129,7 +137,8 @@ def _item(written: Mapping[str, Any], slots: Mapping[str, str], at: Mapping[str,
 
 def hero(recording: Recording, token: int | None = None) -> Hero:
     """The word that a lesson follows and what is brought to it. token: of the first stream; where
-    None that whose next word is predicted, or the word of the strongest finding. The pair is that
+    None, and where it is special or not there, that whose next word is predicted, or the word of
+    the strongest finding. The pair is that
     of the strongest finding where it is about this token, else the largest weight of the token on a
     content word, on any other word where that is small. Raises ValueError for a text or a model
     that has none."""
@@ -140,7 +149,8 @@ def hero(recording: Recording, token: int | None = None) -> Hero:
     groups = word_groups(recording, first.name)
     if sum(map(word_classes.is_word, np.array(groups.labels)[~np.array(groups.special)])) < FEWEST:
         raise ValueError(lesson.REFUSALS("no_word"))
-    token = architecture.first_token(recording, first) if token is None else token
+    if token is None or not 0 <= token < len(first.tokens) or first.special[token]:
+        token = architecture.first_token(recording, first)
     finding = recorded_findings.strongest_in_head(recording)
     is_single = len(recording.streams) == 1
     if is_single and finding is not None and finding.query == token and finding.keys:
@@ -201,6 +211,7 @@ def _slots(run: Run, of: Hero) -> dict[str, str]:
         "weight": fixed(of.weight, 2),
         "word_weight": fixed(_word_weight(recording, of), 2),
         "n": str(len(first.tokens)),
+        "read": str(of.token + 1),
         "width": str(card.d_model),
         "layers": str(attention.pattern.shape[0]),
         "heads": str(attention.pattern.shape[1]),

@@ -99,7 +99,7 @@ def between(
     current = n - 1 if moved is None or not 0 <= moved < n else moved
     return Panel(
         title=words("title", **slots),
-        finding=words("finding", **slots),
+        finding=words(_course(ends[:, move.toward], ends[:, move.away]), **slots),
         figures=(_plane(move, names, current), _lines(move, names)),
         table=_numbers(move, names),
         details=words.lines("details", **slots),
@@ -108,6 +108,16 @@ def between(
         formulas=("added",),
         at=_place(selection),
     )
+
+
+def _course(toward: np.ndarray, away: np.ndarray) -> str:
+    """Which sentence is true of a word's cosines with both neighbours, (first and last state) each,
+    in the digits that it shows."""
+    shown = 10.0**2
+    rise, fall = (int(np.diff(np.round(ends * shown))[0]) for ends in (toward, away))
+    if rise > 0:
+        return "finding" if fall < 0 else "finding_nearer"
+    return "finding_farther" if fall < 0 else "finding_stays"
 
 
 def _place(selection: Selection) -> dict[str, object]:

@@ -153,7 +153,7 @@ def saturation(
     """One query's softmax with the scale and without, and below each the gradient that is left.
 
     Raises ValueError for what is not there, for a model without scores, and for one that does not
-    scale them.
+    divide them.
     """
     selection = select(run, layer, head, token, attention)
     layer, head, token = selection.at
@@ -162,6 +162,8 @@ def saturation(
     scale, allowed = float(of.scale[layer]), selection.allowed[token]
     if np.isclose(scale, 1):
         raise ValueError(words("unscaled", model=selection.model))
+    if scale > 1:
+        raise ValueError(words("enlarged", factor=power(scale, 3)))
     scores = of.scores[selection.at].astype(np.float64)
     dots = of.k[layer, head].astype(np.float64) @ of.q[selection.at].astype(np.float64)
     sink = of.sink_scores[(*selection.at,)]
@@ -177,9 +179,10 @@ def saturation(
         **{"left": fixed(left), "gone": fixed(gone)},
         **{"with": hundredths(float(scaled[key])), "without": hundredths(float(raw[key]))},
     }
+    finding = "finding" if round(gone, 2) < round(left, 2) else "finding_kept"
     return Panel(
         title=words("title"),
-        finding=words("finding" if allowed.sum() > 1 else "one_key", **slots),
+        finding=words(finding if allowed.sum() > 1 else "one_key", **slots),
         figures=(
             _row(selection, words("scaled", **slots), scaled, slots["left"], False),
             _row(selection, words("raw", **slots), raw, slots["gone"], True),

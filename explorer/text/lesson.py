@@ -69,7 +69,8 @@ def _bare(item: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def from_json(text: str) -> Lesson:
-    """A lesson of a file. Raises ValueError, in one sentence, for what is none."""
+    """A lesson of a file; an unpaired surrogate, which no address or message can contain, becomes
+    U+FFFD. Raises ValueError, in one sentence, for what is none."""
     if len(text) > MOST_BYTES:
         raise ValueError(REFUSALS("too_large", n=MOST_BYTES // 1000))
     try:
@@ -84,7 +85,7 @@ def from_json(text: str) -> Lesson:
     title = read.get("title", "")
     if not isinstance(title, str) or len(title) > MOST_CHARACTERS:
         raise ValueError(REFUSALS("no_lesson"))
-    return Lesson(title, tuple(_item(at, each) for at, each in enumerate(items, 1)))
+    return Lesson(_well_formed(title), tuple(_item(at, each) for at, each in enumerate(items, 1)))
 
 
 def from_word(word: str) -> Lesson:
@@ -108,7 +109,13 @@ def _item(at: int, read: object) -> Item:
     known = {name: value for name, value in read.items() if name in names}
     if not all(isinstance(each, str) and len(each) <= MOST_CHARACTERS for each in known.values()):
         raise ValueError(REFUSALS("no_item", at=at))
-    return Item(**(known | {"address": local(read["address"], at)}))
+    known = {name: _well_formed(value) for name, value in known.items()}
+    return Item(**(known | {"address": local(known["address"], at)}))
+
+
+def _well_formed(text: str) -> str:
+    """The text with U+FFFD for each unpaired surrogate."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def local(address: str, at: int) -> str:

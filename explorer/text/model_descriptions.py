@@ -120,6 +120,7 @@ def purpose_by_kind(kind: str, readout: bool) -> str:
 
 
 LANGUAGES = {"en": "English"}  # by their codes
+LANGUAGE = {"translator": "French", "translator-small": "French"}  # that a model writes
 
 
 def language(name: str) -> str:

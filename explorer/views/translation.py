@@ -14,6 +14,7 @@ from explorer.panels import translation as translation_panels
 from explorer.panels.choice import Choice, Parameter
 from explorer.panels.generation import SEEDS
 from explorer.state import url_state
+from explorer.text import model_descriptions
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
 from explorer.views.predictions import sampling_menu, sampling_settings
@@ -33,7 +34,6 @@ SEARCH = Parameter("beams", str, False, "1", Choice(WAYS, "Search"))
 PATIENCE = 0.4  # seconds of silence before the translation in the making is shown
 BREATH = 0.1  # seconds between two looks at it
 # What a model writes; "output" for the others.
-LANGUAGE = {"translator": "French", "translator-small": "French"}
 
 
 def search_controls(bar: DeltaGenerator, model: str, text: str) -> str | None:
@@ -51,7 +51,7 @@ def search_controls(bar: DeltaGenerator, model: str, text: str) -> str | None:
         width=170,
         help=(WORDS("decoding")),
     )
-    language = LANGUAGE.get(model, "output")
+    language = model_descriptions.LANGUAGE.get(model, "output")
     bar.text_input(
         f"Your own {language}",
         key="target",
