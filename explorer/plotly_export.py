@@ -598,8 +598,12 @@ def _product(one: figures.Product, look: Colours) -> list[Plot]:
         " ".join(filter(None, (each.sign, each.name, "{} × {}".format(*each.shape))))
         for each in one.factors
     ]
-    x = _ticks(labels) | {"tickvals": places[: len(labels)], "showgrid": False, "zeroline": False}
-    return [Plot(one.title, traces, x, {"visible": False}, is_square=True)]
+    axis = _ticks(labels) | {
+        "tickvals": places[: len(labels)],
+        "showgrid": False,
+        "zeroline": False,
+    }
+    return [Plot(one.title, traces, axis, {"visible": False}, is_square=True)]
 
 
 def _factor_cells(
@@ -669,9 +673,9 @@ def _network(one: figures.Network, look: Colours) -> list[Plot]:
         ends = {"x": [2 * at + 0.4, 2 * at + 1.6], "y": [0, 0], "line": {"color": look.border}}
         traces.append({"type": "scatter", "mode": "lines", "hoverinfo": "skip"} | ends)
     labels = [" ".join(filter(None, (each.sign, each.label, each.text))) for each in one.layers]
-    x = _ticks(labels) | {"tickvals": [2 * at for at in range(len(labels))]}
-    x |= {"showgrid": False, "zeroline": False}
-    return [Plot(one.title, traces, x, {"visible": False})]
+    axis = _ticks(labels) | {"tickvals": [2 * at for at in range(len(labels))]}
+    axis |= {"showgrid": False, "zeroline": False}
+    return [Plot(one.title, traces, axis, {"visible": False})]
 
 
 def _relay(one: figures.Relay, look: Colours) -> list[Plot]:

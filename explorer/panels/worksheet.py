@@ -48,7 +48,7 @@ def within(lesson: Lesson, most: int, may_open: Callable[[str], bool]) -> Lesson
     characters, and of models that may be opened."""
     items = []
     for item in lesson.items:
-        words = _words(item)
+        words = _chosen(item)
         names = (
             "model",
             *(spec.other_models(item.panel) if item.panel in spec.panel_names() else ()),
@@ -59,7 +59,7 @@ def within(lesson: Lesson, most: int, may_open: Callable[[str], bool]) -> Lesson
     return replace(lesson, items=tuple(items))
 
 
-def _words(item: Item) -> dict[str, str]:
+def _chosen(item: Item) -> dict[str, str]:
     """The words of a step's address."""
     return dict(parse_qsl(urlsplit(item.address).query))
 
@@ -79,7 +79,7 @@ def pictured(item: Item) -> Panel | None:
     cannot be shown."""
     if item.panel not in spec.panel_names():
         return None
-    words = _words(item)
+    words = _chosen(item)
     known: set[str] = set()
     for each in parameters(spec.PANELS[item.panel]):
         made_by = each.choice.made_by if each.choice else None
