@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tolerances import STORED
 
 from explorer.panels import spec
 from models.edits import (
@@ -32,7 +33,7 @@ def test_a_cut_edge_is_masked_in_every_panel_of_its_head() -> None:
     assert masked["mask"][cell] != "0" and masked["weight"][cell] == 0
     assert (np.delete(masked["mask"], cell) == "0").all(), "an encoder has no mask of its own"
     row = spec.from_words("soft_lookup.temperature", run, {**at, "t": "1.0"}).table
-    np.testing.assert_allclose(row["weight at T = 1"], row["weight"], atol=1e-6)
+    np.testing.assert_allclose(row["weight at T = 1"], row["weight"], atol=STORED)
     assert np.isnan(row["score"][key]) and row["hard"][key] == 0
     for name in ("softmax.combination", "softmax.saturation"):
         assert key not in spec.from_words(name, run, at).table["key"]
