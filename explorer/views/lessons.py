@@ -43,7 +43,7 @@ def _offer(run: Run, name: str) -> None:
     """A lesson that comes with the app, with the way to its first step."""
     about = lessons.written()[name]
     with st.container(border=True, key=f"lesson {name}"):
-        st.subheader(about["title"], anchor=False)
+        st.header(about["title"], anchor=False)
         try:
             made = lessons.on(run, name)
         except ValueError as why:
