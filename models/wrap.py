@@ -66,7 +66,8 @@ def wrap(
 
         if any(each is not None for each in (embedding, positions, readout)) or causal:
             raise ValueError("a transformers model has its own embedding, positions and readout")
-        settings = model.config.to_json_string(use_diff=False)
+        config: Any = model.config
+        settings = config.to_json_string(use_diff=False)
         fingerprint = digest(model, type(model).__name__, settings, _words_of(tokenizer))
         called = f"{called}-{fingerprint[:6]}"
         with running_on(next(model.parameters()).device):
