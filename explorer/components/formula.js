@@ -41,8 +41,8 @@ export function typeset(formulas, { shown = [], focus = [], filled, explained })
       make("dd", "", text),
     ]);
     return make(
-      "section",
-      { class: "formula", data: { formula: id }, "aria-label": title },
+      "div",
+      { class: "formula", role: "group", data: { formula: id }, "aria-label": title },
       ...rows.map((line) => math(line, focus)),
       make("dl", { hidden: !explained }, ...means),
     );

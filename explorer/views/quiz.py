@@ -55,6 +55,7 @@ def quiz_tab(
             list(GAMES),
             format_func=GAMES.__getitem__,
             required=True,
+            wrap=True,
             label_visibility="collapsed",
             **bind("quiz", "questions asked", quiz),
         )
