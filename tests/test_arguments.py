@@ -192,10 +192,13 @@ def assert_same(found: object, expected: object) -> None:
 
 def test_an_unknown_site_or_token_lists_those_that_there_are(encoder, recording: Recording) -> None:
     for edit, there in (
-        (PatchSite("A dog sat.", "0.attn.sun"), "stream encoder has .*0.attn.wrote, 0.attn.sum"),
-        (PatchSite("A dog sat.", "embed", stream="decoder"), "stream decoder is none of encoder"),
+        (PatchSite("A dog sat.", "0.attn.sun"), "no site .*; stream encoder has .*0.attn.wrote"),
+        (
+            PatchSite("A dog sat.", "embed", stream="decoder"),
+            "no stream 'decoder'; there is encoder",
+        ),
     ):
-        with pytest.raises(ValueError, match=f"no site '{edit.site}'; {there}"):
+        with pytest.raises(ValueError, match=there):
             encoder.record(TEXT, edit)
     with pytest.raises(ValueError, match="it has 0.attn, 0.ffn, 1.attn"):
         encoder.jacobian(recording, "encoder", 1, "0.atn")

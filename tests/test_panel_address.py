@@ -219,7 +219,7 @@ def test_a_document_runs_apart_from_the_app(ask: TestClient) -> None:
 
 LONG = "9" * 5000
 ABSENT = (
-    *("attention.head", "attention.head.svg", "attention.head.", ".json", "attention.json"),
+    *("attention.head", "attention.head.gif", "attention.head.", ".json", "attention.json"),
     *("nothing.here.json", "ATTENTION.HEAD.JSON", "spec.Panel.json", "heads.json", "a.b.c.json"),
     *("..%2f..%2fetc%2fpasswd.json", "%2e%2e.json", "attention/head.json"),
     *(

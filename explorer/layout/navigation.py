@@ -123,9 +123,10 @@ def go(tab: str) -> NoReturn:
     st.rerun(scope="app")
 
 
-def link(tab: str, label: str, choices: Mapping[str, object]) -> None:
+def link(tab: str, label: str, choices: Mapping[str, object], key: str = "") -> None:
     """A link to a tab under what is on screen and these choices; a button where the text is too
-    long for an address, which takes them along in the session."""
+    long for an address, which takes them along in the session. key: tells this link from others to
+    the tab."""
     words = {name: "" if value is None else str(value) for name, value in choices.items()}
     if url_state.fits_address(st.session_state.text):
         st.page_link(
@@ -135,7 +136,7 @@ def link(tab: str, label: str, choices: Mapping[str, object]) -> None:
             query_params={**url_state.link_parameters(), **words, "tab": tab},
         )
     elif st.button(
-        label, key=f"way to {tab}", type="tertiary", on_click=_take_choices, args=(words,)
+        label, key=f"way to {tab}{key}", type="tertiary", on_click=_take_choices, args=(words,)
     ):
         go(tab)
 

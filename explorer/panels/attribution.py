@@ -23,6 +23,7 @@ from explorer.panels.choice import Choice
 from explorer.panels.selection import (
     StreamSelection,
     expect_place,
+    model_name,
     place_if_any,
     predicted,
     typed_word,
@@ -490,7 +491,8 @@ def carriers(
             recording, on.at.stream.name, on.at.token, on.attribution.id, on.attribution.against
         )
     except (ValueError, AttributeError) as why:
-        raise ValueError(words("closed", why=why)) from None
+        told = str(why).replace(recording.model.name, model_name(recording))
+        raise ValueError(words("closed", why=told)) from None
     of, values = _strongest_attention(recording, by_attention)
     keys = recording.stream(of.key)
     is_word = np.array([is_text_word(each) for each in keys.tokens]) & ~keys.special

@@ -105,10 +105,11 @@ def _read(run: Run, token: int | None) -> tuple[Recording, Prediction | None]:
     if len(recording.streams) > 1:
         source, written = recording.streams[0], recording.streams[-1]
         token = recorded_findings.first_word(recording, source) if token is None else token
-        place_of("token", token, len(source.tokens))
+        token = place_of("token", token, len(source.tokens))
         return recording, prediction_at(run, architecture.aligned(recording, written, token))
     first = architecture.first_token(recording, recording.streams[0])
     token = first if token is None else token
+    token = place_of("token", token, len(recording.streams[0].tokens))
     if architecture.can_hide(run, {"token": token}):
         run = run.under((*run.edits, HideToken(token)))
     return run.recording(), prediction_at(run, token)

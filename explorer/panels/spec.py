@@ -47,6 +47,7 @@ DEFAULT_MODEL = "encoder"  # of an address that names none
 PREDICTS = frozenset(
     {
         *("predictions.word", "logit_lens.lens", "logit_lens.development", "architecture.flow"),
+        "paper_figure.stacks",
         *("attribution.logit", "attribution.neurons", "generation.next_token", "generation.tokens"),
         *("generation.attention", "generation.kv_cache", "interventions.experiments"),
         *("interventions.effect", "interventions.patches", "compare.heads", "compare.prediction"),

@@ -62,7 +62,7 @@ def _start(lesson: Lesson, word: str, label: str) -> None:
     if not lesson.items:
         return
     tab, query = lesson_text.parts(lesson.items[0].address)
-    navigation.link(tab, label, {**query, "lesson": word, "lesson_step": "1"})
+    navigation.link(tab, label, {**query, "lesson": word, "lesson_step": "1"}, word)
 
 
 def _worksheet(lesson: Lesson, name: str) -> None:
