@@ -692,7 +692,7 @@ def test_no_panel_tells_a_prediction_that_is_not_covered(model: str, text: str, 
         if re.search(rf"\b{word}\b", words):
             told.add(name)
             assert header.get("predicts"), name
-    assert {"predictions.word", "architecture.flow"} <= told
+    assert "predictions.word" in told
 
 
 def test_a_question_whose_numbers_overflow_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:

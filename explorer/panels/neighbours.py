@@ -48,9 +48,9 @@ class Move:
 
 def move_of(stream: Stream, token: int) -> Move | None:
     """The move of a word of a stream, of the next one for a token that is no word and of the last
-    one behind it; None among too few."""
+    one behind it; None among too few and for a stream that was not recorded."""
     places = np.flatnonzero(np.array([is_word(each) for each in stream.tokens]) & ~stream.special)
-    if len(places) < FEWEST:
+    if len(places) < FEWEST or not stream.sites:
         return None
     whole = residual.whole_layers(stream)
     states = [each for each in whole.sites if not each.endswith(".wrote")]
