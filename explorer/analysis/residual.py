@@ -243,6 +243,8 @@ def write_grid(stream: Stream, measure: str) -> TokenGrid:
 def stream_norms(stream: Stream) -> tuple[Norm, ...]:
     """Every LayerNorm of a stream in order: of its input, of sub-layers (after their sums, or in
     front of them), and the last one."""
+    if not stream.sites:
+        return ()
     norms, state = [], stream.sites[0]
     for site in stream.sites:
         place, _, kind = site.rpartition(".")

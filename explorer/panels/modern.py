@@ -104,8 +104,6 @@ def rms_norm(run: Run, layer: int = 0, token: int = 0) -> Panel:
     except (ValueError, AttributeError):
         norms = {}
     site = f"{layer}.attn"
-    if not stream.sites:
-        raise ValueError(words("none", model=selection.model))
     there = [each for each in residual.stream_norms(stream) if each.site == site]
     before = next((each.before for each in there if each.after.endswith(".read")), None)
     if site not in norms or norms[site][3] or before is None:

@@ -11,6 +11,7 @@ from explorer.analysis.gradients import N_NETWORKS, NETWORK_WIDTH, recurrent_gra
 from explorer.analysis.measure import gaussian
 from explorer.analysis.word_classes import is_word
 from explorer.panels import spec
+from explorer.panels.selection import model_name
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models.caching import memo
@@ -31,6 +32,8 @@ def bottleneck(run: Run) -> Panel:
     spoken = np.array([is_word(each) for each in stream.tokens]) & ~stream.special
     if spoken.sum() < 2:
         raise ValueError(words("short"))
+    if not stream.sites:
+        raise ValueError(words("closed", model=model_name(recording)))
     first, last = np.flatnonzero(spoken)[[0, -1]]
     places = np.flatnonzero(~stream.special[first : last + 1]) + first
     inputs = residual.site_vectors(stream, stream.sites[0])[places]
