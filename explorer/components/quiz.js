@@ -108,7 +108,7 @@ function card(view, item, at) {
   return make(
     "li",
     { "aria-label": say("question", { n: at + 1 }) },
-    make("h3", { dir: "auto" }, item.text),
+    make("h2", { dir: "auto" }, item.text),
     make(
       "div",
       {
