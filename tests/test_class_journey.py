@@ -166,7 +166,7 @@ def asks(teacher: Visitor, students: list[Visitor]) -> None:
     assert page.locator(".board .invite p").inner_text() in about
     assert page.locator(".board .caption").inner_text() == "3 here"
     page.keyboard.press("Escape")
-    about = page.locator("li", has=page.locator("h3", has_text=re.compile("^In layer.* to most")))
+    about = page.locator("li", has=page.locator("h2", has_text=re.compile("^In layer.* to most")))
     about.get_by_role("button", name="Ask the class").first.press("Enter")
     for one, choice in zip(students, (0, 1, 1)):
         one.page.wait_for_selector(".panel .choice")
@@ -310,7 +310,7 @@ def test_a_score_stands_in_the_link(browser: object, server: str) -> None:
     one.page.wait_for_selector(".questions li")
     one.page.get_by_text("Guess the word", exact=True).click()
     one.page.wait_for_url("**quiz=Words**")
-    one.page.wait_for_selector(".questions li h3:has-text('masked')")
+    one.page.wait_for_selector(".questions li h2:has-text('masked')")
     one.page.locator(".questions li").nth(1).locator(".choices button").first.press("Enter")
     one.page.wait_for_url("**answered=*")
     score = one.page.locator(".score").inner_text()

@@ -19,7 +19,7 @@ SELECTED = {
     "weight": ("9 it", "2 animal", "1", "5"),
     "circuits": ("9 it", "1", "5"),
     "flow": ("9 it",),
-    "positions": ("9 it", "1", "5"),
+    "positions": ("1", "5"),
     "residual": ("9 it",),
     "embeddings": ("9 it",),
     "feedforward": ("9 it", "1"),
