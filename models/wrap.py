@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from models import host, own_model, registry, torch_layers
+from models import encoding, host, own_model, registry, torch_layers
 from models.devices import running_on
 from models.model import Model
 from models.model_names import MINE_PREFIX
@@ -124,9 +124,9 @@ def _own_tokenizer(
         if rows is None:
             raise ValueError("give the words of the vocabulary, or an embedding")
         return Vocabulary(len(rows))
-    import tokenizers
+    from tokenizers import Tokenizer as Rules
 
     rules = getattr(given, "backend_tokenizer", given)
-    if not isinstance(rules, tokenizers.Tokenizer):
+    if not isinstance(rules, Rules):
         raise TypeError(f"a tokenizer or a sequence of words, and not a {type(given).__name__}")
-    return Tokenizer(tokenizers.Tokenizer.from_str(rules.to_str()))
+    return Tokenizer(encoding.from_text(rules.to_str()))

@@ -38,7 +38,7 @@ def test_the_plane_is_the_analysis_of_both_texts() -> None:
     names = states(streams[0])
     plain = [np.flatnonzero(~one.special) for one in streams]
     vectors = [logit_lens.vectors(one, names, at) for one, at in zip(streams, plain)]
-    rows = np.concatenate([each.reshape(-1, each.shape[-1]) for each in vectors])
+    rows = np.concatenate([each[-1] for each in vectors])
     _, singular, directions = np.linalg.svd(rows - rows.mean(0), full_matrices=False)
     for title, share in zip((plane.x_title, plane.y_title), singular**2 / (singular**2).sum()):
         assert title.endswith(f"({percent(float(share))})")

@@ -101,7 +101,9 @@ def words_of(node: Any) -> list[str]:  # noqa: C901 - a case a kind
 
 
 def is_shown(word: str, texts: list[str]) -> bool:
-    """True where a word stands in a picture: in one text, over several lines, or cut."""
+    """True where a word stands in a picture: in one text, over several lines, or cut. An index is
+    drawn below the line, without its underscore."""
+    word = re.sub(r"\b(\w)_(?=\w)", r"\1", word)
     word, plain = " ".join(word.split()), [" ".join(each.split()) for each in texts]
     if word in " ".join(plain):
         return True

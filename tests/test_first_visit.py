@@ -87,7 +87,7 @@ def test_every_page_comes_with_words_its_style_and_the_rule_for_its_history(serv
 
 
 MOST_REQUESTS = 12
-MOST_BYTES = 1_450_000
+MOST_BYTES = 1_400_000
 
 
 def test_a_first_visit_makes_few_requests_and_transfers_little(browser, server: str) -> None:

@@ -20,6 +20,7 @@ from explorer.panels import (
     feed_forward,
     flow_levels,
     generation,
+    multi_head,
     predictions,
     residual,
 )
@@ -252,7 +253,7 @@ def test_an_opened_layer_has_the_vectors_of_residual_heads_and_feed_forward(mode
             assert np.allclose(inside.values, table["activation"], atol=STORED)
         else:
             n = recording.attention[0].pattern.shape[1]
-            table = anatomy.split(run, layer, 0, token).table
+            table = multi_head.concatenation(run, layer, 0, token).table
             z = [x for x, of in zip(table["number"], table["vector"]) if of == "z"]
             assert inside.blocks == n and np.allclose(inside.values, z, atol=STORED)
 

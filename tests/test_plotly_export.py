@@ -208,4 +208,3 @@ def test_a_chart_of_plotly_is_drawn_with_the_numbers_of_the_panel(visitor: drive
     expected = every()["residual.updates"](Run("encoder", text)).plotly()
     heat = next(each for each in expected.data if each.type == "heatmap")
     np.testing.assert_allclose(np.array(drawn, float), np.array(heat.z, float), atol=STORED)
-    visitor.leave()

@@ -329,6 +329,7 @@ def test_a_model_without_a_part_says_so(model: str, fold: str, absent: int) -> N
 def test_a_reader_starts_and_stops_a_training(visitor: driver.Visitor) -> None:
     page = visitor.page
     visitor.visit("residual", ".panel .cells", text=LONGER, token=3)
+    page.get_by_text("Backwards: gradient, and an RNN").click()
     page.get_by_text("Compared with an RNN").click()
     page.get_by_role("button", name="Start training").click()
     page.locator("[data-testid=stProgress]").first.wait_for()
