@@ -136,7 +136,7 @@ def test_a_page_is_accessible_shows_a_picture_at_once_and_explains_its_terms(
     visitor.until(f"() => ({TITLES})().length === 1")
     if name in PICTURED:
         pressed, words = page.evaluate(ABOVE)
-        assert pressed <= 14 and 5 < words <= 90, (pressed, words)
+        assert pressed <= 12 and 5 < words <= 90, (pressed, words)
     if name not in BARE:
         check_terms(visitor)
     page.evaluate(axe())

@@ -55,16 +55,14 @@ def example_pills(model: str) -> None:
     state["comparison"] = next(
         (name for name, choices in offered.items() if choices.items() <= chosen.items()), None
     )
-    with st.popover("Suggestions", icon=":material/lightbulb:"):
-        st.pills(
-            "Examples of comparisons",
-            list(offered),
-            key="comparison",
-            wrap=True,
-            on_change=_take_example,
-            args=(offered,),
-            label_visibility="collapsed",
-        )
+    st.pills(
+        "Suggestions",
+        list(offered),
+        key="comparison",
+        wrap=True,
+        on_change=_take_example,
+        args=(offered,),
+    )
 
 
 def _offered(model: str) -> Suggestions:
@@ -149,6 +147,8 @@ def compared_runs(
             width=MENU,
         )
         field = st.container(width=FIELD)
+        menu = st.popover("Set up A and B", icon=":material/tune:")
+    with menu:
         example_pills(run.model)
         st.button(
             "Swap A and B",
@@ -158,7 +158,7 @@ def compared_runs(
             help=WORDS("swap"),
         )
     try:
-        one, other = _runs(run, other_what, field, bar)
+        one, other = _runs(run, other_what, field, menu)
         for each in (one, other):
             each.recording()
     except ValueError as error:
@@ -167,11 +167,11 @@ def compared_runs(
     return (other, {"other": one}) if other_swap else (one, {"other": other})
 
 
-def _runs(run: Run, kind: str, field: DeltaGenerator, bar: DeltaGenerator) -> tuple[Run, Run]:
+def _runs(run: Run, kind: str, field: DeltaGenerator, menu: DeltaGenerator) -> tuple[Run, Run]:
     """The run on screen and the one that the controls choose."""
     if kind == "Edit":
         one = run.under(())
-        return one, compare_panels.other_run(one, _edits(one, field, bar))
+        return one, compare_panels.other_run(one, _edits(one, field, menu))
     if kind == "Sentence":
         text = _second_text(run.text, field)
         return run, compare_panels.other_run(run, text=text) if text else run
@@ -246,7 +246,7 @@ def chosen_edits() -> str:
     return st.session_state.other_edits.strip() or st.session_state.edits
 
 
-def _edits(one: Run, field: DeltaGenerator, bar: DeltaGenerator) -> str:
+def _edits(one: Run, field: DeltaGenerator, menu: DeltaGenerator) -> str:
     """The edits of B in a line: one head of it ablated; how, and all others, in a menu. Those
     that cannot be followed are named. Raises ValueError where none can."""
     plain, line = one.recording(), chosen_edits()
@@ -257,7 +257,7 @@ def _edits(one: Run, field: DeltaGenerator, bar: DeltaGenerator) -> str:
     )
     _pick_head(plain, edits, field)
     letter = other_letter()
-    with bar.popover(f"Edits of {letter}"):
+    with menu:
         if st.session_state["head of B"]:
             st.segmented_control(
                 "Ablation",
