@@ -67,7 +67,7 @@ def recording(lengths: Sequence[int]) -> None:
 
         @torch.inference_mode()
         def bare() -> object:
-            return encoder.model(ids)
+            return encoder.network(ids)
 
         row(
             "encoder, record / bare pass",
@@ -86,7 +86,7 @@ def written(model: Transformer, prompt: list[int]) -> object:
 
 def written_with_words(model: OwnModel, prompt: list[int]) -> object:
     """The same, and the whole words that the likeliest tokens of every step begin."""
-    writing = Generation(model.model, prompt)
+    writing = Generation(model.network, prompt)
     for _ in range(WIDTH):
         likely = whole_words.likely_tokens(writing.logits)
         whole_words.whole_words(model, writing, whole_words.followed_tokens(model, likely))
@@ -146,7 +146,7 @@ def next_token(lengths: Sequence[int]) -> None:
 
 def pretrained(name: str, folder: str, lengths: Sequence[int]) -> None:
     """A pretrained model in our own classes beside its own code."""
-    handle = registry.load(name)
+    model = registry.load(name)
     kind = transformers.AutoModelForCausalLM if name == smollm2.NAME else transformers.AutoModel
     theirs = kind.from_pretrained(folder, attn_implementation="eager", dtype=torch.float32).eval()
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
@@ -157,15 +157,15 @@ def pretrained(name: str, folder: str, lengths: Sequence[int]) -> None:
         return theirs(**ids, output_attentions=True, output_hidden_states=True)
 
     for n in lengths:
-        text = " ".join(["a"] * (n - len(handle.record("a").streams[0].ids) + 1))
-        passes = [lambda: handle.record(text), lambda: eager(text)]
+        text = " ".join(["a"] * (n - len(model.record("a").streams[0].ids) + 1))
+        passes = [lambda: model.record(text), lambda: eager(text)]
         row(f"{name}, record / eager model", n, *fastest(passes, ROUNDS[n] // 2 or 1))
     if name == smollm2.NAME:
         prompt = tokenizer("The capital of France is Paris, and")["input_ids"]
         alone, words, other = fastest(
             [
-                lambda: written(handle.model, prompt),
-                lambda: written_with_words(handle, prompt),
+                lambda: written(model.network, prompt),
+                lambda: written_with_words(model, prompt),
                 lambda: generated(theirs, prompt),
             ],
             5,
@@ -190,11 +190,11 @@ def print_loading(name: str) -> None:
     garbage_collection.start()  # and its settings of memory
     registry.load("encoder").record("a")
     before, start = memory_of(os.getpid()), perf_counter()
-    handle = registry.load(name)
+    model = registry.load(name)
     seconds, after = perf_counter() - start, memory_of(os.getpid())
     status = Path("/proc/self/status").read_text("ascii")
     most = 1024 * int(status.partition("VmHWM:")[2].split()[0])
-    assert handle.record("a").streams
+    assert model.record("a").streams
     print(json.dumps({"seconds": seconds, "keeps": after - before, "most": most - before}))
 
 

@@ -101,27 +101,27 @@ def sentences() -> tuple[str, ...]:
 # ---- weights that learned nothing --------------------------------------------
 
 
-def fresh(handle: own_model.OwnModel) -> Transformer:
+def fresh(model: own_model.OwnModel) -> Transformer:
     """The model as it was before its training: its own initial weights."""
-    return type(handle.model)(handle.model.config)
+    return type(model.network)(model.network.config)
 
 
-def normal(handle: own_model.OwnModel) -> Transformer:
+def normal(model: own_model.OwnModel) -> Transformer:
     """Every matrix drawn from a normal distribution of standard deviation 0.02, as BERT and GPT-2
     begin."""
-    model = fresh(handle)
-    for matrix in _matrices(model):
+    network = fresh(model)
+    for matrix in _matrices(network):
         matrix.normal_(0, 0.02)
-    return model
+    return network
 
 
-def permuted(handle: own_model.OwnModel) -> Transformer:
+def permuted(model: own_model.OwnModel) -> Transformer:
     """The trained numbers, permuted within each matrix."""
-    model = fresh(handle)
-    model.load_state_dict(handle.model.state_dict(), strict=False)
-    for matrix in _matrices(model):
+    network = fresh(model)
+    network.load_state_dict(model.network.state_dict(), strict=False)
+    for matrix in _matrices(network):
         matrix.copy_(matrix.flatten()[torch.randperm(matrix.numel())].reshape(matrix.shape))
-    return model
+    return network
 
 
 def sharpened(model: Transformer) -> Transformer:
@@ -140,19 +140,19 @@ WEIGHTS: dict[str, Callable[[own_model.OwnModel], Transformer]] = {
     "own init": fresh,
     "normal 0.02": normal,
     "permuted": permuted,
-    "own init, W_Q and W_K x 3": lambda handle: sharpened(fresh(handle)),
-    "permuted, W_Q and W_K x 3": lambda handle: sharpened(permuted(handle)),
+    "own init, W_Q and W_K x 3": lambda model: sharpened(fresh(model)),
+    "permuted, W_Q and W_K x 3": lambda model: sharpened(permuted(model)),
 }
 
 
 @lru_cache(maxsize=2)  # other texts may be read with the same draws
 @torch.no_grad()
-def untrained(handle: own_model.OwnModel, kind: str, seed: int) -> own_model.OwnModel:
+def untrained(model: own_model.OwnModel, kind: str, seed: int) -> own_model.OwnModel:
     """A model of the same sizes and vocabulary whose weights, of one of WEIGHTS, learned
     nothing."""
     torch.manual_seed(seed)
-    model = WEIGHTS[kind](handle).eval()
-    return own_model.handle_of(model, handle.tokenizer, handle.card.name, kind, kind, handle.ends)
+    network = WEIGHTS[kind](model).eval()
+    return own_model.from_network(network, model.tokenizer, model.card.name, kind, kind, model.ends)
 
 
 # ---- measures ----------------------------------------------------------------
@@ -171,13 +171,13 @@ def named(recording: Recording) -> list[str]:
 
 
 def false_names(
-    handle: own_model.OwnModel, kind: str, texts: Sequence[str], n_recordings: int
+    model: own_model.OwnModel, kind: str, texts: Sequence[str], n_recordings: int
 ) -> Counter[str]:
     """Count the names given to the heads of untrained weights, over `n_recordings` recordings."""
     names: Counter[str] = Counter()
     for at in range(n_recordings):
         if at % EACH == 0:
-            drawn = untrained(handle, kind, seed=at // EACH)
+            drawn = untrained(model, kind, seed=at // EACH)
         names.update(named(drawn.record(texts[at % len(texts)])))
     return names
 
@@ -187,11 +187,11 @@ def share_of_false(names: Counter[str]) -> float:
     return sum(n for name, n in names.items() if name not in NO_NAME) / names.total()
 
 
-def stability(handle: own_model.OwnModel, texts: Sequence[str]) -> tuple[float, Counter[str]]:
+def stability(model: own_model.OwnModel, texts: Sequence[str]) -> tuple[float, Counter[str]]:
     """The mean over a trained model's heads of how often each has its commonest name, and how often
     each name was given. The first is over the texts in which a head is not called "pronoun to
     noun", which comes and goes with a text's pronouns; a head that always is counts as stable."""
-    names = np.array([named(handle.record(text)) for text in texts])  # (text, head)
+    names = np.array([named(model.record(text)) for text in texts])  # (text, head)
     shares = []
     for column in names.T:
         others = Counter(column[column != head_naming.PRONOUN].tolist())
@@ -300,11 +300,11 @@ def headlines(names: Sequence[str], texts: Sequence[str], show: bool) -> None:
     """Count the headlines of each model that break the rule; all of them are printed where
     `show`."""
     for name in names:
-        handle = registry.load(name)
+        model = registry.load(name)
         kinds: Counter[str] = Counter()
         n_broken = 0
         for text in texts:
-            recording = handle.record(text)
+            recording = model.record(text)
             ranked = ranked_findings(recording)
             one = headline(ranked)
             kinds[one.kind if one else "none"] += 1
@@ -369,13 +369,13 @@ class PronounHeadlines(NamedTuple):
 
 
 def pronoun_headlines(
-    handle: own_model.OwnModel, sentences: Sequence[PronounSentence]
+    model: own_model.OwnModel, sentences: Sequence[PronounSentence]
 ) -> PronounHeadlines:
     """Count the headlines about pronouns of sentences in which a head shows one."""
     n = n_pronoun = n_noun = 0
     missed = []
     for sentence in sentences:
-        recording = handle.record(sentence.text)
+        recording = model.record(sentence.text)
         if most_beyond_chance(recording, sentence) < BEYOND_CHANCE:
             continue
         n += 1
@@ -407,12 +407,12 @@ def pronouns(names: Sequence[str], write: bool) -> None:
     made = {}
     queue = [*names]
     for name in queue:
-        handle = registry.load(name)
+        model = registry.load(name)
         texts = coreference.sentences()
         pronoun_heads = coreference.coreference_heads(
-            coreference.measure_sentence(handle.record(text)) for text in texts
+            coreference.measure_sentence(model.record(text)) for text in texts
         )
-        made[handle.card.fingerprint] = pronoun_heads
+        made[model.card.fingerprint] = pronoun_heads
         if write and any(pronoun_heads.values()):
             queue += registry.checkpoints(name)
         for attention, heads in pronoun_heads.items():
@@ -451,39 +451,39 @@ GATES: dict[str, Callable[[Values, Values, Values], bool]] = {
 }
 
 
-def noun_first(handle: own_model.OwnModel, file: Path) -> np.ndarray:
+def noun_first(model: own_model.OwnModel, file: Path) -> np.ndarray:
     """In how many sentences of a file each head gives a pronoun's noun the most of all words,
     (layer, head)."""
     return np.sum(
         [
-            coreference.measure_sentence(handle.record(text), file)["self"].is_largest
+            coreference.measure_sentence(model.record(text), file)["self"].is_largest
             for text in coreference.sentences(file)
         ],
         axis=0,
     )
 
 
-def gate_values(handle: own_model.OwnModel, held_out: Corpus) -> dict[str, float]:
+def gate_values(model: own_model.OwnModel, held_out: Corpus) -> dict[str, float]:
     """What the gates ask of a model; no masked words of one without a readout."""
-    if not coreference.is_measured(handle.card.fingerprint):
-        made = [coreference.measure_sentence(handle.record(t)) for t in coreference.sentences()]
-        coreference.remember(handle.card.fingerprint, coreference.coreference_heads(made))
+    if not coreference.is_measured(model.card.fingerprint):
+        made = [coreference.measure_sentence(model.record(t)) for t in coreference.sentences()]
+        coreference.remember(model.card.fingerprint, coreference.coreference_heads(made))
     values: dict[str, float] = {}
     for name, file in ((OF_MADE, coreference.SENTENCES), (OF_ORDINARY, PRONOUNS)):
-        found = noun_first(handle, file)
+        found = noun_first(model, file)
         values[name] = int(found.max())
-        if handle.card.name != attention_transfer.TEACHER:
+        if model.card.name != attention_transfer.TEACHER:
             values |= {
                 f"    by L{layer}H{head}, {name.split()[-2]}": int(found[layer, head])
                 for layer, head in attention_transfer.TAUGHT
             }
-    scores = mean_scores(handle, list(sentences()))
+    scores = mean_scores(model, list(sentences()))
     values |= {name: float(np.nanmax(scores[name])) for name in POSITIONAL}
-    values[SINKS] = evaluate.sink_share(handle, evaluate.ordinary_texts(held_out.sentences))
-    if isinstance(handle.model, Encoder) and handle.has_readout_bias:
-        words = masked.held_out_scores(handle.model, handle.tokenizer, held_out)
+    values[SINKS] = evaluate.sink_share(model, evaluate.ordinary_texts(held_out.sentences))
+    if isinstance(model.network, Encoder) and model.has_readout_bias:
+        words = masked.held_out_scores(model.network, model.tokenizer, held_out)
         values |= {name: float(words[name]) for name in MASKED}
-    found_headlines = pronoun_headlines(handle, pronoun_sentences())
+    found_headlines = pronoun_headlines(model, pronoun_sentences())
     values["headlines of a pronoun"] = found_headlines.n_pronoun
     values[HEADLINE_NOUN] = found_headlines.n_noun / max(1, found_headlines.n_pronoun)
     return values
@@ -491,12 +491,16 @@ def gate_values(handle: own_model.OwnModel, held_out: Corpus) -> dict[str, float
 
 def gates(data: Path, beside: Path | None) -> None:
     """Print what the encoder shows before and after, and its teacher, and which gates hold."""
-    after = registry.load("encoder") if beside is None else evaluate.handle_from("encoder", beside)
+    after = registry.load("encoder") if beside is None else evaluate.model_from("encoder", beside)
     if beside is not None:
         after = replace(after, card=replace(after.card, fingerprint=str(beside)))
-    handles = (attention_transfer.untaught(), after, registry.load(attention_transfer.TEACHER))
+    loaded_models = (
+        attention_transfer.untaught(),
+        after,
+        registry.load(attention_transfer.TEACHER),
+    )
     _, held_out = read(data)
-    old, new, teacher = (gate_values(handle, held_out) for handle in handles)
+    old, new, teacher = (gate_values(model, held_out) for model in loaded_models)
     print(f"{'':<44} {'before':>8} {'after':>8} {attention_transfer.TEACHER:>8}")
     for name in new:
         cells = [f"{one[name]:8.4g}" if name in one else f"{'-':>8}" for one in (old, new, teacher)]
@@ -534,21 +538,21 @@ def main(argv: Sequence[str] | None = None) -> None:
     if options.pronoun_headlines:
         chosen = pronoun_sentences()[:: options.pronoun_headlines]
         return print_pronoun_headlines(some or READ, chosen)
-    handles = [registry.load(name) for name in some or MODELS]
+    loaded_models = [registry.load(name) for name in some or MODELS]
     print(f"False names, {options.recordings} recordings each (sentences; one word repeated)")
     for kind in WEIGHTS:
-        for handle in handles:
+        for model in loaded_models:
             counts = [
-                false_names(handle, kind, texts, options.recordings)
+                false_names(model, kind, texts, options.recordings)
                 for texts in (sentences(), REPEATED)
             ]
             shares = [share_of_false(each) for each in counts]
             which = {name: n for name, n in counts[0].most_common() if name not in NO_NAME}
-            print(f"{kind:<26} {handle.card.name:<10} {shares[0]:>7.2%} {shares[1]:>7.2%}  {which}")
+            print(f"{kind:<26} {model.card.name:<10} {shares[0]:>7.2%} {shares[1]:>7.2%}  {which}")
     print(f"\nStability of names on {len(sentences())} sentences")
-    for handle in handles:
-        share, names = stability(handle, sentences())
-        print(f"{handle.card.name:<10} {share:.1%}  {dict(names.most_common())}")
+    for model in loaded_models:
+        share, names = stability(model, sentences())
+        print(f"{model.card.name:<10} {share:.1%}  {dict(names.most_common())}")
 
 
 if __name__ == "__main__":

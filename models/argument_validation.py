@@ -75,16 +75,16 @@ def expect_model(model: Any) -> None:
         )
 
 
-def expect_recording_of(handle: Any, recording: Any, stream: str, token: int = 0) -> int:
+def expect_recording_of(model: Any, recording: Any, stream: str, token: int = 0) -> int:
     """The token's place from 0; a negative one counts from the end.
 
     Raises TypeError for what is no recording, and ValueError for one of other weights than the
-    handle's, with vectors of another width, or without this stream or token."""
+    model's, with vectors of another width, or without this stream or token."""
     if not isinstance(recording, Recording):
         raise TypeError(
             f"a recording is what model.record(text) returns; {_brief(recording)} is none"
         )
-    origin, card = recording.model, handle.card
+    origin, card = recording.model, model.card
     if origin.fingerprint != card.fingerprint:
         raise ValueError(
             f"this recording is of {origin.name} (weights {origin.fingerprint}) and the model is "
@@ -103,14 +103,14 @@ def expect_recording_of(handle: Any, recording: Any, stream: str, token: int = 0
 
 
 def of_head(
-    handle: Any, recording: Any, attention: str, cell: tuple[int | None, ...]
+    model: Any, recording: Any, attention: str, cell: tuple[int | None, ...]
 ) -> tuple[int | None, ...]:
     """A cell (layer, head, query, key, other key or None) of an attention, counted from 0; negative
     places count from the end.
 
     Raises as `expect_recording_of`, and ValueError for an attention that is not there."""
     streams = getattr(recording, "streams", ())
-    expect_recording_of(handle, recording, streams[0].name if streams else "")
+    expect_recording_of(model, recording, streams[0].name if streams else "")
     found = next((each for each in recording.attention if each.name == attention), None)
     if found is None:
         names = ", ".join(each.name for each in recording.attention)

@@ -35,13 +35,13 @@ class ArrayModel(Model):
     tokenizer: Vocabulary
 
 
-def capabilities(handle: ArrayModel) -> Capabilities:
+def capabilities(model: ArrayModel) -> Capabilities:
     """What its recording shows."""
-    return handle.shown
+    return model.shown
 
 
 def record(
-    handle: ArrayModel,
+    model: ArrayModel,
     text: str | tuple[int, ...],
     edits: tuple[Edit, ...] = (),
     target: str | tuple[int, ...] | None = None,

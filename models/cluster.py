@@ -80,24 +80,24 @@ def load(name: str) -> ClusterModel:
     return ClusterModel(card, remote, ClusterVocabulary(remote_name, tuple(answer["labels"])))
 
 
-def capabilities(handle: ClusterModel) -> Capabilities:
+def capabilities(model: ClusterModel) -> Capabilities:
     """The model's capabilities: those of a model in its own code, without access to its weights."""
-    return handle.remote
+    return model.remote
 
 
 def record(
-    handle: ClusterModel,
+    model: ClusterModel,
     text: str | tuple[int, ...],
     edits: tuple[Edit, ...] = (),
     target: str | tuple[int, ...] | None = None,
 ) -> Recording:
     """One forward pass on the cluster, the same recording as of a pass here."""
-    _, payload = _ask({"ask": "record", **_request(handle, text, edits, target)})
-    return replace(from_npz(payload), model=handle.card)
+    _, payload = _ask({"ask": "record", **_request(model, text, edits, target)})
+    return replace(from_npz(payload), model=model.card)
 
 
 def lens(
-    handle: ClusterModel,
+    model: ClusterModel,
     recording: Recording,
     stream: str,
     top: int = 10,
@@ -107,20 +107,20 @@ def lens(
     """The logit lens of a stream, of one token alone where it is given, and of some sites and the
     last where these are: the `top` predictions at every site."""
     what = {"stream": stream, "top": top, "token": token, "sites": sites}
-    request = {"ask": "lens", **_request_of(handle, recording), **what}
+    request = {"ask": "lens", **_request_of(model, recording), **what}
     answer, payload = _ask(request)
     return Lens(stream=stream, sites=tuple(answer["sites"]), **arrays(payload))
 
 
-def logits(handle: ClusterModel, recording: Recording, stream: str, token: int) -> np.ndarray:
+def logits(model: ClusterModel, recording: Recording, stream: str, token: int) -> np.ndarray:
     """Scores over the vocabulary, (id), at one token of a stream."""
-    request = {"ask": "logits", **_request_of(handle, recording), "stream": stream, "token": token}
+    request = {"ask": "logits", **_request_of(model, recording), "stream": stream, "token": token}
     return arrays(_ask(request)[1])["logits"]
 
 
-def nearest(handle: ClusterModel, vectors: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
+def nearest(model: ClusterModel, vectors: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
     """The words nearest to vectors (row, d_model): ids and cosines, each (row, rank)."""
-    request = {"ask": "nearest", "model": handle.tokenizer.model, "top": top}
+    request = {"ask": "nearest", "model": model.tokenizer.model, "top": top}
     result = arrays(_ask(request, packed_arrays(vectors=vectors))[1])
     return result["ids"], result["cosines"]
 
@@ -170,20 +170,20 @@ def card_as_data(card: Card) -> dict[str, Any]:
 
 
 def _request(
-    handle: ClusterModel,
+    model: ClusterModel,
     text: str | tuple[int, ...],
     edits: tuple[Edit, ...],
     target: str | tuple[int, ...] | None,
 ) -> dict[str, Any]:
     """A request for a recording as plain data; the edits are written as in an address."""
-    model = handle.tokenizer.model
-    return {"model": model, "text": text, "edits": to_line(edits), "target": target}
+    network = model.tokenizer.model
+    return {"model": network, "text": text, "edits": to_line(edits), "target": target}
 
 
-def _request_of(handle: ClusterModel, recording: Recording) -> dict[str, Any]:
+def _request_of(model: ClusterModel, recording: Recording) -> dict[str, Any]:
     output_stream = recording.streams[-1]
     target = tuple(map(int, output_stream.ids[1:])) if len(recording.streams) > 1 else None
-    return _request(handle, recording.given, recording.edits, target)
+    return _request(model, recording.given, recording.edits, target)
 
 
 def _ask(header: dict[str, Any], content: bytes = b"") -> tuple[dict[str, Any], bytes]:

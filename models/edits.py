@@ -1,6 +1,6 @@
 """Edits: frozen descriptions of changes to a forward pass.
 
-An edit is data, never a hook. It travels with the call, `record(handle, text, edits)`, and comes
+An edit is data, never a hook. It travels with the call, `record(model, text, edits)`, and comes
 back inside the Recording, so a caption can always state it and a shared model is never changed.
 `str(edit)` describes it in words.
 

@@ -39,12 +39,12 @@ class TrainingSnapshot:
     weights: dict[int, bytes]
     progress: Progress
 
-    def handle(self, name: str, step: int) -> own_model.OwnModel:
+    def model(self, name: str, step: int) -> own_model.OwnModel:
         """The model after so many steps, under a name."""
         weight_bytes = self.weights[step]
         model = model_of(Config(**self.config), self.plan.kind)
         model.load_state_dict(load_safetensors(weight_bytes))
-        return own_model.handle_of(
+        return own_model.from_network(
             model.eval(),
             Tokenizer(from_text(self.tokenizer)),
             name,

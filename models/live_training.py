@@ -181,14 +181,14 @@ def record_text(run: TrainingProcess, text: str, step: int | None = None) -> Rec
     step = max(snapshot.weights) if step is None else step
     if step not in snapshot.weights:
         raise ValueError("There are no weights of this step.")
-    handle = snapshot.handle(f"{LIVE_PREFIX}{run.plan.task}", step)
+    model = snapshot.model(f"{LIVE_PREFIX}{run.plan.task}", step)
     if run.plan.kind == "decoder":
-        return own_model.record(handle, text)
-    max_tokens = handle.card.n_positions - 1
-    ids = own_model.frame(handle, own_model.clean(text))[0].ids
-    source_ids = [token for token in ids if token != handle.tokenizer.eos][:max_tokens]
+        return own_model.record(model, text)
+    max_tokens = model.card.n_positions - 1
+    ids = own_model.frame(model, own_model.clean(text))[0].ids
+    source_ids = [token for token in ids if token != model.tokenizer.eos][:max_tokens]
     target_ids = tuple(source_ids[::-1] if run.plan.task == "reverse" else source_ids)
-    return own_model.record(handle, text, target=target_ids)
+    return own_model.record(model, text, target=target_ids)
 
 
 def save_snapshot(run: TrainingProcess) -> str:
@@ -246,7 +246,7 @@ def load(name: str) -> own_model.OwnModel:
     snapshot, step = _snapshot_of(name), name.partition("@")[2]
     if not knows(name):
         raise ValueError(f"{name} has no such checkpoint.")
-    return snapshot.handle(name, int(step) if step else max(snapshot.weights))
+    return snapshot.model(name, int(step) if step else max(snapshot.weights))
 
 
 def _snapshot_of(name: str) -> TrainingSnapshot:

@@ -63,7 +63,7 @@ class Model:
     @cached_property
     def device(self) -> str:
         """Where its network runs, such as "cpu" or "cuda:0"; its recordings are numpy's."""
-        network: Any = getattr(self, "model", None)
+        network: Any = getattr(self, "network", None)
         first = next(network.parameters(), None) if hasattr(network, "parameters") else None
         return "cpu" if first is None else str(first.device)
 
@@ -398,7 +398,7 @@ class Model:
         return (ids[0], len(ids)) if ids else None
 
     def _embedding(self) -> Any:
-        return getattr(self, "model").embedding  # noqa: B009
+        return getattr(self, "network").embedding  # noqa: B009
 
     @property
     def _source(self) -> Any:

@@ -96,19 +96,19 @@ class OwnModel(Model):
     source: ClassVar[str] = f"{__package__}.own_source"
     card: Card
     tokenizer: Tokenizer
-    model: Transformer = field(repr=False)
+    network: Transformer = field(repr=False)
     ends: tuple[tuple[str, ...], tuple[str, ...]]
     chat: ChatTemplate | None = field(default=None, repr=False)
 
     @cached_property
     def attentions(self) -> dict[str, list[MultiHeadAttention]]:
         """Every attention of the model by its label, its layers in order."""
-        return self.model.attentions()
+        return self.network.attentions()
 
     @property
     def reads_batches(self) -> bool:
         """True for a decoder: `record_batch` reads several texts in one pass."""
-        return isinstance(self.model, Decoder)
+        return isinstance(self.network, Decoder)
 
     def record_batch(self, texts: Sequence[str | Sequence[int]]) -> tuple[Recording, ...]:
         with devices.running_on(self.device):
@@ -124,19 +124,19 @@ class OwnModel(Model):
         ids = stream.ids[:n_read].tolist()
         with devices.running_on(self.device):
             read = generation.recorded(recording, n_read, logits)
-            written = generation.Generation(self.model, ids, read=read)
+            written = generation.Generation(self.network, ids, read=read)
         return written if self.device == "cpu" else devices.Placed(written, self.device)
 
     @property
     def dtype(self) -> type:
         """The numbers of its recordings."""
-        is_double = self.model.embedding.token.weight.dtype == torch.float64
+        is_double = self.network.embedding.token.weight.dtype == torch.float64
         return np.float64 if is_double else np.float32
 
     @cached_property
     def has_readout_bias(self) -> bool:
         """True where the readout adds something to some word's score."""
-        bias = self.model.readout_bias
+        bias = self.network.readout_bias
         return bias is not None and bool(bias.any())
 
 
@@ -159,7 +159,7 @@ def load(name: str) -> OwnModel:
         tensors |= quantization.dequantize(earlier)
     model = KINDS[card["kind"]](Config(**card["config"]))
     model.load_state_dict({key: tensor.float() for key, tensor in tensors.items()})
-    return handle_of(
+    return from_network(
         model.eval(),
         Tokenizer.load(folder / "tokenizer.json"),
         name,
@@ -169,8 +169,8 @@ def load(name: str) -> OwnModel:
     )
 
 
-def handle_of(
-    model: Transformer,
+def from_network(
+    network: Transformer,
     tokenizer: Tokenizer,
     name: str,
     fingerprint: str,
@@ -178,29 +178,29 @@ def handle_of(
     ends: tuple[tuple[str, ...], tuple[str, ...]] | None = None,
     chat: ChatTemplate | None = None,
 ) -> OwnModel:
-    """A handle around a model in memory, as training and tests have it. `ends`: the special tokens
-    around a text, None for those of our own models; `chat`: as of `OwnModel`."""
-    config = model.config
-    optimise_layout(model)
+    """A loaded model of a network in memory, as training and tests have it. `ends`: the special
+    tokens around a text, None for those of our own models; `chat`: as of `OwnModel`."""
+    config = network.config
+    optimise_layout(network)
     card = Card(
         name=name,
-        kind=next(kind for kind, cls in KINDS.items() if type(model) is cls),
+        kind=next(kind for kind, cls in KINDS.items() if type(network) is cls),
         n_layer=config.n_layer,
         n_head=config.n_head,
         d_model=config.d_model,
         d_head=config.d_head,
         n_vocab=config.n_vocab,
         n_positions=config.n_positions,
-        n_parameters=sum(parameter.numel() for parameter in model.parameters()),
+        n_parameters=sum(parameter.numel() for parameter in network.parameters()),
         fingerprint=fingerprint,
         weights=weights,
     )
-    return OwnModel(card, tokenizer, model, ENDS[card.kind] if ends is None else ends, chat)
+    return OwnModel(card, tokenizer, network, ENDS[card.kind] if ends is None else ends, chat)
 
 
 @torch.inference_mode()
 def record(
-    handle: OwnModel,
+    model: OwnModel,
     text: str | tuple[int, ...],
     edits: tuple[Edit, ...] = (),
     target: str | tuple[int, ...] | None = None,
@@ -215,65 +215,65 @@ def record(
     overflow.
     """
     if edits:
-        fills_masks = handle.tokenizer.mask is not None
-        check(edits, handle.card, handle.model.config, tuple(handle.attentions), fills_masks)
-    is_pair = isinstance(handle.model, EncoderDecoder)
+        fills_masks = model.tokenizer.mask is not None
+        check(edits, model.card, model.network.config, tuple(model.attentions), fills_masks)
+    is_pair = isinstance(model.network, EncoderDecoder)
     if target is not None and not is_pair:
         raise ValueError(
-            f"{handle.card.name} reads one text alone, so there is no target to give it"
+            f"{model.card.name} reads one text alone, so there is no target to give it"
         )
-    reading = read_text(handle, text, partial(frame, handle))
+    reading = read_text(model, text, partial(frame, model))
     tokens = reading.tokens
-    lengths: dict[str, int | None] = {"encoder" if is_pair else handle.card.kind: len(tokens.ids)}
+    lengths: dict[str, int | None] = {"encoder" if is_pair else model.card.kind: len(tokens.ids)}
     if is_pair:
-        given = None if target is None else _given_target(handle, target)
+        given = None if target is None else _given_target(model, target)
         lengths["decoder"] = None if given is None else len(given[0].ids)
     edits = of_text(edits, lengths)
     expect_tokens(edits, lengths)
-    patches = _patches(handle, edits)
+    patches = _patches(model, edits)
     tokens = shuffle_tokens(tokens, edits)
     if is_pair:
-        return _record_two(handle, replace(reading, tokens=tokens), edits, patches, target)
-    tokens = mask_tokens(tokens, edits, handle.tokenizer.mask, MASK)
-    check_length(edits, len(tokens.ids), handle.card)
-    config = with_shared_keys(handle.model.config, edits)
-    tape = Recorder(config, len(tokens.ids), dtype=handle.dtype)
-    all_edits = (*edits, *patches[handle.card.kind])
-    handle.model(torch.tensor([tokens.ids]), tape=tape, edits=all_edits)
-    return _recording(handle, replace(reading, tokens=tokens), tape.text(), edits)
+        return _record_two(model, replace(reading, tokens=tokens), edits, patches, target)
+    tokens = mask_tokens(tokens, edits, model.tokenizer.mask, MASK)
+    check_length(edits, len(tokens.ids), model.card)
+    config = with_shared_keys(model.network.config, edits)
+    tape = Recorder(config, len(tokens.ids), dtype=model.dtype)
+    all_edits = (*edits, *patches[model.card.kind])
+    model.network(torch.tensor([tokens.ids]), tape=tape, edits=all_edits)
+    return _recording(model, replace(reading, tokens=tokens), tape.text(), edits)
 
 
 @torch.inference_mode()
-def record_batch(handle: OwnModel, texts: Sequence[str | Sequence[int]]) -> tuple[Recording, ...]:
+def record_batch(model: OwnModel, texts: Sequence[str | Sequence[int]]) -> tuple[Recording, ...]:
     """The first of several texts in one pass of a decoder, each as by `record` but for rounding: as
     many as fit into MAX_BATCH_BYTES.
 
     Shorter texts are padded on the right, where the causal mask hides it from them. Raises
     ValueError for a text that the model cannot read."""
     given = [text_or_ids(text) for text in texts]
-    framed = _fitting(handle, given)
+    framed = _fitting(model, given)
     if len(framed) == 1:
-        return (record(handle, given[0]),)
+        return (record(model, given[0]),)
     longest = max(len(each.tokens.ids) for each in framed)
     ids = torch.zeros(len(framed), longest, dtype=torch.long)
     for row, each in zip(ids, framed):
         row[: len(each.tokens.ids)] = torch.tensor(each.tokens.ids)
-    tape = Recorder(handle.model.config, longest, batch=len(framed), dtype=handle.dtype)
-    handle.model(ids, tape=tape)
+    tape = Recorder(model.network.config, longest, batch=len(framed), dtype=model.dtype)
+    model.network(ids, tape=tape)
     return tuple(
-        _recording(handle, each, tape.text(row, len(each.tokens.ids)).copy())
+        _recording(model, each, tape.text(row, len(each.tokens.ids)).copy())
         for row, each in enumerate(framed)
     )
 
 
-def _fitting(handle: OwnModel, texts: Sequence[str | tuple[int, ...]]) -> list[ReadText]:
+def _fitting(model: OwnModel, texts: Sequence[str | tuple[int, ...]]) -> list[ReadText]:
     """The first texts as they are read, as many as one pass may record, at least one."""
     framed: list[ReadText] = []
     longest = 0
     for text in texts:
-        reading = read_text(handle, text, partial(frame, handle))
+        reading = read_text(model, text, partial(frame, model))
         longest = max(longest, len(reading.tokens.ids))
-        numbers = sum(map(prod, recorded_shapes(handle.model.config, longest, 0)))
+        numbers = sum(map(prod, recorded_shapes(model.network.config, longest, 0)))
         if framed and (len(framed) + 1) * numbers * ITEM_BYTES > MAX_BATCH_BYTES:
             break
         framed.append(reading)
@@ -281,12 +281,12 @@ def _fitting(handle: OwnModel, texts: Sequence[str | tuple[int, ...]]) -> list[R
 
 
 def _recording(
-    handle: OwnModel, reading: ReadText, tape: TextRecord, edits: tuple[Edit, ...] = ()
+    model: OwnModel, reading: ReadText, tape: TextRecord, edits: tuple[Edit, ...] = ()
 ) -> Recording:
     """What a tape has recorded of a model with one stream. Raises NotFinite."""
     _finite(tape)
     tokens = reading.tokens
-    name, windows = handle.card.kind, handle.model.config.windows
+    name, windows = model.card.kind, model.network.config.windows
     masks = self_attention_masks(0, len(tokens.ids), name == "decoder", edits, windows)
     differ = len({*windows}) > 1
     attention = Attention(
@@ -294,13 +294,13 @@ def _recording(
         query=name,
         key=name,
         allowed=(torch.stack(masks) if differ else masks[0]).numpy(),
-        scale=_scale(handle, "self", edits),
+        scale=_scale(model, "self", edits),
         **tape.heads["attn"],
     )
     streams = (tape.stream(name, tokens),)
     expect_followed(edits, streams)
     return Recording(
-        handle.card,
+        model.card,
         reading.text,
         tuple(edits),
         streams,
@@ -311,7 +311,7 @@ def _recording(
 
 
 def _record_two(
-    handle: OwnModel,
+    model: OwnModel,
     reading: ReadText,
     edits: tuple[Edit, ...],
     patches: dict[str, tuple[Patch, ...]],
@@ -319,20 +319,20 @@ def _record_two(
 ) -> Recording:
     source = reading.tokens
     # What is copied is found in the text that the tokens are of.
-    copier = None if reading.as_ids else copier_of(handle, reading.text, source)
-    check_length(edits, n := len(source.ids), handle.card)
+    copier = None if reading.as_ids else copier_of(model, reading.text, source)
+    check_length(edits, n := len(source.ids), model.card)
     encoder_edits, decoder_edits = (*edits, *patches["encoder"]), (*edits, *patches["decoder"])
-    model = handle.model
-    config = with_shared_keys(model.config, edits)
-    source_tape = Recorder(config, n, dtype=handle.dtype)
-    assert isinstance(model, EncoderDecoder)  # record has looked
-    memory = model.encode(torch.tensor([source.ids]), tape=source_tape, edits=encoder_edits)
+    network = model.network
+    config = with_shared_keys(network.config, edits)
+    source_tape = Recorder(config, n, dtype=model.dtype)
+    assert isinstance(network, EncoderDecoder)  # record has looked
+    memory = network.encode(torch.tensor([source.ids]), tape=source_tape, edits=encoder_edits)
     memory_tape = source_tape.text()
     _finite(memory_tape, "encoder ")
-    tokens, target, target_dropped = _target(handle, memory, decoder_edits, target, copier)
-    check_length(edits, m := len(tokens.ids), handle.card)
-    target_tape = Recorder(config, m, n, dtype=handle.dtype)
-    model.decode(torch.tensor([tokens.ids]), memory, tape=target_tape, edits=decoder_edits)
+    tokens, target, target_dropped = _target(model, memory, decoder_edits, target, copier)
+    check_length(edits, m := len(tokens.ids), model.card)
+    target_tape = Recorder(config, m, n, dtype=model.dtype)
+    network.decode(torch.tensor([tokens.ids]), memory, tape=target_tape, edits=decoder_edits)
     tape = target_tape.text()
     _finite(tape, "decoder ")
     attention = (
@@ -341,7 +341,7 @@ def _record_two(
             query="encoder",
             key="encoder",
             allowed=self_attention_mask(0, n, False, edits).numpy(),
-            scale=_scale(handle, "encoder self", edits),
+            scale=_scale(model, "encoder self", edits),
             **memory_tape.heads["attn"],
         ),
         Attention(
@@ -349,7 +349,7 @@ def _record_two(
             query="decoder",
             key="decoder",
             allowed=self_attention_mask(0, m, True, edits).numpy(),
-            scale=_scale(handle, "decoder self", edits),
+            scale=_scale(model, "decoder self", edits),
             **tape.heads["attn"],
         ),
         Attention(
@@ -357,14 +357,14 @@ def _record_two(
             query="decoder",
             key="encoder",
             allowed=np.ones((m, n), dtype=bool),
-            scale=_scale(handle, "cross", edits),
+            scale=_scale(model, "cross", edits),
             **tape.heads["cross"],
         ),
     )
     streams = (memory_tape.stream("encoder", source), tape.stream("decoder", tokens))
     expect_followed(edits, streams)
     return Recording(
-        handle.card,
+        model.card,
         reading.text,
         tuple(edits),
         streams,
@@ -377,35 +377,35 @@ def _record_two(
 
 
 def _target(
-    handle: OwnModel,
+    model: OwnModel,
     memory: Tensor,
     edits: tuple[Edit, ...],
     target: str | tuple[int, ...] | None,
     copier: Copier | None,
 ) -> tuple[Tokens, str, int]:
     """The decoder's input as tokens and as text, and the number of its tokens that did not fit."""
-    assert isinstance(handle.model, EncoderDecoder)
+    assert isinstance(model.network, EncoderDecoder)
     if target is None:
-        written = generation.greedy(handle.model, handle.tokenizer, memory, edits, copier)
+        written = generation.greedy(model.network, model.tokenizer, memory, edits, copier)
         target = tuple(written)
-    return _given_target(handle, target)
+    return _given_target(model, target)
 
 
-def _given_target(handle: OwnModel, target: str | tuple[int, ...]) -> tuple[Tokens, str, int]:
+def _given_target(model: OwnModel, target: str | tuple[int, ...]) -> tuple[Tokens, str, int]:
     """A text or token ids for the decoder, as `_target` returns them."""
     if isinstance(target, str):
-        tokens, dropped = frame_target(handle, clean(target))
+        tokens, dropped = frame_target(model, clean(target))
         return tokens, clean(target), dropped
-    text = handle.tokenizer.text(list(target))
-    tokens, dropped = frame_target(handle, text)
+    text = model.tokenizer.text(list(target))
+    tokens, dropped = frame_target(model, text)
     if tokens.ids[1:] != target:  # another spelling of the same text; what was said counts
-        return target_tokens(handle.tokenizer, list(target)), text, 0
+        return target_tokens(model.tokenizer, list(target)), text, 0
     return tokens, text, dropped
 
 
-def _scale(handle: OwnModel, attention: str, edits: tuple[Edit, ...]) -> np.ndarray:
+def _scale(model: OwnModel, attention: str, edits: tuple[Edit, ...]) -> np.ndarray:
     """The factor of q . k in each layer of an attention, (layer)."""
-    layers = handle.attentions[attention]
+    layers = model.attentions[attention]
     return np.array([1 / score_divisor(edits, each.layer, each.scale) for each in layers])
 
 
@@ -417,7 +417,7 @@ def _finite(tape: TextRecord, stream: str = "") -> None:
 
 @torch.inference_mode()
 def activations(
-    handle: OwnModel,
+    model: OwnModel,
     text: str,
     edits: tuple[Edit, ...] = (),
     names: set[str] | None = None,
@@ -430,42 +430,42 @@ def activations(
     whether a translator writes its text too; reading takes a fraction of the time.
     """
     edits = tuple(edit for edit in edits if not isinstance(edit, (PatchHead, PatchSite)))
-    tokens, _ = frame(handle, clean(text))
+    tokens, _ = frame(model, clean(text))
     tokens = shuffle_tokens(tokens, edits)
     edits = fitting_edits(tokens, edits)
-    tokens = mask_tokens(tokens, edits, handle.tokenizer.mask, MASK)
-    check_length(edits, len(tokens.ids), handle.card)
+    tokens = mask_tokens(tokens, edits, model.tokenizer.mask, MASK)
+    check_length(edits, len(tokens.ids), model.card)
     ids = torch.tensor([tokens.ids])
     source_store, target_store = ActivationStore(names), ActivationStore(names)
-    if not isinstance(handle.model, EncoderDecoder):
-        handle.model(ids, tape=source_store, edits=edits)
-        return {handle.card.kind: source_store.tensors}
-    memory = handle.model.encode(ids, tape=source_store, edits=edits)
+    if not isinstance(model.network, EncoderDecoder):
+        model.network(ids, tape=source_store, edits=edits)
+        return {model.card.kind: source_store.tensors}
+    memory = model.network.encode(ids, tape=source_store, edits=edits)
     if not with_target:
         return {"encoder": source_store.tensors}
     target_ids = [
-        handle.tokenizer.ends[0],
+        model.tokenizer.ends[0],
         *generation.greedy(
-            handle.model, handle.tokenizer, memory, edits, copier_of(handle, clean(text), tokens)
+            model.network, model.tokenizer, memory, edits, copier_of(model, clean(text), tokens)
         ),
     ]
-    handle.model.decode(torch.tensor([target_ids]), memory, tape=target_store, edits=edits)
+    model.network.decode(torch.tensor([target_ids]), memory, tape=target_store, edits=edits)
     return {"encoder": source_store.tensors, "decoder": target_store.tensors}
 
 
-def _patches(handle: OwnModel, edits: tuple[Edit, ...]) -> dict[str, tuple[Patch, ...]]:
+def _patches(model: OwnModel, edits: tuple[Edit, ...]) -> dict[str, tuple[Patch, ...]]:
     """The patches of edits, by stream; a text that several of them name is read once."""
     with_target = any(
-        head_output_site(handle, edit.attention, edit.layer)[0] == "decoder"
+        head_output_site(model, edit.attention, edit.layer)[0] == "decoder"
         if isinstance(edit, PatchHead)
         else isinstance(edit, PatchSite) and edit.stream == "decoder"
         for edit in edits
     )
-    donor = cache(lambda text: activations(handle, text, edits, with_target=with_target))
+    donor = cache(lambda text: activations(model, text, edits, with_target=with_target))
     patches: dict[str, list[Patch]] = {"encoder": [], "decoder": []}
     for edit in edits:
         if isinstance(edit, PatchHead):
-            stream, name = head_output_site(handle, edit.attention, edit.layer)
+            stream, name = head_output_site(model, edit.attention, edit.layer)
             patches[stream].append(
                 Patch(name, donor(edit.text)[stream][name][edit.head], head=edit.head)
             )
@@ -483,7 +483,7 @@ def _patches(handle: OwnModel, edits: tuple[Edit, ...]) -> dict[str, tuple[Patch
     return {stream: tuple(stream_patches) for stream, stream_patches in patches.items()}
 
 
-def head_output_site(handle: OwnModel, attention: str, layer: int) -> tuple[str, str]:
+def head_output_site(model: OwnModel, attention: str, layer: int) -> tuple[str, str]:
     """The stream that an attention's heads write into, and the name that their outputs have on the
     tape."""
     stream = (
@@ -491,7 +491,7 @@ def head_output_site(handle: OwnModel, attention: str, layer: int) -> tuple[str,
         if attention == "cross"
         else attention.removesuffix(" self")
         if " " in attention
-        else handle.card.kind
+        else model.card.kind
     )
     return stream, f"{layer}.{'cross' if attention == 'cross' else 'attn'}.z"
 
@@ -513,14 +513,14 @@ class ReadText:
 
 
 def read_text(
-    handle: Model, given: str | tuple[int, ...], split: Callable[[str], tuple[Tokens, int]]
+    model: Model, given: str | tuple[int, ...], split: Callable[[str], tuple[Tokens, int]]
 ) -> ReadText:
     """A text, or token ids, as a model of any code reads it. split: a text as its tokens, and how
     many did not fit. Raises ValueError for ids that the vocabulary does not have."""
     if isinstance(given, str):
         text = clean(given)
         return ReadText(text, *split(text))
-    card, tokenizer = handle.card, handle.tokenizer
+    card, tokenizer = model.card, model.tokenizer
     if wrong := [each for each in given if not 0 <= each < card.n_vocab]:
         raise ValueError(f"{card.name} has ids 0 to {card.n_vocab - 1}, not {wrong[0]}")
     text = tokenizer.text(given)
@@ -534,45 +534,45 @@ def read_text(
     return ReadText(text, tokenizer.tokens_of(ids), dropped, as_ids=True)
 
 
-def frame(handle: OwnModel, text: str) -> tuple[Tokens, int]:
+def frame(model: OwnModel, text: str) -> tuple[Tokens, int]:
     """The text as the model reads it, with its special tokens, and how many tokens were dropped:
     [CLS] text [SEP] for an encoder, [BOS] text for a decoder, text [EOS] for the source of an
     encoder-decoder. A model that puts nothing around a text reads its end mark where there is
     none. A chat is read in the model's template (models/chat_template.py)."""
-    if handle.chat is not None and (framed := handle.chat.tokens(text, handle.card.n_positions)):
+    if model.chat is not None and (framed := model.chat.tokens(text, model.card.n_positions)):
         return framed
-    limit, typed_masks = handle.card.n_positions, handle.card.kind == "encoder"
-    tokens, dropped = handle.tokenizer.tokens(text, limit, *handle.ends, typed_masks=typed_masks)
+    limit, typed_masks = model.card.n_positions, model.card.kind == "encoder"
+    tokens, dropped = model.tokenizer.tokens(text, limit, *model.ends, typed_masks=typed_masks)
     if not tokens.ids:
-        if handle.tokenizer.eos is None:
+        if model.tokenizer.eos is None:
             raise ValueError(
-                f"{handle.card.name} reads nothing where there is no text; write a word"
+                f"{model.card.name} reads nothing where there is no text; write a word"
             )
-        return handle.tokenizer.tokens(
+        return model.tokenizer.tokens(
             text,
-            handle.card.n_positions,
-            (handle.tokenizer.bpe.id_to_token(handle.tokenizer.eos) or EOS,),
+            model.card.n_positions,
+            (model.tokenizer.bpe.id_to_token(model.tokenizer.eos) or EOS,),
             (),
         )
     return tokens, dropped
 
 
-def frame_target(handle: OwnModel, text: str) -> tuple[Tokens, int]:
+def frame_target(model: OwnModel, text: str) -> tuple[Tokens, int]:
     """A target as the decoder reads it, [BOS] text, and how many tokens were dropped."""
-    return handle.tokenizer.tokens(text, handle.card.n_positions, (BOS,), ())
+    return model.tokenizer.tokens(text, model.card.n_positions, (BOS,), ())
 
 
-def copier_of(handle: OwnModel, text: str, source: Tokens) -> Copier | None:
+def copier_of(model: OwnModel, text: str, source: Tokens) -> Copier | None:
     """The words that a translator copies from a source, None for none."""
-    words = unknown_words(text, source, known_words(handle.card.name))
-    return copying.copier(handle.tokenizer, words)
+    words = unknown_words(text, source, known_words(model.card.name))
+    return copying.copier(model.tokenizer, words)
 
 
 @torch.inference_mode()
-def memory_of(handle: OwnModel, tokens: Tokens) -> Tensor:
+def memory_of(model: OwnModel, tokens: Tokens) -> Tensor:
     """The encoder's output for a source, (1, key, d_model)."""
-    assert isinstance(handle.model, EncoderDecoder), f"{handle.card.name} has no encoder beside it"
-    return handle.model.encode(torch.tensor([tokens.ids]))
+    assert isinstance(model.network, EncoderDecoder), f"{model.card.name} has no encoder beside it"
+    return model.network.encode(torch.tensor([tokens.ids]))
 
 
 def target_tokens(tokenizer: Tokenizer, ids: list[int]) -> Tokens:

@@ -32,14 +32,14 @@ __all__ = [
 GATES = {"silu": "SwiGLU", "gelu": "GeGLU", "gelu_tanh": "GeGLU", "relu": "ReGLU"}
 
 
-def capabilities(handle: OwnModel) -> Capabilities:
+def capabilities(model: OwnModel) -> Capabilities:
     """Everything, as far as the model was built with it."""
-    config, kind = handle.model.config, handle.card.kind
+    config, kind = model.network.config, model.card.kind
     no_readout = "" if config.readout else without_readout(config.head)
     return Capabilities(
         kind=kind,
-        attention=tuple(handle.attentions),
-        scale=handle.card.d_head**-0.5 if config.scaled_scores else 1.0,
+        attention=tuple(model.attentions),
+        scale=model.card.d_head**-0.5 if config.scaled_scores else 1.0,
         norm=config.norm,
         positions=config.positions,
         logits=("encoder" if kind == "encoder" else "decoder") if config.readout else "",
@@ -54,42 +54,40 @@ def capabilities(handle: OwnModel) -> Capabilities:
         window=config.window,
         full_layers=config.full_layers,
         untied=config.readout == "untied",
-        readout_bias=handle.has_readout_bias,
+        readout_bias=model.has_readout_bias,
         no_parts=f"it {no_readout}" if no_readout else "",
         no_readout=no_readout,
-        mask=handle.tokenizer.mask_name if kind == "encoder" else "",
+        mask=model.tokenizer.mask_name if kind == "encoder" else "",
         writes=kind != "encoder" and config.readout is not None,
     )
 
 
-def nearest(handle: OwnModel, vectors: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
+def nearest(model: OwnModel, vectors: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
     """The words whose embeddings come nearest to vectors (row, d_model), by cosine."""
-    return logit_lens.nearest(handle.model.embedding.token.weight, vectors, top)
+    return logit_lens.nearest(model.network.embedding.token.weight, vectors, top)
 
 
-def generate(handle: OwnModel, text: str, prefix: tuple[int, ...] = ()) -> generation.Generation:
+def generate(model: OwnModel, text: str, prefix: tuple[int, ...] = ()) -> generation.Generation:
     """A text in the making, as `Model.generate`."""
-    if handle.card.kind == "encoder":
-        raise ValueError(f"{handle.card.name} fills masked words and does not write")
-    tokens, dropped = own_model.frame(handle, own_model.clean(text))
-    if handle.card.kind == "encoder-decoder":
+    if model.card.kind == "encoder":
+        raise ValueError(f"{model.card.name} fills masked words and does not write")
+    tokens, dropped = own_model.frame(model, own_model.clean(text))
+    if model.card.kind == "encoder-decoder":
         return generation.Generation(
-            handle.model, [handle.tokenizer.ends[0], *prefix], own_model.memory_of(handle, tokens)
+            model.network, [model.tokenizer.ends[0], *prefix], own_model.memory_of(model, tokens)
         )
-    generation.expect_room(handle.card, len(tokens.ids) + len(prefix), dropped)
-    return generation.Generation(handle.model, [*tokens.ids, *prefix])
+    generation.expect_room(model.card, len(tokens.ids) + len(prefix), dropped)
+    return generation.Generation(model.network, [*tokens.ids, *prefix])
 
 
-def beams(
-    handle: OwnModel, text: str, strategy: int | SeededSampling
-) -> Iterator[tuple[Beam, ...]]:
+def beams(model: OwnModel, text: str, strategy: int | SeededSampling) -> Iterator[tuple[Beam, ...]]:
     """Beam search for the translation of a text, as `Model.beams`."""
-    if handle.card.kind != "encoder-decoder":
-        raise ValueError(f"{handle.card.name} writes no translation")
-    tokens, _ = own_model.frame(handle, own_model.clean(text))
-    bos, _ = handle.tokenizer.ends
-    eos_ids = handle.tokenizer.eos_ids
-    max_length = generation.max_answer_length(len(tokens.ids), handle.card.n_positions)
-    memory = own_model.memory_of(handle, tokens)
-    copier = own_model.copier_of(handle, own_model.clean(text), tokens)
-    return generation.beams(handle.model, [bos], eos_ids, strategy, max_length, memory, copier)
+    if model.card.kind != "encoder-decoder":
+        raise ValueError(f"{model.card.name} writes no translation")
+    tokens, _ = own_model.frame(model, own_model.clean(text))
+    bos, _ = model.tokenizer.ends
+    eos_ids = model.tokenizer.eos_ids
+    max_length = generation.max_answer_length(len(tokens.ids), model.card.n_positions)
+    memory = own_model.memory_of(model, tokens)
+    copier = own_model.copier_of(model, own_model.clean(text), tokens)
+    return generation.beams(model.network, [bos], eos_ids, strategy, max_length, memory, copier)

@@ -30,20 +30,20 @@ def computing(model: Model, dtype: Any, device: Any = "cpu") -> Model:
     if not isinstance(model, OwnModel) and not hasattr(model, "plan"):
         raise ValueError(f"{model.name} does not run here, so its numbers stay what they are")
     own: Any = model
-    first = next(own.model.parameters())
+    first = next(own.network.parameters())
     if first.dtype == DTYPES[name] and first.device == place:
         return model
     changes = [name] * (first.dtype != DTYPES[name]) + [str(place)] * (place.type != "cpu")
     called = "-".join([f"{MINE_PREFIX}{model.name}", *changes])
     mark = f"{model.card.fingerprint}-{'-'.join(changes)}"
-    network = copy.deepcopy(own.model).to(place, DTYPES[name])
+    network = copy.deepcopy(own.network).to(place, DTYPES[name])
     if isinstance(model, OwnModel):
         stored = model.card.weights.partition(",")[0]
         at = "" if place.type == "cpu" else f" on {place}"
         card = replace(
             model.card, name=called, fingerprint=mark, weights=f"{stored}, computed in {name}{at}"
         )
-        return replace(model, card=card, model=network)
+        return replace(model, card=card, network=network)
     return _in_its_own_code(model, network, called, mark, " on ".join([name, *changes[1:]]))
 
 
@@ -53,5 +53,5 @@ def _in_its_own_code(model: Any, network: Any, called: str, mark: str, weights: 
 
     network.set_attn_implementation("eager")
     with running_on(next(network.parameters()).device):
-        made = hf_model.handle_of(network, model.tokenizer, called, mark, weights)
+        made = hf_model.from_network(network, model.tokenizer, called, mark, weights)
     return replace(made, chat=model.chat, languages=model.languages, start=model.start)

@@ -40,7 +40,7 @@ class Models:
     loaded."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
-        self._handles = {name: registry.load(name) for name in names}
+        self._models = {name: registry.load(name) for name in names}
         self._lock = threading.Lock()  # passes are fastest one by one
         self._recorded = lru_cache(maxsize=MAX_RECORDINGS)(self._record)
         self._answers: dict[str, Callable[[dict, bytes], tuple[dict, bytes]]] = {
@@ -58,7 +58,7 @@ class Models:
         process = {"process": os.getpid()}
         try:
             request, content = unpacked(body)
-            if request.get("model") not in self._handles:
+            if request.get("model") not in self._models:
                 raise ValueError("The cluster serves no model of this name.")
             with self._lock:
                 answer, payload = self._answers[request["ask"]](request, content)
@@ -73,7 +73,7 @@ class Models:
     def _record(
         self, model: str, text: str | tuple[int, ...], edits: str, target: Any
     ) -> Recording:
-        return self._handles[model].record(text, from_line(edits), target)
+        return self._models[model].record(text, from_line(edits), target)
 
     def _recording(self, request: dict) -> Recording:
         target = request["target"]
@@ -82,18 +82,18 @@ class Models:
         return self._recorded(request["model"], text, request["edits"], target)
 
     def _load(self, request: dict, _: bytes) -> tuple[dict, bytes]:
-        handle = self._handles[request["model"]]
+        model = self._models[request["model"]]
         return {
-            "card": card_as_data(handle.card),
-            "offers": capabilities_as_data(handle.capabilities),
-            "labels": handle.labels(range(handle.card.n_vocab)),
+            "card": card_as_data(model.card),
+            "offers": capabilities_as_data(model.capabilities),
+            "labels": model.labels(range(model.card.n_vocab)),
         }, b""
 
     def _lens(self, request: dict, _: bytes) -> tuple[dict, bytes]:
-        handle, recording = self._handles[request["model"]], self._recording(request)
+        model, recording = self._models[request["model"]], self._recording(request)
         sites = request["sites"] and tuple(request["sites"])
         stream, top, token = (request[each] for each in ("stream", "top", "token"))
-        result = handle.lens(recording, stream, top, token, sites)
+        result = model.lens(recording, stream, top, token, sites)
         values = {each.name: getattr(result, each.name) for each in fields(result)}
         array_values = {
             name: value for name, value in values.items() if isinstance(value, np.ndarray)
@@ -101,17 +101,17 @@ class Models:
         return {"sites": result.sites}, packed_arrays(**array_values)
 
     def _logits(self, request: dict, _: bytes) -> tuple[dict, bytes]:
-        handle, recording = self._handles[request["model"]], self._recording(request)
-        scores = handle.logits(recording, request["stream"], request["token"])
+        model, recording = self._models[request["model"]], self._recording(request)
+        scores = model.logits(recording, request["stream"], request["token"])
         return {}, packed_arrays(logits=scores)
 
     def _nearest(self, request: dict, content: bytes) -> tuple[dict, bytes]:
         vectors = arrays(content)["vectors"]
-        ids, cosines = self._handles[request["model"]].nearest(vectors, request["top"])
+        ids, cosines = self._models[request["model"]].nearest(vectors, request["top"])
         return {}, packed_arrays(ids=ids, cosines=cosines)
 
     def _text(self, request: dict, _: bytes) -> tuple[dict, bytes]:
-        return {"text": self._handles[request["model"]].tokenizer.text(request["ids"])}, b""
+        return {"text": self._models[request["model"]].tokenizer.text(request["ids"])}, b""
 
 
 class Replica:

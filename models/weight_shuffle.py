@@ -22,27 +22,27 @@ CHUNK_SIZE = 2**18  # numbers that are put in their places at once
 
 
 def permuted(
-    handle: own_model.OwnModel | hf_model.HFModel, name: str, seed: int = SEED
+    model: own_model.OwnModel | hf_model.HFModel, name: str, seed: int = SEED
 ) -> own_model.OwnModel | hf_model.HFModel:
-    """The handle under another name, the numbers of each parameter of two or more axes shuffled in
+    """The model under another name, the numbers of each parameter of two or more axes shuffled in
     place: hand it a model that nobody else holds. Vectors (biases, the gains of LayerNorm) and
     fixed tables (the sinusoids) stay; a matrix used twice is shuffled once.
     """
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
-        for parameter in handle.model.parameters():
+        for parameter in model.network.parameters():
             if parameter.dim() > 1:
                 parameter.copy_(_shuffled(parameter.flatten(), generator).view_as(parameter))
-    fingerprint = hashlib.sha256(f"{handle.card.fingerprint} permuted {seed}".encode()).hexdigest()[
+    fingerprint = hashlib.sha256(f"{model.card.fingerprint} permuted {seed}".encode()).hexdigest()[
         :12
     ]
     card = replace(
-        handle.card,
+        model.card,
         name=name,
         fingerprint=fingerprint,
-        weights=f"{handle.card.weights}, the numbers inside each matrix in random order",
+        weights=f"{model.card.weights}, the numbers inside each matrix in random order",
     )
-    return replace(handle, card=card)
+    return replace(model, card=card)
 
 
 def _shuffled(numbers: torch.Tensor, generator: torch.Generator) -> torch.Tensor:

@@ -58,7 +58,7 @@ def wrap(
         fingerprint = digest(model, *parts, kind, _words_of(tokenizer))
         text_ends: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
         treatment = "of torch’s layers, computed in fp32"
-        wrapped: Model = own_model.handle_of(
+        wrapped: Model = own_model.from_network(
             made, words, f"{called}-{fingerprint[:6]}", fingerprint, treatment, ends=text_ends
         )
     elif hasattr(model, "config") and hasattr(model, "get_input_embeddings"):

@@ -27,7 +27,7 @@ TEXT = "The animal didn't cross the street because it was too tired."
 
 
 def material(
-    handle: OwnModel,
+    model: OwnModel,
     text: str,
     base: str = "",
     permuted: Callable[[tuple[int, ...] | None], MeasureContext] | None = None,
@@ -35,12 +35,12 @@ def material(
 ) -> MeasureContext:
     """Evidence of a loaded model; `base`: edits that every pass runs under; `permuted`: of the
     permuted model, on the same target."""
-    if handle.card.name not in registry.names():  # others of the tests have this name too
-        handle = replace(handle, card=replace(handle.card, fingerprint=f"{next(SERIAL)}"))
+    if model.card.name not in registry.names():  # others of the tests have this name too
+        model = replace(model, card=replace(model.card, fingerprint=f"{next(SERIAL)}"))
     edits = from_line(base)
-    recording = handle.record(text, edits, target)
-    run = Run(handle.card.name, text, edits, target)
-    e = MeasureContext(run, recording, CachedModel(handle))
+    recording = model.record(text, edits, target)
+    run = Run(model.card.name, text, edits, target)
+    e = MeasureContext(run, recording, CachedModel(model))
     return e.replaced(
         strongest_finding=lambda: None,
         permuted=permuted and (lambda: permuted(e.own_target)),
@@ -62,10 +62,10 @@ def real(model: str, base: str = "") -> MeasureContext:
     return on_text(model, TEXT, base)
 
 
-def shuffled(handle: OwnModel, text: str, seed: int = 0) -> MeasureContext:
+def shuffled(model: OwnModel, text: str, seed: int = 0) -> MeasureContext:
     """The evidence of a model of the tests, with that of its own weights permuted beside it."""
-    other = permuted(replace(handle, model=deepcopy(handle.model)), "permuted", seed)
-    return material(handle, text, permuted=lambda ids: material(other, text, target=ids))
+    other = permuted(replace(model, network=deepcopy(model.network)), "permuted", seed)
+    return material(model, text, permuted=lambda ids: material(other, text, target=ids))
 
 
 # ---- doctored evidence -------------------------------------------------------

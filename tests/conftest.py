@@ -26,7 +26,7 @@ from explorer.state import host as app_host
 from explorer.views import tabs
 from models import registry, smollm2
 from models.config import Config
-from models.own_model import OwnModel, handle_of
+from models.own_model import OwnModel, from_network
 from models.tokenizer import CAUSAL_LM_SPECIALS, Tokenizer
 from models.transformer import Decoder, Encoder, EncoderDecoder, Transformer
 
@@ -131,16 +131,15 @@ def nothing_goes_on() -> Iterator[None]:
 
 @cache
 def read_once(name: str) -> OwnModel:
-    """A shipped model, read from its files once a test process: a handle is everyone's and never
-    changes."""
+    """A shipped model, read from its files once a test process; everyone's, and never changed."""
     return registry.load(name)
 
 
 @pytest.fixture(scope="session")
-def small_handle() -> OwnModel:
+def small_model() -> OwnModel:
     """A random three-layer encoder with a tokenizer learned from a few words."""
     torch.manual_seed(0)
-    return handle_of(
+    return from_network(
         sharpened(Encoder(SMALL)), Tokenizer.train(TEXTS, SMALL.n_vocab), "small", "random", "fp32"
     )
 
@@ -149,7 +148,7 @@ def small_handle() -> OwnModel:
 def small_decoder() -> OwnModel:
     """A random three-layer decoder."""
     torch.manual_seed(1)
-    return handle_of(
+    return from_network(
         sharpened(Decoder(SMALL)),
         Tokenizer.train(TEXTS, SMALL.n_vocab, CAUSAL_LM_SPECIALS),
         "small decoder",
@@ -162,7 +161,7 @@ def small_decoder() -> OwnModel:
 def small_translator() -> OwnModel:
     """A random encoder-decoder of three and three layers."""
     torch.manual_seed(2)
-    return handle_of(
+    return from_network(
         sharpened(EncoderDecoder(SMALL)),
         Tokenizer.train(TEXTS, SMALL.n_vocab, CAUSAL_LM_SPECIALS),
         "small translator",
@@ -183,13 +182,13 @@ def small_gpt2() -> OwnModel:
     tokenizer = Tokenizer(
         Tokenizer.train(TEXTS, SMALL.n_vocab, (end,)).bpe, ("", "", "", "", end, end)
     )
-    return handle_of(
+    return from_network(
         sharpened(Decoder(config)), tokenizer, "grammar", "tiny gpt2", "fp32", ends=((), ())
     )
 
 
-@pytest.fixture(params=["small_handle", "small_decoder", "small_translator"])
-def handle(request: pytest.FixtureRequest) -> OwnModel:
+@pytest.fixture(params=["small_model", "small_decoder", "small_translator"])
+def model(request: pytest.FixtureRequest) -> OwnModel:
     """Each kind of model in turn: an encoder, a decoder, an encoder-decoder."""
     return request.getfixturevalue(request.param)
 
@@ -222,7 +221,7 @@ def gpt2_on_pages(small_gpt2: OwnModel, monkeypatch: pytest.MonkeyPatch) -> OwnM
     """The same, in the place of the model `grammar` for as long as a test runs."""
     from explorer.state import models
 
-    monkeypatch.setitem(models._handles, "grammar", small_gpt2)
+    monkeypatch.setitem(models._in_memory, "grammar", small_gpt2)
     return small_gpt2
 
 

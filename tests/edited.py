@@ -14,8 +14,8 @@ def last(recording: Recording) -> np.ndarray:
     return recording.streams[-1].resid[-1]
 
 
-def recorded(handle: own_model.OwnModel, *asked: edits.Edit, text: str = TEXT) -> Recording:
+def recorded(model: own_model.OwnModel, *asked: edits.Edit, text: str = TEXT) -> Recording:
     """A pass under edits; a translator reads the same target each time."""
-    return handle.record(
-        text, asked, "the mat sat" if handle.card.kind == "encoder-decoder" else None
+    return model.record(
+        text, asked, "the mat sat" if model.card.kind == "encoder-decoder" else None
     )

@@ -9,6 +9,6 @@ def states(stream, sums: bool = False):
     return logit_lens.states(stream, sums)
 
 
-def of(handle, text: str, stream: str | None = None):
-    recording = handle.record(text)
+def of(model, text: str, stream: str | None = None):
+    recording = model.record(text)
     return recording.stream(stream) if stream else recording.streams[0]

@@ -19,8 +19,8 @@ TEXT = "The cat sat on the café's mat, unlocked"
 SECOND = "the old dog ran"
 
 
-def recorded(handle: HFModel, *changes: edits.Edit) -> Recording:
-    return hf_source.record(handle, TEXT, changes, SECOND if handle.start is not None else None)
+def recorded(model: HFModel, *changes: edits.Edit) -> Recording:
+    return hf_source.record(model, TEXT, changes, SECOND if model.start is not None else None)
 
 
 def oracle(folder: Path, recording: Recording) -> tuple[torch.nn.Module, object]:

@@ -12,17 +12,17 @@ from models.transformer import EncoderDecoder
 
 
 @torch.inference_mode()
-def full_pass(handle: OwnModel, recording: Recording) -> torch.Tensor:
+def full_pass(model: OwnModel, recording: Recording) -> torch.Tensor:
     """Logits (token, id) of a bare pass of the model, with no tape and no recording in between."""
-    model, stream = handle.model, logit_lens.read_stream(recording)
+    network, stream = model.network, logit_lens.read_stream(recording)
     ids = torch.tensor(stream.ids)[None]
-    if isinstance(model, EncoderDecoder):
-        memory = model.encode(
+    if isinstance(network, EncoderDecoder):
+        memory = network.encode(
             torch.tensor(recording.stream("encoder").ids)[None], edits=recording.edits
         )
-        return model.logits(model.decode(ids, memory, edits=recording.edits)[0])
-    return model.logits(model(ids, edits=recording.edits)[0])
+        return network.logits(network.decode(ids, memory, edits=recording.edits)[0])
+    return network.logits(network(ids, edits=recording.edits)[0])
 
 
-def lens_of(handle: OwnModel, recording: Recording, top: int = 10) -> Lens:
-    return handle.lens(recording, logit_lens.read_stream(recording).name, top)
+def lens_of(model: OwnModel, recording: Recording, top: int = 10) -> Lens:
+    return model.lens(recording, logit_lens.read_stream(recording).name, top)

@@ -48,7 +48,7 @@ def press(app: AppTest, key: str) -> AppTest:
 @torch.inference_mode()
 def full_pass(model: str, ids: list[int]) -> np.ndarray:
     """Logits (token, id) of one pass of the bare model, outside everything the page uses."""
-    bare = loaded(model).model
+    bare = loaded(model).network
     return bare.logits(bare(torch.tensor([ids]))[0]).double().numpy()
 
 

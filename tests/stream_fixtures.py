@@ -7,8 +7,8 @@ from models.own_model import OwnModel, record
 TEXT = "the cat sat on the mat"
 
 
-def streams(handle: OwnModel, *edits, text: str = TEXT):
+def streams(model: OwnModel, *edits, text: str = TEXT):
     recording = record(
-        handle, text, edits, "le chat" if handle.card.kind == "encoder-decoder" else None
+        model, text, edits, "le chat" if model.card.kind == "encoder-decoder" else None
     )
     return [(recording, stream) for stream in recording.streams]

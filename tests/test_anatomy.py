@@ -97,10 +97,10 @@ def written_holds(opened: anatomy.WeightBreakdown, done: anatomy.HeadOutputs) ->
 @pytest.mark.slow
 @pytest.mark.parametrize("name", registry.names())
 def test_every_step_follows_in_every_model_and_its_longest_text_has_room(name: str) -> None:
-    handle = read_once(name)
+    model = read_once(name)
     lists = name.startswith(("induction", "copy", "reverse"))
-    recording = handle.record("s3 s7 s1 s9 s3 s7" if lists else TEXT)
-    holds(recording, handle.outputs())
+    recording = model.record("s3 s7 s1 s9 s3 s7" if lists else TEXT)
+    holds(recording, model.outputs())
     if len(recording.streams) == 1:
         arrays = [getattr(value, "stored", value) for value in recorded_arrays(recording)]
         counted = sum(each.nbytes for each in arrays)
@@ -118,8 +118,8 @@ def recorded_arrays(recording: Recording) -> list[np.ndarray | GroupedArray]:
     return [value for value in values if isinstance(value, (np.ndarray, GroupedArray))]
 
 
-def test_the_forms_of_the_lecture_notes_are_one(handle: OwnModel) -> None:
-    recording, outputs = handle.record("the cat sat on the mat"), handle.outputs()
+def test_the_forms_of_the_lecture_notes_are_one(model: OwnModel) -> None:
+    recording, outputs = model.record("the cat sat on the mat"), model.outputs()
     holds(recording, outputs)
     for attention in recording.attention:
         w_o, bias = outputs[attention.name]
@@ -134,13 +134,13 @@ def test_the_forms_of_the_lecture_notes_are_one(handle: OwnModel) -> None:
 
 
 EDITS: list[tuple[str, Edit]] = [
-    ("small_handle", WithoutScale(layer=1)),
-    ("small_handle", ScaledBy(3.5, layer=0)),
-    ("small_handle", UniformHead(1, 2)),
-    ("small_handle", OtherPositions("distance")),
-    ("small_handle", OtherPositions("rotary")),
-    ("small_handle", WithMask()),
-    ("small_handle", WithoutNorm()),
+    ("small_model", WithoutScale(layer=1)),
+    ("small_model", ScaledBy(3.5, layer=0)),
+    ("small_model", UniformHead(1, 2)),
+    ("small_model", OtherPositions("distance")),
+    ("small_model", OtherPositions("rotary")),
+    ("small_model", WithMask()),
+    ("small_model", WithoutNorm()),
     ("small_decoder", WithoutMask()),
     ("small_decoder", MeanHead(0, 0)),
     ("small_translator", UniformHead(1, 1, "cross")),
@@ -150,8 +150,8 @@ EDITS: list[tuple[str, Edit]] = [
 
 @pytest.mark.parametrize(("small", "edit"), EDITS, ids=str)
 def test_an_edit_changes_its_step(small: str, edit: Edit, request: pytest.FixtureRequest) -> None:
-    handle = request.getfixturevalue(small)
-    recording, outputs = handle.record("the cat sat on the mat", (edit,)), handle.outputs()
+    model = request.getfixturevalue(small)
+    recording, outputs = model.record("the cat sat on the mat", (edit,)), model.outputs()
     holds(recording, outputs)
     name = getattr(edit, "attention", recording.attention[0].name)
     attention = next(each for each in recording.attention if each.name == name)
@@ -182,7 +182,7 @@ def test_unlike_lengths_of_source_and_target_stay_apart(small_translator) -> Non
     row_holds(cross, opened)
 
 
-@pytest.mark.parametrize("small", ["small_handle", "small_decoder"])
+@pytest.mark.parametrize("small", ["small_model", "small_decoder"])
 def test_what_a_window_lets_a_token_see(small: str, request: pytest.FixtureRequest) -> None:
     """In an encoder, and without a causal mask, a window has two sides."""
     made = request.getfixturevalue(small)
@@ -217,9 +217,9 @@ def test_a_causal_window_ends_at_the_token_itself(small_decoder: OwnModel) -> No
     assert "Above the diagonal" in mask_rule(allowed)
 
 
-def test_what_is_not_in_the_recording_is_not_made_up(small_handle) -> None:
-    recording = small_handle.record("the cat sat on the mat", (PatchHead("the dog ran", 1, 2),))
-    attention, outputs = recording.attention[0], small_handle.outputs()["self"]
+def test_what_is_not_in_the_recording_is_not_made_up(small_model) -> None:
+    recording = small_model.record("the cat sat on the mat", (PatchHead("the dog ran", 1, 2),))
+    attention, outputs = recording.attention[0], small_model.outputs()["self"]
     assert anatomy.head_outputs(recording, attention, 1, 0, outputs) is None
     assert anatomy.head_outputs(recording, attention, 0, 0, outputs) is not None
 
@@ -232,8 +232,8 @@ def test_a_model_built_without_the_scale_is_told_from_one_with() -> None:
         assert opened.divisor == divisor and not opened.measured and not opened.added.any()
 
 
-def test_scores_too_large_for_exp_still_give_their_weight(small_handle) -> None:
-    recording = small_handle.record("the cat sat on the mat", (ScaledBy(1e-3),))
+def test_scores_too_large_for_exp_still_give_their_weight(small_model) -> None:
+    recording = small_model.record("the cat sat on the mat", (ScaledBy(1e-3),))
     attention = recording.attention[0]
     query = int(attention.scores[0, 0].max(axis=1).argmax())
     key = int(attention.pattern[0, 0, query].argmax())
@@ -253,9 +253,9 @@ def test_a_share_too_small_for_per_cent_is_told_in_its_own_digits() -> None:
     assert "less than" not in share and share.endswith(" = 1.3 × 10⁻⁴.")
 
 
-def test_the_file_holds_every_step_in_full(small_handle) -> None:
-    recording = small_handle.record('the cat <b>,"sat')
-    attention, outputs = recording.attention[0], small_handle.outputs()["self"]
+def test_the_file_holds_every_step_in_full(small_model) -> None:
+    recording = small_model.record('the cat <b>,"sat')
+    attention, outputs = recording.attention[0], small_model.outputs()["self"]
     opened = anatomy.cell(recording, attention, 1, 2, 3, 1)
     done = anatomy.head_outputs(recording, attention, 1, 3, outputs)
     tables = anatomy.tables(opened, done, recording.streams[0].tokens)

@@ -30,11 +30,11 @@ needs_teacher = pytest.mark.skipif(
     "name", ["encoder", pytest.param(attention_transfer.TEACHER, marks=needs_teacher)]
 )
 def test_rows_between_words_are_those_that_the_pages_show(name: str) -> None:
-    handle, heads = read_once(name), ((1, 3), (3, 1))
+    model, heads = read_once(name), ((1, 3), (3, 1))
     with torch.no_grad():
-        rows = attention_transfer.rows_of(handle.model, handle.tokenizer, handle.ends, TEXTS, heads)
+        rows = attention_transfer.rows_of(model.network, model.tokenizer, model.ends, TEXTS, heads)
     for text, of_text in zip(TEXTS, rows):
-        recording = handle.record(text)
+        recording = model.record(text)
         grouped = words.words(recording.streams[0], text)
         pattern = recording.attention[0].pattern[[1, 3], [3, 1]][None]
         between = words.weights_between(pattern, grouped, grouped)[0]
@@ -104,7 +104,7 @@ def test_taught_heads_come_nearer_and_what_lies_below_stays(
     recipe = train.recipe_of("encoder-taught", data)
     recipe.rate, texts = 1e-3, recipe.with_pronoun[:8]
     assert all(map(attention_transfer.has_pronoun, texts))
-    taught, started = recipe.taught_rows(texts), attention_transfer.untaught().model.state_dict()
+    taught, started = recipe.taught_rows(texts), attention_transfer.untaught().network.state_dict()
 
     def apart(model: torch.nn.Module) -> float:
         ends = own_model.ENDS["encoder"]
@@ -135,7 +135,7 @@ def test_what_is_shipped_of_a_run_goes_on_with_the_card_and_leaves_out_what_stay
 ) -> None:
     shutil.copytree(shipped_models.folder("encoder"), tmp_path / "weights" / "encoder")
     monkeypatch.setattr(shipped_models, "WEIGHTS", tmp_path / "weights")
-    before, old = attention_transfer.untaught().model, shipped_models.card("encoder")
+    before, old = attention_transfer.untaught().network, shipped_models.card("encoder")
     run = tmp_path / "run"
     state = {key: each.contiguous().clone() for key, each in before.state_dict().items()}
     run.mkdir()
@@ -155,7 +155,7 @@ def test_what_is_shipped_of_a_run_goes_on_with_the_card_and_leaves_out_what_stay
     with safe_open(shipped_models.folder("encoder") / shipped_models.EARLIER, "pt") as file:
         kept = {key.partition("#")[0] for key in file.keys()}
     assert kept == {f"{first}/layers.2.attention.w_q.weight"}
-    there, last = (own_model.load(name).model for name in (f"encoder@{first}", "encoder"))
+    there, last = (own_model.load(name).network for name in (f"encoder@{first}", "encoder"))
     for key, tensor in before.state_dict().items():
         same = torch.equal(there.state_dict()[key], last.state_dict()[key])
         assert same == (key != "layers.2.attention.w_q.weight"), key

@@ -54,7 +54,7 @@ def chatting() -> OwnModel:
     words = ["user system assistant What is the capital of Nepal France one word answer"] * 4
     tokenizer = Tokenizer.train(words, 300, CAUSAL_LM_SPECIALS)
     model = Decoder(Config(len(tokenizer), 32, 2, 2, 64, 128)).eval()
-    return own_model.handle_of(
+    return own_model.from_network(
         *(model, tokenizer, "chatting", ""),
         ends=(("[BOS]",), ()),
         chat=ChatTemplate(TEMPLATE, tokenizer),
@@ -64,10 +64,10 @@ def chatting() -> OwnModel:
 @pytest.mark.slow
 @needs_smollm2
 def test_a_chat_has_the_tokens_of_transformers_own_template() -> None:
-    handle = read_once(smollm2.NAME)
+    model = read_once(smollm2.NAME)
     theirs = transformers.AutoTokenizer.from_pretrained(smollm2.folder())
     for text in CHATS:
-        tokens, _ = own_model.frame(handle, text)
+        tokens, _ = own_model.frame(model, text)
         messages = chat.messages(text)
         is_answer = messages[-1].role == "assistant"
         expected = theirs.apply_chat_template(

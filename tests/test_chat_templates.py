@@ -303,15 +303,15 @@ def test_the_trial_itself_renders_chats(
 def test_a_template_that_fails_is_one_sentence_and_texts_are_read(
     template: str, folder: Path
 ) -> None:
-    handle = weight_conversion.load(put(folder, template), "it")
-    assert len(handle.record("the cat sat").streams[0].tokens) > 2
+    model = weight_conversion.load(put(folder, template), "it")
+    assert len(model.record("the cat sat").streams[0].tokens) > 2
     if FAULTS[template] is None:
-        assert handle.chat is None
+        assert model.chat is None
         return
-    assert handle.chat is not None
-    handle.chat.expect_sound()
+    assert model.chat is not None
+    model.chat.expect_sound()
     with pytest.raises(NotEncoded, match=FAULTS[template]) as refused:
-        handle.record("user: a word")
+        model.record("user: a word")
     said = str(refused.value)
     assert said.endswith(".") and "\n" not in said and len(said) < 260
     assert ("roles in this order" in said) == ("raise_exception" in template)

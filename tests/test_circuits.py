@@ -15,20 +15,20 @@ from models.pretrained import weight_conversion
 from models.pretrained.weight_conversion import MODERN_CONVERSIONS
 from models.readouts import circuits
 
-OURS = ["small_handle", "small_gpt2", "small_translator"]
+OURS = ["small_model", "small_gpt2", "small_translator"]
 
 
-def whole(handle: OwnModel, label: str, layer: int, head: int) -> tuple[np.ndarray, np.ndarray]:
+def whole(model: OwnModel, label: str, layer: int, head: int) -> tuple[np.ndarray, np.ndarray]:
     """QK and OV of every word with every word, (word, word) each, off the weights in 64 bits: the
     bare matrices, without biases, and without the norm that some models pass q and k through."""
-    model, config = handle.model, handle.model.config
-    of = model.attentions()[label][layer]
-    parts = (of.w_q, of.w_k, of.w_v, of.w_o, model.embedding.token)
+    network, config = model.network, model.network.config
+    of = network.attentions()[label][layer]
+    parts = (of.w_q, of.w_k, of.w_v, of.w_o, network.embedding.token)
     q, k, v, o, e = (each.weight.detach().double().numpy() for each in parts)
-    x = e * (handle.card.d_model**0.5 if config.scaled_embedding else 1.0)
+    x = e * (model.card.d_model**0.5 if config.scaled_embedding else 1.0)
     d, shared = config.d_head, head // (config.n_head // (config.n_key_head or config.n_head))
     here, there = slice(head * d, (head + 1) * d), slice(shared * d, (shared + 1) * d)
-    u = e if model.unembedding is None else model.unembedding.weight.detach().double().numpy()
+    u = e if network.unembedding is None else network.unembedding.weight.detach().double().numpy()
     return (
         x @ q[here].T @ k[there] @ x.T / d**0.5,
         x @ v[there].T @ o[:, here].T @ u.T,
@@ -45,15 +45,15 @@ def test_circuits_are_those_of_the_whole_matrices(
 ) -> None:
     monkeypatch.setattr(circuits, "KEYS", 7)  # several slices of a small vocabulary
     monkeypatch.setattr(circuits, "ROWS", 2)
-    handle: OwnModel = (
+    model: OwnModel = (
         request.getfixturevalue(kind)
         if kind in OURS
         else weight_conversion.load(tiny_folder(kind), kind)
     )
     label = "cross" if kind == "small_translator" else "self"
     layer, head, ids = 1, 2, (3, 9, 30, 9)
-    qk, ov = whole(handle, label, layer, head)
-    found = handle.circuits(label, layer, head, ids)
+    qk, ov = whole(model, label, layer, head)
+    found = model.circuits(label, layer, head, ids)
     rows = np.array(ids)
     for all_of, best, values, sign in (
         (ov, found.up_ids, found.up, -1),
@@ -77,7 +77,7 @@ def test_with_its_own_values_it_is_what_the_head_would_write_at_weight_one(
     values = attention.v[2, 1][list(places)]
     found = small_decoder.circuits("self", 2, 1, ids, values)
     w_o, _ = small_decoder.outputs()["self"]
-    e = small_decoder.model.embedding.token.weight.detach().numpy()
+    e = small_decoder.network.embedding.token.weight.detach().numpy()
     logits = values @ w_o[2, 1] @ e.T
     np.testing.assert_allclose(found.up[:, 0], logits.max(axis=1), atol=PASSED)
     np.testing.assert_allclose(found.own, logits[[0, 1], list(ids)], atol=PASSED)

@@ -231,8 +231,11 @@ def test_products_are_measured_before_any_scale() -> None:
 
 @pytest.mark.parametrize("model", ["decoder", "encoder"])
 def test_distances_are_to_the_rows_of_the_readout(model: str) -> None:
-    e, handle = real(model), read_once(model)
-    stream, words = e.recording.streams[0], handle.model.embedding.token.weight.detach().numpy()
+    e, loaded_model = real(model), read_once(model)
+    stream, words = (
+        e.recording.streams[0],
+        loaded_model.network.embedding.token.weight.detach().numpy(),
+    )
     factor = np.sqrt(e.recording.model.d_model)
     assert measure.embedding_factor(e) == pytest.approx(factor, rel=TOTAL)
     found = []

@@ -32,7 +32,7 @@ from explorer.panels import claims as claims_panels
 from explorer.state import url_state
 from explorer.text import claims
 from models import registry
-from models.own_model import OwnModel, handle_of
+from models.own_model import OwnModel, from_network
 from models.readouts import gradients
 from models.tokenizer import CAUSAL_LM_SPECIALS, Tokenizer
 from models.transformer import Decoder
@@ -47,7 +47,7 @@ def evaluated(e: MeasureContext) -> dict[str, verdicts.Verdict]:
 
 
 # Each awkward text by one kind of model in turn.
-KINDS = ("small_handle", "small_decoder", "small_translator")
+KINDS = ("small_model", "small_decoder", "small_translator")
 
 
 READ = [(KINDS[at % 3], text) for at, text in enumerate(AWKWARD)]
@@ -109,16 +109,16 @@ def test_models_that_are_made_otherwise(made: dict, fails: set[str]) -> None:
     torch.manual_seed(0)
     tokenizer = Tokenizer.train(TEXTS, SMALL.n_vocab, CAUSAL_LM_SPECIALS)
     model = Decoder(replace(SMALL, **made)).eval()
-    handle = handle_of(model, tokenizer, "made otherwise", "random", "fp32")
-    e = material(handle, "the cat sat on the mat and the dog ran")
+    loaded_model = from_network(model, tokenizer, "made otherwise", "random", "fp32")
+    e = material(loaded_model, "the cat sat on the mat and the dog ran")
     findings = evaluated(e)
     assert {id for id in LAWS if findings[id].verdict != HOLDS} == fails & LAWS
     assert {id for id in fails if findings[id].verdict != FAILS} == set()
 
 
 @pytest.mark.parametrize("text", ["the", "the cat sat"])
-def test_too_short_a_text_says_what_it_needs(small_handle: OwnModel, text: str) -> None:
-    findings = evaluated(shuffled(small_handle, text))
+def test_too_short_a_text_says_what_it_needs(small_model: OwnModel, text: str) -> None:
+    findings = evaluated(shuffled(small_model, text))
     decided = {id for id, found in findings.items() if found.verdict in (HOLDS, FAILS)}
     assert decided <= {claim.id for claim in claims.CLAIMS if claim.needs == verdicts.MODEL}
     short = {id: found for id, found in findings.items() if found.verdict == SHORT}
@@ -180,7 +180,7 @@ def test_permuted_weights_are_the_same_numbers_in_another_order() -> None:
     assert other.card.fingerprint != plain.card.fingerprint
     again = registry.load("grammar@permuted")
     for (name, a), (_, b), (_, c) in zip(
-        *(handle.model.named_parameters() for handle in (plain, other, again))
+        *(model.network.named_parameters() for model in (plain, other, again))
     ):
         assert torch.equal(b, c), f"{name}: the same each time"
         if a.dim() > 1:
@@ -202,7 +202,7 @@ def test_nothing_that_is_measured_holds_on_random_weights(model: str, seed: int)
     hold there."""
     base, target = read_once(model), None
     own, other = (
-        permuted(replace(base, model=deepcopy(base.model)), f"draw {at}", at)
+        permuted(replace(base, network=deepcopy(base.network)), f"draw {at}", at)
         for at in (100 + seed, 200 + seed)
     )
     if base.card.kind == "encoder-decoder":

@@ -131,11 +131,11 @@ def test_both_models_predict_one_word_and_one_without_words_says_so() -> None:
     )
     panel = compare.prediction(Run("encoder", text), Run("decoder", text))
     (bars,) = panel.figures
-    for at, (scores, handle) in enumerate(zip(logits, (encoder, decoder))):
+    for at, (scores, model) in enumerate(zip(logits, (encoder, decoder))):
         p = softmax(scores.astype(np.float64))
         best = np.argsort(-p)[:10]
         drawn = {row.label: row.values[at] for row in bars.rows}
-        for word, id in zip(handle.labels(best.tolist()), best):
+        for word, id in zip(model.labels(best.tolist()), best):
             assert drawn[word] == pytest.approx(p[id], rel=SUMMED)
         assert tenths(p[best[0]]) in panel.finding
     assert "masked “mat”" in bars.columns[0] and "after “the”" in bars.columns[1]

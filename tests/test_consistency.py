@@ -45,11 +45,9 @@ TEXT = "the cat sat on the mat and the dog ran"
 LAWS = ("row sums", "forbidden", "scores", "softmax", "written", "sums", "norms")
 
 
-def checked(handle: OwnModel, recording: Recording) -> dict[str, consistency.Check]:
-    norms = {
-        stream.name: handle.norms(stream.name, recording.edits) for stream in recording.streams
-    }
-    return dict(zip(LAWS, consistency.checks(recording, handle.outputs(), norms)))
+def checked(model: OwnModel, recording: Recording) -> dict[str, consistency.Check]:
+    norms = {stream.name: model.norms(stream.name, recording.edits) for stream in recording.streams}
+    return dict(zip(LAWS, consistency.checks(recording, model.outputs(), norms)))
 
 
 def altered(
@@ -72,15 +70,15 @@ def altered(
     return replace(recording, **{part: tuple(parts)})
 
 
-@pytest.fixture(scope="module", params=["small_handle", "small_decoder", "small_translator"])
-def handle(request: pytest.FixtureRequest) -> OwnModel:
+@pytest.fixture(scope="module", params=["small_model", "small_decoder", "small_translator"])
+def model(request: pytest.FixtureRequest) -> OwnModel:
     return request.getfixturevalue(request.param)
 
 
-def test_every_law_holds_on_what_a_model_did(handle: OwnModel) -> None:
-    recording = handle.record(TEXT)
+def test_every_law_holds_on_what_a_model_did(model: OwnModel) -> None:
+    recording = model.record(TEXT)
     masked = not all(each.allowed[0].all() for each in recording.attention)
-    for law, check in checked(handle, recording).items():
+    for law, check in checked(model, recording).items():
         assert check.holds and check.error < TOTAL, (law, check)
         assert check.checked == (law != "forbidden" or masked)
 
@@ -147,12 +145,12 @@ def test_a_number_that_is_none_breaks_a_law_too(small_decoder: OwnModel, value: 
 
 
 def test_other_parameters_than_the_model_s_break_the_laws_they_are_in(
-    small_handle: OwnModel,
+    small_model: OwnModel,
 ) -> None:
-    outputs = {name: (w_o * 1.01, bias) for name, (w_o, bias) in small_handle.outputs().items()}
-    norms = small_handle.norms("encoder").items()
+    outputs = {name: (w_o * 1.01, bias) for name, (w_o, bias) in small_model.outputs().items()}
+    norms = small_model.norms("encoder").items()
     other = {place: (gain, bias + 0.01, *how) for place, (gain, bias, *how) in norms}
-    found = consistency.checks(small_handle.record(TEXT), outputs, {"encoder": other})
+    found = consistency.checks(small_model.record(TEXT), outputs, {"encoder": other})
     broken = [law for law, check in zip(LAWS, found) if not check.holds]
     assert broken == ["written", "norms"]
 
@@ -183,12 +181,12 @@ ANY = [
 ]
 
 
-def test_the_laws_hold_under_every_edit(small_handle: OwnModel, small_decoder: OwnModel) -> None:
-    for handle, mask in ((small_handle, WithMask()), (small_decoder, WithoutMask())):
+def test_the_laws_hold_under_every_edit(small_model: OwnModel, small_decoder: OwnModel) -> None:
+    for model, mask in ((small_model, WithMask()), (small_decoder, WithoutMask())):
         for edit in (*ANY, mask):
-            found = checked(handle, handle.record(TEXT, (edit,)))
+            found = checked(model, model.record(TEXT, (edit,)))
             assert all(check.holds for check in found.values()), (edit, found)
-            masked = handle is small_decoder and edit != mask or edit == WithMask()
+            masked = model is small_decoder and edit != mask or edit == WithMask()
             assert found["forbidden"].checked == masked, edit
 
 
@@ -265,11 +263,11 @@ def test_a_model_that_shows_less_is_checked_for_what_it_shows(small_decoder: Own
 @pytest.mark.slow
 @pytest.mark.parametrize("name", registry.names())
 def test_the_laws_hold_in_every_model_that_is_here(name: str) -> None:
-    handle = read_once(name)
-    recording = handle.record(TEXT)
-    norms = {stream.name: handle.norms(stream.name) for stream in recording.streams}
+    model = read_once(name)
+    recording = model.record(TEXT)
+    norms = {stream.name: model.norms(stream.name) for stream in recording.streams}
     for check in consistency.checks(
-        recording, handle.outputs(), norms, registry.card(name)["config"]
+        recording, model.outputs(), norms, registry.card(name)["config"]
     ):
         assert check.holds, check
 

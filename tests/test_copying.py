@@ -44,13 +44,13 @@ UNKNOWN = (
 
 
 @pytest.fixture(scope="module")
-def handle() -> own_model.OwnModel:
+def model() -> own_model.OwnModel:
     return read_once("translator")
 
 
-def unknown(handle: own_model.OwnModel, text: str) -> list[str]:
-    source, _ = own_model.frame(handle, text)
-    known = unknown_words.known_words(handle.card.name)
+def unknown(model: own_model.OwnModel, text: str) -> list[str]:
+    source, _ = own_model.frame(model, text)
+    known = unknown_words.known_words(model.card.name)
     return [one.word for one in unknown_words.unknown_words(text, source, known)]
 
 
@@ -68,34 +68,34 @@ def test_a_word_is_learned_from_texts_by_what_it_is() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("n_beams", [0, 4])
 def test_an_unknown_word_stands_once_and_as_it_is_in_the_output(
-    n_beams: int, handle: own_model.OwnModel
+    n_beams: int, model: own_model.OwnModel
 ) -> None:
     words, kept = 0, []
     for marked in UNKNOWN:
         text, names = re.sub("[<>]", "", marked), re.findall("<(.*?)>", marked)
-        assert unknown(handle, text) == names
+        assert unknown(model, text) == names
         if n_beams:
-            *_, last = handle.beams(text, n_beams)
-            output = handle.tokenizer.text(last[0].ids)
+            *_, last = model.beams(text, n_beams)
+            output = model.tokenizer.text(last[0].ids)
         else:
-            output = handle.record(text).target
+            output = model.record(text).target
         words += len(names)
         kept += [name for name in names if times(name, output) == 1]
     assert len(kept) >= 0.9 * words, set(kept)
 
 
 @pytest.mark.slow
-def test_other_sentences_are_translated_as_without_copying(handle: own_model.OwnModel) -> None:
-    texts = [text for text in SENTENCES if text.isascii() and not unknown(handle, text)]
+def test_other_sentences_are_translated_as_without_copying(model: own_model.OwnModel) -> None:
+    texts = [text for text in SENTENCES if text.isascii() and not unknown(model, text)]
     assert len(texts) > 30
     for text in texts[::5]:
-        source, _ = own_model.frame(handle, text)
-        memory = own_model.memory_of(handle, source)
-        plain = generation.greedy(handle.model, handle.tokenizer, memory)
-        assert list(handle.record(text).streams[1].ids[1:]) == plain
+        source, _ = own_model.frame(model, text)
+        memory = own_model.memory_of(model, source)
+        plain = generation.greedy(model.network, model.tokenizer, memory)
+        assert list(model.record(text).streams[1].ids[1:]) == plain
 
 
-def test_words_that_were_learned_are_not_copied(handle: own_model.OwnModel) -> None:
+def test_words_that_were_learned_are_not_copied(model: own_model.OwnModel) -> None:
     for text in (
         "Russia and Brazil are far away, on Tuesdays at 2:30.",
         "Flabby arms embarrassed the stubborn bachelor. Don't go!",
@@ -104,33 +104,33 @@ def test_words_that_were_learned_are_not_copied(handle: own_model.OwnModel) -> N
         "It is the 13th of April, a Thursday.",
         "",
     ):
-        assert not unknown(handle, text)
+        assert not unknown(model, text)
 
 
 def test_a_model_without_a_list_of_words_copies_nothing() -> None:
     assert unknown_words.known_words("reverse") is None
-    handle = read_once("reverse")
-    source, _ = own_model.frame(handle, "Zanzibar 1789")
-    assert own_model.copier_of(handle, "Zanzibar 1789", source) is None
+    model = read_once("reverse")
+    source, _ = own_model.frame(model, "Zanzibar 1789")
+    assert own_model.copier_of(model, "Zanzibar 1789", source) is None
 
 
 def test_a_copied_word_is_set_apart_and_follows_an_apostrophe(
-    handle: own_model.OwnModel,
+    model: own_model.OwnModel,
 ) -> None:
-    assert " $312 " in handle.record("Tom bet $312 on the game.").target.replace("312", "$312")
-    assert "d'Uzbekistan" in handle.record("They are from Uzbekistan.").target
+    assert " $312 " in model.record("Tom bet $312 on the game.").target.replace("312", "$312")
+    assert "d'Uzbekistan" in model.record("They are from Uzbekistan.").target
 
 
 def test_a_drawn_translation_copies_too_and_keeps_other_probabilities(
-    handle: own_model.OwnModel,
+    model: own_model.OwnModel,
 ) -> None:
     text = "He lives in Zanzibar."
-    *_, (drawn,) = handle.beams(text, SeededSampling(Sampling(temperature=0.5), 1))
-    assert times("Zanzibar", handle.tokenizer.text(drawn.ids)) == 1
-    memory = own_model.memory_of(handle, own_model.frame(handle, text)[0])
-    ids = torch.tensor([[handle.tokenizer.bos, *drawn.ids[:-1]]])
+    *_, (drawn,) = model.beams(text, SeededSampling(Sampling(temperature=0.5), 1))
+    assert times("Zanzibar", model.tokenizer.text(drawn.ids)) == 1
+    memory = own_model.memory_of(model, own_model.frame(model, text)[0])
+    ids = torch.tensor([[model.tokenizer.bos, *drawn.ids[:-1]]])
     with torch.inference_mode():
-        own = handle.model.logits(handle.model.decode(ids, memory)[0]).double().log_softmax(-1)
+        own = model.network.logits(model.network.decode(ids, memory)[0]).double().log_softmax(-1)
     own_logprobs = own[range(len(drawn.ids)), list(drawn.ids)].numpy()
     copied = np.array(drawn.logprobs) == 0
     assert copied.sum() >= 4, "its pieces count as probability 1"

@@ -15,13 +15,13 @@ CLOSE = 1e-5  # a softmax in 32 bits sums to 1 within a few rounding steps of it
 TEXTS = ("the cat sat on the mat", "the dog ran to the cat and the dog", "the mat")
 
 
-def read(handle: OwnModel) -> list[corpus.Sentence]:
-    recordings = [handle.record(text) for text in TEXTS]
+def read(model: OwnModel) -> list[corpus.Sentence]:
+    recordings = [model.record(text) for text in TEXTS]
     return [corpus.measure_attention(one, one.attention[0]) for one in recordings]
 
 
-def test_shares_are_the_patterns_own(small_handle: OwnModel) -> None:
-    recording = small_handle.record(TEXTS[0])
+def test_shares_are_the_patterns_own(small_model: OwnModel) -> None:
+    recording = small_model.record(TEXTS[0])
     attention, stream = recording.attention[0], recording.streams[0]
     found = corpus.measure_attention(recording, attention)
     np.testing.assert_allclose(found.shares.sum(-1), 1, atol=CLOSE)
@@ -60,8 +60,8 @@ def test_between_two_texts_places_are_shares_of_each(small_translator: OwnModel)
     assert one.scores[diagonal.name][1, 2] == diagonal.score
 
 
-def test_means_spreads_and_order_over_sentences(small_handle: OwnModel) -> None:
-    found = read(small_handle)
+def test_means_spreads_and_order_over_sentences(small_model: OwnModel) -> None:
+    found = read(small_model)
     made = corpus.share_spread(found)
     each = np.stack([one.shares for one in found])
     np.testing.assert_allclose(made.mean, each.mean(0))

@@ -66,39 +66,39 @@ def test_what_is_not_there_cannot_be_moved_and_can_be_taken_away_once_more() -> 
         ("induction-no-positions", edits.WithoutPositions()),
         ("induction-no-norm", edits.WithoutNorm()),
     ):
-        handle = read_once(name)
-        np.testing.assert_array_equal(last(handle.record(TEXT, (gone,))), last(handle.record(TEXT)))
+        model = read_once(name)
+        np.testing.assert_array_equal(last(model.record(TEXT, (gone,))), last(model.record(TEXT)))
 
 
 @pytest.mark.parity
 @pytest.mark.slow
 @pytest.mark.parametrize("many", [2, 5, 12])
 def test_any_edits_go_together(
-    small_handle: own_model.OwnModel, small_decoder: own_model.OwnModel, many: int
+    small_model: own_model.OwnModel, small_decoder: own_model.OwnModel, many: int
 ) -> None:
     draw = np.random.default_rng(many)
     for _ in range(25):
         asked = tuple(EVERY[at] for at in sorted(draw.permutation(len(EVERY))[:many]))
-        models = (small_handle, edits.WithMask()), (small_decoder, edits.WithoutMask())
-        for handle, more in models:
-            recording = recorded(handle, *asked, more)
+        models = (small_model, edits.WithMask()), (small_decoder, edits.WithoutMask())
+        for model, more in models:
+            recording = recorded(model, *asked, more)
             assert recording.edits == (*asked, more) and np.isfinite(last(recording)).all()
             if any(isinstance(each, edits.PatchSite) for each in asked):
                 with pytest.raises(ValueError, match="put in"):
-                    handle.attribute(recording, recording.streams[0].name, 2, 7)
+                    model.attribute(recording, recording.streams[0].name, 2, 7)
             else:
-                found = handle.attribute(recording, recording.streams[0].name, 2, 7)
+                found = model.attribute(recording, recording.streams[0].name, 2, 7)
                 assert sum(part.value for part in found.parts) == pytest.approx(
                     found.logit, abs=TOTAL + 1e-5 * abs(found.logit)
                 )
 
 
 def test_numbers_that_overflow_are_named(small_decoder: own_model.OwnModel) -> None:
-    big = own_model.handle_of(
-        Decoder(small_decoder.model.config).eval(), small_decoder.tokenizer, "big", "none"
+    big = own_model.from_network(
+        Decoder(small_decoder.network.config).eval(), small_decoder.tokenizer, "big", "none"
     )
     with torch.no_grad():
-        big.model.layers[1].feed_forward.w_2.bias[3] = float("inf")
+        big.network.layers[1].feed_forward.w_2.bias[3] = float("inf")
     with pytest.raises(NotFinite, match="1.ffn.wrote") as caught:
         recorded(big)
     assert caught.value.site == "1.ffn.wrote"
@@ -158,16 +158,16 @@ def test_the_smallest_and_largest_divisors_are_divided_by_or_overflow_by_name(
 
 @pytest.mark.slow
 def test_two_people_with_different_edits_get_their_own_pictures(
-    small_handle: own_model.OwnModel,
+    small_model: own_model.OwnModel,
 ) -> None:
     """One model, many threads at once, each with its own switches: every recording is the one that
     its edits make alone."""
     asked = [(), (edits.ZeroHead(1, 2),), (edits.WithoutPositions(), edits.UniformHead(0, 1))]
     asked += [(edits.WithoutScale(),), (edits.MoveNorm("pre"),), (edits.PatchHead(OTHER, 1, 3),)]
-    alone = [recorded(small_handle, *each) for each in asked]
+    alone = [recorded(small_model, *each) for each in asked]
     with ThreadPoolExecutor(6) as threads:
         together = list(
-            threads.map(lambda at: (at % 6, recorded(small_handle, *asked[at % 6])), range(240))
+            threads.map(lambda at: (at % 6, recorded(small_model, *asked[at % 6])), range(240))
         )
     assert all(recording == alone[at] for at, recording in together)
 

@@ -17,8 +17,8 @@ from models.recording import Recording, from_npz, to_npz
 from models.run import Run
 
 
-def label(handle: own_model.OwnModel) -> str:
-    return "decoder self" if handle.card.kind == "encoder-decoder" else "self"
+def label(model: own_model.OwnModel) -> str:
+    return "decoder self" if model.card.kind == "encoder-decoder" else "self"
 
 
 def rng(*shape: int) -> np.ndarray:
@@ -48,8 +48,8 @@ def test_numbers_are_their_text_whatever_array_they_come_from() -> None:
         as_array(["a"])
 
 
-def every_number_edit(handle: own_model.OwnModel) -> tuple[edits.Edit, ...]:
-    d, d_head, name = handle.card.d_model, handle.card.d_head, label(handle)
+def every_number_edit(model: own_model.OwnModel) -> tuple[edits.Edit, ...]:
+    d, d_head, name = model.card.d_model, model.card.d_head, label(model)
     return (
         edits.SetSite(rng(d), "0.attn.wrote", 1),
         edits.AddToSite(rng(2, d), "1.ffn.wrote"),
@@ -62,12 +62,12 @@ def every_number_edit(handle: own_model.OwnModel) -> tuple[edits.Edit, ...]:
     )
 
 
-def test_they_come_back_from_a_line_json_and_a_file(small_handle: own_model.OwnModel) -> None:
-    asked = every_number_edit(small_handle)
+def test_they_come_back_from_a_line_json_and_a_file(small_model: own_model.OwnModel) -> None:
+    asked = every_number_edit(small_model)
     assert edits.from_line(edits.to_line(asked)) == asked
     assert tuple(edits.from_json(edits.to_json(each)) for each in asked) == asked
     assert eval(repr(asked), vars(edits)) == asked  # as the lines of Python write them
-    recording = recorded(small_handle, *asked)
+    recording = recorded(small_model, *asked)
     again = from_npz(to_npz(recording))
     assert again == recording and again.edits == asked and hash(again.edits) == hash(asked)
     assert edits.SetSite(rng(4), "embed").values.digest in edits.describe(
@@ -80,34 +80,34 @@ def test_they_come_back_from_a_line_json_and_a_file(small_handle: own_model.OwnM
 # ---- in our own classes ------------------------------------------------------
 
 
-def test_what_changes_nothing(handle: own_model.OwnModel) -> None:
-    plain, name = recorded(handle), label(handle)
+def test_what_changes_nothing(model: own_model.OwnModel) -> None:
+    plain, name = recorded(model), label(model)
     of = attention_of(plain, name)
     z = of.pattern[1, 2] @ of.v[1, 2]
     stream = plain.streams[-1]
     for none in (
         edits.SetSite(stream.at("1.attn.sum"), "1.attn.sum", stream=stream.name),
-        edits.AddToSite(np.zeros(handle.card.d_model), "0.ffn.wrote"),
+        edits.AddToSite(np.zeros(model.card.d_model), "0.ffn.wrote"),
         edits.ScaleSite(1.0, "embed+pos"),
         edits.SetHead(z, 1, 2, name),
         edits.AddToHead(0 * z, 1, 2, name),
         edits.ScaleHead(1.0, 1, 2, name),
     ):
-        np.testing.assert_allclose(last(recorded(handle, none)), last(plain), atol=PASSED)
+        np.testing.assert_allclose(last(recorded(model, none)), last(plain), atol=PASSED)
 
 
-def test_what_older_edits_do_too(handle: own_model.OwnModel) -> None:
+def test_what_older_edits_do_too(model: own_model.OwnModel) -> None:
     """A head scaled by 0 is off, and one set to another text's is patched."""
-    name = label(handle)
+    name = label(model)
     off, zero = (
-        recorded(handle, each(1, 2, name) if each is edits.ZeroHead else each(0.0, 1, 2, name))
+        recorded(model, each(1, 2, name) if each is edits.ZeroHead else each(0.0, 1, 2, name))
         for each in (edits.ZeroHead, edits.ScaleHead)
     )
     np.testing.assert_array_equal(last(zero), last(off))
-    donor = recorded(handle, text=OTHER)
+    donor = recorded(model, text=OTHER)
     stream = donor.streams[0]
     set_, patched = (
-        recorded(handle, each)
+        recorded(model, each)
         for each in (
             edits.SetSite(stream.at("1.ffn.sum"), "1.ffn.sum", 2),
             edits.PatchSite(OTHER, "1.ffn.sum", 2),
@@ -116,9 +116,9 @@ def test_what_older_edits_do_too(handle: own_model.OwnModel) -> None:
     np.testing.assert_allclose(last(set_), last(patched), atol=PASSED)
 
 
-def test_a_cut_edge_is_a_mask_made_by_hand(handle: own_model.OwnModel) -> None:
-    name = label(handle)
-    plain, cut = recorded(handle), recorded(handle, edits.CutEdge(1, 2, 3, 1, name))
+def test_a_cut_edge_is_a_mask_made_by_hand(model: own_model.OwnModel) -> None:
+    name = label(model)
+    plain, cut = recorded(model), recorded(model, edits.CutEdge(1, 2, 3, 1, name))
     of, after = attention_of(plain, name), attention_of(cut, name)
     scores = np.where(of.allowed[1], of.scores[1, 2].astype(np.float64), -np.inf)
     scores[3, 1] = -np.inf
@@ -128,12 +128,12 @@ def test_a_cut_edge_is_a_mask_made_by_hand(handle: own_model.OwnModel) -> None:
     assert after.pattern[1, 2, 3, 1] == 0 < of.pattern[1, 2, 3, 1]
     others = np.delete(after.pattern[1], 2, 0), np.delete(of.pattern[1], 2, 0)
     np.testing.assert_array_equal(*others)
-    w_o, _ = handle.outputs()[name]
+    w_o, _ = model.outputs()[name]
     moved = (by_hand - of.pattern[1, 2]) @ of.v[1, 2] @ w_o[1, 2]
     site = "1.attn.wrote"
     wrote = cut.streams[-1].at(site) - plain.streams[-1].at(site)
     np.testing.assert_allclose(wrote, moved, atol=SUMMED)
-    even = recorded(handle, edits.UniformHead(1, 2, name), edits.CutEdge(1, 2, 3, 1, name))
+    even = recorded(model, edits.UniformHead(1, 2, name), edits.CutEdge(1, 2, 3, 1, name))
     allowed = of.allowed[1].copy()
     allowed[3, 1] = False
     np.testing.assert_allclose(
@@ -144,40 +144,40 @@ def test_a_cut_edge_is_a_mask_made_by_hand(handle: own_model.OwnModel) -> None:
     assert consistency.softmax(cut).holds and consistency.softmax(even).holds
 
 
-def test_a_neuron_writes_its_row_times_its_value(handle: own_model.OwnModel) -> None:
-    stream = handle.record(TEXT).streams[0].name
-    plain, made = recorded(handle), recorded(handle, edits.SetNeuron(2.5, 1, 4, 2))
-    before = handle.ffn_activations(plain, stream, 1, 2)
-    after = handle.ffn_activations(made, stream, 1, 2)
+def test_a_neuron_writes_its_row_times_its_value(model: own_model.OwnModel) -> None:
+    stream = model.record(TEXT).streams[0].name
+    plain, made = recorded(model), recorded(model, edits.SetNeuron(2.5, 1, 4, 2))
+    before = model.ffn_activations(plain, stream, 1, 2)
+    after = model.ffn_activations(made, stream, 1, 2)
     assert after.after[4] == 2.5
     difference = made.streams[0].at("1.ffn.wrote") - plain.streams[0].at("1.ffn.wrote")
     np.testing.assert_allclose(difference[2], (after.writes - before.writes)[4], atol=SUMMED)
     assert not np.delete(difference, 2, 0).any()
 
 
-def test_a_steering_vector_is_what_is_added(handle: own_model.OwnModel) -> None:
-    steer = rng(handle.card.d_model)
-    plain, made = recorded(handle), recorded(handle, edits.AddToSite(steer, "0.ffn.wrote"))
+def test_a_steering_vector_is_what_is_added(model: own_model.OwnModel) -> None:
+    steer = rng(model.card.d_model)
+    plain, made = recorded(model), recorded(model, edits.AddToSite(steer, "0.ffn.wrote"))
     site = "0.ffn.wrote"
     difference = made.streams[0].at(site) - plain.streams[0].at(site)
     np.testing.assert_allclose(difference, np.tile(steer, (len(difference), 1)), atol=SUMMED)
     if len(plain.streams) > 1:  # of the first stream alone, whose change the other one sees
         np.testing.assert_array_equal(made.streams[1].at("embed"), plain.streams[1].at("embed"))
-        other = recorded(handle, edits.AddToSite(steer, site, None, "decoder"))
+        other = recorded(model, edits.AddToSite(steer, site, None, "decoder"))
         np.testing.assert_array_equal(other.streams[0].resid, plain.streams[0].resid)
 
 
-def test_the_mean_over_a_set_of_recordings(handle: own_model.OwnModel) -> None:
-    name, texts = label(handle), (TEXT, OTHER)
-    several = [recorded(handle, text=each) for each in texts]
+def test_the_mean_over_a_set_of_recordings(model: own_model.OwnModel) -> None:
+    name, texts = label(model), (TEXT, OTHER)
+    several = [recorded(model, text=each) for each in texts]
     made = edits.SetHead.to_mean(several, 1, 2, name)
     z = [
         attention_of(each, name).pattern[1, 2] @ attention_of(each, name).v[1, 2]
         for each in several
     ]
     np.testing.assert_allclose(made.values.array, np.concatenate(z).mean(0), atol=STORED)
-    recording = recorded(handle, made)
-    w_o, _ = handle.outputs()[name]
+    recording = recorded(model, made)
+    w_o, _ = model.outputs()[name]
     own = z[0] @ w_o[1, 2]
     wrote = [each.streams[-1].at("1.attn.wrote") for each in (several[0], recording)]
     np.testing.assert_allclose(
@@ -192,24 +192,24 @@ def test_the_mean_over_a_set_of_recordings(handle: own_model.OwnModel) -> None:
 
 
 def test_they_go_together_and_a_logit_is_still_a_sum(
-    small_handle: own_model.OwnModel, small_decoder: own_model.OwnModel
+    small_model: own_model.OwnModel, small_decoder: own_model.OwnModel
 ) -> None:
-    for handle in (small_handle, small_decoder):
+    for model in (small_model, small_decoder):
         more = (edits.WithoutScale(), edits.PatchHead(OTHER, 2, 1), edits.ZeroHead(0, 1))
-        recording = recorded(handle, *every_number_edit(handle), *more)
-        found = handle.attribute(recording, recording.streams[0].name, 2, 7)
+        recording = recorded(model, *every_number_edit(model), *more)
+        found = model.attribute(recording, recording.streams[0].name, 2, 7)
         assert sum(part.value for part in found.parts) == pytest.approx(found.logit, abs=TOTAL)
-        outputs = handle.outputs()
+        outputs = model.outputs()
         assert consistency.attention_outputs(recording, outputs).holds
         assert consistency.softmax(recording).holds
-        sweep = handle.patch_heads(TEXT, OTHER, "self", -1, 7, 8, every_number_edit(handle))
+        sweep = model.patch_heads(TEXT, OTHER, "self", -1, 7, 8, every_number_edit(model))
         effects = list(sweep.effects)
-        under = recorded(handle, *every_number_edit(handle), edits.PatchHead(OTHER, 0, 2))
-        logits = handle.logits(under, under.streams[-1].name, -1)
+        under = recorded(model, *every_number_edit(model), edits.PatchHead(OTHER, 0, 2))
+        logits = model.logits(under, under.streams[-1].name, -1)
         assert effects[2].value == pytest.approx(logits[7] - logits[8], abs=TOTAL)
-    state = recorded(small_handle, edits.ScaleSite(2.0, "0.attn.sum"))
+    state = recorded(small_model, edits.ScaleSite(2.0, "0.attn.sum"))
     with pytest.raises(ValueError, match="put in by an edit"):
-        small_handle.attribute(state, state.streams[0].name, 2, 7)
+        small_model.attribute(state, state.streams[0].name, 2, 7)
 
 
 def test_runs_with_other_numbers_are_other_runs(small_decoder: own_model.OwnModel) -> None:
@@ -260,14 +260,14 @@ def test_what_cannot_be_done_is_said(
         recorded(small_decoder, asked)
 
 
-def test_tokens_count_from_the_end_too(small_handle: own_model.OwnModel) -> None:
-    n = len(recorded(small_handle).streams[0].tokens)
+def test_tokens_count_from_the_end_too(small_model: own_model.OwnModel) -> None:
+    n = len(recorded(small_model).streams[0].tokens)
     for asked, meant in (
         (edits.CutEdge(1, 2, -2, -3), edits.CutEdge(1, 2, n - 2, n - 3)),
         (edits.SetNeuron(1.0, -1, 3, -2), edits.SetNeuron(1.0, 2, 3, n - 2)),
         (edits.ScaleSite(2.0, "embed", -1), edits.ScaleSite(2.0, "embed", n - 1)),
     ):
-        assert recorded(small_handle, asked).edits == (meant,)
+        assert recorded(small_model, asked).edits == (meant,)
 
 
 @pytest.mark.parametrize("to", ["q", "k", "v"])
@@ -277,7 +277,7 @@ def test_a_path_that_is_cut_is_the_stream_without_what_the_head_wrote(
 ) -> None:
     """By hand: what every part wrote is added up once more without the head's part, through every
     norm, and one head of the last layer reads that."""
-    moved = () if small_decoder.model.config.norm == place else (edits.MoveNorm(place),)
+    moved = () if small_decoder.network.config.norm == place else (edits.MoveNorm(place),)
     cut = edits.CutPath(0, 1, -1, 3, to)
     plain, made = recorded(small_decoder, *moved), recorded(small_decoder, cut, *moved)
     stream, of, after = plain.streams[0], plain.attention[0], made.attention[0]
@@ -315,7 +315,7 @@ def test_a_path_that_is_cut_is_the_stream_without_what_the_head_wrote(
 @pytest.mark.parametrize("to", ["q", "k", "v"])
 def test_paths_to_one_reader_go_together(small_decoder: own_model.OwnModel, to: str) -> None:
     """By hand, through LayerNorm before each part: its reader has the stream without either."""
-    pre = () if small_decoder.model.config.norm == "pre" else (edits.MoveNorm("pre"),)
+    pre = () if small_decoder.network.config.norm == "pre" else (edits.MoveNorm("pre"),)
     cuts = edits.CutPath(0, 1, -1, 3, to), edits.CutPath(1, 2, -1, 3, to)
     again = edits.CutPath(0, 0, -1, 3, to)  # a second head of a layer
     plain = recorded(small_decoder, *pre)
@@ -341,7 +341,7 @@ def test_edits_at_sites_hold_for_a_stream_without_a_head_too(
     """Where a site between the two is set, no path is left to cut; where it is made larger, what
     the head wrote is."""
     width, cut = small_decoder.card.d_model, edits.CutPath(0, 1, -1, 3)
-    moved = () if small_decoder.model.config.norm == place else (edits.MoveNorm(place),)
+    moved = () if small_decoder.network.config.norm == place else (edits.MoveNorm(place),)
     sites = recorded(small_decoder, *moved).streams[0].sites
     between = sites[sites.index("0.attn.sum") : sites.index("2.attn.wrote")]
     states = [each for each in between if not each.endswith((".wrote", ".read"))]
@@ -360,14 +360,14 @@ def test_edits_at_sites_hold_for_a_stream_without_a_head_too(
         np.testing.assert_allclose(head(asked, silent, cut), head(asked, silent), atol=PASSED)
 
 
-def test_integrated_gradients_sum_to_what_the_text_brings(handle: own_model.OwnModel) -> None:
-    recording = recorded(handle)
+def test_integrated_gradients_sum_to_what_the_text_brings(model: own_model.OwnModel) -> None:
+    recording = recorded(model)
     for stream in recording.streams:
-        shares = handle.integrated_gradients(recording, stream.name, 1, 7, steps=400)
-        empty = recorded(handle, edits.ScaleSite(0.0, "embed", None, stream.name))
+        shares = model.integrated_gradients(recording, stream.name, 1, 7, steps=400)
+        empty = recorded(model, edits.ScaleSite(0.0, "embed", None, stream.name))
         output = recording.streams[-1].name
         at = 1 if output == stream.name else 0
-        with_text, without = (handle.logits(each, output, at)[7] for each in (recording, empty))
+        with_text, without = (model.logits(each, output, at)[7] for each in (recording, empty))
         assert shares.shape == (len(stream.tokens),)
         # 400 steps of a smooth curve
         assert shares.sum() == pytest.approx(with_text - without, abs=0.01, rel=0.01)
@@ -381,11 +381,11 @@ BLOCKS = {"gpt2": "transformer.h.0", "llama": "model.layers.0", "bert": "bert.en
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", BLOCKS)
 def test_a_steering_vector_equals_a_forward_hook(kind: str, tiny_loaded: Callable) -> None:
-    handle = tiny_loaded(kind)
-    steer = rng(handle.card.d_model)
-    plain = handle.record("the cat sat")
+    model = tiny_loaded(kind)
+    steer = rng(model.card.d_model)
+    plain = model.record("the cat sat")
     site = next(each for each in ("0.ffn.normed", "0.ffn.sum") if each in plain.streams[0].sites)
-    recording = handle.record("the cat sat", edits.AddToSite(steer, site))
+    recording = model.record("the cat sat", edits.AddToSite(steer, site))
 
     def add(module: torch.nn.Module, args: tuple, output: object) -> object:
         plus = torch.tensor(steer)
@@ -393,10 +393,10 @@ def test_a_steering_vector_equals_a_forward_hook(kind: str, tiny_loaded: Callabl
             output + plus if isinstance(output, torch.Tensor) else (output[0] + plus, *output[1:])
         )
 
-    hook = handle.model.get_submodule(BLOCKS[kind]).register_forward_hook(add)
+    hook = model.network.get_submodule(BLOCKS[kind]).register_forward_hook(add)
     try:
         with torch.inference_mode():
-            expected = handle.model(
+            expected = model.network(
                 torch.tensor(plain.streams[0].ids)[None], use_cache=False
             ).logits[0]
     finally:
@@ -404,20 +404,20 @@ def test_a_steering_vector_equals_a_forward_hook(kind: str, tiny_loaded: Callabl
     stream = recording.streams[0].name
     for token in range(len(expected)):
         np.testing.assert_allclose(
-            handle.logits(recording, stream, token), expected[token], atol=TOTAL
+            model.logits(recording, stream, token), expected[token], atol=TOTAL
         )
     moved = recording.streams[0].at(site) - plain.streams[0].at(site)
     np.testing.assert_allclose(moved, np.tile(steer, (len(moved), 1)), atol=SUMMED)
-    assert handle.record("the cat sat") == plain, "nothing is left on the model"
+    assert model.record("the cat sat") == plain, "nothing is left on the model"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["gpt2", "llama", "bert", "t5"])
 def test_its_own_code_follows_every_edit_with_numbers(kind: str, tiny_loaded: Callable) -> None:
-    handle = tiny_loaded(kind)
-    target = "the dog ran" if len(handle.plan.streams) > 1 else None
-    record = lambda *asked: handle.record("the cat sat on the mat", asked, target)
-    plain, name = record(), handle.capabilities.attention[0]
+    model = tiny_loaded(kind)
+    target = "the dog ran" if len(model.plan.streams) > 1 else None
+    record = lambda *asked: model.record("the cat sat on the mat", asked, target)
+    plain, name = record(), model.capabilities.attention[0]
     stream, of = plain.streams[0], plain.attention[0]
     z = of.pattern[1, 2] @ of.v[1, 2]
     (unchanged, zero) = (
@@ -432,7 +432,7 @@ def test_its_own_code_follows_every_edit_with_numbers(kind: str, tiny_loaded: Ca
     expected = np.where(np.arange(cut.shape[1]) == 1, 0, of.pattern[1, 2, 3])
     np.testing.assert_allclose(cut[3], expected / expected.sum(), atol=STORED)
     np.testing.assert_array_equal(np.delete(cut, 3, 0), np.delete(of.pattern[1, 2], 3, 0))
-    values = rng(len(stream.tokens), handle.card.d_model)
+    values = rng(len(stream.tokens), model.card.d_model)
     for site in stream.sites:
         if site in ("embed", "pos.wrote"):
             continue
@@ -457,7 +457,7 @@ def test_its_own_code_follows_every_edit_with_numbers(kind: str, tiny_loaded: Ca
         np.testing.assert_allclose(one.at("0.attn.sum")[2], values[0], atol=PASSED)
         np.testing.assert_array_equal(one.resid, other.resid)
     neuron = record(edits.SetNeuron(2.0, 0, 5)), record(edits.SetNeuron(4.0, 0, 5))
-    module = dict(handle.plan.streams[0].sites)["0.ffn.wrote"][0][0].module
+    module = dict(model.plan.streams[0].sites)["0.ffn.wrote"][0][0].module
     weight = module.weight.detach().numpy()
     row = weight[:, 5] if isinstance(module, torch.nn.Linear) else weight[5]
     difference = neuron[1].streams[0].at("0.ffn.wrote") - neuron[0].streams[0].at("0.ffn.wrote")

@@ -16,8 +16,8 @@ from models.run import Run
 ANCHORS = (("cat", "dog"), ("mat", "sat"))
 
 
-def scene_of(handle, *texts: str, anchors=None, **choices):
-    streams = [of(handle, text) for text in texts]
+def scene_of(model, *texts: str, anchors=None, **choices):
+    streams = [of(model, text) for text in texts]
     names = states(streams[0])
     return embeddings.scene(
         streams,
@@ -27,8 +27,8 @@ def scene_of(handle, *texts: str, anchors=None, **choices):
     )
 
 
-def anchors_of(handle, words=ANCHORS):
-    recordings = [handle.record(embeddings.frame_word(word)) for group in words for word in group]
+def anchors_of(model, words=ANCHORS):
+    recordings = [model.record(embeddings.frame_word(word)) for group in words for word in group]
     return embeddings.anchors_of(
         words, recordings, recordings[0].streams[0].name, states(recordings[0].streams[0])
     )
@@ -44,8 +44,8 @@ def rows_of(scene) -> np.ndarray:
 
 
 @pytest.mark.parametrize("unit_length", [False, True])
-def test_the_plane_is_the_one_an_independent_svd_finds(small_handle, unit_length: bool) -> None:
-    scene = scene_of(small_handle, "the cat sat", "the dog ran to the mat", unit_length=unit_length)
+def test_the_plane_is_the_one_an_independent_svd_finds(small_model, unit_length: bool) -> None:
+    scene = scene_of(small_model, "the cat sat", "the dog ran to the mat", unit_length=unit_length)
     rows = rows_of(scene)
     _, singular, directions = np.linalg.svd(rows - rows.mean(0), full_matrices=False)
     shares = (singular**2 / (singular**2).sum())[:3]
@@ -56,8 +56,8 @@ def test_the_plane_is_the_one_an_independent_svd_finds(small_handle, unit_length
         np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1)
 
 
-def test_of_too_few_words_the_plane_is_that_of_all_layers(small_handle) -> None:
-    scene = scene_of(small_handle, "the")
+def test_of_too_few_words_the_plane_is_that_of_all_layers(small_model) -> None:
+    scene = scene_of(small_model, "the")
     rows = scene.texts[0].vectors.reshape(-1, scene.texts[0].vectors.shape[-1])
     assert not scene.of_last and rows.shape[0] > scene.texts[0].vectors.shape[1]
     np.testing.assert_allclose(scene.basis.centre, rows.mean(0))
@@ -77,10 +77,10 @@ def test_after_the_last_layer_the_words_of_apple_take_the_whole_plane(model: str
 
 
 @pytest.mark.parametrize("words_plane", [False, True])
-def test_what_the_plane_shows_and_leaves_out_is_the_whole(small_handle, words_plane: bool) -> None:
-    anchors = anchors_of(small_handle)
+def test_what_the_plane_shows_and_leaves_out_is_the_whole(small_model, words_plane: bool) -> None:
+    anchors = anchors_of(small_model)
     texts = ("the cat sat", "the dog ran")
-    scene = scene_of(small_handle, *texts, anchors=anchors, words_plane=words_plane)
+    scene = scene_of(small_model, *texts, anchors=anchors, words_plane=words_plane)
     basis, rows = scene.basis, rows_of(scene)
     np.testing.assert_allclose(basis.axes @ basis.axes.T, np.eye(3), atol=DOUBLE_LONG)
     offset = rows - rows.mean(0)
@@ -100,16 +100,16 @@ def test_what_the_plane_shows_and_leaves_out_is_the_whole(small_handle, words_pl
         assert a[1] == pytest.approx(b[1], abs=DOUBLE_LONG)
 
 
-def test_anchors_that_do_not_stand_apart_give_no_plane_and_the_scene_says_so(small_handle) -> None:
-    anchors = anchors_of(small_handle, (("cat",), ("cat",)))
-    scene = scene_of(small_handle, "the cat sat", anchors=anchors, words_plane=True)
+def test_anchors_that_do_not_stand_apart_give_no_plane_and_the_scene_says_so(small_model) -> None:
+    anchors = anchors_of(small_model, (("cat",), ("cat",)))
+    scene = scene_of(small_model, "the cat sat", anchors=anchors, words_plane=True)
     assert scene.fallback and scene.basis.names[0] == "PC 1"
 
 
-def test_points_norms_and_distances_are_those_of_the_recording(small_handle) -> None:
+def test_points_norms_and_distances_are_those_of_the_recording(small_model) -> None:
     texts = ("the cat sat on the mat", "the dog ran")
-    scene = scene_of(small_handle, *texts, anchors=anchors_of(small_handle))
-    for text, stream in enumerate(of(small_handle, each) for each in texts):
+    scene = scene_of(small_model, *texts, anchors=anchors_of(small_model))
+    for text, stream in enumerate(of(small_model, each) for each in texts):
         for place in range(len(stream.tokens)):
             path = np.stack([stream.at(site)[place] for site in scene.sites]).astype(float)
             np.testing.assert_array_equal(scene.path(text, place), path)
@@ -121,8 +121,8 @@ def test_points_norms_and_distances_are_those_of_the_recording(small_handle) -> 
             assert (np.hypot(np.diff(table["x"]), np.diff(table["y"])) <= moved + 1e-6).all()
 
 
-def test_the_sites_are_the_states_and_each_has_its_name(handle) -> None:
-    for stream in handle.record("the cat sat").streams:
+def test_the_sites_are_the_states_and_each_has_its_name(model) -> None:
+    for stream in model.record("the cat sat").streams:
         own, with_sums = states(stream), states(stream, sums=True)
         sublayers = sum(site.endswith(".wrote") and site != "pos.wrote" for site in stream.sites)
         assert own[:2] == ("embed", "embed+pos") and len(own) == 2 + sublayers
@@ -139,9 +139,9 @@ def cosine(a: np.ndarray, b: np.ndarray) -> float:
 # ---- the same word in two texts, and anchors ---------------------------------
 
 
-def test_cosines_to_anchors_are_those_of_vectors_taken_by_hand(small_handle) -> None:
-    anchors = anchors_of(small_handle)
-    streams = [of(small_handle, text) for text in ("the cat sat", "on the cat")]
+def test_cosines_to_anchors_are_those_of_vectors_taken_by_hand(small_model) -> None:
+    anchors = anchors_of(small_model)
+    streams = [of(small_model, text) for text in ("the cat sat", "on the cat")]
     names, at = states(streams[0]), (2, 3)
     paths, around = [], []
     for stream, place in zip(streams, at):
@@ -152,7 +152,7 @@ def test_cosines_to_anchors_are_those_of_vectors_taken_by_hand(small_handle) -> 
         embeddings.anchor_similarities(paths, anchors, around, measure)
         for measure in ("Cosine", "Centred", "Difference")
     )
-    frames = [of(small_handle, embeddings.frame_word(word)) for group in ANCHORS for word in group]
+    frames = [of(small_model, embeddings.frame_word(word)) for group in ANCHORS for word in group]
     for s, site in enumerate(names):
         by_word = []
         for stream, word in zip(frames, ("cat", "dog", "mat", "sat")):
@@ -216,18 +216,18 @@ def test_anchor_words_are_read_as_written(written: str, read: tuple) -> None:
     assert embeddings.groups(written) == read
 
 
-def test_the_followed_word_is_one_that_both_texts_have(small_handle) -> None:
-    first, second = of(small_handle, "the dog sat on the mat"), of(small_handle, "a mat")
+def test_the_followed_word_is_one_that_both_texts_have(small_model) -> None:
+    first, second = of(small_model, "the dog sat on the mat"), of(small_model, "a mat")
     shown = embeddings.visible_tokens(first, False)
     at = embeddings.default_token(first, second, shown)
     assert first.tokens[at] == "mat" == second.tokens[embeddings.matching_token(first, at, second)]
     assert embeddings.matching_token(first, list(first.tokens).index("dog"), second) is None
 
 
-def test_nearest_words_are_those_a_plain_search_finds(handle) -> None:
-    table = handle.model.embedding.token.weight.detach().double().numpy()
-    for stream in handle.record("the cat sat").streams:
-        ids, cosines = handle.nearest(stream.resid[:, 1], 5)
+def test_nearest_words_are_those_a_plain_search_finds(model) -> None:
+    table = model.network.embedding.token.weight.detach().double().numpy()
+    for stream in model.record("the cat sat").streams:
+        ids, cosines = model.nearest(stream.resid[:, 1], 5)
         for vector, found, said in zip(stream.resid[:, 1].astype(float), ids, cosines):
             every = table @ vector / np.linalg.norm(table, axis=1) / np.linalg.norm(vector)
             np.testing.assert_allclose(said, np.sort(every)[::-1][:5], atol=SUMMED)

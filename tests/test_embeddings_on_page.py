@@ -158,8 +158,8 @@ FORMULAS = {
 @pytest.mark.parametrize("model", FORMULAS)
 def test_the_formula_is_that_of_the_model(model: str, gpt2_on_pages) -> None:
     panel = embeddings.contexts(Run(model, "b a c b"), second="a c", sums=True)
-    handle = gpt2_on_pages if model == "grammar" else read_once(model)
-    names = states(of(handle, "b a c b"), True)
+    loaded_model = gpt2_on_pages if model == "grammar" else read_once(model)
+    names = states(of(loaded_model, "b a c b"), True)
     assert len(panel.figures[1].frames) == len(names)
     assert not any(".read" in site or ".wrote" in site for site in names)
     assert all(part in panel.details[0] for part in FORMULAS[model])

@@ -41,13 +41,13 @@ def test_the_library_panics_on_that_text(folder: Path) -> None:
 @pytest.mark.slow
 @WAYS
 def test_a_panic_is_an_error_like_any_other(way: str, folder: Path) -> None:
-    handle = registry.load(f"{way}{folder}")
-    assert handle.record("The cat sat.").streams[0].tokens
+    model = registry.load(f"{way}{folder}")
+    assert model.record("The cat sat.").streams[0].tokens
     with pytest.raises(NotEncoded, match="tokenizer fails on this text"):
-        handle.record(VAIN_TEXT)
+        model.record(VAIN_TEXT)
     if way == "ours:":
         with pytest.raises(NotEncoded):
-            handle.tokenizer.ids([VAIN_TEXT, "cat"])
+            model.tokenizer.ids([VAIN_TEXT, "cat"])
 
 
 def test_a_stop_of_the_program_is_none() -> None:

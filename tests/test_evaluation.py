@@ -46,8 +46,8 @@ def test_alignment_looks_in_the_row_that_says_the_word(
     )
 
     def planted(shift: int):
-        def record(handle: OwnModel, text: str, target: str) -> Recording:
-            plain = own_model.record(handle, text, target=target)
+        def record(model: OwnModel, text: str, target: str) -> Recording:
+            plain = own_model.record(model, text, target=target)
             *others, cross = plain.attention
             pattern = np.zeros_like(cross.pattern)
             for row in range(pattern.shape[2]):
@@ -89,7 +89,7 @@ def test_repetition_scores_find_planted_heads() -> None:
 def test_cross_alignment_of_the_small_models_is_taken_row_by_row(
     small_translator: OwnModel,
 ) -> None:
-    model, tokenizer = small_translator.model, small_translator.tokenizer
+    model, tokenizer = small_translator.network, small_translator.tokenizer
     lists = [Random(seed).sample(range(5, 200), 5) for seed in range(4)]
     score, layer, head = algorithms.Reverse().alignment(model, tokenizer, lists)
     weights = []

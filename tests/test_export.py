@@ -18,7 +18,7 @@ from explorer.components import bundle
 from explorer.html_export import import_map
 from explorer.text.markdown_escape import literal, plain
 from models.edits import ZeroHead, describe, to_line
-from models.own_model import handle_of
+from models.own_model import from_network
 from models.recording import Attention, Recording
 from models.tokenizer import Tokenizer
 from models.transformer import Encoder
@@ -56,13 +56,13 @@ def test_a_sentence_without_its_marks_has_the_words_as_they_were_typed(text: str
 @pytest.mark.parametrize("view", [*export.VIEWS, "soft_lookup.temperature"])
 def test_every_file_says_what_it_is_of_and_leads_back(view: str) -> None:
     """Model, the weights' hash, text, edits and the way back."""
-    handle, edits = read_once("encoder"), (ZeroHead(1, 2, "self"),)
-    recording = handle.record(HOSTILE, edits)
-    made = export.page(recording, view, model=handle, link="https://lab.example/h")
+    model, edits = read_once("encoder"), (ZeroHead(1, 2, "self"),)
+    recording = model.record(HOSTILE, edits)
+    made = export.page(recording, view, model=model, link="https://lab.example/h")
     assert made.count("<script") == 3 and "owned" not in re.sub(r"<footer>.*", "", made, flags=re.S)
     foot = unescape(re.search(r"<footer>(.*)</footer>", made, re.S)[1])
     (headline,) = re.findall(r"<p dir=auto>(Headlight · .*?)</p>", foot)
-    name, hash_of = handle.card.name, handle.card.fingerprint
+    name, hash_of = model.card.name, model.card.fingerprint
     assert f"model {name} (" in headline and f"weights {hash_of})" in headline
     assert headline.endswith(f"edits: {describe(edits)}") and "was tired" in foot
     where = urlsplit(unescape(re.search(r'<a href="([^"]+)"', made)[1]))
@@ -104,8 +104,8 @@ def test_files_are_small(layers: int, heads: int, tokens: int, most: int) -> Non
     torch.manual_seed(0)
     config = replace(SMALL, d_model=4 * heads, n_layer=layers, n_head=heads, n_positions=tokens)
     tokenizer = Tokenizer.train(TEXTS, SMALL.n_vocab)
-    handle = handle_of(sharpened(Encoder(config)), tokenizer, "wide", "random", "fp32")
-    recording = of_noise(handle.record(TEXTS[0] * 20))  # read up to what the model takes
+    model = from_network(sharpened(Encoder(config)), tokenizer, "wide", "random", "fp32")
+    recording = of_noise(model.record(TEXTS[0] * 20))  # read up to what the model takes
     assert recording.attention[-1].pattern.shape == (layers, heads, tokens, tokens)
     for view in export.VIEWS:
-        assert len(export.page(recording, view, model=handle)) < most
+        assert len(export.page(recording, view, model=model)) < most

@@ -11,30 +11,30 @@ from conftest import SMALL, sharpened
 from tolerances import DOUBLE_LONG, PASSED, SUMMED
 
 from models import edits, own_model
-from models.own_model import OwnModel, handle_of
+from models.own_model import OwnModel, from_network
 from models.transformer import Decoder, EncoderDecoder
 
 TEXT = "the cat sat on the mat"
-KINDS = ["small_handle", "small_decoder", "small_translator", "small_gpt2"]
+KINDS = ["small_model", "small_decoder", "small_translator", "small_gpt2"]
 
 
 @pytest.fixture(params=KINDS)
-def handle(request: pytest.FixtureRequest) -> OwnModel:
+def model(request: pytest.FixtureRequest) -> OwnModel:
     return request.getfixturevalue(request.param)
 
 
 def test_each_neuron_adds_its_activation_times_the_gradient_with_every_sigma_held(
-    handle: OwnModel,
+    model: OwnModel,
 ) -> None:
     """Automatic differentiation of the rest of the way, written out: the stream after the FFN,
     through each LayerNorm with a detached sigma, with what later parts wrote held. With the bias
     they are the FFN's part of the logit."""
-    recording = own_model.record(handle, TEXT)
+    recording = own_model.record(model, TEXT)
     stream, token, word, layer = recording.streams[-1], 1, 11, 1
-    model = handle.model
-    layers = model.decoder if isinstance(model, EncoderDecoder) else model.layers
-    found = handle.neurons(recording, stream.name, layer, token, word)
-    parts = handle.attribute(recording, stream.name, token, word).parts
+    network = model.network
+    layers = network.decoder if isinstance(network, EncoderDecoder) else network.layers
+    found = model.neurons(recording, stream.name, layer, token, word)
+    parts = model.attribute(recording, stream.name, token, word).parts
     (part,) = (each.value for each in parts if (each.kind, each.layer) == ("ffn", layer))
     assert found.part == pytest.approx(part, abs=DOUBLE_LONG)
     assert found.adds.sum() + found.bias == pytest.approx(part, abs=PASSED)
@@ -50,24 +50,24 @@ def test_each_neuron_adds_its_activation_times_the_gradient_with_every_sigma_hel
         return torch.tensor(stream.at(site)[token]).double()
 
     w_2 = layers[layer].feed_forward.w_2
-    place = "cross" if isinstance(model, EncoderDecoder) else "attn"
-    state = f"{layer}.{place}.{'sum' if model.config.norm == 'pre' else 'normed'}"
+    place = "cross" if isinstance(network, EncoderDecoder) else "attn"
+    state = f"{layer}.{place}.{'sum' if network.config.norm == 'pre' else 'normed'}"
     x = vector(state) + hidden @ w_2.weight.T.double() + w_2.bias.double()
     for site in stream.sites[stream.sites.index(f"{layer}.ffn.sum") :]:
         at, _, what = site.partition(".")
         if what == "ffn.normed":
             x = normed(layers[int(at)].feed_forward_out.norm, x)
         elif site == "final.normed":
-            x = normed(model.last_norm.norm, x)
+            x = normed(network.last_norm.norm, x)
         elif what.endswith(".normed"):
             out = "cross_out" if what.startswith("cross") else "attention_out"
             x = normed(getattr(layers[int(at)], out).norm, x)
         elif what.endswith(".wrote"):
             x = x + vector(site)
-    logit = x @ model.embedding.token.weight.double()[word] + model.readout_bias.double()[word]
+    logit = x @ network.embedding.token.weight.double()[word] + network.readout_bias.double()[word]
     (gradient,) = torch.autograd.grad(logit, hidden)
     assert logit.item() == pytest.approx(
-        handle.logits(recording, stream.name, token)[word], abs=PASSED
+        model.logits(recording, stream.name, token)[word], abs=PASSED
     )
     np.testing.assert_allclose(
         found.adds, (gradient * hidden).detach().numpy(), atol=SUMMED * len(found.adds) ** 0.5
@@ -80,11 +80,11 @@ def test_what_a_neuron_says_of_other_words_is_what_it_adds_to_each(
 ) -> None:
     torch.manual_seed(3)
     model = sharpened(Decoder(replace(SMALL, norm="pre", activation="silu")))
-    handle = handle_of(model, small_decoder.tokenizer, "planted", "random", "fp32")
-    recording = own_model.record(handle, TEXT)
+    loaded_model = from_network(model, small_decoder.tokenizer, "planted", "random", "fp32")
+    recording = own_model.record(loaded_model, TEXT)
     found, *others = (
-        handle.neurons(recording, "decoder", 0, 3, word)
-        for word in (5, *range(handle.card.n_vocab))
+        loaded_model.neurons(recording, "decoder", 0, 3, word)
+        for word in (5, *range(loaded_model.card.n_vocab))
     )
     for rank in (0, 3):
         mine = np.array([each.adds[found.strongest[rank]] for each in others])

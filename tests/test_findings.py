@@ -37,12 +37,12 @@ def encoder():
 def learned_nothing(name: str, how: str, at: int) -> Recording:
     """One of 20 texts as a shipped model reads it whose weights learned nothing: other weights for
     every four texts, and for every text where all are alike."""
-    handle = read_once(name)
-    alike = handle.card.n_vocab <= 1000
+    model = read_once(name)
+    alike = model.card.n_vocab <= 1000
     text = "k q z b k q z b" if alike else SENTENCES[5 * at]
     # The translator's own words would be noise of any length.
     target = "La voiture rouge est là." if name == "translator" else None
-    made = names.untrained(handle, how, at if alike else at // 4)
+    made = names.untrained(model, how, at if alike else at // 4)
     return made.record(text, target=target)
 
 
@@ -72,9 +72,9 @@ def test_on_the_first_sentence_it_attends_to_the_animal(encoder) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "every"), [("encoder", 2), ("decoder", 2), ("minilm", 5)])
 def test_no_sentence_opens_on_an_idle_head_where_words_are_linked(name: str, every: int) -> None:
-    handle, opened = read_once(name), 0
+    model, opened = read_once(name), 0
     for text in SENTENCES[::every]:
-        recording = handle.record(text)
+        recording = model.record(text)
         found = findings.findings(recording)
         named = head_naming.describe(recording, recording.attention[0])
         idle = {(one.layer, one.head) for one in named if one.name in IDLE_NAMES}
@@ -108,9 +108,9 @@ def test_random_weights_show_hardly_a_link(name: str, how: str, recordings: int)
 @pytest.mark.slow
 def test_the_trained_models_are_told_from_random_ones() -> None:
     for name in ("encoder", "decoder", "translator", "minilm", "induction", "copy"):
-        handle = read_once(name)
-        text = DEFAULT_TEXT if handle.card.n_vocab > 1000 else "a b c d a b c d"
-        assert findings.is_trained(handle.record(text)), name
+        model = read_once(name)
+        text = DEFAULT_TEXT if model.card.n_vocab > 1000 else "a b c d a b c d"
+        assert findings.is_trained(model.record(text)), name
 
 
 def test_a_fit_is_the_exact_mean_and_deviation_over_all_pairings(encoder) -> None:
@@ -155,9 +155,9 @@ def test_where_only_the_pattern_is_known_links_are_told_of_trained_heads(encoder
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["encoder", "decoder", "minilm"])
 def test_links_are_what_the_pattern_says(name: str) -> None:
-    handle = read_once(name)
+    model = read_once(name)
     for text in (*EXAMPLES.values(), SENTENCES[16], SENTENCES[90], SENTENCES[99]):
-        recording = handle.record(text)
+        recording = model.record(text)
         attention, stream = recording.attention[0], recording.streams[0]
         grouped = words.words(stream, text)
 
@@ -187,10 +187,10 @@ def test_links_are_what_the_pattern_says(name: str) -> None:
 def test_sinks_are_counted_once_for_all_as_the_heads_are_named(name: str) -> None:
     """The number in the sentence is that of the heads that carry the name, which the grid filters
     by; a text too short for names has no count of any kind."""
-    handle, sink = read_once(name), head_naming.SINK
-    texts = (DEFAULT_TEXT, "Hi") if handle.card.n_vocab > 1000 else ("a b c d a b c d", "a")
+    model, sink = read_once(name), head_naming.SINK
+    texts = (DEFAULT_TEXT, "Hi") if model.card.n_vocab > 1000 else ("a b c d a b c d", "a")
     for text in texts:
-        recording = handle.record(text)
+        recording = model.record(text)
         every = [one for one in findings.findings(recording) if one.kind == findings.CROWD]
         for attention in recording.attention:
             called = [head.name for head in head_naming.describe(recording, attention)]
@@ -239,13 +239,13 @@ def test_the_word_that_turned_most_is_turned_so_far(encoder) -> None:
 
 
 def test_where_the_answer_was_settled_and_what_pushed_it() -> None:
-    handle = read_once("decoder")
-    recording = handle.record("The cat sat on the")
+    model = read_once("decoder")
+    recording = model.record("The cat sat on the")
     last = len(recording.streams[0].tokens) - 1
     name = recording.streams[0].name
-    lens = handle.lens(recording, name)
+    lens = model.lens(recording, name)
     id = int(lens.final_id[last])
-    taken = handle.attribute(recording, name, last, id)
+    taken = model.attribute(recording, name, last, id)
     found = findings.answer_findings(StreamPrediction(lens, last, ("mat",), taken))
     settled = next(one for one in found if one.kind == findings.SETTLED)
     first = int(settled.value)

@@ -27,35 +27,37 @@ WAYS = {
 }
 
 
-def started(handle: OwnModel) -> tuple[Generation, torch.Tensor | None]:
-    writing = handle.generate(TEXT)
+def started(model: OwnModel) -> tuple[Generation, torch.Tensor | None]:
+    writing = model.generate(TEXT)
     memory = (
         None
-        if handle.card.kind == "decoder"
-        else own_model.memory_of(handle, own_model.frame(handle, TEXT)[0])
+        if model.card.kind == "decoder"
+        else own_model.memory_of(model, own_model.frame(model, TEXT)[0])
     )
     return writing, memory
 
 
 @torch.inference_mode()
-def full_pass(handle: OwnModel, ids: list[int], memory: torch.Tensor | None) -> torch.Tensor:
+def full_pass(model: OwnModel, ids: list[int], memory: torch.Tensor | None) -> torch.Tensor:
     """The logits after the last token, read all at once with nothing stored."""
-    return handle.model.logits(generation.decode(handle.model, torch.tensor([ids]), memory)[0, -1])
+    return model.network.logits(
+        generation.decode(model.network, torch.tensor([ids]), memory)[0, -1]
+    )
 
 
 @pytest.fixture(params=["small_decoder", "small_translator"])
-def handle(request: pytest.FixtureRequest) -> OwnModel:
+def model(request: pytest.FixtureRequest) -> OwnModel:
     return request.getfixturevalue(request.param)
 
 
 @pytest.mark.parity
 @pytest.mark.slow
-def test_every_step_with_stored_keys_is_the_full_pass(handle: OwnModel) -> None:
+def test_every_step_with_stored_keys_is_the_full_pass(model: OwnModel) -> None:
     """The store grows by a token a step, and says its size."""
-    writing, memory = started(handle)
-    card, ways = handle.card, cycle(WAYS.values())
+    writing, memory = started(model)
+    card, ways = model.card, cycle(WAYS.values())
     while not writing.is_full:
-        logits = full_pass(handle, writing.ids, memory).numpy()
+        logits = full_pass(model, writing.ids, memory).numpy()
         np.testing.assert_allclose(writing.logits, logits, atol=SUMMED)
         n = len(writing.ids)
         tokens = n if memory is None else n + memory.shape[1]
@@ -65,14 +67,14 @@ def test_every_step_with_stored_keys_is_the_full_pass(handle: OwnModel) -> None:
         token = generation.sample(writing.logits, way, seed(n))
         assert token == generation.sample(logits, way, seed(n))
         writing.add(token)
-    assert len(writing.ids) == handle.card.n_positions
+    assert len(writing.ids) == model.card.n_positions
     with pytest.raises(ValueError, match="reads 64 tokens and no more"):
         writing.add(5)
 
 
-def test_tokens_read_ahead_at_once_are_those_read_one_by_one(handle: OwnModel) -> None:
+def test_tokens_read_ahead_at_once_are_those_read_one_by_one(model: OwnModel) -> None:
     """And going back is as if a token had never been."""
-    writing, before = handle.generate(TEXT), handle.generate(TEXT)
+    writing, before = model.generate(TEXT), model.generate(TEXT)
     after = writing.logits_after([[5], [6], [7]])
     np.testing.assert_array_equal(writing.logits, before.logits, "none of them is taken")
     pairs = writing.logits_after([[5, 6], [7, 5]])
@@ -80,10 +82,10 @@ def test_tokens_read_ahead_at_once_are_those_read_one_by_one(handle: OwnModel) -
     at_once = before.logits_after([[5, 6], [7, 5]])
     np.testing.assert_allclose(at_once, pairs, atol=SUMMED)
     for ids, logits in zip([(5,), (6,), (7,), (5, 6), (7, 5)], (*after, *pairs)):
-        np.testing.assert_allclose(logits, handle.generate(TEXT, ids).logits, atol=SUMMED)
+        np.testing.assert_allclose(logits, model.generate(TEXT, ids).logits, atol=SUMMED)
     for ids in ((6,), (6, 5)):
         writing.add(ids[-1])
-        alone = handle.generate(TEXT, ids)
+        alone = model.generate(TEXT, ids)
         assert (writing.ids, writing.stored.n) == (alone.ids, alone.stored.n)
         np.testing.assert_allclose(writing.logits, alone.logits, atol=SUMMED)
         for place, rows in writing.rows.items():
@@ -160,7 +162,7 @@ def test_a_beam_as_wide_as_the_vocabulary_finds_the_best_of_all_texts(
 ) -> None:
     """Three tokens of a vocabulary of 300 are 27 million texts; a model of six tokens has 216, each
     of which can be tried."""
-    model, end, n = small_translator.model, 2, 3
+    model, end, n = small_translator.network, 2, 3
     ids = list(range(6))
     memory = own_model.memory_of(small_translator, own_model.frame(small_translator, "the dog")[0])
 
@@ -209,7 +211,7 @@ def test_beams_with_stored_keys_have_the_probabilities_of_full_passes(
         scores = [beam.score for beam in held]
         assert len(held) <= n_beams and scores == sorted(scores, reverse=True)
         for beam in held:
-            expected = logprobs_of(small_translator.model, memory, beam.ids, tokenizer.bos)
+            expected = logprobs_of(small_translator.network, memory, beam.ids, tokenizer.bos)
             np.testing.assert_allclose(beam.logprobs, expected, atol=SUMMED)
             assert beam.done is (beam.ids[-1] == tokenizer.eos)
             if before is not None:
@@ -240,15 +242,15 @@ def test_a_drawn_answer_follows_its_seed_and_keeps_the_models_probabilities(
     one = drawn(4, temperature=2.0)
     assert one.score == pytest.approx(generation.score(one.logprobs))
     begin = small_translator.tokenizer.bos
-    expected = logprobs_of(small_translator.model, memory, one.ids, begin)
+    expected = logprobs_of(small_translator.network, memory, one.ids, begin)
     np.testing.assert_allclose(one.logprobs, expected, atol=SUMMED)
 
 
 def test_a_model_that_does_not_write_says_so(
-    small_handle: OwnModel, small_decoder: OwnModel
+    small_model: OwnModel, small_decoder: OwnModel
 ) -> None:
     with pytest.raises(ValueError, match="fills masked words and does not write"):
-        small_handle.generate("the cat")
+        small_model.generate("the cat")
     with pytest.raises(ValueError, match="there is no room for more"):
         small_decoder.generate("the cat " * 100)
 

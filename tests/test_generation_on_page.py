@@ -102,8 +102,8 @@ def test_the_newest_tokens_weights_and_the_cache_are_those_of_a_full_pass() -> N
     for _ in range(3):
         ids.append(int(full_pass("decoder", ids)[-1].argmax()))
     run, generated = Run("decoder", PROMPT), ".".join(map(str, ids[-3:]))
-    handle = loaded("decoder")
-    recording = handle.record(loaded("decoder").tokenizer.text(ids))
+    model = loaded("decoder")
+    recording = model.record(loaded("decoder").tokenizer.text(ids))
     stream = recording.streams[0]
     assert stream.ids.tolist() == ids, "this continuation is read as it was written"
     pattern = recording.attention[0].pattern[:, :, -1]
@@ -119,7 +119,7 @@ def test_the_newest_tokens_weights_and_the_cache_are_those_of_a_full_pass() -> N
     assert bars.rows[0].values[0] == pytest.approx(pattern[1, 2].max(), abs=SUMMED)
     special = hundredths(float(pattern[1, 2][stream.special].sum()))
     assert panel.finding.endswith(f"Special tokens get {special}.")
-    card, n = handle.card, len(ids)
+    card, n = model.card, len(ids)
     made = generation.kv_cache(run, generated)
     facts = [fact for fact, _ in made.figures[0].facts]
     assert facts[1] == f"{card.n_layer} × 2 × {card.n_head} × {n} × {card.d_head}"

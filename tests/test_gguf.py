@@ -108,18 +108,18 @@ def test_every_family_runs_as_the_model_that_was_written(
     theirs, folder = tiny_folder(family), tmp_path / "alone"
     folder.mkdir()
     wanted = gguf_files.write(theirs, folder / "model.gguf")
-    handle = registry.load(f"ours:{folder}")
-    assert handle.card.fingerprint == registry.load(f"ours:{folder}/model.gguf").card.fingerprint
+    model = registry.load(f"ours:{folder}")
+    assert model.card.fingerprint == registry.load(f"ours:{folder}/model.gguf").card.fingerprint
     made = gguf.converted(folder / "model.gguf", "a model")
     found = load_file(made / "model.safetensors")
     for name, numbers in wanted.items():
         # Gemma's gains are written plus 1 and read less 1: two roundings.
         assert torch.allclose(found[name], numbers, rtol=0, atol=2e-7 * (family == "gemma")), name
     text = "The cat sat on the mat."
-    ids = torch.tensor([handle.record(text).streams[0].ids.tolist()])
+    ids = torch.tensor([model.record(text).streams[0].ids.tolist()])
     oracle = transformers.AutoModelForCausalLM.from_pretrained(theirs, dtype=torch.float32).eval()
     with torch.inference_mode():
-        ours = handle.model.logits(handle.model(ids))
+        ours = model.network.logits(model.network(ids))
         assert torch.allclose(ours, oracle(ids).logits, rtol=0, atol=PARITY * 10)
 
 

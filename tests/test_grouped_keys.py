@@ -28,40 +28,40 @@ from models.transformer import Decoder
 HEADS = SMALL.n_head
 
 
-def built(handle: own_model.OwnModel, groups: int) -> own_model.OwnModel:
+def built(model: own_model.OwnModel, groups: int) -> own_model.OwnModel:
     """A model with shared keys whose W_K and W_V are the means of another's, group by group."""
-    config = handle.model.config
-    made = type(handle.model)(replace(config, n_key_head=groups))
-    tensors = dict(handle.model.state_dict())
+    config = model.network.config
+    made = type(model.network)(replace(config, n_key_head=groups))
+    tensors = dict(model.network.state_dict())
     for name, tensor in tensors.items():
         if ".w_k." in name or ".w_v." in name:
             heads = tensor.unflatten(0, (groups, HEADS // groups, config.d_head))
             tensors[name] = heads.mean(dim=1).flatten(0, 1)
     made.load_state_dict(tensors)
-    return own_model.handle_of(made.eval(), handle.tokenizer, f"{groups} key heads", "", "fp32")
+    return own_model.from_network(made.eval(), model.tokenizer, f"{groups} key heads", "", "fp32")
 
 
-def test_as_many_groups_as_heads_change_nothing(handle: own_model.OwnModel) -> None:
-    plain, made = recorded(handle), recorded(handle, SharedKeys(HEADS))
+def test_as_many_groups_as_heads_change_nothing(model: own_model.OwnModel) -> None:
+    plain, made = recorded(model), recorded(model, SharedKeys(HEADS))
     assert replace(made, edits=()) == plain
 
 
 @pytest.mark.parametrize("groups", [1, 2])
 def test_an_edit_gives_what_a_model_with_the_mean_weights_is(
-    handle: own_model.OwnModel, groups: int
+    model: own_model.OwnModel, groups: int
 ) -> None:
     """Its recording, its answer, and a run with heads silenced and patched."""
-    other = built(handle, groups)
-    label = recorded(handle).attention[0].name
+    other = built(model, groups)
+    label = recorded(model).attention[0].name
     for more in ((), (ZeroHead(1, 2, label), PatchHead(OTHER, 0, 1, label))):
-        one, two = recorded(handle, SharedKeys(groups), *more), recorded(other, *more)
+        one, two = recorded(model, SharedKeys(groups), *more), recorded(other, *more)
         for a, b in zip(one.attention, two.attention):
             for name in ("q", "k", "v", "scores", "pattern"):
                 np.testing.assert_allclose(getattr(a, name), getattr(b, name), atol=PASSED)
         for a, b in zip(one.streams, two.streams):
             assert a.sites == b.sites
             np.testing.assert_allclose(a.resid, b.resid, atol=PASSED)
-    said, says = handle.record(TEXT, (SharedKeys(groups),)), other.record(TEXT)
+    said, says = model.record(TEXT, (SharedKeys(groups),)), other.record(TEXT)
     np.testing.assert_array_equal(said.streams[-1].ids, says.streams[-1].ids)
 
 
@@ -75,16 +75,19 @@ def test_the_mean_is_taken_before_keys_are_normed_and_turned(
 ) -> None:
     torch.manual_seed(3)
     model = sharpened(Decoder(replace(SMALL, norm="pre", **change)))
-    handle = own_model.handle_of(model, small_decoder.tokenizer, "of today", "", "fp32")
+    loaded_model = own_model.from_network(model, small_decoder.tokenizer, "of today", "", "fp32")
     for more in ((), (OtherPositions("rotary"),)):
-        one, two = recorded(handle, SharedKeys(2), *more), recorded(built(handle, 2), *more)
+        one, two = (
+            recorded(loaded_model, SharedKeys(2), *more),
+            recorded(built(loaded_model, 2), *more),
+        )
         np.testing.assert_allclose(one.streams[0].resid, two.streams[0].resid, atol=PASSED)
 
 
 def test_while_writing_less_is_stored_and_read_all_the_same(
     small_decoder: own_model.OwnModel,
 ) -> None:
-    model, whole = small_decoder.model, recorded(small_decoder, SharedKeys(2))
+    model, whole = small_decoder.network, recorded(small_decoder, SharedKeys(2))
     ids, stored, full = torch.tensor([whole.streams[0].ids.tolist()]), KVCache(), KVCache()
     with torch.inference_mode():
         steps = [
@@ -98,14 +101,14 @@ def test_while_writing_less_is_stored_and_read_all_the_same(
 
 
 def test_groups_are_of_one_size_and_what_cannot_be_shared_is_said(
-    small_handle: own_model.OwnModel, small_decoder: own_model.OwnModel
+    small_model: own_model.OwnModel, small_decoder: own_model.OwnModel
 ) -> None:
     assert groups_of(12) == (1, 2, 3, 4, 6, 12) and groups_of(7) == (1, 7) and groups_of(1) == (1,)
     for groups in (0, -1, 3, HEADS + 1, 10**12):
         with pytest.raises(ValueError, match="4 heads of small can be put in 1, 2, 4 groups of on"):
-            recorded(small_handle, SharedKeys(groups))
+            recorded(small_model, SharedKeys(groups))
     with pytest.raises(ValueError, match="groups must be a whole number"):
-        recorded(small_handle, SharedKeys(2.0))  # type: ignore[arg-type]
+        recorded(small_model, SharedKeys(2.0))  # type: ignore[arg-type]
     for groups in (1, 2, 3):
         with pytest.raises(ValueError, match="4 heads of 2 key heads share 2 heads’ keys"):
             recorded(built(small_decoder, 2), SharedKeys(groups))
@@ -149,9 +152,9 @@ def test_shared_keys_are_held_once(small_decoder: own_model.OwnModel) -> None:
 
 
 def test_a_file_comes_back_equal_and_so_does_one_that_holds_every_heads(
-    handle: own_model.OwnModel,
+    model: own_model.OwnModel,
 ) -> None:
-    recording = recorded(handle, SharedKeys(2))
+    recording = recorded(model, SharedKeys(2))
     assert from_npz(to_npz(recording)) == recording
     for each in recording.attention:
         again = pickle.loads(pickle.dumps(each.k))
@@ -216,9 +219,9 @@ def test_layers_of_another_code_that_share_otherwise_are_held_by_head() -> None:
 
 
 def test_another_s_code_hands_out_shared_keys_once(tiny_loaded: Callable) -> None:
-    handle = tiny_loaded("llama")
-    (attention,) = in_own_code.recorded(handle).attention
-    of = handle.model.config
+    model = tiny_loaded("llama")
+    (attention,) = in_own_code.recorded(model).attention
+    of = model.network.config
     assert attention.key_heads == of.num_key_value_heads < of.num_attention_heads
     q, k = (np.asarray(each).astype(np.float64) for each in (attention.q, attention.k))
     scores = q @ k.swapaxes(-1, -2) * attention.scale[:, None, None, None]

@@ -85,9 +85,9 @@ def test_a_link_is_held_against_the_largest_other_row() -> None:
 def test_a_pronoun_is_held_against_the_mean_by_which_heads_are_tested(name: str) -> None:
     """Over the test sentences: the same weight and the same mean, in words of several tokens too,
     and no other row stands between a reader and the pronoun."""
-    handle, told = read_once(name), 0
+    model, told = read_once(name), 0
     for text, marked in list(coreference.sentences().items())[::6]:
-        recording = handle.record(text)
+        recording = model.record(text)
         scores = coreference.measure_sentence(recording)["self"]
         for one in findings.findings(recording):
             if one.words == (marked.pronoun, marked.noun):
@@ -156,8 +156,8 @@ def test_a_head_that_gives_as_much_at_that_distance_everywhere_shows_no_link() -
 
 
 def test_where_no_link_passes_the_headline_is_the_strongest_regularity() -> None:
-    handle = read_once("encoder")
-    recording = handle.record("Do not do it if you can not do it well.")
+    model = read_once("encoder")
+    recording = model.record("Do not do it if you can not do it well.")
     one = findings.select_findings(findings.findings(recording))[0]
     assert one.kind == findings.REGULARITY
     every = head_naming.describe(recording, recording.attention[0])
@@ -318,8 +318,8 @@ def test_a_finding_says_what_its_number_is() -> None:
 # ---- heads that find a pronoun's noun ----------------------------------------
 
 
-def measured(handle) -> dict[tuple[int, int], coreference.CoreferenceHead]:
-    reads = [coreference.measure_sentence(handle.record(text)) for text in coreference.sentences()]
+def measured(model) -> dict[tuple[int, int], coreference.CoreferenceHead]:
+    reads = [coreference.measure_sentence(model.record(text)) for text in coreference.sentences()]
     return dict(coreference.coreference_heads(reads)["self"])
 
 
@@ -334,10 +334,10 @@ def test_every_sentence_names_its_noun_and_pronoun_once_and_the_noun_first() -> 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["encoder", "minilm"])
 def test_what_is_kept_of_a_model_is_what_is_measured(name: str) -> None:
-    handle = read_once(name)
-    recording = handle.record(SENTENCES[0])
+    model = read_once(name)
+    recording = model.record(SENTENCES[0])
     kept = coreference.measured_heads(recording, recording.attention[0])
-    found = measured(handle)
+    found = measured(model)
     assert found and kept.keys() == found.keys()
     for at, one in found.items():
         assert (kept[at].n, kept[at].n_matches) == (one.n, one.n_matches)
@@ -376,9 +376,9 @@ def test_weights_that_learned_nothing_find_no_noun(how: str) -> None:
 def test_a_label_is_of_this_text_and_test_sentences_are_said_beside_it(name: str) -> None:
     """Score, chance and example of "pronoun to noun" are of the text, in words of several tokens
     too; a text without a pronoun has no such head."""
-    handle, named_heads = read_once(name), 0
+    model, named_heads = read_once(name), 0
     for text in (*SENTENCES[::6], "Red cars stop at the lights.", DEFAULT_TEXT):
-        recording = handle.record(text)
+        recording = model.record(text)
         attention, grouped = recording.attention[0], words.words(recording.streams[0], text)
         of = [grouped.labels[at] for at in grouped.of]
         pronouns = np.isin(word_classes.classes(of), word_classes.PRONOUN)
@@ -404,11 +404,11 @@ def test_a_label_is_of_this_text_and_test_sentences_are_said_beside_it(name: str
             assert named(head) == f"Pronoun to noun ({head.score:.2f})"
             named_heads += 1
     assert named_heads > 3
-    recording = handle.record("Red cars stop at the lights.")
+    recording = model.record("Red cars stop at the lights.")
     called = {each.name for each in head_naming.describe(recording, recording.attention[0])}
     assert head_naming.PRONOUN not in called
     # No head is tested in a model under edits, or is found in one that finds no nouns.
-    edited = handle.record(
+    edited = model.record(
         DEFAULT_TEXT, (WithoutScale(),) if name == "encoder" else (ZeroHead(0, 0),)
     )
     for other in (read_once("decoder").record(DEFAULT_TEXT), edited):
@@ -477,10 +477,10 @@ def test_a_subject_that_every_word_attends_to_is_no_pronouns_noun() -> None:
 @pytest.mark.parametrize("name", ["encoder", "decoder"])
 def test_no_headline_breaks_the_rule(name: str) -> None:
     """Of other models on the sentences of test_sentences_true.py."""
-    handle, of_content, of_the_text = read_once(name), 0, 0
+    model, of_content, of_the_text = read_once(name), 0, 0
     texts = names.HEADLINES.read_text("utf-8").splitlines()[::4]
     for text in texts:
-        recording = handle.record(text)
+        recording = model.record(text)
         found = names.ranked_findings(recording)
         assert names.broken(recording, found) == "", text
         one = names.headline(found)

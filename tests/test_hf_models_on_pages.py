@@ -44,7 +44,7 @@ def there(name: str) -> object:
 
 def opened(page: str, **asked: str) -> AppTest:
     app = AppTest.from_file(str(ROOT / "explorer/main.py"), default_timeout=60)
-    if (model := asked.get("model", "")) in models._handles:
+    if (model := asked.get("model", "")) in models._in_memory:
         app.session_state[models.OPENED_KEY] = (model,)  # this visitor has opened it before
     return aimed(app, page, **asked).run()
 
@@ -189,7 +189,7 @@ def test_what_a_link_asks_for_waits_for_its_model(tiny_folder: Callable[[str], P
     about, and come with it; with another text they mean nothing."""
     name, chosen = f"hub:{tiny_folder('t5')}", {"target": "the mat", "layer": "1", "token": "2"}
     for text in (TEXT, "the mat"):
-        models._handles.pop(name, None)
+        models._in_memory.pop(name, None)
         app = opened("weight", model=name, text=TEXT, **chosen)
         assert app.session_state.model == models.DEFAULT_MODEL
         there(name)
@@ -215,8 +215,8 @@ def test_what_t5_adds_to_its_scores_is_told_from_its_scale(
     """T5 divides by nothing and adds a number for the distance: the same at every place, and no
     failure of the law."""
     name = f"hub:{tiny_folder('t5')}"
-    handle = there(name)
-    recording, shows = handle.record(TEXT), handle.capabilities
+    model = there(name)
+    recording, shows = model.record(TEXT), model.capabilities
     attention = recording.attention[0]
     added = [anatomy.cell(recording, attention, 0, 1, at, at + 2).added[at + 2] for at in range(4)]
     np.testing.assert_allclose(added, added[0], atol=SUMMED)

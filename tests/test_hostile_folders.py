@@ -122,11 +122,11 @@ def test_dropout_of_a_tokenizer_is_off_and_the_card_says_so(way: str, tmp_path: 
 
 def test_a_tokenizer_that_cuts_by_chance_is_refused(sound: Path) -> None:
     """One of Python code, which no setting of ours reaches."""
-    handle = registry.load(f"hub:{sound}")
-    own, lengths = handle.tokenizer._split, iter(range(2, 100))
-    handle.tokenizer._split = lambda *text: tuple(each[: next(lengths)] for each in own(*text))
+    model = registry.load(f"hub:{sound}")
+    own, lengths = model.tokenizer._split, iter(range(2, 100))
+    model.tokenizer._split = lambda *text: tuple(each[: next(lengths)] for each in own(*text))
     with pytest.raises(NotLoaded, match="cuts one text in several ways"):
-        sandbox.stress_test(handle, "it")
+        sandbox.stress_test(model, "it")
 
 
 def test_a_folder_that_was_changed_is_tried_again(sound: Path, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ FAMILY = {family.model_type: family for family in weight_conversion.SUPPORTED_FA
 
 
 @pytest.fixture(params=tiny.MODELS)
-def handle(request: pytest.FixtureRequest, tiny_loaded: Callable[[str], HFModel]) -> HFModel:
+def model(request: pytest.FixtureRequest, tiny_loaded: Callable[[str], HFModel]) -> HFModel:
     return tiny_loaded(request.param)
 
 
@@ -39,7 +39,7 @@ def handle(request: pytest.FixtureRequest, tiny_loaded: Callable[[str], HFModel]
 def test_patterns_states_and_logits_are_those_of_the_models_own_eager_code(
     kind: str, tiny_folder: Callable, tiny_loaded: Callable
 ) -> None:
-    handle, recording = tiny_loaded(kind), recorded(tiny_loaded(kind))
+    model, recording = tiny_loaded(kind), recorded(tiny_loaded(kind))
     _, true = oracle(tiny_folder(kind), recording)
     for attention in recording.attention:
         place, _, own = attention.name.partition(" ")
@@ -61,12 +61,12 @@ def test_patterns_states_and_logits_are_those_of_the_models_own_eager_code(
             np.testing.assert_allclose(stream.at(site), state[0].numpy(), atol=PASSED, err_msg=site)
     read = recording.streams[-1]
     for token in (0, 3, len(read.tokens) - 1):
-        logits = hf_source.logits(handle, recording, read.name, token)
+        logits = hf_source.logits(model, recording, read.name, token)
         np.testing.assert_allclose(logits, true.logits[0, token].numpy(), atol=PASSED)
 
 
-def test_before_plus_wrote_is_what_stands_next(handle: HFModel) -> None:
-    recording, offered = recorded(handle), hf_source.capabilities(handle)
+def test_before_plus_wrote_is_what_stands_next(model: HFModel) -> None:
+    recording, offered = recorded(model), hf_source.capabilities(model)
     for stream in recording.streams:
         assert stream.sites == offered.sites[stream.name]
         written = set()
@@ -121,8 +121,8 @@ def test_what_the_heads_wrote_is_their_values_through_w_o(
     np.testing.assert_allclose(wrote, recording.stream(attention.query).at(site), atol=SUMMED)
 
 
-def test_a_recording_keeps_the_contract_and_survives_its_file(handle: HFModel) -> None:
-    recording, family = recorded(handle), FAMILY[handle.card.name]
+def test_a_recording_keeps_the_contract_and_survives_its_file(model: HFModel) -> None:
+    recording, family = recorded(model), FAMILY[model.card.name]
     assert from_npz(to_npz(recording)) == recording
     two = family.kind == "encoder-decoder"
     names = ["encoder self", "decoder self", "cross"] if two else ["self"]
@@ -134,19 +134,19 @@ def test_a_recording_keeps_the_contract_and_survives_its_file(handle: HFModel) -
         triangle = attention.name == "decoder self" or family.kind == "decoder"
         assert np.array_equal(attention.allowed[0], np.tril(allowed) if triangle else allowed)
         assert attention.opens == family.opens
-        layers, d_head = (len(attention.pattern), handle.card.d_head) if family.opens else (0, 0)
+        layers, d_head = (len(attention.pattern), model.card.d_head) if family.opens else (0, 0)
         assert attention.q.shape == (layers, 4, n_query, d_head)
         assert attention.scores.shape == (layers, 4, n_query, n_key)
         if family.opens:
             assert attention.k.shape == attention.v.shape == (layers, 4, n_key, d_head)
 
 
-def test_the_table_of_families_tells_the_truth(handle: HFModel) -> None:
-    family, offered = FAMILY[handle.card.name], hf_source.capabilities(handle)
+def test_the_table_of_families_tells_the_truth(model: HFModel) -> None:
+    family, offered = FAMILY[model.card.name], hf_source.capabilities(model)
     for name in ("kind", "norm", "positions", "opens", "law"):
         assert getattr(offered, name) == getattr(family, name), name
     assert offered.logits == ("encoder" if family.kind == "encoder" else "decoder")
-    assert handle.card.kind == family.kind
+    assert model.card.kind == family.kind
     assert (edits.ZeroHead in offered.edits) == family.opens
     assert (edits.HideToken in offered.edits) == (family.kind == "encoder")
 
@@ -158,27 +158,27 @@ def test_every_family_in_the_table_is_tried() -> None:
 # ---- tokens ------------------------------------------------------------------
 
 
-def read(handle: HFModel, text: str) -> Recording:
+def read(model: HFModel, text: str) -> Recording:
     """A recording of a text, with an empty target where the model reads one."""
-    return hf_source.record(handle, text, target="" if handle.start is not None else None)
+    return hf_source.record(model, text, target="" if model.start is not None else None)
 
 
 @pytest.mark.parametrize("text", AWKWARD.values(), ids=AWKWARD)
 @pytest.mark.parametrize("kind", ["bert", "gpt2", "t5"])
 def test_any_text_is_recorded(kind: str, text: str, tiny_loaded: Callable) -> None:
-    handle = tiny_loaded(kind)
-    recording = hf_source.record(handle, text, target="the dog" if kind == "t5" else None)
-    assert 1 <= len(recording.streams[0].tokens) <= handle.card.n_positions
+    model = tiny_loaded(kind)
+    recording = hf_source.record(model, text, target="the dog" if kind == "t5" else None)
+    assert 1 <= len(recording.streams[0].tokens) <= model.card.n_positions
     assert from_npz(to_npz(recording)) == recording
     joined = "\u200d"  # between emoji
     assert all(each.replace(joined, "").isprintable() for each in recording.streams[0].tokens)
     assert all(recording.streams[0].tokens)
 
 
-def test_a_long_text_is_cut_and_says_by_how_much(handle: HFModel) -> None:
-    recording, short = read(handle, "the cat " * 400), read(handle, "the cat").streams[0]
+def test_a_long_text_is_cut_and_says_by_how_much(model: HFModel) -> None:
+    recording, short = read(model, "the cat " * 400), read(model, "the cat").streams[0]
     stream = recording.streams[0]
-    assert len(stream.tokens) == handle.card.n_positions <= 512
+    assert len(stream.tokens) == model.card.n_positions <= 512
     assert recording.dropped > 0
     assert int((~stream.special).sum()) + recording.dropped >= 800
     assert stream.special[-1] == short.special[-1] and stream.special[0] == short.special[0]
@@ -195,6 +195,6 @@ def test_a_long_text_is_cut_and_says_by_how_much(handle: HFModel) -> None:
 def test_words_of_the_vocabulary_are_readable(
     kind: str, pieces: list[str], labels: list[str], tiny_loaded: Callable
 ) -> None:
-    handle = tiny_loaded(kind)
-    assert handle.labels(map(handle.tokenizer.own.convert_tokens_to_ids, pieces)) == labels
-    assert all(label and label.isprintable() for label in handle.labels(range(handle.card.n_vocab)))
+    model = tiny_loaded(kind)
+    assert model.labels(map(model.tokenizer.own.convert_tokens_to_ids, pieces)) == labels
+    assert all(label and label.isprintable() for label in model.labels(range(model.card.n_vocab)))

@@ -31,8 +31,8 @@ TWO_STREAMS = ["t5", "bart", "marian"]
 def test_a_zeroed_head_takes_away_what_it_wrote(
     tiny_folder: Callable, tiny_loaded: Callable
 ) -> None:
-    handle = tiny_loaded("llama")
-    plain, edited = recorded(handle), recorded(handle, edits.ZeroHead(0, 2))
+    loaded_model = tiny_loaded("llama")
+    plain, edited = recorded(loaded_model), recorded(loaded_model, edits.ZeroHead(0, 2))
     model, _ = oracle(tiny_folder("llama"), plain)
     w_o = model.get_submodule(PROJECTIONS["llama"][0]).weight.detach().numpy()[:, 16:24]
     attention = plain.attention[0]
@@ -44,13 +44,13 @@ def test_a_zeroed_head_takes_away_what_it_wrote(
 
 
 def test_an_even_head_and_a_mean_head_do_what_they_say(tiny_loaded: Callable) -> None:
-    handle = tiny_loaded("gpt2")
-    even = recorded(handle, edits.UniformHead(1, 0)).attention[0]
+    model = tiny_loaded("gpt2")
+    even = recorded(model, edits.UniformHead(1, 0)).attention[0]
     uniform = even.allowed[0] / even.allowed[0].sum(-1, keepdims=True)
     np.testing.assert_allclose(even.pattern[1, 0], uniform, atol=STORED)
     assert np.abs(even.pattern[1, 1] - uniform).max() > 0.01
     means = (edits.MeanHead(0, head) for head in range(4))
-    plain, made = (recorded(handle, *asked).streams[0].at("0.attn.wrote") for asked in ((), means))
+    plain, made = (recorded(model, *asked).streams[0].at("0.attn.wrote") for asked in ((), means))
     expected = np.broadcast_to(plain.mean(axis=0), made.shape)
     np.testing.assert_allclose(made, expected, atol=SUMMED)
 
@@ -77,11 +77,11 @@ def test_a_head_is_edited_in_the_attention_that_is_named(tiny_loaded: Callable) 
 
 
 def test_hidden_and_shuffled_tokens(tiny_loaded: Callable) -> None:
-    handle, plain = tiny_loaded("roberta"), recorded(tiny_loaded("roberta")).streams[0]
-    hidden = recorded(handle, edits.HideToken(2)).streams[0]
+    model, plain = tiny_loaded("roberta"), recorded(tiny_loaded("roberta")).streams[0]
+    hidden = recorded(model, edits.HideToken(2)).streams[0]
     assert hidden.tokens[2] == "<mask>"
     assert np.array_equal(np.delete(hidden.ids, 2), np.delete(plain.ids, 2))
-    shuffled = recorded(handle, edits.ShuffleTokens(1)).streams[0]
+    shuffled = recorded(model, edits.ShuffleTokens(1)).streams[0]
     assert sorted(shuffled.ids) == sorted(plain.ids) and shuffled.tokens[0] == plain.tokens[0]
     assert shuffled.tokens[1:-1] != plain.tokens[1:-1]
     closed = recorded(tiny_loaded("mpnet"), edits.ShuffleTokens(1), edits.HideToken(1))
@@ -120,12 +120,12 @@ OWN_CLASSES = "needs the model to run in Headlight's own classes"
 def test_an_edit_that_cannot_be_honoured_is_refused_and_leaves_nothing_behind(
     kind: str, change: edits.Edit, words: str, tiny_loaded: Callable
 ) -> None:
-    handle = tiny_loaded(kind)
-    before = recorded(handle)
+    model = tiny_loaded(kind)
+    before = recorded(model)
     first = (edits.ZeroHead(0, 1),) if kind == "bert" else ()
     with pytest.raises(ValueError, match=words):
-        recorded(handle, *first, change)
-    assert recorded(handle) == before
+        recorded(model, *first, change)
+    assert recorded(model) == before
 
 
 def test_numbers_that_overflow_are_refused_by_the_place_where_they_did(
@@ -142,10 +142,10 @@ def test_people_with_different_edits_on_several_models_get_their_own_pictures(
     ways += [(tiny_loaded(kind), ()) for kind in ("gpt2", "llama", "bart")]
 
     def visit(at: int) -> tuple[Recording, np.ndarray]:
-        handle, wish = ways[at % len(ways)]
-        recording = recorded(handle, *wish)
+        model, wish = ways[at % len(ways)]
+        recording = recorded(model, *wish)
         stream = recording.streams[-1].name
-        return recording, hf_source.logits(handle, recording, stream, 1)
+        return recording, hf_source.logits(model, recording, stream, 1)
 
     expected = list(map(visit, range(len(ways))))
     with ThreadPoolExecutor(6) as people:
@@ -159,10 +159,10 @@ def test_people_with_different_edits_on_several_models_get_their_own_pictures(
 
 @pytest.mark.parametrize("kind", TWO_STREAMS)
 def test_a_target_is_read_as_it_was_trained(kind: str, tiny_loaded: Callable) -> None:
-    handle, recording = tiny_loaded(kind), recorded(tiny_loaded(kind))
+    model, recording = tiny_loaded(kind), recorded(tiny_loaded(kind))
     source, target = recording.streams
     assert recording.target == SECOND and target.tokens[-4:] == ("the", "old", "dog", "ran")
-    assert target.ids[0] == handle.model.config.decoder_start_token_id and target.special[0]
+    assert target.ids[0] == model.network.config.decoder_start_token_id and target.special[0]
     cross = recording.attention[2]
     assert (cross.query, cross.key) == ("decoder", "encoder") and cross.pattern.shape == (
         3,
@@ -175,18 +175,18 @@ def test_a_target_is_read_as_it_was_trained(kind: str, tiny_loaded: Callable) ->
 
 @pytest.mark.parametrize("kind", TWO_STREAMS)
 def test_without_a_target_it_is_the_models_own_answer(kind: str, tiny_loaded: Callable) -> None:
-    handle = tiny_loaded(kind)
-    rules = handle.model.generation_config.bad_words_ids or []
+    model = tiny_loaded(kind)
+    rules = model.network.generation_config.bad_words_ids or []
     banned = [token for words in rules for token in words]
     for changes in ((), (edits.ZeroHead(0, 1, "cross"), edits.MeanHead(0, 0, "encoder self"))):
-        recording = hf_source.record(handle, "the cat", changes)
+        recording = hf_source.record(model, "the cat", changes)
         ids = recording.stream("decoder").ids
-        assert 1 < len(ids) <= handle.card.n_positions
+        assert 1 < len(ids) <= model.card.n_positions
         for step in range(min(len(ids) - 1, 8)):  # the likeliest after those before it
-            scores = hf_source.logits(handle, recording, "decoder", step)
+            scores = hf_source.logits(model, recording, "decoder", step)
             scores[banned] = -np.inf
             assert int(scores.argmax()) == ids[step + 1]
-        again = hf_source.record(handle, "the cat", changes, target=tuple(map(int, ids[1:])))
+        again = hf_source.record(model, "the cat", changes, target=tuple(map(int, ids[1:])))
         assert again == recording
 
 
@@ -204,14 +204,14 @@ def test_a_long_target_is_cut_and_says_so(tiny_loaded: Callable) -> None:
 
 @pytest.mark.parametrize("kind", ["bert", "gpt2", "llama", "t5", "marian", "gpt_neox"])
 def test_the_lens_ends_in_what_the_model_says(kind: str, tiny_loaded: Callable) -> None:
-    handle, recording = tiny_loaded(kind), recorded(tiny_loaded(kind))
-    name = hf_source.capabilities(handle).logits
-    stream, seen = recording.stream(name), hf_source.lens(handle, recording, name, top=5)
+    model, recording = tiny_loaded(kind), recorded(tiny_loaded(kind))
+    name = hf_source.capabilities(model).logits
+    stream, seen = recording.stream(name), hf_source.lens(model, recording, name, top=5)
     assert seen.sites[-1] == stream.sites[-1]
     assert not any(site.endswith((".wrote", ".read")) for site in seen.sites)
     assert seen.top_ids.shape == (len(seen.sites), len(stream.tokens), 5)
     assert (seen.rank[-1] == 0).all() and np.abs(seen.kl[-1]).max() < SUMMED
-    scores = hf_source.logits(handle, recording, name, 2).astype(np.float64)
+    scores = hf_source.logits(model, recording, name, 2).astype(np.float64)
     assert seen.top_ids[-1, 2, 0] == scores.argmax() == seen.final_id[2]
     expected = scores.max() - np.log(np.exp(scores).sum())
     np.testing.assert_allclose(seen.logprob[-1, 2], expected, atol=PASSED)
@@ -221,9 +221,9 @@ def test_the_lens_ends_in_what_the_model_says(kind: str, tiny_loaded: Callable) 
 def test_the_lens_of_a_pre_norm_model_passes_through_its_last_layernorm(
     tiny_folder: Callable, tiny_loaded: Callable
 ) -> None:
-    handle, recording = tiny_loaded("gpt2"), recorded(tiny_loaded("gpt2"))
+    loaded_model, recording = tiny_loaded("gpt2"), recorded(tiny_loaded("gpt2"))
     model, _ = oracle(tiny_folder("gpt2"), recording)
-    seen = hf_source.lens(handle, recording, "decoder", top=3)
+    seen = hf_source.lens(loaded_model, recording, "decoder", top=3)
     with torch.no_grad():
         x = torch.tensor(recording.streams[0].at("0.attn.sum"))
         said = model.lm_head(model.transformer.ln_f(x)).argmax(-1).numpy()
@@ -238,10 +238,10 @@ def test_words_are_read_off_the_stream_that_says_them(tiny_loaded: Callable) -> 
 
 def test_a_model_saved_without_its_readout_says_no_words(tmp_path: Path) -> None:
     folder = tiny.save(tmp_path, "BertModel", tiny.BERT, tiny.wordpiece)
-    handle = load(str(folder), name="bare")
-    assert hf_source.capabilities(handle).logits == ""
+    model = load(str(folder), name="bare")
+    assert hf_source.capabilities(model).logits == ""
     with pytest.raises(ValueError, match="has no readout over the vocabulary"):
-        hf_source.logits(handle, recorded(handle), "encoder", 0)
+        hf_source.logits(model, recorded(model), "encoder", 0)
 
 
 def test_a_closed_attention_says_so_and_cannot_be_half_open(tiny_loaded: Callable) -> None:

@@ -43,7 +43,7 @@ def test_a_card_says_which_weights_these_are(tiny_folder: Callable, tmp_path: Pa
     half = load(str(tmp_path))
     assert half.card.weights == "bfloat16, computed in float32"
     assert half.card.fingerprint != card.fingerprint
-    assert next(half.model.parameters()).dtype == torch.float32
+    assert next(half.network.parameters()).dtype == torch.float32
 
 
 def test_weights_in_several_files_are_one_model(tiny_folder: Callable, tmp_path: Path) -> None:
@@ -158,14 +158,14 @@ XLNET = {"vocab_size": tiny.N_VOCAB, "d_model": 32, "n_layer": 2, "n_head": 4, "
 
 
 def test_xlnet_whose_tokens_come_first_is_followed_like_any_other(tmp_path: Path) -> None:
-    handle = load(str(tiny.save(tmp_path, "XLNetLMHeadModel", XLNET, tiny.framed_bytes)))
-    recording = recorded(handle)
+    model = load(str(tiny.save(tmp_path, "XLNetLMHeadModel", XLNET, tiny.framed_bytes)))
+    recording = recorded(model)
     _, true = oracle(tmp_path, recording)
     (attention,) = recording.attention
     np.testing.assert_allclose(attention.pattern, torch.cat(true.attentions).numpy(), atol=SUMMED)
     stream = recording.streams[0]
     np.testing.assert_allclose(stream.resid[-1], true.hidden_states[-1][0].numpy(), atol=PASSED)
-    assert recording.dropped == 0 and len(stream.writes()) == 4 and handle.capabilities.law
+    assert recording.dropped == 0 and len(stream.writes()) == 4 and model.capabilities.law
 
 
 def test_a_tokenizer_in_transformers_own_code_needs_no_file(tmp_path: Path) -> None:
@@ -239,14 +239,14 @@ PEGASUS = {**tiny.TWO, "pad_token_id": 0, "eos_token_id": 2, "decoder_start_toke
 def test_families_that_nobody_named_are_followed_as_far_as_they_go(
     kind: str, settings: dict, positions: str, entrance: str, tmp_path: Path
 ) -> None:
-    handle = load(str(tiny.save(tmp_path, kind, settings)))
-    recording = recorded(handle)
+    model = load(str(tiny.save(tmp_path, kind, settings)))
+    recording = recorded(model)
     _, true = oracle(tmp_path, recording)
-    patterns = true["attentions" if handle.start is None else "encoder_attentions"]
+    patterns = true["attentions" if model.start is None else "encoder_attentions"]
     np.testing.assert_allclose(
         recording.attention[0].pattern, torch.cat(patterns).numpy(), atol=SUMMED
     )
-    assert hf_source.capabilities(handle).positions == positions
+    assert hf_source.capabilities(model).positions == positions
     assert recording.streams[0].sites[0] == entrance
     stream = recording.streams[-1]
     for before, wrote, after in stream.writes():

@@ -111,9 +111,9 @@ def test_a_model_is_fetched_with_progress_and_found_again_without_the_hub(
     for name in unwanted:
         (a_hub.folder / name).write_bytes(b"raise SystemExit" * 60)
     told: list[tuple[int, int]] = []
-    handle = load("someone/tiny", lambda done, total: told.append((done, total)))
-    assert handle.card.name == "someone/tiny"
-    here, there = (recorded(each) for each in (load(str(tiny_folder("bert"))), handle))
+    model = load("someone/tiny", lambda done, total: told.append((done, total)))
+    assert model.card.name == "someone/tiny"
+    here, there = (recorded(each) for each in (load(str(tiny_folder("bert"))), model))
     assert np.array_equal(here.streams[0].resid, there.streams[0].resid)
     (total,) = {total for _, total in told}
     assert told[-1] == (total, total) and told == sorted(told)

@@ -36,10 +36,10 @@ from models.run import Run
 TEXT = "the cat sat on the mat"
 
 
-def runs(handle: OwnModel, *edits):
+def runs(model: OwnModel, *edits):
     """A text's run as it is and under edits, with the same target for a model of two texts."""
-    target = "le chat" if handle.card.kind == "encoder-decoder" else None
-    return record(handle, TEXT, (), target), record(handle, TEXT, edits, target)
+    target = "le chat" if model.card.kind == "encoder-decoder" else None
+    return record(model, TEXT, (), target), record(model, TEXT, edits, target)
 
 
 # ---- laws --------------------------------------------------------------------
@@ -60,8 +60,8 @@ def test_the_distance_of_rows_is_a_metric_between_0_and_1() -> None:
     assert by_hand == pytest.approx(np.sqrt(jsd))
 
 
-def test_without_edits_nothing_differs(handle: OwnModel) -> None:
-    plain, same = runs(handle)
+def test_without_edits_nothing_differs(model: OwnModel) -> None:
+    plain, same = runs(model)
     for before, after in zip(plain.attention, same.attention):
         distance = interventions.head_distances(before, after)
         assert not np.nan_to_num(distance).any() and interventions.most_changed(distance) == ()
@@ -76,17 +76,17 @@ def test_without_edits_nothing_differs(handle: OwnModel) -> None:
     assert interventions.change_sentences(changes) == ()
 
 
-def test_only_the_head_that_was_made_even_changes_in_its_layer(handle: OwnModel) -> None:
-    name = runs(handle)[0].attention[-1].name
-    plain, other = runs(handle, UniformHead(1, 2, name))
+def test_only_the_head_that_was_made_even_changes_in_its_layer(model: OwnModel) -> None:
+    name = runs(model)[0].attention[-1].name
+    plain, other = runs(model, UniformHead(1, 2, name))
     distance = interventions.head_distances(plain.attention[-1], other.attention[-1])
     assert not distance[0].any() and not np.delete(distance[1], 2).any() and distance[1, 2] > 0.1
     assert interventions.most_changed(distance, 1)[0][0] >= 1
 
 
 def test_the_sentence_says_the_largest_change_of_what_was_measured_by_hand() -> None:
-    handle = read_once("encoder")
-    plain, other = handle.record(TEXT), handle.record(TEXT, (WithoutScale(),))
+    model = read_once("encoder")
+    plain, other = model.record(TEXT), model.record(TEXT, (WithoutScale(),))
     changes = interventions.quantity_changes(plain, other)
     found = {each.name: each for each in changes}
     for layer in range(4):
@@ -145,8 +145,8 @@ def test_kl_is_what_the_definition_says_and_finite_where_a_probability_cannot_be
 @pytest.mark.parametrize(
     "edit", [WithoutPositions(), WithoutNorm(), MoveNorm("pre"), WithoutResidual()], ids=str
 )
-def test_paths_line_up_whatever_is_switched(handle: OwnModel, edit: Edit) -> None:
-    plain, other = runs(handle, edit)
+def test_paths_line_up_whatever_is_switched(model: OwnModel, edit: Edit) -> None:
+    plain, other = runs(model, edit)
     for one, two in zip(plain.streams, other.streams):
         of, states = interventions.stream_paths(one, two), interventions.named_states(two)
         cross = any(".cross." in site for site in one.sites)

@@ -254,7 +254,7 @@ def test_a_sweep_of_a_large_model_is_started_and_its_strongest_patch_becomes_an_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(interventions_view, "AT_ONCE", 0)  # as of a large model
-    donor, handle = "the dog ran to the house", read_once("decoder")
+    donor, model = "the dog ran to the house", read_once("decoder")
     app = clean(page_at("patching", model="decoder", text=TEXT, donor=donor, token="5"))
     clean(app.button(key="start sweep").click().run())
     for _ in range(500):
@@ -264,8 +264,8 @@ def test_a_sweep_of_a_large_model_is_started_and_its_strongest_patch_becomes_an_
         clean(app.run())
     clean(app.button(key="put patch").click().run())
     (edit,) = edits_of(app)
-    logits = (handle.logits(handle.record(text), "decoder", 5) for text in (TEXT, donor))
-    sweep = handle.patch_heads(TEXT, donor, "self", 5, *interventions.contrast(*logits))
+    logits = (model.logits(model.record(text), "decoder", 5) for text in (TEXT, donor))
+    sweep = model.patch_heads(TEXT, donor, "self", 5, *interventions.contrast(*logits))
     strongest = max(sweep.effects, key=lambda each: abs(each.value - sweep.clean))
     assert edit == edits.PatchHead(donor, *strongest.place, "self")
     effect = panel_named(clean(go(app, "edit")), "Effect of the edits")

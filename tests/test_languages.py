@@ -82,25 +82,25 @@ def test_both_texts_begin_as_in_transformers_whatever_the_languages(translator: 
     assert read(plain.record(SOURCE, target=TARGET)) == expected(words, usual)
     oracle = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
     for pair in (others, others[::-1]):
-        handle = headlight.load(f"hub:{folder}@{pair[0]}-{pair[1]}")
-        recording = handle.record(SOURCE, target=TARGET)
+        model = headlight.load(f"hub:{folder}@{pair[0]}-{pair[1]}")
+        recording = model.record(SOURCE, target=TARGET)
         assert recording.model.name.endswith(f"@{pair[0]}-{pair[1]}")
         source, target = read(recording)
         assert (source, target) == expected(words, pair)
         with torch.no_grad():
             inputs = torch.tensor([source]), torch.tensor([target])
             logits = oracle(input_ids=inputs[0], decoder_input_ids=inputs[1]).logits[0, -1]
-        found = handle.logits(recording, "decoder", len(target) - 1)
+        found = model.logits(recording, "decoder", len(target) - 1)
         np.testing.assert_allclose(found, logits.numpy(), atol=PASSED)
         code = words.convert_tokens_to_ids(pair[1])
-        own = read(handle.record(SOURCE))[1]
+        own = read(model.record(SOURCE))[1]
         theirs = oracle.generate(
             inputs[0], forced_bos_token_id=code, num_beams=1, do_sample=False, max_new_tokens=8
         )[0].tolist()
         assert own[:8] == theirs[: len(own[:8])] and own[1] == code
-        *_, best = handle.beams(SOURCE, 2)
+        *_, best = model.beams(SOURCE, 2)
         assert best[0].ids[0] == code
-        assert handle.generate(SOURCE).ids == [2, code]
+        assert model.generate(SOURCE).ids == [2, code]
 
 
 def test_a_language_that_is_not_there_is_refused(translator: tuple) -> None:

@@ -18,7 +18,7 @@ from explorer.state import models
 from models import own_model
 from models.edits import UniformHead
 from models.pretrained import weight_conversion
-from models.pretrained.hf_model import HFModel, handle_of
+from models.pretrained.hf_model import HFModel, from_network
 from models.pretrained.hub_tokenizer import HubTokenizer
 from models.recording import Recording, from_npz, to_npz
 from models.run import Run
@@ -78,7 +78,7 @@ def loaded(kind: str) -> HFModel:
     model = tiny.random_model(name, settings)
     model.set_attn_implementation("eager")
     words = tiny.wordpiece() if kind == "modernbert" else tiny.gpt2_bytes()
-    return handle_of(model, HubTokenizer(words), kind, kind)
+    return from_network(model, HubTokenizer(words), kind, kind)
 
 
 @cache
@@ -88,20 +88,20 @@ def recorded(kind: str) -> Recording:
 
 @pytest.mark.parametrize("kind", LAYERS)
 def test_patterns_and_masks_are_theirs_whatever_the_layers(kind: str) -> None:
-    handle, recording = loaded(kind), recorded(kind)
+    model, recording = loaded(kind), recorded(kind)
     _, _, windows, attended = LAYERS[kind]
     ids = torch.tensor(recording.streams[0].ids)[None]
-    handle.model.set_attn_implementation("eager")
+    model.network.set_attn_implementation("eager")
     with torch.no_grad():
-        theirs = handle.model(ids, output_attentions=True, output_hidden_states=True)
-    handle.model.set_attn_implementation("headlight")
+        theirs = model.network(ids, output_attentions=True, output_hidden_states=True)
+    model.network.set_attn_implementation("headlight")
     (attention,) = recording.attention
     true = torch.cat([each for each in theirs.attentions if each is not None]).numpy()
     assert recording.dropped == 0 and attention.opens and attention.layers.tolist() == attended
     np.testing.assert_allclose(attention.pattern, true, atol=SUMMED)
     n = len(recording.streams[0].tokens)
     distance = np.arange(n)[:, None] - np.arange(n)
-    causal = handle.card.kind == "decoder"
+    causal = model.card.kind == "decoder"
     for size, allowed in zip(windows, attention.allowed, strict=True):
         near = np.abs(distance) < (size or n)
         assert np.array_equal(allowed, near & (distance >= 0) if causal else near)
@@ -129,7 +129,7 @@ def test_a_learned_sink_is_what_a_row_lacks_and_the_sums_hold() -> None:
     rows = attention.pattern.sum(axis=-1) + attention.sink
     np.testing.assert_allclose(rows, 1, atol=SUMMED)
     assert attention.sink.max() > 0.05
-    sinks = torch.stack([each.self_attn.sinks for each in loaded("gpt_oss").model.model.layers])
+    sinks = torch.stack([each.self_attn.sinks for each in loaded("gpt_oss").network.model.layers])
     scores = attention.sink_scores
     np.testing.assert_allclose(
         scores, np.broadcast_to(sinks.detach().numpy()[..., None], scores.shape), atol=PASSED
@@ -156,10 +156,10 @@ class models_at:
         self.kind = kind
 
     def __enter__(self) -> None:
-        models._handles[self.kind] = loaded(self.kind)  # type: ignore[assignment]
+        models._in_memory[self.kind] = loaded(self.kind)  # type: ignore[assignment]
 
     def __exit__(self, *error: object) -> None:
-        del models._handles[self.kind]
+        del models._in_memory[self.kind]
 
 
 @pytest.mark.parametrize("kind", LAYERS)
@@ -193,8 +193,8 @@ def test_our_classes_have_a_window_in_some_layers_alone(full_from: int) -> None:
     rules = tiny.gpt2_bytes().backend_tokenizer
     names = ("", "", "", "", "<|endoftext|>", "<|endoftext|>")
     words = own_model.Tokenizer(rules, names)
-    handle = own_model.handle_of(ours, words, "ours", "x", "float32", ((), ()))
-    recording = handle.record(TEXT)
+    model = own_model.from_network(ours, words, "ours", "x", "float32", ((), ()))
+    recording = model.record(TEXT)
     (attention,) = recording.attention
     with torch.no_grad():
         out = theirs(torch.tensor(recording.streams[0].ids)[None], output_attentions=True)
@@ -203,5 +203,5 @@ def test_our_classes_have_a_window_in_some_layers_alone(full_from: int) -> None:
         ~np.broadcast_to(attention.allowed[:, None], (4, 4, *attention.allowed.shape[1:]))
     ].any()
     assert len(attention.masks) == (2 if full_from < 4 else 1)
-    writer = handle.generate(TEXT)
+    writer = model.generate(TEXT)
     np.testing.assert_allclose(writer.logits, out.logits[0, -1].numpy(), atol=PASSED)

@@ -254,7 +254,7 @@ def test_what_is_left_of_a_gradient_falls_to_the_first_word() -> None:
 @pytest.mark.parametrize("model", ["decoder", "translator", SMOLLM2])
 def test_a_target_is_the_input_shifted_by_one_and_has_the_models_probability(model: str) -> None:
     run = Run(model, TEXT)
-    recording, handle = run.recording(), read_once(model)
+    recording, loaded_model = run.recording(), read_once(model)
     stream = recording.streams[-1]
     panel = teacher_forcing.offset(run)
     (grid,) = panel.figures
@@ -263,7 +263,7 @@ def test_a_target_is_the_input_shifted_by_one_and_has_the_models_probability(mod
     assert inputs[1:] == targets[:-1]
     p = panel.table["p(target)"]
     for at in (0, len(p) - 1):
-        given = probabilities(handle.logits(recording, stream.name, at))
+        given = probabilities(loaded_model.logits(recording, stream.name, at))
         assert p[at] == pytest.approx(given[int(stream.ids[at + 1])], rel=PASSED)
     np.testing.assert_allclose(grid.values[2], p[[int(each) for each in grid.columns]])
 
@@ -276,11 +276,11 @@ def test_an_encoder_has_no_shifted_target() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
 def test_what_a_head_brings_from_all_tokens_is_its_part_of_the_logit(model: str) -> None:
-    run, handle = Run(model, TEXT), read_once(model)
+    run, loaded_model = Run(model, TEXT), read_once(model)
     recording = run.recording()
     stream = recording.streams[-1].name
-    parts = handle.attribute(recording, stream, 5, 7, 11).parts
-    found = handle.head_sources(recording, stream, 5, 7, 11)
+    parts = loaded_model.attribute(recording, stream, 5, 7, 11).parts
+    found = loaded_model.head_sources(recording, stream, 5, 7, 11)
     heads = [part for part in parts if part.kind == "head"]
     assert len(heads) == sum(values.shape[0] * values.shape[1] for values in found.values())
     for part in heads:
@@ -390,12 +390,12 @@ def test_the_next_word_moves_in_the_place_of_a_special_token() -> None:
 
 @needs_smollm2
 def test_queries_turned_back_by_the_rates_are_the_vectors_times_w_q() -> None:
-    run, handle = Run("smollm2", TEXT), read_once("smollm2")
+    run, model = Run("smollm2", TEXT), read_once("smollm2")
     recording = run.recording()
     of, stream = recording.attention[0], recording.streams[0]
-    rates = handle.rotary(of.name, 1).angles
+    rates = model.rotary(of.name, 1).angles
     assert (np.diff(rates) < 0).all() and rates[0] == pytest.approx(1, abs=STORED)
-    module = handle.attentions[of.name][1]
+    module = model.attentions[of.name][1]
     x = torch.tensor(stream.at("1.attn.read"))
     plain = module.w_q(x).detach().numpy().reshape(len(x), of.q.shape[1], -1)[:, 2]
     back = positions.turned(of.q[1, [2]].astype(np.float64), -rates)[0]

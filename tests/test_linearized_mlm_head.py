@@ -11,7 +11,7 @@ from conftest import SMALL, sharpened
 from tolerances import DOUBLE_LONG, PASSED, SUMMED
 
 from models import own_model
-from models.own_model import OwnModel, handle_of
+from models.own_model import OwnModel, from_network
 from models.readouts.logit_lens import trace_parts, transform_at
 from models.transformer import Encoder
 
@@ -19,19 +19,21 @@ TEXT, TOKEN = "the cat sat on the mat", 2
 
 
 @pytest.fixture(scope="module")
-def berty(small_handle: OwnModel) -> OwnModel:
+def berty(small_model: OwnModel) -> OwnModel:
     """A random encoder as BERT is built, with a transform before its words."""
     torch.manual_seed(5)
     config = replace(
         SMALL, activation="gelu", positions="learned", embedding_norm=True, readout="transform"
     )
-    return handle_of(sharpened(Encoder(config)), small_handle.tokenizer, "berty", "random", "fp32")
+    return from_network(
+        sharpened(Encoder(config)), small_model.tokenizer, "berty", "random", "fp32"
+    )
 
 
 def test_a_part_is_the_gradient_with_sigma_held_and_the_share_is_measured_by_taking_parts_away(
     berty: OwnModel,
 ) -> None:
-    recording, model, word = own_model.record(berty, TEXT), berty.model, 9
+    recording, model, word = own_model.record(berty, TEXT), berty.network, 9
     traced = trace_parts(berty, recording, "encoder", TOKEN).parts
     vectors = torch.stack(list(traced.values()))
     last = vectors.sum(0)
@@ -70,7 +72,7 @@ def test_a_part_is_the_gradient_with_sigma_held_and_the_share_is_measured_by_tak
     assert 0 < taken.explained < 1 and transform_at(berty, last) is not None
 
 
-def test_a_model_without_a_transform_has_no_bend(small_handle: OwnModel) -> None:
-    recording = own_model.record(small_handle, TEXT)
-    taken = small_handle.attribute(recording, "encoder", TOKEN, 9)
-    assert taken.explained == 1.0 and transform_at(small_handle, torch.zeros(SMALL.d_model)) is None
+def test_a_model_without_a_transform_has_no_bend(small_model: OwnModel) -> None:
+    recording = own_model.record(small_model, TEXT)
+    taken = small_model.attribute(recording, "encoder", TOKEN, 9)
+    assert taken.explained == 1.0 and transform_at(small_model, torch.zeros(SMALL.d_model)) is None

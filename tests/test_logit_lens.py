@@ -17,7 +17,7 @@ from explorer.analysis.csv import to_csv, unescape_cell
 from models import edits, own_model
 from models.caching import loaded
 from models.example_texts import DEFAULT_TEXT
-from models.own_model import OwnModel, handle_of
+from models.own_model import OwnModel, from_network
 from models.readouts.logit_lens import BIAS, attribute, trace_parts, word_direction
 from models.transformer import EncoderDecoder
 from models.version import VERSION
@@ -25,7 +25,7 @@ from models.version import VERSION
 TEXT = "the cat sat on the mat"
 
 
-KINDS = ["small_handle", "small_decoder", "small_translator"]
+KINDS = ["small_model", "small_decoder", "small_translator"]
 
 
 SHIPPED = ["encoder", "decoder", "translator"]
@@ -34,9 +34,9 @@ SHIPPED = ["encoder", "decoder", "translator"]
 # ---- the lens ----------------------------------------------------------------
 
 
-def edited(handle: OwnModel) -> dict[str, tuple[edits.Edit, ...]]:
+def edited(model: OwnModel) -> dict[str, tuple[edits.Edit, ...]]:
     """Edits under which a lens and the parts of a logit must still be the model's own."""
-    attention = "cross" if isinstance(handle.model, EncoderDecoder) else "self"
+    attention = "cross" if isinstance(model.network, EncoderDecoder) else "self"
     one_layer = (edits.WithoutNorm(2), edits.WithoutResidual(1), edits.WithoutPositions())
     made = {
         "plain": (),
@@ -45,18 +45,18 @@ def edited(handle: OwnModel) -> dict[str, tuple[edits.Edit, ...]]:
         "no residual": (edits.WithoutResidual(),),
         "several": (edits.ZeroHead(0, 1, attention), *one_layer),
     }
-    return made | ({"hidden": (edits.HideToken(2),)} if handle.tokenizer.mask is not None else {})
+    return made | ({"hidden": (edits.HideToken(2),)} if model.tokenizer.mask is not None else {})
 
 
 EDITS = ["plain", "no last head", "no norm", "no residual", "several", "hidden"]
 
 
 @pytest.mark.parametrize("name", EDITS)
-def test_the_last_row_and_all_parts_are_the_models_answer(handle: OwnModel, name: str) -> None:
-    if name not in edited(handle):
+def test_the_last_row_and_all_parts_are_the_models_answer(model: OwnModel, name: str) -> None:
+    if name not in edited(model):
         pytest.skip("this model hides no words")
-    recording = own_model.record(handle, TEXT, edited(handle)[name])
-    found, logits = lens_of(handle, recording), full_pass(handle, recording)
+    recording = own_model.record(model, TEXT, edited(model)[name])
+    found, logits = lens_of(model, recording), full_pass(model, recording)
     logprobs, ids = logits.double().log_softmax(-1).topk(10)
     assert np.array_equal(found.top_ids[-1], ids.numpy())
     np.testing.assert_allclose(found.top_logprobs[-1], logprobs.numpy(), atol=SUMMED)
@@ -65,7 +65,7 @@ def test_the_last_row_and_all_parts_are_the_models_answer(handle: OwnModel, name
     stream = logit_lens.read_stream(recording)
     for token in (0, len(stream.tokens) - 1):
         for word, against in ((int(logits[token].argmax()), None), (7, 31)):
-            taken = handle.attribute(recording, stream.name, token, word, against)
+            taken = model.attribute(recording, stream.name, token, word, against)
             expected = logits[token, word] - (0 if against is None else logits[token, against])
             assert taken.logit == pytest.approx(float(expected), abs=PASSED)
             total = logit_lens.parts_sum(taken)
@@ -74,10 +74,10 @@ def test_the_last_row_and_all_parts_are_the_models_answer(handle: OwnModel, name
             assert grouped == pytest.approx(total, abs=DOUBLE_LONG)
 
 
-def test_every_row_is_recomputed_from_the_state_alone(handle: OwnModel) -> None:
-    recording = own_model.record(handle, TEXT)
-    stream, found = logit_lens.read_stream(recording), lens_of(handle, recording)
-    parameters = (handle.model.embedding.token.weight, handle.model.readout_bias)
+def test_every_row_is_recomputed_from_the_state_alone(model: OwnModel) -> None:
+    recording = own_model.record(model, TEXT)
+    stream, found = logit_lens.read_stream(recording), lens_of(model, recording)
+    parameters = (model.network.embedding.token.weight, model.network.readout_bias)
     e, b = (parameter.detach().double().numpy() for parameter in parameters)
 
     def distribution(site: str) -> np.ndarray:
@@ -98,15 +98,15 @@ def test_every_row_is_recomputed_from_the_state_alone(handle: OwnModel) -> None:
             assert cell.probabilities.sum() + cell.others == pytest.approx(1, abs=DOUBLE)
 
 
-def test_there_is_a_row_for_every_state_in_its_order(handle: OwnModel) -> None:
-    two = isinstance(handle.model, EncoderDecoder)
+def test_there_is_a_row_for_every_state_in_its_order(model: OwnModel) -> None:
+    two = isinstance(model.network, EncoderDecoder)
     per_layer = ["attention", "cross", "FFN"] if two else ["attention", "FFN"]
     expected = [f"L{layer} {place}" for layer in range(3) for place in per_layer]
     for on, begin in (
         ((), ["embedding", "+ position"]),
         ((edits.WithoutNorm(1), edits.WithoutPositions()), ["embedding"]),
     ):
-        found = lens_of(handle, own_model.record(handle, TEXT, on))
+        found = lens_of(model, own_model.record(model, TEXT, on))
         assert [*map(logit_lens.site_name, found.sites)] == begin + expected
     assert logit_lens.site_words("1.attn.sum") == "After the attention of layer 1"
     norms = [*map(logit_lens.site_name, ("embed.normed", "final.normed"))]
@@ -116,24 +116,24 @@ def test_there_is_a_row_for_every_state_in_its_order(handle: OwnModel) -> None:
 
 
 def test_what_would_be_right_is_the_next_token_or_the_hidden_one(
-    small_handle: OwnModel, small_decoder: OwnModel, small_translator: OwnModel
+    small_model: OwnModel, small_decoder: OwnModel, small_translator: OwnModel
 ) -> None:
-    for handle in (small_decoder, small_translator):
-        recording = own_model.record(handle, TEXT)
+    for model in (small_decoder, small_translator):
+        recording = own_model.record(model, TEXT)
         ids = logit_lens.read_stream(recording).ids
         assert logit_lens.predicts_next(recording)
         assert logit_lens.target_ids(recording, recording).tolist() == [*ids[1:], -1]
         assert logit_lens.default_token(recording) == len(ids) - 1
-    plain = own_model.record(small_handle, TEXT)
-    hidden = own_model.record(small_handle, TEXT, (edits.HideToken(2),))
+    plain = own_model.record(small_model, TEXT)
+    hidden = own_model.record(small_model, TEXT, (edits.HideToken(2),))
     ids, right = plain.streams[0].ids, logit_lens.target_ids(hidden, plain)
     assert not logit_lens.predicts_next(plain)
     assert logit_lens.target_ids(plain, plain).tolist() == [-1] * len(ids)
     assert right[2] == ids[2] and (np.delete(right, 2) == -1).all()
     assert logit_lens.default_token(plain) == 1
-    assert logit_lens.default_token(own_model.record(small_handle, "")) == 0
+    assert logit_lens.default_token(own_model.record(small_model, "")) == 0
     with pytest.raises(ValueError, match="with nothing hidden"):
-        logit_lens.target_ids(plain, own_model.record(small_handle, "the cat"))
+        logit_lens.target_ids(plain, own_model.record(small_model, "the cat"))
 
 
 def test_the_file_holds_every_cell(small_decoder: OwnModel) -> None:
@@ -160,12 +160,12 @@ def test_the_file_holds_every_cell(small_decoder: OwnModel) -> None:
 # ---- a logit's parts ---------------------------------------------------------
 
 
-def test_a_head_that_is_off_has_no_part(handle: OwnModel) -> None:
-    removed = edited(handle)["no last head"]
-    name = logit_lens.read_stream(own_model.record(handle, TEXT)).name
+def test_a_head_that_is_off_has_no_part(model: OwnModel) -> None:
+    removed = edited(model)["no last head"]
+    name = logit_lens.read_stream(own_model.record(model, TEXT)).name
 
     def heads(edits_on: tuple[edits.Edit, ...]) -> set[str]:
-        parts = handle.attribute(own_model.record(handle, TEXT, edits_on), name, 2, 9).parts
+        parts = model.attribute(own_model.record(model, TEXT, edits_on), name, 2, 9).parts
         return {logit_lens.part_key(part) for part in parts if part.kind == "head"}
 
     assert heads(()) - heads(removed) == {f"{removed[0].attention}.2.0"}
@@ -175,13 +175,13 @@ def test_a_head_that_is_off_has_no_part(handle: OwnModel) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("model", SHIPPED)
 def test_the_parts_of_a_shipped_model_add_up_too(model: str) -> None:
-    handle = loaded(model)
-    recording = handle.record(DEFAULT_TEXT)
-    stream, logits = logit_lens.read_stream(recording), full_pass(handle, recording)
+    loaded_model = loaded(model)
+    recording = loaded_model.record(DEFAULT_TEXT)
+    stream, logits = logit_lens.read_stream(recording), full_pass(loaded_model, recording)
     for token in range(0, len(stream.tokens), 4):
         word, against = logits[token].topk(2).indices.tolist()
         for other in (None, against):
-            taken = handle.attribute(recording, stream.name, token, word, other)
+            taken = loaded_model.attribute(recording, stream.name, token, word, other)
             expected = float(logits[token, word] - (0 if other is None else logits[token, other]))
             assert logit_lens.parts_sum(taken) == pytest.approx(expected, abs=PASSED)
 
@@ -193,50 +193,50 @@ def test_without_norm_and_ffn_taking_a_head_away_takes_its_part_from_the_logit(
     """A planted case: in a last layer that only adds, what a head put in is just what goes when it
     goes."""
     whole = request.getfixturevalue(kind)
-    model = type(whole.model)(whole.model.config)
-    model.load_state_dict(whole.model.state_dict())
-    two = isinstance(model, EncoderDecoder)
-    last = (model.decoder if two else model.layers)[-1].feed_forward.w_2
+    network = type(whole.network)(whole.network.config)
+    network.load_state_dict(whole.network.state_dict())
+    two = isinstance(network, EncoderDecoder)
+    last = (network.decoder if two else network.layers)[-1].feed_forward.w_2
     with torch.no_grad():
         last.weight.zero_()
         last.bias.zero_()
-    handle = handle_of(model.eval(), whole.tokenizer, "planted", "random", "fp32")
+    model = from_network(network.eval(), whole.tokenizer, "planted", "random", "fp32")
     attention, target = ("cross", "the dog ran") if two else ("self", None)
     bare = (edits.WithoutNorm(2),)
-    before = own_model.record(handle, TEXT, bare, target)
-    taken = handle.attribute(before, logit_lens.read_stream(before).name, 2, 9)
+    before = own_model.record(model, TEXT, bare, target)
+    taken = model.attribute(before, logit_lens.read_stream(before).name, 2, 9)
     parts = {(part.attention, part.layer, part.head): part.value for part in taken.parts}
-    for head in range(handle.card.n_head):
-        after = own_model.record(handle, TEXT, (*bare, edits.ZeroHead(2, head, attention)), target)
-        lost = full_pass(handle, before)[2, 9] - full_pass(handle, after)[2, 9]
+    for head in range(model.card.n_head):
+        after = own_model.record(model, TEXT, (*bare, edits.ZeroHead(2, head, attention)), target)
+        lost = full_pass(model, before)[2, 9] - full_pass(model, after)[2, 9]
         assert parts[attention, 2, head] == pytest.approx(float(lost), abs=PASSED)
 
 
-def test_a_part_is_followed_through_each_norm_with_its_sigma_held(small_handle: OwnModel) -> None:
+def test_a_part_is_followed_through_each_norm_with_its_sigma_held(small_model: OwnModel) -> None:
     """The embedding's part, followed by hand: centred, divided by the sigma that each sum had,
     times the gain."""
-    recording = own_model.record(small_handle, TEXT)
+    recording = own_model.record(small_model, TEXT)
     stream, token, word = recording.streams[0], 3, 11
     vector = stream.at("embed")[token].astype(np.float64)
-    for layer, module in enumerate(small_handle.model.layers):
+    for layer, module in enumerate(small_model.network.layers):
         for place, part in (("attn", module.attention_out), ("ffn", module.feed_forward_out)):
             total = stream.at(f"{layer}.{place}.sum")[token].astype(np.float64)
             sigma = np.sqrt(total.var() + part.norm.eps)
             vector = (vector - vector.mean()) / sigma * part.norm.weight.detach().double().numpy()
-    taken = attribute(small_handle, recording, "encoder", token, word)
-    e = small_handle.model.embedding.token.weight.detach().double().numpy()
+    taken = attribute(small_model, recording, "encoder", token, word)
+    e = small_model.network.embedding.token.weight.detach().double().numpy()
     (value,) = (part.value for part in taken.parts if part.kind == "embedding")
     assert value == pytest.approx(vector @ e[word], abs=SUMMED)
 
 
 @pytest.mark.parametrize("name", EDITS[:-1])
 @torch.inference_mode()
-def test_the_direction_back_meets_the_vectors_forward(handle: OwnModel, name: str) -> None:
-    recording = own_model.record(handle, TEXT, edited(handle)[name])
+def test_the_direction_back_meets_the_vectors_forward(model: OwnModel, name: str) -> None:
+    recording = own_model.record(model, TEXT, edited(model)[name])
     stream, token, word = logit_lens.read_stream(recording).name, 2, 9
-    parts = handle.attribute(recording, stream, token, word).parts
-    direction, offset = word_direction(handle, word)
-    traced = trace_parts(handle, recording, stream, token).parts
+    parts = model.attribute(recording, stream, token, word).parts
+    direction, offset = word_direction(model, word)
+    traced = trace_parts(model, recording, stream, token).parts
     wanted = {key: float(vector @ direction) for key, vector in traced.items()}
     wanted[BIAS] = wanted.get(BIAS, 0.0) + float(offset)
     keys = [(part.kind, part.layer, part.head, part.attention) for part in parts]

@@ -68,15 +68,15 @@ def test_the_merged_model_runs_in_both_ways(
         for name, added in gained.items():
             theirs.get_parameter(name).add_(scale * (added.T if family == "gpt2" else added))
     for way in ("ours:", "hub:"):
-        handle = registry.load(f"{way}{folder}")
-        recording = handle.record(TEXT)
+        model = registry.load(f"{way}{folder}")
+        recording = model.record(TEXT)
         with torch.no_grad():
             logits = theirs(torch.tensor(recording.streams[0].ids)[None]).logits[0, -1].numpy()
         last = len(recording.streams[0].tokens) - 1
-        found = handle.logits(recording, recording.streams[0].name, last)
+        found = model.logits(recording, recording.streams[0].name, last)
         np.testing.assert_allclose(found, logits, atol=PASSED)
-        assert "with its LoRA adapter merged" in handle.card.weights
-        assert handle.card.fingerprint != plain.fingerprint
+        assert "with its LoRA adapter merged" in model.card.weights
+        assert model.card.fingerprint != plain.fingerprint
     assert registry.trial_load(str(folder))[0] == f"ours:{folder}"
 
 

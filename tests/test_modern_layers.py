@@ -84,17 +84,17 @@ def loaded(tiny_folder: Callable[[str], Path]) -> Callable[[str], own_model.OwnM
 
 
 @pytest.fixture(params=[*MODERN_CONVERSIONS, "gpt2"])
-def handle(
+def model(
     request: pytest.FixtureRequest, loaded: Callable[[str], own_model.OwnModel]
 ) -> own_model.OwnModel:
     return loaded(request.param)
 
 
-def in_own_code(handle: own_model.OwnModel, tiny_folder: Callable[[str], Path]) -> HFModel:
+def in_own_code(model: own_model.OwnModel, tiny_folder: Callable[[str], Path]) -> HFModel:
     """The same weights as transformers runs them, in 64 bits."""
-    theirs = registry.load(f"hub:{tiny_folder(handle.card.name.partition(':')[2])}")
+    theirs = registry.load(f"hub:{tiny_folder(model.card.name.partition(':')[2])}")
     assert isinstance(theirs, HFModel)
-    theirs.model.double()
+    theirs.network.double()
     return theirs
 
 
@@ -109,23 +109,23 @@ LIKE_LLAMA = "model.layers.{}.self_attn.o_proj", "model.layers.{}.mlp.down_proj"
 
 @pytest.mark.slow
 def test_in_64_bits_every_part_of_a_layer_is_the_one_of_the_models_own_code(
-    handle: own_model.OwnModel, tiny_folder: Callable[[str], Path]
+    model: own_model.OwnModel, tiny_folder: Callable[[str], Path]
 ) -> None:
     """Writes, where its modules make them; sums, q, k, v, scores and patterns, as heard there; and
     the tokens of a recording, with what each may attend to."""
-    family = handle.card.name.partition(":")[2]
-    theirs, ours = in_own_code(handle, tiny_folder), in_64_bits(handle.model)
+    family = model.card.name.partition(":")[2]
+    theirs, ours = in_own_code(model, tiny_folder), in_64_bits(model.network)
     made: dict[str, torch.Tensor] = {}
 
     def hear(called: str, site: str) -> None:
-        module = theirs.model.get_submodule(called)
+        module = theirs.network.get_submodule(called)
         module.register_forward_hook(lambda _, __, out: made.__setitem__(site, out.flatten(0, -2)))
 
-    for layer in range(handle.card.n_layer):
+    for layer in range(model.card.n_layer):
         for called, place in zip(WRITES.get(family, LIKE_LLAMA), ("attn", "ffn")):
             hear(called.format(layer), f"{layer}.{place}.wrote")
     for text in ("", "café 日本 and the  doors"):
-        recorded, heard = handle.record(text), theirs.record(text)
+        recorded, heard = model.record(text), theirs.record(text)
         mine, stream = recorded.streams[0], heard.streams[0]
         assert mine.tokens == stream.tokens and mine.ids.tolist() == stream.ids.tolist()
         assert np.array_equal(mine.spans, stream.spans)
@@ -136,7 +136,7 @@ def test_in_64_bits_every_part_of_a_layer_is_the_one_of_the_models_own_code(
     made |= {site: torch.tensor(stream.at(site)) for site in stream.sites}
     made |= {
         f"{layer}.attn.{name}": torch.tensor(stored_array(getattr(attention, name))[layer])
-        for layer in range(handle.card.n_layer)
+        for layer in range(model.card.n_layer)
         for name in ("q", "k", "v", "scores", "pattern")
     }
     with torch.no_grad():
@@ -144,8 +144,8 @@ def test_in_64_bits_every_part_of_a_layer_is_the_one_of_the_models_own_code(
     both = [site for site in made if site in seen]
     sums = [each for each in both if each.endswith(".sum")]
     # Side by side there is no sum between the two in that code.
-    assert len(sums) == handle.card.n_layer * (1 if ours.config.parallel else 2)
-    assert len(both) >= len(sums) + 7 * handle.card.n_layer
+    assert len(sums) == model.card.n_layer * (1 if ours.config.parallel else 2)
+    assert len(both) >= len(sums) + 7 * model.card.n_layer
     for site in both:
         one, other = seen[site].reshape(made[site].shape).numpy(), made[site].numpy()
         np.testing.assert_allclose(one, other, atol=PARITY, rtol=PARITY, err_msg=site)
@@ -153,14 +153,14 @@ def test_in_64_bits_every_part_of_a_layer_is_the_one_of_the_models_own_code(
 
 @pytest.mark.slow
 def test_a_shift_of_positions_is_the_one_of_the_models_own_code(
-    handle: own_model.OwnModel, tiny_folder: Callable[[str], Path]
+    model: own_model.OwnModel, tiny_folder: Callable[[str], Path]
 ) -> None:
     """Angles know the distance alone; of a table as OPT's, whose first rows stand for no place,
     other rows are taken."""
-    theirs, ours = in_own_code(handle, tiny_folder).model, in_64_bits(handle.model)
-    ids = torch.tensor(handle.record(TEXT).streams[0].ids)[None]
+    theirs, ours = in_own_code(model, tiny_folder).network, in_64_bits(model.network)
+    ids = torch.tensor(model.record(TEXT).streams[0].ids)[None]
     turned = ours.config.positions == "rotary"
-    for by in (0, 5, handle.card.n_positions - ids.shape[1]):
+    for by in (0, 5, model.card.n_positions - ids.shape[1]):
         with torch.no_grad():
             expected = theirs(input_ids=ids, position_ids=torch.arange(ids.shape[1])[None] + by)
             moved = ours.logits(ours(ids, edits=(edits.ShiftPositions(by),)))
@@ -168,65 +168,65 @@ def test_a_shift_of_positions_is_the_one_of_the_models_own_code(
         torch.testing.assert_close(moved, expected.logits, atol=PARITY, rtol=PARITY)
         assert torch.allclose(moved, plain, atol=PARITY, rtol=PARITY) == (turned or by == 0)
     with pytest.raises(ValueError, match="positions"):
-        handle.record(TEXT, (edits.ShiftPositions(handle.card.n_positions),))
+        model.record(TEXT, (edits.ShiftPositions(model.card.n_positions),))
 
 
 @pytest.mark.slow
-def test_every_law_holds_and_every_readout_reads(handle: own_model.OwnModel) -> None:
-    recording = handle.record(TEXT)
+def test_every_law_holds_and_every_readout_reads(model: own_model.OwnModel) -> None:
+    recording = model.record(TEXT)
     stream, n = recording.streams[0], len(recording.streams[0].tokens)
-    checks = consistency.checks(recording, handle.outputs(), {"decoder": handle.norms("decoder")})
+    checks = consistency.checks(recording, model.outputs(), {"decoder": model.norms("decoder")})
     assert all(check.checked and check.holds for check in checks)
-    lens = handle.lens(recording, "decoder", 3)
-    logits = handle.logits(recording, "decoder", n - 1)
+    lens = model.lens(recording, "decoder", 3)
+    logits = model.logits(recording, "decoder", n - 1)
     assert lens.kl[-1].max() < STORED and lens.top_ids[-1, -1, 0] == logits.argmax()
-    parts = handle.attribute(recording, "decoder", n - 1, 7, 11).parts
+    parts = model.attribute(recording, "decoder", n - 1, 7, 11).parts
     assert sum(part.value for part in parts) == pytest.approx(logits[7] - logits[11], abs=TOTAL)
-    assert not any("norm" in site for site in handle.gradients(recording, "decoder", 2).sites)
+    assert not any("norm" in site for site in model.gradients(recording, "decoder", 2).sites)
     of_ffn = {part.layer: part.value for part in parts if part.kind == "ffn"}
-    slope = way_to_the_readout(handle, stream.at(f"{handle.card.n_layer - 1}.ffn.sum")[-1], 7, 11)
-    for layer in range(handle.card.n_layer):
-        units = ffn_activations(handle, recording, "decoder", layer, n - 1)
+    slope = way_to_the_readout(model, stream.at(f"{model.card.n_layer - 1}.ffn.sum")[-1], 7, 11)
+    for layer in range(model.card.n_layer):
+        units = ffn_activations(model, recording, "decoder", layer, n - 1)
         wrote = stream.at(f"{layer}.ffn.wrote")[-1]
         np.testing.assert_allclose(units.writes.sum(0) + units.bias, wrote, atol=PASSED)
-        found = handle.neurons(recording, "decoder", layer, n - 1, 7, 11)
+        found = model.neurons(recording, "decoder", layer, n - 1, 7, 11)
         np.testing.assert_allclose(found.adds, units.writes @ slope, atol=SUMMED)
         assert found.bias == pytest.approx(float(units.bias @ slope), abs=SUMMED)
         assert found.part == pytest.approx(of_ffn[layer], abs=DOUBLE_LONG)
         assert found.adds.sum() + found.bias == pytest.approx(of_ffn[layer], abs=PASSED)
-    words = handle.model.embedding.token.weight.detach().double()
+    words = model.network.embedding.token.weight.detach().double()
     unit = torch.nn.functional.normalize(torch.tensor(stream.resid[-1]).double(), dim=-1)
     cosines = (unit @ torch.nn.functional.normalize(words, dim=-1).T).numpy()
-    ids, shown = handle.nearest(stream.resid[-1], 4)
+    ids, shown = model.nearest(stream.resid[-1], 4)
     np.testing.assert_allclose(shown, np.sort(cosines)[:, :-5:-1], atol=SUMMED)
     np.testing.assert_allclose(np.take_along_axis(cosines, ids, 1), shown, atol=SUMMED)
 
 
 def way_to_the_readout(
-    handle: own_model.OwnModel, x: np.ndarray, word: int, against: int
+    model: own_model.OwnModel, x: np.ndarray, word: int, against: int
 ) -> np.ndarray:
     """What a vector added to the last sum x is multiplied by in the difference of two logits, the
     last norm's divisor held: (d_model)."""
-    norm, x = handle.model.last_norm.norm, x.astype(np.float64)
-    words = handle.model.readout_matrix.detach().double().numpy()
+    norm, x = model.network.last_norm.norm, x.astype(np.float64)
+    words = model.network.readout_matrix.detach().double().numpy()
     slope = norm.weight.detach().double().numpy() * (words[word] - words[against])
     if isinstance(norm, torch.nn.LayerNorm):
         slope, x = slope - slope.mean(), x - x.mean()
     return slope / np.sqrt((x**2).mean() + norm.eps)
 
 
-def test_a_jacobian_is_the_slope_of_the_recorded_sub_layer(handle: own_model.OwnModel) -> None:
+def test_a_jacobian_is_the_slope_of_the_recorded_sub_layer(model: own_model.OwnModel) -> None:
     """J of attention at a token by finite steps of that token's vector through the whole layer."""
-    recording = handle.record(TEXT)
-    model, token = in_64_bits(handle.model), 3
+    recording = model.record(TEXT)
+    network, token = in_64_bits(model.network), 3
     for site in ("1.attn", "1.ffn"):
-        made = handle.jacobian(recording, "decoder", token, site)
+        made = model.jacobian(recording, "decoder", token, site)
         x = torch.tensor(recording.streams[0].at("0.ffn.sum")).double()
-        if site == "1.ffn" and not handle.model.config.parallel:
+        if site == "1.ffn" and not model.network.config.parallel:
             x = torch.tensor(recording.streams[0].at("1.attn.sum")).double()
 
         def wrote(x: torch.Tensor, site: str = site) -> torch.Tensor:
-            layer = model.layers[1]
+            layer = network.layers[1]
             if site == "1.ffn":
                 out = layer.feed_forward_out
                 read = out.norm(x) if out.norm_at(()) == "pre" else x
@@ -247,12 +247,12 @@ def in_64_bits(model: Decoder) -> Decoder:
     return made
 
 
-def test_writing_with_stored_keys_is_the_whole_pass_each_time(handle: own_model.OwnModel) -> None:
-    writing = handle.generate("the cat")
+def test_writing_with_stored_keys_is_the_whole_pass_each_time(model: own_model.OwnModel) -> None:
+    writing = model.generate("the cat")
     with torch.inference_mode():
         for token in (20, 33, 41, 20):
             writing.add(token)
-            whole = handle.model.logits(handle.model(torch.tensor([writing.ids]))[0, -1])
+            whole = model.network.logits(model.network(torch.tensor([writing.ids]))[0, -1])
             np.testing.assert_allclose(writing.logits, whole, atol=PASSED)
     before = writing.logits
     writing.add(9)
@@ -285,8 +285,8 @@ def test_every_edit_does_something_and_breaks_no_law(
     family: str, loaded: Callable[[str], own_model.OwnModel]
 ) -> None:
     """Among the laws that a word's logit is the sum of its parts under every edit."""
-    handle = loaded(family)
-    config, plain = handle.model.config, handle.record(TEXT)
+    model = loaded(family)
+    config, plain = model.network.config, model.record(TEXT)
     stream = plain.streams[0].name
     more = [edits.WithMask() if stream == "encoder" else edits.WithoutMask()]
     more += [edits.MoveNorm("post" if config.norm == "pre" else "pre")]
@@ -294,13 +294,13 @@ def test_every_edit_does_something_and_breaks_no_law(
     more += [] if config.parallel else [edits.SideBySide()]
     more += [edits.SharedKeys(1)] if config.key_heads == config.n_head else []
     for edit in (*EDITS, *more):
-        made = handle.record(TEXT, (edit,))
-        last, logits = made.streams[0].resid[-1], handle.logits(made, stream, 5)
+        made = model.record(TEXT, (edit,))
+        last, logits = made.streams[0].resid[-1], model.logits(made, stream, 5)
         assert np.abs(last - plain.streams[0].resid[-1]).max() > TOTAL, edit
-        norms = {stream: handle.norms(stream, made.edits)}
-        checks = consistency.checks(made, handle.outputs(), norms)
+        norms = {stream: model.norms(stream, made.edits)}
+        checks = consistency.checks(made, model.outputs(), norms)
         assert not [each for each in checks if not each.holds], edit
-        parts = handle.attribute(made, stream, 5, 7)
+        parts = model.attribute(made, stream, 5, 7)
         assert sum(part.value for part in parts.parts) == pytest.approx(
             logits[7], abs=TOTAL + STORED * abs(float(logits[7]))
         ), edit

@@ -32,16 +32,16 @@ WHOLE = ["gpt_neox"]  # attention and FFN side by side: a layer is one part
 
 
 @torch.no_grad()
-def whole(handle: HFModel, ids: list[int], source: list[int] | None = None) -> ModelOutput:
+def whole(model: HFModel, ids: list[int], source: list[int] | None = None) -> ModelOutput:
     """One whole pass of the bare model, nothing stored."""
     inputs = {"input_ids": torch.tensor([ids])}
     if source is not None:
         inputs = {"input_ids": torch.tensor([source]), "decoder_input_ids": torch.tensor([ids])}
-    return handle.model(**inputs, use_cache=False, output_attentions=True)
+    return model.network(**inputs, use_cache=False, output_attentions=True)
 
 
-def after(handle: HFModel, ids: list[int]) -> np.ndarray:
-    return whole(handle, ids).logits[0, -1].numpy()
+def after(model: HFModel, ids: list[int]) -> np.ndarray:
+    return whole(model, ids).logits[0, -1].numpy()
 
 
 def last_rows(layers: tuple[torch.Tensor, ...]) -> np.ndarray:
@@ -53,25 +53,25 @@ def last_rows(layers: tuple[torch.Tensor, ...]) -> np.ndarray:
 def test_it_writes_with_its_own_cache_what_full_passes_say(
     kind: str, tiny_loaded: Callable[[str], HFModel]
 ) -> None:
-    handle = tiny_loaded(kind)
-    draft = handle.generate(TEXT)
+    model = tiny_loaded(kind)
+    draft = model.generate(TEXT)
     assert isinstance(draft, hf_model.HFGeneration) and draft.keeps
-    prompt, card = list(draft.ids), handle.card
+    prompt, card = list(draft.ids), model.card
     for token in (7, 30, 12):
         draft.add(token)
-        np.testing.assert_allclose(draft.logits, after(handle, draft.ids), atol=PASSED)
+        np.testing.assert_allclose(draft.logits, after(model, draft.ids), atol=PASSED)
     ids = list(draft.ids)
     for token, logits in zip((5, 6), draft.logits_after([[5, 9], [6, 9]])):
-        np.testing.assert_allclose(logits, after(handle, [*ids, token, 9]), atol=PASSED)
+        np.testing.assert_allclose(logits, after(model, [*ids, token, 9]), atol=PASSED)
     assert draft.ids == ids
     kept = draft.stored
-    layers = handle.plan.n_layer["self"]
+    layers = model.plan.n_layer["self"]
     assert kept.nbytes == layers * 2 * kept.n_head * len(draft.ids) * kept.d_head * 4
     assert kept.n_head == (2 if kind in ("llama", "qwen2", "mistral") else card.n_head)
     draft.back()
     draft.back()
     assert draft.ids == [*prompt, 7]
-    out = whole(handle, draft.ids)
+    out = whole(model, draft.ids)
     np.testing.assert_allclose(draft.logits, out.logits[0, -1].numpy(), atol=PASSED)
     np.testing.assert_allclose(draft.rows["attn"], last_rows(out.attentions), atol=SUMMED)
 
@@ -83,23 +83,23 @@ def test_a_translation_is_written_token_by_token_as_full_passes_say(
 ) -> None:
     """Greedy, drawn, and back: the encoder is read once, and its keys with the decoder's own. The
     logits and rows are a whole pass's, and a recording's of the same two texts."""
-    handle, rng = tiny_loaded(kind), np.random.default_rng(0)
-    assert hf_model.supports_cache(handle) and handle.capabilities.writes, "its own cache is good"
-    monkeypatch.setitem(hf_model._cache_support, handle, kept)
+    model, rng = tiny_loaded(kind), np.random.default_rng(0)
+    assert hf_model.supports_cache(model) and model.capabilities.writes, "its own cache is good"
+    monkeypatch.setitem(hf_model._cache_support, model, kept)
     encoded: list[int] = []
-    hook = handle.model.get_encoder().register_forward_hook(lambda *_: encoded.append(1))
-    draft = handle.generate(TEXT)
-    assert draft.ids == [handle.start]
+    hook = model.network.get_encoder().register_forward_hook(lambda *_: encoded.append(1))
+    draft = model.generate(TEXT)
+    assert draft.ids == [model.start]
     for how in (Sampling(0.0), Sampling(1.5, 20, 0.9), Sampling(1.5, 20, 0.9), Sampling(0.0)):
         draft.add(generation.sample(draft.logits, how, rng))
     draft.back()
     hook.remove()
     assert len(encoded) == (1 if kept else 6)
     assert len(draft.ids) == 4
-    n = (len(draft.ids) + len(draft.source)) * handle.plan.n_layer["cross"]
-    assert draft.stored.nbytes == (2 * n * handle.card.n_head * handle.card.d_head * 4) * kept
-    out, read = whole(handle, draft.ids, draft.source), handle.record(TEXT, (), draft.ids[1:])
-    logits = handle.logits(read, "decoder", len(draft.ids) - 1)
+    n = (len(draft.ids) + len(draft.source)) * model.plan.n_layer["cross"]
+    assert draft.stored.nbytes == (2 * n * model.card.n_head * model.card.d_head * 4) * kept
+    out, read = whole(model, draft.ids, draft.source), model.record(TEXT, (), draft.ids[1:])
+    logits = model.logits(read, "decoder", len(draft.ids) - 1)
     for expected in (out.logits[0, -1].numpy(), logits):
         np.testing.assert_allclose(draft.logits, expected, atol=PASSED)
     for place, theirs, one in (
@@ -116,33 +116,33 @@ def test_a_search_in_its_own_code_has_the_probabilities_of_full_passes(
     kind: str, kept: bool, tiny_loaded: Callable[[str], HFModel], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And one beam says what the model's own `generate` says."""
-    handle = tiny_loaded(kind)
-    monkeypatch.setitem(hf_model._cache_support, handle, kept)
-    source = list(handle.generate(TEXT).source)
-    *_, last = islice(handle.beams(TEXT, 3), 6)
+    model = tiny_loaded(kind)
+    monkeypatch.setitem(hf_model._cache_support, model, kept)
+    source = list(model.generate(TEXT).source)
+    *_, last = islice(model.beams(TEXT, 3), 6)
     assert len({beam.ids for beam in last}) == 3 and len(last[0].ids) > 2
-    *_, drawn = islice(handle.beams(TEXT, SeededSampling(Sampling(1.5), 2)), 6)
+    *_, drawn = islice(model.beams(TEXT, SeededSampling(Sampling(1.5), 2)), 6)
     for beam in (*last, *drawn):
-        logits = whole(handle, [handle.start, *beam.ids[:-1]], source).logits[0].double()
+        logits = whole(model, [model.start, *beam.ids[:-1]], source).logits[0].double()
         logprobs = logits.log_softmax(-1)[range(len(beam.ids)), list(beam.ids)]
         np.testing.assert_allclose(beam.logprobs, logprobs.numpy(), atol=PASSED)
         assert beam.score == pytest.approx(generation.score(beam.logprobs))
-    *_, (one,) = islice(handle.beams(TEXT, 1), 8)
+    *_, (one,) = islice(model.beams(TEXT, 1), 8)
     how = {"do_sample": False, "num_beams": 1, "max_new_tokens": len(one.ids)}
     with torch.no_grad():  # T5's own cache has as many layers as its encoder
-        own = handle.model.generate(torch.tensor([source]), **how, use_cache=False)
-    *_, (likeliest,) = islice(handle.beams(TEXT, SeededSampling(Sampling(0.0))), 8)
+        own = model.network.generate(torch.tensor([source]), **how, use_cache=False)
+    *_, (likeliest,) = islice(model.beams(TEXT, SeededSampling(Sampling(0.0))), 8)
     assert one.ids == likeliest.ids == tuple(own[0, 1:].tolist())
 
 
 def test_a_search_takes_no_token_that_the_models_settings_rule_out(
     tiny_loaded: Callable[[str], HFModel], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    handle, rules = tiny_loaded("marian"), tiny_loaded("marian").model.generation_config
-    *_, (plain,) = islice(handle.beams(TEXT, 1), 4)
+    model, rules = tiny_loaded("marian"), tiny_loaded("marian").network.generation_config
+    *_, (plain,) = islice(model.beams(TEXT, 1), 4)
     monkeypatch.setattr(rules, "bad_words_ids", [[plain.ids[1]]])
     monkeypatch.setattr(rules, "forced_bos_token_id", 77)
-    *_, last = islice(handle.beams(TEXT, 3), 4)
+    *_, last = islice(model.beams(TEXT, 3), 4)
     assert all(beam.ids[0] == 77 and plain.ids[1] not in beam.ids for beam in last)
     assert all(beam.logprobs[0] < -0.1 for beam in last), "what is forced is not made certain"
 
@@ -150,25 +150,25 @@ def test_a_search_takes_no_token_that_the_models_settings_rule_out(
 def test_a_model_whose_cache_says_otherwise_reads_the_whole_text_every_step(
     tiny_loaded: Callable[[str], HFModel], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    handle = tiny_loaded("gpt2")
-    monkeypatch.setitem(hf_model._cache_support, handle, False)
-    draft = handle.generate(TEXT)
+    model = tiny_loaded("gpt2")
+    monkeypatch.setitem(hf_model._cache_support, model, False)
+    draft = model.generate(TEXT)
     draft.add(9)
     assert draft.stored.nbytes == 0
-    np.testing.assert_allclose(draft.logits, after(handle, draft.ids), atol=PASSED)
+    np.testing.assert_allclose(draft.logits, after(model, draft.ids), atol=PASSED)
     draft.back()
-    np.testing.assert_allclose(draft.logits, after(handle, draft.ids), atol=PASSED)
+    np.testing.assert_allclose(draft.logits, after(model, draft.ids), atol=PASSED)
 
 
 @pytest.mark.parametrize("kind", tiny.MODELS)
 def test_a_logit_is_the_sum_of_parts(kind: str, tiny_loaded: Callable[[str], HFModel]) -> None:
-    handle = tiny_loaded(kind)
-    recording, why = recorded(handle), hf_source.missing(handle)
+    model = tiny_loaded(kind)
+    recording, why = recorded(model), hf_source.missing(model)
     stream = recording.streams[-1]
-    assert not why and handle.capabilities.no_parts == ""
+    assert not why and model.capabilities.no_parts == ""
     for word, against in ((5, None), (9, 30)):
-        taken = handle.attribute(recording, stream.name, 2, word, against)
-        logits = handle.logits(recording, stream.name, 2)
+        taken = model.attribute(recording, stream.name, 2, word, against)
+        logits = model.logits(recording, stream.name, 2)
         expected = logits[word] - (0 if against is None else logits[against])
         assert taken.logit == pytest.approx(float(expected), abs=PASSED)
         assert sum(part.value for part in taken.parts) == pytest.approx(taken.logit, abs=TOTAL)
@@ -177,10 +177,10 @@ def test_a_logit_is_the_sum_of_parts(kind: str, tiny_loaded: Callable[[str], HFM
     assert ("transform" in kinds) == (kind in BENT)
     assert ("layer" in kinds) == (kind in WHOLE) == ("ffn" not in kinds)
     if kind not in WHOLE:  # where values are not handed out an attention is one part
-        one = "head" if handle.plan.opens else "attn"
+        one = "head" if model.plan.opens else "attn"
         heads = [part for part in taken.parts if part.kind == one]
-        assert len(heads) == (handle.card.n_head if one == "head" else 1) * sum(
-            n for name, n in handle.plan.n_layer.items() if name != "encoder self"
+        assert len(heads) == (model.card.n_head if one == "head" else 1) * sum(
+            n for name, n in model.plan.n_layer.items() if name != "encoder self"
         )
 
 
@@ -188,11 +188,10 @@ def test_a_logit_is_the_sum_of_parts(kind: str, tiny_loaded: Callable[[str], HFM
 def test_a_logit_after_a_transform_is_made_as_in_our_own_classes(kind: str, tmp_path: Path) -> None:
     """Part by part, with how much of the transform the slope tells, for the same weights."""
     folder = str(tiny.build(kind, tmp_path))
-    handle, ours = load(folder, name=kind), registry.load(f"ours:{folder}")
+    model, ours = load(folder, name=kind), registry.load(f"ours:{folder}")
     for word, against in ((5, None), (9, 30)):
         theirs, own = (
-            each.attribute(each.record(TEXT), "encoder", 2, word, against)
-            for each in (handle, ours)
+            each.attribute(each.record(TEXT), "encoder", 2, word, against) for each in (model, ours)
         )
         assert theirs.logit == pytest.approx(own.logit, abs=PASSED)
         assert theirs.explained == pytest.approx(own.explained, abs=SUMMED)
@@ -208,10 +207,10 @@ def test_a_logit_after_a_transform_is_made_as_in_our_own_classes(kind: str, tmp_
 def test_a_readout_of_another_kind_is_refused_and_it_is_said_why(tmp_path: Path) -> None:
     tiny.build("bert", tmp_path)
     tiny.change(tmp_path, hidden_act="mish")
-    handle = load(str(tmp_path), name="mish")
-    why = handle.capabilities.no_parts
+    model = load(str(tmp_path), name="mish")
+    why = model.capabilities.no_parts
     with pytest.raises(ValueError, match="neither linear nor a dense layer") as refused:
-        handle.attribute(recorded(handle), "encoder", 1, 5)
+        model.attribute(recorded(model), "encoder", 1, 5)
     assert why and why in str(refused.value)
 
 
@@ -219,21 +218,21 @@ def test_a_readout_of_another_kind_is_refused_and_it_is_said_why(tmp_path: Path)
 def test_gradients_are_those_of_finite_differences(kind: str, tmp_path: Path) -> None:
     """In 64 bits: what is added to a state, by a hook where it comes by, moves the logit as the
     gradient says."""
-    handle = load(str(tiny.build(kind, tmp_path)), name=kind)
-    handle.model.double()
-    recording = recorded(handle)
+    model = load(str(tiny.build(kind, tmp_path)), name=kind)
+    model.network.double()
+    recording = recorded(model)
     stream = recording.streams[-1]
-    found = handle.gradients(recording, stream.name, 2)
+    found = model.gradients(recording, stream.name, 2)
     assert found.sites[0] == "embed+pos"
-    plan = handle.plan.streams[-1]
+    plan = model.plan.streams[-1]
     inputs = {"input_ids": torch.tensor(recording.streams[0].ids)[None]}
-    if handle.start is not None:
+    if model.start is not None:
         inputs["decoder_input_ids"] = torch.tensor(stream.ids)[None]
 
     def logit(module: torch.nn.Module, push: torch.Tensor) -> float:
         hook = module.register_forward_hook(lambda _, __, out: out + push)
         with torch.no_grad():
-            said = handle.model(**inputs, use_cache=False).logits[0, 2, found.id].item()
+            said = model.network(**inputs, use_cache=False).logits[0, 2, found.id].item()
         hook.remove()
         return said
 

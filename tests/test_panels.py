@@ -471,9 +471,9 @@ def test_verdicts_are_listed_with_those_that_do_not_hold_first() -> None:
     ("model", "hidden"), [("encoder", (2, 4)), ("encoder", ()), ("decoder", ())]
 )
 def test_a_prediction_is_the_softmax_of_a_full_pass(model: str, hidden: tuple[int, ...]) -> None:
-    handle, token = read_once(model), 2
-    ids = handle.record(TEXT).streams[0].ids.tolist()
-    read = [handle.tokenizer.mask if at in hidden else id for at, id in enumerate(ids)]
+    loaded_model, token = read_once(model), 2
+    ids = loaded_model.record(TEXT).streams[0].ids.tolist()
+    read = [loaded_model.tokenizer.mask if at in hidden else id for at, id in enumerate(ids)]
     p = softmaxed(full_pass(model, read)[token])
     actual = ids[token + 1] if model == "decoder" else ids[token]
     panel = every()["predictions.word"](
@@ -481,9 +481,9 @@ def test_a_prediction_is_the_softmax_of_a_full_pass(model: str, hidden: tuple[in
     )
     sentence, bars, facts = panel.figures
     assert sentence.selected == token and sentence.marked == hidden
-    shown = "[MASK]" if token in hidden else handle.labels([ids[token]])[0]
+    shown = "[MASK]" if token in hidden else loaded_model.labels([ids[token]])[0]
     assert sentence.tokens[token] == shown
-    special = handle.record(TEXT).streams[0].special
+    special = loaded_model.record(TEXT).streams[0].special
     assert [key == "" for key in sentence.keys] == [model == "encoder" and one for one in special]
     keys = [int(row.key) for row in bars.rows]
     assert keys[:10] == np.argsort(-p, kind="stable")[:10].tolist() and actual in keys
@@ -495,7 +495,7 @@ def test_a_prediction_is_the_softmax_of_a_full_pass(model: str, hidden: tuple[in
     assert rank == f"{int((p > p[actual]).sum()) + 1:,}"
     perplexity = np.exp(-(p * np.log(p)).sum())
     assert f"{perplexity:,.1f}" in [number for number, _ in facts.facts]
-    answer, name = handle.labels([int(p.argmax()), actual])
+    answer, name = loaded_model.labels([int(p.argmax()), actual])
     assert f"“{answer}”" in panel.finding and tenths(float(p.max())) in panel.finding
     assert answer == name or f"“{name}”" in panel.finding
     assert panel.table["id"][0] == p.argmax() and len(panel.table["id"]) == len(p)
@@ -514,10 +514,10 @@ def test_the_sign_of_a_line_break_is_explained_where_it_is_listed() -> None:
 @pytest.mark.parametrize("model", MODELS)
 def test_the_lens_is_the_models_readout_at_every_site(model: str) -> None:
     run = Run(model, TEXT, (edits.HideToken(2),) if model == "encoder" else ())
-    recording, handle = run.recording(), read_once(model)
-    found = lens_of(handle, recording)
+    recording, loaded_model = run.recording(), read_once(model)
+    found = lens_of(loaded_model, recording)
     n, last = len(recording.streams[-1].tokens), len(found.sites) - 1
-    actual = logit_lens.target_ids(recording, handle.record(TEXT))
+    actual = logit_lens.target_ids(recording, loaded_model.record(TEXT))
     site, shape = found.sites[2], (last + 1, n)
     for measure, values in (
         ("Top word", 100 * np.exp(found.top_logprobs[..., 0])),
@@ -536,7 +536,7 @@ def test_the_lens_is_the_models_readout_at_every_site(model: str) -> None:
         assert named == np.flatnonzero(actual >= 0).tolist()
         assert matrix.keys[2] == site and np.isnan(matrix.values[last + 1 :]).all()
         assert matrix.values[: last + 1].shape == shape
-        assert [row.label for row in bars.rows] == handle.labels(found.top_ids[2, 2])
+        assert [row.label for row in bars.rows] == loaded_model.labels(found.top_ids[2, 2])
         others = tenths(1 - sum(row.values[0] for row in bars.rows))
         assert bars.note.endswith(f" other words: {others} together.")
     chart, table = every()["logit_lens.development"](run, token=2, site=site).figures
@@ -553,10 +553,10 @@ def test_the_lens_is_the_models_readout_at_every_site(model: str) -> None:
 
 def test_the_lens_says_what_is_predicted_and_how_likely_the_actual_word_is() -> None:
     panel = every()["logit_lens.lens"](Run("decoder", TEXT), token=2)
-    recording, handle = panel.run.recording(), read_once("decoder")
-    p = softmax(handle.logits(recording, "decoder", 2))
+    recording, model = panel.run.recording(), read_once("decoder")
+    p = softmax(model.logits(recording, "decoder", 2))
     following = int(recording.streams[0].ids[3])
-    answer, actual = handle.labels([int(p.argmax()), following])
+    answer, actual = model.labels([int(p.argmax()), following])
     for part in (answer, tenths(float(p.max())), actual, tenths(float(p[following]))):
         assert part in panel.finding
     assert f"rank {int((p > p[following]).sum()) + 1:,}." in panel.finding
@@ -591,10 +591,10 @@ HEAD["translator"] = "decoder-self.1.2"
     + [("translator", against) for against in (NO_WORD, 11)],
 )
 def test_the_parts_of_a_logit_add_up_to_it(model: str, against: int) -> None:
-    run, handle = Run(model, TEXT), read_once(model)
+    run, loaded_model = Run(model, TEXT), read_once(model)
     recording = run.recording()
     stream = recording.streams[-1].name
-    logits = handle.logits(recording, stream, 3).astype(np.float64)
+    logits = loaded_model.logits(recording, stream, 3).astype(np.float64)
     other = None if against == NO_WORD else against
     expected = logits[7] - (0 if other is None else logits[other])
     chosen = {"token": 3, "word": 7, "against": against}
@@ -608,10 +608,10 @@ def test_the_parts_of_a_logit_add_up_to_it(model: str, against: int) -> None:
     assert ends[-1] == pytest.approx(total.values[0])
     assert sum(row.values[0] for row in largest.rows) == pytest.approx(total.values[0])
     (head,) = [row for row in largest.rows if row.selected]
-    taken = handle.attribute(recording, stream, 3, 7, other)
+    taken = loaded_model.attribute(recording, stream, 3, 7, other)
     part = next(each for each in taken.parts if logit_lens.part_key(each) == key)
     assert head.values[0] == pytest.approx(part.value) and head.key == key
-    for word in handle.labels([7] if other is None else [7, other]):
+    for word in loaded_model.labels([7] if other is None else [7, other]):
         assert f"“{word}”" in panel.finding
     most = logit_lens.largest_parts(taken)[0]
     assert logit_lens.part_name(most) in panel.finding and signed(most.value, 2) in panel.finding
@@ -622,10 +622,10 @@ def test_the_parts_of_a_logit_add_up_to_it(model: str, against: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
 def test_neurons_add_up_to_their_ffns_part(model: str) -> None:
-    run, handle = Run(model, TEXT), read_once(model)
+    run, loaded_model = Run(model, TEXT), read_once(model)
     recording = run.recording()
     stream = recording.streams[-1]
-    found = handle.neurons(recording, stream.name, 1, 3, 7)
+    found = loaded_model.neurons(recording, stream.name, 1, 3, 7)
     unit = int(found.strongest[2])
     panel = every()["attribution.neurons"](
         run, token=3, word=7, against=NO_WORD, layer=1, neuron=unit
@@ -640,7 +640,7 @@ def test_neurons_add_up_to_their_ffns_part(model: str) -> None:
     assert tokens.tokens == stream.tokens and tokens.selected == 3
     whole = {
         part.layer: part.value
-        for part in handle.attribute(recording, stream.name, 3, 7).parts
+        for part in loaded_model.attribute(recording, stream.name, 3, 7).parts
         if part.kind == "ffn"
     }
     assert whole[1] == pytest.approx(found.part)
@@ -726,11 +726,11 @@ def test_the_attribution_tab_shows_the_selected_parts_of_a_hostile_text(model: s
 @pytest.mark.parametrize("model", ["encoder", "translator"])
 def test_the_attribution_tab_compares_with_the_runner_up_at_first(model: str) -> None:
     app = page_at("attribution", text="My sister thanked", model=model, token="1", hidden="none")
-    handle = read_once(model)
-    recording = handle.record("My sister thanked")
-    logits = handle.logits(recording, recording.streams[-1].name, 1)
+    loaded_model = read_once(model)
+    recording = loaded_model.record("My sister thanked")
+    logits = loaded_model.logits(recording, recording.streams[-1].name, 1)
     best, second = np.argsort(-logits)[:2]
-    two = handle.labels([best, second])
+    two = loaded_model.labels([best, second])
 
     def compared(word: int, against: int | None) -> None:
         finding = panels_on(clean(app))[0]["finding"]

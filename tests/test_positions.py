@@ -79,28 +79,28 @@ def test_products_depend_on_the_distance_alone_and_a_shift_is_a_rotation(n: int,
         assert positions.shift_error(n, d, shift) < DOUBLE_LONG
 
 
-def passes(handle: OwnModel, text: str = TEXT, *more: edits.Edit) -> tuple[Recording, Recording]:
+def passes(model: OwnModel, text: str = TEXT, *more: edits.Edit) -> tuple[Recording, Recording]:
     """A recording with positions and one without."""
-    target = "the dog sat" if handle.card.kind == "encoder-decoder" else None
-    plain = own_model.record(handle, text, more, target)
-    return plain, own_model.record(handle, text, (*more, WithoutPositions()), target)
+    target = "the dog sat" if model.card.kind == "encoder-decoder" else None
+    plain = own_model.record(model, text, more, target)
+    return plain, own_model.record(model, text, (*more, WithoutPositions()), target)
 
 
-def test_what_is_added_to_a_sentence(handle: OwnModel) -> None:
-    plain, _ = passes(handle)
+def test_what_is_added_to_a_sentence(model: OwnModel) -> None:
+    plain, _ = passes(model)
     for stream in plain.streams:
         found = positions.position_sum(stream)
-        words = np.linalg.norm(handle.embeddings()[stream.ids], axis=1)
+        words = np.linalg.norm(model.embeddings()[stream.ids], axis=1)
         np.testing.assert_allclose(found.word, words, rtol=SUMMED)
-        np.testing.assert_allclose(found.encoding, np.sqrt(handle.card.d_model / 2), rtol=STORED)
+        np.testing.assert_allclose(found.encoding, np.sqrt(model.card.d_model / 2), rtol=STORED)
         w, p = found.word, found.encoding
         squares = w**2 + p**2 + 2 * found.cosine * w * p
         np.testing.assert_allclose(found.both**2, squares, rtol=PASSED)
         assert positions.formula_error(stream) <= positions.FORMULA_TOLERANCE
 
 
-def test_what_a_model_adds_is_in_its_numbers(small_handle: OwnModel, small_gpt2: OwnModel) -> None:
-    (plain, bare), (learned, _) = passes(small_handle), passes(small_gpt2)
+def test_what_a_model_adds_is_in_its_numbers(small_model: OwnModel, small_gpt2: OwnModel) -> None:
+    (plain, bare), (learned, _) = passes(small_model), passes(small_gpt2)
     streams = [each.streams[0] for each in (plain, learned, bare)]
     assert [*map(positions.encoding_kind, streams)] == ["sinusoids", "learned", "none"]
     resid = streams[0].resid.copy()
@@ -135,9 +135,9 @@ def test_the_rotation_tried_where_it_holds_and_where_it_does_not() -> None:
     assert positions.first_stands_out(table) == pytest.approx(5)
 
 
-def test_what_scores_are_divided_by_is_read_off_them(small_handle: OwnModel) -> None:
+def test_what_scores_are_divided_by_is_read_off_them(small_model: OwnModel) -> None:
     for more, divisor in (((), 6**0.5), ((edits.WithoutScale(),), 1)):
-        recording = own_model.record(small_handle, TEXT, more)
+        recording = own_model.record(small_model, TEXT, more)
         attention = positions.self_attention(recording, "encoder")
         assert positions.divisor(attention) == pytest.approx(divisor)
 
@@ -150,21 +150,21 @@ def test_behind_a_layernorm_no_part_is_position_alone(small_gpt2: OwnModel) -> N
     assert positions.most_positional_head(plain, bare, "decoder") == most
 
 
-def test_position_by_position_is_what_the_weights_make_of_two_encodings(handle: OwnModel) -> None:
-    plain, bare = passes(handle)
+def test_position_by_position_is_what_the_weights_make_of_two_encodings(model: OwnModel) -> None:
+    plain, bare = passes(model)
     stream = plain.streams[0]
-    layers = handle.model.encoder if handle.card.kind == "encoder-decoder" else handle.model.layers
-    attention, head, d_head = layers[0].attention, 2, handle.card.d_head
+    layers = model.network.encoder if model.card.kind == "encoder-decoder" else model.network.layers
+    attention, head, d_head = layers[0].attention, 2, model.card.d_head
     rows = slice(head * d_head, (head + 1) * d_head)
-    p = positions.table(len(stream.tokens), handle.card.d_model)
+    p = positions.table(len(stream.tokens), model.card.d_model)
     q, k = (p @ w.weight.detach().double().numpy()[rows].T for w in (attention.w_q, attention.w_k))
     both = (positions.self_attention(each, stream.name) for each in (plain, bare))
     found = positions.position_part(*both, head)
     np.testing.assert_allclose(found, q @ k.T / np.sqrt(d_head), atol=PASSED)
 
 
-def test_scores_by_offset_are_means_over_text_tokens_that_may_attend(handle: OwnModel) -> None:
-    plain, bare = passes(handle)
+def test_scores_by_offset_are_means_over_text_tokens_that_may_attend(model: OwnModel) -> None:
+    plain, bare = passes(model)
     for stream in plain.streams:
         found = positions.by_offset(plain, bare, stream.name, 1, 3)
         attention = positions.self_attention(plain, stream.name)
@@ -177,8 +177,8 @@ def test_scores_by_offset_are_means_over_text_tokens_that_may_attend(handle: Own
         assert (found.offset <= 0).all() == (stream.name == "decoder")
 
 
-def test_a_shuffle_moves_every_token_with_all_that_is_its_own(handle: OwnModel) -> None:
-    (plain, _), (other, _) = passes(handle), passes(handle, TEXT, ShuffleTokens(3))
+def test_a_shuffle_moves_every_token_with_all_that_is_its_own(model: OwnModel) -> None:
+    (plain, _), (other, _) = passes(model), passes(model, TEXT, ShuffleTokens(3))
     one, two = plain.streams[0], other.streams[0]
     order = ShuffleTokens(3).order(one.special)
     assert sorted(order) == list(range(len(order))) and one.tokens != two.tokens
@@ -196,7 +196,7 @@ def test_a_shuffle_moves_every_token_with_all_that_is_its_own(handle: OwnModel) 
     assert found.unmatched_first == found.unmatched_second == ()
 
 
-def test_a_shuffle_moves_a_token_and_is_the_same_each_time(small_handle: OwnModel) -> None:
+def test_a_shuffle_moves_a_token_and_is_the_same_each_time(small_model: OwnModel) -> None:
     for n in range(2, 6):
         special = [True, *[False] * n, True]
         for seed in range(40):
@@ -206,14 +206,14 @@ def test_a_shuffle_moves_a_token_and_is_the_same_each_time(small_handle: OwnMode
     assert list(ShuffleTokens(5).order([True, False])) == [0, 1]
     assert len(ShuffleTokens(5).order([])) == 0
     with pytest.raises(ValueError, match="negative seed"):
-        own_model.record(small_handle, TEXT, (ShuffleTokens(-1),))
-    hidden = own_model.record(small_handle, TEXT, (HideToken(2), ShuffleTokens(1))).streams[0]
+        own_model.record(small_model, TEXT, (ShuffleTokens(-1),))
+    hidden = own_model.record(small_model, TEXT, (HideToken(2), ShuffleTokens(1))).streams[0]
     assert hidden.tokens[2] == "[MASK]" and hidden.tokens.count("[MASK]") == 1
 
 
-def test_without_positions_alone_an_encoder_is_equivariant(small_handle: OwnModel) -> None:
-    one, one_bare = passes(small_handle)
-    two, two_bare = passes(small_handle, TEXT, ShuffleTokens(1))
+def test_without_positions_alone_an_encoder_is_equivariant(small_model: OwnModel) -> None:
+    one, one_bare = passes(small_model)
+    two, two_bare = passes(small_model, TEXT, ShuffleTokens(1))
     pairs = positions.match_tokens(one.streams[0], two.streams[0], True)
     bare = positions.agreement(one_bare.streams[0], two_bare.streams[0], pairs)
     full = positions.agreement(one.streams[0], two.streams[0], pairs)
@@ -244,9 +244,9 @@ def test_cross_attention_without_positions_knows_no_order(small_translator: OwnM
         assert found.difference < PASSED if is_bare else found.difference > 0.01
 
 
-def test_words_of_a_retyped_text_are_matched_and_the_others_named(small_handle: OwnModel) -> None:
+def test_words_of_a_retyped_text_are_matched_and_the_others_named(small_model: OwnModel) -> None:
     texts = ("the cat and the dog", "the dog and the mat")
-    one, two = (own_model.record(small_handle, text).streams[0] for text in texts)
+    one, two = (own_model.record(small_model, text).streams[0] for text in texts)
     found = positions.match_tokens(one, two, same_text=False)
     assert [one.tokens[at] for at in found.here] == [two.tokens[at] for at in found.there]
     unpaired = {one.tokens[at] for at in found.unmatched_first}

@@ -52,9 +52,9 @@ def test_scores_by_distance_are_means_over_the_text() -> None:
 def test_another_order_changes_vectors_by_positions_alone() -> None:
     run = Run("encoder", TEXT)
     panel = positions.order(run, kind="Typed", typed="Hari pushed Ram")
-    handle, changes = read_once("encoder"), []
+    model, changes = read_once("encoder"), []
     for edits in ((), (WithoutPositions(),)):
-        one, two = (handle.record(text, edits).streams[0] for text in (TEXT, "Hari pushed Ram"))
+        one, two = (model.record(text, edits).streams[0] for text in (TEXT, "Hari pushed Ram"))
         order = [two.tokens.index(token) for token in one.tokens]
         change = one.at(one.sites[-1]) - two.at(one.sites[-1])[order]
         changes.append(np.abs(change).max(axis=1))
@@ -129,7 +129,7 @@ def number(text: str) -> float:
 @pytest.mark.slow
 def test_a_learned_table_is_shown_as_it_is_and_no_law_is_claimed_for_it() -> None:
     run = Run("minilm", "Apples fall.")
-    table = read_once("minilm").model.embedding.position.detach().numpy()
+    table = read_once("minilm").network.embedding.position.detach().numpy()
     shown, norms = positions.encoding(run).figures
     np.testing.assert_array_equal(shown.values, table[:64])
     np.testing.assert_allclose(norms.series[0].y, np.linalg.norm(table[:64], axis=1), rtol=SUMMED)
@@ -143,9 +143,9 @@ def test_a_learned_table_is_shown_as_it_is_and_no_law_is_claimed_for_it() -> Non
 
 def test_the_room_of_words_and_positions_is_measured() -> None:
     run = Run("encoder", TEXT)
-    handle = read_once("encoder")
-    n, d = handle.card.n_positions, handle.card.d_model
-    found = laws.overlap(handle.embeddings(), laws.table(n, d))
+    model = read_once("encoder")
+    n, d = model.card.n_positions, model.card.d_model
+    found = laws.overlap(model.embeddings(), laws.table(n, d))
     chart = positions.overlap(run).figures[0]
     for series, values in zip(chart.series, (found.places, found.words, found.chance)):
         np.testing.assert_allclose(series.y, values, atol=PASSED)

@@ -90,10 +90,10 @@ def test_draws_are_fair_and_come_again_with_the_seed(way: str) -> None:
 
 
 def test_the_word_to_begin_with_is_a_whole_word() -> None:
-    handle = loaded("encoder")
+    model = loaded("encoder")
 
     def first(text: str) -> str | None:
-        stream = handle.record(text).streams[0]
+        stream = model.record(text).streams[0]
         place = predictions.default_masked_word(stream)
         return None if place is None else stream.tokens[place]
 

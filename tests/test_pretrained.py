@@ -156,20 +156,20 @@ def test_weights_that_would_be_left_out_or_lack_a_part_are_refused() -> None:
 def test_minilm_in_our_classes_is_minilm() -> None:
     from transformers import AutoModel, AutoTokenizer
 
-    handle: OwnModel = registry.load("minilm")
+    model: OwnModel = registry.load("minilm")
     folder = registry.packaged_folder()
     theirs, tokenizer = (
         AutoModel.from_pretrained(folder, attn_implementation="eager").eval(),
         AutoTokenizer.from_pretrained(folder),
     )
     for text in SENTENCES:
-        recording = handle.record(text)
+        recording = model.record(text)
         ids = tokenizer(text, return_tensors="pt", truncation=True, max_length=512)["input_ids"]
         assert recording.streams[0].ids.tolist() == ids[0].tolist()
         if len(text) > 60:
-            compared(theirs, handle.model, ids[:, :200], logits=False)
+            compared(theirs, model.network, ids[:, :200], logits=False)
     stream = recording.streams[0]
-    assert logit_lens.states(stream)[-1] == "5.ffn.normed" and handle.embeddings().shape == (
+    assert logit_lens.states(stream)[-1] == "5.ffn.normed" and model.embeddings().shape == (
         30522,
         384,
     )

@@ -28,34 +28,34 @@ def test_a_bert_in_a_folder(copied: Callable[[str], Path]) -> None:
     rules.enable_padding(length=5)
     rules.save(str(folder / "tokenizer.json"))
     (folder / "tokenizer_config.json").unlink()  # which says nothing that is needed
-    handle = weight_conversion.load(folder, "tiny")
-    of = handle.card
+    model = weight_conversion.load(folder, "tiny")
+    of = model.card
     assert (of.kind, of.n_layer, of.n_positions) == ("encoder", 2, 40)
     assert "own classes" in of.weights
-    recording = handle.record("The cats sat on the mat, ẞ!")
+    recording = model.record("The cats sat on the mat, ẞ!")
     stream = recording.streams[0]
     words = "[CLS] The cat ‧s sat on the mat ,".split()
     assert stream.tokens == (*words, "ẞ = [UNK]", "! = [UNK]", "[SEP]")
     assert [recording.text[start:end] for start, end in stream.spans[1:-1]] == [
         *("The", "cat", "s", "sat", "on", "the", "mat", ",", "ẞ", "!")
     ]
-    assert handle.record("[MASK] cat").streams[0].tokens[1] == "[MASK]"
-    assert handle.record("[SEP] cat").streams[0].tokens[1] != "[SEP]", (
+    assert model.record("[MASK] cat").streams[0].tokens[1] == "[MASK]"
+    assert model.record("[SEP] cat").streams[0].tokens[1] != "[SEP]", (
         "any other special token that a reader types is text"
     )
-    hidden = handle.record("the cat sat", (edits.HideToken(2),))
+    hidden = model.record("the cat sat", (edits.HideToken(2),))
     assert hidden.streams[0].tokens == ("[CLS]", "the", "[MASK]", "sat", "[SEP]")
-    assert handle.labels([2, 3, int(stream.ids[3])]) == ["[CLS]", "[SEP]", "‧s"]
+    assert model.labels([2, 3, int(stream.ids[3])]) == ["[CLS]", "[SEP]", "‧s"]
 
 
 def test_a_gpt2_in_a_folder(tiny_folder: Callable[[str], Path]) -> None:
-    handle = weight_conversion.load(tiny_folder("gpt2"), "tiny")
-    stream = handle.record("the cat sat on the mat").streams[0]
-    assert handle.card.kind == "decoder" and stream.sites[-1] == "final.normed"
+    model = weight_conversion.load(tiny_folder("gpt2"), "tiny")
+    stream = model.record("the cat sat on the mat").streams[0]
+    assert model.card.kind == "decoder" and stream.sites[-1] == "final.normed"
     assert not stream.special.any()
-    assert handle.record("").streams[0].tokens == ("<|endoftext|>",)
+    assert model.record("").streams[0].tokens == ("<|endoftext|>",)
     places = {f"{layer}.{place}" for layer in range(2) for place in ("attn", "ffn")}
-    assert set(handle.norms("decoder")) == {"final", *places}
+    assert set(model.norms("decoder")) == {"final", *places}
 
 
 def test_a_decoder_with_marks_in_its_vocabulary_reads_no_frame(

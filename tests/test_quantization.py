@@ -43,15 +43,15 @@ def test_what_is_kept_comes_back_within_half_a_step(bits: tuple[int, int]) -> No
 def test_patterns_of_coarse_weights_stay_within_a_hundredth(name: str) -> None:
     """Of the last weights, whose scores are the sharpest: what holds for them holds for earlier
     ones. On a text that is none of those by which they were made as coarse as they are."""
-    handle = own_model.load(name)
-    model = own_model.KINDS[handle.card.kind](handle.model.config).eval()
-    state = {key: tensor.clone() for key, tensor in handle.model.state_dict().items()}
-    kept = export.quantized(state, model, handle.tokenizer)
+    model = own_model.load(name)
+    network = own_model.KINDS[model.card.kind](model.network.config).eval()
+    state = {key: tensor.clone() for key, tensor in model.network.state_dict().items()}
+    kept = export.quantized(state, network, model.tokenizer)
     size = sum(tensor.nbytes for tensor in kept.values())
     assert size < 0.85 * sum(tensor.nbytes // 2 for tensor in state.values())
-    model.load_state_dict(quantization.dequantize(kept))
-    other = own_model.handle_of(model, handle.tokenizer, "coarse", fingerprint="")
-    fine = own_model.record(handle, TEXT)
+    network.load_state_dict(quantization.dequantize(kept))
+    other = own_model.from_network(network, model.tokenizer, "coarse", fingerprint="")
+    fine = own_model.record(model, TEXT)
     coarse = own_model.record(other, TEXT, target=export.decoder_ids(fine))
     assert export.max_difference(fine, coarse) <= 0.01
 

@@ -54,13 +54,13 @@ Said = list[tuple[str, float]]
 @cache
 def asked(model: str, text: str) -> tuple[MeasureContext, tuple[Question, ...], Said]:
     context = MeasureContext.of(Run(model, text))
-    recording, handle = context.recording, read_once(model)
+    recording, loaded_model = context.recording, read_once(model)
     said: Said = []
     if recording.model.kind == "decoder":
-        scores = handle.logits(recording, "decoder", len(recording.streams[0].tokens) - 1)
+        scores = loaded_model.logits(recording, "decoder", len(recording.streams[0].tokens) - 1)
         p = np.exp(scores.astype(np.float64) - scores.max())
         best = np.argsort(-p)[:6]
-        said = list(zip(handle.labels(best), (p[best] / p.sum()).tolist()))
+        said = list(zip(loaded_model.labels(best), (p[best] / p.sum()).tolist()))
     return context, questions(context, likeliest=said), said
 
 
@@ -216,13 +216,13 @@ def following(one, context, said):
 
 def filled(one, context, said):
     """The probabilities at the mask, from the scores of the model itself."""
-    handle = read_once(context.run.model)
-    masked = handle.record(context.run.text, edits=from_line(one.edits))
+    model = read_once(context.run.model)
+    masked = model.record(context.run.text, edits=from_line(one.edits))
     assert masked.streams[0].ids[one.token] != context.recording.streams[0].ids[one.token]
-    scores = handle.logits(masked, "encoder", one.token).astype(np.float64)
+    scores = model.logits(masked, "encoder", one.token).astype(np.float64)
     p = np.exp(scores - scores.max())
     best = np.argsort(-p)[:20]
-    by_word = dict(zip(reversed(handle.labels(best)), reversed((p[best] / p.sum()).tolist())))
+    by_word = dict(zip(reversed(model.labels(best)), reversed((p[best] / p.sum()).tolist())))
     return [by_word[each.word] for each in one.choices], list(by_word.values())
 
 
@@ -257,8 +257,8 @@ def run_again(context: MeasureContext, text: str = "", edits: str = "") -> Recor
     """The recording of another text or under edits, by the model itself."""
     recording = context.recording
     target = tuple(map(int, recording.streams[-1].ids[1:])) if len(recording.streams) > 1 else None
-    handle = read_once(context.run.model)
-    return handle.record(text or context.run.text, edits=from_line(edits), target=target)
+    model = read_once(context.run.model)
+    return model.record(text or context.run.text, edits=from_line(edits), target=target)
 
 
 def rows_of(one: Question, recording: Recording) -> tuple[np.ndarray, list[int]]:
@@ -633,7 +633,7 @@ def test_the_page_asks_what_was_computed() -> None:
 def test_a_guess_is_of_what_the_model_predicts_at_that_word(model: str) -> None:
     text = lines()[1]
     context = MeasureContext.of(Run(model, text))
-    handle, stream = read_once(model), context.recording.streams[0]
+    loaded_model, stream = read_once(model), context.recording.streams[0]
     made = guesses(context, of_heads=False)
     assert len(made) >= 3 and [one.token for one in made] == sorted(one.token for one in made)
     for one in made:
@@ -642,8 +642,8 @@ def test_a_guess_is_of_what_the_model_predicts_at_that_word(model: str) -> None:
             values, rivals = filled(one, context, [])
             assert [each.value for each in one.choices] == pytest.approx(values, abs=CLOSE)
         else:
-            scores = handle.logits(context.recording, "decoder", one.token).astype(np.float64)
-            best = stream.tokens[one.token], handle.labels([int(scores.argmax())])[0]
+            scores = loaded_model.logits(context.recording, "decoder", one.token).astype(np.float64)
+            best = stream.tokens[one.token], loaded_model.labels([int(scores.argmax())])[0]
             assert one.answer.word.startswith(best[1].strip()), best
             assert text[: int(stream.spans[one.token][1])].endswith(dict(one.slots)["before"][-5:])
     of_heads = guesses(context, of_heads=True)

@@ -26,11 +26,11 @@ EDITED = (
 
 @pytest.mark.parametrize("asked", EDITED, ids=lambda value: "+".join(map(str, value)) or "plain")
 def test_the_laws_hold_in_every_stream_and_every_attention(
-    asked: tuple[edits.Edit, ...], handle: own_model.OwnModel
+    asked: tuple[edits.Edit, ...], model: own_model.OwnModel
 ) -> None:
     """Any cell recomputes from the recording alone, and before plus wrote is what stands next."""
-    recording = own_model.record(handle, TEXT, asked)
-    layers, d_head = range(handle.card.n_layer), handle.card.d_head
+    recording = own_model.record(model, TEXT, asked)
+    layers, d_head = range(model.card.n_layer), model.card.d_head
     bare = [edits.applies(recording.edits, edits.WithoutScale, layer) for layer in layers]
     scale = np.where(bare, 1.0, np.sqrt(d_head))[:, None, None, None]
     for attention in recording.attention:
@@ -51,10 +51,10 @@ def test_the_laws_hold_in_every_stream_and_every_attention(
             np.testing.assert_allclose(kept + stream.at(wrote), stream.at(after), atol=SUMMED)
 
 
-def test_what_heads_wrote_is_their_values_through_w_o(handle: own_model.OwnModel) -> None:
-    recording = own_model.record(handle, TEXT)
+def test_what_heads_wrote_is_their_values_through_w_o(model: own_model.OwnModel) -> None:
+    recording = own_model.record(model, TEXT)
     for attention, modules in zip(
-        recording.attention, handle.model.attentions().values(), strict=True
+        recording.attention, model.network.attentions().values(), strict=True
     ):
         stream = recording.stream(attention.query)
         place = "cross" if attention.name == "cross" else "attn"
@@ -66,15 +66,15 @@ def test_what_heads_wrote_is_their_values_through_w_o(handle: own_model.OwnModel
 
 
 def test_edits_leave_the_shared_model_as_it_was_and_survive_a_file(
-    handle: own_model.OwnModel,
+    model: own_model.OwnModel,
 ) -> None:
-    before = own_model.record(handle, TEXT)
+    before = own_model.record(model, TEXT)
     for asked in EDITED[1:]:
-        made = own_model.record(handle, TEXT, asked)
+        made = own_model.record(model, TEXT, asked)
         again = from_npz(to_npz(made))
         assert again == made != before and again.edits == asked
         assert again.streams[0].tokens == made.streams[0].tokens
-    assert own_model.record(handle, TEXT) == before != own_model.record(handle, "the dog")
+    assert own_model.record(model, TEXT) == before != own_model.record(model, "the dog")
 
 
 def test_a_file_of_version_0_4_opens_and_holds_what_the_model_does_today() -> None:
@@ -92,22 +92,22 @@ def test_a_file_of_version_0_4_opens_and_holds_what_the_model_does_today() -> No
 @pytest.mark.slow
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_any_text_is_read_and_answered_and_survives_its_file(
-    text: str, handle: own_model.OwnModel
+    text: str, model: own_model.OwnModel
 ) -> None:
-    two = handle.card.kind == "encoder-decoder"
+    two = model.card.kind == "encoder-decoder"
     for target in (None, text) if two else (None,):
-        recording = own_model.record(handle, text, target=target)
-        assert all(len(each.tokens) <= handle.card.n_positions for each in recording.streams)
+        recording = own_model.record(model, text, target=target)
+        assert all(len(each.tokens) <= model.card.n_positions for each in recording.streams)
         assert from_npz(to_npz(recording)) == recording
     if two:
         assert recording.target == own_model.clean(text)
-        bare = len(handle.tokenizer.ids([own_model.clean(text)])[0])
-        assert recording.target_dropped == max(0, bare + 1 - handle.card.n_positions)
+        bare = len(model.tokenizer.ids([own_model.clean(text)])[0])
+        assert recording.target_dropped == max(0, bare + 1 - model.card.n_positions)
 
 
-def test_a_long_text_says_what_was_dropped(small_handle: own_model.OwnModel) -> None:
-    whole, _ = small_handle.tokenizer.tokens("the cat " * 100, 10_000)
-    recording = own_model.record(small_handle, "the cat " * 100)
+def test_a_long_text_says_what_was_dropped(small_model: own_model.OwnModel) -> None:
+    whole, _ = small_model.tokenizer.tokens("the cat " * 100, 10_000)
+    recording = own_model.record(small_model, "the cat " * 100)
     assert len(recording.streams[0].tokens) == 64
     assert recording.dropped == len(whole.ids) - 64
 
@@ -121,16 +121,16 @@ def test_a_file_that_is_no_recording_is_refused() -> None:
         from_npz(other.getvalue())
 
 
-def test_arrays_cannot_be_written_to(small_handle: own_model.OwnModel) -> None:
-    recording = own_model.record(small_handle, TEXT)
+def test_arrays_cannot_be_written_to(small_model: own_model.OwnModel) -> None:
+    recording = own_model.record(small_model, TEXT)
     with pytest.raises(ValueError, match="read-only"):
         recording.attention[0].pattern[0, 0, 0, 0] = 1
     with pytest.raises(dataclasses.FrozenInstanceError):
         recording.text = "other"
 
 
-def test_a_recording_that_contradicts_itself_is_not_born(small_handle: own_model.OwnModel) -> None:
-    recording, changed = own_model.record(small_handle, TEXT), dataclasses.replace
+def test_a_recording_that_contradicts_itself_is_not_born(small_model: own_model.OwnModel) -> None:
+    recording, changed = own_model.record(small_model, TEXT), dataclasses.replace
     stream, attention = recording.streams[0], recording.attention[0]
     for part, values, words in (
         (attention, {"pattern": attention.pattern * 0.9}, "do not sum to 1"),
@@ -212,16 +212,16 @@ def test_a_head_is_zeroed_in_the_attention_that_is_named(
 
 
 def test_a_hidden_token_is_read_as_mask_and_keeps_its_place(
-    small_handle: own_model.OwnModel, small_decoder: own_model.OwnModel
+    small_model: own_model.OwnModel, small_decoder: own_model.OwnModel
 ) -> None:
-    plain = own_model.record(small_handle, TEXT).streams[0]
-    hidden = own_model.record(small_handle, TEXT, (edits.HideToken(2),)).streams[0]
-    assert hidden.tokens[2] == "[MASK]" and hidden.ids[2] == small_handle.tokenizer.mask
+    plain = own_model.record(small_model, TEXT).streams[0]
+    hidden = own_model.record(small_model, TEXT, (edits.HideToken(2),)).streams[0]
+    assert hidden.tokens[2] == "[MASK]" and hidden.ids[2] == small_model.tokenizer.mask
     assert np.array_equal(np.delete(hidden.ids, 2), np.delete(plain.ids, 2))
     assert np.array_equal(hidden.spans, plain.spans)
     for token in (0, 7, 99, -1):
         with pytest.raises(ValueError, match="names no token of the text"):
-            own_model.record(small_handle, TEXT, (edits.HideToken(token),))
+            own_model.record(small_model, TEXT, (edits.HideToken(token),))
     with pytest.raises(ValueError, match="fills no masked words"):
         own_model.record(small_decoder, TEXT, (edits.HideToken(2),))
 
@@ -232,7 +232,7 @@ def test_all_arrays_of_a_recording_lie_in_one_piece(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The system hands out large pieces of memory in large pages; small fresh ones are slow."""
-    shared = Decoder(dataclasses.replace(small_decoder.model.config, n_key_head=2)).eval()
+    shared = Decoder(dataclasses.replace(small_decoder.network.config, n_key_head=2)).eval()
     pieces: list[np.ndarray] = []
 
     def seen(*given: object, **named: object) -> activation_cache.Recorder:
@@ -241,11 +241,11 @@ def test_all_arrays_of_a_recording_lie_in_one_piece(
         return made
 
     monkeypatch.setattr(own_model, "Recorder", seen)
-    for handle in (
+    for model in (
         small_translator,
-        own_model.handle_of(shared, small_decoder.tokenizer, "shared keys", "random", "fp32"),
+        own_model.from_network(shared, small_decoder.tokenizer, "shared keys", "random", "fp32"),
     ):
-        recording = own_model.record(handle, TEXT)
+        recording = own_model.record(model, TEXT)
         arrays = [stream.resid for stream in recording.streams]
         for attention in recording.attention:
             arrays += [attention.q, stored_array(attention.k), stored_array(attention.v)]
@@ -260,15 +260,15 @@ def test_texts_in_one_pass_are_recorded_as_each_by_itself(
     small_decoder: own_model.OwnModel,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    config = dataclasses.replace(small_decoder.model.config, **choices)
+    config = dataclasses.replace(small_decoder.network.config, **choices)
     torch.manual_seed(0)
-    handle = own_model.handle_of(
+    model = own_model.from_network(
         Decoder(config).eval(), small_decoder.tokenizer, "decoder", "random", "fp32"
     )
     texts = (TEXT, *HOSTILE.values())
-    batch = handle.record_batch(texts)
+    batch = model.record_batch(texts)
     for text, together in zip(texts, batch, strict=True):
-        alone = handle.record(text)
+        alone = model.record(text)
         assert alone.streams[0].tokens == together.streams[0].tokens
         assert alone.streams[0].sites == together.streams[0].sites
         np.testing.assert_array_equal(
@@ -281,4 +281,4 @@ def test_texts_in_one_pass_are_recorded_as_each_by_itself(
             assert not np.shares_memory(stored_array(other), stored_array(one))
     one = sum(each.nbytes for each in (batch[0].streams[0].resid, batch[0].attention[0].scores))
     monkeypatch.setattr(own_model, "MAX_BATCH_BYTES", one)
-    assert [each.text for each in handle.record_batch(texts)] == [TEXT], "the first one always"
+    assert [each.text for each in model.record_batch(texts)] == [TEXT], "the first one always"

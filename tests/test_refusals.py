@@ -73,15 +73,15 @@ def test_a_model_that_does_not_run_is_refused_for_its_own_reason(kind: str, tmp_
 
 @pytest.mark.parametrize(("way", "kind"), [("hub:", "Bert"), ("ours:", "GPT2")])
 def test_a_classifier_has_a_classification_head(way: str, kind: str, tmp_path: Path) -> None:
-    handle = registry.load(f"{way}{classifier(tmp_path, kind)}")
-    offered, recording = handle.capabilities, handle.record("the cat sat")
+    model = registry.load(f"{way}{classifier(tmp_path, kind)}")
+    offered, recording = model.capabilities, model.record("the cat sat")
     assert offered.logits == ""
     assert offered.no_readout == "has a classification head and no readout over the vocabulary"
     stream = recording.streams[-1].name
     for question in (
-        lambda: handle.logits(recording, stream, 0),
-        lambda: handle.lens(recording, stream),
-        lambda: handle.attribute(recording, stream, 0, 1),
+        lambda: model.logits(recording, stream, 0),
+        lambda: model.lens(recording, stream),
+        lambda: model.attribute(recording, stream, 0, 1),
     ):
         with pytest.raises(
             ValueError, match="has a classification head and no readout over"
@@ -108,14 +108,14 @@ def test_pages_say_what_a_classifier_has_in_the_place_of_words(tmp_path: Path) -
 def test_t5_adds_learned_numbers_and_bloom_distances(tiny_loaded: Callable) -> None:
     said = {}
     for family in ("t5", "bloom"):
-        handle = tiny_loaded(family)
-        said[family] = sentences("positions", "shared")(handle.capabilities.positions)
+        model = tiny_loaded(family)
+        said[family] = sentences("positions", "shared")(model.capabilities.positions)
     assert "learned number for each head" in said["t5"] and "further apart" not in said["t5"]
     assert "subtracts more from a score, the further apart" in said["bloom"]
     # What the sentence says of T5 is so: one number a head and a bucket, learned.
     (table,) = [
         parameter
-        for name, parameter in tiny_loaded("t5").model.encoder.named_parameters()
+        for name, parameter in tiny_loaded("t5").network.encoder.named_parameters()
         if "relative_attention_bias" in name
     ]
     assert tuple(table.shape) == (tiny.T5["relative_attention_num_buckets"], tiny.T5["num_heads"])

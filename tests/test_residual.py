@@ -23,17 +23,17 @@ LONGER = (
 # ---- numbers -----------------------------------------------------------------
 
 
-def test_before_and_what_was_written_is_after(handle: OwnModel, small_gpt2: OwnModel) -> None:
-    for _, stream in (*streams(handle), *streams(small_gpt2)):
+def test_before_and_what_was_written_is_after(model: OwnModel, small_gpt2: OwnModel) -> None:
+    for _, stream in (*streams(model), *streams(small_gpt2)):
         error, n, largest = residual.residual_error(stream)
         assert error < SUMMED and n == len(stream.writes()) * len(stream.tokens)
         assert largest == np.abs(stream.resid).max()
-    for _, stream in streams(handle, WithoutResidual()):
+    for _, stream in streams(model, WithoutResidual()):
         assert residual.residual_error(stream)[0] > 0.1
 
 
-def test_share_cosine_and_angle_agree_with_the_law_of_cosines(handle: OwnModel) -> None:
-    for _, stream in streams(handle):
+def test_share_cosine_and_angle_agree_with_the_law_of_cosines(model: OwnModel) -> None:
+    for _, stream in streams(model):
         way = residual.token_path(stream, 2)
         x, w, total, cosine, share = (
             np.array(way[name]) for name in ("|before|", "|wrote|", "|sum|", "cosine", "share")
@@ -58,8 +58,8 @@ COLUMNS = {
 }
 
 
-def test_the_grids_hold_what_one_token_s_way_says(handle: OwnModel) -> None:
-    for _, stream in streams(handle):
+def test_the_grids_hold_what_one_token_s_way_says(model: OwnModel) -> None:
+    for _, stream in streams(model):
         for measure, name in COLUMNS.items():
             grid = residual.write_grid(stream, measure)
             ways = [residual.token_path(stream, at)[name] for at in range(len(stream.tokens))]
@@ -81,9 +81,9 @@ def test_known_angles() -> None:
     assert np.isnan(residual.cosine(x, np.zeros(2))) and np.isnan(residual.degrees(x, np.zeros(2)))
 
 
-def test_what_stands_after_a_layernorm_recomputes_from_its_sum(handle: OwnModel) -> None:
-    for _, stream in streams(handle):
-        norms = weights.norms(handle, stream.name)
+def test_what_stands_after_a_layernorm_recomputes_from_its_sum(model: OwnModel) -> None:
+    for _, stream in streams(model):
+        norms = weights.norms(model, stream.name)
         assert set(norms) == {each.site for each in residual.sublayers(stream) if each.layer >= 0}
         assert residual.norm_error(stream, norms) < SUMMED
         swapped = {site: (bias, gain, *how) for site, (gain, bias, *how) in norms.items()}
@@ -94,16 +94,16 @@ def test_what_stands_after_a_layernorm_recomputes_from_its_sum(handle: OwnModel)
         assert mean[-1] == pytest.approx(stream.at("0.attn.normed")[1].mean(), abs=SUMMED)
         after = residual.norm_grid(stream, "Sigma after").values[1, 0]
         assert spread[-1] == pytest.approx(after, abs=SUMMED)
-    for _, stream in streams(handle, WithoutNorm()):
+    for _, stream in streams(model, WithoutNorm()):
         assert residual.stream_norms(stream) == () and residual.norm_place(stream) is None
 
 
-def test_heads_and_bias_sum_to_what_attention_wrote(handle: OwnModel) -> None:
-    outputs = weights.outputs(handle)
+def test_heads_and_bias_sum_to_what_attention_wrote(model: OwnModel) -> None:
+    outputs = weights.outputs(model)
     changed = {name: (w, b + 1) for name, (w, b) in outputs.items()}
-    name = "decoder self" if handle.card.kind == "encoder-decoder" else "self"
+    name = "decoder self" if model.card.kind == "encoder-decoder" else "self"
     for edits in ((), (ZeroHead(1, 2, name),)):
-        for recording, stream in streams(handle, *edits):
+        for recording, stream in streams(model, *edits):
             assert consistency.heads_error(recording, stream, outputs) < SUMMED
             assert consistency.heads_error(recording, stream, changed) > 0.9
             grid = consistency.head_grid(recording, stream, "Length", outputs)
@@ -111,12 +111,12 @@ def test_heads_and_bias_sum_to_what_attention_wrote(handle: OwnModel) -> None:
             assert sum(not column.any() for column in grid.values.T) == bool(edits and name in own)
 
 
-def test_one_head_s_length_by_hand(small_handle: OwnModel) -> None:
-    recording, stream = streams(small_handle)[0]
-    outputs, attention = weights.outputs(small_handle), recording.attention[0]
+def test_one_head_s_length_by_hand(small_model: OwnModel) -> None:
+    recording, stream = streams(small_model)[0]
+    outputs, attention = weights.outputs(small_model), recording.attention[0]
     grid = consistency.head_grid(recording, stream, "Length", outputs)
     z, d = attention.pattern[1, 3, 2] @ attention.v[1, 3], recording.model.d_head
-    w_o = small_handle.model.layers[1].attention.w_o.weight[:, 3 * d : 4 * d].detach().numpy()
+    w_o = small_model.network.layers[1].attention.w_o.weight[:, 3 * d : 4 * d].detach().numpy()
     at = [column.name for column in grid.columns].index("layer 1, head 3")
     assert grid.values[2, at] == pytest.approx(np.linalg.norm(w_o @ z), rel=SUMMED)
     shares = consistency.head_grid(recording, stream, "Share of heads", outputs).values
@@ -124,8 +124,8 @@ def test_one_head_s_length_by_hand(small_handle: OwnModel) -> None:
     assert shares[2, at] == pytest.approx(w_o @ z @ total / (total @ total), rel=SUMMED)
 
 
-def test_layernorm_keeps_the_others_and_batchnorm_does_not(small_handle: OwnModel) -> None:
-    _, stream = streams(small_handle)[0]
+def test_layernorm_keeps_the_others_and_batchnorm_does_not(small_model: OwnModel) -> None:
+    _, stream = streams(small_model)[0]
     changed = residual.norm_change(stream, "1.ffn", 2, 3.0, 1e-5)
     others = np.arange(len(stream.tokens)) != 2
     assert (changed.layer[others] == 0).all() and (changed.batch[others] > 1e-3).all()
@@ -142,53 +142,53 @@ def test_layernorm_keeps_the_others_and_batchnorm_does_not(small_handle: OwnMode
 # ---- gradients ---------------------------------------------------------------
 
 
-def test_the_gradient_is_the_slope_of_the_output(handle: OwnModel) -> None:
-    recording, stream = streams(handle)[-1]
+def test_the_gradient_is_the_slope_of_the_output(model: OwnModel) -> None:
+    recording, stream = streams(model)[-1]
     token = 1
-    found = gradients.gradients(handle, recording, stream.name, token)
+    found = gradients.gradients(model, recording, stream.name, token)
     on = found.norm
     # The last state is read by the tied embedding.
-    readout = handle.model.embedding.token.weight[found.id].detach()
+    readout = model.network.embedding.token.weight[found.id].detach()
     assert on[-1, token] == pytest.approx(readout.norm().item(), rel=SUMMED)
     assert not np.delete(on[-1], token).any()
-    logit = handle.logits(recording, stream.name, token)[found.id]
+    logit = model.logits(recording, stream.name, token)[found.id]
     assert found.logit == pytest.approx(logit, abs=PASSED)
     # The last LayerNorm and FFN by hand: their vector-Jacobian products at the recorded states.
     site = found.sites[-1]
     total = torch.tensor(stream.at(f"{site}.sum")[token]).double().requires_grad_()
-    gain, bias, eps, _ = weights.norms(handle, stream.name)[site]
+    gain, bias, eps, _ = weights.norms(model, stream.name)[site]
     gain, bias = (torch.tensor(each).double() for each in (gain, bias))
     normed = torch.nn.functional.layer_norm(total, total.shape, gain, bias, eps)
     (normed @ readout.double()).backward()
     state = torch.tensor(stream.at(residual.sublayers(stream)[-1].before)[token]).requires_grad_()
-    two = handle.card.kind == "encoder-decoder"
-    layer = (handle.model.decoder if two else handle.model.layers)[-1]
+    two = model.card.kind == "encoder-decoder"
+    layer = (model.network.decoder if two else model.network.layers)[-1]
     (state + layer.feed_forward(state)).backward(total.grad.float())
     assert on[-2, token] == pytest.approx(state.grad.norm().item(), rel=TOTAL)
-    for parameter in handle.model.parameters():
+    for parameter in model.network.parameters():
         parameter.grad = None
 
 
-def test_no_gradients_are_left_nor_come_from_later_tokens(handle: OwnModel) -> None:
-    for recording, stream in streams(handle):
-        norm = gradients.gradients(handle, recording, stream.name, 2).norm
+def test_no_gradients_are_left_nor_come_from_later_tokens(model: OwnModel) -> None:
+    for recording, stream in streams(model):
+        norm = gradients.gradients(model, recording, stream.name, 2).norm
         if stream.name == "decoder":
             assert not norm[:, 3:].any() and norm[0, :3].all()
         for each in residual.sublayers(stream):
             if each.layer != 1:
                 continue
             # The Jacobian of the sum is the identity plus that of the write.
-            found = gradients.jacobian(handle, recording, stream.name, 1, each.site)
+            found = gradients.jacobian(model, recording, stream.name, 1, each.site)
             assert found.error < SUMMED and (np.diff(found.total) <= 0).all()
             assert not np.isclose(found.wrote, found.wrote[0]).all()
-    assert all(parameter.grad is None for parameter in handle.model.parameters())
+    assert all(parameter.grad is None for parameter in model.network.parameters())
     with pytest.raises(ValueError, match="no sub-layer"):
-        gradients.jacobian(handle, recording, stream.name, 1, "9.attn")
+        gradients.jacobian(model, recording, stream.name, 1, "9.attn")
 
 
-def test_only_the_token_itself_is_differentiated(small_handle: OwnModel) -> None:
-    recording = record(small_handle, LONGER)
-    attention = small_handle.model.layers[1].attention
+def test_only_the_token_itself_is_differentiated(small_model: OwnModel) -> None:
+    recording = record(small_model, LONGER)
+    attention = small_model.network.layers[1].attention
     tokens = []
 
     def seen(_: object, given: tuple[torch.Tensor]) -> None:
@@ -196,7 +196,7 @@ def test_only_the_token_itself_is_differentiated(small_handle: OwnModel) -> None
             tokens.append(given[0].shape[-2])
 
     hooks = [each.register_forward_pre_hook(seen) for each in (attention.w_k, attention.w_v)]
-    found = gradients.jacobian(small_handle, recording, "encoder", 3, "1.attn")
+    found = gradients.jacobian(small_model, recording, "encoder", 3, "1.attn")
     for hook in hooks:
         hook.remove()
     assert set(tokens) == {1}, "keys and values of the other tokens are held"
@@ -214,13 +214,13 @@ def test_only_the_token_itself_is_differentiated(small_handle: OwnModel) -> None
     ("name", "place"), [("induction-no-residual", "post"), ("induction-no-norm", None)]
 )
 def test_a_model_without_a_part(name: str, place: str | None) -> None:
-    handle = read_once(name)
-    recording = handle.record("b a c d b")
+    model = read_once(name)
+    recording = model.record("b a c d b")
     stream, has = recording.streams[0], name == "induction-no-norm"
     assert residual.has_residual(stream) == has and residual.norm_place(stream) == place
     assert bool(residual.stream_norms(stream)) == (place is not None)
     assert ("turned by norm °" in residual.token_path(stream, 1)) == (place is not None)
-    found = gradients.jacobian(handle, recording, "decoder", 2, "0.ffn")
+    found = gradients.jacobian(model, recording, "decoder", 2, "0.ffn")
     assert found.adds == has and np.array_equal(found.wrote, found.total) != has
 
 

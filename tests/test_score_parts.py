@@ -22,7 +22,7 @@ from explorer.panels.score_parts import LEAST_CHANGE
 from models import edits, own_model
 from models.config import Config
 from models.layers import Patch
-from models.own_model import OwnModel, handle_of, head_output_site
+from models.own_model import OwnModel, from_network, head_output_site
 from models.pretrained import weight_conversion
 from models.pretrained.weight_conversion import CONVERSIONS
 from models.recording import Recording
@@ -33,37 +33,37 @@ from models.transformer import Decoder, EncoderDecoder, Transformer
 
 panels = headlight.panels
 TEXT = "the cat sat on the mat"
-OURS = ["small_handle", "small_decoder", "small_translator", "small_gpt2"]
+OURS = ["small_model", "small_decoder", "small_translator", "small_gpt2"]
 
 
 # ---- a model and its recording in 64 bits --------------------------------------------------------
 
 
-def passes(handle: OwnModel, recording: Recording, tapes: list, more: tuple = ((), ())) -> None:
+def passes(model: OwnModel, recording: Recording, tapes: list, more: tuple = ((), ())) -> None:
     """The passes of a recording again, each on its tape, with further edits of each stream."""
-    model, ids = handle.model, [torch.tensor(each.ids)[None] for each in recording.streams]
+    network, ids = model.network, [torch.tensor(each.ids)[None] for each in recording.streams]
     of = [(*recording.edits, *each) for each in more]
     with torch.inference_mode():
-        if isinstance(model, EncoderDecoder):
-            memory = model.encode(ids[0], tape=tapes[0], edits=of[0])
-            model.decode(ids[1], memory, tape=tapes[1], edits=of[1])
+        if isinstance(network, EncoderDecoder):
+            memory = network.encode(ids[0], tape=tapes[0], edits=of[0])
+            network.decode(ids[1], memory, tape=tapes[1], edits=of[1])
         else:
-            model(ids[0], tape=tapes[0], edits=of[0])
+            network(ids[0], tape=tapes[0], edits=of[0])
 
 
-def taped(handle: OwnModel, recording: Recording, more: tuple = ((), ())) -> list[dict]:
+def taped(model: OwnModel, recording: Recording, more: tuple = ((), ())) -> list[dict]:
     """All tensors of those passes by name, without the axis of the batch."""
     kept: list[dict[str, Tensor]] = [{}, {}]
     tapes = [lambda name, x, at=at: at.__setitem__(name, x.clone()) for at in kept]
-    passes(handle, recording, tapes, more)
+    passes(model, recording, tapes, more)
     bare = lambda name, x: x[0] if name != "pos.wrote" or x.dim() > 2 else x
     return [{name: bare(name, x) for name, x in each.items()} for each in kept]
 
 
-def exact(handle: OwnModel, text: str, *on: edits.Edit) -> tuple[OwnModel, Recording]:
+def exact(model: OwnModel, text: str, *on: edits.Edit) -> tuple[OwnModel, Recording]:
     """The model in 64 bits, and its recording with the numbers of a pass in 64 bits."""
-    plain = own_model.record(handle, text, on)
-    made = replace(handle, model=copy.deepcopy(handle.model).double())
+    plain = own_model.record(model, text, on)
+    made = replace(model, network=copy.deepcopy(model.network).double())
     kept = taped(made, plain)
     streams = tuple(
         replace(each, resid=np.stack([kept[at][site].numpy() for site in each.sites]))
@@ -92,10 +92,10 @@ def cells(recording: Recording) -> list[tuple[str, int, int, int, int]]:
     ]
 
 
-def expect_sums(handle: OwnModel, recording: Recording, bound: float) -> None:
+def expect_sums(model: OwnModel, recording: Recording, bound: float) -> None:
     """Rows, columns and all of a matrix of parts add up to the score of the run."""
     for cell in cells(recording):
-        found = handle.score_parts(recording, *cell)
+        found = model.score_parts(recording, *cell)
         rows, columns = found.both.sum(1), found.both.sum(0)
         np.testing.assert_allclose([each.value for each in found.query_parts], rows, atol=DOUBLE)
         np.testing.assert_allclose([each.value for each in found.key_parts], columns, atol=DOUBLE)
@@ -141,7 +141,7 @@ def random_handle(made: Transformer) -> OwnModel:
             if name.endswith(("_norm.weight", "norm.weight", ".bias", "segment")):
                 parameter += 0.3 * torch.randn(parameter.shape)
     tokenizer = Tokenizer.train(TEXTS, SMALL.n_vocab, CAUSAL_LM_SPECIALS)
-    return handle_of(made.eval(), tokenizer, "random", "random", "fp32")
+    return from_network(made.eval(), tokenizer, "random", "random", "fp32")
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
@@ -152,8 +152,8 @@ def test_they_add_up_in_every_architecture(name: str) -> None:
 
 def test_they_add_up_across_two_texts_before_and_after_the_sums() -> None:
     torch.manual_seed(5)
-    handle = random_handle(sharpened(EncoderDecoder(PRE)))
-    expect_sums(*exact(handle, TEXT), DOUBLE_LONG)
+    model = random_handle(sharpened(EncoderDecoder(PRE)))
+    expect_sums(*exact(model, TEXT), DOUBLE_LONG)
 
 
 EDITS = {
@@ -177,43 +177,43 @@ EDITS = {
 @pytest.mark.parametrize("name", EDITS)
 @pytest.mark.parametrize("kind", ["small_decoder", "small_gpt2"])
 def test_they_add_up_under_edits(kind: str, name: str, request: pytest.FixtureRequest) -> None:
-    handle = request.getfixturevalue(kind)
+    model = request.getfixturevalue(kind)
     if name == "patched head":  # its vectors are made in 32 bits
-        expect_sums(handle, own_model.record(handle, TEXT, EDITS[name]), PASSED)
+        expect_sums(model, own_model.record(model, TEXT, EDITS[name]), PASSED)
     else:
-        expect_sums(*exact(handle, TEXT, *EDITS[name]), DOUBLE_LONG)
+        expect_sums(*exact(model, TEXT, *EDITS[name]), DOUBLE_LONG)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", CONVERSIONS)
 def test_they_add_up_in_every_family(family: str, tiny_folder: Callable[[str], Path]) -> None:
-    handle = weight_conversion.load(tiny_folder(family), family)
-    expect_sums(handle, own_model.record(handle, TEXT), PASSED)
+    model = weight_conversion.load(tiny_folder(family), family)
+    expect_sums(model, own_model.record(model, TEXT), PASSED)
 
 
 @pytest.mark.parametrize(
     "name", ["encoder", "decoder", "translator", pytest.param("smollm2", marks=needs_smollm2)]
 )
 def test_they_add_up_in_shipped_models(name: str) -> None:
-    handle = read_once(name)
-    recording = handle.record("The animal did not cross the street because it was too tired.")
+    model = read_once(name)
+    recording = model.record("The animal did not cross the street because it was too tired.")
     for cell in cells(recording)[-2:]:
-        found = handle.score_parts(recording, *cell)
+        found = model.score_parts(recording, *cell)
         assert found.total == pytest.approx(found.recorded, abs=TOTAL)
 
 
 def test_a_part_is_what_matrices_make_of_a_heads_output(small_gpt2: OwnModel) -> None:
     """One head of layer 0 in the query and the key of layer 1, by hand: through the norm that
     stands before the attention, W_Q, W_K and the scale."""
-    handle, recording = exact(small_gpt2, TEXT)
-    of, stream, layer = recording.attention[0], recording.streams[0], handle.model.layers[1]
+    model, recording = exact(small_gpt2, TEXT)
+    of, stream, layer = recording.attention[0], recording.streams[0], model.network.layers[1]
     query, key, head, writer = 4, 1, 2, 3
     numbers = lambda tensor: tensor.detach().numpy()
 
     def read(token: int) -> np.ndarray:
         z = of.pattern[0, writer, token] @ of.v[0, writer]
         d = z.shape[0]
-        wrote = z @ numbers(handle.model.layers[0].attention.w_o.weight).T[writer * d :][:d]
+        wrote = z @ numbers(model.network.layers[0].attention.w_o.weight).T[writer * d :][:d]
         state = stream.at("0.ffn.sum")[token]
         norm = layer.attention_out.norm
         return (wrote - wrote.mean()) / np.sqrt(state.var() + norm.eps) * numbers(norm.weight)
@@ -221,7 +221,7 @@ def test_a_part_is_what_matrices_make_of_a_heads_output(small_gpt2: OwnModel) ->
     rows = slice(head * 6, (head + 1) * 6)
     q = read(query) @ numbers(layer.attention.w_q.weight)[rows].T
     k = read(key) @ numbers(layer.attention.w_k.weight)[rows].T
-    found = handle.score_parts(recording, "self", 1, head, query, key)
+    found = model.score_parts(recording, "self", 1, head, query, key)
     at = [(each.kind, each.layer, each.head) for each in found.query_parts].index(
         ("head", 0, writer)
     )
@@ -230,8 +230,8 @@ def test_a_part_is_what_matrices_make_of_a_heads_output(small_gpt2: OwnModel) ->
     assert found.query_parts[at].value == pytest.approx(expected, abs=DOUBLE)
 
 
-def test_compared_with_another_key_it_is_the_difference_of_two_scores(handle: OwnModel) -> None:
-    made, recording = exact(handle, TEXT)
+def test_compared_with_another_key_it_is_the_difference_of_two_scores(model: OwnModel) -> None:
+    made, recording = exact(model, TEXT)
     name = recording.attention[-1].name
     one, two = (made.score_parts(recording, name, 2, 1, 3, key) for key in (1, 2))
     both = made.score_parts(recording, name, 2, 1, 3, 1, 2)
@@ -280,7 +280,7 @@ def place_of(recording: Recording, stream: str) -> int:
 
 
 def read_again(
-    handle: OwnModel, recording: Recording, stream: str, changes: dict[tuple[str, int], np.ndarray]
+    model: OwnModel, recording: Recording, stream: str, changes: dict[tuple[str, int], np.ndarray]
 ) -> dict[str, Tensor]:
     """The tensors of a pass in which all that sub-layers write is what they wrote in the recording,
     but for these changes at (site, token)."""
@@ -297,7 +297,7 @@ def read_again(
         patches.append(Patch(site, torch.from_numpy(values)))
     more: list[tuple] = [(), ()]
     more[at] = tuple(patches)
-    return taped(handle, recording, tuple(more))[at]
+    return taped(model, recording, tuple(more))[at]
 
 
 def site_of(recording: Recording, step: object) -> str:
@@ -310,19 +310,19 @@ def site_of(recording: Recording, step: object) -> str:
     return f"{source.layer}.{'cross' if source.attention == 'cross' else 'attn'}.wrote"
 
 
-def written(handle: OwnModel, recording: Recording, step: object) -> np.ndarray:
+def written(model: OwnModel, recording: Recording, step: object) -> np.ndarray:
     """The vector that a step wrote, from the recording and W_O."""
     source = step.source
     if source.kind != "head":
         return recording.stream(step.stream).at(site_of(recording, step))[step.token]
     of = next(each for each in recording.attention if each.name == source.attention)
     z = of.pattern[source.layer, source.head, step.token] @ of.v[source.layer, source.head]
-    w_o, _ = handle.outputs()[source.attention]
+    w_o, _ = model.outputs()[source.attention]
     return z @ w_o[source.layer, source.head]
 
 
 def cut_by_hand(
-    handle: OwnModel,
+    model: OwnModel,
     recording: Recording,
     cell: tuple,
     path: ScorePath,
@@ -332,11 +332,11 @@ def cut_by_hand(
     """The weight without step n of a path: passes of the model itself, from the removed step to the
     score, in each of which only what lies on the path is changed."""
     name, layer, head, query, key = cell
-    change = -written(handle, recording, path.steps[n])
+    change = -written(model, recording, path.steps[n])
     for at in range(n, -1, -1):
         step = path.steps[at]
         made = read_again(
-            handle, recording, step.stream, {(site_of(recording, step), step.token): change}
+            model, recording, step.stream, {(site_of(recording, step), step.token): change}
         )
         if at == 0:
             break
@@ -345,19 +345,19 @@ def cut_by_hand(
         where = (taker.source.layer, taker.source.head)
         if of.query != of.key:  # values of what the other stack left
             memory = list(made.values())[-1]
-            module = handle.attentions[of.name][where[0]]
+            module = model.attentions[of.name][where[0]]
             v = module.split(module.w_v(memory[None]))[0][where[1], step.token].numpy()
         else:
             v = made[f"{where[0]}.attn.v"][where[1], step.token].numpy()
         dz = of.pattern[*where, taker.token, step.token] * (v - of.v[*where, step.token])
-        change = dz @ handle.outputs()[of.name][0][where]
+        change = dz @ model.outputs()[of.name][0][where]
     of = next(each for each in recording.attention if each.name == name)
     q, k = of.q[layer, head, query], np.array(of.k[layer, head])
     place, changed = "cross" if of.query != of.key else "attn", key if other is None else other
     if path.side == "query":
         q = made[f"{layer}.{place}.q"][head, query].numpy()
     elif place == "cross":
-        module = handle.attentions[name][layer]
+        module = model.attentions[name][layer]
         memory = list(made.values())[-1]
         k[changed] = module.split(module.w_k(memory[None]))[0][head, changed].numpy()
     else:
@@ -371,25 +371,25 @@ def cut_by_hand(
 def test_each_cut_gives_the_weight_of_passes_made_by_hand(
     kind: str, request: pytest.FixtureRequest
 ) -> None:
-    handle, recording = exact(request.getfixturevalue(kind), TEXT)
+    model, recording = exact(request.getfixturevalue(kind), TEXT)
     heads = 0
     with torch.inference_mode():
         for cell in cells(recording):
-            path = handle.score_path(recording, *cell)
+            path = model.score_path(recording, *cell)
             heads += sum(each.source.kind == "head" for each in path.steps)
             assert path.steps[-1].source.kind != "head"
             for n, step in enumerate(path.steps):
-                expected = cut_by_hand(handle, recording, cell, path, n)
+                expected = cut_by_hand(model, recording, cell, path, n)
                 assert step.cut == pytest.approx(expected, abs=DOUBLE_LONG), (cell, n)
     assert heads >= 4
 
 
 def test_a_way_through_two_heads_is_cut_at_each(small_gpt2: OwnModel) -> None:
-    handle, recording = exact(small_gpt2, TEXT)
-    longest = ("self", 2, 0, 0, 0), handle.score_path(recording, "self", 2, 0, 0, 0)
+    model, recording = exact(small_gpt2, TEXT)
+    longest = ("self", 2, 0, 0, 0), model.score_path(recording, "self", 2, 0, 0, 0)
     for at in np.ndindex(*recording.attention[0].pattern[2].shape):
         cell = ("self", 2, *map(int, at))
-        path = handle.score_path(recording, *cell) if at[2] < at[1] else longest[1]
+        path = model.score_path(recording, *cell) if at[2] < at[1] else longest[1]
         longest = max(longest, (cell, path), key=lambda each: len(each[1].steps))
         if len(longest[1].steps) > 2:
             break
@@ -399,7 +399,7 @@ def test_a_way_through_two_heads_is_cut_at_each(small_gpt2: OwnModel) -> None:
     assert path.steps[1].token == path.steps[0].taken_from
     with torch.inference_mode():
         for n, step in enumerate(path.steps):
-            expected = cut_by_hand(handle, recording, cell, path, n)
+            expected = cut_by_hand(model, recording, cell, path, n)
             assert step.cut == pytest.approx(expected, abs=DOUBLE_LONG)
 
 
@@ -407,20 +407,20 @@ def test_a_way_through_two_heads_is_cut_at_each(small_gpt2: OwnModel) -> None:
 def test_a_new_run_is_one_in_which_the_heads_slice_reads_zeros(
     kind: str, request: pytest.FixtureRequest
 ) -> None:
-    handle = request.getfixturevalue(kind)
-    recording = own_model.record(handle, TEXT)
+    model = request.getfixturevalue(kind)
+    recording = own_model.record(model, TEXT)
     for cell in cells(recording):
         name, layer, head, query, key = cell
-        for step in handle.score_path(recording, *cell).steps:
+        for step in model.score_path(recording, *cell).steps:
             source = step.source
             if source.kind != "head":
                 assert step.rerun is None
                 continue
-            module = handle.attentions[source.attention][source.layer]
+            module = model.attentions[source.attention][source.layer]
 
             def silence(_: object, inputs: tuple[Tensor], step: object = step) -> tuple[Tensor]:
                 z = inputs[0].clone()
-                d = handle.card.d_head
+                d = model.card.d_head
                 z[0, step.token, step.source.head * d : (step.source.head + 1) * d] = 0
                 return (z,)
 
@@ -430,11 +430,11 @@ def test_a_new_run_is_one_in_which_the_heads_slice_reads_zeros(
                 if len(recording.streams) < 2
                 else tuple(map(int, recording.streams[1].ids[1:]))
             )
-            again = own_model.record(handle, TEXT, (), target)
+            again = own_model.record(model, TEXT, (), target)
             hook.remove()
             of = next(each for each in again.attention if each.name == name)
             assert step.rerun == pytest.approx(of.pattern[layer, head, query, key], abs=PASSED)
-            assert head_output_site(handle, source.attention, source.layer)[0] == step.stream
+            assert head_output_site(model, source.attention, source.layer)[0] == step.stream
 
 
 @pytest.mark.parametrize("kind", OURS)
@@ -443,19 +443,19 @@ def test_a_path_may_lead_into_the_key_that_it_is_compared_with(
 ) -> None:
     """Where the other key's score is what a head lowers most, cutting it there changes that score
     alone."""
-    handle, recording = exact(request.getfixturevalue(kind), TEXT)
+    model, recording = exact(request.getfixturevalue(kind), TEXT)
     name, sides = recording.attention[-1].name, set()
     for query, key, other in ((5, 1, 3), (5, 3, 1), (4, 0, 2), (4, 2, 0)):
         for head in range(4):
             cell = (name, 2, head, query, key)
-            path = handle.score_path(recording, *cell, other)
+            path = model.score_path(recording, *cell, other)
             sides.add(path.side)
-            both = handle.score_parts(recording, *cell, other)
+            both = model.score_parts(recording, *cell, other)
             assert path.score == pytest.approx(both.total, abs=DOUBLE_LONG)
             step = path.steps[0]
             if path.side != "other":
                 continue
-            own = handle.score_parts(recording, name, 2, head, query, other)
+            own = model.score_parts(recording, name, 2, head, query, other)
             values = {
                 (each.kind, each.layer, each.head, each.attention): each.value
                 for each in own.key_parts
@@ -465,15 +465,15 @@ def test_a_path_may_lead_into_the_key_that_it_is_compared_with(
             assert source.value == pytest.approx(-values[at], abs=DOUBLE_LONG)
             assert step.token == other
             with torch.inference_mode():
-                expected = cut_by_hand(handle, recording, cell, path, 0, other)
+                expected = cut_by_hand(model, recording, cell, path, 0, other)
             assert step.cut == pytest.approx(expected, abs=DOUBLE_LONG)
     assert "other" in sides
 
 
 def test_the_first_step_is_the_head_that_raises_the_score_most(small_decoder: OwnModel) -> None:
-    handle, recording = exact(small_decoder, TEXT)
+    model, recording = exact(small_decoder, TEXT)
     cell = ("self", 2, 3, 5, 1)
-    parts, path = handle.score_parts(recording, *cell), handle.score_path(recording, *cell)
+    parts, path = model.score_parts(recording, *cell), model.score_path(recording, *cell)
     heads = [
         (each.value, side)
         for side, of in (("query", parts.query_parts), ("key", parts.key_parts))

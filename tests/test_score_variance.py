@@ -66,8 +66,8 @@ def test_a_named_factor_is_recorded_and_printed(granite: Recording) -> None:
     assert divisor_text(opened) == "16"
 
 
-def test_an_edit_of_the_scale_is_recorded(small_handle: OwnModel) -> None:
-    recording = small_handle.record(TEXT, (ScaledBy(4.0, 1),))
+def test_an_edit_of_the_scale_is_recorded(small_model: OwnModel) -> None:
+    recording = small_model.record(TEXT, (ScaledBy(4.0, 1),))
     assert recording.attention[0].scale[1] == 0.25
     assert scores_check(recording).holds
 

@@ -19,11 +19,11 @@ SMALL = tuple(algorithms.TASKS)
 
 def continued(name: str, text: str, n: int) -> str:
     """What a decoder writes after a text, n tokens of it."""
-    handle = read_once(name)
-    writing = handle.generate(text)
+    model = read_once(name)
+    writing = model.generate(text)
     for _ in range(n):
         writing.add(int(writing.logits.argmax()))
-    return handle.tokenizer.text(writing.ids[-n:])
+    return model.tokenizer.text(writing.ids[-n:])
 
 
 def test_a_sentence_comes_back_and_comes_back_reversed() -> None:
@@ -73,11 +73,11 @@ def test_a_language_is_found_twelve_tokens_back() -> None:
 def test_a_word_is_filled_by_what_stands_around_it(
     text: str, place: int, among: tuple[str, ...]
 ) -> None:
-    handle = read_once("grammar-masked")
-    n = len(handle.record(text).streams[0].tokens)
-    hidden = handle.record(text, (HideToken(n + place),))
-    top = handle.lens(hidden, "encoder", 1).top_ids[-1, n + place]
-    assert handle.labels(top)[0] in among
+    model = read_once("grammar-masked")
+    n = len(model.record(text).streams[0].tokens)
+    hidden = model.record(text, (HideToken(n + place),))
+    top = model.lens(hidden, "encoder", 1).top_ids[-1, n + place]
+    assert model.labels(top)[0] in among
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -87,9 +87,9 @@ def test_earlier_weights_load_like_any_model_and_get_better(name: str) -> None:
     assert 8 <= len(names) <= 12
     scores = []
     for each in (names[0], name):
-        handle = own_model.load(each)
-        assert handle.card.name == each
-        found = algorithms.RECIPES[name]().progress(handle.model, handle.tokenizer)
+        model = own_model.load(each)
+        assert model.card.name == each
+        found = algorithms.RECIPES[name]().progress(model.network, model.tokenizer)
         scores.append(next(iter(found.values())))
     assert max(scores) == scores[-1] >= 0.95 and scores[0] < 0.2 and told["scores"] == found
     with pytest.raises(ValueError, match=f"{name} has no checkpoint 7; there are {name}@0, "):
@@ -97,8 +97,8 @@ def test_earlier_weights_load_like_any_model_and_get_better(name: str) -> None:
 
 
 def test_the_induction_head_of_the_card_is_there() -> None:
-    handle = read_once("induction")
-    score, layer, _ = next_word.repetition_scores(handle.model, handle.tokenizer, 16)["induction"]
+    model = read_once("induction")
+    score, layer, _ = next_word.repetition_scores(model.network, model.tokenizer, 16)["induction"]
     assert score >= 0.8 and layer == 1
 
 
@@ -124,17 +124,17 @@ def test_a_model_trained_without_a_part_does_not_have_it_and_its_card_tells_how_
     card, whole = registry.card(name), registry.card(task)
     assert (card["task"], card["without"]) == (task, part) and card["steps"] == whole["steps"]
     assert len(card["curve"]) == len(whole["curve"]) == card["steps"] // 50
-    handle = read_once(name)
-    recording = handle.record("the cat sat on the mat")
+    model = read_once(name)
+    recording = model.record("the cat sat on the mat")
     stream = recording.streams[0]
     kept = [stream.at(wrote) - stream.at(after) for _, wrote, after in stream.writes()[1:]]
     lacks = {
         "positions": "pos.wrote" not in stream.sites,
         "norm": not any(".normed" in site for site in stream.sites),
-        "scale": handle.model.attentions()[recording.attention[0].name][0].scale == 1.0,
+        "scale": model.network.attentions()[recording.attention[0].name][0].scale == 1.0,
         "residual": not np.any(kept),
     }
     assert [name for name, lacking in lacks.items() if lacking] == [part]
-    score = next(iter(algorithms.RECIPES[name]().progress(handle.model, handle.tokenizer).values()))
+    score = next(iter(algorithms.RECIPES[name]().progress(model.network, model.tokenizer).values()))
     # The card says two decimals, and one list more or less of 200 is told differently.
     assert score == pytest.approx(next(iter(card["scores"].values())), abs=0.02)

@@ -83,9 +83,9 @@ def test_a_long_text_is_recorded_once_for_its_reader(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(caching, "cache", Cache(Settings.cache_bytes))
     text, record, passes = " ".join(["the"] * 252), Model.record, []
 
-    def counted(handle: Model, text: str, *more: object) -> Recording:
-        passes.append((handle.name, text))
-        return record(handle, text, *more)
+    def counted(model: Model, text: str, *more: object) -> Recording:
+        passes.append((model.name, text))
+        return record(model, text, *more)
 
     monkeypatch.setattr(Model, "record", counted)
     for page in ("heads", "word", "residual", "heads"):
@@ -162,18 +162,18 @@ def test_its_logits_are_those_of_transformers_on_the_same_file() -> None:
     assert source is not None
     with quietly():
         words = AutoTokenizer.from_pretrained(source.parent, gguf_file=source.name)
-    handle, theirs = read_once(smollm2.NAME), oracle(source)
+    model, theirs = read_once(smollm2.NAME), oracle(source)
     for text in (*filter(str.strip, TEXTS.values()), TEXT):
         # transformers' reading of the file does not take digits apart first, as the model's own
         # tokenizer does: spaces before them differ, nothing else. So "½" is a digit.
         if not any(map(str.isnumeric, text)):
             wanted = words(text, split_special_tokens=True)["input_ids"]
-            mark, *found = handle.tokenizer.tokens(text, 394, *handle.ends)[0].ids
+            mark, *found = model.tokenizer.tokens(text, 394, *model.ends)[0].ids
             assert mark == 0 and found == wanted, text
-    ids = torch.tensor([handle.record(TEXT).streams[0].ids.tolist()])
+    ids = torch.tensor([model.record(TEXT).streams[0].ids.tolist()])
     with torch.inference_mode():
-        ours = handle.model.logits(handle.model(ids))
-        exact, double = theirs.double()(ids).logits, deepcopy(handle.model).double()
+        ours = model.network.logits(model.network(ids))
+        exact, double = theirs.double()(ids).logits, deepcopy(model.network).double()
         assert (double.logits(double(ids)) - exact).abs().max() <= 1e-4
         # In 32 bits processors round in ways of their own: 30 layers of up to 1,536 summands.
         assert (ours - exact).abs().max() <= 1e-4 * exact.abs().max()
@@ -184,8 +184,8 @@ def test_its_logits_are_those_of_transformers_on_the_same_file() -> None:
 def test_its_document_mark_stands_before_a_text_unless_it_is_left_out() -> None:
     text, chat = "Paris is in France. Rome is the capital of", "user: Hi"
     marked, bare = (loaded(name) for name in (smollm2.NAME, BARE))
-    assert bare.model is marked.model and bare.name == BARE
-    one, two = (handle.record(text).streams[0] for handle in (marked, bare))
+    assert bare.network is marked.network and bare.name == BARE
+    one, two = (model.record(text).streams[0] for model in (marked, bare))
     assert one.tokens[0] == "<|endoftext|>" and one.special.tolist() == [True] + [False] * len(
         two.ids
     )
@@ -196,8 +196,8 @@ def test_its_document_mark_stands_before_a_text_unless_it_is_left_out() -> None:
     (italy,) = marked.tokenizer.ids([" Italy"])[0]
     ranks = [
         int((logits > logits[italy]).sum())
-        for handle in (marked, bare)
-        for logits in [handle.logits(handle.record("Rome is the capital of"), "decoder", -1)]
+        for model in (marked, bare)
+        for logits in [model.logits(model.record("Rome is the capital of"), "decoder", -1)]
     ]
     assert ranks[0] <= 1 < ranks[1], "with the mark the text is the document it was meant as"
     app = page_at("heads", model=BARE, text=text)

@@ -19,9 +19,9 @@ TEXT = "the cat sat on the mat"
 
 
 def test_temperature_1_gives_the_models_pattern_and_the_ends_one_key_or_all(
-    handle: OwnModel,
+    model: OwnModel,
 ) -> None:
-    for attention in record(handle, TEXT).attention:
+    for attention in record(model, TEXT).attention:
         scores, allowed = attention.scores, attention.allowed[0]
         cold, own, hot = (soft_lookup.tempered_softmax(scores, allowed, t) for t in (0, 1, np.inf))
         np.testing.assert_allclose(own, attention.pattern, atol=STORED)
@@ -34,8 +34,8 @@ def test_temperature_1_gives_the_models_pattern_and_the_ends_one_key_or_all(
     np.testing.assert_allclose(equal, [0.5, 0.5, 0])
 
 
-def test_cooling_leads_to_the_hard_lookup_and_heating_to_the_mean(handle: OwnModel) -> None:
-    attention = record(handle, TEXT).attention[-1]
+def test_cooling_leads_to_the_hard_lookup_and_heating_to_the_mean(model: OwnModel) -> None:
+    attention = record(model, TEXT).attention[-1]
     query = attention.pattern.shape[2] - 1
     way = [soft_lookup.lookup(attention, 1, 2, query, each).relative for each in (1e-4, 1e-2, 1.0)]
     found = soft_lookup.lookup(attention, 1, 2, query, 0)
@@ -46,8 +46,8 @@ def test_cooling_leads_to_the_hard_lookup_and_heating_to_the_mean(handle: OwnMod
     np.testing.assert_allclose(heated.z_soft, mean, atol=STORED)
 
 
-def test_everywhere_says_what_each_lookup_says(handle: OwnModel) -> None:
-    for attention in record(handle, TEXT).attention:
+def test_everywhere_says_what_each_lookup_says(model: OwnModel) -> None:
+    for attention in record(model, TEXT).attention:
         found = soft_lookup.relative_distances(attention)
         for at in ((0, 0, 3), (2, 3, 4)):
             one = soft_lookup.lookup(attention, *at).relative
@@ -58,8 +58,8 @@ def test_everywhere_says_what_each_lookup_says(handle: OwnModel) -> None:
         assert near == (found <= soft_lookup.LOOKUP_TOLERANCE).sum()
 
 
-def test_what_is_opened_first_is_most_divided(handle: OwnModel, small_decoder: OwnModel) -> None:
-    for attention in record(handle, TEXT).attention:
+def test_what_is_opened_first_is_most_divided(model: OwnModel, small_decoder: OwnModel) -> None:
+    for attention in record(model, TEXT).attention:
         *shape, keys = attention.pattern.shape
         rows = [f"q{at}" for at in range(shape[-1])]
         columns = [*("." * (keys > 4)), *(f"k{at}" for at in range(keys - 1))]
@@ -86,8 +86,8 @@ def test_what_is_opened_first_is_most_divided(handle: OwnModel, small_decoder: O
     assert soft_lookup.most_divided_row(alone, ["[BOS]"], ["[BOS]"], [True]) == (0, 0, 0)
 
 
-def test_messages_sum_to_what_heads_and_attention_wrote(handle: OwnModel) -> None:
-    recording, outputs = record(handle, TEXT), weights.outputs(handle)
+def test_messages_sum_to_what_heads_and_attention_wrote(model: OwnModel) -> None:
+    recording, outputs = record(model, TEXT), weights.outputs(model)
     for attention in recording.attention:
         tokens, output = recording.stream(attention.key).tokens, outputs[attention.name]
         for at in ((0, 0, 0), (1, 3, 2), (2, 1, 4)):
@@ -104,8 +104,8 @@ def test_messages_sum_to_what_heads_and_attention_wrote(handle: OwnModel) -> Non
             assert error < PASSED
 
 
-def test_edges_are_the_weights_that_the_rule_says(handle: OwnModel) -> None:
-    for attention in record(handle, TEXT).attention:
+def test_edges_are_the_weights_that_the_rule_says(model: OwnModel) -> None:
+    for attention in record(model, TEXT).attention:
         weights, allowed = attention.pattern[1, 2], attention.allowed[0]
         n, keys = weights.shape
         found = soft_lookup.edges(weights, allowed, 1.5)
@@ -118,8 +118,8 @@ def test_edges_are_the_weights_that_the_rule_says(handle: OwnModel) -> None:
             assert sum(nodes[f"weight {way}"]) == pytest.approx(n, abs=PASSED)
 
 
-def test_naive_scores_are_symmetric_and_the_heads_own_are_its_own(handle: OwnModel) -> None:
-    recording = record(handle, TEXT)
+def test_naive_scores_are_symmetric_and_the_heads_own_are_its_own(model: OwnModel) -> None:
+    recording = record(model, TEXT)
     for attention in recording.attention:
         if attention.query != attention.key:
             with pytest.raises(ValueError, match="not the same tokens"):
@@ -136,16 +136,16 @@ def test_naive_scores_are_symmetric_and_the_heads_own_are_its_own(handle: OwnMod
         assert 0.01 < own.asymmetry <= 1
 
 
-def test_what_attention_reads_is_what_the_heads_own_w_q_takes(small_handle: OwnModel) -> None:
-    recording = record(small_handle, TEXT)
+def test_what_attention_reads_is_what_the_heads_own_w_q_takes(small_model: OwnModel) -> None:
+    recording = record(small_model, TEXT)
     attention, d_head = recording.attention[0], recording.model.d_head
-    w_q = small_handle.model.attentions()["self"][1].w_q
+    w_q = small_model.network.attentions()["self"][1].w_q
     x = soft_lookup.attention_input(recording, attention, 1)
     ux = x @ w_q.weight.detach().numpy().T + w_q.bias.detach().numpy()
     q = ux[:, 2 * d_head : 3 * d_head]
     np.testing.assert_allclose(q, attention.q[1, 2], atol=SUMMED)
     # Where LayerNorm stands before attention, its reading enters.
-    moved = record(small_handle, TEXT, (MoveNorm("pre"),))
+    moved = record(small_model, TEXT, (MoveNorm("pre"),))
     x = soft_lookup.attention_input(moved, moved.attention[0], 2)
     np.testing.assert_array_equal(x, moved.streams[0].at("2.attn.read"))
 

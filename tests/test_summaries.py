@@ -24,8 +24,8 @@ def attention_of(pattern: np.ndarray, v: np.ndarray | None = None) -> Attention:
     return Attention(*names, np.zeros_like(pattern), pattern, allowed, q, q, q if v is None else v)
 
 
-def test_mean_and_largest_bound_heads_and_rollout_sums_to_1(handle: OwnModel) -> None:
-    for attention in record(handle, TEXT).attention:
+def test_mean_and_largest_bound_heads_and_rollout_sums_to_1(model: OwnModel) -> None:
+    for attention in record(model, TEXT).attention:
         np.testing.assert_allclose(summaries.mean(attention).sum(-1), 1, atol=SUMMED)
         assert (summaries.largest(attention) >= attention.pattern.max(axis=(0, 1)) - 1e-9).all()
         one = attention.pattern[1].mean(0)
@@ -82,8 +82,8 @@ def test_flow_is_the_least_cut() -> None:
     assert summaries.maximum_flow(layers, np.array([0]), np.array([3]))[0] == 2
 
 
-def test_flow_lies_between_one_way_and_all_that_leaves(handle: OwnModel) -> None:
-    attention = record(handle, TEXT).attention[0]
+def test_flow_lies_between_one_way_and_all_that_leaves(model: OwnModel) -> None:
+    attention = record(model, TEXT).attention[0]
     layers, n = summaries.attention_with_residual(attention), attention.pattern.shape[-1]
     flow = summaries.flow(attention, range(n))
     assert (flow <= 1 + 1e-9).all() and (flow <= layers[0].sum(axis=0) + 1e-9).all()
@@ -93,8 +93,8 @@ def test_flow_lies_between_one_way_and_all_that_leaves(handle: OwnModel) -> None
     np.testing.assert_allclose(summaries.flow(attention, [2]), flow[2:3], atol=DOUBLE_LONG)
 
 
-def test_weighted_values_sum_to_what_attention_wrote(handle: OwnModel) -> None:
-    recording, outputs = record(handle, TEXT), weights.outputs(handle)
+def test_weighted_values_sum_to_what_attention_wrote(model: OwnModel) -> None:
+    recording, outputs = record(model, TEXT), weights.outputs(model)
     for attention in recording.attention:
         w_o, b_o = outputs[attention.name]
         place = "attn" if attention.query == attention.key else "cross"
@@ -112,8 +112,8 @@ def test_weighted_values_sum_to_what_attention_wrote(handle: OwnModel) -> None:
         np.testing.assert_allclose(summaries.norms(attention, w_o), np.mean(by_layer, axis=0))
 
 
-def test_shares_of_a_layers_heads_and_bias_sum_to_1(handle: OwnModel) -> None:
-    recording, outputs = record(handle, TEXT), weights.outputs(handle)
+def test_shares_of_a_layers_heads_and_bias_sum_to_1(model: OwnModel) -> None:
+    recording, outputs = record(model, TEXT), weights.outputs(model)
     for attention in recording.attention:
         output = outputs[attention.name]
         for query in (None, 0, 2):

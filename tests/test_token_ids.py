@@ -19,28 +19,28 @@ from models.run import Run
 IDS = (7, 40, 250, 40, 8, 7)
 
 
-def test_the_ids_of_a_text_are_that_text(handle: own_model.OwnModel) -> None:
-    plain = handle.record(TEXT)
+def test_the_ids_of_a_text_are_that_text(model: own_model.OwnModel) -> None:
+    plain = model.record(TEXT)
     ids = plain.streams[0].ids
     for given in (tuple(ids), ids.tolist(), ids, torch.tensor(ids)):
-        again = handle.record(given)
+        again = model.record(given)
         assert again == plain and not again.as_ids
 
 
-def test_ids_are_read_as_they_are(handle: own_model.OwnModel) -> None:
+def test_ids_are_read_as_they_are(model: own_model.OwnModel) -> None:
     """No special token stands around them, and the text is what they spell."""
-    recording = handle.record(IDS)
+    recording = model.record(IDS)
     stream = recording.streams[0]
     assert tuple(stream.ids) == IDS == recording.given and recording.as_ids
-    assert recording.text == handle.tokenizer.text(IDS)
-    assert stream.tokens == tuple(handle.labels(IDS)) and (stream.spans == -1).all()
-    model = handle.model
+    assert recording.text == model.tokenizer.text(IDS)
+    assert stream.tokens == tuple(model.labels(IDS)) and (stream.spans == -1).all()
+    network = model.network
     ids = torch.tensor([IDS])
     with torch.inference_mode():
-        last = model.encode(ids) if handle.card.kind == "encoder-decoder" else model(ids)
+        last = network.encode(ids) if model.card.kind == "encoder-decoder" else network(ids)
     np.testing.assert_allclose(stream.resid[-1], last[0], atol=PASSED)
     assert from_npz(to_npz(recording)) == recording
-    off = handle.record(IDS, edits.ScaleSite(0.0, "embed", -1))
+    off = model.record(IDS, edits.ScaleSite(0.0, "embed", -1))
     assert tuple(off.streams[0].ids) == IDS and not off.streams[0].at("embed")[-1].any()
 
 
@@ -73,17 +73,17 @@ def test_a_run_of_ids_stays_one(small_decoder: own_model.OwnModel) -> None:
     assert panel.caption and f"ids={IDS!r}" in headlight.panels.spec.python([panel])
 
 
-def test_several_at_once(handle: own_model.OwnModel) -> None:
+def test_several_at_once(model: own_model.OwnModel) -> None:
     texts = [TEXT, OTHER, IDS, TEXT[:7]]
-    together = handle.record_all(texts)
+    together = model.record_all(texts)
     for each, recording in zip(texts, together, strict=True):
-        alone = handle.record(each)
+        alone = model.record(each)
         for a, b in zip(alone.streams, recording.streams, strict=True):
             assert a.tokens == b.tokens and a.sites == b.sites
             np.testing.assert_allclose(a.resid, b.resid, atol=TOTAL)
-    under = handle.record_all(texts, edits.ScaleSite(2.0, "embed"))
-    assert [each.given for each in under] == [handle.record(each).given for each in texts]
-    assert handle.record_all([]) == ()
+    under = model.record_all(texts, edits.ScaleSite(2.0, "embed"))
+    assert [each.given for each in under] == [model.record(each).given for each in texts]
+    assert model.record_all([]) == ()
 
 
 def test_the_door_takes_one_or_several(small_decoder: own_model.OwnModel) -> None:
@@ -101,18 +101,18 @@ def test_the_door_takes_one_or_several(small_decoder: own_model.OwnModel) -> Non
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["bert", "gpt2", "llama", "t5"])
 def test_a_model_in_its_own_code_reads_ids(kind: str, tiny_loaded: Callable) -> None:
-    handle = tiny_loaded(kind)
-    plain = handle.record("the cat sat")
-    assert handle.record(plain.streams[0].ids) == plain
+    model = tiny_loaded(kind)
+    plain = model.record("the cat sat")
+    assert model.record(plain.streams[0].ids) == plain
     target = (5, 6) if kind == "t5" else None
-    recording = handle.record(IDS, (), target)
+    recording = model.record(IDS, (), target)
     assert tuple(recording.streams[0].ids) == IDS and recording.as_ids
     inputs = {"input_ids": torch.tensor([IDS])}
     if target is not None:
         inputs["decoder_input_ids"] = torch.tensor(recording.streams[1].ids)[None]
     with torch.inference_mode():
-        logits = handle.model(**inputs, use_cache=False).logits[0]
+        logits = model.network(**inputs, use_cache=False).logits[0]
     stream = recording.streams[-1].name
-    np.testing.assert_allclose(handle.logits(recording, stream, -1), logits[-1], atol=TOTAL)
+    np.testing.assert_allclose(model.logits(recording, stream, -1), logits[-1], atol=TOTAL)
     if target is None:
-        assert [each.given for each in handle.record_all([IDS, "the cat"])] == [IDS, "the cat"]
+        assert [each.given for each in model.record_all([IDS, "the cat"])] == [IDS, "the cat"]

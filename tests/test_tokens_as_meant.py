@@ -59,12 +59,12 @@ def loaded(folders: object) -> object:
     """The model of a row in one of its forms, loaded once."""
 
     @cache
-    def handle(name: str, form: str) -> Model:
+    def model(name: str, form: str) -> Model:
         if form == "own code":
             return hf_model.load(str(folders(name, "")), name=name)
         return weight_conversion.load(folders(name, "GGUF" * (form == "GGUF")), f"{name}, {form}")
 
-    return handle
+    return model
 
 
 @pytest.fixture(scope="module")
@@ -73,11 +73,11 @@ def theirs(folders: object) -> object:
     return cache(lambda name: transformers.AutoTokenizer.from_pretrained(folders(name, "")))
 
 
-def tokens_of(handle: Model, text: str) -> Tokens:
+def tokens_of(model: Model, text: str) -> Tokens:
     """A text as the model reads it."""
-    if isinstance(handle, OwnModel):
-        return own_model.frame(handle, text)[0]
-    return handle.tokenizer.tokens(text, handle.card.n_positions)[0]
+    if isinstance(model, OwnModel):
+        return own_model.frame(model, text)[0]
+    return model.tokenizer.tokens(text, model.card.n_positions)[0]
 
 
 # ---- ids, labels and spans -------------------------------------------------------------------
@@ -115,9 +115,9 @@ def test_a_text_is_given_in_the_tokens_that_transformers_gives(
 ) -> None:
     """And their labels spell the text, and their spans are disjoint but for the bytes of one
     character."""
-    handle, own = loaded(name, form), theirs(name)
+    model, own = loaded(name, form), theirs(name)
     for text in TEXTS.values():
-        tokens = tokens_of(handle, text)
+        tokens = tokens_of(model, text)
         ids = own(text, split_special_tokens=True).input_ids
         assert list(tokens.ids) == (ids or list(tokens.ids)), text
         words = [at for at, mark in enumerate(tokens.special) if not mark]
@@ -256,20 +256,20 @@ def test_a_text_ends_where_transformers_ends_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """By any of several tokens, one of which is the fourth that the model writes."""
-    handle, own = loaded(name, form), theirs(name)
+    model, own = loaded(name, form), theirs(name)
     ends = tiny_folders.ends(folders(name, ""))
-    assert handle.tokenizer.eos_ids == {*ends} and len(ends) == 2
-    assert handle.tokenizer.special >= {*ends}
+    assert model.tokenizer.eos_ids == {*ends} and len(ends) == 2
+    assert model.tokenizer.special >= {*ends}
     ids = own("the cat", return_tensors="pt").input_ids
     with torch.inference_mode():
-        model = loaded(name, "own code").model
-        said = model.generate(ids, max_new_tokens=8, do_sample=False, use_cache=False)[0].tolist()
-    if handle.card.kind == "encoder-decoder":
-        *_, (beam,) = handle.beams("the cat", 1)
+        network = loaded(name, "own code").network
+        said = network.generate(ids, max_new_tokens=8, do_sample=False, use_cache=False)[0].tolist()
+    if model.card.kind == "encoder-decoder":
+        *_, (beam,) = model.beams("the cat", 1)
         assert beam.done and list(beam.ids) == said[1:]
-        assert handle.record("the cat").streams[1].ids.tolist() == said[:-1]
+        assert model.record("the cat").streams[1].ids.tolist() == said[:-1]
         return
-    monkeypatch.setitem(models._handles, "a writer", handle)
+    monkeypatch.setitem(models._in_memory, "a writer", model)
     draw = lambda scores, _: int(scores.argmax())
     written = drafts.continuation("a writer", "the cat", 8, (name, form), draw)
     assert list(written) == said[len(ids[0]) :] and written[-1] in ends
@@ -280,25 +280,25 @@ def test_a_text_ends_where_transformers_ends_it(
 def test_a_word_does_not_go_on_with_a_token_that_ends_a_text(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    handle, text = read_once("decoder"), "He was born in Mozambique and speaks"
-    writing = handle.generate(text)
-    firsts = whole_words.followed_tokens(handle, whole_words.likely_tokens(writing.logits))
-    (first, word), *_ = whole_words.whole_words(handle, writing, firsts).items()
+    model, text = read_once("decoder"), "He was born in Mozambique and speaks"
+    writing = model.generate(text)
+    firsts = whole_words.followed_tokens(model, whole_words.likely_tokens(writing.logits))
+    (first, word), *_ = whole_words.whole_words(model, writing, firsts).items()
     writing.add(first)
     ends = frozenset({int(writing.logits.argmax())})
     writing.back()
-    monkeypatch.setattr(handle.tokenizer, "eos_ids", ends)
-    assert word.pieces and first not in whole_words.whole_words(handle, writing, firsts)
+    monkeypatch.setattr(model.tokenizer, "eos_ids", ends)
+    assert word.pieces and first not in whole_words.whole_words(model, writing, firsts)
 
 
 # ---- several texts ---------------------------------------------------------------------------
 
 
-def expect_read_alike(handle: Model) -> None:
+def expect_read_alike(model: Model) -> None:
     """Asserts that several texts are recorded as each by itself."""
     texts = ["the cat", "the cat sat on the mat", "a"]
-    for text, together in zip(texts, handle.record_batch(texts), strict=True):
-        alone = handle.record(text)
+    for text, together in zip(texts, model.record_batch(texts), strict=True):
+        alone = model.record(text)
         assert [each.tokens for each in alone.streams] == [each.tokens for each in together.streams]
         for one, other in zip(alone.streams, together.streams):
             np.testing.assert_allclose(one.resid, other.resid, atol=PASSED)

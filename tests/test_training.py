@@ -299,7 +299,7 @@ def test_a_batch_of_pairs_is_offset_by_one_and_holds_every_pair_once() -> None:
 
 @pytest.mark.slow
 def test_the_same_translation_whether_alone_or_among_others(small_translator: OwnModel) -> None:
-    model, tokenizer = small_translator.model, small_translator.tokenizer
+    model, tokenizer = small_translator.network, small_translator.tokenizer
     sources = tokenizer.ids(["the cat", "the dog ran to the mat and sat on the cat", "a"])
     alone = [translation.greedy(model, tokenizer, [source])[0] for source in sources]
     assert translation.greedy(model, tokenizer, sources) == alone

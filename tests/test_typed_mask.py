@@ -37,9 +37,9 @@ def encoder():
 def test_a_typed_mask_is_what_hiding_the_word_gives(model: str) -> None:
     if model not in registry.names():
         pytest.skip("its package is not installed")
-    handle, spellings = read_once(model), cycle(["[MASK]", "<mask>", "[mask]", "<MASK>"])
+    loaded_model, spellings = read_once(model), cycle(["[MASK]", "<mask>", "[mask]", "<MASK>"])
     for text in SENTENCES:
-        plain = handle.record(text).streams[0]
+        plain = loaded_model.record(text).streams[0]
         for at in np.flatnonzero(~plain.special):
             start, end = plain.spans[at]
             whole = not plain.tokens[at].startswith("‧") and plain.tokens[at] == text[start:end]
@@ -47,8 +47,8 @@ def test_a_typed_mask_is_what_hiding_the_word_gives(model: str) -> None:
             if not whole or after or not text[start:end].isalpha():
                 continue
             typed = next(spellings)
-            hidden = handle.record(text, (HideToken(int(at)),)).streams[0]
-            made = handle.record(f"{text[:start]}{typed}{text[end:]}").streams[0]
+            hidden = loaded_model.record(text, (HideToken(int(at)),)).streams[0]
+            made = loaded_model.record(f"{text[:start]}{typed}{text[end:]}").streams[0]
             np.testing.assert_array_equal(made.ids, hidden.ids)
             np.testing.assert_array_equal(made.resid, hidden.resid)
             assert made.tokens == hidden.tokens and not made.special[at]
@@ -58,10 +58,10 @@ def test_a_typed_mask_is_what_hiding_the_word_gives(model: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["bert", "roberta", "distilbert", "mpnet", "deberta-v2"])
 def test_it_is_read_as_the_models_own_tokenizer_reads_it(kind: str, tiny_loaded: Callable) -> None:
-    handle = tiny_loaded(kind)
-    own = handle.tokenizer.own
+    model = tiny_loaded(kind)
+    own = model.tokenizer.own
     for text in ("the {} sat", "{} cat", "the cat {}.", "{}{} dog", "un{}ed", "a {}, {} b", "{}"):
-        made = hf_source.record(handle, text.format(*["[MASK]"] * 2)).streams[0]
+        made = hf_source.record(model, text.format(*["[MASK]"] * 2)).streams[0]
         # RoBERTa's mask takes the space before it, which this tiny one's was not told.
         theirs = text.replace(" {}", "{}") if own.mask_token == "<mask>" else text
         assert made.ids.tolist() == own(theirs.format(*[own.mask_token] * 2)).input_ids
@@ -84,13 +84,13 @@ def test_both_ways_of_running_a_folder_read_it_alike(tiny_folder: Callable) -> N
 def test_no_other_special_token_can_be_typed(model: str) -> None:
     if "minilm" in model and "minilm" not in registry.names():
         pytest.skip("its package is not installed")
-    handle = read_once(model)
+    loaded_model = read_once(model)
     text = "[CLS] [SEP] [PAD] [UNK] [BOS] [EOS] <|endoftext|> <s> </s> [MASK]"
-    stream = handle.record(text, target="a" if model == "translator" else None).streams[0]
+    stream = loaded_model.record(text, target="a" if model == "translator" else None).streams[0]
     own = {int(id) for id in stream.ids[~stream.special]}
-    allowed = {handle.tokenizer.mask} if handle.card.kind == "encoder" else set()
-    assert own & handle.tokenizer.special == allowed
-    assert handle.capabilities.mask == ("[MASK]" if allowed else "")
+    allowed = {loaded_model.tokenizer.mask} if loaded_model.card.kind == "encoder" else set()
+    assert own & loaded_model.tokenizer.special == allowed
+    assert loaded_model.capabilities.mask == ("[MASK]" if allowed else "")
     assert ("[MASK]" in stream.tokens) == bool(allowed)
 
 

@@ -81,7 +81,7 @@ def test_masked_words_are_guessed_far_better_than_chance(encoder: OwnModel) -> N
         hidden = ids.repeat(len(each), 1)
         hidden[each - 1, each] = encoder.tokenizer.mask
         with torch.inference_mode():
-            guesses = encoder.model.logits(encoder.model(hidden)[each - 1, each]).argmax(-1)
+            guesses = encoder.network.logits(encoder.network(hidden)[each - 1, each]).argmax(-1)
         right += int((guesses == ids[each]).sum())
         places += len(each)
     assert right / places >= 0.3, f"{right} of {places}"
@@ -108,7 +108,7 @@ def test_the_previous_token_head_works_up_to_the_last_position(encoder: OwnModel
 
 
 def test_the_decoder_has_a_previous_token_head_and_an_induction_head(decoder: OwnModel) -> None:
-    found = next_word.repetition_scores(decoder.model, decoder.tokenizer)
+    found = next_word.repetition_scores(decoder.network, decoder.tokenizer)
     told = shipped_models.card("decoder")["scores"]
     assert found["induction"][0] >= 0.3
     assert float(told["induction, 24 random tokens repeated"].split()[0]) == pytest.approx(
@@ -125,8 +125,8 @@ def test_earlier_weights_of_the_decoder_show_its_induction_head_form() -> None:
     assert steps[0] == 0 and len(steps) >= 7
     found = []
     for name in (*early, "decoder"):
-        handle = read_once(name)
-        found.append(next_word.repetition_scores(handle.model, handle.tokenizer)["induction"][0])
+        model = read_once(name)
+        found.append(next_word.repetition_scores(model.network, model.tokenizer)["induction"][0])
     assert found[0] < 0.1 and found[-1] > 0.5
     rises = [late - soon for soon, late in zip(found, found[1:])]
     at = rises.index(max(rises))
@@ -143,7 +143,7 @@ def test_the_decoder_guesses_the_next_word_far_better_than_by_frequency(decoder:
         right += int((guesses == recording.streams[0].ids[1:]).sum())
         places += len(guesses)
     assert right / places >= 0.2, f"{right} of {places}"
-    loss, _ = next_word.perplexity(decoder.model, decoder.tokenizer, UNSEEN)
+    loss, _ = next_word.perplexity(decoder.network, decoder.tokenizer, UNSEEN)
     assert loss < 5.2
 
 
@@ -153,7 +153,9 @@ def test_the_decoder_reads_a_repeated_sentence_better_the_second_time(decoder: O
     ids = recording.streams[0].ids
     n = (len(ids) - 1) // 2
     with torch.inference_mode():
-        logprobs = decoder.model.logits(decoder.model(torch.tensor(ids[None])))[0].log_softmax(-1)
+        logprobs = decoder.network.logits(decoder.network(torch.tensor(ids[None])))[0].log_softmax(
+            -1
+        )
     told = logprobs[torch.arange(len(ids) - 1), torch.tensor(ids[1:])]
     assert told[n + 2 :].mean() > told[2:n].mean() + 1.5
 

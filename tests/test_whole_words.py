@@ -29,9 +29,9 @@ def after(
     model: str, text: str, then: tuple[int, ...] = ()
 ) -> tuple[list[tuple[int, float]], object]:
     """The likeliest next tokens with their probabilities, by a pass over everything."""
-    handle = loaded(model)
-    p = softmax(handle.generate(text, then).logits)
-    return [(int(id), float(p[id])) for id in np.argsort(-p, kind="stable")[:10]], handle
+    loaded_model = loaded(model)
+    p = softmax(loaded_model.generate(text, then).logits)
+    return [(int(id), float(p[id])) for id in np.argsort(-p, kind="stable")[:10]], loaded_model
 
 
 def word_of(model: str, text: str, id: int) -> str:
@@ -48,16 +48,16 @@ def word_of(model: str, text: str, id: int) -> str:
 @pytest.mark.parametrize("country", ["Nepal", "France", "Germany"])
 def test_a_word_is_followed_to_its_end_by_whole_passes(country: str) -> None:
     text = NEPAL.replace("Nepal", country)
-    firsts, handle = after("decoder", text)
+    firsts, model = after("decoder", text)
     found = loaded("decoder").predicted_words(read_once("decoder").record(text), firsts)
-    assert set(found) <= {id for id, _ in whole_words.followed_tokens(handle, firsts)}
+    assert set(found) <= {id for id, _ in whole_words.followed_tokens(model, firsts)}
     for id, own in firsts[:3]:
         if own < 0.05:
             continue
-        then, pieces = (id,), handle.labels([id])
+        then, pieces = (id,), model.labels([id])
         while True:
             ((best, likely), *_), _ = after("decoder", text, then)
-            (label,) = handle.labels([best])
+            (label,) = model.labels([best])
             if not label.startswith("‧"):
                 break
             then, own = (*then, best), own * likely
@@ -82,20 +82,20 @@ def test_the_largest_values_are_the_beginning_of_a_stable_sort() -> None:
 
 def test_what_was_written_already_stands_before_the_next_word() -> None:
     firsts, _ = after("decoder", NEPAL)
-    second, handle = after("decoder", NEPAL, (firsts[0][0],))
-    assert handle.labels([second[0][0]])[0].startswith("‧")
+    second, model = after("decoder", NEPAL, (firsts[0][0],))
+    assert model.labels([second[0][0]])[0].startswith("‧")
     found = drafts.generated_text("decoder", NEPAL, (firsts[0][0],)).whole
     assert found[second[0][0]].word == "‧epali"
 
 
 def test_an_unlikely_piece_of_a_letter_or_two_is_followed_and_a_short_word_is_not() -> None:
-    handle = loaded("decoder")
-    labels = handle.labels(range(handle.card.n_vocab))
+    model = loaded("decoder")
+    labels = model.labels(range(model.card.n_vocab))
     ids = {label: id for id, label in enumerate(labels)}
     listed = [(ids[label], 0.01) for label in ("the", "T", "N", "He", "‧n", "A")]
-    assert whole_words.followed_tokens(handle, listed) == tuple(listed[1:3])
-    writing = handle.generate("She is from")
-    found = whole_words.whole_words(handle, writing, listed[1:3])
+    assert whole_words.followed_tokens(model, listed) == tuple(listed[1:3])
+    writing = model.generate("She is from")
+    found = whole_words.whole_words(model, writing, listed[1:3])
     for id, _ in listed[1:3]:
         assert id not in found or found[id].word == word_of("decoder", "She is from", id)
     assert found, "one of the two is no word"
@@ -103,9 +103,9 @@ def test_an_unlikely_piece_of_a_letter_or_two_is_followed_and_a_short_word_is_no
 
 def test_pieces_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(whole_words, "MOST_PIECES", 2)
-    firsts, handle = after("decoder", NEPAL)
-    writing = handle.generate(NEPAL)
-    (made,) = whole_words.whole_words(handle, writing, firsts[:1]).values()
+    firsts, model = after("decoder", NEPAL)
+    writing = model.generate(NEPAL)
+    (made,) = whole_words.whole_words(model, writing, firsts[:1]).values()
     assert made.cut and len(made.pieces) == 2 and made.word == "Nep…"
 
 
@@ -116,8 +116,8 @@ def test_nothing_is_followed_where_nothing_can_be_written() -> None:
         ("decoder", "cat " * 600),
     ):
         assert loaded(model).predicted_words(read_once(model).record(text), [(40, 0.9)]) == {}
-    handle = read_once("decoder")
-    labels, read = handle.labels(range(400)), handle.record(NEPAL)
+    loaded_model = read_once("decoder")
+    labels, read = loaded_model.labels(range(400)), loaded_model.record(NEPAL)
     for label in ("‧F", "‧er"):  # a letter may begin a name after a line break, a word goes on
         followed = loaded("decoder").predicted_words(read, [(labels.index(label), 0.01)])
         assert bool(followed) == (label == "‧F")
@@ -126,11 +126,11 @@ def test_nothing_is_followed_where_nothing_can_be_written() -> None:
 @pytest.mark.slow
 def test_a_model_in_its_own_code_goes_on_from_what_was_written(tiny_loaded: Callable) -> None:
     for family in ("gpt2", "llama"):
-        handle = tiny_loaded(family)
-        step = handle.generate("the cat")
+        model = tiny_loaded(family)
+        step = model.generate("the cat")
         for id in (300, 301):
             step.add(id)
-        once = handle.generate("the cat", (300, 301))
+        once = model.generate("the cat", (300, 301))
         assert once.ids == step.ids
         np.testing.assert_allclose(once.logits, step.logits, atol=PASSED)
 
@@ -166,7 +166,7 @@ BEGUN = [
 @pytest.mark.slow
 @pytest.mark.parametrize("model, text", BEGUN)
 def test_lessons_findings_presenter_and_files_say_the_whole_word(model: str, text: str) -> None:
-    ((id, own), *_), handle = after(model, text)
+    ((id, own), *_), loaded_model = after(model, text)
     word, piece = word_of(model, text, id), loaded(model).labels([id])[0]
     assert word != piece and word.startswith(piece)
     recording = loaded(model).record(text)

@@ -130,7 +130,7 @@ def test_the_words_of_a_recorded_text_are_the_text_s(name: str) -> None:
 # ---- laws --------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module", params=["small_handle", "small_decoder", "small_translator"])
+@pytest.fixture(scope="module", params=["small_model", "small_decoder", "small_translator"])
 def recording(request: pytest.FixtureRequest) -> Recording:
     target = "the dog 💛 ran, unbelievable" if request.param == "small_translator" else None
     text = "the cat sat, didn't it? 💛 unbelievable mat 日本"

@@ -190,7 +190,7 @@ def test_a_transformers_model_in_memory(kind: str, tiny_folder: Callable) -> Non
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     target = (7, 8) if kind == "t5" else None
     model = headlight.wrap(own, tokenizer)
-    assert model.model is own, "its own object, no copy"
+    assert model.network is own, "its own object, no copy"
     recording = model.record("the cat sat", (), target)
     expected = registry.load(f"hub:{folder}").record("the cat sat", (), target)
     _alike(recording, expected)
@@ -266,4 +266,4 @@ def test_a_model_in_its_own_code_in_64_bits(tiny_folder: Callable) -> None:
     name = f"hub:{tiny_folder('llama')}"
     plain, exact = headlight.load(name), headlight.load(name, dtype=torch.float64)
     _alike(exact.record("the cat sat"), plain.record("the cat sat"))
-    assert {each.dtype for each in plain.model.parameters()} == {torch.float32}
+    assert {each.dtype for each in plain.network.parameters()} == {torch.float32}

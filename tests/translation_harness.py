@@ -59,7 +59,7 @@ def translated(text: str, target: str | tuple[int, ...] | None = None) -> Record
 @torch.inference_mode()
 def log_probabilities(source: np.ndarray, read: np.ndarray) -> np.ndarray:
     """One full pass of the bare model, outside everything the page uses: log p (row, id)."""
-    model = loaded("translator").model
+    model = loaded("translator").network
     memory = model.encode(torch.tensor(source)[None])
     return (
         model.logits(model.decode(torch.tensor(read)[None], memory)[0])

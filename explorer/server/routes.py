@@ -78,7 +78,7 @@ def _measure_health() -> dict[str, object]:
     from explorer.state import models
     from explorer.state.scheduling import compute_queue, script_queue
 
-    loaded = tuple(models._handles)
+    loaded = tuple(models._in_memory)
     shipped = [name for name in loaded if not model_names.is_borrowed(name)]
     health: dict[str, object] = {
         "ok": False,
@@ -118,7 +118,7 @@ def figures() -> str:
         "readers_max": slots.limit,
         "queue_runs": script_queue.waiting(),
         "queue_computations": compute_queue.waiting(),
-        "models": len(models._handles),
+        "models": len(models._in_memory),
         "cache_bytes": caching.cache.weight(),
         "cache_bytes_max": caching.cache.limit,
     }
@@ -148,7 +148,7 @@ def _first_model() -> Model | None:
     """The first model, None as long as it is not in memory."""
     from explorer.state import models
 
-    return models._handles.get(models.DEFAULT_MODEL)
+    return models._in_memory.get(models.DEFAULT_MODEL)
 
 
 def rss() -> int:

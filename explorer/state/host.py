@@ -49,7 +49,7 @@ class AppHost(Host):
         """The loaded model of that name, if this server offers it to this visitor. Raises
         ValueError, saying why, for one that cannot be used. What this process has wrapped is its
         own."""
-        return registry.load(name) if registry.holds(name) else models.handle(name)
+        return registry.load(name) if registry.holds(name) else models.in_memory(name)
 
     def adopt(self, model: Model) -> None:
         """Keep a model that a caller of the library loaded, under its own name."""

@@ -182,25 +182,25 @@ PATH = re.compile(r"(?<![\w:/])~?/\w")  # in a sentence: where a path begins
 WEIGHT_BYTES = 4  # bytes of a weight
 IN_USE_SECONDS = 300.0  # seconds for which a model that a reader has asked for is that reader's
 
-_handles: OrderedDict[str, Any] = OrderedDict()
+_in_memory: OrderedDict[str, Any] = OrderedDict()
 
-_handles_lock = threading.Lock()
+_in_memory_lock = threading.Lock()
 _last_requests: dict[tuple[str, str], float] = {}  # by session and pretrained model, in seconds
 
 
-def handle(name: str) -> Any:
+def in_memory(name: str) -> Any:
     """The loaded model of that name, loaded once for everyone. Raises ValueError, saying why, for
     one that cannot be used."""
     base, languages = registry.split_languages(name)
     if languages is not None:  # of the same weights
-        return registry.between(handle(base), languages)
+        return registry.between(in_memory(base), languages)
     if _of_all_visitors.get() and not is_allowed(name):
         raise ValueError(WORDS("not_offered"))
-    with _handles_lock:
+    with _in_memory_lock:
         _note_request(name)
-        if name in _handles:
-            _handles.move_to_end(name)
-            return _handles[name]
+        if name in _in_memory:
+            _in_memory.move_to_end(name)
+            return _in_memory[name]
     if not live_training.is_live(name) and not is_allowed(name):
         raise ValueError(WORDS("not_offered"))
     if problem := no_room(name):
@@ -215,29 +215,29 @@ def handle(name: str) -> Any:
 def adopt_model(loaded: Any) -> None:
     """Keep a model that a caller of the library loaded, under its own name, in the place of one
     that had it."""
-    with _handles_lock:
-        _handles[loaded.card.name] = loaded
+    with _in_memory_lock:
+        _in_memory[loaded.card.name] = loaded
 
 
 def is_loaded(name: str) -> bool:
     """True for a model in memory."""
-    return files_of(name) in _handles
+    return files_of(name) in _in_memory
 
 
 def forget(base: str) -> None:
     """Let a model and its earlier weights go from memory."""
-    with _handles_lock:
-        for name in [name for name in _handles if name.partition("@")[0] == base]:
-            del _handles[name]
+    with _in_memory_lock:
+        for name in [name for name in _in_memory if name.partition("@")[0] == base]:
+            del _in_memory[name]
 
 
 def evict_copies() -> None:
     """Drop models that are quick to derive from others: copies with permuted weights, and earlier
     weights. For a server without readers."""
-    with _handles_lock:
-        for name in list(_handles):
+    with _in_memory_lock:
+        for name in list(_in_memory):
             if _is_copy(name):
-                del _handles[name]
+                del _in_memory[name]
 
 
 garbage_collection.on_idle.append(evict_copies)
@@ -272,10 +272,10 @@ class Loading:
         def begin(self: Loading) -> Any:
             base = name.removesuffix(registry.PERMUTED_SUFFIX)
             if name.endswith(registry.BARE_SUFFIX):
-                whole = handle(name.removesuffix(registry.BARE_SUFFIX))
+                whole = in_memory(name.removesuffix(registry.BARE_SUFFIX))
                 return registry.bare(whole, name)  # of the same weights
             if name != base and is_loaded(base):
-                room = handle(base).card.n_parameters * WEIGHT_BYTES
+                room = in_memory(base).card.n_parameters * WEIGHT_BYTES
                 buffer_pool.make_room(2 * room)  # the copy, and what its making takes
             if not model_names.is_borrowed(base):
                 return registry.load(name, self._report_progress)
@@ -287,7 +287,7 @@ class Loading:
     @classmethod
     def start(cls, where: str) -> Loading:
         """Start the download and trial of a Hugging Face model; the result is its name for
-        `handle`."""
+        `in_memory`."""
 
         def begin(self: Loading) -> str:
             if settings().public:
@@ -358,20 +358,20 @@ def _told(name: str, problem: str) -> str:
 def _store(name: str, model: Any) -> None:
     """Add a model to those in memory. Above the limit of pretrained models, the least recently used
     one that no reader has open is dropped."""
-    with _handles_lock:
-        _handles[name] = model
+    with _in_memory_lock:
+        _in_memory[name] = model
         if model.card.n_parameters >= HEAVY_PARAMETERS:
             heavy_models.add(name)
-        copies = [candidate for candidate in _handles if _is_copy(candidate)]
+        copies = [candidate for candidate in _in_memory if _is_copy(candidate)]
         while len(copies) > 1 and sum(map(_size, copies)) > COPY_BYTES:
-            del _handles[copies.pop(0)]
+            del _in_memory[copies.pop(0)]
         while len(pretrained := _pretrained()) > settings().max_models:
             free = [
                 candidate
                 for candidate in pretrained
                 if candidate != name and not _readers(candidate)
             ]
-            del _handles[
+            del _in_memory[
                 free[0]
                 if free
                 else next(candidate for candidate in pretrained if candidate != name)
@@ -390,12 +390,12 @@ def _size(name: str) -> int:
     """Bytes that a model in memory takes, 0 for one of another's weights."""
     if name.endswith(registry.BARE_SUFFIX):
         return 0
-    return _handles[name].card.n_parameters * WEIGHT_BYTES
+    return _in_memory[name].card.n_parameters * WEIGHT_BYTES
 
 
 def _pretrained() -> list[str]:
     """The pretrained models in memory, the least used first."""
-    return [name for name in _handles if _is_pretrained(name)]
+    return [name for name in _in_memory if _is_pretrained(name)]
 
 
 def _is_pretrained(name: str) -> bool:
@@ -422,9 +422,13 @@ def no_room(name: str) -> str:
     use by another reader."""
     run = get_script_run_ctx(suppress_warning=True)
     own_session = run.session_id if run is not None else ""
-    with _handles_lock:
+    with _in_memory_lock:
         pretrained = _pretrained()
-        if not _is_pretrained(name) or name in _handles or len(pretrained) < settings().max_models:
+        if (
+            not _is_pretrained(name)
+            or name in _in_memory
+            or len(pretrained) < settings().max_models
+        ):
             return ""
         if any(not _readers(candidate) - {own_session} for candidate in pretrained):
             return ""
@@ -437,13 +441,13 @@ def no_room(name: str) -> str:
 
 def is_chat_model(model: str) -> bool:
     """True for a model that has a template for chats."""
-    return getattr(handle(model), "chat", None) is not None
+    return getattr(in_memory(model), "chat", None) is not None
 
 
 def typed_special(recording: Recording) -> str:
     """The first special token of its model that a text spells and that is read as letters, "" where
     there is none."""
-    tokenizer = handle(recording.model.name).tokenizer
+    tokenizer = in_memory(recording.model.name).tokenizer
     rules = getattr(tokenizer, "rules", None)
     if rules is None:
         return ""
@@ -454,7 +458,7 @@ def typed_special(recording: Recording) -> str:
         for name in map(tokenizer.label, tokenizer.special)
         if len(name) > 2 and name in recording.text
     }
-    mask = handle(recording.model.name).capabilities.mask
+    mask = in_memory(recording.model.name).capabilities.mask
     read = {at for start, end in recording.streams[0].spans.tolist() for at in range(start, end)}
     places = [
         (recording.text.find(name), -len(name), name)

@@ -153,7 +153,7 @@ class HFModel(Model):
 
     card: Card
     tokenizer: HubTokenizer
-    model: PreTrainedModel
+    network: PreTrainedModel
     plan: ModuleMap
     start: int | None
     source: ClassVar[str] = f"{__package__}.hf_source"
@@ -181,33 +181,33 @@ def load(where: str, progress: Progress | None = None, name: str = "") -> HFMode
     folder = hub.find(where, progress, name)
     with quietly():
         tokenizer = tokenizer_of(folder, name)
-        model = model_of(folder, name)
+        network = model_of(folder, name)
         treatment = model_files.treatment(folder, name) + lora.note(folder)
-        weight_checks.check(model, folder, name)
+        weight_checks.check(network, folder, name)
         digest = model_files.digest([*model_files.weights_of(folder, name), *lora.files(folder)])
         gguf.check_digest(folder, digest, name)
-        handle = handle_of(model, tokenizer, name, digest[:12], treatment)
-    return replace(handle, chat=chat_template.of_folder(folder, tokenizer))
+        model = from_network(network, tokenizer, name, digest[:12], treatment)
+    return replace(model, chat=chat_template.of_folder(folder, tokenizer))
 
 
-def wrapped(model: Any, tokenizer: Any, name: str, fingerprint: str) -> HFModel:
-    """A handle around a caller's own transformers model, see `models.wrap.wrap`. Raises ValueError
-    for weights in 16 bits, in which no sum can be followed, and NotLoaded where it shows too
-    little."""
-    kinds = {each.dtype for each in model.parameters() if each.is_floating_point()}
+def wrapped(network: Any, tokenizer: Any, name: str, fingerprint: str) -> HFModel:
+    """A loaded model of a caller's own transformers network, see `models.wrap.wrap`. Raises
+    ValueError for weights in 16 bits, in which no sum can be followed, and NotLoaded where it
+    shows too little."""
+    kinds = {each.dtype for each in network.parameters() if each.is_floating_point()}
     if not kinds <= {torch.float32, torch.float64}:
         raise ValueError(
             f"the weights are {', '.join(sorted(map(str, kinds)))}, in which the sums of its "
             "stream cannot be followed; give model.float()"
         )
     if tokenizer is None or isinstance(tokenizer, (list, tuple)):
-        n_vocab = len(embedding_matrix(model))
+        n_vocab = len(embedding_matrix(network))
         words: Any = Vocabulary(n_vocab if tokenizer is None else tokenizer)
     else:
-        words = HubTokenizer(_transformers_tokenizer(tokenizer), _eos_ids(model))
+        words = HubTokenizer(_transformers_tokenizer(tokenizer), _eos_ids(network))
     with quietly():
-        model.set_attn_implementation("eager")
-        return handle_of(model, words, name, fingerprint, f"{', '.join(map(str, kinds))}")
+        network.set_attn_implementation("eager")
+        return from_network(network, words, name, fingerprint, f"{', '.join(map(str, kinds))}")
 
 
 def _transformers_tokenizer(given: Any) -> Any:
@@ -228,19 +228,19 @@ def _eos_ids(model: Any) -> tuple[int, ...]:
     return tuple(eos) if isinstance(eos, list) else () if eos is None else (eos,)
 
 
-def handle_of(
-    model: PreTrainedModel,
+def from_network(
+    network: PreTrainedModel,
     tokenizer: HubTokenizer,
     name: str,
     fingerprint: str,
     weights: str = "float32",
 ) -> HFModel:
-    """A handle around a transformers model in memory, loaded with eager attention. Raises NotLoaded
+    """A loaded model of a transformers network in memory, with eager attention. Raises NotLoaded
     where it shows too little."""
     register()
-    start = _decoder_start(model) if model.config.is_encoder_decoder else None
+    start = _decoder_start(network) if network.config.is_encoder_decoder else None
     try:
-        plan = probe_model(model.eval(), start)
+        plan = probe_model(network.eval(), start)
     except UntraceableModel as error:
         raise NotLoaded(
             f"Headlight cannot show {name}: {error}; choose a model of another family."
@@ -258,25 +258,25 @@ def handle_of(
         n_head=plan.n_head,
         d_model=plan.streams[0].d_model,
         d_head=plan.d_head,
-        n_vocab=len(embedding_matrix(model)),
-        n_positions=_longest(model, tokenizer, plan),
-        n_parameters=sum(parameter.numel() for parameter in model.parameters()),
+        n_vocab=len(embedding_matrix(network)),
+        n_positions=_longest(network, tokenizer, plan),
+        n_parameters=sum(parameter.numel() for parameter in network.parameters()),
         fingerprint=fingerprint,
         weights=weights,
     )
-    handle = HFModel(card, tokenizer, model, plan, start)
-    forced = _setting(handle, "forced_bos_token_id")
+    model = HFModel(card, tokenizer, network, plan, start)
+    forced = _setting(model, "forced_bos_token_id")
     pair = None if start is None else languages.default(tokenizer.own, start, forced)
-    return handle if pair is None else _between(handle, pair)
+    return model if pair is None else _between(model, pair)
 
 
-def between(handle: HFModel, pair: tuple[str, str]) -> HFModel:
+def between(model: HFModel, pair: tuple[str, str]) -> HFModel:
     """A multilingual translator between two of its languages, (source, target), under a name that
     says them, sharing its weights. Raises ValueError for a language that it does not have."""
-    made = _translators.setdefault(handle, {})
+    made = _translators.setdefault(model, {})
     if pair not in made:
         made[pair] = _between(
-            replace(handle, card=replace(handle.card, name=in_languages(handle.name, pair))), pair
+            replace(model, card=replace(model.card, name=in_languages(model.name, pair))), pair
         )
     return made[pair]
 
@@ -284,9 +284,9 @@ def between(handle: HFModel, pair: tuple[str, str]) -> HFModel:
 _translators: WeakKeyDictionary[HFModel, dict[tuple[str, str], HFModel]] = WeakKeyDictionary()
 
 
-def _between(handle: HFModel, pair: tuple[str, str]) -> HFModel:
-    own, chosen = languages.between(handle.tokenizer.own, _begin(handle), pair)
-    return replace(handle, tokenizer=HubTokenizer(own), start=chosen.start, languages=chosen)
+def _between(model: HFModel, pair: tuple[str, str]) -> HFModel:
+    own, chosen = languages.between(model.tokenizer.own, _begin(model), pair)
+    return replace(model, tokenizer=HubTokenizer(own), start=chosen.start, languages=chosen)
 
 
 def _why_it_breaks_off(error: Exception, name: str) -> str:
@@ -352,50 +352,50 @@ def _longest(model: PreTrainedModel, tokenizer: HubTokenizer, plan: ModuleMap) -
 BYTES_OF_LOGITS = 256 << 20
 
 
-def readout(handle: HFModel, vectors: Tensor) -> Tensor:
+def readout(model: HFModel, vectors: Tensor) -> Tensor:
     """Vectors (row, d_model) through the model's own readout: (row, id). The stack runs on one
     token, and these take the place of its answer."""
     token_ids = torch.tensor(
-        [[0 if getattr(handle.model.config, "pad_token_id", None) != 0 else 1]]
+        [[0 if getattr(model.network.config, "pad_token_id", None) != 0 else 1]]
     )
     inputs = {
         "input_ids": token_ids,
-        **({"decoder_input_ids": token_ids} if handle.start is not None else {}),
+        **({"decoder_input_ids": token_ids} if model.start is not None else {}),
     }
-    rows = max(1, BYTES_OF_LOGITS // (4 * handle.card.n_vocab))
+    rows = max(1, BYTES_OF_LOGITS // (4 * model.card.n_vocab))
     logits = []
     for chunk in vectors.split(rows):
-        with handle.lock, active_pass(ForwardPass(keeps=False, answer=chunk[None])):
-            logits.append(handle.model(**inputs, use_cache=False).logits[0])
+        with model.lock, active_pass(ForwardPass(keeps=False, answer=chunk[None])):
+            logits.append(model.network(**inputs, use_cache=False).logits[0])
     return torch.cat(logits)
 
 
-def no_readout(handle: HFModel) -> str:
+def no_readout(model: HFModel) -> str:
     """Reason why a model predicts no words, as the predicate of a sentence, "" where it does."""
-    if handle.plan.lm_head_input is not None:
+    if model.plan.lm_head_input is not None:
         return ""
-    if handle.model.get_output_embeddings() is not None:
+    if model.network.get_output_embeddings() is not None:
         return "has a readout that cannot be run on its last vector alone"
-    return without_readout(saved_head(handle.model.config.architectures))
+    return without_readout(saved_head(model.network.config.architectures))
 
 
-def classes_of(handle: HFModel) -> tuple[str, ...]:
+def classes_of(model: HFModel) -> tuple[str, ...]:
     """The names of the classes of a classifier of texts, in the order of its scores; () for any
     other model, and for one that gives a text a number."""
-    n, config = handle.plan.n_classes, handle.model.config
+    n, config = model.plan.n_classes, model.network.config
     if n < 2:
         return ()
     names: dict[Any, str] = dict(config.id2label or {})
     return tuple(str(names.get(each, each)) for each in range(n))
 
 
-def expect_readout(handle: HFModel, stream: str) -> None:
+def expect_readout(model: HFModel, stream: str) -> None:
     """Raises ValueError for a model without a readout, and for a stream that it does not read."""
-    if handle.plan.lm_head_input is None:
-        raise ValueError(f"{handle.card.name} {no_readout(handle)}, so it makes no prediction")
-    if stream != handle.plan.streams[-1].name:
+    if model.plan.lm_head_input is None:
+        raise ValueError(f"{model.card.name} {no_readout(model)}, so it makes no prediction")
+    if stream != model.plan.streams[-1].name:
         raise ValueError(
-            f"{handle.card.name} reads words off its {handle.plan.streams[-1].name} alone"
+            f"{model.card.name} reads words off its {model.plan.streams[-1].name} alone"
         )
 
 
@@ -436,25 +436,25 @@ _readouts: WeakKeyDictionary[HFModel, Readout | None] = WeakKeyDictionary()
 
 
 @torch.inference_mode()
-def readout_of(handle: HFModel) -> Readout | None:
+def readout_of(model: HFModel) -> Readout | None:
     """The model's readout as a matrix, after a transform such as BERT's where there is one; None
-    where it is another: tried on random vectors, and found once for a handle. What bends otherwise
+    where it is another: tried on random vectors, and found once for a model. What bends otherwise
     (a bound on the logits) is found out."""
-    if handle not in _readouts:
-        _readouts[handle] = _fit_readout(handle)
-    return _readouts[handle]
+    if model not in _readouts:
+        _readouts[model] = _fit_readout(model)
+    return _readouts[model]
 
 
-def _fit_readout(handle: HFModel) -> Readout | None:
-    module = handle.model.get_output_embeddings() if handle.plan.lm_head_input is not None else None
+def _fit_readout(model: HFModel) -> Readout | None:
+    module = model.network.get_output_embeddings() if model.plan.lm_head_input is not None else None
     weight = getattr(module, "weight", None)
-    if not isinstance(weight, Tensor) or weight.dim() != 2 or len(weight) != handle.card.n_vocab:
+    if not isinstance(weight, Tensor) or weight.dim() != 2 or len(weight) != model.card.n_vocab:
         return None
     generator = torch.Generator().manual_seed(0)
-    samples = torch.randn(3, handle.card.d_model, generator=generator, device="cpu")
+    samples = torch.randn(3, model.card.d_model, generator=generator, device="cpu")
     samples = samples.to(weight) * torch.tensor([[1.0], [8.0], [0.0]], dtype=weight.dtype)
-    linear_readout = _linear_readout(weight, samples, readout(handle, samples), None)
-    return linear_readout or _transform_readout(handle, weight, samples)
+    linear_readout = _linear_readout(weight, samples, readout(model, samples), None)
+    return linear_readout or _transform_readout(model, weight, samples)
 
 
 def _linear_readout(
@@ -472,12 +472,12 @@ def _linear_readout(
     return Readout(weight.detach(), scale, offset, transform)
 
 
-def _transform_readout(handle: HFModel, weight: Tensor, samples: Tensor) -> Readout | None:
+def _transform_readout(model: HFModel, weight: Tensor, samples: Tensor) -> Readout | None:
     """A transform's readout: a dense layer that read these vectors (row, d_model), and a LayerNorm
     that read a known activation of its output, and whose output the word logits are computed
     from."""
     logits: list[Tensor] = []
-    log = trace_modules(handle.model, lambda: logits.append(readout(handle, samples)))
+    log = trace_modules(model.network, lambda: logits.append(readout(model, samples)))
     events = [event for event in log if isinstance(event, TensorEvent)]
     values = [event.value.flatten(0, -2) for event in events if event.value.dim() > 1]
     events = [event for event in events if event.value.dim() > 1]
@@ -515,8 +515,8 @@ class IncrementalDecoder:
     all. It belongs to one reader; the model is shared and unchanged.
     """
 
-    def __init__(self, handle: HFModel, source: Sequence[int] | None, keeps: bool) -> None:
-        self.handle, self.keeps = handle, keeps
+    def __init__(self, model: HFModel, source: Sequence[int] | None, keeps: bool) -> None:
+        self.model, self.keeps = model, keeps
         self._source = None if source is None else torch.tensor([list(source)])
         self.ids = torch.zeros(1, 0, dtype=torch.long)
         self.cache: Any = None
@@ -539,25 +539,25 @@ class IncrementalDecoder:
     ) -> Any:
         """Run the model on `new_ids` (row, token) after all earlier tokens, and return its output.
         rows (row): the earlier row that each row continues. trace: hooks of the pass."""
-        handle, past_ids = self.handle, self.ids
+        model, past_ids = self.model, self.ids
         if rows is not None:
             past_ids = past_ids[rows]
             if self.cache is not None:
                 self.cache.reorder_cache(rows)
         self.ids = torch.cat([past_ids, new_ids], dim=1)
-        with handle.lock, active_pass(trace or ForwardPass(keeps=False)):
-            output = handle.model(
+        with model.lock, active_pass(trace or ForwardPass(keeps=False)):
+            output = model.network(
                 **self._inputs(new_ids if self.keeps else self.ids),
                 past_key_values=self.cache,
                 use_cache=self.keeps,
-                **({} if handle.plan.opens or trace is None else {"output_attentions": True}),
+                **({} if model.plan.opens or trace is None else {"output_attentions": True}),
             )
         self.cache = output.get("past_key_values") if self.keeps else None
         return output
 
     def _inputs(self, new_ids: Tensor) -> dict[str, Any]:
         if self.cache is None and self.keeps:
-            self.cache = empty_cache(self.handle)
+            self.cache = empty_cache(self.model)
         if self._source is None:
             return {"input_ids": new_ids}
         if not self.keeps:
@@ -568,20 +568,20 @@ class IncrementalDecoder:
         from transformers.modeling_outputs import BaseModelOutput
 
         if self._memory is None:
-            self._memory = self.handle.model.get_encoder()(input_ids=self._source)[0]
+            self._memory = self.model.network.get_encoder()(input_ids=self._source)[0]
         memory = BaseModelOutput(last_hidden_state=self._memory.expand(len(new_ids), -1, -1))
         return {"encoder_outputs": memory, "decoder_input_ids": new_ids}
 
 
-def empty_cache(handle: HFModel) -> Any:
+def empty_cache(model: HFModel) -> Any:
     """An empty cache that grows a layer when one is written and holds every key: the one that T5
     makes itself has as many layers as its encoder, and one with windows forgets what is before
     them. None, for the model's own, where some layers keep something else than keys."""
     from transformers import DynamicCache, EncoderDecoderCache
 
-    if handle.start is not None:
+    if model.start is not None:
         return EncoderDecoderCache(DynamicCache(), DynamicCache())
-    return None if handle.plan.streams[-1].attended else DynamicCache()
+    return None if model.plan.streams[-1].attended else DynamicCache()
 
 
 def cached_layers(cache: object) -> list[Any]:
@@ -598,27 +598,27 @@ def cached_layers(cache: object) -> list[Any]:
 _cache_support: WeakKeyDictionary[HFModel, bool] = WeakKeyDictionary()
 
 
-def supports_cache(handle: HFModel) -> bool:
+def supports_cache(model: HFModel) -> bool:
     """True for a model whose code, given the keys and values of a text that it has read, says after
-    one more token what it says after reading all. Tried once for a handle."""
-    if handle not in _cache_support:
+    one more token what it says after reading all. Tried once for a model."""
+    if model not in _cache_support:
         try:
-            _cache_support[handle] = _cache_agrees(handle)
+            _cache_support[model] = _cache_agrees(model)
         except (RuntimeError, ValueError, TypeError, AttributeError, LookupError):
             # A family's code may keep its past in another way, or not at all.
-            _cache_support[handle] = False
-    return _cache_support[handle]
+            _cache_support[model] = False
+    return _cache_support[model]
 
 
 @torch.inference_mode()
-def _cache_agrees(handle: HFModel) -> bool:
-    n = handle.card.n_vocab
+def _cache_agrees(model: HFModel) -> bool:
+    n = model.card.n_vocab
     ids, source, rows = torch.arange(n // 3, n // 3 + PROBE)[None] % n, None, None
-    if handle.start is not None:  # a search goes on from one row in several
+    if model.start is not None:  # a search goes on from one row in several
         source, rows = ids[0].tolist(), torch.tensor([0, 0])
-        ids = torch.cat([torch.tensor([[handle.start]]), ids[:, 1:]], dim=1)
-    full_logits = IncrementalDecoder(handle, source, keeps=False).read(ids).logits[0, -1]
-    cached_reading = IncrementalDecoder(handle, source, keeps=True)
+        ids = torch.cat([torch.tensor([[model.start]]), ids[:, 1:]], dim=1)
+    full_logits = IncrementalDecoder(model, source, keeps=False).read(ids).logits[0, -1]
+    cached_reading = IncrementalDecoder(model, source, keeps=True)
     cached_reading.read(ids[:, :-1])
     if not cached_layers(cached_reading.cache):
         return False
@@ -635,87 +635,87 @@ LONGEST_ANSWER = 128
 
 
 def target_of(
-    handle: HFModel, source: Tokens, edits: tuple[Edit, ...], target: str | tuple[int, ...] | None
+    model: HFModel, source: Tokens, edits: tuple[Edit, ...], target: str | tuple[int, ...] | None
 ) -> tuple[Tokens, str, int]:
     """The decoder's input as tokens and as text, and the number of its tokens that did not fit."""
     if isinstance(target, str):
         target = clean(target)
-        tokens, dropped = _target_tokens(handle, target)
+        tokens, dropped = _target_tokens(model, target)
         return tokens, target, dropped
-    ids = list(target) if target is not None else _answer(handle, source, edits)
-    text = handle.tokenizer.text(ids)
-    tokens, dropped = _target_tokens(handle, text)
+    ids = list(target) if target is not None else _answer(model, source, edits)
+    text = model.tokenizer.text(ids)
+    tokens, dropped = _target_tokens(model, text)
     if tokens.ids[1:] == tuple(ids):
         return tokens, text, dropped
     # another spelling of the same text; what was said counts
-    return handle.tokenizer.tokens_of((_begin(handle), *ids)), text, 0
+    return model.tokenizer.tokens_of((_begin(model), *ids)), text, 0
 
 
-def _begin(handle: HFModel) -> int:
+def _begin(model: HFModel) -> int:
     """The token that the decoder begins with."""
-    assert handle.start is not None  # there is a decoder
-    return handle.start
+    assert model.start is not None  # there is a decoder
+    return model.start
 
 
-def _target_tokens(handle: HFModel, text: str) -> tuple[Tokens, int]:
+def _target_tokens(model: HFModel, text: str) -> tuple[Tokens, int]:
     """A target as the decoder reads it: the tokens it begins with, then the text as the model was
     trained to say it, without the token that ends it. Of a multilingual translator the tokens
     around a text are those of a source, and left out."""
     tokens, dropped = (
-        handle.tokenizer.tokens(text, handle.card.n_positions)
+        model.tokenizer.tokens(text, model.card.n_positions)
         if text
-        else (handle.tokenizer.tokens_of(()), 0)
+        else (model.tokenizer.tokens_of(()), 0)
     )
-    has_end = bool(tokens.ids) and tokens.special[-1] and tokens.ids[-1] in handle.tokenizer.eos_ids
+    has_end = bool(tokens.ids) and tokens.special[-1] and tokens.ids[-1] in model.tokenizer.eos_ids
     kept = [
         at
         for at in range(len(tokens.ids) - has_end)
-        if handle.languages is None or not tokens.special[at]
+        if model.languages is None or not tokens.special[at]
     ]
-    begin = begin_ids(handle)
-    excess = max(0, len(kept) + len(begin) - handle.card.n_positions)
+    begin = begin_ids(model)
+    excess = max(0, len(kept) + len(begin) - model.card.n_positions)
     kept = kept[: len(kept) - excess]
     return Tokens(
         (*begin, *(tokens.ids[at] for at in kept)),
-        (*map(handle.tokenizer.label, begin), *(tokens.labels[at] for at in kept)),
+        (*map(model.tokenizer.label, begin), *(tokens.labels[at] for at in kept)),
         (*[NO_SPAN] * len(begin), *(tokens.spans[at] for at in kept)),
         (*[True] * len(begin), *(tokens.special[at] for at in kept)),
     ), dropped + excess
 
 
-def begin_ids(handle: HFModel) -> tuple[int, ...]:
+def begin_ids(model: HFModel) -> tuple[int, ...]:
     """The tokens that whatever a decoder reads begins with: its own, and that of a language."""
-    forced = None if handle.languages is None else handle.languages.forced
-    return (_begin(handle), *(() if forced is None else (forced,)))
+    forced = None if model.languages is None else model.languages.forced
+    return (_begin(model), *(() if forced is None else (forced,)))
 
 
-def _answer(handle: HFModel, source: Tokens, edits: tuple[Edit, ...]) -> list[int]:
+def _answer(model: HFModel, source: Tokens, edits: tuple[Edit, ...]) -> list[int]:
     """The model's own answer under the edits, the likeliest token each time, without the token it
     begins with and the one that ends it."""
-    if not handle.model.can_generate():
+    if not model.network.can_generate():
         return []
-    longest = min(LONGEST_ANSWER, handle.card.n_positions - 1, 2 * len(source.ids) + 10)
-    ids, eos_ids = torch.tensor([source.ids]), handle.tokenizer.eos_ids
+    longest = min(LONGEST_ANSWER, model.card.n_positions - 1, 2 * len(source.ids) + 10)
+    ids, eos_ids = torch.tensor([source.ids]), model.tokenizer.eos_ids
     # With edits every step is computed anew: a head's mean over the tokens is over all of them.
-    uses_cache = not edits and supports_cache(handle)
+    uses_cache = not edits and supports_cache(model)
     with (
-        handle.lock,
-        active_pass(ForwardPass(handle.plan.attentions, handle.plan.n_layer, edits, keeps=False)),
+        model.lock,
+        active_pass(ForwardPass(model.plan.attentions, model.plan.n_layer, edits, keeps=False)),
         quietly(),
     ):
         answer_ids = (
-            cast("GenerativePreTrainedModel", handle.model)
+            cast("GenerativePreTrainedModel", model.network)
             .generate(
                 ids,
                 attention_mask=torch.ones_like(ids),
-                decoder_start_token_id=handle.start,
-                forced_bos_token_id=_forced(handle),
+                decoder_start_token_id=model.start,
+                forced_bos_token_id=_forced(model),
                 do_sample=False,
                 num_beams=1,
                 max_new_tokens=longest,
                 eos_token_id=sorted(eos_ids) or None,
                 use_cache=uses_cache,
-                **({"past_key_values": empty_cache(handle)} if uses_cache else {}),
+                **({"past_key_values": empty_cache(model)} if uses_cache else {}),
             )[0, 1:]
             .tolist()
         )
@@ -753,14 +753,14 @@ class HFGeneration:
     reads, once. Where the model's code has no KV cache that gives the same logits, every step reads
     the whole text."""
 
-    def __init__(self, handle: HFModel, ids: list[int], source: list[int] | None = None) -> None:
-        self.handle, self.n_positions = handle, handle.card.n_positions
-        self.keeps = supports_cache(handle)
+    def __init__(self, model: HFModel, ids: list[int], source: list[int] | None = None) -> None:
+        self.model, self.n_positions = model, model.card.n_positions
+        self.keeps = supports_cache(model)
         self.source = source
         self.ids: list[int] = []
         self.logits = np.zeros(0, dtype=np.float32)
         self.rows: dict[str, np.ndarray] = {}
-        self._reading = IncrementalDecoder(handle, source, self.keeps)
+        self._reading = IncrementalDecoder(model, source, self.keeps)
         self._read(ids)
 
     @property
@@ -793,7 +793,7 @@ class HFGeneration:
             self.ids = remaining
             self._read([last])
         else:
-            self._reading, self.ids = IncrementalDecoder(self.handle, self.source, self.keeps), []
+            self._reading, self.ids = IncrementalDecoder(self.model, self.source, self.keeps), []
             self._read([*remaining, last])
 
     def logits_after(self, continuations: Sequence[Sequence[int]]) -> np.ndarray:
@@ -806,14 +806,14 @@ class HFGeneration:
             if self._reading.is_croppable or not self.keeps:
                 self._reading.crop(len(each))
             else:
-                self._reading = IncrementalDecoder(self.handle, self.source, self.keeps)
+                self._reading = IncrementalDecoder(self.model, self.source, self.keeps)
                 self._read(ids)
             self.ids, self.logits, self.rows = list(ids), logits, rows
         return np.stack(after)
 
     @torch.inference_mode()
     def _read(self, ids: list[int]) -> None:
-        plan = self.handle.plan
+        plan = self.model.plan
         trace = ForwardPass(plan.attentions, plan.n_layer)
         output = self._reading.read(torch.tensor([ids]), trace=trace)
         self.logits = output.logits[0, -1].float().numpy()
@@ -828,14 +828,14 @@ class HFGeneration:
 
 
 def beams(
-    handle: HFModel, source: list[int], how: int | SeededSampling
+    model: HFModel, source: list[int], how: int | SeededSampling
 ) -> Iterator[tuple[Beam, ...]]:
     """Beam search for a two-stream model's output for a source, as `models.generation.beams`.
 
     Probabilities are the model's own. A token that its own settings rule out (such as padding) is
     never chosen."""
-    assert handle.start is not None  # it has two streams
-    reading, rules = IncrementalDecoder(handle, source, supports_cache(handle)), _rules(handle)
+    assert model.start is not None  # it has two streams
+    reading, rules = IncrementalDecoder(model, source, supports_cache(model)), _rules(model)
 
     def step_logprobs(new: Tensor, rows: Tensor | None) -> Tensor:
         logprobs = reading.read(new, rows).logits[:, -1].double().log_softmax(dim=-1)
@@ -843,27 +843,27 @@ def beams(
         ruled_out = rules(ids, scores).isneginf()
         return logprobs.masked_fill(ruled_out, float("-inf"))
 
-    longest = max_answer_length(len(source), handle.card.n_positions)
-    ids = torch.tensor([[handle.start]])
-    return search(step_logprobs, ids, handle.tokenizer.eos_ids, how, longest)
+    longest = max_answer_length(len(source), model.card.n_positions)
+    ids = torch.tensor([[model.start]])
+    return search(step_logprobs, ids, model.tokenizer.eos_ids, how, longest)
 
 
-def _setting(handle: HFModel, name: str) -> Any:
-    return getattr(getattr(handle.model, "generation_config", None), name, None)
+def _setting(model: HFModel, name: str) -> Any:
+    return getattr(getattr(model.network, "generation_config", None), name, None)
 
 
-def _forced(handle: HFModel) -> int | None:
+def _forced(model: HFModel) -> int | None:
     """The token that a model's output must begin with, None for none."""
-    if handle.languages is not None:
-        return handle.languages.forced
-    return _setting(handle, "forced_bos_token_id")
+    if model.languages is not None:
+        return model.languages.forced
+    return _setting(model, "forced_bos_token_id")
 
 
-def _rules(handle: HFModel) -> LogitsProcessorList:
+def _rules(model: HFModel) -> LogitsProcessorList:
     """Logits processors from a model's own settings: tokens that it must not choose, and when."""
     import transformers as of
 
-    ends = sorted(handle.tokenizer.eos_ids)
+    ends = sorted(model.tokenizer.eos_ids)
     processors: dict[str, Callable[[Any], Any]] = {
         "bad_words_ids": lambda ids: of.NoBadWordsLogitsProcessor(ids, ends),
         "suppress_tokens": of.SuppressTokensLogitsProcessor,
@@ -871,8 +871,8 @@ def _rules(handle: HFModel) -> LogitsProcessorList:
         "no_repeat_ngram_size": of.NoRepeatNGramLogitsProcessor,
         "min_length": lambda n: of.MinLengthLogitsProcessor(n, ends),
     }
-    settings = {name: _setting(handle, name) for name in processors}
-    settings["forced_bos_token_id"] = _forced(handle)
+    settings = {name: _setting(model, name) for name in processors}
+    settings["forced_bos_token_id"] = _forced(model)
     return of.LogitsProcessorList(
         make(settings[name])
         for name, make in processors.items()

@@ -1,8 +1,8 @@
 """Any Hugging Face model of text, in its own code, as a source of Recordings.
 
-`handle.load` fetches a model by its name on the hub or from a folder, and tries it on a short text
-to find its capabilities (`probing.py`). `record` runs it and makes the same Recording as for our
-own models: streams, attentions, and q, k, v and scores wherever the model lets its attention be
+`hf_model.load` fetches a model by its name on the hub or from a folder, and tries it on a short
+text to find its capabilities (`probing.py`). `record` runs it and makes the same Recording as for
+our own models: streams, attentions, and q, k, v and scores wherever the model lets its attention be
 computed by a function from outside (`hooks.py`), which most families do.
 
 Edits that change attention alone, or the text, work here; those that change the architecture need
@@ -63,7 +63,7 @@ __all__ = [
 
 @torch.inference_mode()
 def record(
-    handle: HFModel,
+    model: HFModel,
     text: str | tuple[int, ...],
     edits: tuple[Edit, ...] = (),
     target: str | tuple[int, ...] | None = None,
@@ -76,62 +76,62 @@ def record(
     NotFinite where an edit makes numbers overflow.
     """
     edits = tuple(edits)
-    _check(handle, edits)
-    has_decoder = handle.start is not None
+    _check(model, edits)
+    has_decoder = model.start is not None
     if target is not None and not has_decoder:
         raise ValueError(
-            f"{handle.card.name} reads one text alone, so there is no target to give it"
+            f"{model.card.name} reads one text alone, so there is no target to give it"
         )
-    masks = handle.card.kind == "encoder"
-    reading = read_text(handle, text, lambda each: handle.tokens(each, masks))
+    masks = model.card.kind == "encoder"
+    reading = read_text(model, text, lambda each: model.tokens(each, masks))
     tokens = reading.tokens
-    lengths: dict[str, int | None] = {handle.plan.streams[0].name: len(tokens.ids)}
+    lengths: dict[str, int | None] = {model.plan.streams[0].name: len(tokens.ids)}
     if has_decoder and target is None:
         lengths["decoder"] = None
         if any(isinstance(edit, SITE_EDITS) for edit in edits):
             raise ValueError(
-                f"{handle.card.name} writes its own text without such an edit; give the target"
+                f"{model.card.name} writes its own text without such an edit; give the target"
             )
     edits = of_text(edits, lengths)
     tokens = shuffle_tokens(tokens, edits)
-    if handle.tokenizer.mask is not None:
+    if model.tokenizer.mask is not None:
         tokens = mask_tokens(
-            tokens, edits, handle.tokenizer.mask, handle.tokenizer.label(handle.tokenizer.mask)
+            tokens, edits, model.tokenizer.mask, model.tokenizer.label(model.tokenizer.mask)
         )
     inputs = {"input_ids": torch.tensor([tokens.ids])}
     stream_tokens, target_text, target_dropped = [tokens], "", 0
     if has_decoder:
-        decoded, target_text, target_dropped = target_of(handle, tokens, edits, target)
+        decoded, target_text, target_dropped = target_of(model, tokens, edits, target)
         inputs["decoder_input_ids"] = torch.tensor([decoded.ids])
         stream_tokens.append(decoded)
         lengths["decoder"] = len(decoded.ids)
         edits = of_text(edits, lengths)
     expect_tokens(edits, lengths)
-    trace = forward_pass(handle, edits)
+    trace = forward_pass(model, edits)
     try:
-        with handle.lock, active_pass(trace):
-            output = handle.model(
+        with model.lock, active_pass(trace):
+            output = model.network(
                 **inputs,
                 use_cache=False,
-                **({} if handle.plan.opens else {"output_attentions": True}),
+                **({} if model.plan.opens else {"output_attentions": True}),
             )
     except (RuntimeError, IndexError) as error:  # a limit that its configuration does not name
         raise ValueError(
-            f"{handle.card.name} does not run on {len(tokens.ids)} tokens "
+            f"{model.card.name} does not run on {len(tokens.ids)} tokens "
             f"({first_line(error)}); shorten the text"
         ) from error
     streams = tuple(
-        stream_of(plan, trace, each) for plan, each in zip(handle.plan.streams, stream_tokens)
+        stream_of(plan, trace, each) for plan, each in zip(model.plan.streams, stream_tokens)
     )
     expect_finite(trace, streams)
     expect_followed(edits, streams)
-    expect_carried(edits, handle.plan.streams, streams, handle.card.name)
+    expect_carried(edits, model.plan.streams, streams, model.card.name)
     return Recording(
-        handle.card,
+        model.card,
         reading.text,
         edits,
         streams,
-        attentions_of(handle.plan, trace, output, streams),
+        attentions_of(model.plan, trace, output, streams),
         reading.dropped,
         target_text,
         target_dropped,
@@ -139,35 +139,35 @@ def record(
     )
 
 
-def forward_pass(handle: HFModel, edits: tuple[Edit, ...]) -> ForwardPass:
+def forward_pass(model: HFModel, edits: tuple[Edit, ...]) -> ForwardPass:
     """A pass that is recorded, under edits. Raises ValueError for a site that cannot be edited."""
-    plan = handle.plan
-    changes = changes_of(plan.streams, edits, handle.card.name)
+    plan = model.plan
+    changes = changes_of(plan.streams, edits, model.card.name)
     return ForwardPass(plan.attentions, plan.n_layer, edits, changes)
 
 
 @torch.inference_mode()
-def logits(handle: HFModel, recording: Recording, stream: str, token: int) -> np.ndarray:
+def logits(model: HFModel, recording: Recording, stream: str, token: int) -> np.ndarray:
     """The model's scores (id) over the vocabulary at one token of a stream, by its own readout.
     Raises ValueError where it has none there."""
-    expect_readout(handle, stream)
+    expect_readout(model, stream)
     last = torch.tensor(recording.stream(stream).resid[-1, token])
-    return hf_model.readout(handle, last[None].to(embedding_matrix(handle.model).dtype))[0].numpy()
+    return hf_model.readout(model, last[None].to(embedding_matrix(model.network).dtype))[0].numpy()
 
 
 @torch.inference_mode()
-def class_logits(handle: HFModel, recording: Recording) -> np.ndarray:
+def class_logits(model: HFModel, recording: Recording) -> np.ndarray:
     """Scores of the classes of a recorded text, (class), by the model's own head: the pass once
     more, under the recording's edits."""
-    trace = forward_pass(handle, recording.edits)
+    trace = forward_pass(model, recording.edits)
     inputs = {"input_ids": torch.tensor(recording.streams[0].ids)[None]}
-    with handle.lock, active_pass(trace):
-        return handle.model(**inputs).logits[0].numpy()
+    with model.lock, active_pass(trace):
+        return model.network(**inputs).logits[0].numpy()
 
 
 @torch.inference_mode()
 def lens(
-    handle: HFModel,
+    model: HFModel,
     recording: Recording,
     stream: str,
     top: int = 10,
@@ -180,26 +180,24 @@ def lens(
 
     Raises ValueError for a stream that the readout does not read.
     """
-    expect_readout(handle, stream)
-    target_stream, norm = recording.stream(stream).only(token), handle.plan.streams[-1].final_norm
+    expect_readout(model, stream)
+    target_stream, norm = recording.stream(stream).only(token), model.plan.streams[-1].final_norm
     sites = states(target_stream, sites)
 
     def vectors_at(site: str) -> Tensor:
-        vectors = torch.tensor(target_stream.at(site)).to(embedding_matrix(handle.model).dtype)
+        vectors = torch.tensor(target_stream.at(site)).to(embedding_matrix(model.network).dtype)
         return vectors if norm is None or site == "final.normed" else norm(vectors)
 
-    return lens_of(
-        stream, sites, vectors_at, lambda vectors: hf_model.readout(handle, vectors), top
-    )
+    return lens_of(stream, sites, vectors_at, lambda vectors: hf_model.readout(model, vectors), top)
 
 
-def capabilities(handle: HFModel) -> Capabilities:
+def capabilities(model: HFModel) -> Capabilities:
     """The capabilities of a loaded model, as the survey found them."""
-    plan = handle.plan
-    hides = handle.tokenizer.mask is not None and not plan.causal
+    plan = model.plan
+    hides = model.tokenizer.mask is not None and not plan.causal
     always = (ShuffleTokens, HideToken) if hides else (ShuffleTokens,)
     return Capabilities(
-        kind=handle.card.kind,
+        kind=model.card.kind,
         attention=tuple(plan.n_layer),
         opens=plan.opens,
         scale=plan.scale,
@@ -211,50 +209,50 @@ def capabilities(handle: HFModel) -> Capabilities:
         logits=plan.streams[-1].name if plan.lm_head_input is not None else "",
         edits=(*always, *SITE_EDITS, *(SUPPORTED_EDITS if plan.opens else ())),
         weights=False,
-        classes=hf_model.classes_of(handle),
-        multi_label=handle.model.config.problem_type == "multi_label_classification",
-        no_parts=missing(handle),
-        no_readout=hf_model.no_readout(handle),
-        mask=handle.tokenizer.mask_name if handle.card.kind == "encoder" else "",
-        writes=plan.lm_head_input is not None and handle.card.kind != "encoder",
-        languages=() if handle.languages is None else tuple(handle.languages.ids),
-        source="" if handle.languages is None else handle.languages.source,
-        target="" if handle.languages is None else handle.languages.target,
+        classes=hf_model.classes_of(model),
+        multi_label=model.network.config.problem_type == "multi_label_classification",
+        no_parts=missing(model),
+        no_readout=hf_model.no_readout(model),
+        mask=model.tokenizer.mask_name if model.card.kind == "encoder" else "",
+        writes=plan.lm_head_input is not None and model.card.kind != "encoder",
+        languages=() if model.languages is None else tuple(model.languages.ids),
+        source="" if model.languages is None else model.languages.source,
+        target="" if model.languages is None else model.languages.target,
         rms=not centres(plan.streams[-1].final_norm),
     )
 
 
-def nearest(handle: HFModel, vectors: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
+def nearest(model: HFModel, vectors: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
     """The words whose embeddings come nearest to vectors (row, d_model), by cosine."""
-    return logit_lens.nearest(embedding_matrix(handle.model), vectors, top)
+    return logit_lens.nearest(embedding_matrix(model.network), vectors, top)
 
 
-def generate(handle: HFModel, text: str, then: tuple[int, ...] = ()) -> HFGeneration:
+def generate(model: HFModel, text: str, then: tuple[int, ...] = ()) -> HFGeneration:
     """A text in the making, as `Model.generate`, by the model's own code."""
-    card = handle.card
+    card = model.card
     if card.kind == "encoder":
         raise ValueError(f"{card.name} fills masked words and does not write")
-    expect_readout(handle, handle.plan.streams[-1].name)
-    tokens, dropped = handle.tokens(clean(text))
-    if handle.start is not None:
-        ids = [handle.start, *then] if then else list(begin_ids(handle))
-        return HFGeneration(handle, ids, list(tokens.ids))
+    expect_readout(model, model.plan.streams[-1].name)
+    tokens, dropped = model.tokens(clean(text))
+    if model.start is not None:
+        ids = [model.start, *then] if then else list(begin_ids(model))
+        return HFGeneration(model, ids, list(tokens.ids))
     expect_room(card, len(tokens.ids) + len(then), dropped)
-    return HFGeneration(handle, [*tokens.ids, *then])
+    return HFGeneration(model, [*tokens.ids, *then])
 
 
-def beams(handle: HFModel, text: str, how: int | SeededSampling) -> Iterator[tuple[Beam, ...]]:
+def beams(model: HFModel, text: str, how: int | SeededSampling) -> Iterator[tuple[Beam, ...]]:
     """Beam search for the translation of a text, as `Model.beams`, by the model's own code."""
-    if handle.start is None:
-        raise ValueError(f"{handle.card.name} writes no translation")
-    expect_readout(handle, handle.plan.streams[-1].name)
-    tokens, _ = handle.tokens(clean(text))
-    return search_of(handle, list(tokens.ids), how)
+    if model.start is None:
+        raise ValueError(f"{model.card.name} writes no translation")
+    expect_readout(model, model.plan.streams[-1].name)
+    tokens, _ = model.tokens(clean(text))
+    return search_of(model, list(tokens.ids), how)
 
 
-def _check(handle: HFModel, edits: tuple[Edit, ...]) -> None:
-    card, supported = handle.card, capabilities(handle).edits
-    check_places(edits, card, handle.plan.n_layer)
+def _check(model: HFModel, edits: tuple[Edit, ...]) -> None:
+    card, supported = model.card, capabilities(model).edits
+    check_places(edits, card, model.plan.n_layer)
     for edit in edits:
         if isinstance(edit, HideToken) and HideToken not in supported:
             raise ValueError(
@@ -264,7 +262,7 @@ def _check(handle: HFModel, edits: tuple[Edit, ...]) -> None:
             raise ValueError(
                 f"“{edit}”: this edit needs the model to run in Headlight's own classes"
             )
-        if isinstance(edit, WithoutScale) and handle.plan.scale == 1.0:
+        if isinstance(edit, WithoutScale) and model.plan.scale == 1.0:
             raise ValueError(
                 f"{card.name} multiplies q · k by nothing, so there is no scale to take away"
             )
@@ -273,7 +271,7 @@ def _check(handle: HFModel, edits: tuple[Edit, ...]) -> None:
 # The gradient of a logit back through a Hugging Face model's own code.
 
 
-def gradients(handle: HFModel, recording: Recording, stream: str, token: int) -> ResidualGradients:
+def gradients(model: HFModel, recording: Recording, stream: str, token: int) -> ResidualGradients:
     """The gradient of the likeliest word's logit at a token back to every state of the stream, as
     `models.readouts.gradients.gradients`, by automatic differentiation of the model's own code.
 
@@ -281,25 +279,25 @@ def gradients(handle: HFModel, recording: Recording, stream: str, token: int) ->
     state is no part of what the logit was computed from.
     """
     output = recording.streams[-1]
-    expect_readout(handle, output.name)
+    expect_readout(model, output.name)
     n = len(recording.stream(stream).tokens)
     if not 0 <= token < n:
         raise ValueError(f"stream {stream} has tokens 0 to {n - 1}, not {token}")
     row = token if output.name == stream else 0
     inputs = {"input_ids": torch.tensor(recording.streams[0].ids)[None]}
-    if handle.start is not None:
+    if model.start is not None:
         inputs["decoder_input_ids"] = torch.tensor(output.ids)[None]
-    trace = forward_pass(handle, recording.edits)
+    trace = forward_pass(model, recording.edits)
     checkpoint()
-    with torch.enable_grad(), handle.lock, active_pass(trace):
-        scores = handle.model(**inputs, use_cache=False).logits[0, row]
+    with torch.enable_grad(), model.lock, active_pass(trace):
+        scores = model.network(**inputs, use_cache=False).logits[0, row]
         checkpoint()
         word = int(scores.argmax())
-        plan = next(each for each in handle.plan.streams if each.name == stream)
+        plan = next(each for each in model.plan.streams if each.name == stream)
         states = _states(plan, trace)
         grads = torch.autograd.grad(scores[word], list(states.values()), allow_unused=True)
     if any(each is None for each in grads):
-        raise ValueError(f"{handle.card.name} does not let its states be followed back")
+        raise ValueError(f"{model.card.name} does not let its states be followed back")
     norm = torch.stack([each.reshape(n, -1).norm(dim=-1) for each in grads])
     return ResidualGradients(
         stream, output.name, row, word, tuple(states), norm.numpy(), scores[word].item()
@@ -368,13 +366,13 @@ def centres(norm: nn.Module | None) -> bool:
     return nearly_equal(norm(x + 1), norm(x))
 
 
-def missing(handle: HFModel) -> str:
+def missing(model: HFModel) -> str:
     """Reason why no logit of a model can be decomposed, as the end of a sentence; "" where it
     can."""
-    plan = handle.plan.streams[-1]
-    if handle.plan.lm_head_input is None:
-        return f"it {no_readout(handle)}"
-    if readout_of(handle) is None:
+    plan = model.plan.streams[-1]
+    if model.plan.lm_head_input is None:
+        return f"it {no_readout(model)}"
+    if readout_of(model) is None:
         return (
             "between its last vector and the words stands something that is neither linear nor a "
             "dense layer, an activation that is known here and a LayerNorm"
@@ -386,7 +384,7 @@ def missing(handle: HFModel) -> str:
 
 @torch.inference_mode()
 def attribute(
-    handle: HFModel,
+    model: HFModel,
     recording: Recording,
     stream: str,
     token: int,
@@ -399,22 +397,22 @@ def attribute(
     is one part, and so is a layer whose attention and FFN write side by side. Raises ValueError
     where the decomposition does not exist, and where the recorded parts do not add up to the
     model's last vector."""
-    expect_readout(handle, stream)
+    expect_readout(model, stream)
     target_stream, words = recording.stream(stream), (id, *([] if against is None else [against]))
     if not 0 <= token < len(target_stream.tokens):
         raise ValueError(
             f"stream {stream} has tokens 0 to {len(target_stream.tokens) - 1}, not {token}"
         )
-    if not all(0 <= word < handle.card.n_vocab for word in words):
-        raise ValueError(f"the vocabulary has ids 0 to {handle.card.n_vocab - 1}")
-    readout = readout_of(handle)
-    if readout is None or missing(handle):
-        raise ValueError(f"a logit of {handle.card.name} cannot be taken apart: {missing(handle)}")
-    contributions = _contributions(handle, recording, target_stream, token)
+    if not all(0 <= word < model.card.n_vocab for word in words):
+        raise ValueError(f"the vocabulary has ids 0 to {model.card.n_vocab - 1}")
+    readout = readout_of(model)
+    if readout is None or missing(model):
+        raise ValueError(f"a logit of {model.card.name} cannot be taken apart: {missing(model)}")
+    contributions = _contributions(model, recording, target_stream, token)
     last = _state_at(target_stream, target_stream.sites[-1], token)
     if not nearly_equal(sum(contributions.values(), torch.zeros_like(last)), last):
         raise ValueError(
-            f"what {handle.card.name} was heard to write does not add up to its last vector"
+            f"what {model.card.name} was heard to write does not add up to its last vector"
         )
     direction, offset = readout.direction(id, against)
     explained = 1.0
@@ -434,10 +432,10 @@ def attribute(
 
 
 def _contributions(
-    handle: HFModel, recording: Recording, stream: Stream, token: int
+    model: HFModel, recording: Recording, stream: Stream, token: int
 ) -> dict[PartKey, Tensor]:
     """Contribution of each part to a token's last vector, with every norm linearized."""
-    plan = handle.plan.streams[-1]
+    plan = model.plan.streams[-1]
     contributions: dict[PartKey, Tensor] = {}
     for site in stream.sites:
         checkpoint()
@@ -450,7 +448,7 @@ def _contributions(
         elif place == "ffn.wrote":
             contributions["ffn", int(number), -1, ""] = vector
         elif place.endswith(".wrote"):
-            head_outputs = _head_outputs(handle, recording, (int(number), place), vector, token)
+            head_outputs = _head_outputs(model, recording, (int(number), place), vector, token)
             contributions |= {
                 key: contributions.get(key, 0) + part for key, part in head_outputs.items()
             }
@@ -479,12 +477,12 @@ def _norm_at(plan: StreamPlan, site: str) -> nn.Module:
 
 
 def _head_outputs(
-    handle: HFModel, recording: Recording, site: tuple[int, str], output: Tensor, token: int
+    model: HFModel, recording: Recording, site: tuple[int, str], output: Tensor, token: int
 ) -> dict[PartKey, Tensor]:
     """Output of each head of an attention at a token, and the projection's bias. The attention is
     one part where that does not add up to its output."""
     layer, place = site
-    cross, stream = place.startswith("cross"), handle.plan.streams[-1]
+    cross, stream = place.startswith("cross"), model.plan.streams[-1]
     name = next(
         each.name
         for each in recording.attention

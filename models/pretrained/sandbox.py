@@ -34,7 +34,7 @@ from models.tokenizer import Tokens
 # Whether a model that was just loaded works: its vocabulary is its tokenizer's, and a text goes
 # through it.
 
-Handle = own_model.OwnModel | hf_model.HFModel
+LoadedModel = own_model.OwnModel | hf_model.HFModel
 WORDS = "The cat sat on the mat, didn't it?"
 # Printable signs, letters of several scripts, marks, spaces of all kinds: whatever a tokenizer's
 # rules may stumble over.
@@ -44,38 +44,38 @@ SIGNS = "".join(
 MOST_TOKENS_A_SIGN = 64
 
 
-def verify(handle: Handle, name: str) -> Handle:
-    """The handle again. Raises NotLoaded where the tokenizer has words that the model does not
+def verify(model: LoadedModel, name: str) -> LoadedModel:
+    """The model again. Raises NotLoaded where the tokenizer has words that the model does not
     know, or the model fails on a text."""
-    _expect_words(handle, name)
-    _run(handle, WORDS, name)
-    return handle
+    _expect_words(model, name)
+    _run(model, WORDS, name)
+    return model
 
 
-def stress_test(handle: Handle, name: str) -> None:
+def stress_test(model: LoadedModel, name: str) -> None:
     """Raises NotLoaded where a model fails on as long a text as it says it takes, or its tokenizer
     on signs of all kinds."""
     for signs in (SIGNS, "a" * 2000, " " * 2000, "(" * 500 + "!" * 500):
-        n = _count(handle, signs)
+        n = _count(model, signs)
         if n > MOST_TOKENS_A_SIGN * len(signs):
             raise NotLoaded(
                 f"The tokenizer of {name} makes {n:,} tokens of {len(signs):,} characters; "
                 "choose another model."
             )
-    _expect_one_cut(handle, name)
-    _expect_chats(handle, name)
-    recording = _run(handle, "the cat sat on the mat and " * handle.card.n_positions, name)
-    _run(handle, SIGNS, name)
-    if len(recording.streams[0].tokens) > handle.card.n_positions:
+    _expect_one_cut(model, name)
+    _expect_chats(model, name)
+    recording = _run(model, "the cat sat on the mat and " * model.card.n_positions, name)
+    _run(model, SIGNS, name)
+    if len(recording.streams[0].tokens) > model.card.n_positions:
         raise NotLoaded(
-            f"{name} reads {handle.card.n_positions} tokens and its tokenizer gives it "
+            f"{name} reads {model.card.n_positions} tokens and its tokenizer gives it "
             f"{len(recording.streams[0].tokens)}; choose another model."
         )
 
 
-def _expect_one_cut(handle: Handle, name: str) -> None:
+def _expect_one_cut(model: LoadedModel, name: str) -> None:
     """Raises NotLoaded where a tokenizer draws how it cuts a text."""
-    cuts = {_tokenize(handle, WORDS * 8)[0].ids for _ in range(4)}
+    cuts = {_tokenize(model, WORDS * 8)[0].ids for _ in range(4)}
     if len(cuts) > 1:
         raise NotLoaded(
             f"The tokenizer of {name} cuts one text in several ways, by chance; turn its sampling "
@@ -83,27 +83,27 @@ def _expect_one_cut(handle: Handle, name: str) -> None:
         )
 
 
-def _expect_chats(handle: Handle, name: str) -> None:
+def _expect_chats(model: LoadedModel, name: str) -> None:
     """Raises NotLoaded where a model's chat template does not keep to its limits."""
-    if handle.chat is not None:
+    if model.chat is not None:
         try:
-            handle.chat.expect_sound()
+            model.chat.expect_sound()
         except Overrun as error:
             raise NotLoaded(str(error).replace("this model", name)) from error
 
 
-def _tokenize(handle: Handle, text: str) -> tuple[Tokens, int]:
-    if isinstance(handle, own_model.OwnModel):
-        return own_model.frame(handle, text)
-    return handle.tokenizer.tokens(text, handle.card.n_positions)
+def _tokenize(model: LoadedModel, text: str) -> tuple[Tokens, int]:
+    if isinstance(model, own_model.OwnModel):
+        return own_model.frame(model, text)
+    return model.tokenizer.tokens(text, model.card.n_positions)
 
 
-def _count(handle: Handle, signs: str) -> int:
+def _count(model: LoadedModel, signs: str) -> int:
     try:
-        tokens, dropped = _tokenize(handle, signs)
+        tokens, dropped = _tokenize(model, signs)
     except NotEncoded as error:
         raise NotLoaded(
-            f"The tokenizer of {handle.card.name} fails on some texts, such as {signs[:12]!r} and "
+            f"The tokenizer of {model.card.name} fails on some texts, such as {signs[:12]!r} and "
             "so on; choose another model."
         ) from error
     except ValueError:  # a model that puts nothing around a text reads nothing of spaces
@@ -111,25 +111,25 @@ def _count(handle: Handle, signs: str) -> int:
     return len(tokens.ids) + dropped
 
 
-def _expect_words(handle: Handle, name: str) -> None:
+def _expect_words(model: LoadedModel, name: str) -> None:
     vocabulary = (
-        handle.tokenizer.bpe.get_vocab(with_added_tokens=True)
-        if isinstance(handle, own_model.OwnModel)
-        else handle.tokenizer.own.get_vocab()
+        model.tokenizer.bpe.get_vocab(with_added_tokens=True)
+        if isinstance(model, own_model.OwnModel)
+        else model.tokenizer.own.get_vocab()
     )
     if not vocabulary:
         raise NotLoaded(f"The tokenizer of {name} knows no words; {remedy(name)}.")
-    if (largest := max(vocabulary.values())) >= handle.card.n_vocab:
+    if (largest := max(vocabulary.values())) >= model.card.n_vocab:
         raise NotLoaded(
             f"The tokenizer of {name} numbers its words up to {largest:,} and the model has "
-            f"{handle.card.n_vocab:,} words; {remedy(name)}."
+            f"{model.card.n_vocab:,} words; {remedy(name)}."
         )
 
 
-def _run(handle: Handle, text: str, name: str) -> Recording:
+def _run(model: LoadedModel, text: str, name: str) -> Recording:
     """A pass over a text."""
     try:
-        recording = handle.record(text)
+        recording = model.record(text)
     except NotFinite as error:
         raise NotLoaded(
             f"Numbers overflow when {name} reads a text, first at {error}; choose another model."
@@ -140,7 +140,7 @@ def _run(handle: Handle, text: str, name: str) -> Recording:
         ) from error
     except (ValueError, IndexError, RuntimeError, TypeError, AttributeError, LookupError) as error:
         raise NotLoaded(
-            f"{name} does not run on a text of up to {handle.card.n_positions} tokens, which "
+            f"{name} does not run on a text of up to {model.card.n_positions} tokens, which "
             "its configuration promises; choose another model."
         ) from error
     for attention in recording.attention:

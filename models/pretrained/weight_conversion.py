@@ -20,7 +20,7 @@ from torch import Tensor
 
 from models import chat_template, encoding
 from models.config import Config
-from models.own_model import OwnModel, handle_of
+from models.own_model import OwnModel, from_network
 from models.pretrained import gguf, lora, model_files, weight_checks
 from models.pretrained.config_mapping import (
     activation,
@@ -463,7 +463,7 @@ def load(folder: Path, name: str, document_mark: str = "") -> OwnModel:
     )
     weights = gguf.manifest(folder).get("weights") or ", ".join(dtypes)
     del tensors  # the files in memory: the model has numbers of its own
-    return handle_of(
+    return from_network(
         model,
         tokenizer,
         name,

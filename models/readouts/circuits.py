@@ -17,7 +17,7 @@ ROWS, KEYS = 8, 4096  # words at once before the vocabulary, and keys of it at o
 
 @torch.inference_mode()
 def circuits(
-    handle: OwnModel,
+    model: OwnModel,
     attention: str,
     layer: int,
     head: int,
@@ -33,19 +33,19 @@ def circuits(
     the head's own v of some tokens, its output for them instead of W_E W_V.
 
     In slices over the vocabulary. Raises ValueError for a head or word that does not exist."""
-    module = _attention(handle, attention, layer, head)
-    if not ids or not all(0 <= each < handle.card.n_vocab for each in ids):
-        raise ValueError(f"the vocabulary has ids 0 to {handle.card.n_vocab - 1}")
-    words = _word_vectors(handle, torch.tensor(ids))
+    module = _attention(model, attention, layer, head)
+    if not ids or not all(0 <= each < model.card.n_vocab for each in ids):
+        raise ValueError(f"the vocabulary has ids 0 to {model.card.n_vocab - 1}")
+    words = _word_vectors(model, torch.tensor(ids))
     w_q, w_k, w_v = (
         _head_slice(each, module, head) for each in (module.w_q, module.w_k, module.w_v)
     )
     v = words @ w_v if values is None else torch.tensor(np.asarray(values, dtype=np.float32))
     w_o = module.w_o.weight.T[head * module.d_head : (head + 1) * module.d_head]
     q = words @ w_q / module.scale
-    key_scores, key_ids = _keys(handle, q, w_k)
+    key_scores, key_ids = _keys(model, q, w_k)
     raised_ids, raised, lowered_ids, lowered, own_change, own_rank = _top_changes(
-        handle, v @ w_o, torch.tensor(ids)
+        model, v @ w_o, torch.tensor(ids)
     )
     return Circuits(
         np.array(ids),
@@ -61,16 +61,16 @@ def circuits(
     )
 
 
-def _attention(handle: OwnModel, attention: str, layer: int, head: int) -> MultiHeadAttention:
-    layers = handle.attentions.get(attention, [])
-    if not 0 <= layer < len(layers) or not 0 <= head < handle.card.n_head:
-        raise ValueError(f"{handle.card.name} has no head {layer}.{head} of {attention!r}")
+def _attention(model: OwnModel, attention: str, layer: int, head: int) -> MultiHeadAttention:
+    layers = model.attentions.get(attention, [])
+    if not 0 <= layer < len(layers) or not 0 <= head < model.card.n_head:
+        raise ValueError(f"{model.card.name} has no head {layer}.{head} of {attention!r}")
     return layers[layer]
 
 
-def _word_vectors(handle: OwnModel, ids: Tensor) -> Tensor:
+def _word_vectors(model: OwnModel, ids: Tensor) -> Tensor:
     """Words as the stream begins with them, (word, d_model)."""
-    embedding = handle.model.embedding
+    embedding = model.network.embedding
     return embedding.words(embedding.token.weight[ids])
 
 
@@ -81,10 +81,10 @@ def _head_slice(linear: torch.nn.Linear, module: MultiHeadAttention, head: int) 
     return linear.weight[key_head * module.d_head : (key_head + 1) * module.d_head].T
 
 
-def _top_changes(handle: OwnModel, writes: Tensor, ids: Tensor) -> tuple[np.ndarray, ...]:
+def _top_changes(model: OwnModel, writes: Tensor, ids: Tensor) -> tuple[np.ndarray, ...]:
     """Of what is written (word, d_model) the words it raises most and by how much, and lowers most,
     and for each word itself its own change and how many it raises more."""
-    matrix, blocks = handle.model.readout_matrix, []
+    matrix, blocks = model.network.readout_matrix, []
     for block, block_ids in zip(writes.split(ROWS), ids.split(ROWS)):
         checkpoint()
         logits = block @ matrix.T  # (word, id)
@@ -96,14 +96,14 @@ def _top_changes(handle: OwnModel, writes: Tensor, ids: Tensor) -> tuple[np.ndar
     return tuple(torch.cat(each).numpy() for each in zip(*blocks))
 
 
-def _keys(handle: OwnModel, q: Tensor, w_k: Tensor) -> tuple[Tensor, Tensor]:
+def _keys(model: OwnModel, q: Tensor, w_k: Tensor) -> tuple[Tensor, Tensor]:
     """The vocabulary's words with the largest q . k for each query (word, d_head): scores and ids,
     (word, rank)."""
-    n = handle.card.n_vocab
+    n = model.card.n_vocab
     best, best_ids = q.new_zeros(len(q), 0), torch.zeros(len(q), 0, dtype=torch.long)
     for block in torch.arange(n).split(KEYS):
         checkpoint()
-        scores = q @ (_word_vectors(handle, block) @ w_k).T  # (word, some)
+        scores = q @ (_word_vectors(model, block) @ w_k).T  # (word, some)
         candidates = torch.cat((best, scores), 1)
         candidate_ids = torch.cat((best_ids, block.expand(len(q), -1)), 1)
         best, ranks = candidates.topk(min(TOP_WORDS, candidates.shape[1]))

@@ -28,11 +28,11 @@ from models.transformer import FeedForward
 
 @torch.inference_mode()
 def ffn_activations(
-    handle: OwnModel, recording: Recording, stream: str, layer: int, token: int
+    model: OwnModel, recording: Recording, stream: str, layer: int, token: int
 ) -> FFNActivations:
     """The hidden units of a layer's FFN at a token. Raises ValueError for a stream, a layer or a
     token that is not there, and where an edit took the FFN away or put in what another wrote."""
-    network, inputs = ffn_input(handle, recording, stream, layer, token)
+    network, inputs = ffn_input(model, recording, stream, layer, token)
     preactivations = network.before(inputs)[token]
     by_token = hidden_units(recording, stream, layer, network, inputs)
     hidden = by_token[token]
@@ -42,10 +42,10 @@ def ffn_activations(
 
 
 def ffn_input(
-    handle: OwnModel, recording: Recording, stream: str, layer: int, token: int
+    model: OwnModel, recording: Recording, stream: str, layer: int, token: int
 ) -> tuple[FeedForward | GatedFeedForward, Tensor]:
     """The FFN of a layer and what it reads at every token, (token, d_model). Raises as `inside`."""
-    residual, layers = recording.stream(stream), layers_of(handle, stream)
+    residual, layers = recording.stream(stream), layers_of(model, stream)
     if not 0 <= layer < len(layers) or not 0 <= token < len(residual.tokens):
         raise ValueError(
             f"stream {stream} has no layer {layer} or no token {token}; it has layers 0 to "
@@ -64,7 +64,7 @@ def ffn_input(
     site = f"{layer}.ffn.read"
     if site not in residual.sites:
         site = input_site(layers[layer], residual, "ffn", recording.edits)
-    x = torch.tensor(residual.at(site)).to(handle.model.embedding.token.weight.dtype)
+    x = torch.tensor(residual.at(site)).to(model.network.embedding.token.weight.dtype)
     return layers[layer].feed_forward, x
 
 
@@ -96,7 +96,7 @@ TOP_WORDS = 6  # each way
 
 @torch.inference_mode()
 def neurons(
-    handle: OwnModel,
+    model: OwnModel,
     recording: Recording,
     stream: str,
     layer: int,
@@ -113,19 +113,19 @@ def neurons(
     Promoting Concepts in the Vocabulary Space"). Raises ValueError as `attribute` and `inside` do,
     and for an FFN whose output does not reach the readout."""
     indices = (token, id, *([] if against is None else [against]))
-    expect_linear(handle, recording, stream, indices)
-    network, inputs = ffn_input(handle, recording, stream, layer, token)
-    path = trace_parts(handle, recording, stream, token)
+    expect_linear(model, recording, stream, indices)
+    network, inputs = ffn_input(model, recording, stream, layer, token)
+    path = trace_parts(model, recording, stream, token)
     if layer not in path.after:
         raise ValueError(
             f"nothing that the FFN of layer {layer} wrote reaches the readout: a later layer "
             "replaces the stream"
         )
     checkpoint()
-    direction, _ = word_direction(handle, id, against)
+    direction, _ = word_direction(model, id, against)
     at_readout = path.through_ffn(layer, torch.eye(len(direction), dtype=torch.float64))
     linearization = transform_at(
-        handle, torch.tensor(recording.stream(stream).resid[-1, token]).double()
+        model, torch.tensor(recording.stream(stream).resid[-1, token]).double()
     )
     at_readout = at_readout if linearization is None else linearization.slope(at_readout)
     projection = at_readout @ direction  # what a vector written here is multiplied with, (d_model)
@@ -147,14 +147,14 @@ def neurons(
         (hidden[token].abs() * rows.norm(dim=-1)).numpy(),
         strongest.numpy(),
         hidden[:, strongest].T.contiguous().numpy(),
-        *_top_words(handle, neuron_outputs.to(network.w_2.weight.dtype)),
+        *_top_words(model, neuron_outputs.to(network.w_2.weight.dtype)),
     )
 
 
-def _top_words(handle: OwnModel, vectors: Tensor) -> tuple:
+def _top_words(model: OwnModel, vectors: Tensor) -> tuple:
     """Of vectors (row, d_model) at the readout the words they raise most and by how much, and those
     they lower most: four arrays (row, word)."""
-    matrix, blocks = handle.model.readout_matrix, []
+    matrix, blocks = model.network.readout_matrix, []
     for block in vectors.split(8):
         checkpoint()
         logits = block @ matrix.T  # (row, id)

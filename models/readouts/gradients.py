@@ -267,7 +267,7 @@ def _norms(
 ROWS_PER_BATCH = 32  # of a Jacobian: bounds its memory at 512 tokens
 
 
-def gradients(handle: OwnModel, recording: Recording, stream: str, token: int) -> ResidualGradients:
+def gradients(model: OwnModel, recording: Recording, stream: str, token: int) -> ResidualGradients:
     """The gradient of the likeliest word's logit at a token, back to every state of the stream.
 
     For the encoder of a translator the output is the decoder's first word. Raises ValueError for a
@@ -288,9 +288,9 @@ def gradients(handle: OwnModel, recording: Recording, stream: str, token: int) -
         )
     with torch.enable_grad():
         checkpoint()
-        states, last_vectors = _states(handle, recording, stream)
+        states, last_vectors = _states(model, recording, stream)
         checkpoint()
-        scores = handle.model.logits(last_vectors[0, row])
+        scores = model.network.logits(last_vectors[0, row])
         word = int(scores.argmax())
         found = torch.autograd.grad(scores[word], list(states.values()), materialize_grads=True)
     norm = torch.stack([each[0].norm(dim=-1) for each in found]).detach().numpy()
@@ -300,7 +300,7 @@ def gradients(handle: OwnModel, recording: Recording, stream: str, token: int) -
 
 
 def integrated(
-    handle: OwnModel, recording: Recording, stream: str, token: int, id: int | None, steps: int
+    model: OwnModel, recording: Recording, stream: str, token: int, id: int | None, steps: int
 ) -> np.ndarray:
     """Integrated gradients of a word's logit, as `Model.integrated_gradients`, by the rule of the
     midpoints of `steps` parts of the way from embeddings of 0.
@@ -309,11 +309,11 @@ def integrated(
     for a run into which something of another was put."""
     if any(isinstance(edit, (PatchHead, PatchSite)) for edit in recording.edits) or steps < 1:
         raise ValueError("gradients are those of a text's own run, in 1 step or more")
-    if id is not None and not 0 <= id < handle.card.n_vocab:
-        raise ValueError(f"the vocabulary has ids 0 to {handle.card.n_vocab - 1}")
+    if id is not None and not 0 <= id < model.card.n_vocab:
+        raise ValueError(f"the vocabulary has ids 0 to {model.card.n_vocab - 1}")
     output = recording.streams[-1]
     row = token if output.name == stream else 0
-    logits = handle.model.logits(torch.tensor(output.resid[-1, row]))
+    logits = model.network.logits(torch.tensor(output.resid[-1, row]))
     word = int(logits.argmax()) if id is None else id
     embedded = torch.tensor(recording.stream(stream).at("embed"))
     total = torch.zeros_like(embedded)
@@ -321,26 +321,24 @@ def integrated(
         checkpoint()
         with torch.enable_grad():
             start = (embedded * ((step + 0.5) / steps)).requires_grad_()
-            last = _last_vectors(handle, recording, stream, Patch("embed", start))
-            score = handle.model.logits(last[0, row])[word]
+            last = _last_vectors(model, recording, stream, Patch("embed", start))
+            score = model.network.logits(last[0, row])[word]
             (gradient,) = torch.autograd.grad(score, start)
         total += gradient
     return (total / steps * embedded).sum(-1).numpy()
 
 
-def _last_vectors(handle: OwnModel, recording: Recording, stream: str, patch: Patch) -> Tensor:
+def _last_vectors(model: OwnModel, recording: Recording, stream: str, patch: Patch) -> Tensor:
     """A model's last vectors with something put into one of its streams."""
     ids = [torch.tensor(each.ids)[None] for each in recording.streams]
     plain, edits = recording.edits, (*recording.edits, patch)
-    if not isinstance(handle.model, EncoderDecoder):
-        return handle.model(ids[0], edits=edits)
-    memory = handle.model.encode(ids[0], edits=edits if stream == "encoder" else plain)
-    return handle.model.decode(ids[1], memory, edits=edits if stream == "decoder" else plain)
+    if not isinstance(model.network, EncoderDecoder):
+        return model.network(ids[0], edits=edits)
+    memory = model.network.encode(ids[0], edits=edits if stream == "encoder" else plain)
+    return model.network.decode(ids[1], memory, edits=edits if stream == "decoder" else plain)
 
 
-def _states(
-    handle: OwnModel, recording: Recording, stream: str
-) -> tuple[dict[str, Tensor], Tensor]:
+def _states(model: OwnModel, recording: Recording, stream: str) -> tuple[dict[str, Tensor], Tensor]:
     """The state before the first layer and after every sub-layer of a stream, and the model's last
     vectors, all in one graph."""
     states: dict[str, dict[str, Tensor]] = {each.name: {} for each in recording.streams}
@@ -358,17 +356,15 @@ def _states(
 
     ids = [torch.tensor(each.ids)[None] for each in recording.streams]
     names, edits = [each.name for each in recording.streams], recording.edits
-    if isinstance(handle.model, EncoderDecoder):
-        memory = handle.model.encode(ids[0], tape=tape(names[0]), edits=edits)
-        last_vectors = handle.model.decode(ids[1], memory, tape=tape(names[1]), edits=edits)
+    if isinstance(model.network, EncoderDecoder):
+        memory = model.network.encode(ids[0], tape=tape(names[0]), edits=edits)
+        last_vectors = model.network.decode(ids[1], memory, tape=tape(names[1]), edits=edits)
     else:
-        last_vectors = handle.model(ids[0], tape=tape(names[0]), edits=edits)
+        last_vectors = model.network(ids[0], tape=tape(names[0]), edits=edits)
     return states[stream], last_vectors
 
 
-def jacobian(
-    handle: OwnModel, recording: Recording, stream: str, token: int, site: str
-) -> Jacobian:
+def jacobian(model: OwnModel, recording: Recording, stream: str, token: int, site: str) -> Jacobian:
     """The Jacobians of the sub-layer `site`, such as "0.attn", of an unedited recording. Raises
     ValueError for one that is not there, and for an edited recording."""
     if recording.edits:
@@ -381,9 +377,9 @@ def jacobian(
             f"{', '.join(sorted(sublayers - {'pos'}))} and tokens 0 to {len(residual.tokens) - 1}"
         )
     layer_number, _, sublayer = site.partition(".")
-    layer = layers_of(handle, stream)[int(layer_number)]
+    layer = layers_of(model, stream)[int(layer_number)]
     x = torch.tensor(residual.at(input_site(layer, residual, sublayer, ())))
-    x = x.to(handle.model.embedding.token.weight.dtype)
+    x = x.to(model.network.embedding.token.weight.dtype)
     add_and_norm = {"attn": layer.attention_out, "ffn": layer.feed_forward_out}.get(sublayer)
     add_and_norm = layer.cross_out if add_and_norm is None else add_and_norm
     norms = {add_and_norm.norm_at(()): add_and_norm.norm or nn.Identity()}

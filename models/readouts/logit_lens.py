@@ -74,12 +74,12 @@ class Linearization:
         return 1.0 - float((residue**2).sum()) / total if total else 1.0
 
 
-def transform_at(handle: OwnModel, vector: Tensor) -> Linearization | None:
+def transform_at(model: OwnModel, vector: Tensor) -> Linearization | None:
     """The transform of a model at a last vector (d_model, float64), None where it has none."""
-    dense, norm = handle.model.transform, handle.model.transform_norm
+    dense, norm = model.network.transform, model.network.transform_norm
     if dense is None or norm is None:
         return None
-    return linearize(dense, ACTIVATIONS[handle.model.config.activation], norm, vector)
+    return linearize(dense, ACTIVATIONS[model.network.config.activation], norm, vector)
 
 
 def linearize(
@@ -200,7 +200,7 @@ class StreamWrite:
 
 
 def stream_operations(
-    handle: OwnModel, recording: Recording, stream: str, token: int
+    model: OwnModel, recording: Recording, stream: str, token: int
 ) -> list[StreamWrite | LinearizedNorm]:
     """Everything that a token's vector passes, in order."""
     residual, edits = recording.stream(stream), recording.edits
@@ -212,9 +212,9 @@ def stream_operations(
     if "pos.wrote" in site_index:
         operations.append(StreamWrite("position", -1, rows[site_index["pos.wrote"]]))
     if "embed.normed" in site_index:
-        operations.append((handle.model.embedding.norm, None, "embed.normed"))
+        operations.append((model.network.embedding.norm, None, "embed.normed"))
     by_label = {attention.name: attention for attention in recording.attention}
-    for layer, module in enumerate(layers_of(handle, residual.name)):
+    for layer, module in enumerate(layers_of(model, residual.name)):
         places = {"attn": (module.attention, module.attention_out)}
         if hasattr(module, "cross"):
             places["cross"] = (module.cross, module.cross_out)
@@ -229,7 +229,7 @@ def stream_operations(
                 operations.append(StreamWrite("ffn", layer, output, replaces))
             else:
                 recorded = by_label[head_module.label]
-                z = head_outputs(handle, recording, recorded, layer, token)
+                z = head_outputs(model, recording, recorded, layer, token)
                 ablated = _ablated_heads(recording, recorded.name, layer)
                 operations.append(
                     StreamWrite("head", layer, output, replaces, head_module, z, ablated)
@@ -239,7 +239,7 @@ def stream_operations(
                     (add_and_norm.norm, add_and_norm.layer, f"{layer}.{sublayer}.normed")
                 )
     if "final.normed" in site_index:
-        operations.append((last_norm_of(handle, stream).one(), None, "final.normed"))
+        operations.append((last_norm_of(model, stream).one(), None, "final.normed"))
     return linearized(operations, site_index, rows, recording)
 
 
@@ -284,7 +284,7 @@ def _ablated_heads(recording: Recording, attention: str, layer: int) -> frozense
 
 
 def head_outputs(
-    handle: OwnModel, recording: Recording, attention: Attention, layer: int, token: int
+    model: OwnModel, recording: Recording, attention: Attention, layer: int, token: int
 ) -> Tensor:
     """z of every head at one query, (head, d_head): its pattern's row times its values, or what an
     edit put in its place."""
@@ -308,10 +308,10 @@ def head_outputs(
                 rows = z[edit.head].expand(token + 1, -1)  # a row for each place up to this one
                 z[edit.head] = put_numbers(rows, edit)[token]
             else:
-                stream, name = head_output_site(handle, attention.name, layer)
-                donor_output = activations(handle, edit.text, recording.edits, {name})[stream][
-                    name
-                ][edit.head]
+                stream, name = head_output_site(model, attention.name, layer)
+                donor_output = activations(model, edit.text, recording.edits, {name})[stream][name][
+                    edit.head
+                ]
                 if token < len(donor_output):
                     z[edit.head] = donor_output[token].double()
     return z
@@ -346,7 +346,7 @@ def states(stream: Stream, only: tuple[str, ...] | None = None) -> tuple[str, ..
 
 @torch.inference_mode()
 def lens(
-    handle: OwnModel,
+    model: OwnModel,
     recording: Recording,
     stream: str,
     top: int = 10,
@@ -363,8 +363,8 @@ def lens(
     return lens_of(
         stream,
         states(residual, sites),
-        lambda site: _final_vectors(handle, residual, site, recording.edits),
-        handle.model.logits,
+        lambda site: _final_vectors(model, residual, site, recording.edits),
+        model.network.logits,
         top,
     )
 
@@ -415,23 +415,23 @@ def lens_of(
     return Lens(stream, sites, words, words_logprobs, final_id.numpy(), ranks, logprob, divergences)
 
 
-def _final_vectors(handle: OwnModel, stream: Stream, site: str, edits: tuple[Edit, ...]) -> Tensor:
+def _final_vectors(model: OwnModel, stream: Stream, site: str, edits: tuple[Edit, ...]) -> Tensor:
     """A site's vectors (token, d_model) as they would stand at the stack's end."""
-    x = torch.tensor(stream.at(site)).to(handle.model.embedding.token.weight.dtype)
+    x = torch.tensor(stream.at(site)).to(model.network.embedding.token.weight.dtype)
     return (
-        handle.model.last_norm.normed(x, edits)
+        model.network.last_norm.normed(x, edits)
         if "final.normed" in stream.sites and site != "final.normed"
         else x
     )
 
 
 @torch.inference_mode()
-def logits_at(handle: OwnModel, recording: Recording, stream: str, token: int) -> np.ndarray:
+def logits_at(model: OwnModel, recording: Recording, stream: str, token: int) -> np.ndarray:
     """The model's scores (id) over the vocabulary at one token, float32."""
     vector = torch.tensor(recording.stream(stream).resid[-1, token])
-    matrix, bias = (each.detach().numpy() for each in handle.model.readout())
+    matrix, bias = (each.detach().numpy() for each in model.network.readout())
     # All of the matrix is read for one vector, which numpy does in half of torch's time.
-    return matrix @ handle.model.before_readout(vector).numpy() + bias
+    return matrix @ model.network.before_readout(vector).numpy() + bias
 
 
 @torch.inference_mode()
@@ -455,7 +455,7 @@ def nearest(embeddings: Tensor, vectors: np.ndarray, top: int) -> tuple[np.ndarr
 
 @torch.inference_mode()
 def attribute(
-    handle: OwnModel,
+    model: OwnModel,
     recording: Recording,
     stream: str,
     token: int,
@@ -468,14 +468,14 @@ def attribute(
     Raises ValueError for a token or word that is not there, and for a model without a readout.
     """
     residual = recording.stream(stream)
-    expect_linear(handle, recording, stream, (token, id, *([] if against is None else [against])))
-    direction, offset = word_direction(handle, id, against)
+    expect_linear(model, recording, stream, (token, id, *([] if against is None else [against])))
+    direction, offset = word_direction(model, id, against)
     vector, explained = vector_at(residual, residual.sites[-1], token), 1.0
-    linearization = transform_at(handle, vector)
+    linearization = transform_at(model, vector)
     if linearization is None:
-        values = _project_back(stream_operations(handle, recording, stream, token), direction)
+        values = _project_back(stream_operations(model, recording, stream, token), direction)
     else:
-        parts = trace_parts(handle, recording, stream, token).parts
+        parts = trace_parts(model, recording, stream, token).parts
         explained = linearization.explained(vector, torch.stack(list(parts.values())), direction)
         parts, vector = linearization.transform_parts(parts), linearization.whole(vector)
         values = dict(zip(parts, (torch.stack(list(parts.values())) @ direction).tolist()))
@@ -488,7 +488,7 @@ def attribute(
 
 @torch.inference_mode()
 def head_sources(
-    handle: OwnModel,
+    model: OwnModel,
     recording: Recording,
     stream: str,
     token: int,
@@ -503,15 +503,15 @@ def head_sources(
 
     Raises ValueError as `attribute` does.
     """
-    expect_linear(handle, recording, stream, (token, id, *([] if against is None else [against])))
-    direction, _ = word_direction(handle, id, against)
+    expect_linear(model, recording, stream, (token, id, *([] if against is None else [against])))
+    direction, _ = word_direction(model, id, against)
     residual = recording.stream(stream)
-    linearization = transform_at(handle, vector_at(residual, residual.sites[-1], token))
+    linearization = transform_at(model, vector_at(residual, residual.sites[-1], token))
     if linearization is not None:
         direction = linearization.slope(torch.eye(len(direction), dtype=torch.float64)) @ direction
     by_label = {each.name: each for each in recording.attention if each.query == stream}
     made = {name: np.zeros(each.pattern[:, :, 0].shape) for name, each in by_label.items()}
-    for step in reversed(stream_operations(handle, recording, stream, token)):
+    for step in reversed(stream_operations(model, recording, stream, token)):
         if isinstance(step, LinearizedNorm):
             direction = step.back(direction)
             continue
@@ -567,10 +567,10 @@ class TracedParts:
         return rows
 
 
-def trace_parts(handle: OwnModel, recording: Recording, stream: str, token: int) -> TracedParts:
+def trace_parts(model: OwnModel, recording: Recording, stream: str, token: int) -> TracedParts:
     """Every part of a token's last vector, each through all LayerNorms that come after it, held at
     the sigma that they have there."""
-    return traced(stream_operations(handle, recording, stream, token), handle.card.d_model)
+    return traced(stream_operations(model, recording, stream, token), model.card.d_model)
 
 
 def traced(operations: list[StreamWrite | LinearizedNorm], width: int) -> TracedParts:
@@ -619,27 +619,27 @@ class _Parts:
         return dict(zip(self._at, self.rows.unbind()))
 
 
-def word_direction(handle: OwnModel, id: int, against: int | None = None) -> tuple[Tensor, Tensor]:
+def word_direction(model: OwnModel, id: int, against: int | None = None) -> tuple[Tensor, Tensor]:
     """The direction (d_model) and the bias of a word's logit; of the difference with `against`."""
-    words, bias = handle.model.readout()
+    words, bias = model.network.readout()
     if against is None:
         return words[id].double(), bias[id].double()
     return words[id].double() - words[against].double(), bias[id].double() - bias[against].double()
 
 
 def expect_linear(
-    handle: OwnModel, recording: Recording, stream: str, indices: tuple[int, ...]
+    model: OwnModel, recording: Recording, stream: str, indices: tuple[int, ...]
 ) -> None:
     """Raises ValueError, as `attribute` says. indices: a token and the ids of words."""
     token, *words = indices
     n = len(recording.stream(stream).tokens)
     if not 0 <= token < n:
         raise ValueError(f"stream {stream} has tokens 0 to {n - 1}, not {token}")
-    if not all(0 <= word < handle.card.n_vocab for word in words):
-        raise ValueError(f"the vocabulary has ids 0 to {handle.card.n_vocab - 1}")
-    if handle.model.config.readout is None:
+    if not all(0 <= word < model.card.n_vocab for word in words):
+        raise ValueError(f"the vocabulary has ids 0 to {model.card.n_vocab - 1}")
+    if model.network.config.readout is None:
         raise ValueError(
-            f"{handle.card.name} {without_readout(handle.model.config.head)}, so there is no logit "
+            f"{model.card.name} {without_readout(model.network.config.head)}, so there is no logit "
             "to take apart into a sum"
         )
     first_stream = recording.streams[0].name

@@ -24,7 +24,7 @@ from models.transformer import EncoderDecoder
 
 @torch.inference_mode()
 def patch_heads(
-    handle: OwnModel,
+    model: OwnModel,
     text: str,
     donor: str,
     attention: str,
@@ -38,12 +38,12 @@ def patch_heads(
     The difference logit(id) - logit(against) is read at `token` of the last stream; a translator's
     decoder reads its unpatched output. Raises ValueError as `record` does, and for a token or word
     that does not exist."""
-    run = _Run(handle, text, donor, edits, token, id, against)
-    card = handle.card
+    run = _Run(model, text, donor, edits, token, id, against)
+    card = model.card
 
     def effects() -> Iterator[Effect]:
         for layer in range(card.n_layer):
-            stream, name = head_output_site(handle, attention, layer)
+            stream, name = head_output_site(model, attention, layer)
             for head in range(card.n_head):
                 yield Effect(
                     (layer, head),
@@ -55,7 +55,7 @@ def patch_heads(
 
 @torch.inference_mode()
 def patch_sites(
-    handle: OwnModel,
+    model: OwnModel,
     text: str,
     donor: str,
     stream: str,
@@ -66,7 +66,7 @@ def patch_sites(
 ) -> Sweep:
     """Every state of a stream at every token that both texts have, in turn taken from the donor's
     run. As `patch_heads` in all else."""
-    run = _Run(handle, text, donor, edits, token, id, against)
+    run = _Run(model, text, donor, edits, token, id, against)
     residual = next(candidate for candidate in run.recording.streams if candidate.name == stream)
     names = [name for name in states(residual) if name in run.activations[stream]]
     n = min(len(residual.tokens), *(len(run.activations[stream][name]) for name in names))
@@ -87,7 +87,7 @@ class _Run:
 
     def __init__(
         self,
-        handle: OwnModel,
+        model: OwnModel,
         text: str,
         donor: str,
         edits: tuple[Edit, ...],
@@ -95,19 +95,19 @@ class _Run:
         id: int,
         against: int,
     ) -> None:
-        self.handle = handle
+        self.model = model
         self.words = torch.tensor([id, against])
         others = tuple(edit for edit in edits if not isinstance(edit, (PatchHead, PatchSite)))
-        self.recording = record(handle, text, others)
+        self.recording = record(model, text, others)
         self.edits = self.recording.edits
         n = len(self.recording.streams[-1].tokens)
         token = from_end(token, n)
         if not 0 <= token < n:
             raise ValueError(f"the text has tokens 0 to {n - 1}, not {token}")
-        if not all(0 <= word < handle.card.n_vocab for word in (id, against)):
-            raise ValueError(f"the vocabulary has ids 0 to {handle.card.n_vocab - 1}")
+        if not all(0 <= word < model.card.n_vocab for word in (id, against)):
+            raise ValueError(f"the vocabulary has ids 0 to {model.card.n_vocab - 1}")
         self.token = token
-        self.activations = activations(handle, donor, self.edits)
+        self.activations = activations(model, donor, self.edits)
         self.ids = [torch.tensor(stream.ids)[None] for stream in self.recording.streams]
         donor_vectors = self.activations[self.recording.streams[-1].name]
         self.clean = self.difference(torch.tensor(self.recording.streams[-1].resid[-1]))
@@ -118,7 +118,7 @@ class _Run:
     def difference(self, vectors: Tensor) -> float:
         """logit(id) - logit(against) of last vectors (token, d_model); where there are fewer
         tokens, at the last."""
-        logit, other_logit = self.handle.model.logits(vectors[min(self.token, len(vectors) - 1)])[
+        logit, other_logit = self.model.network.logits(vectors[min(self.token, len(vectors) - 1)])[
             self.words
         ].tolist()
         return logit - other_logit
@@ -126,7 +126,7 @@ class _Run:
     @torch.inference_mode()
     def value(self, stream: str, patch: Patch) -> float:
         """The difference of the logits with something put into a stream."""
-        model, edits = self.handle.model, (*self.edits, patch)
+        model, edits = self.model.network, (*self.edits, patch)
         if not isinstance(model, EncoderDecoder):
             return self.difference(model(self.ids[0], edits=edits)[0])
         memory = model.encode(self.ids[0], edits=edits if stream == "encoder" else self.edits)

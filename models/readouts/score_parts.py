@@ -50,7 +50,7 @@ ORIGINS = ("embedding", "position", "ffn", "head")  # what a way leads back to; 
 
 @torch.inference_mode()
 def score_parts(
-    handle: OwnModel,
+    model: OwnModel,
     recording: Recording,
     attention: str,
     layer: int,
@@ -64,7 +64,7 @@ def score_parts(
     Raises ValueError for what is not there, and where an edit put a state in, so that what is read
     is no sum of what this run wrote.
     """
-    place = _place(handle, recording, attention, layer, head, query, key)
+    place = _place(model, recording, attention, layer, head, query, key)
     queries, keys = place.parts("query", query), place.parts("key", key)
     added, recorded = place.added(key), place.recorded(key)
     if against is not None:
@@ -152,7 +152,7 @@ class Trail:
 class HeadPlace:
     """A head of a recording, with the matrices by which it reads, one of its queries and a key."""
 
-    handle: OwnModel
+    model: OwnModel
     recording: Recording
     attention: Attention
     module: MultiHeadAttention
@@ -206,7 +206,7 @@ class HeadPlace:
     def trail(self, axis: str, token: int) -> Trail:
         """What the head reads at a token as its query or its key (or value)."""
         name, module = self.stream(axis), self.module
-        operations = stream_operations(self.handle, self.recording, name, token)
+        operations = stream_operations(self.model, self.recording, name, token)
         if not (module.cross and axis == "key"):
             own = next(
                 at
@@ -214,13 +214,13 @@ class HeadPlace:
                 if isinstance(step, StreamWrite) and step.of is module
             )
             operations = [*operations[:own], *self._read_norm(name, token)]
-        return Trail(operations, self.handle.card.d_model)
+        return Trail(operations, self.model.card.d_model)
 
     def _read_norm(self, name: str, token: int) -> list[LinearizedNorm]:
         """The norm before the attention, where the model has it there."""
         stream = self.recording.stream(name)
         sites = {site: at for at, site in enumerate(stream.sites)}
-        layer = layers_of(self.handle, name)[self.layer]
+        layer = layers_of(self.model, name)[self.layer]
         of = layer.cross_out if self.module.cross else layer.attention_out
         if (site := f"{of.name}.read") not in sites:
             return []
@@ -255,7 +255,7 @@ class HeadPlace:
         if angles is None:
             return norm, lambda rows: rows
         edits, name = self.edits, self.stream(axis)
-        if name == "decoder" and isinstance(self.handle.model, EncoderDecoder):
+        if name == "decoder" and isinstance(self.model.network, EncoderDecoder):
             edits = tuple(each for each in edits if not isinstance(each, ShufflePositions))
         n = len(self.recording.stream(name).tokens)
         position = int(position_ids(n, None, edits)[token])
@@ -327,7 +327,7 @@ class HeadPlace:
 
 
 def _place(
-    handle: OwnModel,
+    model: OwnModel,
     recording: Recording,
     attention: str,
     layer: int,
@@ -341,9 +341,9 @@ def _place(
         raise ValueError(f"this recording shows no queries and keys of {attention!r}")
     layers, heads = found.pattern.shape[:2]
     if not (0 <= layer < layers and 0 <= head < heads):
-        raise ValueError(f"{handle.card.name} has no head {layer}.{head} of {attention!r}")
-    module = handle.attentions[attention][layer]
-    place = HeadPlace(handle, recording, found, module, layer, head, query, key)
+        raise ValueError(f"{model.card.name} has no head {layer}.{head} of {attention!r}")
+    module = model.attentions[attention][layer]
+    place = HeadPlace(model, recording, found, module, layer, head, query, key)
     place.expect("query", query)
     place.expect("key", key)
     return place
@@ -369,7 +369,7 @@ class _Reader:
 
 @torch.inference_mode()
 def score_path(
-    handle: OwnModel,
+    model: OwnModel,
     recording: Recording,
     attention: str,
     layer: int,
@@ -386,7 +386,7 @@ def score_path(
     on at the key from which most of that part was taken, with the largest part there; it ends at an
     embedding, a position or an FFN. Raises ValueError as `score_parts`, and where an edit sets the
     weight."""
-    place = _place(handle, recording, attention, layer, head, query, key)
+    place = _place(model, recording, attention, layer, head, query, key)
     if against is not None:
         place.expect("key", against)
     score = place.recorded(key) - (0.0 if against is None else place.recorded(against))
@@ -460,7 +460,7 @@ def _follow(place: HeadPlace, axis: str, token: int, direction: Tensor, heads: b
 def _of_part(place: HeadPlace, part: PartKey, token: int) -> HeadPlace:
     """The head that wrote a part, at the token where it did."""
     _, layer, head, label = part
-    return _place(place.handle, place.recording, label, layer, head, token, 0)
+    return _place(place.model, place.recording, label, layer, head, token, 0)
 
 
 def _cut(way: list[_Reader], place: HeadPlace) -> float:
@@ -495,11 +495,11 @@ def _weight(place: HeadPlace, scores: np.ndarray) -> float:
 def _rerun(place: HeadPlace, reader: _Reader) -> float | None:
     """The weight in a run of the whole model in which the head of a step writes nothing at its
     token; None for what is no head, and where edits put in vectors of another text."""
-    handle, recording = place.handle, place.recording
+    model, recording = place.model, place.recording
     kind, layer, head, label = reader.part
     if kind != "head" or any(isinstance(each, (PatchHead, PatchSite)) for each in recording.edits):
         return None
-    stream, name = head_output_site(handle, label, layer)
+    stream, name = head_output_site(model, label, layer)
     zeros = torch.zeros(reader.token + 1, place.module.d_head)
     off = Patch(name, zeros, head=head, token=reader.token)
     kept: list[Tensor] = []
@@ -510,13 +510,13 @@ def _rerun(place: HeadPlace, reader: _Reader) -> float | None:
 
     ids = [torch.tensor(each.ids)[None] for each in recording.streams]
     edits = lambda of: (*recording.edits, off) if of == stream else recording.edits
-    model = handle.model
-    if not isinstance(model, EncoderDecoder):
-        model(ids[0], tape=tape, edits=edits(handle.card.kind))
+    network = model.network
+    if not isinstance(network, EncoderDecoder):
+        network(ids[0], tape=tape, edits=edits(model.card.kind))
         return float(kept[0])
     ends = place.attention.query == "encoder"
     nothing = lambda at, tensor: None
-    memory = model.encode(ids[0], tape=tape if ends else nothing, edits=edits("encoder"))
+    memory = network.encode(ids[0], tape=tape if ends else nothing, edits=edits("encoder"))
     if not ends:
-        model.decode(ids[1], memory, tape=tape, edits=edits("decoder"))
+        network.decode(ids[1], memory, tape=tape, edits=edits("decoder"))
     return float(kept[0])

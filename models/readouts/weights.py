@@ -16,17 +16,17 @@ from models.results import Norm, Rotary
 from models.transformer import AddAndNorm, Decoder, Encoder, EncoderDecoder, LastNorm, Layer
 
 
-def norms(handle: OwnModel, stream: str, edits: tuple[Edit, ...] = ()) -> dict[str, Norm]:
+def norms(model: OwnModel, stream: str, edits: tuple[Edit, ...] = ()) -> dict[str, Norm]:
     """Every LayerNorm of a stream by its place, such as "0.attn", "embed" or "final": gain
     (d_model), bias (d_model), eps, and whether it subtracts the mean (an RMSNorm, the model's own
     or by an edit, does not, and has no bias of its own).
 
     Raises ValueError for no such stream.
     """
-    layers = layers_of(handle, stream)
-    last_norm: Any = last_norm_of(handle, stream)
+    layers = layers_of(model, stream)
+    last_norm: Any = last_norm_of(model, stream)
     norm_modules: dict[str, tuple[layers_models.Norm | None, int | None]] = (
-        {"embed": (handle.model.embedding.norm, None)}
+        {"embed": (model.network.embedding.norm, None)}
         | {
             module.name: (module.norm, module.layer)
             for layer in layers
@@ -47,20 +47,20 @@ def norms(handle: OwnModel, stream: str, edits: tuple[Edit, ...] = ()) -> dict[s
     }
 
 
-def last_norm_of(handle: OwnModel, stream: str) -> LastNorm:
+def last_norm_of(model: OwnModel, stream: str) -> LastNorm:
     """The norm at the end of a stream's stack."""
-    model = handle.model
-    is_memory = stream == "encoder" and isinstance(model, EncoderDecoder)
-    last_norm = model.memory_norm if is_memory else model.last_norm
+    network = model.network
+    is_memory = stream == "encoder" and isinstance(network, EncoderDecoder)
+    last_norm = network.memory_norm if is_memory else network.last_norm
     assert isinstance(last_norm, LastNorm)
     return last_norm
 
 
-def outputs(handle: OwnModel) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def outputs(model: OwnModel) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """W_O of every attention by its label: cut by head, (layer, head, d_head, d_model), and its
     bias (layer, d_model)."""
     matrices = {}
-    for label, attentions in handle.attentions.items():
+    for label, attentions in model.attentions.items():
         slices = [
             _numbers(each.w_o.weight.T).reshape(each.n_head, each.d_head, -1) for each in attentions
         ]
@@ -70,18 +70,18 @@ def outputs(handle: OwnModel) -> dict[str, tuple[np.ndarray, np.ndarray]]:
 
 
 def projections(
-    handle: OwnModel, attention: str, layer: int
+    model: OwnModel, attention: str, layer: int
 ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """W_Q, W_K and W_V of an attention, see `Model.projections`."""
-    of = handle.attentions[attention][layer]
+    of = model.attentions[attention][layer]
     changed = of.q_norm is not None or of.rotation_angles(()) is not None
     names = {"v": of.w_v} if changed else {"q": of.w_q, "k": of.w_k, "v": of.w_v}
     return {name: _matrix(each) for name, each in names.items()}
 
 
-def rotary(handle: OwnModel, attention: str, layer: int) -> Rotary | None:
+def rotary(model: OwnModel, attention: str, layer: int) -> Rotary | None:
     """The rotary positions of an attention, see `Model.rotary`."""
-    of, config = handle.attentions[attention][layer], handle.model.config
+    of, config = model.attentions[attention][layer], model.network.config
     if of.q_norm is not None or of.rotation_angles(()) is None:
         return None
     how = config.rotary_base, config.rotary_share, config.rotary_scaling
@@ -94,16 +94,16 @@ def _matrix(linear: nn.Linear) -> tuple[np.ndarray, np.ndarray]:
     return _numbers(linear.weight.T), _or_zeros(linear.bias, len(linear.weight))
 
 
-def layers_of(handle: OwnModel, stream: str) -> list[Layer]:
+def layers_of(model: OwnModel, stream: str) -> list[Layer]:
     """A stream's layers in order. Raises ValueError for no such stream."""
-    model = handle.model
+    network = model.network
     stacks: dict[str, nn.ModuleList] = {}
-    if isinstance(model, EncoderDecoder):
-        stacks = {"encoder": model.encoder, "decoder": model.decoder}
-    elif isinstance(model, (Encoder, Decoder)):
-        stacks = {handle.card.kind: model.layers}
+    if isinstance(network, EncoderDecoder):
+        stacks = {"encoder": network.encoder, "decoder": network.decoder}
+    elif isinstance(network, (Encoder, Decoder)):
+        stacks = {model.card.kind: network.layers}
     if stream not in stacks:
-        raise ValueError(f"{handle.card.name} has no stream {stream!r}; it has {', '.join(stacks)}")
+        raise ValueError(f"{model.card.name} has no stream {stream!r}; it has {', '.join(stacks)}")
     return [layer for layer in stacks[stream] if isinstance(layer, Layer)]
 
 
@@ -126,7 +126,7 @@ def _numbers(tensor: Tensor) -> np.ndarray:
 
 
 @torch.inference_mode()
-def embeddings(handle: OwnModel) -> np.ndarray:
+def embeddings(model: OwnModel) -> np.ndarray:
     """Every word's embedding as the stream begins with it, times sqrt(d_model): (id, d_model)."""
-    embedding = handle.model.embedding
+    embedding = model.network.embedding
     return embedding.words(embedding.token.weight).numpy()

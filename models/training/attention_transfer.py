@@ -90,17 +90,17 @@ class AttentionTransfer(masked.Masked):
     @cached_property
     def teacher(self) -> OwnModel:
         teacher = registry.load(TEACHER)
-        assert isinstance(teacher, OwnModel) and isinstance(teacher.model, Encoder)
-        model = deepcopy(teacher.model)  # others may use that one
+        assert isinstance(teacher, OwnModel) and isinstance(teacher.network, Encoder)
+        model = deepcopy(teacher.network)  # others may use that one
         model.layers = model.layers[: 1 + max(layer for layer, _ in TEACHER_HEADS)]
-        return replace(teacher, model=model)
+        return replace(teacher, network=model)
 
     def tokenizer(self) -> Tokenizer:
         return own_model.load(STUDENT).tokenizer
 
     def model(self) -> Encoder:
         model = Encoder(self.config)  # a loaded one lies in memory as no optimizer expects
-        model.load_state_dict(untaught().model.state_dict())
+        model.load_state_dict(untaught().network.state_dict())
         for part in (model.embedding, model.layers[0], model.layers[1].attention):
             part.requires_grad_(False)
         return model
@@ -136,7 +136,7 @@ class AttentionTransfer(masked.Masked):
         """The rows that the taught heads learn, (text, head, word, 1 + word), without what the
         teacher gives to special tokens."""
         teacher = self.teacher
-        rows = rows_of(teacher.model, teacher.tokenizer, teacher.ends, texts, TEACHER_HEADS)
+        rows = rows_of(teacher.network, teacher.tokenizer, teacher.ends, texts, TEACHER_HEADS)
         rows[..., 0] = 0
         by_head = dict(zip(TEACHER_HEADS, rows.unbind(1)))
         lessons = [torch.stack([by_head[head] for head in each]) for each in LESSONS.values()]

@@ -76,14 +76,14 @@ def main() -> None:
 def evaluate(name: str, data: Path | None) -> None:
     """Measure one shipped model and write its card anew. Raises ValueError where it needs corpora
     and there are none."""
-    handle = registry.load(name) if name == smollm2.NAME else own_model.load(name)
-    assert isinstance(handle, OwnModel)
-    scores, headline = measure(name, handle, data)
+    model = registry.load(name) if name == smollm2.NAME else own_model.load(name)
+    assert isinstance(model, OwnModel)
+    scores, headline = measure(name, model, data)
     print(name, *(f"  {key}: {value}" for key, value in scores.items()), sep="\n")
     if name == smollm2.NAME:
         return
     card = shipped_models.card(name) | {
-        "n_parameters": handle.card.n_parameters,
+        "n_parameters": model.card.n_parameters,
         "headline": headline,
         "measured": HOW.get(name, HOW["small"]),
         "scores": scores,
@@ -94,27 +94,26 @@ def evaluate(name: str, data: Path | None) -> None:
 def compare(name: str, folder: Path, data: Path | None) -> None:
     """Measure the shipped model and another one, and print both scores line by line."""
     shipped, other = (
-        measure(name, handle, data)[0]
-        for handle in (own_model.load(name), handle_from(name, folder))
+        measure(name, model, data)[0] for model in (own_model.load(name), model_from(name, folder))
     )
     print(f"{name}: shipped | {folder}")
     for key in dict.fromkeys((*shipped, *other)):
         print(f"  {key}: {shipped.get(key, '-')} | {other.get(key, '-')}")
 
 
-def measure(name: str, handle: OwnModel, data: Path | None) -> tuple[dict, str]:
+def measure(name: str, model: OwnModel, data: Path | None) -> tuple[dict, str]:
     """(scores, headline) of a model. Raises ValueError where it needs corpora and there are
     none."""
     if name not in MEASURES:
-        return small_model(name, handle)
+        return small_model(name, model)
     if data is None:
         raise ValueError(
             f"{name} is measured on held-out text: say with --data where the corpora lie"
         )
-    return MEASURES[name](name, handle, data)
+    return MEASURES[name](name, model, data)
 
 
-def handle_from(name: str, folder: Path) -> OwnModel:
+def model_from(name: str, folder: Path) -> OwnModel:
     """A model of the kind of `name` from a run's folder (its newest checkpoint) or from a folder of
     shipped weights with a card."""
     if (folder / "checkpoint.pt").exists():
@@ -126,22 +125,22 @@ def handle_from(name: str, folder: Path) -> OwnModel:
         state = load_file(folder / "model.safetensors")
     model = own_model.KINDS[shipped_models.card(name)["kind"]](Config(**config))
     model.load_state_dict({key: tensor.half().float() for key, tensor in state.items()})
-    return own_model.handle_of(
+    return own_model.from_network(
         model.eval(), Tokenizer.load(folder / "tokenizer.json"), str(folder), fingerprint=""
     )
 
 
-def encoder(name: str, handle: OwnModel, data: Path) -> tuple[dict, str]:
+def encoder(name: str, model: OwnModel, data: Path) -> tuple[dict, str]:
     """Masked words, and heads on held-out and hand-made text."""
     _, held_out = read(data)
-    model = of_kind(handle, Encoder)
-    scores = masked.held_out_scores(model, handle.tokenizer, held_out)
-    scores |= pronoun_heads(handle) | dependency_heads(handle) | example_pronoun_head(handle)
+    network = of_kind(model, Encoder)
+    scores = masked.held_out_scores(network, model.tokenizer, held_out)
+    scores |= pronoun_heads(model) | dependency_heads(model) | example_pronoun_head(model)
     scores["heads with a sink in an ordinary sentence"] = round(
-        sink_share(handle, ordinary_texts(held_out.sentences)), 3
+        sink_share(model, ordinary_texts(held_out.sentences)), 3
     )
     scores["previous, positions 400 to 510 of 512"] = round(
-        previous_far_out(handle, list(held_out.paragraphs)), 3
+        previous_far_out(model, list(held_out.paragraphs)), 3
     )
     return (
         scores,
@@ -149,24 +148,24 @@ def encoder(name: str, handle: OwnModel, data: Path) -> tuple[dict, str]:
     )
 
 
-def twin(name: str, handle: OwnModel, data: Path) -> tuple[dict, str]:
+def twin(name: str, model: OwnModel, data: Path) -> tuple[dict, str]:
     """Masked words, and heads on held-out text."""
     _, held_out = read_divided(data)
-    model = of_kind(handle, Encoder)
-    scores = masked.held_out_scores(model, handle.tokenizer, held_out)
+    network = of_kind(model, Encoder)
+    scores = masked.held_out_scores(network, model.tokenizer, held_out)
     return (
         scores,
         f"It guesses {scores['masked_accuracy']:.0%} of masked words in text it never saw.",
     )
 
 
-def decoder(name: str, handle: OwnModel, data: Path) -> tuple[dict, str]:
+def decoder(name: str, model: OwnModel, data: Path) -> tuple[dict, str]:
     """Perplexity on held-out text, scores of heads on held-out sentences and on repeated text, and
     checks of its generated text."""
     training, (_, held_out) = read_library(data), read_divided(data)
-    model, tokenizer = of_kind(handle, Decoder), handle.tokenizer
-    _, sentences = next_word.perplexity(model, tokenizer, list(held_out.sentences))
-    _, paragraphs = next_word.perplexity(model, tokenizer, list(held_out.paragraphs))
+    network, tokenizer = of_kind(model, Decoder), model.tokenizer
+    _, sentences = next_word.perplexity(network, tokenizer, list(held_out.sentences))
+    _, paragraphs = next_word.perplexity(network, tokenizer, list(held_out.paragraphs))
     texts = [text for text in held_out.sentences if len(text) > 40][:100]
     scores: dict[str, float | str] = {
         "perplexity a token, sentences": round(sentences, 2),
@@ -175,22 +174,22 @@ def decoder(name: str, handle: OwnModel, data: Path) -> tuple[dict, str]:
     for kind, documents in (("sentences", held_out.sentences), ("paragraphs", held_out.paragraphs)):
         characters = sum(map(len, documents))
         scores[f"bits a character, {kind}"] = round(
-            total_nats(handle, documents) / log(2) / characters, 4
+            total_nats(model, documents) / log(2) / characters, 4
         )
     scores |= {
         f"{name}, held-out sentences": score
-        for name, score in best_heads(model, tokenizer, texts).items()
+        for name, score in best_heads(network, tokenizer, texts).items()
         if name in ("previous", "first", "self", "broad")
     }
-    for relation, (score, layer, head) in next_word.repetition_scores(model, tokenizer).items():
+    for relation, (score, layer, head) in next_word.repetition_scores(network, tokenizer).items():
         scores[f"{relation}, 24 random tokens repeated"] = f"{score:.3f} L{layer}H{head}"
-    scores["induction, held-out sentences said twice"] = repetition_score(handle, texts[:40])
+    scores["induction, held-out sentences said twice"] = repetition_score(model, texts[:40])
     prompts = text_prompts(held_out.sentences[1::7])
-    looping = [has_loop(ids) for ids in continuations(handle, prompts, 60)]
+    looping = [has_loop(ids) for ids in continuations(model, prompts, 60)]
     scores[f"greedy texts of 60 tokens without a repeated 8-gram, of {len(prompts)}"] = round(
         1 - sum(looping) / len(looping), 2
     )
-    samples = [tokenizer.text(ids) for ids in continuations(handle, prompts, 40, 0.8)]
+    samples = [tokenizer.text(ids) for ids in continuations(model, prompts, 40, 0.8)]
     known_words = vocabulary(
         (*training.sentences, *training.paragraphs, *training.books, *grammar.MEN, *grammar.WOMEN)
     )
@@ -200,7 +199,7 @@ def decoder(name: str, handle: OwnModel, data: Path) -> tuple[dict, str]:
     return scores, f"Perplexity on sentences it never saw: {sentences:.0f} a token."
 
 
-def translator(name: str, handle: OwnModel, data: Path) -> tuple[dict, str]:
+def translator(name: str, model: OwnModel, data: Path) -> tuple[dict, str]:
     """BLEU and chrF on held-out sentences, by greedy choice (the longer ones by a beam of 4 too),
     words that are none, and alignment on hand-made pairs."""
     training, held_out = read_pairs(data)
@@ -213,9 +212,9 @@ def translator(name: str, handle: OwnModel, data: Path) -> tuple[dict, str]:
         "held-out sentences": len(sources),
         f"of them with {LONG} words or more": len(long_sources),
     }
-    by_greedy = dict(zip(sources, greedy(handle, sources)))
+    by_greedy = dict(zip(sources, greedy(model, sources)))
     # The short ones gain little by it.
-    by_beam = dict(zip(long_sources, beam(handle, long_sources)))
+    by_beam = dict(zip(long_sources, beam(model, long_sources)))
     for label, texts, answer in (
         ("greedy, all", sources, by_greedy),
         (f"greedy, {LONG} words or more", long_sources, by_greedy),
@@ -229,12 +228,12 @@ def translator(name: str, handle: OwnModel, data: Path) -> tuple[dict, str]:
             f"BLEU against one reference, {label}": single,
             f"chrF, {label}": chrf,
         }
-    translations = greedy(handle, list(heldout_sentences.TO_TRANSLATE))
+    translations = greedy(model, list(heldout_sentences.TO_TRANSLATE))
     known_words = vocabulary((*training.french, *training.english))
     scores["words that are none, in translations of 60 hand-made sentences"] = round(
         unknown_share(translations, known_words), 4
     )
-    scores |= accuracy(handle)
+    scores |= accuracy(model)
     return (
         scores,
         (
@@ -244,10 +243,10 @@ def translator(name: str, handle: OwnModel, data: Path) -> tuple[dict, str]:
     )
 
 
-def greedy(handle: OwnModel, sources: list[str]) -> list[str]:
+def greedy(model: OwnModel, sources: list[str]) -> list[str]:
     """The likeliest token each time, many sentences at once."""
     tokenizer, order = (
-        handle.tokenizer,
+        model.tokenizer,
         sorted(range(len(sources)), key=lambda at: len(sources[at])),
     )
     translations = [""] * len(sources)
@@ -256,7 +255,7 @@ def greedy(handle: OwnModel, sources: list[str]) -> list[str]:
         for place, ids in zip(
             batch,
             translation.greedy(
-                of_kind(handle, EncoderDecoder),
+                of_kind(model, EncoderDecoder),
                 tokenizer,
                 tokenizer.ids([sources[place] for place in batch]),
             ),
@@ -265,20 +264,20 @@ def greedy(handle: OwnModel, sources: list[str]) -> list[str]:
     return translations
 
 
-def beam(handle: OwnModel, sources: list[str], n_beams: int = 4) -> list[str]:
+def beam(model: OwnModel, sources: list[str], n_beams: int = 4) -> list[str]:
     """The best of a beam search, sentence by sentence."""
-    tokenizer, translations = handle.tokenizer, []
+    tokenizer, translations = model.tokenizer, []
     bos, _ = tokenizer.ends
     for text in tqdm(sources, desc="beam search", mininterval=5):
-        tokens, _ = own_model.frame(handle, text)
-        longest = generation.max_answer_length(len(tokens.ids), handle.card.n_positions)
+        tokens, _ = own_model.frame(model, text)
+        longest = generation.max_answer_length(len(tokens.ids), model.card.n_positions)
         *_, last = generation.beams(
-            handle.model,
+            model.network,
             [bos],
             tokenizer.eos_ids,
             n_beams,
             longest,
-            own_model.memory_of(handle, tokens),
+            own_model.memory_of(model, tokens),
         )
         translations.append(tokenizer.text(last[0].ids))
     return translations
@@ -304,22 +303,22 @@ def bleu_and_chrf(hypotheses: list[str], targets: list[list[str]]) -> tuple[floa
 
 
 @torch.inference_mode()
-def chat_model(name: str, handle: OwnModel, data: Path) -> tuple[dict, str]:
+def chat_model(name: str, model: OwnModel, data: Path) -> tuple[dict, str]:
     """Perplexity of 40 held-out paragraphs, each after <|endoftext|> (token 0), and the best
     induction and previous-token heads on 24 random tokens repeated once."""
     rng, paragraphs = np.random.default_rng(0), read(data)[1].paragraphs
     total, n_tokens = 0.0, 0
     for at in rng.choice(len(paragraphs), 40, replace=False):
-        ids = [0, *handle.tokenizer.ids([paragraphs[at]])[0]][: handle.card.n_positions]
-        likely = handle.model.logits(handle.model(torch.tensor([ids])))[0].log_softmax(-1)
+        ids = [0, *model.tokenizer.ids([paragraphs[at]])[0]][: model.card.n_positions]
+        likely = model.network.logits(model.network(torch.tensor([ids])))[0].log_softmax(-1)
         total -= float(likely[:-1].gather(1, torch.tensor(ids[1:])[:, None]).sum())
         n_tokens += len(ids) - 1
     perplexity = round(exp(total / n_tokens), 2)
-    return {"perplexity a token, 40 held-out paragraphs": perplexity} | repeated_tokens(handle), ""
+    return {"perplexity a token, 40 held-out paragraphs": perplexity} | repeated_tokens(model), ""
 
 
 @torch.inference_mode()
-def repeated_tokens(handle: OwnModel) -> dict[str, float | str]:
+def repeated_tokens(model: OwnModel) -> dict[str, float | str]:
     """The best induction and previous-token heads on 24 random tokens repeated once."""
     scores: dict[str, float | str] = {}
     rng, n = np.random.default_rng(0), 24
@@ -327,7 +326,7 @@ def repeated_tokens(handle: OwnModel) -> dict[str, float | str]:
     means = {"induction": torch.zeros(()), "previous": torch.zeros(())}
     for _ in range(8):
         once, patterns = rng.integers(1000, 40000, n), list[torch.Tensor]()
-        handle.model(
+        model.network(
             torch.tensor([[*once, *once]]),
             tape=lambda name, x: patterns.append(x[0]) if name.endswith(".pattern") else None,
         )
@@ -341,9 +340,9 @@ def repeated_tokens(handle: OwnModel) -> dict[str, float | str]:
     return scores
 
 
-def small_model(name: str, handle: OwnModel) -> tuple[dict, str]:
+def small_model(name: str, model: OwnModel) -> tuple[dict, str]:
     """The small models, by what their recipe measures on what they never saw."""
-    scores = algorithms.RECIPES[name]().progress(handle.model, handle.tokenizer)
+    scores = algorithms.RECIPES[name]().progress(model.network, model.tokenizer)
     first, value = next(iter(scores.items()))
     return scores, f"{first[0].upper()}{first[1:]}: {value:.0%}, on what it never saw."
 
@@ -466,11 +465,11 @@ class WordAlignment:
     mean: np.ndarray
 
 
-def word_alignments(handle: OwnModel) -> list[WordAlignment]:
+def word_alignments(model: OwnModel) -> list[WordAlignment]:
     """Every hand-made pair of words, looked up in the cross-attention of the forced translation."""
     alignments = []
     for english, french, words in PAIRS:
-        recording = record(handle, english, target=french)
+        recording = record(model, english, target=french)
         cross = recording.attention[-1].pattern
         for pair in words.split():
             source, target = pair.split("=")
@@ -489,10 +488,10 @@ def word_alignments(handle: OwnModel) -> list[WordAlignment]:
     return alignments
 
 
-def accuracy(handle: OwnModel) -> dict[str, str | float]:
+def accuracy(model: OwnModel) -> dict[str, str | float]:
     """The share of word pairs that are right: by the mean of a layer's heads, for the best layer,
     and by the best single head."""
-    alignments = word_alignments(handle)
+    alignments = word_alignments(model)
     mean = np.mean([alignment.mean for alignment in alignments], axis=0)
     heads = np.mean([alignment.right for alignment in alignments], axis=0)
     layer, head = np.unravel_index(heads.argmax(), heads.shape)
@@ -517,11 +516,11 @@ EXAMPLE_PRONOUN = (
 WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 
 
-def of_kind(handle: OwnModel, kind: type[Kind]) -> Kind:
-    """The model of a handle. Raises TypeError where it is of another kind."""
-    if not isinstance(handle.model, kind):
-        raise TypeError(f"{handle.card.name} is no {kind.__name__}")
-    return handle.model
+def of_kind(model: OwnModel, kind: type[Kind]) -> Kind:
+    """The network of a model. Raises TypeError where it is of another kind."""
+    if not isinstance(model.network, kind):
+        raise TypeError(f"{model.card.name} is no {kind.__name__}")
+    return model.network
 
 
 def token_positions(stream: Stream, word: str, text: str) -> list[int]:
@@ -532,9 +531,9 @@ def token_positions(stream: Stream, word: str, text: str) -> list[int]:
     return [at for at, (a, b) in enumerate(stream.spans) if a < end and b > start and a >= 0]
 
 
-def pair_attention(handle: OwnModel, text: str, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
+def pair_attention(model: OwnModel, text: str, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
     """Every head's weight from the first word of each pair to the second, (pair, layer, head)."""
-    recording = record(handle, text)
+    recording = record(model, text)
     pattern, stream = recording.attention[0].pattern, recording.streams[0]
     return np.stack(
         [
@@ -546,13 +545,13 @@ def pair_attention(handle: OwnModel, text: str, pairs: Sequence[tuple[str, str]]
     )
 
 
-def pronoun_heads(handle: OwnModel) -> dict[str, str]:
+def pronoun_heads(model: OwnModel) -> dict[str, str]:
     """The head with the highest accuracy in resolving a pronoun between two nouns: its weight on
     the right one, on the other, and how often the right one gets more. `on the other half`: the
     same for the head that is best on every second sentence, on those between."""
     attention = np.stack(
         [
-            pair_attention(handle, text, ((pronoun, right), (pronoun, other)))
+            pair_attention(model, text, ((pronoun, right), (pronoun, other)))
             for text, pronoun, right, other in heldout_sentences.PRONOUNS
         ]
     )  # (sentence, 2, layer, head)
@@ -576,13 +575,13 @@ def pronoun_heads(handle: OwnModel) -> dict[str, str]:
     }
 
 
-def dependency_heads(handle: OwnModel) -> dict[str, str]:
+def dependency_heads(model: OwnModel) -> dict[str, str]:
     """The best heads from determiners to their nouns and from verbs to their subjects."""
     best_heads = {}
     for name, at in (("determiner to its noun", 0), ("verb to its subject", 1)):
         scores = np.concatenate(
             [
-                pair_attention(handle, text, (determiners, verbs)[at])
+                pair_attention(model, text, (determiners, verbs)[at])
                 for text, determiners, verbs in heldout_sentences.PAIRS
             ]
         ).mean(0)
@@ -591,21 +590,21 @@ def dependency_heads(handle: OwnModel) -> dict[str, str]:
     return best_heads
 
 
-def example_pronoun_head(handle: OwnModel) -> dict[str, str]:
+def example_pronoun_head(model: OwnModel) -> dict[str, str]:
     """The head that most ties "it" to "animal" in the app's first sentence, and what it gives to
     "street"."""
     text, it, animal, street = EXAMPLE_PRONOUN
-    to_animal, to_street = pair_attention(handle, text, ((it, animal), (it, street)))
+    to_animal, to_street = pair_attention(model, text, ((it, animal), (it, street)))
     layer, head = np.unravel_index((to_animal - to_street).argmax(), to_animal.shape)
     summary = f"{to_animal[layer, head]:.2f} and {to_street[layer, head]:.2f}, L{layer}H{head}"
     return {"“it” to “animal” and to “street” in the app’s first sentence": summary}
 
 
-def sink_share(handle: OwnModel, texts: Sequence[str]) -> float:
+def sink_share(model: OwnModel, texts: Sequence[str]) -> float:
     """The share of heads that have a sink, mean over the texts."""
     shares = []
     for text in texts:
-        pattern = record(handle, text).attention[0].pattern
+        pattern = record(model, text).attention[0].pattern
         mean = pattern.mean(axis=2)  # (layer, head, key)
         is_sink = (mean >= SINK) & (mean >= SINK_LIFT / pattern.shape[-1])
         shares.append(is_sink.any(-1).mean())
@@ -618,24 +617,24 @@ def ordinary_texts(texts: Sequence[str]) -> list[str]:
 
 
 @torch.inference_mode()
-def total_nats(handle: OwnModel, texts: Sequence[str]) -> float:
+def total_nats(model: OwnModel, texts: Sequence[str]) -> float:
     """Negative log-likelihood in nats of all texts together, each alone and cut to the model's
     length."""
-    total, model = 0.0, of_kind(handle, Decoder)
+    total, network = 0.0, of_kind(model, Decoder)
     for text in texts:
-        ids = torch.tensor([[handle.tokenizer.ends[0], *handle.tokenizer.ids([text])[0]]])
-        ids = ids[:, : handle.card.n_positions]
-        total += next_word.loss(model, ids, torch.ones_like(ids, dtype=torch.bool)).item() * (
+        ids = torch.tensor([[model.tokenizer.ends[0], *model.tokenizer.ids([text])[0]]])
+        ids = ids[:, : model.card.n_positions]
+        total += next_word.loss(network, ids, torch.ones_like(ids, dtype=torch.bool)).item() * (
             ids.shape[1] - 1
         )
     return total
 
 
-def repetition_score(handle: OwnModel, texts: Sequence[str]) -> str:
+def repetition_score(model: OwnModel, texts: Sequence[str]) -> str:
     """The best induction head over the second time that texts are said, mean attention."""
     diagonals = []
     for text in texts:
-        recording = record(handle, f"{text} {text}")
+        recording = record(model, f"{text} {text}")
         pattern = recording.attention[0].pattern
         n = (pattern.shape[-1] - 1) // 2
         second_positions = np.arange(n + 1, 2 * n + 1)
@@ -647,17 +646,17 @@ def repetition_score(handle: OwnModel, texts: Sequence[str]) -> str:
 
 @torch.inference_mode()
 def continuations(
-    handle: OwnModel, prompts: Sequence[str], n: int, temperature: float = 0.0
+    model: OwnModel, prompts: Sequence[str], n: int, temperature: float = 0.0
 ) -> list[list[int]]:
     """A decoder's continuation of each prompt: `n` token ids, the likeliest each time or drawn at a
     temperature; the end is no token."""
     generator, continuations = torch.Generator().manual_seed(0), []
     for prompt in prompts:
-        ids = [handle.tokenizer.ends[0], *handle.tokenizer.ids([prompt])[0]]
+        ids = [model.tokenizer.ends[0], *model.tokenizer.ids([prompt])[0]]
         start = len(ids)
         while len(ids) < start + n:
-            logits = handle.model.logits(handle.model(torch.tensor([ids])))[0, -1]
-            logits[list(handle.tokenizer.special)] = float("-inf")
+            logits = model.network.logits(model.network(torch.tensor([ids])))[0, -1]
+            logits[list(model.tokenizer.special)] = float("-inf")
             if temperature:
                 p = (logits / temperature).softmax(-1)
                 ids.append(int(torch.multinomial(p, 1, generator=generator)))

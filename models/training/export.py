@@ -142,7 +142,7 @@ def quantized(
         numbers = {name: tensor.float() for name, tensor in weights.items()}
         model.load_state_dict(numbers, strict=False)
         return own_model.record(
-            own_model.handle_of(model, tokenizer, "early", ""), text, target=target
+            own_model.from_network(model, tokenizer, "early", ""), text, target=target
         )
 
     recordings = [patterns(state, None, text) for text in EXAMPLES.values()]
