@@ -92,7 +92,7 @@ FLOORS = [
     (
         r"explorer/panels/.*",
         {"numpy"},
-        r"explorer\.(panels|analysis|text)\..*|explorer\.(html|png|figure|plotly)_export(\.\w+)?|explorer\.figure_engine|explorer\.components\.codec"
+        r"explorer\.(panels|analysis|text)\..*|explorer\.(html|png|figure|plotly)_export(\.\w+)?|explorer\.figure_engine|explorer\.notebook_widget|explorer\.components\.codec"
         r"|models\.(caching|run|drafts|host|registry|model|model_card|model_names|unknown_words|cancellation|recording|edits|results|chat|example_texts)",
     ),
     (
@@ -104,6 +104,11 @@ FLOORS = [
         r"explorer/figure_(engine|export)\.py",
         {"quickjs", "typst"},
         r"explorer\.(components\.bundle|figure_engine(\.\w+)?|text\.templates)|models\.version",
+    ),
+    (
+        r"explorer/notebook_widget\.py",
+        {"anywidget", "traitlets"},
+        r"explorer\.html_export(\.\w+)?",
     ),
     (
         r"explorer/plotly_export\.py",

@@ -16,6 +16,7 @@ import pytest
 
 import headlight
 from explorer import figure_engine
+from explorer.panels import spec
 from models.edits import ZeroHead
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -123,6 +124,78 @@ def test_where_frames_are_forbidden_a_panel_is_a_still_picture(browser: object) 
     assert page.locator("img").evaluate(SEEN) == "IFRAME", "the frame lies over it"
     assert panel._repr_svg_().startswith("<svg ") and len(panel._repr_svg_()) < 100_000
     page.context.close()
+
+
+# ---- a panel that is pressed ---------------------------------------------------------------------
+
+# A notebook as anywidget makes one of a page: what both sides share, and who hears of a change.
+HOST = """async ([code, values]) => {
+  const heard = {};
+  const model = {
+    get: (name) => values[name],
+    set: (name, value) => (values[name] = value),
+    save_changes: async () => {
+      Object.assign(values, await window.python(values.chosen));
+      heard["change:document"]?.();
+    },
+    on: (event, hear) => (heard[event] = hear),
+    off: (event) => delete heard[event],
+  };
+  const { default: widget } = await import(URL.createObjectURL(
+    new Blob([code], { type: "text/javascript" })));
+  window.end = widget.render({ model, el: document.querySelector("#cell") });
+}"""
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_a_press_in_a_panel_comes_back_to_python_and_draws_the_panel_of_it(browser: object) -> None:
+    run = headlight.Run("encoder", "The animal was too tired.")
+    widget = headlight.panels.attention.heads(run, layer=0, head=1).widget()
+    pressed: list[dict] = []
+    widget.observe(lambda change: pressed.append(change.new), "chosen")
+
+    def python(chosen: dict) -> dict[str, str]:
+        widget.set_state({"chosen": chosen})
+        return {"document": widget.document}
+
+    page = browser.new_context().new_page()
+    page.expose_function("python", python)
+    page.set_content("<!doctype html><div id=cell></div>")
+    values = {"document": widget.document, "height": widget.height}
+    page.evaluate(HOST, [str(widget._esm), values])
+    inside = page.frame_locator("iframe")
+    inside.locator("main[data-drawn]").wait_for()
+    inside.get_by_role("button", name="Layer 2, head 5:").click()
+    page.wait_for_function("document.querySelectorAll('iframe').length === 1")
+    inside.locator("main[data-drawn]").wait_for()
+    assert pressed == [{"layer": "2", "head": "5"}]
+    assert (widget.panel.arguments["layer"], widget.panel.arguments["head"]) == (2, 5)
+    inside.locator('[aria-pressed="true"][aria-label^="Layer 2, head 5"]').wait_for()
+    page.evaluate("end()")
+    page.context.close()
+
+
+def test_what_is_pressed_is_followed_as_far_as_the_panel_takes_it() -> None:
+    run = headlight.Run("encoder", "The animal was too tired.")
+    panel = headlight.panels.attention.head(run, layer=0, head=1)
+    widget = panel.widget()
+    widget.chosen = {"layer": "1", "head": 5, "tab": "word", "edits": "ZeroHead:0:0"}
+    assert widget.panel.title == headlight.panels.attention.head(run, layer=1, head=5).title
+    assert widget.document == str(widget.panel.html())
+    for odd in ({"layer": 99}, {"layer": "x"}, {"address": "head=7&layer=<b>"}, {"nothing": 1}, {}):
+        before = widget.panel
+        widget.chosen = odd
+        assert widget.panel is before, odd
+    widget.chosen = {"address": "layer=2&head=0&tab=word"}
+    assert widget.panel.arguments["layer"] == 2
+
+
+def test_without_anywidget_one_sentence_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    panel = headlight.panels.attention.heads(headlight.Run("encoder", "the cat"))
+    monkeypatch.setattr(spec, "find_spec", lambda name: None)
+    with pytest.raises(ValueError, match=r"\[notebook\]"):
+        panel.widget()
 
 
 def test_without_an_engine_a_notebook_has_no_still_picture(monkeypatch: pytest.MonkeyPatch) -> None:

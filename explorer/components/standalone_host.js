@@ -79,8 +79,12 @@ async function view({ component, data: [header, places] }, box, blocks) {
   tree.append(make("div", component));
   const named = Object.entries(places).map(([name, place]) => [name, blocks[place]]);
   const data = encode(header, Object.fromEntries(named));
-  return () => draw(called(data, tree, () => {}));
+  return () => draw(called(data, tree, told));
 }
+
+/** A press in a view goes to the page that has this one in a frame, such as a notebook. @param {string} name @param {any} value */
+const told = (name, value) =>
+  parent !== window && parent.postMessage({ headlight: name, value }, "*");
 
 /** @param {Part} part @param {HTMLElement} box */
 function words({ lines }, box) {

@@ -17,7 +17,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import Any, Concatenate, ParamSpec
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
+from urllib.parse import parse_qsl
 
 import numpy as np
 
@@ -39,6 +40,9 @@ from models.example_texts import DEFAULT_TEXT
 from models.model import Model
 from models.recording import Recording
 from models.run import Run
+
+if TYPE_CHECKING:
+    from explorer import notebook_widget
 
 FIGURES = sentences("selection", "figure_files")
 Arguments = ParamSpec("Arguments")
@@ -163,11 +167,20 @@ class Panel:
 
     def _repr_html_(self) -> str:
         """The panel in a notebook: its document in a frame, over a still picture of it."""
-        return document([self]).framed(self.still)
+        return self.html().framed(self.still)
 
     def _repr_svg_(self) -> str | None:
         """The panel in a notebook that becomes a paper, or whose viewer shows pictures alone."""
         return self.still or None
+
+    def widget(self) -> notebook_widget.PanelWidget:
+        """The panel in a cell of a notebook; a press in it comes back to Python as `chosen`, and is
+        drawn. Raises ValueError where anywidget is not installed."""
+        if find_spec("anywidget") is None:
+            raise ValueError(FIGURES("no_anywidget"))
+        from explorer import notebook_widget
+
+        return notebook_widget.PanelWidget(self)
 
     @cached_property
     def still(self) -> str:
@@ -202,6 +215,27 @@ class Panel:
         the other; of those behind a slider the one on show. Raises ValueError where Plotly is not
         installed."""
         return plotly_export.figure(self.figures, self.title, dark)
+
+    def with_choices(self, chosen: Mapping[str, Any]) -> Panel:
+        """The same panel with other choices of its run, by the names that an address has for them,
+        such as {"layer": "1"}, or as one `address`; what it does not take is left out. The panel
+        itself where it takes nothing of them, and where it cannot be made of them."""
+        words = {name: str(value) for name, value in chosen.items()}
+        words |= dict(parse_qsl(words.pop("address", ""), keep_blank_values=True))
+        function = PANELS[self.name]
+        try:
+            new = {
+                each.argument: each.parse(words[each.name])
+                for each in parameters(function)
+                if each.name in words
+            }
+            return function(self.run, **{**self.choices, **new}) if new and self.run else self
+        except ValueError:
+            return self
+
+    def html(self) -> Document:
+        """The panel as an HTML document that asks for nothing from elsewhere."""
+        return document([self])
 
     def csv(self) -> str:
         """The table as CSV, below the title and the caption."""
@@ -307,7 +341,7 @@ def _picture(
 
 # By the ending of the file's name; "bin" is what the renderer reads.
 FILES = {
-    "html": FileKind("text/html", lambda panel, _: document([panel]).encode()),
+    "html": FileKind("text/html", lambda panel, _: panel.html().encode()),
     "csv": FileKind("text/csv", lambda panel, _: panel.csv().encode()),
     "json": FileKind("application/json", lambda panel, _: panel.json().encode()),
     "bin": FileKind("application/octet-stream", lambda panel, _: panel.encode()),
