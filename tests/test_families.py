@@ -4,12 +4,19 @@ command does, and what stands there is below what tests allow."""
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from tolerances import PASSED, SUMMED
 
+import headlight
 from docs import families
+from explorer.analysis import consistency
+from explorer.panels import spec
+from models import registry
 from models.pretrained.weight_conversion import CONVERSIONS, SUPPORTED_FAMILIES
+from models.run import Run
 
 BOUNDS = {"attention": SUMMED, "hidden states": PASSED, "logits": PASSED}
 KEPT = json.loads(families.DATA.read_text("utf-8"))
@@ -21,6 +28,34 @@ def expect_below(measured: dict[str, dict[str, dict[str, float]]]) -> None:
         for way, by_kind in ways.items():
             for kind, bound in BOUNDS.items():
                 assert by_kind[kind] < bound, (family, way, kind)
+
+
+# Families whose states or weights are made otherwise than BERT's and Llama's.
+UNLIKE = ["xlm-roberta", "electra", "albert"]
+CONTINUED = "the cat sat on the mat and the dog ran"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", UNLIKE)
+def test_every_panel_shows_a_family_in_our_classes_or_says_why_not(
+    family: str, tiny_folder: Callable[[str], Path]
+) -> None:
+    """And every law of its recording holds."""
+    name, made = f"ours:{tiny_folder(family)}", 0
+    model = registry.load(name)
+    recording = model.record(CONTINUED)
+    norms = {each.name: model.norms(each.name) for each in recording.streams}
+    laws = consistency.checks(recording, model.outputs(), norms)
+    assert all(law.holds for law in laws) and sum(law.numbers > 0 for law in laws) >= 6
+    assert headlight.panels  # imports all of them
+    for title, panel in spec.PANELS.items():
+        try:
+            panel(Run(name, CONTINUED)).encode()
+        except ValueError as reason:
+            assert str(reason).endswith("."), (title, reason)
+            continue
+        made += 1
+    assert made > 60
 
 
 @pytest.mark.slow

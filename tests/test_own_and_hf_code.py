@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 WRITERS = ["gpt2", "opt", "gpt_neox", "bloom", "llama", "qwen2", "mistral"]
-BENT = ["bert", "distilbert", "roberta", "electra", "albert", "mpnet", "deberta-v2"]
+BENT = ["bert", "distilbert", "roberta", "xlm-roberta", "electra", "albert", "mpnet"]
+BENT += ["deberta-v2"]
 TRANSLATORS = ["t5", "bart", "marian"]
 WHOLE = ["gpt_neox"]  # attention and FFN side by side: a layer is one part
 
@@ -184,7 +185,9 @@ def test_a_logit_is_the_sum_of_parts(kind: str, tiny_loaded: Callable[[str], HFM
         )
 
 
-@pytest.mark.parametrize("kind", ["bert", "distilbert", "roberta"])
+@pytest.mark.parametrize(
+    "kind", ["bert", "distilbert", "roberta", "xlm-roberta", "electra", "albert"]
+)
 def test_a_logit_after_a_transform_is_made_as_in_our_own_classes(kind: str, tmp_path: Path) -> None:
     """Part by part, with how much of the transform the slope tells, for the same weights."""
     folder = str(tiny.build(kind, tmp_path))

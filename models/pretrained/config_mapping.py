@@ -32,6 +32,7 @@ HEADS = {
     "ForQuestionAnsweringSimple": "question-answering head",
     "ForMultipleChoice": "multiple-choice head",
     "ForNextSentencePrediction": "next-sentence head",
+    "ElectraForPreTraining": "discriminator head",
 }
 
 

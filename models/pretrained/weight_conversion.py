@@ -365,6 +365,9 @@ SUPPORTED_FAMILIES = (
     ),
     SupportedFamily("RoBERTa", "roberta", "FacebookAI/roberta-base", "encoder", "post", "learned"),
     SupportedFamily(
+        "XLM-RoBERTa", "xlm-roberta", "FacebookAI/xlm-roberta-base", "encoder", "post", "learned"
+    ),
+    SupportedFamily(
         "ELECTRA", "electra", "google/electra-small-generator", "encoder", "post", "learned"
     ),
     SupportedFamily("ALBERT", "albert", "albert/albert-base-v2", "encoder", "post", "learned"),
@@ -506,9 +509,13 @@ def build(
     with torch.device("meta"), Unfilled():  # no memory for numbers that are replaced at once
         model = family.model(config).eval()
     try:
-        state = {}
+        state, copies = {}, dict.fromkeys(map(id, bare.values()))
         for key, tensor in family.tensors(config, bare):
-            state[key] = tensor.to(torch.float32, copy=True, memory_format=torch.contiguous_format)
+            if (copy := copies.get(id(tensor))) is None:
+                copy = tensor.to(torch.float32, copy=True, memory_format=torch.contiguous_format)
+            if id(tensor) in copies:  # one in the file: shared layers have it several times
+                copies[id(tensor)] = copy
+            state[key] = copy
             release_pages()
     except KeyError as error:
         raise NotLoaded(f"the weights lack {error.args[0]}") from error
@@ -528,6 +535,8 @@ READOUT_MATRICES = (
     "lm_head.decoder.weight",
     "cls.predictions.decoder.weight",
     "vocab_projector.weight",
+    "generator_lm_head.weight",
+    "predictions.decoder.weight",
 )
 LAYER = re.compile(r"^(?:encoder\.layer|transformer\.layer|h|(?:decoder\.)?layers)\.(\d+)\.")
 
@@ -594,12 +603,13 @@ def bert_config(hf_config: dict, tensors: Tensors) -> Config:
 
 
 def skipped(hf_config: dict) -> int:
-    """The number of unused first rows of the position table: RoBERTa counts positions from the
-    number of its padding token on."""
-    return hf_config["pad_token_id"] + 1 if hf_config["model_type"] == "roberta" else 0
+    """The number of unused first rows of the position table: RoBERTa and XLM-RoBERTa count
+    positions from the number of their padding token on."""
+    like_roberta = hf_config["model_type"] in ("roberta", "xlm-roberta")
+    return hf_config["pad_token_id"] + 1 if like_roberta else 0
 
 
-# Where the three families keep the readout's transform, its LayerNorm and its bias.
+# Where the families keep the readout's transform, its LayerNorm and its bias.
 READOUTS = {
     "cls.predictions.transform.dense.weight": (
         "cls.predictions.transform.dense",
@@ -608,6 +618,16 @@ READOUTS = {
     ),
     "lm_head.dense.weight": ("lm_head.dense", "lm_head.layer_norm", "lm_head.bias"),
     "vocab_transform.weight": ("vocab_transform", "vocab_layer_norm", "vocab_projector.bias"),
+    "generator_predictions.dense.weight": (
+        "generator_predictions.dense",
+        "generator_predictions.LayerNorm",
+        "generator_lm_head.bias",
+    ),
+    "predictions.dense.weight": (
+        "predictions.dense",
+        "predictions.LayerNorm",
+        "predictions.bias",
+    ),
 }
 BERT_LAYER = {
     "attention.w_q": "attention.self.query",
@@ -634,7 +654,7 @@ DISTILBERT_LAYER = {
 def bert_tensors(
     config: Config,
     tensors: Tensors,
-    stack: str = "encoder.layer",
+    layer_name: Callable[[int], str] = "encoder.layer.{}".format,
     layer_names: dict[str, str] = BERT_LAYER,
 ) -> Iterator[tuple[str, Tensor]]:
     """Our names with BERT's tensors; RoBERTa's are called the same, DistilBERT's differ inside a
@@ -650,13 +670,56 @@ def bert_tensors(
     for layer in range(config.n_layer):
         for ours, theirs in layer_names.items():
             yield from weight_and_bias(
-                f"layers.{layer}.{ours}", f"{stack}.{layer}.{theirs}", tensors
+                f"layers.{layer}.{ours}", f"{layer_name(layer)}.{theirs}", tensors
             )
     for marker, (dense, norm, bias) in READOUTS.items():
         if config.readout and marker in tensors:
             yield from weight_and_bias("transform", dense, tensors)
             yield from weight_and_bias("transform_norm", norm, tensors)
             yield "readout_bias", tensors[bias]
+
+
+def electra_config(hf_config: dict, tensors: Tensors) -> Config:
+    """ELECTRA's: BERT with narrow embeddings. A generator says words, a discriminator does not."""
+    config = bert_config(hf_config, tensors)
+    width = hf_config.get("embedding_size", 128)
+    if config.readout is not None and config.activation != "gelu":
+        raise NotLoaded("an ELECTRA generator’s readout has GELU whatever its layers have")
+    return config if width == config.d_model else replace(config, embedding_width=width)
+
+
+def electra_tensors(config: Config, tensors: Tensors) -> Iterator[tuple[str, Tensor]]:
+    """Our names with ELECTRA's tensors."""
+    if config.embedding_width is not None:
+        yield from weight_and_bias("embedding.widen", "embeddings_project", tensors)
+    yield from bert_tensors(config, tensors)
+
+
+ALBERT_LAYER = {
+    "attention.w_q": "attention.query",
+    "attention.w_k": "attention.key",
+    "attention.w_v": "attention.value",
+    "attention.w_o": "attention.dense",
+    "attention_out.norm": "attention.LayerNorm",
+    "feed_forward.w_1": "ffn",
+    "feed_forward.w_2": "ffn_output",
+    "feed_forward_out.norm": "full_layer_layer_norm",
+}
+
+
+def albert_config(hf_config: dict, tensors: Tensors) -> Config:
+    """ALBERT's: BERT with narrow embeddings and one layer's weights in all layers."""
+    if hf_config.get("num_hidden_groups", 1) != 1 or hf_config.get("inner_group_num", 1) != 1:
+        raise NotLoaded("an ALBERT with more than one layer of weights does not run there")
+    config = bert_config({"hidden_act": "gelu_new"} | hf_config, tensors)
+    return replace(config, embedding_width=hf_config.get("embedding_size", 128), shared_layers=True)
+
+
+def albert_tensors(config: Config, tensors: Tensors) -> Iterator[tuple[str, Tensor]]:
+    """Our names with ALBERT's tensors, those of its one layer under each layer's name."""
+    yield from weight_and_bias("embedding.widen", "encoder.embedding_hidden_mapping_in", tensors)
+    layer = "encoder.albert_layer_groups.0.albert_layers.0"
+    yield from bert_tensors(config, tensors, lambda _: layer, ALBERT_LAYER)
 
 
 def distilbert_config(hf_config: dict, tensors: Tensors) -> Config:
@@ -680,7 +743,7 @@ def distilbert_config(hf_config: dict, tensors: Tensors) -> Config:
 
 def distilbert_tensors(config: Config, tensors: Tensors) -> Iterator[tuple[str, Tensor]]:
     """Our names with DistilBERT's tensors."""
-    return bert_tensors(config, tensors, "transformer.layer", DISTILBERT_LAYER)
+    return bert_tensors(config, tensors, "transformer.layer.{}".format, DISTILBERT_LAYER)
 
 
 # ---- GPT-2 -------------------------------------------------------------------
@@ -746,6 +809,9 @@ def gpt2_tensors(config: Config, tensors: Tensors) -> Iterator[tuple[str, Tensor
 CONVERSIONS = {
     "bert": WeightMapping(Encoder, "bert.", bert_config, bert_tensors),
     "roberta": WeightMapping(Encoder, "roberta.", bert_config, bert_tensors),
+    "xlm-roberta": WeightMapping(Encoder, "roberta.", bert_config, bert_tensors),
+    "electra": WeightMapping(Encoder, "electra.", electra_config, electra_tensors),
+    "albert": WeightMapping(Encoder, "albert.", albert_config, albert_tensors),
     "distilbert": WeightMapping(Encoder, "distilbert.", distilbert_config, distilbert_tensors),
     "gpt2": WeightMapping(Decoder, "transformer.", gpt2_config, gpt2_tensors),
     **{
