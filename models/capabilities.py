@@ -19,7 +19,8 @@ class Capabilities:
     kind: "encoder", "decoder" or "encoder-decoder". attention: the names of its attentions. opens:
     True where q, k, v and scores are there. scale: the factor of q . k, None where layers differ or
     it is not known. biased: something is added to the scores before the mask, so that q . k * scale
-    alone is not the score. law: every sub-layer's output is recorded. norm: "post", "pre" or None.
+    alone is not the score. law: every sub-layer's output is recorded. norm: "post", "pre", None,
+    "branch" for one of each sub-layer's output before it is added, or "both" for that and "pre".
     positions: "learned", "sinusoids", "rotary", "distance", "buckets", "relative", "unknown" or
     None. logits: the stream with a readout, "" for none. edits: the kinds that `record` honours.
     weights: W_O, LayerNorms and embeddings can be had. sites: by stream, where a survey found them.

@@ -71,6 +71,7 @@ RANDOM = [
     ("Qwen2ForCausalLM", {"tie_word_embeddings": True}),
     ("Qwen2ForCausalLM", WINDOW),
     ("GPTNeoXForCausalLM", SERIAL),
+    ("Phi3ForCausalLM", {"sliding_window": 5, "tie_word_embeddings": True}),
     ("OPTForCausalLM", {"do_layer_norm_before": False}),
 ]
 

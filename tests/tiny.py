@@ -308,6 +308,19 @@ GEMMA = {
     "eos_token_id": 1,
     "bos_token_id": 2,
 }
+PARTLY_TURNED = {
+    "rope_parameters": {
+        "rope_type": "default",
+        "rope_theta": 10000.0,
+        "partial_rotary_factor": 0.75,
+    }
+}
+# A window in the first layer alone, and a scale of the scores that is not the head's width.
+LAYER_KINDS = {
+    "sliding_window": 4,
+    "layer_types": ["sliding_attention", "full_attention"],
+    "query_pre_attn_scalar": 14,
+}
 # The tokenizer, the class and the configuration of each family.
 MODELS: dict[str, tuple[Callable, str, dict]] = {
     "bert": (wordpiece, "BertForMaskedLM", BERT),
@@ -331,6 +344,10 @@ MODELS: dict[str, tuple[Callable, str, dict]] = {
     ),
     "qwen3": (qwen_bytes, "Qwen3ForCausalLM", {**LLAMA, **ENDS, "head_dim": 12}),
     "gemma": (gemma_pieces, "GemmaForCausalLM", GEMMA),
+    "phi3": (llama_pieces, "Phi3ForCausalLM", {**LLAMA, **SPECIALS, **PARTLY_TURNED}),
+    "gemma2": (gemma_pieces, "Gemma2ForCausalLM", {**GEMMA, **LAYER_KINDS}),
+    "gemma3_text": (gemma_pieces, "Gemma3ForCausalLM", {**GEMMA, **LAYER_KINDS}),
+    "olmo2": (gpt2_bytes, "Olmo2ForCausalLM", {**LLAMA, **ENDS, "pad_token_id": 1}),
     "t5": (sentencepiece, "T5ForConditionalGeneration", T5),
     "bart": (framed_bytes, "BartForConditionalGeneration", BART),
     "marian": (sentencepiece, "MarianMTModel", MARIAN),

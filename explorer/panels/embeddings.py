@@ -495,7 +495,7 @@ def _details(on: WordPath, run: Run) -> tuple[str, ...]:
     if built.layers:
         step = words("layers")
     else:
-        name = {"post": "post", "pre": "pre", None: "plain"}[built.norm]
+        name = residual.norms_stand(stream, run.loaded.capabilities.norm) or "plain"
         step = words(
             name + ("" if built.adds else "_replaces"), norm=norm, a_norm=with_article(norm)
         )

@@ -377,7 +377,7 @@ def missing(model: HFModel) -> str:
             "between its last vector and the words stands something that is neither linear nor a "
             "dense layer, an activation that is known here and a LayerNorm"
         )
-    if not plan.law and plan.norm != "pre":
+    if not plan.law and plan.norm == "post":
         return "its code does not show what each sub-layer writes before its LayerNorm"
     return ""
 

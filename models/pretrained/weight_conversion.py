@@ -27,6 +27,7 @@ from models.pretrained.config_mapping import (
     attention_window,
     max_text_length,
     rotary_fields,
+    rotary_share,
     saved_head,
 )
 from models.pretrained.mapped_weights import Unfilled, map_weights
@@ -36,7 +37,8 @@ from models.tokenizer import Tokenizer
 from models.transformer import Decoder, Encoder, Transformer
 
 # The families of today, as plain configurations of our own classes: Llama, Mistral, Qwen2, Qwen3,
-# Gemma, GPT-NeoX (Pythia) and OPT, each with the table of where our tensors lie in its files.
+# Gemma, Phi-3, GPT-NeoX (Pythia) and OPT, each with the table of where our tensors lie in its
+# files.
 
 Tensors = dict[str, Tensor]
 
@@ -69,13 +71,14 @@ def embedding_tensors(
         yield "readout_bias", torch.zeros(config.n_vocab)
 
 
-# ---- Llama, Mistral, Qwen2, Qwen3, Gemma -------------------------------------------------------
+# ---- Llama, Mistral, Qwen2, Qwen3, Gemma, Phi-3 ------------------------------------------------
 
 
 @dataclass(frozen=True)
 class LlamaVariant:
     """In what a family differs from Llama. head_width: d_head where config.json names none.
-    shifted_gain: the gain is stored less 1. The biases: None for what config.json says."""
+    shifted_gain: the gain is stored less 1. fused: q, k and v are stored in one matrix, and so are
+    the gate and what it multiplies. The biases: None for what config.json says."""
 
     bias_qkv: bool | None = None
     bias_o: bool | None = None
@@ -84,12 +87,14 @@ class LlamaVariant:
     shifted_gain: bool = False
     head_width: int | None = None
     tied: bool = False
+    fused: bool = False
 
 
 LLAMA = LlamaVariant()
 MISTRAL = LlamaVariant(bias_qkv=False, bias_o=False)
 QWEN2 = LlamaVariant(bias_qkv=True, bias_o=False)
 QWEN3 = LlamaVariant(key_norm=True, head_width=128)
+PHI3 = LlamaVariant(fused=True)
 GEMMA = LlamaVariant(scaled_embedding=True, shifted_gain=True, head_width=256, tied=True)
 
 
@@ -121,7 +126,7 @@ def llama_config(hf_config: dict, tensors: Tensors, variant: LlamaVariant = LLAM
         bias_qkv=biased if variant.bias_qkv is None else variant.bias_qkv,
         bias_o=biased if variant.bias_o is None else variant.bias_o,
         bias_ffn=bool(hf_config.get("mlp_bias", False)),
-        **rotary_fields(hf_config),
+        **rotary_fields(hf_config, rotary_share(hf_config, 1.0) if variant.fused else 1.0),
     )
 
 
@@ -135,6 +140,7 @@ def llama_tensors(
         return f"{ours}.weight", 1.0 + stored.float() if variant.shifted_gain else stored
 
     yield from embedding_tensors(config, tensors, "embed_tokens.weight")
+    tensors = tensors | unfused(config, tensors) if variant.fused else tensors
     for layer in range(config.n_layer):
         ours, theirs = f"layers.{layer}", f"layers.{layer}"
         for name in "qkv":
@@ -153,14 +159,27 @@ def llama_tensors(
     yield gain("last_norm.norm", "norm")
 
 
+def unfused(config: Config, tensors: Tensors) -> Tensors:
+    """Phi-3's matrices by Llama's names: q, k and v are stored one below the other, and so are the
+    gate and what it multiplies."""
+    queries, keys = config.n_head * config.d_head, config.key_heads * config.d_head
+    single: Tensors = {}
+    for layer in range(config.n_layer):
+        attention, mlp = f"layers.{layer}.self_attn", f"layers.{layer}.mlp"
+        of_heads = tensors[f"{attention}.qkv_proj.weight"].split((queries, keys, keys))
+        single |= {f"{attention}.{name}_proj.weight": each for name, each in zip("qkv", of_heads)}
+        of_ffn = tensors[f"{mlp}.gate_up_proj.weight"].chunk(2)
+        single |= {f"{mlp}.{name}_proj.weight": each for name, each in zip(("gate", "up"), of_ffn)}
+    return single
+
+
 # ---- GPT-NeoX, Pythia --------------------------------------------------------------------------
 
 
 def neox_config(hf_config: dict, tensors: Tensors) -> Config:
     """GPT-NeoX's: rotary positions in a quarter of each head, attention and FFN side by side."""
     n_head, n_layer = hf_config["num_attention_heads"], hf_config["num_hidden_layers"]
-    rope = hf_config.get("rope_parameters") or hf_config.get("rope_scaling") or {}
-    share = rope.get("partial_rotary_factor") or hf_config.get("rotary_pct", 0.25)
+    share = rotary_share(hf_config, hf_config.get("rotary_pct", 0.25))
     biased = hf_config.get("attention_bias", True)
     return Config(
         n_vocab=hf_config["vocab_size"],
@@ -280,6 +299,7 @@ MODERN_CONVERSIONS: dict[str, Entry] = {
             ("qwen2", QWEN2),
             ("qwen3", QWEN3),
             ("gemma", GEMMA),
+            ("phi3", PHI3),
         )
     },
 }
@@ -402,6 +422,12 @@ SUPPORTED_FAMILIES = (
     SupportedFamily("Mistral", "mistral", "mistralai/Mistral-7B-v0.1", "decoder", "pre", "rotary"),
     SupportedFamily("Qwen3", "qwen3", "Qwen/Qwen3-0.6B", "decoder", "pre", "rotary"),
     SupportedFamily("Gemma", "gemma", "google/gemma-2b", "decoder", "pre", "rotary"),
+    SupportedFamily(
+        "Phi-3", "phi3", "microsoft/Phi-3-mini-4k-instruct", "decoder", "pre", "rotary"
+    ),
+    SupportedFamily("Gemma 2", "gemma2", "google/gemma-2-2b", "decoder", "both", "rotary"),
+    SupportedFamily("Gemma 3", "gemma3_text", "google/gemma-3-270m", "decoder", "both", "rotary"),
+    SupportedFamily("OLMo 2", "olmo2", "allenai/OLMo-2-0425-1B", "decoder", "branch", "rotary"),
     SupportedFamily("T5", "t5", "google-t5/t5-small", "encoder-decoder", "pre", "buckets"),
     SupportedFamily("BART", "bart", "facebook/bart-base", "encoder-decoder", "post", "learned"),
     SupportedFamily(
