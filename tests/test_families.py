@@ -79,6 +79,27 @@ def test_a_norm_of_what_is_added_is_said(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("way", ["ours:", "hub:"])
+def test_positions_that_are_no_state_are_said_to_be_added(
+    way: str, tiny_folder: Callable[[str], Path]
+) -> None:
+    """ALBERT's: a matrix stands between them and the stream, so it holds no vector of one."""
+    run, panels = Run(f"{way}{tiny_folder('albert')}", CONTINUED), headlight.panels
+    path = " ".join(panels.embeddings.contexts(run).details)
+    assert ", the position is added, what the model makes of both enters layer 0" in path
+    for panel in (panels.positions.sentence, panels.positions.order):
+        if way == "hub:":
+            with pytest.raises(ValueError, match="run in Headlight's own classes"):
+                panel(run)
+            continue
+        made = panel(run)
+        assert "no positions" not in " ".join((made.finding, *made.details, *made.caption))
+    with pytest.raises(ValueError, match="adds its positions to its words before its stream"):
+        panels.positions.overlap(run)
+    assert "before its stream begins" in panels.positions.encoding(run).finding
+
+
+@pytest.mark.slow
 @pytest.mark.parity
 def test_two_families_measured_now_are_below_the_bounds() -> None:
     expect_below(families.measured(["distilbert", "bart"]))
