@@ -76,6 +76,9 @@ def test_a_norm_of_what_is_added_is_said(
     assert f"x ← {step}" in " ".join(headlight.panels.embeddings.contexts(run).details)
     rule = " ".join(headlight.panels.residual.updates(run).details)
     assert "f is RMSNorm of what" in rule and "no norm follows" not in rule
+    figure = headlight.panels.paper_figure.stacks(run)
+    assert "In this model RMSNorm of what a sub-layer writes is added" in figure.details[-1]
+    assert figure.figures[0].towers[1].above[0].name == "Last norm"
 
 
 @pytest.mark.slow
@@ -97,6 +100,9 @@ def test_positions_that_are_no_state_are_said_to_be_added(
     with pytest.raises(ValueError, match="adds its positions to its words before its stream"):
         panels.positions.overlap(run)
     assert "before its stream begins" in panels.positions.encoding(run).finding
+    tower = panels.paper_figure.stacks(run).figures[0].towers[0]
+    assert [each.text for each in tower.under[1:]] == ["400 × 16", "position (learned)", "16 → 32"]
+    assert tower.above[-1].text == "32 → 16 → 400"
 
 
 @pytest.mark.slow
