@@ -19,12 +19,14 @@ class Capabilities:
     kind: "encoder", "decoder" or "encoder-decoder". attention: the names of its attentions. opens:
     True where q, k, v and scores are there. scale: the factor of q . k, None where layers differ or
     it is not known. biased: something is added to the scores before the mask, so that q . k * scale
-    alone is not the score. law: every sub-layer's output is recorded. norm: "post", "pre" or None.
+    alone is not the score. law: every sub-layer's output is recorded. norm: "post", "pre", None,
+    "branch" for one of each sub-layer's output before it is added, or "both" for that and "pre".
     positions: "learned", "sinusoids", "rotary", "distance", "buckets", "relative", "unknown" or
     None. logits: the stream with a readout, "" for none. edits: the kinds that `record` honours.
     weights: W_O, LayerNorms and embeddings can be had. sites: by stream, where a survey found them.
 
-    scaled_embedding: times sqrt(d_model). linear_readout: one matrix, nothing before it. rms:
+    scaled_embedding: times sqrt(d_model). embedding_width: of words, where it is not the stream's,
+    None where it is. linear_readout: one matrix, nothing before it. rms:
     RMSNorm in LayerNorm's place. parallel: attention and FFN side by side. gate: the name of a
     gated FFN, "" for one without. ffn_biases: the FFN's matrices have some. key_heads: the number
     of heads with keys and values of their own, None where each has. window: the number of tokens
@@ -58,6 +60,7 @@ class Capabilities:
     parallel: bool = False
     gate: str = ""
     ffn_biases: bool = True
+    embedding_width: int | None = None
     key_heads: int | None = None
     window: int | None = None
     full_layers: tuple[int, ...] = ()

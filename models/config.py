@@ -28,6 +28,8 @@ class Config:
     positions: "sinusoids" (the paper), "learned", "rotary", or None. scaled_embedding: times
     sqrt(d_model), section 3.4. embedding_norm: a LayerNorm before the first layer. segment: one
     more vector, the same for every token, added to the embeddings (BERT's token type 0).
+    embedding_width: the width of words and positions where one matrix makes their sum as wide as
+    the stream; None where they are as wide. shared_layers: all layers have the first one's weights.
     head: what was trained in the place of a readout, such as "classification head"; it is not run.
     readout: "tied" to the embedding, "transform" for a dense layer, activation and LayerNorm before
     that (BERT), "untied" for a matrix of its own, or None. scaled_scores and residual are False
@@ -76,12 +78,16 @@ class Config:
     bias_ffn: bool = True
     head: str = ""
     last_norm: bool | None = None
+    embedding_width: int | None = None
+    shared_layers: bool = False
 
     def __post_init__(self) -> None:
         if self.head_width is None and self.d_model % self.n_head:
             raise ValueError(f"d_model {self.d_model} is not a multiple of n_head {self.n_head}")
         if self.n_head % self.key_heads:
             raise ValueError(f"{self.n_head} heads cannot share {self.key_heads} heads' keys")
+        if self.embedding_width is not None and self.readout in ("tied", "untied"):
+            raise ValueError("embeddings of another width than the stream need a transform")
         for field, options in (
             ("norm", ("post", "pre", None)),
             ("positions", ("sinusoids", "learned", "rotary", None)),
@@ -93,6 +99,11 @@ class Config:
                     f"{field} is {getattr(self, field)!r}; it may be "
                     f"{', '.join(map(repr, options))}"
                 )
+
+    @property
+    def d_embedding(self) -> int:
+        """The width of words and positions."""
+        return self.embedding_width or self.d_model
 
     @property
     def d_head(self) -> int:

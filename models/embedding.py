@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import log, sqrt
 
 import numpy as np
@@ -20,6 +21,7 @@ from models.edits import (
     last_edit,
 )
 from models.layers import Tape, apply_norm, hook_point, norm_of
+from models.linear import Linear
 
 
 def sinusoids(n_positions: int, d_model: int) -> Tensor:
@@ -48,42 +50,63 @@ def position_ids(n: int, start: Tensor | int | None, edits: tuple[Edit, ...]) ->
 
 
 class Embedding(nn.Module):
-    """Token embedding x sqrt(d_model) + position, sections 3.4 and 3.5."""
+    """Token embedding x sqrt(d_model) + position, sections 3.4 and 3.5.
+
+    Where words are of another width than the stream (`Config.embedding_width`), one matrix makes
+    it of their normed sum, and only what it makes is a state of the stream."""
 
     def __init__(self, config: Config) -> None:
         super().__init__()
-        self.token = nn.Embedding(config.n_vocab, config.d_model)
+        width = config.d_embedding
+        self.token = nn.Embedding(config.n_vocab, width)
         self.scale = sqrt(config.d_model) if config.scaled_embedding else 1.0
-        self.segment = nn.Parameter(torch.zeros(config.d_model)) if config.segment else None
+        self.segment = nn.Parameter(torch.zeros(width)) if config.segment else None
         if config.positions == "learned":
-            self.position = nn.Parameter(
-                torch.randn(config.n_positions, config.d_model) * config.d_model**-0.5
-            )
+            self.position = nn.Parameter(torch.randn(config.n_positions, width) * width**-0.5)
         else:
             table = (
-                sinusoids(config.n_positions, config.d_model)
-                if config.positions == "sinusoids"
-                else None
+                sinusoids(config.n_positions, width) if config.positions == "sinusoids" else None
             )
             self.register_buffer("position", table, persistent=False)  # (position, d_model)
-        self.norm = norm_of(config) if config.embedding_norm else None
+        self.norm = norm_of(config, width) if config.embedding_norm else None
+        self.widen = None if config.embedding_width is None else Linear(width, config.d_model)
 
     def forward(
         self, ids: Tensor, start: Tensor | None, tape: Tape, edits: tuple[Edit, ...]
     ) -> Tensor:
         """ids (batch, token) -> (batch, token, d_model). `start`, (batch, 1) or (1), shifts the
         positions, 0 where None."""
-        x = hook_point("embed", self.words(self.token(ids)), tape, edits)
+
+        def state(site: str, x: Tensor) -> Tensor:
+            return hook_point(site, x, tape, edits)
+
+        if self.widen is None:
+            return self._summed(ids, start, edits, state)
+        return state("embed+pos", self.widen(self._summed(ids, start, edits, lambda _, x: x)))
+
+    def _summed(
+        self,
+        ids: Tensor,
+        start: Tensor | None,
+        edits: tuple[Edit, ...],
+        state: Callable[[str, Tensor], Tensor],
+    ) -> Tensor:
+        """Words and positions, normed where the model norms them, (batch, token, width)."""
+        x = state("embed", self._rows(self.token(ids)))
         position = self.positions(ids.shape[1], start, edits)
         if position is not None:
-            position_vectors = hook_point("pos.wrote", position, tape, edits)
-            x = hook_point("embed+pos", x + position_vectors, tape, edits)
+            x = state("embed+pos", x + state("pos.wrote", position))
         if self.norm is not None and not applies(edits, WithoutNorm):
-            x = hook_point("embed.normed", apply_norm(self.norm, x, edits), tape, edits)
+            x = state("embed.normed", apply_norm(self.norm, x, edits))
         return x
 
     def words(self, rows: Tensor) -> Tensor:
-        """Rows (..., d_model) of the embedding matrix as the stream begins with them."""
+        """Rows (..., width) of the embedding matrix as the stream begins with them, (..., d_model).
+        Of narrow ones that is without the norm between."""
+        rows = self._rows(rows)
+        return rows if self.widen is None else self.widen(rows)
+
+    def _rows(self, rows: Tensor) -> Tensor:
         rows = rows * self.scale if self.scale != 1.0 else rows
         return rows if self.segment is None else rows + self.segment
 

@@ -15,6 +15,10 @@ Differences of a line or two are in the file that has that part:
     untied readout    words are read by a matrix of their own, not by the embedding: `Model` there
     norm of q and k   both pass an RMSNorm before their product (Henry et al. 2020; Qwen3):
                       models/attention.py
+    narrow embeddings one matrix makes them as wide as the stream (Lan et al. 2020, ALBERT):
+                      models/embedding.py
+    shared layers     every layer has the weights of the first (Lan et al. 2020): `stack` in
+                      models/transformer.py
     no biases         matrices without them (Chowdhery et al. 2022): wherever one is made
 
 Axes as in models/transformer.py. A model's `Config` says which of these it has."""
@@ -144,10 +148,11 @@ class RMSNorm(nn.Module):
 Norm = nn.LayerNorm | RMSNorm
 
 
-def norm_of(config: Config) -> Norm:
-    """The norm that a model has wherever the paper has LayerNorm, fresh."""
+def norm_of(config: Config, width: int | None = None) -> Norm:
+    """The norm that a model has wherever the paper has LayerNorm, fresh, as wide as the stream or
+    `width`."""
     kind = RMSNorm if config.rms else nn.LayerNorm
-    return kind(config.d_model, eps=config.eps)
+    return kind(width or config.d_model, eps=config.eps)
 
 
 def is_rms(norm: Norm, edits: tuple[Edit, ...] = (), layer: int | None = None) -> bool:

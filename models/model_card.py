@@ -43,7 +43,12 @@ def facts(model: str) -> dict:
 
 def _parts(features: Capabilities, n_head: int) -> Iterator[str]:
     """Differences of a model from the paper's architecture, a line each."""
-    places = {"post": "after each sum", "pre": "before each sub-layer"}
+    places = {
+        "post": "after each sum",
+        "pre": "before each sub-layer",
+        "branch": "after each sub-layer, before its output is added",
+        "both": "before each sub-layer, and after it before its output is added",
+    }
     if features.norm in places:
         yield f"norm: {NORMS['rms' if features.rms else 'layer']}, {places[features.norm]}"
     if features.gate:

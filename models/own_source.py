@@ -45,6 +45,7 @@ def capabilities(model: OwnModel) -> Capabilities:
         logits=("encoder" if kind == "encoder" else "decoder") if config.readout else "",
         edits=tuple(KINDS.values()),
         scaled_embedding=config.scaled_embedding,
+        embedding_width=config.embedding_width,
         linear_readout=config.readout in ("tied", "untied"),
         rms=config.rms,
         parallel=config.parallel,

@@ -241,6 +241,14 @@ class Layer(nn.Module):
             output = self.feed_forward(ffn_inputs)
         return self.feed_forward_out(x, output, tape, edits)  # (batch, token, d_model)
 
+    def share_weights(self, other: Layer) -> None:
+        """Use the matrices and norms of another layer."""
+        for name in ("w_q", "w_k", "w_v", "w_o", "q_norm", "k_norm"):
+            setattr(self.attention, name, getattr(other.attention, name))
+        self.attention_out.norm = other.attention_out.norm
+        self.feed_forward_out.norm = other.feed_forward_out.norm
+        self.feed_forward = other.feed_forward
+
 
 class Transformer(nn.Module):
     """Base of all three arrangements: one embedding, and a readout tied to it (section 3.4)."""
@@ -251,10 +259,12 @@ class Transformer(nn.Module):
         self.embedding = Embedding(config)
         self.last_norm = LastNorm(config)
         self.transform = (
-            nn.Linear(config.d_model, config.d_model) if config.readout == "transform" else None
+            nn.Linear(config.d_model, config.d_embedding) if config.readout == "transform" else None
         )
         self.transform_norm = (
-            nn.LayerNorm(config.d_model, eps=config.eps) if config.readout == "transform" else None
+            nn.LayerNorm(config.d_embedding, eps=config.eps)
+            if config.readout == "transform"
+            else None
         )
         self.unembedding = (
             nn.Linear(config.d_model, config.n_vocab, bias=False)
@@ -267,13 +277,14 @@ class Transformer(nn.Module):
 
     @property
     def readout_matrix(self) -> Tensor:
-        """The vector of each word that the last vectors are multiplied by, (id, d_model): the
-        embedding's, or the model's own where they are not tied."""
+        """The vector of each word that the last vectors are multiplied by, (id, width): the
+        embedding's, or the model's own where they are not tied. As wide as the stream but behind
+        the transform of a model of narrow embeddings."""
         unembedding = self.unembedding
         return self.embedding.token.weight if unembedding is None else unembedding.weight
 
     def readout(self) -> tuple[Tensor, Tensor]:
-        """The readout's matrix (id, d_model) and bias (id). Raises ValueError for a model without
+        """The readout's matrix (id, width) and bias (id). Raises ValueError for a model without
         one."""
         if self.readout_bias is None:
             raise ValueError(
@@ -288,7 +299,7 @@ class Transformer(nn.Module):
         return self.before_readout(x) @ matrix.T + bias
 
     def before_readout(self, x: Tensor) -> Tensor:
-        """Vectors (..., d_model) as the readout's matrix reads them."""
+        """Vectors (..., d_model) as the readout's matrix reads them, (..., width)."""
         if self.transform is None or self.transform_norm is None:
             return x
         return self.transform_norm(ACTIVATIONS[self.config.activation](self.transform(x)))
@@ -302,12 +313,21 @@ class Transformer(nn.Module):
         return by_label
 
 
+def stack(config: Config) -> nn.ModuleList:
+    """The N layers of one stream."""
+    layers = [Layer(config, layer) for layer in range(config.n_layer)]
+    if config.shared_layers:
+        for layer in layers[1:]:
+            layer.share_weights(layers[0])
+    return nn.ModuleList(layers)
+
+
 class Encoder(Transformer):
     """Embedding, a stack of N layers, and the readout that fills masked words."""
 
     def __init__(self, config: Config) -> None:
         super().__init__(config)
-        self.layers = nn.ModuleList(Layer(config, layer) for layer in range(config.n_layer))
+        self.layers = stack(config)
         self.apply(initialise)
 
     def forward(
@@ -333,7 +353,7 @@ class Decoder(Transformer):
 
     def __init__(self, config: Config) -> None:
         super().__init__(config)
-        self.layers = nn.ModuleList(Layer(config, layer) for layer in range(config.n_layer))
+        self.layers = stack(config)
         self.apply(initialise)
 
     def forward(

@@ -4,12 +4,19 @@ command does, and what stands there is below what tests allow."""
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from tolerances import PASSED, SUMMED
 
+import headlight
 from docs import families
+from explorer.analysis import consistency
+from explorer.panels import spec
+from models import registry
 from models.pretrained.weight_conversion import CONVERSIONS, SUPPORTED_FAMILIES
+from models.run import Run
 
 BOUNDS = {"attention": SUMMED, "hidden states": PASSED, "logits": PASSED}
 KEPT = json.loads(families.DATA.read_text("utf-8"))
@@ -21,6 +28,81 @@ def expect_below(measured: dict[str, dict[str, dict[str, float]]]) -> None:
         for way, by_kind in ways.items():
             for kind, bound in BOUNDS.items():
                 assert by_kind[kind] < bound, (family, way, kind)
+
+
+# Families whose states or weights are made otherwise than BERT's and Llama's.
+UNLIKE = ["xlm-roberta", "electra", "albert", "phi3"]
+# Those whose sub-layers' outputs pass a norm, which our classes do not have.
+IN_OWN_CODE = ["gemma2", "gemma3_text", "olmo2"]
+CONTINUED = "the cat sat on the mat and the dog ran"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("way", "family"),
+    [*(("ours:", each) for each in UNLIKE), *(("hub:", each) for each in IN_OWN_CODE)],
+)
+def test_every_panel_shows_a_family_or_says_why_not(
+    way: str, family: str, tiny_folder: Callable[[str], Path]
+) -> None:
+    """And every law of its recording holds, where our classes run it."""
+    name, made = f"{way}{tiny_folder(family)}", 0
+    model = registry.load(name)
+    recording = model.record(CONTINUED)
+    if way == "ours:":
+        norms = {each.name: model.norms(each.name) for each in recording.streams}
+        laws = consistency.checks(recording, model.outputs(), norms)
+        assert all(law.holds for law in laws) and sum(law.numbers > 0 for law in laws) >= 6
+    assert headlight.panels  # imports all of them
+    for title, panel in spec.PANELS.items():
+        try:
+            panel(Run(name, CONTINUED)).encode()
+        except ValueError as reason:
+            assert str(reason).endswith("."), (title, reason)
+            continue
+        made += 1
+    assert made > (60 if way == "ours:" else 50)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("family", "step"),
+    [("olmo2", "x + RMSNorm(sublayer(x))"), ("gemma3_text", "x + RMSNorm(sublayer(RMSNorm(x)))")],
+)
+def test_a_norm_of_what_is_added_is_said(
+    family: str, step: str, tiny_folder: Callable[[str], Path]
+) -> None:
+    run = Run(f"hub:{tiny_folder(family)}", CONTINUED)
+    assert f"x ← {step}" in " ".join(headlight.panels.embeddings.contexts(run).details)
+    rule = " ".join(headlight.panels.residual.updates(run).details)
+    assert "f is RMSNorm of what" in rule and "no norm follows" not in rule
+    figure = headlight.panels.paper_figure.stacks(run)
+    assert "In this model RMSNorm of what a sub-layer writes is added" in figure.details[-1]
+    assert figure.figures[0].towers[1].above[0].name == "Last norm"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["ours:", "hub:"])
+def test_positions_that_are_no_state_are_said_to_be_added(
+    way: str, tiny_folder: Callable[[str], Path]
+) -> None:
+    """ALBERT's: a matrix stands between them and the stream, so it holds no vector of one."""
+    run, panels = Run(f"{way}{tiny_folder('albert')}", CONTINUED), headlight.panels
+    path = " ".join(panels.embeddings.contexts(run).details)
+    assert ", the position is added, what the model makes of both enters layer 0" in path
+    for panel in (panels.positions.sentence, panels.positions.order):
+        if way == "hub:":
+            with pytest.raises(ValueError, match="run in Headlight's own classes"):
+                panel(run)
+            continue
+        made = panel(run)
+        assert "no positions" not in " ".join((made.finding, *made.details, *made.caption))
+    with pytest.raises(ValueError, match="adds its positions to its words before its stream"):
+        panels.positions.overlap(run)
+    assert "before its stream begins" in panels.positions.encoding(run).finding
+    tower = panels.paper_figure.stacks(run).figures[0].towers[0]
+    assert [each.text for each in tower.under[1:]] == ["400 × 16", "position (learned)", "16 → 32"]
+    assert tower.above[-1].text == "32 → 16 → 400"
 
 
 @pytest.mark.slow

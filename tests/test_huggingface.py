@@ -94,13 +94,16 @@ def test_any_cell_recomputes_from_the_recording_and_what_is_offered_of_the_scale
     for attention in recording.attention:
         assert attention.opens
         scores = np.einsum("lhqd,lhkd->lhqk", attention.q, attention.k) * offered.scale
-        if attention.name == "cross" or not offered.biased:
+        if softcap := getattr(tiny_loaded(kind).network.config, "attn_logit_softcapping", None):
+            scores = softcap * np.tanh(scores / softcap)
+            np.testing.assert_allclose(attention.scores, scores, atol=SUMMED)
+        elif attention.name == "cross" or not offered.biased:
             np.testing.assert_allclose(attention.scores, scores, atol=SUMMED)
         else:  # T5's bias is the same for equal distances
             bias = attention.scores - scores
             np.testing.assert_allclose(bias[:, :, 2, 1], bias[:, :, 3, 2], atol=SUMMED)
             assert np.abs(bias).max() > 0.01
-        masked = np.where(attention.allowed[0], attention.scores, -np.inf)
+        masked = np.where(attention.allowed[:, None], attention.scores, -np.inf)
         weights = np.exp(masked - masked.max(axis=-1, keepdims=True))
         np.testing.assert_allclose(
             attention.pattern, weights / weights.sum(axis=-1, keepdims=True), atol=SUMMED
@@ -121,6 +124,13 @@ def test_what_the_heads_wrote_is_their_values_through_w_o(
     np.testing.assert_allclose(wrote, recording.stream(attention.query).at(site), atol=SUMMED)
 
 
+def windows(model: HFModel) -> list[int | None]:
+    """The window of each layer, None for all tokens before."""
+    config = model.network.config
+    kinds = getattr(config, "layer_types", None) or [""] * model.card.n_layer
+    return [config.sliding_window if each == "sliding_attention" else None for each in kinds]
+
+
 def test_a_recording_keeps_the_contract_and_survives_its_file(model: HFModel) -> None:
     recording, family = recorded(model), FAMILY[model.card.name]
     assert from_npz(to_npz(recording)) == recording
@@ -132,7 +142,10 @@ def test_a_recording_keeps_the_contract_and_survives_its_file(model: HFModel) ->
         n_query, n_key = attention.pattern.shape[2:]
         allowed = np.ones((n_query, n_key), dtype=bool)
         triangle = attention.name == "decoder self" or family.kind == "decoder"
-        assert np.array_equal(attention.allowed[0], np.tril(allowed) if triangle else allowed)
+        allowed = np.tril(allowed) if triangle else allowed
+        for window, mask in zip(windows(model), attention.allowed):
+            near = allowed if window is None else np.triu(allowed, 1 - window)
+            assert np.array_equal(mask, near)
         assert attention.opens == family.opens
         layers, d_head = (len(attention.pattern), model.card.d_head) if family.opens else (0, 0)
         assert attention.q.shape == (layers, 4, n_query, d_head)

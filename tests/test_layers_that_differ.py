@@ -37,6 +37,15 @@ LINEAR = {
         ("value_head_dim", 8),
     )
 }
+# LongRoPE: each pair of dimensions is slowed by a number of its own, and all scores are scaled.
+STRETCHED = {
+    "rope_type": "longrope",
+    "rope_theta": 10000.0,
+    "factor": 4.0,
+    "original_max_position_embeddings": 40,
+    "short_factor": [1.0, 1.1, 1.5, 2.0],
+    "long_factor": [2.0, 3.0, 5.0, 9.0],
+}
 # The class, its settings, the window of each layer (None: none), its own layers with attention.
 LAYERS: dict[str, tuple[str, dict, list[int | None], list[int]]] = {
     "modernbert": (
@@ -55,6 +64,12 @@ LAYERS: dict[str, tuple[str, dict, list[int | None], list[int]]] = {
         [],
     ),
     "mistral": ("MistralForCausalLM", LOCAL, [4, 4, 4], []),
+    "phi3": (
+        "Phi3ForCausalLM",
+        {**LOCAL, "rope_parameters": STRETCHED, "pad_token_id": 0},
+        [4, 4, 4],
+        [],
+    ),
     "gpt_oss": (
         "GptOssForCausalLM",
         {**LOCAL, **FULL_LAST, "num_local_experts": 2, "num_experts_per_tok": 1},

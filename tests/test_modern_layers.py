@@ -280,7 +280,7 @@ EDITS = (
 )
 
 
-@pytest.mark.parametrize("family", [*MODERN_CONVERSIONS, "gpt2", "bert"])
+@pytest.mark.parametrize("family", [*MODERN_CONVERSIONS, "gpt2", "bert", "electra", "albert"])
 def test_every_edit_does_something_and_breaks_no_law(
     family: str, loaded: Callable[[str], own_model.OwnModel]
 ) -> None:

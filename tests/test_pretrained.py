@@ -58,6 +58,11 @@ RANDOM = [
     ("BertForMaskedLM", {"hidden_act": "gelu_new"}),
     ("BertForMaskedLM", {"hidden_act": "relu", "type_vocab_size": 1}),
     ("RobertaForMaskedLM", {"type_vocab_size": 1}),
+    ("XLMRobertaForMaskedLM", {}),
+    ("ElectraForMaskedLM", {}),
+    ("ElectraForMaskedLM", {"embedding_size": 16}),
+    ("AlbertForMaskedLM", {}),
+    ("AlbertForMaskedLM", {"embedding_size": 32, "hidden_act": "gelu_new", "num_hidden_layers": 4}),
     ("DistilBertForMaskedLM", {}),
     ("GPT2LMHeadModel", {"n_inner": 52, "activation_function": "gelu"}),
     ("LlamaForCausalLM", {"rope_parameters": STRETCHED, "tie_word_embeddings": True, **BIASES}),
@@ -66,6 +71,7 @@ RANDOM = [
     ("Qwen2ForCausalLM", {"tie_word_embeddings": True}),
     ("Qwen2ForCausalLM", WINDOW),
     ("GPTNeoXForCausalLM", SERIAL),
+    ("Phi3ForCausalLM", {"sliding_window": 5, "tie_word_embeddings": True}),
     ("OPTForCausalLM", {"do_layer_norm_before": False}),
 ]
 
@@ -105,6 +111,28 @@ def test_every_hidden_state_attention_and_logit_is_theirs(kind: str, more: dict)
         drawn = torch.Generator().manual_seed(length)
         ids = torch.randint(3, tiny.N_VOCAB, (2, length), generator=drawn)
         compared(theirs, ours, ids, logits=True)
+
+
+def test_a_discriminator_has_no_readout() -> None:
+    """ELECTRA's second half: it says of each token whether it was replaced, and no words."""
+    model = tiny.random_model("ElectraForPreTraining", tiny.MODELS["electra"][2])
+    model.set_attn_implementation("eager")
+    described = model.config.to_dict() | {"architectures": ["ElectraForPreTraining"]}
+    ours = weight_conversion.build(described, model.state_dict())
+    compared(model.electra, ours, torch.tensor([[3, 14, 15, 9]]), logits=False)
+    assert ours.config.readout is None and ours.config.head == "discriminator head"
+
+
+def test_shared_layers_are_one_set_of_weights() -> None:
+    theirs = random_model("AlbertForMaskedLM", num_hidden_layers=5, type_vocab_size=1)
+    ours = weight_conversion.build(theirs.config.to_dict(), theirs.state_dict())
+    assert isinstance(ours, Encoder) and len(ours.layers) == 5
+    count = {
+        each: sum(parameter.numel() for parameter in each.parameters()) for each in (theirs, ours)
+    }
+    assert count[theirs] == count[ours]
+    with pytest.raises(ValueError, match="more than one layer of weights"):
+        weight_conversion.build(theirs.config.to_dict() | {"num_hidden_groups": 5}, {})
 
 
 def test_without_a_readout_there_are_no_words() -> None:

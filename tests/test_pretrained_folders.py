@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import tiny
 import tokenizers
 
 from models import edits, registry
@@ -77,6 +78,12 @@ def test_what_cannot_be_read_in_our_classes_is_left_to_its_own_code(
     assert not weight_conversion.covers(folder)
     with pytest.raises(ValueError):
         registry.load(f"ours:{folder}")
+    folder = copied("phi3")
+    assert weight_conversion.covers(folder)
+    stretched = {"rope_type": "longrope", "rope_theta": 1e4, "short_factor": [1.5] * 3}
+    for rope in (stretched, {"type": "su"}):
+        tiny.change(folder, rope_parameters=rope)
+        assert not weight_conversion.covers(folder)
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "t5"}))
     with pytest.raises(ValueError, match="t5"):
         weight_conversion.load(tmp_path, "x")

@@ -308,12 +308,26 @@ GEMMA = {
     "eos_token_id": 1,
     "bos_token_id": 2,
 }
+PARTLY_TURNED = {
+    "rope_parameters": {
+        "rope_type": "default",
+        "rope_theta": 10000.0,
+        "partial_rotary_factor": 0.75,
+    }
+}
+# A window in the first layer alone, and a scale of the scores that is not the head's width.
+LAYER_KINDS = {
+    "sliding_window": 4,
+    "layer_types": ["sliding_attention", "full_attention"],
+    "query_pre_attn_scalar": 14,
+}
 # The tokenizer, the class and the configuration of each family.
 MODELS: dict[str, tuple[Callable, str, dict]] = {
     "bert": (wordpiece, "BertForMaskedLM", BERT),
     "distilbert": (wordpiece, "DistilBertForMaskedLM", DISTIL),
     "roberta": (framed_bytes, "RobertaForMaskedLM", PADDED),
-    "electra": (wordpiece, "ElectraForMaskedLM", {**BERT, "embedding_size": 32}),
+    "xlm-roberta": (framed_bytes, "XLMRobertaForMaskedLM", {**PADDED, "type_vocab_size": 1}),
+    "electra": (wordpiece, "ElectraForMaskedLM", {**BERT, "embedding_size": 24}),
     "albert": (wordpiece, "AlbertForMaskedLM", {**BERT, "embedding_size": 16}),
     "mpnet": (framed_bytes, "MPNetForMaskedLM", PADDED),
     "deberta-v2": (wordpiece, "DebertaV2ForMaskedLM", {**BERT, **DEBERTA}),
@@ -330,6 +344,10 @@ MODELS: dict[str, tuple[Callable, str, dict]] = {
     ),
     "qwen3": (qwen_bytes, "Qwen3ForCausalLM", {**LLAMA, **ENDS, "head_dim": 12}),
     "gemma": (gemma_pieces, "GemmaForCausalLM", GEMMA),
+    "phi3": (llama_pieces, "Phi3ForCausalLM", {**LLAMA, **SPECIALS, **PARTLY_TURNED}),
+    "gemma2": (gemma_pieces, "Gemma2ForCausalLM", {**GEMMA, **LAYER_KINDS}),
+    "gemma3_text": (gemma_pieces, "Gemma3ForCausalLM", {**GEMMA, **LAYER_KINDS}),
+    "olmo2": (gpt2_bytes, "Olmo2ForCausalLM", {**LLAMA, **ENDS, "pad_token_id": 1}),
     "t5": (sentencepiece, "T5ForConditionalGeneration", T5),
     "bart": (framed_bytes, "BartForConditionalGeneration", BART),
     "marian": (sentencepiece, "MarianMTModel", MARIAN),

@@ -235,7 +235,7 @@ ROWS: dict[str, Row] = {
 
 def in_our_classes(row: Row) -> bool:
     """True for a row that runs in Headlight's own classes too."""
-    return row.kind.startswith(("BertFor", "Roberta", "GPT2", "Llama", "Qwen2", "Gemma"))
+    return row.kind.startswith(("BertFor", "Roberta", "XLM", "GPT2", "Llama", "Qwen2", "Gemma"))
 
 
 def n_positions(settings: dict) -> dict:

@@ -352,7 +352,8 @@ def _encoding(context: MeasureContext) -> tuple[np.ndarray, Stream]:
     the longest one. Raises Untestable where none is added and where d_model is odd."""
     stream = max(context.recording.streams, key=lambda each: len(each.tokens))
     if "pos.wrote" not in stream.sites:
-        raise Untestable(REASONS("no_positions_added"))
+        merged = "embed+pos" in stream.sites
+        raise Untestable(REASONS("merged_positions" if merged else "no_positions_added"))
     encoding = stream.at("pos.wrote").astype(np.float64)
     if encoding.shape[1] % 2:
         raise Untestable(REASONS("odd_width", d_model=encoding.shape[1]))

@@ -324,7 +324,7 @@ def stream_structure(stream: Stream) -> StreamStructure:
     return StreamStructure(
         norm_place(stream),
         has_residual(stream),
-        "pos.wrote" in sites,
+        "embed+pos" in sites,
         "embed.normed" in sites,
         not any(each.layer >= 0 for each in sublayers(stream)),
     )

@@ -231,9 +231,9 @@ def arc_points(d: int, pair: int, place: int, shift: int) -> np.ndarray:
 
 def encoding_kind(stream: Stream) -> str:
     """The kind of a stream's position encoding: "sinusoids" of the formula, "learned" for any other
-    table, "none" for nothing."""
+    table, "merged" where they enter the stream in one vector with the words, "none" for nothing."""
     if "pos.wrote" not in stream.sites:
-        return "none"
+        return "merged" if "embed+pos" in stream.sites else "none"
     return "sinusoids" if formula_error(stream) <= FORMULA_TOLERANCE else "learned"
 
 

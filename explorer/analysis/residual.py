@@ -281,6 +281,12 @@ def norm_place(stream: Stream) -> str | None:
     return "pre" if "read" in kinds else "post" if kinds else None
 
 
+def norms_stand(stream: Stream, place: str | None) -> str | None:
+    """The place of a model's norms as its capabilities say it where what sub-layers write has
+    passed one ("branch", "both"), which no site tells; else `norm_place`."""
+    return place if place in ("branch", "both") else norm_place(stream)
+
+
 def mixes_norm_places(stream: Stream) -> bool:
     """True where the layers do not all have their norms in the same places."""
     kinds: dict[int, set[str]] = {each.layer: set() for each in sublayers(stream)}

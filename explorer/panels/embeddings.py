@@ -495,12 +495,14 @@ def _details(on: WordPath, run: Run) -> tuple[str, ...]:
     if built.layers:
         step = words("layers")
     else:
-        name = {"post": "post", "pre": "pre", None: "plain"}[built.norm]
+        name = residual.norms_stand(stream, run.loaded.capabilities.norm) or "plain"
         step = words(
             name + ("" if built.adds else "_replaces"), norm=norm, a_norm=with_article(norm)
         )
     begins = run.loaded.word_vector().replace("√d", f"√{d}")
-    positions = words("positions" if built.positions else "no_positions")
+    merged = built.positions and "pos.wrote" not in stream.sites
+    added = "merged" if merged else "positions" if built.positions else "no_positions"
+    positions = words(added)
     normed = words("normed", norm=with_article(norm)) if built.normed else ""
     way = embeddings.path_summary(scene.path(0, on.token))
     row = embeddings.path_table(scene.titles, scene.path(0, on.token), scene.basis)

@@ -103,7 +103,7 @@ def _parts(run: Run, recording: Recording) -> set[str]:
         and offers.scale < 1
         and not np.isclose(offers.scale, 1),
         "norm": offers.norm is not None,
-        "pre": offers.norm == "pre",
+        "pre": offers.norm in ("pre", "both"),
         "rms": offers.rms,
         "gate": bool(offers.gate),
         "swiglu": offers.gate == "SwiGLU",

@@ -56,8 +56,14 @@ class Machine:
         return next((each for each in found if (each.query != each.key) == is_across), None)
 
     def ends_normed(self, side: str) -> bool:
-        """True where a norm stands after the last layer of a pre-LN stack."""
-        return residual.norm_place(self.streams[side]) == "pre"
+        """True where a norm stands after the last layer."""
+        return "final.normed" in self.streams[side].sites
+
+    @property
+    def word_width(self) -> int:
+        """The width of the embedding of a word."""
+        width = loaded(self.recording).capabilities.embedding_width
+        return width or self.recording.model.d_model
 
 
 @spec.panel
@@ -83,12 +89,14 @@ def stacks(run: Run, token: int | None = None) -> Panel:
     if prediction is not None:
         slots |= dict(zip(("answer", "p"), prediction.answer))
     told = "silent" if prediction is None else "finding"
+    normed = loaded(recording).capabilities.norm in ("branch", "both")
+    branch = (WORDS("branch", norm=machine.norm),) if normed else ()
     return Panel(
         title=WORDS("title"),
         finding=WORDS(f"{told}_{card.kind}", **slots),
         figures=(PaperFigure(select=("address",), towers=towers),),
         table=_columns_of(towers),
-        details=WORDS.lines("details"),
+        details=(*WORDS.lines("details"), *branch),
         caption=(WORDS("caption", **slots),),
         file="paper-figure",
         formulas=FORMULAS,
@@ -124,7 +132,8 @@ def _tower(machine: Machine, side: str) -> Tower:
     above = [_norm_block(machine, side, "last_norm")] if machine.ends_normed(side) else []
     speaks = prediction is not None and prediction.at.stream.name == stream.name
     if speaks:
-        size = WORDS("readout", d=f"{card.d_model:,}", vocab=f"{card.n_vocab:,}")
+        narrowed = (machine.word_width,) if machine.word_width != card.d_model else ()
+        size = " → ".join(f"{each:,}" for each in (card.d_model, *narrowed, card.n_vocab))
         key = urlencode({"tab": "word"})
         above.append(Block("readout", WORDS("linear"), size, key))
     return Tower(
@@ -181,7 +190,7 @@ def _under(machine: Machine, side: str) -> tuple[Block, ...]:
     """What stands under the first layer: the text, its embeddings, and what is added to them."""
     stream, card = machine.streams[side], machine.recording.model
     capabilities = loaded(machine.recording).capabilities
-    slots = {"vocab": f"{card.n_vocab:,}", "d": f"{card.d_model:,}"}
+    slots = {"vocab": f"{card.n_vocab:,}", "d": f"{machine.word_width:,}"}
     table = WORDS("scaled" if capabilities.scaled_embedding else "table", **slots)
     is_second = len(machine.streams) > 1 and side == "decoder"
     blocks = [
@@ -193,6 +202,9 @@ def _under(machine: Machine, side: str) -> tuple[Block, ...]:
         blocks.append(Block("sum", "+", WORDS(capabilities.positions), key))
     if "embed.normed" in stream.sites:
         blocks.append(_norm_block(machine, side, "norm"))
+    if machine.word_width != card.d_model:
+        widens = f"{machine.word_width:,} → {card.d_model:,}"
+        blocks.append(Block("embedding", WORDS("widen"), widens))
     return tuple(blocks)
 
 

@@ -75,8 +75,13 @@ class PositionRuns:
 
     @property
     def adds(self) -> str:
-        """Kind of positional encoding that the model adds: "sinusoids", "learned" or "none"."""
+        """Kind of positional encoding that the model adds, as of `encoding_kind`."""
         return positions.encoding_kind(self.plain.stream(self.stream))
+
+    @property
+    def has_vectors(self) -> bool:
+        """True where the vectors of positions are states of the stream."""
+        return self.adds in ("sinusoids", "learned")
 
     @property
     def within(self) -> str:
@@ -182,7 +187,7 @@ def sentence(
     """
     selection, runs = _runs(run, token, stream)
     words = sentences(CONCEPT, "sentence")
-    if runs.adds == "none":
+    if not runs.has_vectors:
         return _scores_alone(_scores(runs, layer, head))
     sums = positions.position_sum(selection.stream)
     name = run.loaded.word_vector()
@@ -640,9 +645,9 @@ Width = Annotated[int | None, WIDTH]
 
 def _not_added(runs: PositionRuns) -> str:
     """That the formula on show is not the model's, "" where it is."""
-    if runs.adds != "none":
+    if runs.has_vectors:
         return ""
-    return " " + sentences(CONCEPT, "encoding")("not_added", model=runs.model)
+    return " " + sentences(CONCEPT, "encoding")(f"not_added_{runs.adds}", model=runs.model)
 
 
 @spec.panel
@@ -981,8 +986,8 @@ def overlap(run: Run, stream: str = "") -> Panel:
     model that adds nothing, and for one that does not show its embeddings."""
     _, runs = _runs(run, 0, stream)
     words = sentences(CONCEPT, "overlap")
-    if runs.adds == "none":
-        raise ValueError(words("none", model=runs.model))
+    if not runs.has_vectors:
+        raise ValueError(words(runs.adds, model=runs.model))
     if not run.loaded.capabilities.weights:
         raise ValueError(words("closed", model=runs.model))
     table = runs.table()

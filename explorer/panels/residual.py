@@ -343,7 +343,8 @@ def _update_details(selection: StreamSelection, place: residual.SubLayer) -> tup
     """The rule of a sub-layer and its formula with the token's numbers."""
     words = sentences(CONCEPT, "updates")
     stream, norm = selection.stream, _norm(selection)
-    adds, stands = residual.has_residual(stream), residual.norm_place(stream)
+    adds, features = residual.has_residual(stream), loaded(selection.recording).capabilities
+    stands = residual.norms_stand(stream, features.norm)
     path = residual.token_path(stream, selection.token)
     at = list(path["sub-layer"]).index(place.name)
     value = {name: column[at] for name, column in path.items()}
@@ -358,7 +359,7 @@ def _update_details(selection: StreamSelection, place: residual.SubLayer) -> tup
     elif not adds:
         rule = "replaces_then_norm" if place.after != place.total else "replaces"
     else:
-        rule = {"post": "post", "pre": "pre", None: "no_norm"}[stands]
+        rule = stands or "no_norm"
     slots = {"before": before, "wrote": wrote, "cosine": cosine, "share": share, "total": total}
     lines = [words(rule, norm=norm), words("share_formula", **slots)]
     if adds:

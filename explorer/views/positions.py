@@ -29,14 +29,15 @@ def chosen_head(runs: PositionRuns) -> dict[str, int]:
 
 def select(run: Run, chosen: Mapping[str, Any], arguments: set[str]) -> dict[str, int]:
     """The token and the head on screen, with their menus, where the panel on show takes them. Of a
-    model that adds no positions the head alone, since there is nothing to see of a token."""
+    model whose stream has no vectors of positions the head alone, since there is nothing to see of
+    a token."""
     if "head" not in arguments:
         return {}
     selection_bar.take()
     runs = PositionRuns(run, chosen["stream"])
     stream, card = runs.plain.stream(runs.stream), runs.plain.model
     at, size = chosen_head(runs), (card.n_layer, card.n_head)
-    if "token" not in arguments or runs.adds == "none":
+    if "token" not in arguments or not runs.has_vectors:
         if at:
             selection_bar.head(size, (at["layer"], at["head"]))
         return at

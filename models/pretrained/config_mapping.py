@@ -23,6 +23,7 @@ ACTIVATION = {
 }
 
 
+WINDOWED = ("mistral", "phi3")  # families with a window in every layer where they have one
 CLASSIFIES = "classification head"  # of whole texts
 # What a model was trained with in the place of a readout, by the end of its class's name.
 HEADS = {
@@ -32,6 +33,7 @@ HEADS = {
     "ForQuestionAnsweringSimple": "question-answering head",
     "ForMultipleChoice": "multiple-choice head",
     "ForNextSentencePrediction": "next-sentence head",
+    "ElectraForPreTraining": "discriminator head",
 }
 
 
@@ -86,6 +88,13 @@ def rotary_fields(hf_config: dict, share: float = 1.0) -> dict:
     }
 
 
+def rotary_share(hf_config: dict, usual: float) -> float:
+    """The share of a head's dimensions that rotary positions turn, by what its config.json says."""
+    rope = hf_config.get("rope_parameters") or hf_config.get("rope_scaling") or {}
+    shares = rope.get("partial_rotary_factor"), hf_config.get("partial_rotary_factor"), usual
+    return next(float(each) for each in shares if each)
+
+
 def check_rotary(hf_config: dict, name: str) -> None:
     """Raises NotLoaded where a number that rotary positions are made of is none, or not above 0."""
     for key, value in _rotary_numbers(hf_config):
@@ -113,10 +122,10 @@ def _rotary_numbers(hf_config: dict) -> Iterator[tuple[str, object]]:
 
 def attention_window(hf_config: dict, n_layer: int) -> tuple[int | None, tuple[int, ...]]:
     """The attention window in tokens, None for all, and the layers that have none."""
-    size = hf_config.get("sliding_window")
-    if not size or not hf_config.get("use_sliding_window", hf_config["model_type"] == "mistral"):
+    size, every_layer = hf_config.get("sliding_window"), hf_config["model_type"] in WINDOWED
+    if not size or not hf_config.get("use_sliding_window", every_layer):
         return None, ()
-    first = 0 if hf_config["model_type"] == "mistral" else hf_config.get("max_window_layers", 0)
+    first = 0 if every_layer else hf_config.get("max_window_layers", 0)
     kinds = hf_config.get("layer_types") or []
     full = tuple(
         layer

@@ -196,6 +196,7 @@ def capabilities(model: HFModel) -> Capabilities:
     plan = model.plan
     hides = model.tokenizer.mask is not None and not plan.causal
     always = (ShuffleTokens, HideToken) if hides else (ShuffleTokens,)
+    width = embedding_matrix(model.network).shape[1]
     return Capabilities(
         kind=model.card.kind,
         attention=tuple(plan.n_layer),
@@ -219,6 +220,7 @@ def capabilities(model: HFModel) -> Capabilities:
         source="" if model.languages is None else model.languages.source,
         target="" if model.languages is None else model.languages.target,
         rms=not centres(plan.streams[-1].final_norm),
+        embedding_width=None if width == model.card.d_model else width,
     )
 
 
@@ -377,7 +379,7 @@ def missing(model: HFModel) -> str:
             "between its last vector and the words stands something that is neither linear nor a "
             "dense layer, an activation that is known here and a LayerNorm"
         )
-    if not plan.law and plan.norm != "pre":
+    if not plan.law and plan.norm == "post":
         return "its code does not show what each sub-layer writes before its LayerNorm"
     return ""
 

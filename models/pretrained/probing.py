@@ -222,7 +222,9 @@ class StreamPlan:
     a layer here is one of them with those before it, and the last with those after it too.
 
     law: every sub-layer's `.wrote` and sum are among the sites. final_norm: the LayerNorm after the
-    last layer. positions: the table that is added to the embeddings. norm: "post" or "pre"."""
+    last layer. positions: the table that is added to the embeddings. norm: "post", "pre", "branch"
+    where what a sub-layer writes has passed a norm (OLMo 2), or "both" before it and there (Gemma
+    2)."""
 
     name: str
     n_layer: int
@@ -291,7 +293,7 @@ def stream_plan(
         states[0].shape[1],
         tuple(sites),
         shows_sublayers,
-        "post" if post else "pre",
+        "post" if post else _norm_place(layers) if shows_sublayers else "pre",
         norm,
         positions,
         attended if hybrid else (),
@@ -341,8 +343,19 @@ def _layer_sites(layer_index: int, layer: list[_Sublayer]) -> list[tuple[str, So
 
 @dataclass(frozen=True)
 class _Sublayer:
+    """sites: by name. normed: what it writes is a norm's output."""
+
     name: str
     sites: tuple[tuple[str, HookPoint], ...]
+    normed: bool
+
+
+def _norm_place(layers: list[list[_Sublayer] | None]) -> str:
+    """Where the norms of layers stand that norm no sum: `StreamPlan.norm`."""
+    sublayers = [each for layer in layers for each in layer or ()]
+    if not all(each.normed for each in sublayers):
+        return "pre"
+    return "both" if all("read" in dict(each.sites) for each in sublayers) else "branch"
 
 
 def _sublayers(
@@ -375,7 +388,7 @@ def _sublayers(
                 return None
             sites.append(("normed", trace.event(normed).place))
             state, at = trace.vectors(normed), normed
-        sublayers.append(_Sublayer(name, tuple(sites)))
+        sublayers.append(_Sublayer(name, tuple(sites), is_norm(trace.event(out))))
     return sublayers
 
 

@@ -27,6 +27,7 @@ from models.pretrained.config_mapping import (
     attention_window,
     max_text_length,
     rotary_fields,
+    rotary_share,
     saved_head,
 )
 from models.pretrained.mapped_weights import Unfilled, map_weights
@@ -36,7 +37,8 @@ from models.tokenizer import Tokenizer
 from models.transformer import Decoder, Encoder, Transformer
 
 # The families of today, as plain configurations of our own classes: Llama, Mistral, Qwen2, Qwen3,
-# Gemma, GPT-NeoX (Pythia) and OPT, each with the table of where our tensors lie in its files.
+# Gemma, Phi-3, GPT-NeoX (Pythia) and OPT, each with the table of where our tensors lie in its
+# files.
 
 Tensors = dict[str, Tensor]
 
@@ -69,13 +71,14 @@ def embedding_tensors(
         yield "readout_bias", torch.zeros(config.n_vocab)
 
 
-# ---- Llama, Mistral, Qwen2, Qwen3, Gemma -------------------------------------------------------
+# ---- Llama, Mistral, Qwen2, Qwen3, Gemma, Phi-3 ------------------------------------------------
 
 
 @dataclass(frozen=True)
 class LlamaVariant:
     """In what a family differs from Llama. head_width: d_head where config.json names none.
-    shifted_gain: the gain is stored less 1. The biases: None for what config.json says."""
+    shifted_gain: the gain is stored less 1. fused: q, k and v are stored in one matrix, and so are
+    the gate and what it multiplies. The biases: None for what config.json says."""
 
     bias_qkv: bool | None = None
     bias_o: bool | None = None
@@ -84,12 +87,14 @@ class LlamaVariant:
     shifted_gain: bool = False
     head_width: int | None = None
     tied: bool = False
+    fused: bool = False
 
 
 LLAMA = LlamaVariant()
 MISTRAL = LlamaVariant(bias_qkv=False, bias_o=False)
 QWEN2 = LlamaVariant(bias_qkv=True, bias_o=False)
 QWEN3 = LlamaVariant(key_norm=True, head_width=128)
+PHI3 = LlamaVariant(fused=True)
 GEMMA = LlamaVariant(scaled_embedding=True, shifted_gain=True, head_width=256, tied=True)
 
 
@@ -121,7 +126,7 @@ def llama_config(hf_config: dict, tensors: Tensors, variant: LlamaVariant = LLAM
         bias_qkv=biased if variant.bias_qkv is None else variant.bias_qkv,
         bias_o=biased if variant.bias_o is None else variant.bias_o,
         bias_ffn=bool(hf_config.get("mlp_bias", False)),
-        **rotary_fields(hf_config),
+        **rotary_fields(hf_config, rotary_share(hf_config, 1.0) if variant.fused else 1.0),
     )
 
 
@@ -135,6 +140,7 @@ def llama_tensors(
         return f"{ours}.weight", 1.0 + stored.float() if variant.shifted_gain else stored
 
     yield from embedding_tensors(config, tensors, "embed_tokens.weight")
+    tensors = tensors | unfused(config, tensors) if variant.fused else tensors
     for layer in range(config.n_layer):
         ours, theirs = f"layers.{layer}", f"layers.{layer}"
         for name in "qkv":
@@ -153,14 +159,27 @@ def llama_tensors(
     yield gain("last_norm.norm", "norm")
 
 
+def unfused(config: Config, tensors: Tensors) -> Tensors:
+    """Phi-3's matrices by Llama's names: q, k and v are stored one below the other, and so are the
+    gate and what it multiplies."""
+    queries, keys = config.n_head * config.d_head, config.key_heads * config.d_head
+    single: Tensors = {}
+    for layer in range(config.n_layer):
+        attention, mlp = f"layers.{layer}.self_attn", f"layers.{layer}.mlp"
+        of_heads = tensors[f"{attention}.qkv_proj.weight"].split((queries, keys, keys))
+        single |= {f"{attention}.{name}_proj.weight": each for name, each in zip("qkv", of_heads)}
+        of_ffn = tensors[f"{mlp}.gate_up_proj.weight"].chunk(2)
+        single |= {f"{mlp}.{name}_proj.weight": each for name, each in zip(("gate", "up"), of_ffn)}
+    return single
+
+
 # ---- GPT-NeoX, Pythia --------------------------------------------------------------------------
 
 
 def neox_config(hf_config: dict, tensors: Tensors) -> Config:
     """GPT-NeoX's: rotary positions in a quarter of each head, attention and FFN side by side."""
     n_head, n_layer = hf_config["num_attention_heads"], hf_config["num_hidden_layers"]
-    rope = hf_config.get("rope_parameters") or hf_config.get("rope_scaling") or {}
-    share = rope.get("partial_rotary_factor") or hf_config.get("rotary_pct", 0.25)
+    share = rotary_share(hf_config, hf_config.get("rotary_pct", 0.25))
     biased = hf_config.get("attention_bias", True)
     return Config(
         n_vocab=hf_config["vocab_size"],
@@ -280,6 +299,7 @@ MODERN_CONVERSIONS: dict[str, Entry] = {
             ("qwen2", QWEN2),
             ("qwen3", QWEN3),
             ("gemma", GEMMA),
+            ("phi3", PHI3),
         )
     },
 }
@@ -365,6 +385,9 @@ SUPPORTED_FAMILIES = (
     ),
     SupportedFamily("RoBERTa", "roberta", "FacebookAI/roberta-base", "encoder", "post", "learned"),
     SupportedFamily(
+        "XLM-RoBERTa", "xlm-roberta", "FacebookAI/xlm-roberta-base", "encoder", "post", "learned"
+    ),
+    SupportedFamily(
         "ELECTRA", "electra", "google/electra-small-generator", "encoder", "post", "learned"
     ),
     SupportedFamily("ALBERT", "albert", "albert/albert-base-v2", "encoder", "post", "learned"),
@@ -399,6 +422,12 @@ SUPPORTED_FAMILIES = (
     SupportedFamily("Mistral", "mistral", "mistralai/Mistral-7B-v0.1", "decoder", "pre", "rotary"),
     SupportedFamily("Qwen3", "qwen3", "Qwen/Qwen3-0.6B", "decoder", "pre", "rotary"),
     SupportedFamily("Gemma", "gemma", "google/gemma-2b", "decoder", "pre", "rotary"),
+    SupportedFamily(
+        "Phi-3", "phi3", "microsoft/Phi-3-mini-4k-instruct", "decoder", "pre", "rotary"
+    ),
+    SupportedFamily("Gemma 2", "gemma2", "google/gemma-2-2b", "decoder", "both", "rotary"),
+    SupportedFamily("Gemma 3", "gemma3_text", "google/gemma-3-270m", "decoder", "both", "rotary"),
+    SupportedFamily("OLMo 2", "olmo2", "allenai/OLMo-2-0425-1B", "decoder", "branch", "rotary"),
     SupportedFamily("T5", "t5", "google-t5/t5-small", "encoder-decoder", "pre", "buckets"),
     SupportedFamily("BART", "bart", "facebook/bart-base", "encoder-decoder", "post", "learned"),
     SupportedFamily(
@@ -506,9 +535,13 @@ def build(
     with torch.device("meta"), Unfilled():  # no memory for numbers that are replaced at once
         model = family.model(config).eval()
     try:
-        state = {}
+        state, copies = {}, dict.fromkeys(map(id, bare.values()))
         for key, tensor in family.tensors(config, bare):
-            state[key] = tensor.to(torch.float32, copy=True, memory_format=torch.contiguous_format)
+            if (copy := copies.get(id(tensor))) is None:
+                copy = tensor.to(torch.float32, copy=True, memory_format=torch.contiguous_format)
+            if id(tensor) in copies:  # one in the file: shared layers have it several times
+                copies[id(tensor)] = copy
+            state[key] = copy
             release_pages()
     except KeyError as error:
         raise NotLoaded(f"the weights lack {error.args[0]}") from error
@@ -528,6 +561,8 @@ READOUT_MATRICES = (
     "lm_head.decoder.weight",
     "cls.predictions.decoder.weight",
     "vocab_projector.weight",
+    "generator_lm_head.weight",
+    "predictions.decoder.weight",
 )
 LAYER = re.compile(r"^(?:encoder\.layer|transformer\.layer|h|(?:decoder\.)?layers)\.(\d+)\.")
 
@@ -594,12 +629,13 @@ def bert_config(hf_config: dict, tensors: Tensors) -> Config:
 
 
 def skipped(hf_config: dict) -> int:
-    """The number of unused first rows of the position table: RoBERTa counts positions from the
-    number of its padding token on."""
-    return hf_config["pad_token_id"] + 1 if hf_config["model_type"] == "roberta" else 0
+    """The number of unused first rows of the position table: RoBERTa and XLM-RoBERTa count
+    positions from the number of their padding token on."""
+    like_roberta = hf_config["model_type"] in ("roberta", "xlm-roberta")
+    return hf_config["pad_token_id"] + 1 if like_roberta else 0
 
 
-# Where the three families keep the readout's transform, its LayerNorm and its bias.
+# Where the families keep the readout's transform, its LayerNorm and its bias.
 READOUTS = {
     "cls.predictions.transform.dense.weight": (
         "cls.predictions.transform.dense",
@@ -608,6 +644,16 @@ READOUTS = {
     ),
     "lm_head.dense.weight": ("lm_head.dense", "lm_head.layer_norm", "lm_head.bias"),
     "vocab_transform.weight": ("vocab_transform", "vocab_layer_norm", "vocab_projector.bias"),
+    "generator_predictions.dense.weight": (
+        "generator_predictions.dense",
+        "generator_predictions.LayerNorm",
+        "generator_lm_head.bias",
+    ),
+    "predictions.dense.weight": (
+        "predictions.dense",
+        "predictions.LayerNorm",
+        "predictions.bias",
+    ),
 }
 BERT_LAYER = {
     "attention.w_q": "attention.self.query",
@@ -634,7 +680,7 @@ DISTILBERT_LAYER = {
 def bert_tensors(
     config: Config,
     tensors: Tensors,
-    stack: str = "encoder.layer",
+    layer_name: Callable[[int], str] = "encoder.layer.{}".format,
     layer_names: dict[str, str] = BERT_LAYER,
 ) -> Iterator[tuple[str, Tensor]]:
     """Our names with BERT's tensors; RoBERTa's are called the same, DistilBERT's differ inside a
@@ -650,13 +696,56 @@ def bert_tensors(
     for layer in range(config.n_layer):
         for ours, theirs in layer_names.items():
             yield from weight_and_bias(
-                f"layers.{layer}.{ours}", f"{stack}.{layer}.{theirs}", tensors
+                f"layers.{layer}.{ours}", f"{layer_name(layer)}.{theirs}", tensors
             )
     for marker, (dense, norm, bias) in READOUTS.items():
         if config.readout and marker in tensors:
             yield from weight_and_bias("transform", dense, tensors)
             yield from weight_and_bias("transform_norm", norm, tensors)
             yield "readout_bias", tensors[bias]
+
+
+def electra_config(hf_config: dict, tensors: Tensors) -> Config:
+    """ELECTRA's: BERT with narrow embeddings. A generator says words, a discriminator does not."""
+    config = bert_config(hf_config, tensors)
+    width = hf_config.get("embedding_size", 128)
+    if config.readout is not None and config.activation != "gelu":
+        raise NotLoaded("an ELECTRA generator’s readout has GELU whatever its layers have")
+    return config if width == config.d_model else replace(config, embedding_width=width)
+
+
+def electra_tensors(config: Config, tensors: Tensors) -> Iterator[tuple[str, Tensor]]:
+    """Our names with ELECTRA's tensors."""
+    if config.embedding_width is not None:
+        yield from weight_and_bias("embedding.widen", "embeddings_project", tensors)
+    yield from bert_tensors(config, tensors)
+
+
+ALBERT_LAYER = {
+    "attention.w_q": "attention.query",
+    "attention.w_k": "attention.key",
+    "attention.w_v": "attention.value",
+    "attention.w_o": "attention.dense",
+    "attention_out.norm": "attention.LayerNorm",
+    "feed_forward.w_1": "ffn",
+    "feed_forward.w_2": "ffn_output",
+    "feed_forward_out.norm": "full_layer_layer_norm",
+}
+
+
+def albert_config(hf_config: dict, tensors: Tensors) -> Config:
+    """ALBERT's: BERT with narrow embeddings and one layer's weights in all layers."""
+    if hf_config.get("num_hidden_groups", 1) != 1 or hf_config.get("inner_group_num", 1) != 1:
+        raise NotLoaded("an ALBERT with more than one layer of weights does not run there")
+    config = bert_config({"hidden_act": "gelu_new"} | hf_config, tensors)
+    return replace(config, embedding_width=hf_config.get("embedding_size", 128), shared_layers=True)
+
+
+def albert_tensors(config: Config, tensors: Tensors) -> Iterator[tuple[str, Tensor]]:
+    """Our names with ALBERT's tensors, those of its one layer under each layer's name."""
+    yield from weight_and_bias("embedding.widen", "encoder.embedding_hidden_mapping_in", tensors)
+    layer = "encoder.albert_layer_groups.0.albert_layers.0"
+    yield from bert_tensors(config, tensors, lambda _: layer, ALBERT_LAYER)
 
 
 def distilbert_config(hf_config: dict, tensors: Tensors) -> Config:
@@ -680,7 +769,7 @@ def distilbert_config(hf_config: dict, tensors: Tensors) -> Config:
 
 def distilbert_tensors(config: Config, tensors: Tensors) -> Iterator[tuple[str, Tensor]]:
     """Our names with DistilBERT's tensors."""
-    return bert_tensors(config, tensors, "transformer.layer", DISTILBERT_LAYER)
+    return bert_tensors(config, tensors, "transformer.layer.{}".format, DISTILBERT_LAYER)
 
 
 # ---- GPT-2 -------------------------------------------------------------------
@@ -746,6 +835,9 @@ def gpt2_tensors(config: Config, tensors: Tensors) -> Iterator[tuple[str, Tensor
 CONVERSIONS = {
     "bert": WeightMapping(Encoder, "bert.", bert_config, bert_tensors),
     "roberta": WeightMapping(Encoder, "roberta.", bert_config, bert_tensors),
+    "xlm-roberta": WeightMapping(Encoder, "roberta.", bert_config, bert_tensors),
+    "electra": WeightMapping(Encoder, "electra.", electra_config, electra_tensors),
+    "albert": WeightMapping(Encoder, "albert.", albert_config, albert_tensors),
     "distilbert": WeightMapping(Encoder, "distilbert.", distilbert_config, distilbert_tensors),
     "gpt2": WeightMapping(Decoder, "transformer.", gpt2_config, gpt2_tensors),
     **{

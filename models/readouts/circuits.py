@@ -9,6 +9,7 @@ from torch import Tensor
 from models.attention import MultiHeadAttention
 from models.cancellation import checkpoint
 from models.own_model import OwnModel
+from models.readouts.logit_lens import expect_same_width
 from models.results import Circuits
 
 TOP_WORDS = 8  # each way
@@ -32,8 +33,10 @@ def circuits(
     left out too: it depends on the word, so no matrix can express it. With `values` (word, d_head),
     the head's own v of some tokens, its output for them instead of W_E W_V.
 
-    In slices over the vocabulary. Raises ValueError for a head or word that does not exist."""
+    In slices over the vocabulary. Raises ValueError for a head or word that does not exist, and
+    where words are not as wide as the stream."""
     module = _attention(model, attention, layer, head)
+    expect_same_width(model.network.readout_matrix.shape[1], model.card.d_model)
     if not ids or not all(0 <= each < model.card.n_vocab for each in ids):
         raise ValueError(f"the vocabulary has ids 0 to {model.card.n_vocab - 1}")
     words = _word_vectors(model, torch.tensor(ids))

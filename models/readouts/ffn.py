@@ -123,7 +123,7 @@ def neurons(
         )
     checkpoint()
     direction, _ = word_direction(model, id, against)
-    at_readout = path.through_ffn(layer, torch.eye(len(direction), dtype=torch.float64))
+    at_readout = path.through_ffn(layer, torch.eye(model.card.d_model, dtype=torch.float64))
     linearization = transform_at(
         model, torch.tensor(recording.stream(stream).resid[-1, token]).double()
     )

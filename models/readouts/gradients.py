@@ -315,13 +315,14 @@ def integrated(
     row = token if output.name == stream else 0
     logits = model.network.logits(torch.tensor(output.resid[-1, row]))
     word = int(logits.argmax()) if id is None else id
-    embedded = torch.tensor(recording.stream(stream).at("embed"))
+    site = recording.stream(stream).sites[0]  # where words are narrow, the sum with positions
+    embedded = torch.tensor(recording.stream(stream).at(site))
     total = torch.zeros_like(embedded)
     for step in range(steps):
         checkpoint()
         with torch.enable_grad():
             start = (embedded * ((step + 0.5) / steps)).requires_grad_()
-            last = _last_vectors(model, recording, stream, Patch("embed", start))
+            last = _last_vectors(model, recording, stream, Patch(site, start))
             score = model.network.logits(last[0, row])[word]
             (gradient,) = torch.autograd.grad(score, start)
         total += gradient

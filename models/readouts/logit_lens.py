@@ -206,8 +206,9 @@ def stream_operations(
     residual, edits = recording.stream(stream), recording.edits
     site_index = {site: sublayer for sublayer, site in enumerate(residual.sites)}
     rows = torch.tensor(residual.resid[:, token].astype(np.float64))  # (site, d_model)
+    entrance = site_index.get("embed", 0)  # the sum alone where words are narrower than the stream
     operations: list[StreamWrite | tuple[Norm | None, int | None, str]] = [
-        StreamWrite("embedding", -1, rows[site_index["embed"]], replaces=True)
+        StreamWrite("embedding", -1, rows[entrance], replaces=True)
     ]
     if "pos.wrote" in site_index:
         operations.append(StreamWrite("position", -1, rows[site_index["pos.wrote"]]))
@@ -434,6 +435,15 @@ def logits_at(model: OwnModel, recording: Recording, stream: str, token: int) ->
     return matrix @ model.network.before_readout(vector).numpy() + bias
 
 
+def expect_same_width(words: int, stream: int) -> None:
+    """Raises ValueError where words are not as wide as the stream."""
+    if words != stream:
+        raise ValueError(
+            f"The words of this model have {words} dimensions and its stream has {stream}, so they "
+            "cannot be compared."
+        )
+
+
 @torch.inference_mode()
 def nearest(embeddings: Tensor, vectors: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
     """For vectors (row, d_model) the ids of the words whose `embeddings` (id, d_model) have the
@@ -441,11 +451,7 @@ def nearest(embeddings: Tensor, vectors: np.ndarray, top: int) -> tuple[np.ndarr
 
     Raises ValueError where words are not as wide as the stream.
     """
-    if embeddings.shape[1] != vectors.shape[1]:
-        raise ValueError(
-            f"the words of this model have {embeddings.shape[1]} dimensions, its stream "
-            f"{vectors.shape[1]}: they cannot be compared"
-        )
+    expect_same_width(embeddings.shape[1], vectors.shape[1])
     # A product over lengths, since words of length 1 would be a whole vocabulary more in memory.
     lengths = torch.linalg.vector_norm(embeddings, dim=-1).clamp_min(NORM_FLOOR)
     cosines = nn.functional.normalize(torch.tensor(vectors), dim=-1) @ embeddings.T
@@ -508,7 +514,8 @@ def head_sources(
     residual = recording.stream(stream)
     linearization = transform_at(model, vector_at(residual, residual.sites[-1], token))
     if linearization is not None:
-        direction = linearization.slope(torch.eye(len(direction), dtype=torch.float64)) @ direction
+        basis = torch.eye(model.card.d_model, dtype=torch.float64)
+        direction = linearization.slope(basis) @ direction
     by_label = {each.name: each for each in recording.attention if each.query == stream}
     made = {name: np.zeros(each.pattern[:, :, 0].shape) for name, each in by_label.items()}
     for step in reversed(stream_operations(model, recording, stream, token)):
@@ -620,7 +627,7 @@ class _Parts:
 
 
 def word_direction(model: OwnModel, id: int, against: int | None = None) -> tuple[Tensor, Tensor]:
-    """The direction (d_model) and the bias of a word's logit; of the difference with `against`."""
+    """The direction (width) and the bias of a word's logit; of the difference with `against`."""
     words, bias = model.network.readout()
     if against is None:
         return words[id].double(), bias[id].double()

@@ -25,8 +25,10 @@ def norms(model: OwnModel, stream: str, edits: tuple[Edit, ...] = ()) -> dict[st
     """
     layers = layers_of(model, stream)
     last_norm: Any = last_norm_of(model, stream)
+    embedding = model.network.embedding
     norm_modules: dict[str, tuple[layers_models.Norm | None, int | None]] = (
-        {"embed": (model.network.embedding.norm, None)}
+        # That of narrow embeddings is none of the stream's.
+        {"embed": (embedding.norm if embedding.widen is None else None, None)}
         | {
             module.name: (module.norm, module.layer)
             for layer in layers
