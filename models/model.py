@@ -47,13 +47,15 @@ class Model:
 
     card: its sizes and where it comes from. tokenizer: text to ids and back. source: the module
     that holds the first nine methods' code for this kind of model (`models.own_source`,
-    `models.pretrained.hf_source`, `models.cluster`). The methods from `norms` on read weights, and
-    raise ValueError for a model that does not run in Headlight's own classes.
+    `models.pretrained.hf_source`, `models.cluster`). recorded: the one recording that is all there
+    is of the model, None for a model that runs. The methods from `norms` on read weights, and raise
+    ValueError for a model that does not run in Headlight's own classes.
     """
 
     source: ClassVar[str]
     card: Card
     tokenizer: Any
+    recorded: Recording | None = None
 
     @property
     def name(self) -> str:

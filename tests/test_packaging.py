@@ -29,7 +29,7 @@ import headlight
 from explorer.panels import attention
 from explorer.panels.spec import panel_names, python
 from models import shipped_models
-from models.recording import from_npz
+from models.recording_file import from_npz
 from models.run import Run
 from models.version import VERSION
 
@@ -231,7 +231,7 @@ def test_installed_it_records_what_the_clone_does_to_the_last_bit(installed: Ins
 import json
 import headlight
 from headlight import registry
-from headlight.models.recording import to_npz
+from headlight.models.recording_file import to_npz
 
 for model, text in {texts!r}.items():
     edits = headlight.edits.from_line("ZeroHead:0:1:self") if model == "encoder" else ()
