@@ -55,7 +55,7 @@ def lens(*arguments: object) -> Any:
     raise ValueError(NO_MODEL)
 
 
-logits = attribute = gradients = nearest = generate = beams = lens
+logits = attribute = gradients = integrated = nearest = generate = beams = lens
 
 
 def hold_model_of(recording: Recording) -> None:

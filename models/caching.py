@@ -258,6 +258,12 @@ class CachedModel(Model):
         """As `Model.class_logits`."""
         return self._of_recording(recording, "class_logits")
 
+    def class_attribution(
+        self, recording: Recording, id: int | None = None, steps: int = 50
+    ) -> np.ndarray:
+        """As `Model.class_attribution`."""
+        return self._of_recording(recording, "class_attribution", id, steps)
+
     def all_logits(self, recording: Recording, stream: str) -> np.ndarray:
         """Scores over the vocabulary at every token of a stream, (token, id). Large, and so not
         kept."""

@@ -126,6 +126,11 @@ def nearest(model: ClusterModel, vectors: np.ndarray, top: int) -> tuple[np.ndar
     return result["ids"], result["cosines"]
 
 
+def integrated(model: ClusterModel, *arguments: object) -> np.ndarray:
+    """Raises ValueError: gradients are not sent over the line."""
+    raise ValueError(f"{model.name} runs on the cluster, which gives no gradients")
+
+
 def packed(header: dict[str, Any], content: bytes = b"") -> bytes:
     """A question or an answer as it goes over the line: a line of JSON, then bytes."""
     return json.dumps(header).encode() + b"\n" + content

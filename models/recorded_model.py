@@ -74,7 +74,7 @@ def lens(*arguments: object) -> object:
     raise ValueError(NO_MODEL)
 
 
-logits = attribute = gradients = nearest = generate = beams = lens
+logits = attribute = gradients = integrated = nearest = generate = beams = lens
 
 
 def opened(data: bytes, most_bytes: int | None = None) -> RecordedModel:
