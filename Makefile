@@ -1,6 +1,6 @@
 # make app    install into .venv and start the app
 # make test   install into .venv and run every test
-.PHONY: app test fast journeys rounding sentences lint families bench lock build clean
+.PHONY: app test fast journeys rounding sentences lint families bench lock build wheels clean
 PYTHON ?= python3
 # Every process of a run would else compile the tests and the app anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -98,6 +98,19 @@ lock:
 # The sdist and the wheel, in dist/.
 build: .venv/test
 	.venv/bin/python -m build --no-isolation
+
+# The cookbook by the wheel alone, in a fresh environment of each Python that is named and is here.
+WHEEL_PYTHONS ?= python3.11 python3.13
+wheels: build
+	@status=0; for python in $(WHEEL_PYTHONS); do \
+	command -v $$python >/dev/null || { echo "$$python is not here"; status=1; continue; }; \
+	folder=$$(mktemp -d); echo "The cookbook on $$($$python --version):"; \
+	{ $$python -m venv $$folder/venv \
+	&& $$folder/venv/bin/python -m pip install --quiet --disable-pip-version-check \
+	-c constraints.txt dist/*.whl -r requirements-models.txt -r requirements-figures.txt pandas plotly \
+	&& cp tests/cookbook.py docs/cookbook.md $$folder \
+	&& (cd $$folder && venv/bin/python cookbook.py cookbook.md); } || status=1; \
+	rm -rf $$folder; done; exit $$status
 
 # What replicas of a cluster run in, beside the app's own packages, which stay as they are.
 PURELIB = -c 'import sysconfig; print(sysconfig.get_path("purelib"))'

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from models.edits import Edit
     from models.model import Model
     from models.recording import Recording as Recording
-    from models.recording import from_npz as from_npz
-    from models.recording import to_npz as to_npz
+    from models.recording_file import from_npz as from_npz
+    from models.recording_file import to_npz as to_npz
     from models.registry import load as load
     from models.registry import names as names
     from models.results import Sampling as Sampling
@@ -55,11 +55,11 @@ VALUES = {
     "SeededSampling": ("models", "results", "SeededSampling"),
     "__version__": ("models", "version", "VERSION"),
     "from_cache": ("models", "activation_dicts", "from_cache"),
-    "from_npz": ("models", "recording", "from_npz"),
+    "from_npz": ("models", "recording_file", "from_npz"),
     "load": ("models", "registry", "load"),
     "names": ("models", "registry", "names"),
     "page": ("explorer", "export", "page"),
-    "to_npz": ("models", "recording", "to_npz"),
+    "to_npz": ("models", "recording_file", "to_npz"),
     "view": ("models", "array_model", "view"),
     "wrap": ("models", "wrap", "wrap"),
 }

@@ -57,7 +57,7 @@ def parser() -> argparse.ArgumentParser:
     record.add_argument("-o", "--output", required=True, metavar="FILE.npz", type=Path)
     record.set_defaults(do=_record)
     page = verbs.add_parser("page", help="write a view of a text as one HTML file", last=_views)
-    _of_a_text(page)
+    _of_a_text(page, or_file=True)
     page.add_argument("-o", "--output", required=True, metavar="FILE.html", type=Path)
     page.add_argument("--view", default="heads", help="what to show, one of those below (heads)")
     page.add_argument("--link", default="", help="the address of a Headlight to lead back to")
@@ -67,7 +67,7 @@ def parser() -> argparse.ArgumentParser:
         "figure", help="write a figure of a text as SVG, PDF or PNG", last=_panels
     )
     figure.add_argument("name", metavar="NAME", help="one of those below, such as attention.head")
-    _of_a_text(figure)
+    _of_a_text(figure, or_file=True)
     figure.add_argument("-o", "--output", required=True, metavar="FILE.pdf", type=Path)
     figure.add_argument("--width", help="its width on paper, such as 8.5cm or 3.3in")
     figure.add_argument(
@@ -119,8 +119,11 @@ def _with_choices(verb: argparse.ArgumentParser) -> None:
     )
 
 
-def _of_a_text(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("text", help="the text, or - to read it from standard input")
+def _of_a_text(verb: argparse.ArgumentParser, or_file: bool = False) -> None:
+    """Arguments that say what is read. or_file: a recording's file is read in the place of it."""
+    file = "; or a file that `headlight record` wrote, FILE.npz" if or_file else ""
+    verb.add_argument("text", help=f"the text, or - to read it from standard input{file}")
+    verb.set_defaults(or_file=or_file)
     verb.add_argument(
         "-m",
         "--model",
@@ -174,11 +177,24 @@ def _not_bound(kind: Sequence[int], at: Any) -> OSError | None:
 
 
 def _recorded(options: argparse.Namespace) -> tuple[Model, Recording]:
-    """The model that is asked for, loaded, and its recording of the text."""
+    """The model that is asked for, loaded, and its recording of the text; of a file what stands for
+    its model, and the recording that it holds."""
+    file = Path(options.text)
+    if options.or_file and file.suffix == ".npz" and file.is_file():
+        return _of_file(file, options)
     name = _named(options.model)
     text = _standard_input() if options.text == "-" else options.text
     model = _loaded(name)
     return model, _read(model, text, options.target)
+
+
+def _of_file(file: Path, options: argparse.Namespace) -> tuple[Model, Recording]:
+    from models import recorded_model
+
+    if options.target is not None:
+        raise ValueError("a recording has its own texts; leave --target out")
+    model = recorded_model.opened(file.read_bytes())
+    return model, model.recorded
 
 
 def _standard_input() -> str:
@@ -222,7 +238,7 @@ def _read(model: Model, text: str, target: str | None = None) -> Recording:
 
 
 def _record(options: argparse.Namespace) -> int:
-    from models.recording import to_npz
+    from models.recording_file import to_npz
 
     _expect_file(options.output, ".npz")
     _, recording = _recorded(options)

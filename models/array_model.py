@@ -55,14 +55,25 @@ def lens(*arguments: object) -> Any:
     raise ValueError(NO_MODEL)
 
 
-logits = attribute = gradients = nearest = generate = beams = lens
+logits = attribute = gradients = integrated = nearest = generate = beams = lens
 
 
 def hold_model_of(recording: Recording) -> None:
     """Has what stands for the model of a recording found by its name as long as the recording is
     there."""
-    words = dict.fromkeys(label for stream in recording.streams for label in stream.tokens)
-    shown = Capabilities(
+    shown = capabilities_of(recording, NO_MODEL, NO_READOUT)
+    registry.hold(ArrayModel(recording.model, shown, words_of(recording)), recording)
+
+
+def words_of(recording: Recording) -> Vocabulary:
+    """The labels of all tokens of a recording."""
+    return Vocabulary([*dict.fromkeys(each for of in recording.streams for each in of.tokens)])
+
+
+def capabilities_of(recording: Recording, no_model: str, no_readout: str) -> Capabilities:
+    """What a recording shows of its model where that is not here. no_model, no_readout: why not
+    more, as `Capabilities` says it."""
+    return Capabilities(
         kind=recording.model.kind,
         attention=tuple(each.name for each in recording.attention),
         scale=None,
@@ -73,12 +84,11 @@ def hold_model_of(recording: Recording) -> None:
         opens=all(each.opens for each in recording.attention),
         law=all(any(".wrote" in site for site in each.sites) for each in recording.streams),
         weights=False,
-        no_parts=NO_MODEL,
-        no_readout=NO_READOUT,
+        no_parts=no_model,
+        no_readout=no_readout,
         writes=False,
         sites={each.name: each.sites for each in recording.streams},
     )
-    registry.hold(ArrayModel(recording.model, shown, Vocabulary(list(words))), recording)
 
 
 def recording_of(attention: Attention, stream: Stream, name: str) -> Recording:

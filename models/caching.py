@@ -149,6 +149,11 @@ class CachedModel(Model):
         return self.uncached.capabilities
 
     @property
+    def recorded(self) -> Recording | None:  # type: ignore[override]
+        """As of the model itself."""
+        return self.uncached.recorded
+
+    @property
     def reads_batches(self) -> bool:
         """True where `record_batch` takes less time than as many calls of `record`."""
         return self.uncached.reads_batches
@@ -195,6 +200,8 @@ class CachedModel(Model):
         get: Callable[[Hashable, Callable[[], Any]], Any],
     ) -> Recording:
         here, text = host.current, text_or_ids(text)
+        if self.uncached.recorded is not None:  # it is there already
+            return self.uncached.record(text, edits, target)
         text = here.truncate(text) if isinstance(text, str) else text
         target = here.truncate(target) if isinstance(target, str) else target
         key = self._key(text, edits, target)
@@ -250,6 +257,12 @@ class CachedModel(Model):
     def class_logits(self, recording: Recording) -> np.ndarray:
         """As `Model.class_logits`."""
         return self._of_recording(recording, "class_logits")
+
+    def class_attribution(
+        self, recording: Recording, id: int | None = None, steps: int = 50
+    ) -> np.ndarray:
+        """As `Model.class_attribution`."""
+        return self._of_recording(recording, "class_attribution", id, steps)
 
     def all_logits(self, recording: Recording, stream: str) -> np.ndarray:
         """Scores over the vocabulary at every token of a stream, (token, id). Large, and so not

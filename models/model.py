@@ -47,13 +47,15 @@ class Model:
 
     card: its sizes and where it comes from. tokenizer: text to ids and back. source: the module
     that holds the first nine methods' code for this kind of model (`models.own_source`,
-    `models.pretrained.hf_source`, `models.cluster`). The methods from `norms` on read weights, and
-    raise ValueError for a model that does not run in Headlight's own classes.
+    `models.pretrained.hf_source`, `models.cluster`). recorded: the one recording that is all there
+    is of the model, None for a model that runs. The methods from `norms` on read weights, and raise
+    ValueError for a model that does not run in Headlight's own classes.
     """
 
     source: ClassVar[str]
     card: Card
     tokenizer: Any
+    recorded: Recording | None = None
 
     @property
     def name(self) -> str:
@@ -261,9 +263,23 @@ class Model:
     ) -> np.ndarray:
         """Integrated gradients (Sundararajan et al. 2017) of a word's logit at a token, the
         likeliest word's where None: a share for each token of the stream, (token). They sum to the
-        logit less the one where every embedding is 0, but for the number of steps."""
+        logit less the one where every embedding is 0, but for the number of steps: many where an
+        RMSNorm reads the embeddings alone, as in LLaMA, since the logit then jumps near 0."""
         token = expect_recording_of(self, recording, stream, token)
-        return self._readout("gradients").integrated(self, recording, stream, token, id, steps)
+        return self._source.integrated(self, recording, stream, token, id, steps)
+
+    def class_attribution(
+        self, recording: Recording, id: int | None = None, steps: int = 50
+    ) -> np.ndarray:
+        """Integrated gradients of the score of a class of a text, by its place among
+        `capabilities.classes`, the likeliest class where None: a share for each token, (token).
+        They sum to the score less the one where the embedding of every word is 0, but for the
+        number of steps. Raises ValueError for a model that is no classifier of texts, for a class
+        that is not there, and for no steps."""
+        expect_recording_of(self, recording, recording.streams[0].name, 0)
+        if not self.capabilities.classes:
+            raise ValueError(f"{self.name} tells no classes of texts apart")
+        return self._source.class_attribution(self, recording, id, steps)
 
     def ffn_activations(
         self, recording: Recording, stream: str, layer: int, token: int

@@ -11,6 +11,8 @@ from models.caching import loaded
 from models.capabilities import Capabilities
 from models.edits import NORMS
 
+RECORDED = "A recording from a file that Headlight {version} wrote; the model itself is not here."
+
 
 def facts(model: str) -> dict:
     """A model's card; for a borrowed one its capabilities, under the same names."""
@@ -23,14 +25,17 @@ def facts(model: str) -> dict:
         model_names.CLUSTER_PREFIX: "on the cluster",
     }
     own_classes = "its weights in Headlight’s own classes"
-    origin = origins.get(model[: model.find(":") + 1], own_classes)
+    if borrowed.recorded is not None:
+        summary = RECORDED.format(version=borrowed.recorded.version or "an earlier version")
+    else:
+        summary = f"A pretrained model, {origins.get(model[: model.find(':') + 1], own_classes)}."
     return {
         "kind": card.kind,
         "readout": bool(features.logits),
         "classes": bool(features.classes),
         "n_parameters": card.n_parameters,
         "headline": "",
-        "summary": f"A pretrained model, {origin}.",
+        "summary": summary,
         "config": {"n_layer": card.n_layer, "n_head": card.n_head},
         "limits": [
             f"weights: {card.weights}",

@@ -5,7 +5,8 @@ folder, in its own code; `ours:WHERE`, its weights in Headlight's own classes, f
 they cover. `hub:minilm` and `minilm` are the same weights in both ways. `cluster:NAME`: one that
 replicas on a cluster serve, see `models.cluster`. `live:NAME`: one in `models.live_training`. Any
 that is in this process with `@permuted` behind it is that model with its weights in random order,
-see `models.weight_shuffle`. A multilingual translator with `@eng_Latn-fra_Latn` behind it
+see `models.weight_shuffle`. `file:NAME-DIGEST`: a recording that was opened, see
+`models.recorded_model`. A multilingual translator with `@eng_Latn-fra_Latn` behind it
 translates from the one language into the other, by the codes of its tokenizer. `@bare` behind the
 name of a model whose training documents were separated by a mark: the model reads a text without
 that mark before it."""
@@ -28,6 +29,7 @@ PACKAGED = MINILM, SMOLLM2  # pretrained models that come as Python packages
 TITLES = {"twin-post": "LayerNorm after", "twin-pre": "LayerNorm before"}
 HUB_PREFIX, OURS_PREFIX, CLUSTER_PREFIX = "hub:", "ours:", "cluster:"
 MINE_PREFIX = "mine:"  # of a model in memory that a caller has wrapped
+FILE_PREFIX = "file:"  # of the recording of a file, which stands for its model
 PERMUTED_SUFFIX, BARE_SUFFIX = "@permuted", "@bare"
 # A code begins with a letter: "model@v1-2" may be a folder's name.
 LANGUAGE = r"[A-Za-z_]\w*"
@@ -154,6 +156,8 @@ def title(name: str) -> str:
         return f"{name.removeprefix(CLUSTER_PREFIX)} (on the cluster)"
     if name.endswith(BARE_SUFFIX):
         return f"{name.removesuffix(BARE_SUFFIX)} without {document_mark(name)}"
+    if is_recorded(name):
+        return f"{name.removeprefix(FILE_PREFIX).rpartition('-')[0]} (recording)"
     base, at, step = name.partition("@")
     return f"{TITLES[base]}{at}{step}" if base in TITLES else name.removeprefix(OURS_PREFIX)
 
@@ -166,6 +170,11 @@ def bare_name(name: str) -> str:
 def is_local(name: str) -> bool:
     """True for a model that is read from this project's own files or from memory."""
     return name.partition("@")[0] in names() or live_training.is_live(name)
+
+
+def is_recorded(name: str) -> bool:
+    """True for a recording of a file, of which nothing else can be computed by its model."""
+    return name.startswith(FILE_PREFIX)
 
 
 def is_borrowed(name: str) -> bool:

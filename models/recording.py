@@ -20,10 +20,8 @@ only the pattern is known.
 
 from __future__ import annotations
 
-import io
-import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from hashlib import blake2b
 from numbers import Integral
@@ -31,7 +29,6 @@ from typing import Any
 
 import numpy as np
 
-from models import edits
 from models.edits import Edit
 from models.version import VERSION
 
@@ -138,7 +135,6 @@ def _frozen(value: Any) -> Any:
     return value
 
 
-FORMAT = "headlight recording 1"
 ROW_SUM_TOLERANCE = 1e-4
 
 
@@ -483,72 +479,6 @@ def digest(recording: Recording) -> str:
             elif member.compare and member.name not in ("streams", "attention"):
                 made.update(f"{member.name} {value!r}".encode())
     return made.hexdigest()
-
-
-def to_npz(recording: Recording, compressed: bool = True) -> bytes:
-    """The whole recording as an .npz file: one JSON header under `header`, and each array as
-    `stream.<name>.<field>` or `attention.<name>.<field>`; keys and values that heads share once.
-    `from_npz` reads it back into an equal Recording. `small`: compressed, which takes ten times as
-    long."""
-    arrays: dict[str, Any] = {}
-    header: dict[str, Any] = {
-        "format": FORMAT,
-        "version": recording.version,
-        "model": asdict(recording.model),
-        "text": recording.text,
-        "edits": [edits.to_json(edit) for edit in recording.edits],
-        "dropped": recording.dropped,
-        "target": recording.target,
-        "target_dropped": recording.target_dropped,
-        "as_ids": recording.as_ids,
-    }
-    for kind, parts in (("stream", recording.streams), ("attention", recording.attention)):
-        header[kind] = []
-        for part in parts:
-            values = {}
-            for member in fields(part):
-                value = stored_array(getattr(part, member.name))
-                if isinstance(value, np.ndarray):
-                    arrays[f"{kind}.{part.name}.{member.name}"] = value
-                else:
-                    values[member.name] = value
-            header[kind].append(values)
-    file = io.BytesIO()
-    save = np.savez_compressed if compressed else np.savez
-    save(file, header=np.array(json.dumps(header)), **arrays)
-    return file.getvalue()
-
-
-def from_npz(data: bytes) -> Recording:
-    """The Recording that `to_npz` wrote. Raises ValueError where the file is not one."""
-    with np.load(io.BytesIO(data), allow_pickle=False) as file:
-        if "header" not in file:
-            raise ValueError("this .npz file is not a recording: it has no header")
-        header = json.loads(str(file["header"]))
-        if header.get("format") != FORMAT:
-            raise ValueError(
-                f"this file says format {header.get('format')!r}; this version reads {FORMAT!r}"
-            )
-
-        def part(kind: str, cls: type, plain: dict):
-            prefix = f"{kind}.{plain['name']}."
-            arrays = {key[len(prefix) :]: file[key] for key in file.files if key.startswith(prefix)}
-            return cls(
-                **{k: tuple(v) if isinstance(v, list) else v for k, v in plain.items()}, **arrays
-            )
-
-        return Recording(
-            model=Card(**header["model"]),
-            text=header["text"],
-            edits=tuple(edits.from_json(edit) for edit in header["edits"]),
-            streams=tuple(part("stream", Stream, plain) for plain in header["stream"]),
-            attention=tuple(part("attention", Attention, plain) for plain in header["attention"]),
-            dropped=header["dropped"],
-            target=header.get("target", ""),
-            target_dropped=header.get("target_dropped", 0),
-            as_ids=header.get("as_ids", False),
-            version=header.get("version", ""),
-        )
 
 
 def _likeliest_scale(attention: Attention) -> np.ndarray:

@@ -24,6 +24,7 @@ from models.model import Model
 from models.model_names import BARE_SUFFIX as BARE_SUFFIX
 from models.model_names import (
     CLUSTER_PREFIX,
+    FILE_PREFIX,
     HUB_PREFIX,
     MINE_PREFIX,
     MINILM,
@@ -39,6 +40,7 @@ from models.model_names import card as card
 from models.model_names import checkpoints as checkpoints
 from models.model_names import document_mark as document_mark
 from models.model_names import in_languages as in_languages
+from models.model_names import is_recorded as is_recorded
 from models.model_names import knows as knows
 from models.model_names import names as names
 from models.model_names import spelled as spelled
@@ -99,10 +101,8 @@ def _load(name: str, progress: Callable[[int, int], None] | None) -> Model:
         from models import cluster
 
         return cluster.load(name)
-    if name.startswith(MINE_PREFIX) and without_changes(name) == name:
-        if (held := _held.get(name)) is None:
-            raise ValueError(f"the model {name} is no longer in memory; wrap it again")
-        return held
+    if name.startswith((MINE_PREFIX, FILE_PREFIX)) and without_changes(name) == name:
+        return _in_memory(name)
     if (variant := _variant(name, progress)) is not None:
         return variant
     location = name.partition(":")[2]
@@ -122,6 +122,14 @@ def _load(name: str, progress: Callable[[int, int], None] | None) -> Model:
     from models import own_model
 
     return live_training.load(name) if live_training.is_live(name) else own_model.load(name)
+
+
+def _in_memory(name: str) -> Model:
+    if (held := _held.get(name)) is not None:
+        return held
+    if is_recorded(name):
+        raise ValueError("this recording is no longer open; open its file again")
+    raise ValueError(f"the model {name} is no longer in memory; wrap it again")
 
 
 def _borrowed(name: str, location: str, progress: Callable[[int, int], None] | None) -> Model:
@@ -146,7 +154,9 @@ def _variant(name: str, progress: Callable[[int, int], None] | None) -> Model | 
     if languages is not None:
         return between(load(base, progress), languages)
     if name.endswith(PERMUTED_SUFFIX):
-        if name.startswith(MINE_PREFIX):  # they are shuffled in place, and these are the caller's
+        if name.startswith(
+            (MINE_PREFIX, FILE_PREFIX)
+        ):  # they are shuffled in place, and these are the caller's
             raise ValueError("the weights of a model in memory are not put in random order")
         from models.weight_shuffle import permuted
 

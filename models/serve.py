@@ -28,7 +28,8 @@ from models.cluster import (
     unpacked,
 )
 from models.edits import from_line
-from models.recording import NotFinite, Recording, to_npz
+from models.recording import NotFinite, Recording
+from models.recording_file import to_npz
 
 NAME = "headlight"
 MAX_REQUEST_BYTES = 16 << 20  # of one question

@@ -14,7 +14,8 @@ from driver import CELLS, GRID, HEAD, HELD, HELD_AT, IMAGE, MARKS, Visitor
 from playwright.sync_api import expect
 
 from explorer.analysis.csv import without_comments
-from models.recording import Recording, from_npz
+from models.recording import Recording
+from models.recording_file import from_npz
 
 pytestmark = MARKS
 

@@ -20,7 +20,8 @@ from models.cache import Cache, weight_of
 from models.caching import loaded
 from models.edits import ZeroHead
 from models.model import Model
-from models.recording import Recording, digest, from_npz, to_npz
+from models.recording import Recording, digest
+from models.recording_file import from_npz, to_npz
 from models.run import Run, run_of
 
 

@@ -88,6 +88,66 @@ def test_an_edit_moves_them_as_it_moves_what_the_head_reads(kind: str, tmp_path:
     assert [len(row.values) for row in panel.figures[0].rows] == [2, 2, 2]
 
 
+def from_nothing(folder: Path, n: int) -> np.ndarray:
+    """The classes' scores by transformers' own code where the embedding of every word is 0."""
+    model = transformers.AutoModelForSequenceClassification.from_pretrained(
+        folder, attn_implementation="eager"
+    ).eval()
+    width = model.get_input_embeddings().weight.shape[1]
+    with torch.no_grad():
+        return model(inputs_embeds=torch.zeros(1, n, width)).logits[0].numpy()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_shares_of_the_words_sum_to_what_they_bring_to_a_class(kind: str, tmp_path: Path) -> None:
+    """The law of completeness, against the scores of transformers' own code."""
+    folder = classifier(tmp_path, kind)
+    model = headlight.load(f"hub:{folder}")
+    recording = model.record(TEXT)
+    brought = oracle(folder, recording) - from_nothing(folder, len(recording.streams[0].tokens))
+    for at in range(len(NAMES)):
+        shares = model.class_attribution(recording, at, steps=300)
+        assert shares.shape == (len(recording.streams[0].tokens),)
+        # 300 parts of a smooth curve.
+        assert shares.sum() == pytest.approx(brought[at], rel=0.01, abs=0.002)
+        assert np.abs(shares).max() > STORED
+    likeliest = int(model.class_logits(recording).argmax())
+    np.testing.assert_array_equal(
+        model.class_attribution(recording), model.class_attribution(recording, likeliest)
+    )
+    np.testing.assert_allclose(
+        model.class_logits(recording), oracle(folder, recording), atol=SUMMED
+    )
+    with pytest.raises(ValueError, match="scores 0 to 2, and none 3"):
+        model.class_attribution(recording, 3)
+
+
+def test_shares_of_a_class_are_those_under_an_edit(tmp_path: Path) -> None:
+    """A head whose output is 0 carries nothing; with all of them at 0 in every layer, what [CLS]
+    says is of no other word."""
+    model = headlight.load(f"hub:{classifier(tmp_path, 'Bert')}")
+    heads = [(layer, head) for layer in range(model.card.n_layer) for head in range(4)]
+    edited = model.record(TEXT, [edits.ZeroHead(*each) for each in heads])
+    shares = model.class_attribution(edited, 1)
+    assert np.abs(shares[1:]).max() == 0 < abs(shares[0])
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "bert"])
+def test_shares_of_a_word_in_a_models_own_code(kind: str, tiny_loaded: Callable) -> None:
+    """As those of our own classes: they sum to the logit less that of words whose embedding is
+    0."""
+    model = tiny_loaded(kind)
+    recording = model.record("the cat sat")
+    stream, last = recording.streams[0], len(recording.streams[0].tokens) - 1
+    shares = model.integrated_gradients(recording, stream.name, last, 7, steps=300)
+    width = model.network.get_input_embeddings().weight.shape[1]
+    with torch.no_grad():
+        nothing = model.network(inputs_embeds=torch.zeros(1, last + 1, width)).logits[0, last, 7]
+    brought = model.logits(recording, stream.name, last)[7] - float(nothing)
+    # 300 parts of a smooth curve.
+    assert shares.sum() == pytest.approx(brought, rel=0.01, abs=0.002)
+
+
 def test_steering_and_a_hidden_word_move_them(tmp_path: Path) -> None:
     folder = classifier(tmp_path, "Bert")
     model = headlight.load(f"hub:{folder}")
@@ -115,6 +175,8 @@ def test_what_has_no_classes_says_so(tmp_path: Path) -> None:
     encoder = headlight.load("encoder")
     with pytest.raises(ValueError, match="encoder tells no classes of texts apart"):
         encoder.class_logits(encoder.record(TEXT))
+    with pytest.raises(ValueError, match="encoder tells no classes of texts apart"):
+        encoder.class_attribution(encoder.record(TEXT))
     name = f"hub:{classifier(tmp_path, 'Bert')}"
     model = headlight.load(name)
     recording = model.record(TEXT)

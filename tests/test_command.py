@@ -15,7 +15,7 @@ from conftest import read_once
 from explorer import cli, export
 from explorer.analysis.csv import to_csv
 from models import registry
-from models.recording import from_npz, to_npz
+from models.recording_file import from_npz, to_npz
 
 TEXT, OTHER = "The cat </script> sat.", "The dog ran."
 
@@ -185,3 +185,24 @@ def test_its_version_stands_in_all_that_it_writes_and_stays_in_a_recording(
     ]
     older = replace(made, version="0.3.0")
     assert from_npz(to_npz(older)).version == "0.3.0" and older == made
+
+
+def test_a_file_of_a_recording_stands_in_the_place_of_a_text(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    npz, svg, html = (tmp_path / f"it.{ending}" for ending in ("npz", "svg", "html"))
+    npz.write_bytes(to_npz(read_once("decoder").record(TEXT)))
+    figure = ["figure", "attention.head", str(npz), "-o", str(svg)]
+    assert cli.main([*figure, "-c", "layer=1", "head=2"]) == 0
+    assert "decoder" in svg.read_text("utf-8") and "Layer 1, head 2" in svg.read_text("utf-8")
+    assert cli.main(["page", str(npz), "-o", str(html)]) == 0
+    assert "The cat &lt;/script&gt; sat." in html.read_text("utf-8")
+    capsys.readouterr()
+    (tmp_path / "other.npz").write_bytes(svg.read_bytes())
+    for asked, why in (
+        (["logit_lens.lens", str(npz)], "has no readout"),
+        (["attention.head", str(npz), "--target", "a"], "has its own texts"),
+        (["attention.head", str(tmp_path / "other.npz")], "no .npz file"),
+    ):
+        assert cli.main(["figure", *asked, "-o", str(svg)]) == 1
+        assert why in capsys.readouterr().err

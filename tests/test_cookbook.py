@@ -5,21 +5,20 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import cookbook
 import pytest
 
 import headlight
 
 COOKBOOK = (Path(__file__).parent.parent / "docs/cookbook.md").read_text("utf-8")
-BLOCKS = re.findall(r"^```python\n(.*?)^```$", COOKBOOK, re.MULTILINE | re.DOTALL)
+BLOCKS = cookbook.blocks(COOKBOOK)
 MOST_LINES = 5
 
 
 @pytest.mark.slow
 def test_every_block_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {}
-    for block in BLOCKS:
-        exec(compile(block, block.splitlines()[0], "exec"), names)
+    assert cookbook.run(COOKBOOK) == len(BLOCKS)
 
 
 def test_every_block_is_short() -> None:

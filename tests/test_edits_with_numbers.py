@@ -13,7 +13,8 @@ from tolerances import PASSED, STORED, SUMMED, TOTAL
 from explorer.analysis import consistency
 from models import edits, host, own_model
 from models.arrays import Numbers, as_array
-from models.recording import Recording, from_npz, to_npz
+from models.recording import Recording
+from models.recording_file import from_npz, to_npz
 from models.run import Run
 
 

@@ -22,7 +22,7 @@ from models.attention import KVCache
 from models.cache import weight_of
 from models.edits import OtherPositions, PatchHead, SharedKeys, ZeroHead, groups_of
 from models.pretrained import hooks
-from models.recording import from_npz, to_npz
+from models.recording_file import from_npz, to_npz
 from models.transformer import Decoder
 
 HEADS = SMALL.n_head

@@ -43,7 +43,7 @@ FLOORS = [
     (
         r"models/serve\.py",
         {"numpy", "ray", "starlette"},
-        r"models\.(child_process|cluster|registry|recording|edits)",
+        r"models\.(child_process|cluster|registry|recording|recording_file|edits)",
     ),
     (
         r"models/training/.*",
@@ -121,7 +121,11 @@ FLOORS = [
         r"explorer\.(analysis|text|components|panels)\..*|explorer\.html_export(\.\w+)?"
         r"|models\.(registry|model|recording|version|edits|example_texts|run)",
     ),
-    (r"explorer/cli\.py", set(), r"explorer\.export|models\.(registry|model|recording|version)"),
+    (
+        r"explorer/cli\.py",
+        set(),
+        r"explorer\.export|models\.(registry|model|recorded_model|recording|recording_file|version)",
+    ),
     (
         r"explorer/server/prefetch\.py",
         {"numpy", "starlette", "streamlit"},
@@ -161,7 +165,8 @@ FLOORS = [
     (
         r"explorer/state/.*",
         {"streamlit", "numpy"},
-        r"explorer\.(state|text)\..*|models\.(registry|model|recording|edits|example_texts|results|"
+        r"explorer\.(state|text)\..*|models\.(registry|model|recorded_model|recording|edits|"
+        r"example_texts|results|"
         r"capabilities|cancellation|live_training|training_plan|buffer_pool|cache|host|caching|run|drafts|"
         r"model_card|model_names)",
     ),
@@ -169,7 +174,7 @@ FLOORS = [
         r"explorer/layout/.*",
         {"streamlit"},
         r"explorer\.(layout|state|text|analysis|components|panels)\..*|explorer\.export"
-        r"|models\.(registry|recording|edits|example_texts|results|capabilities|chat|caching|run|model_card|model_names)",
+        r"|models\.(registry|recording|recording_file|edits|example_texts|results|capabilities|chat|caching|run|model_card|model_names)",
     ),
     (
         r"explorer/main\.py",
@@ -190,7 +195,7 @@ FLOORS = [
         r"headlight\.py",
         {"headlight_clone"},
         r"explorer\.(analysis|export|panels|text)|models\."
-        r"(activation_dicts|argument_validation|array_model|edits|live_training|model|recording|registry|results|run|version|wrap)",
+        r"(activation_dicts|argument_validation|array_model|edits|live_training|model|recording|recording_file|registry|results|run|version|wrap)",
     ),
     (r"app\.py", {"streamlit", "starlette"}, r"explorer\.(server|state|classroom)\..*"),
 ]

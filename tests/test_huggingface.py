@@ -16,7 +16,8 @@ from tolerances import PASSED, SUMMED
 from models import edits
 from models.pretrained import hf_source, weight_conversion
 from models.pretrained.hf_model import HFModel
-from models.recording import Recording, from_npz, to_npz
+from models.recording import Recording
+from models.recording_file import from_npz, to_npz
 
 pytestmark = [pytest.mark.slow, pytest.mark.parity]
 

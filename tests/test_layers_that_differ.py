@@ -20,7 +20,8 @@ from models.edits import UniformHead
 from models.pretrained import weight_conversion
 from models.pretrained.hf_model import HFModel, from_network
 from models.pretrained.hub_tokenizer import HubTokenizer
-from models.recording import Recording, from_npz, to_npz
+from models.recording import Recording
+from models.recording_file import from_npz, to_npz
 from models.run import Run
 
 pytestmark = [pytest.mark.slow, pytest.mark.parity]

@@ -8,6 +8,7 @@ import importlib.util
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -19,6 +20,7 @@ from importlib import metadata
 from pathlib import Path
 
 import clone
+import cookbook
 import pytest
 import yaml
 from driver import free_port
@@ -29,7 +31,7 @@ import headlight
 from explorer.panels import attention
 from explorer.panels.spec import panel_names, python
 from models import shipped_models
-from models.recording import from_npz
+from models.recording_file import from_npz
 from models.run import Run
 from models.version import VERSION
 
@@ -231,7 +233,7 @@ def test_installed_it_records_what_the_clone_does_to_the_last_bit(installed: Ins
 import json
 import headlight
 from headlight import registry
-from headlight.models.recording import to_npz
+from headlight.models.recording_file import to_npz
 
 for model, text in {texts!r}.items():
     edits = headlight.edits.from_line("ZeroHead:0:1:self") if model == "encoder" else ()
@@ -435,6 +437,15 @@ def test_the_library_runs_where_the_app_is_not_installed(site: Path, tmp_path: P
         assert (done := run(*command, *words)).returncode == 0, done.stderr
     done = run(*command, "app")
     assert done.returncode == 1 and "pip install 'headlight-attention[app]'" in done.stderr
+
+
+@pytest.mark.slow
+def test_the_cookbook_runs_by_the_wheel_alone(installed: Installed) -> None:
+    """`make wheels` does it in fresh environments of two Pythons."""
+    for file in ("tests/cookbook.py", "docs/cookbook.md"):
+        shutil.copy(ROOT / file, installed.folder)
+    n = len(cookbook.blocks((ROOT / "docs/cookbook.md").read_text("utf-8")))
+    assert installed.run("cookbook.py", "cookbook.md").endswith(f"{n} blocks run\n")
 
 
 @pytest.mark.slow

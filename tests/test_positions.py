@@ -16,7 +16,8 @@ from explorer.panels import positions as positions_panels
 from models import edits, own_model
 from models.edits import HideToken, ShuffleTokens, WithoutPositions
 from models.own_model import OwnModel
-from models.recording import Recording, from_npz, to_npz
+from models.recording import Recording
+from models.recording_file import from_npz, to_npz
 from models.run import Run
 from models.version import VERSION
 

@@ -12,7 +12,8 @@ from conftest import HOSTILE, read_once
 from tolerances import PASSED, SUMMED
 
 from models import activation_cache, edits, own_model
-from models.recording import Stream, from_npz, stored_array, to_npz
+from models.recording import Stream, stored_array
+from models.recording_file import from_npz, to_npz
 from models.transformer import Decoder
 
 TEXT = "the cat sat on the mat"

@@ -17,7 +17,8 @@ from explorer.panels.anatomy import divisor_text, reasons
 from models import registry
 from models.edits import ScaledBy
 from models.own_model import OwnModel
-from models.recording import Recording, from_npz, to_npz
+from models.recording import Recording
+from models.recording_file import from_npz, to_npz
 
 TEXT = "the cat sat on the mat and the dog ran"
 GRANITE = {**tiny.LLAMA, **tiny.SPECIALS, "attention_multiplier": 0.0625}

@@ -13,7 +13,7 @@ from tolerances import PASSED, TOTAL
 import headlight
 from explorer.panels import attention as attention_panels
 from models import caching, edits, host, own_model
-from models.recording import from_npz, to_npz
+from models.recording_file import from_npz, to_npz
 from models.run import Run
 
 IDS = (7, 40, 250, 40, 8, 7)

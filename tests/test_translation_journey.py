@@ -10,7 +10,7 @@ from translation_harness import SENTENCE, translated
 from explorer.analysis import translation
 from explorer.analysis.formatting import fixed
 from models import drafts
-from models.recording import from_npz
+from models.recording_file import from_npz
 
 pytestmark = MARKS
 

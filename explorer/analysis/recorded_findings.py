@@ -33,7 +33,10 @@ FINDING_BYTES = 500  # what a finding takes
 
 
 def next_token_label(recording: Recording, stream: str) -> str:
-    """The label of the token that the model predicts after the last token of a stream."""
+    """The label of the token that the model predicts after the last token of a stream; "…" where it
+    has no readout."""
+    if not loaded(recording).capabilities.logits:
+        return "…"
     last = len(recording.stream(stream).tokens) - 1
     likeliest = argmax_id(loaded(recording).logits(recording, stream, last))
     return next(iter(loaded(recording).labels([likeliest])))

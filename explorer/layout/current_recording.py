@@ -27,12 +27,13 @@ from explorer.text.model_descriptions import examples, origin, scores, taught, u
 from explorer.text.templates import sentences
 from models import chat, model_card, model_names
 from models.caching import loaded
-from models.edits import from_line
+from models.edits import describe, from_line
 from models.example_texts import EXAMPLES
 from models.recording import CONTINUES, NotEncoded, Recording
-from models.run import Run
+from models.run import Run, run_of
 
 NOTES = sentences("frame", "text")
+RECORDED = sentences("frame", "recorded")
 
 SHORT = 400  # characters
 EXAMPLE_CUT = 44  # letters of a text on a button
@@ -111,6 +112,8 @@ def measure_pronoun_heads(recording: Recording) -> None:
     """Measure in the background, once, which heads of an opened model that has learned find a
     pronoun's noun."""
     card = recording.model
+    if model_names.is_recorded(card.name):
+        return  # it reads no other text
     if coreference.is_measured(card.fingerprint) or not model_names.is_borrowed(card.name):
         return
     if is_learned(recording):
@@ -131,10 +134,9 @@ def current_run(
 
     A page keeps this and not the Recording: Streamlit keeps a page's own variables for every
     visitor, for as long as the visit lasts."""
+    run = run_on_screen(target, model)
     try:
-        recording = loaded(model or st.session_state.model).record(
-            st.session_state.text, target=target
-        )
+        recording = run.recording()
     except NotEncoded as error:
         st.warning(literal(str(error)))
         st.stop()
@@ -167,8 +169,7 @@ def current_run(
                 dropped=recording.target_dropped,
             )
         )
-    for line in hybrid(recording):
-        notes.caption(literal(line))
+    note_origin(recording, notes)
     n_tokens = int((~recording.streams[0].special).sum())
     if not recording.text.strip() or n_tokens < 2:
         few = (
@@ -192,17 +193,47 @@ def current_run(
     note_pieces(recording, notes)
     if not fits_address(recording.text):
         notes.info(NOTES("fits_no_link", n=len(recording.text)))
-    return Run(recording.model.name, st.session_state.text, (), target)
+    return run
+
+
+def run_on_screen(target: str | tuple[int, ...] | None = None, model: str | None = None) -> Run:
+    """The run of the text and the model on screen, without edits; of a recording from a file its
+    own, and where the text is another, a message and the way back in the place of the page."""
+    name, text = model or st.session_state.model, st.session_state.text
+    if (recorded := loaded(name).recorded) is None:
+        return Run(name, text, (), target)
+    if text != recorded.text:
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.caption(RECORDED("other_text"), width="content")
+            st.button(
+                RECORDED("take_back"),
+                key="text of recording",
+                type="tertiary",
+                on_click=take_text,
+                args=(recorded.text,),
+            )
+        st.stop()
+    return run_of(recorded)
 
 
 def offer_examples(notes: DeltaGenerator) -> None:
     """Buttons with the first texts that suit the model."""
     texts = examples(st.session_state.model) or EXAMPLES
+    if model_names.is_recorded(st.session_state.model):
+        return
     with notes.container(horizontal=True, key="first examples"):
         for label, text in list(texts.items())[:N_EXAMPLES]:
             st.button(
                 label, key=f"example {label}", type="tertiary", on_click=take_text, args=(text,)
             )
+
+
+def note_origin(recording: Recording, notes: DeltaGenerator) -> None:
+    """Say under which edits a file was recorded, and which layers a hybrid model shows."""
+    if recording.edits and model_names.is_recorded(recording.model.name):
+        notes.caption(RECORDED("edited", edits=literal(describe(recording.edits))))
+    for line in hybrid(recording):
+        notes.caption(literal(line))
 
 
 def note_pieces(recording: Recording, notes: DeltaGenerator) -> None:

@@ -138,8 +138,8 @@ def all_heads() -> list[Panel]:
     screen, without edits, and the chosen one."""
     state = st.session_state
     chosen = {name: state[name] for name in ("layer", "head", "token") if state[name]}
-    target = current_recording.typed_target(state.model)
-    return list(attention.opened(Run(state.model, state.text, target=target), chosen))
+    run = current_recording.run_on_screen(current_recording.typed_target(state.model))
+    return list(attention.opened(run, chosen))
 
 
 def _button(label: str, file: File, key: str) -> None:

@@ -9,7 +9,7 @@ import streamlit as st
 
 from explorer.components import mounts
 from explorer.layout import current_recording, export_menu, share_menu
-from explorer.state import event_log, models, url_state
+from explorer.state import event_log, models, opened_recordings, url_state
 from explorer.state.models import DEFAULT_MODEL
 from explorer.state.settings import settings, well_formed
 from explorer.text import model_descriptions, places
@@ -99,6 +99,8 @@ def _purpose_of_opened(model: str) -> str:
     for one that was trained here."""
     if model_names.is_local(model):
         return ""
+    if model_names.is_recorded(model):
+        return model_descriptions.RECORDED
     if not models.is_loaded(model):
         return model_descriptions.UNOPENED
     facts = model_card.facts(model)
@@ -124,7 +126,11 @@ def _model_menu(names: list[str]) -> None:
         else:
             st.caption(heading)
             _model_buttons(members)
-    st.button("Add a model …", key="add model", icon=":material/add:", on_click=_add_model)
+    with st.container(horizontal=True, gap="small"):
+        st.button("Add a model …", key="add model", icon=":material/add:", on_click=_add_model)
+        if not settings().public:
+            icon = ":material/folder_open:"
+            st.button("Open a recording …", key="open recording", icon=icon, on_click=_open_file)
 
 
 def _model_buttons(names: list[str]) -> None:
@@ -171,6 +177,11 @@ def _add_model() -> None:
     st.session_state["model menu"], st.session_state.borrowing = False, True
 
 
+def _open_file() -> None:
+    """Open the dialog for a recording of a file."""
+    st.session_state["model menu"], st.session_state["opening file"] = False, True
+
+
 def _take_typed() -> None:
     """Make the typed text the current text."""
     typed = st.session_state["typed text"].get("text")
@@ -181,6 +192,9 @@ def _take_typed() -> None:
 def _examples() -> None:
     """Buttons with texts that suit the model, and a description of the model."""
     state = st.session_state
+    if model_names.is_recorded(state.model):  # it holds one text
+        st.markdown(current_recording.card_lines(state.model))
+        return
     texts = model_descriptions.examples(state.model) or EXAMPLES
     state.preset = next((label for label, text in texts.items() if text == state.text), None)
     st.pills(
@@ -258,6 +272,10 @@ def header() -> tuple[Any, Any]:
     edited()
     if state.pop("borrowing", False):
         hf_model_dialog()
+    if state.pop("opening file", False):
+        recording_dialog()
+    else:
+        opened_recordings.drop_uploads()  # of a dialog that was left
     if name := state.pop("unknown_model", None):
         words.warning(
             WORDS(
@@ -363,6 +381,28 @@ def hf_model_dialog() -> None:
         st.caption(literal(missing))
     st.caption(WORDS("families"))
     st.dataframe(registry.families(), hide_index=True, height=320)
+
+
+@st.dialog("A recording", width="large")
+def recording_dialog() -> None:
+    """Dialog to open a recording of a file; where it is none, it shows the reason."""
+    state = st.session_state
+    st.markdown(WORDS("recording"))
+    file = st.file_uploader(
+        "A recording’s file", "npz", key="recording file", label_visibility="collapsed"
+    )
+    if file is None:
+        return
+    try:
+        opened = opened_recordings.open_file(file.getvalue())
+    except ValueError as why:
+        event_log.log_refusal("recording")
+        st.warning(literal(f"{str(why)[0].upper()}{str(why)[1:].rstrip('.')}."))
+        return
+    finally:
+        opened_recordings.drop_uploads()
+    state.wanted_model, state.wanted_text, state.edits = opened.name, opened.recorded.text, ""
+    st.rerun()
 
 
 def already_here() -> None:

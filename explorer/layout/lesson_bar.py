@@ -16,6 +16,7 @@ from explorer.text import places
 from explorer.text.lesson import PACKED, Item, Lesson
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
+from models import model_names
 from models.run import Run
 
 WORDS = sentences("lesson", "bar")
@@ -63,6 +64,8 @@ def followed() -> Lesson | None:
         return own()
     if name not in lessons.written():
         raise ValueError(lesson_text.REFUSALS("unknown", name=name))
+    if model_names.is_recorded(st.session_state.model):
+        raise ValueError(lesson_text.REFUSALS("recorded"))
     run = Run(st.session_state.model, st.session_state.text)
     chosen = str(st.session_state.lesson_word)
     return lessons.on(run, name, int(chosen) if re.fullmatch(r"\d{1,9}", chosen) else None)

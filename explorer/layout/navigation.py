@@ -15,6 +15,7 @@ import streamlit as st
 from explorer.state import url_state
 from explorer.text import places
 from explorer.text.templates import sentences
+from models import model_names
 
 EXPLORER = Path(__file__).resolve().parent.parent
 PAGES = EXPLORER.parent / "pages"
@@ -75,9 +76,18 @@ def show_tabs(views: Mapping[str, Callable[[], None]]) -> None:
     tabs = st.tabs(list(titles.values()), key=key, on_change=_take_tab, args=(key, place))
     with tabs[list(titles).index(state.page)]:
         explain_selection()
-        views[state.page]()
+        if model_names.is_recorded(state.model) and state.page in NEEDS_MODEL:
+            st.info(sentences("frame", "recorded")(state.page))
+            url_state.write()
+        else:
+            views[state.page]()
 
 
+# Tabs that need more than a recording of one text.
+NEEDS_MODEL = (
+    *("circuits", "sentences", "feedforward", "word", "generate", "lens", "attribution"),
+    *("translate", "edit", "patching", "compare", "checkpoints", "twins"),
+)
 # Tabs that have no use for the selection, and the nearest that has.
 NEAREST = {
     "generate": "word",

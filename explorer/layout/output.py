@@ -18,7 +18,7 @@ from explorer.state import url_state
 from explorer.text import glossary
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
-from models.recording import to_npz
+from models.recording_file import to_npz
 from models.run import Run
 
 WORDS = sentences("frame", "table")

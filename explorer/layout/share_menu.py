@@ -109,7 +109,7 @@ def _run() -> Run:
     """The text on screen under the edits of Edit the model, without these where it cannot follow
     them."""
     state = st.session_state
-    run = Run(state.model, state.text, target=current_recording.typed_target(state.model))
+    run = current_recording.run_on_screen(current_recording.typed_target(state.model))
     with suppress(ValueError):
         edited = run.under(from_line(str(state.edits)))
         edited.recording()

@@ -118,8 +118,8 @@ def _is_of_two(run: Run, chosen: Mapping[str, Any]) -> bool:
 
 
 def _second(run: Run, chosen: Mapping[str, Any]) -> str:
-    """The second text, "" where there is none."""
-    if not _is_of_two(run, chosen):
+    """The second text, "" where there is none, as beside a recording from a file."""
+    if run.loaded.recorded is not None or not _is_of_two(run, chosen):
         return ""
     typed = str(chosen.get("second", ""))
     return typed if typed.strip() else own_second(run, chosen)
@@ -128,7 +128,7 @@ def _second(run: Run, chosen: Mapping[str, Any]) -> str:
 def own_second(run: Run, chosen: Mapping[str, Any]) -> str:
     """A sentence that has the selected word in another context, "" where there is none."""
     stream, token, recording = _stream(run, chosen), chosen.get("token"), run.recording()
-    if not reads_source(run, chosen):
+    if run.loaded.recorded is not None or not reads_source(run, chosen):
         return ""
     start, end = stream.spans[token] if token is not None else (0, 0)
     word = recording.text[max(0, start) : max(0, end)].strip()

@@ -15,6 +15,7 @@ from explorer.components import bundle
 from explorer.server.base_path import base_path
 from explorer.server.page import is_page, link, page
 from explorer.server.static import STATIC
+from explorer.state.settings import settings
 from explorer.text import places
 from explorer.text.templates import sentences
 
@@ -31,6 +32,10 @@ GET_PATHS = re.compile(
 # What is sent to a class, and a text that is drawn ahead of its page: the only addresses that take
 # anything, and nothing is read from them.
 POST_PATHS = re.compile(r"/class/(start|join|move|ask|close|again|reveal|answer|end|show)|/ahead")
+
+# A file that a reader chose, on its way to their visit; no public server takes one.
+UPLOAD = re.compile(r"/_stcore/upload_file/[A-Za-z0-9-]{1,64}/[A-Za-z0-9-]{1,64}")
+UPLOAD_METHODS = ("PUT", "DELETE", "OPTIONS")
 
 
 def is_open(path: str) -> bool:
@@ -59,6 +64,10 @@ def refusal(scope: Scope) -> Response | None:
     path, method = scope["path"], scope["method"]
     if method == "POST" and POST_PATHS.fullmatch(path):
         return None
+    if not settings().public and UPLOAD.fullmatch(path):
+        if method in UPLOAD_METHODS:
+            return None
+        return PlainTextResponse(WORDS("only_sent_to"), 405, {"Allow": ", ".join(UPLOAD_METHODS)})
     if not is_open(path):
         if method == "GET" and not path.startswith(
             ("/_stcore", "/static", "/media", "/component", "/panel/")

@@ -10,6 +10,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 
 from explorer.server.limits import STREAM
 from explorer.state.event_log import log_refusal
+from explorer.state.settings import settings
 
 MESSAGE_TYPES = {"rerun_script", "stop_script", "app_heartbeat"}
 REQUEST_TYPES = {"deferred_file", "dataframe_chunk"}  # a download, and the rows of a long table
@@ -20,6 +21,8 @@ PROTOCOL_ERROR = 1002  # the protocol's own word for what cannot be read
 
 def is_allowed_message(message: BackMsg) -> bool:
     """True for a message that the app's own page sends."""
+    if message.WhichOneof("type") == "file_urls_request":  # a place for one file
+        return not settings().public and len(message.file_urls_request.file_names) <= 1
     if message.WhichOneof("type") != "backend_operation_request":
         return message.WhichOneof("type") in MESSAGE_TYPES
     request = message.backend_operation_request

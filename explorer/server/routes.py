@@ -28,6 +28,7 @@ from explorer.server.limits import SessionLimit, slots
 from explorer.server.messages import WebSocketFilter
 from explorer.server.page import NoErrorDialogs, Placeholder
 from explorer.server.static import CompressedStatic, component
+from explorer.server.uploads import UploadLimit
 from explorer.state import event_log
 from explorer.state.settings import settings
 from explorer.text.templates import sentences
@@ -173,6 +174,7 @@ STACK = (
     SafeHeaders,
     WithoutBasePath,
     RouteFilter,
+    UploadLimit,
     SessionLimit,
     WebSocketFilter,
     NoErrorDialogs,

@@ -18,7 +18,7 @@ from explorer.state import event_log, garbage_collection, models, scheduling
 from explorer.state.models import DEFAULT_MODEL, is_loaded
 from explorer.state.settings import settings, truncate
 from explorer.text import places
-from models import buffer_pool, caching, live_training, registry
+from models import buffer_pool, caching, live_training, model_names, registry
 from models.caching import hurrying as hurrying
 from models.caching import loaded
 from models.cancellation import TimeLimit
@@ -48,8 +48,9 @@ class AppHost(Host):
     def model(self, name: str) -> Model:
         """The loaded model of that name, if this server offers it to this visitor. Raises
         ValueError, saying why, for one that cannot be used. What this process has wrapped is its
-        own."""
-        return registry.load(name) if registry.holds(name) else models.in_memory(name)
+        own, but for the recordings of visitors."""
+        is_own = registry.holds(name) and not model_names.is_recorded(name)
+        return registry.load(name) if is_own else models.in_memory(name)
 
     def adopt(self, model: Model) -> None:
         """Keep a model that a caller of the library loaded, under its own name."""

@@ -60,6 +60,8 @@ def is_allowed(name: str) -> bool:
     base = name.partition("@")[0]
     if live_training.is_live(name):
         return base in opened_models()  # of this visit alone
+    if model_names.is_recorded(name):
+        return name in opened_models() and not _of_all_visitors.get()
     return (
         registry.without_changes(name) in server_models()
         or base in registry.names()
@@ -102,7 +104,8 @@ def remember_opened(name: str) -> None:
         name = name.partition("@")[0]
     if name not in server_models() and name.partition("@")[0] not in registry.names():
         st.session_state[OPENED_KEY] = tuple(dict.fromkeys((*opened_models(), name)))
-        if (browser := _browser()) and not live_training.is_live(name):
+        is_of_visit = live_training.is_live(name) or model_names.is_recorded(name)
+        if (browser := _browser()) and not is_of_visit:
             names = (*(each for each in _browser_models.pop(browser, ()) if each != name), name)
             _browser_models[browser] = names[-MAX_MODELS_PER_BROWSER:]
             while len(_browser_models) > MAX_BROWSERS:
@@ -196,6 +199,8 @@ def in_memory(name: str) -> Any:
         return registry.between(in_memory(base), languages)
     if _of_all_visitors.get() and not is_allowed(name):
         raise ValueError(WORDS("not_offered"))
+    if model_names.is_recorded(name):
+        return registry.load(name)
     with _in_memory_lock:
         _note_request(name)
         if name in _in_memory:
@@ -221,7 +226,7 @@ def adopt_model(loaded: Any) -> None:
 
 def is_loaded(name: str) -> bool:
     """True for a model in memory."""
-    return files_of(name) in _in_memory
+    return files_of(name) in _in_memory or model_names.is_recorded(name) and registry.holds(name)
 
 
 def forget(base: str) -> None:

@@ -242,6 +242,8 @@ def apply_fallback() -> bool:
         del state[REPLACED_MODEL]  # the reader, or a link, asked for another
     need = NEEDS.get(state.page)
     ready = model_names.is_local(state.model) or models.is_loaded(state.model)
+    if model_names.is_recorded(state.model):
+        return False  # the tab says what it needs
     if need is None or not ready or need.fits(state.model):
         return False
     choices = tuple((name, str(state[name])) for name in depending_on("text", "model"))

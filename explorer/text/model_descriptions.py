@@ -14,6 +14,7 @@ from explorer.analysis import word_classes
 
 LACKING = "-no-"  # stands in the names of models that were trained without a part
 UNOPENED = "is fetched when you choose it"  # the purpose of a model that nobody has opened
+RECORDED = "from a file"  # the purpose of a recording
 KINDS = {
     "encoder": "predicts masked words",
     "decoder": "predicts the next word",

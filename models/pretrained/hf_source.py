@@ -50,8 +50,10 @@ from models.results import Attribution, Beam, Lens, Part, SeededSampling
 __all__ = [
     "attribute",
     "beams",
+    "class_attribution",
     "class_logits",
     "gradients",
+    "integrated",
     "lens",
     "logits",
     "nearest",
@@ -304,6 +306,69 @@ def gradients(model: HFModel, recording: Recording, stream: str, token: int) -> 
     return ResidualGradients(
         stream, output.name, row, word, tuple(states), norm.numpy(), scores[word].item()
     )
+
+
+def integrated(
+    model: HFModel, recording: Recording, stream: str, token: int, id: int | None, steps: int
+) -> np.ndarray:
+    """Integrated gradients of a word's logit, as `models.readouts.gradients.integrated`, from
+    embeddings of words of 0; what is added to these, such as positions, is there from the start.
+
+    Raises ValueError also for a model that reads one text and writes another."""
+    expect_readout(model, stream)
+    return _integrated(model, recording, lambda scores: scores[0, token], id, steps)
+
+
+def class_attribution(
+    model: HFModel, recording: Recording, id: int | None, steps: int
+) -> np.ndarray:
+    """Integrated gradients of a class's score, (token), as `Model.class_attribution`."""
+    return _integrated(model, recording, lambda scores: scores[0], id, steps)
+
+
+def _integrated(
+    model: HFModel,
+    recording: Recording,
+    row: Callable[[Tensor], Tensor],
+    id: int | None,
+    steps: int,
+) -> np.ndarray:
+    """Integrated gradients by the midpoints of `steps` parts of the way from embeddings of 0,
+    (token). row: of the model's scores those of which one is followed; id: which, the largest
+    without scaling where None."""
+    if model.start is not None:
+        raise ValueError(f"{model.card.name} reads one text and writes another in its own code")
+    if steps < 1:
+        raise ValueError("gradients are summed in 1 step or more")
+    inputs = {"input_ids": torch.tensor(recording.streams[0].ids)[None]}
+    place = model.network.get_input_embeddings()
+    share, embedded, start = 1.0, torch.zeros(0), torch.zeros(0)
+
+    def scale(module: nn.Module, given: object, output: Tensor) -> Tensor:
+        nonlocal embedded, start
+        embedded = output.detach()
+        start = (embedded * share).requires_grad_()
+        return start
+
+    def scores() -> Tensor:
+        with model.lock, active_pass(forward_pass(model, recording.edits)):
+            hook = place.register_forward_hook(scale)
+            try:
+                return row(model.network(**inputs).logits)
+            finally:
+                hook.remove()
+
+    with torch.enable_grad():
+        last = scores()
+        if id is not None and not 0 <= id < len(last):
+            raise ValueError(f"there are scores 0 to {len(last) - 1}, and none {id}")
+        at, total = int(last.argmax()) if id is None else id, torch.zeros_like(embedded)
+        for step in range(steps):
+            checkpoint()
+            share = (step + 0.5) / steps
+            (gradient,) = torch.autograd.grad(scores()[at], start)
+            total += gradient
+    return (total / steps * embedded)[0].sum(-1).numpy()
 
 
 def _states(plan: StreamPlan, trace: ForwardPass) -> dict[str, Tensor]:

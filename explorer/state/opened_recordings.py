@@ -1,0 +1,42 @@
+"""Recordings that visitors opened from files of theirs: each visit's own, as long as it lasts, and
+all together within the memory of this server."""
+
+from __future__ import annotations
+
+from weakref import WeakSet
+
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from explorer.state import models, scheduling
+from explorer.state.settings import settings
+from models import recorded_model
+from models.recorded_model import RecordedModel
+
+KEY = "opened recordings"  # in a visit's state: by their names, the latest last
+_of_all: WeakSet[RecordedModel] = WeakSet()
+
+
+def open_file(data: bytes) -> RecordedModel:
+    """The recording of a file, as a model of this visit. The visit's earlier ones are let go where
+    all do not fit. Raises ValueError, one sentence, for what is no recording and for one for which
+    there is no room."""
+    own: dict[str, RecordedModel] = st.session_state.setdefault(KEY, {})
+    of_others = sum(recorded_model.n_bytes(each) for each in _of_all if each.name not in own)
+    room = max(0, settings().cache_bytes - of_others)
+    opened = scheduling.run_exclusively(lambda: recorded_model.opened(data, room))
+    own.pop(opened.name, None)
+    own[opened.name] = opened
+    _of_all.add(opened)
+    while sum(map(recorded_model.n_bytes, own.values())) > room and len(own) > 1:
+        gone = next(iter(own))
+        del own[gone]
+        models.forget_opened((gone,))
+    models.remember_opened(opened.name)
+    return opened
+
+
+def drop_uploads() -> None:
+    """Let go of the files that this visit has sent; what was read of them is elsewhere."""
+    if (run := get_script_run_ctx(suppress_warning=True)) is not None:
+        run.uploaded_file_mgr.remove_session_files(run.session_id)

@@ -1,0 +1,117 @@
+"""Recordings from files in the app, without a browser: what the tabs show of one, whose it is, and
+how much may be open."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+from app_harness import TABS, clean, go, page_at, panels_on, told
+from conftest import read_once
+from streamlit.testing.v1 import AppTest
+
+from explorer.layout.navigation import NEEDS_MODEL
+from explorer.state import host, models, opened_recordings
+from models import edits, recorded_model
+from models.recorded_model import RecordedModel
+from models.recording_file import to_npz
+
+pytestmark = pytest.mark.slow
+TEXT = "My sister has a red car."
+
+
+def opened_in(app: AppTest, model: RecordedModel) -> AppTest:
+    """The app after its dialog has opened a recording."""
+    app.session_state[opened_recordings.KEY] = {model.name: model}
+    app.session_state[models.OPENED_KEY] = (model.name,)
+    app.session_state["wanted_model"] = model.name
+    app.session_state["wanted_text"] = model.recorded.text
+    return clean(app.run())
+
+
+@pytest.fixture(params=["encoder", "decoder", "translator"])
+def model(request: pytest.FixtureRequest) -> Iterator[RecordedModel]:
+    """A recording of each kind of model, from a file."""
+    yield recorded_model.opened(to_npz(read_once(request.param).record(TEXT)))
+
+
+def test_every_tab_draws_it_or_says_in_a_sentence_what_it_needs(model: RecordedModel) -> None:
+    app = opened_in(page_at("heads"), model)
+    for tab in TABS:
+        if tab == "classroom":
+            continue
+        clean(go(app, tab))
+        assert app.session_state.model == model.name, "no other model stands in its place"
+        said = [each.value for each in app.info]
+        if tab in NEEDS_MODEL:
+            assert len(said) == 1 and said[0].startswith("This tab needs") and not panels_on(app)
+        else:
+            assert panels_on(app) or said or tab == "lessons", tab
+    drawn = {"heads", "weight", "aggregated", "flow", "residual", "embeddings", "concepts"}
+    assert not drawn & {*NEEDS_MODEL}
+    for tab in drawn:
+        assert panels_on(go(app, tab)), tab
+
+
+def test_another_text_is_not_read_and_the_way_back_is_offered() -> None:
+    model = recorded_model.opened(to_npz(read_once("decoder").record(TEXT, edits.ZeroHead(0, 1))))
+    app = opened_in(page_at("heads"), model)
+    assert "under edits: head 1 of layer 0" in told(app)
+    app.session_state["wanted_text"] = "The dog ran."
+    clean(app.run())
+    assert not panels_on(app) and "recording of one text" in told(app)
+    clean(app.button(key="text of recording").click().run())
+    assert panels_on(app) and app.session_state.text == TEXT
+
+
+def test_it_is_of_one_visit_alone() -> None:
+    model = recorded_model.opened(to_npz(read_once("encoder").record(TEXT)))
+    opened_in(page_at("heads"), model)
+    stranger = clean(page_at("heads", model=model.name, text=TEXT))
+    assert stranger.session_state.model == models.DEFAULT_MODEL
+    assert "which is not here" in told(stranger)
+    with models.of_all_visitors(), pytest.raises(ValueError, match="not offer"):
+        host.app.model(model.name)
+
+
+def opens(data: bytes) -> None:
+    import streamlit as st
+
+    from explorer.state import opened_recordings
+
+    try:
+        st.session_state.name = opened_recordings.open_file(data).name
+    except ValueError as why:
+        st.session_state.why = str(why)
+
+
+def test_a_visit_lets_its_earlier_ones_go_where_there_is_no_room_for_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gc.collect()
+    first, second = (to_npz(read_once("encoder").record(f"{TEXT} {at}")) for at in (1, 2))
+    size = recorded_model.n_bytes(recorded_model.opened(first))
+    gc.collect()
+    limits = opened_recordings.settings()
+    monkeypatch.setattr(opened_recordings, "settings", lambda: limits_of(limits, size * 3 // 2))
+    app = AppTest.from_function(opens, kwargs={"data": first}, default_timeout=60)
+    held = app.run().session_state[opened_recordings.KEY]
+    assert len(held) == 1 and app.session_state[models.OPENED_KEY] == (app.session_state.name,)
+    other = AppTest.from_function(opens, kwargs={"data": second}, default_timeout=60).run()
+    assert "MiB of numbers, and at most" in other.session_state.why, "another visit has the room"
+    earlier = app.session_state.name
+    app = AppTest.from_function(opens, kwargs={"data": second}, default_timeout=60)
+    for key in (opened_recordings.KEY, models.OPENED_KEY):
+        app.session_state[key] = {**held} if key == opened_recordings.KEY else (earlier,)
+    del held
+    app.run()
+    assert [*app.session_state[opened_recordings.KEY]] == [app.session_state.name] != [earlier]
+    assert app.session_state[models.OPENED_KEY] == (app.session_state.name,)
+
+
+def limits_of(limits: object, size: int) -> object:
+    """The server's settings with room for so many bytes."""
+    from dataclasses import replace
+
+    return replace(limits, cache_bytes=size)
