@@ -45,7 +45,7 @@ def there(name: str) -> object:
 def opened(page: str, **asked: str) -> AppTest:
     app = AppTest.from_file(str(ROOT / "explorer/main.py"), default_timeout=60)
     if (model := asked.get("model", "")) in models._in_memory:
-        app.session_state[models.OPENED_KEY] = (model,)  # this visitor has opened it before
+        app.session_state["opened_models"] = (model,)  # this visitor has opened it before
     return aimed(app, page, **asked).run()
 
 

@@ -19,6 +19,7 @@ from explorer.panels.address import address_of
 from explorer.panels.spec import Panel, document, python
 from explorer.state import models, url_state
 from explorer.state.url_state import MAX_ADDRESS
+from explorer.state.visit import visit
 from explorer.text import places
 from explorer.text.markdown_escape import literal
 from models.run import Run
@@ -138,8 +139,8 @@ def all_heads() -> list[Panel]:
     screen, without edits, and the chosen one."""
     state = st.session_state
     chosen = {name: state[name] for name in ("layer", "head", "token") if state[name]}
-    target = current_recording.typed_target(state.model)
-    return list(attention.opened(Run(state.model, state.text, target=target), chosen))
+    target = current_recording.typed_target(visit.model)
+    return list(attention.opened(Run(visit.model, visit.text, target=target), chosen))
 
 
 def _button(label: str, file: File, key: str) -> None:

@@ -15,6 +15,7 @@ from explorer.components import mounts
 from explorer.layout import current_recording, export_menu, navigation
 from explorer.panels.spec import Panel
 from explorer.state import url_state
+from explorer.state.visit import visit
 from explorer.text import glossary
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
@@ -123,9 +124,11 @@ def show_panel(
     Where the function raises a ValueError, its message is shown instead, and None is returned.
     on_select: called after a press has set choices of the address."""
     assert key not in url_state.names(), "what a panel sends would be dropped with its page"
-    if tab := st.session_state.pop("tab pressed", ""):
+    if tab := visit.tab_of_press:
+        visit.tab_of_press = ""
         navigation.go(tab)
-    if st.session_state.pop("run pressed", False):
+    if visit.new_run:
+        visit.new_run = False
         st.rerun()  # the whole page: it is of another run now
     try:
         made = make if isinstance(make, Panel) else make()
@@ -165,8 +168,8 @@ def _take_selection(key: str, on_select: Callable[[], None] | None) -> None:
     chosen = dict(st.session_state[key].get("select") or {})
     if address := chosen.pop("address", ""):  # several choices at once, and the tab that shows them
         chosen |= dict(parse_qsl(address, keep_blank_values=True))
-    st.session_state["tab pressed"] = chosen.pop("tab", "")
-    st.session_state["run pressed"] = not {"edits", "text"}.isdisjoint(chosen)
+    visit.tab_of_press = chosen.pop("tab", "")
+    visit.new_run = not {"edits", "text"}.isdisjoint(chosen)
     if "text" in chosen:
         current_recording.take_text(str(chosen.pop("text")))
     for name, value in chosen.items():

@@ -16,14 +16,13 @@ from explorer.panels import architecture, card, corpus
 from explorer.panels.choice import arguments_of
 from explorer.panels.spec import Panel
 from explorer.state import url_state
+from explorer.state.visit import visit
 from explorer.text.templates import sentences
 from models.edits import from_line
 from models.run import Run
 
 WORDS = sentences("frame", "share")
-LOOP_OF = "loop of"  # in a visit's state: the token of the card whose loop was asked for
 OF_THIS_COMPUTER = ("localhost", "127.0.0.1", "::1")
-OWN_SENTENCES = "many text"  # the field of Many sentences
 
 
 def menu() -> Any:
@@ -50,7 +49,7 @@ def fill(room: Any) -> None:
         panels, why = {}, ""
         try:
             panels["card"] = _made(card.headline, run, selected)
-            if st.session_state.get(LOOP_OF) == panels["card"].token:
+            if visit.loop_of == panels["card"].token:
                 with st.spinner(WORDS("loop")):
                     whole = {**selected, "level": architecture.MODEL}
                     panels["flow"] = _made(architecture.flow, run, whole)
@@ -65,7 +64,7 @@ def fill(room: Any) -> None:
 
 def _offer_to_lesson() -> None:
     """The press that makes what is on screen a step of the reader's own lesson."""
-    tab, shown = st.session_state.page, export_menu.shown()
+    tab, shown = visit.page, export_menu.shown()
     if tab in ("classroom", "lessons"):
         return
     main = next((each for each in shown if each.name == "attention.head"), None)
@@ -83,7 +82,7 @@ def _offer_to_lesson() -> None:
 
 def _ask_for_loop(token: str) -> None:
     """The loop of what the card of this token is of is wanted."""
-    st.session_state[LOOP_OF] = token
+    visit.loop_of = token
 
 
 def _address() -> str:
@@ -97,7 +96,7 @@ def _address() -> str:
 def _show_link(link: str) -> None:
     """The address in words, with a note on what it does not contain and where it does not lead."""
     state = st.session_state
-    typed = state.get(OWN_SENTENCES, corpus.EXAMPLE_LINES)
+    typed = visit.sentences or corpus.EXAMPLE_LINES
     is_absent = typed not in (corpus.EXAMPLE_LINES, state.many_text)
     st.code(link, language=None, wrap_lines=True)
     st.caption(WORDS("same_link_without_list" if is_absent else "same_link"))
@@ -109,7 +108,7 @@ def _run() -> Run:
     """The text on screen under the edits of Edit the model, without these where it cannot follow
     them."""
     state = st.session_state
-    run = Run(state.model, state.text, target=current_recording.typed_target(state.model))
+    run = Run(visit.model, visit.text, target=current_recording.typed_target(visit.model))
     with suppress(ValueError):
         edited = run.under(from_line(str(state.edits)))
         edited.recording()

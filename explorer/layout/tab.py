@@ -20,6 +20,7 @@ from explorer.panels.choice import Choice, Options, Parameter, arguments_of, cho
 from explorer.panels.selection import Selection
 from explorer.panels.spec import Panel
 from explorer.state import url_state
+from explorer.state.visit import visit
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
 from models.recording import Attention, Recording, Stream
@@ -401,6 +402,11 @@ def widget_key(panel: PanelFunction) -> str:
     return f"{panel.__module__.rpartition('.')[2]} {panel.__name__}".replace("_", " ")
 
 
+def pressed(panel: PanelFunction) -> dict[str, Any]:
+    """The last press in a panel: the choices that its picture gives the cell or the word."""
+    return st.session_state[widget_key(panel)].get("select") or {}
+
+
 def choose(panel: PanelFunction, run: Run, selected: Mapping[str, Any]) -> dict[str, Any]:
     """The choices of a panel by its arguments, with a widget for each that has one; those of
     `selected` are known."""
@@ -571,7 +577,7 @@ def _typed_field(parameter: Parameter, run: Run, options: Options, place: Any) -
         )
     else:
         place.text_input(choice.label, help=choice.help or None, **bound)
-    typed, sentence = state.get(f"{name} typed", ("", ""))
+    typed, sentence = visit.typed_readings.get(name, ("", ""))
     if sentence and typed == word:
         place.caption(sentence)
 
@@ -585,4 +591,4 @@ def _take_typed(parameter: Parameter, run: Run, options: Sequence[str]) -> None:
     else:
         read, sentence = choice.typed(run, text)
         state[name] = parameter.word(read)
-    state[f"{name} typed"] = state[name], sentence
+    visit.typed_readings = {**visit.typed_readings, name: (state[name], sentence)}

@@ -17,6 +17,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from explorer.state import event_log, garbage_collection, models, scheduling
 from explorer.state.models import DEFAULT_MODEL, is_loaded
 from explorer.state.settings import settings, truncate
+from explorer.state.visit import visit
 from explorer.text import places
 from models import buffer_pool, caching, live_training, registry
 from models.caching import hurrying as hurrying
@@ -125,7 +126,7 @@ def _shares_passes() -> bool:
     if get_script_run_ctx(suppress_warning=True) is None:
         return _prefetches.get()
     state = st.session_state
-    return not state.get("edits") and state.get("page") in SHARING_TABS
+    return not state.get("edits") and visit.page in SHARING_TABS
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from streamlit.web.server.starlette.starlette_app_utils import decode_xsrf_token
 from explorer.state import event_log, garbage_collection
 from explorer.state.scheduling import HEAVY_PARAMETERS, heavy_models
 from explorer.state.settings import settings
+from explorer.state.visit import visit
 from explorer.text.templates import sentences
 from models import buffer_pool, live_training, model_names, registry
 from models.recording import Recording
@@ -29,7 +30,6 @@ WORDS = sentences("server", "models")
 # Which models a visitor may choose. On a public server those that come with it and those that its
 # operator lists; else any, and what one visitor opened stands on no other's list.
 
-OPENED_KEY = "opened models"  # in a visit's state: the borrowed models that this visitor opened
 COOKIE = "_streamlit_xsrf"  # a random word that Streamlit gives to each browser
 # Browsers of which it is remembered what they opened, and how much.
 MAX_BROWSERS, MAX_MODELS_PER_BROWSER = 1000, 20
@@ -92,7 +92,7 @@ def opened_models() -> tuple[str, ...]:
     """The borrowed models that this visitor opened, in order."""
     if get_script_run_ctx(suppress_warning=True) is None:
         return ()
-    return tuple(st.session_state.get(OPENED_KEY, ()))
+    return visit.opened_models
 
 
 def remember_opened(name: str) -> None:
@@ -101,7 +101,7 @@ def remember_opened(name: str) -> None:
     if live_training.is_live(name):
         name = name.partition("@")[0]
     if name not in server_models() and name.partition("@")[0] not in registry.names():
-        st.session_state[OPENED_KEY] = tuple(dict.fromkeys((*opened_models(), name)))
+        visit.opened_models = tuple(dict.fromkeys((*opened_models(), name)))
         if (browser := _browser()) and not live_training.is_live(name):
             names = (*(each for each in _browser_models.pop(browser, ()) if each != name), name)
             _browser_models[browser] = names[-MAX_MODELS_PER_BROWSER:]
@@ -123,7 +123,7 @@ def _browser() -> str:
 
 def forget_opened(names: tuple[str, ...]) -> None:
     """Models that are gone stand on this visitor's list no more."""
-    st.session_state[OPENED_KEY] = tuple(name for name in opened_models() if name not in names)
+    visit.opened_models = tuple(name for name in opened_models() if name not in names)
 
 
 def needs_asking(name: str) -> bool:

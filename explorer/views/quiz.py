@@ -20,6 +20,7 @@ from explorer.layout.controls import bind
 from explorer.panels.choice import Choice, declared
 from explorer.panels.selection import next_token_label
 from explorer.state import url_state
+from explorer.state.visit import visit
 from explorer.text import places
 from explorer.text.formulas import shown
 from explorer.text.quiz import ON_SHEET, ask, choice, measured, says, sheet
@@ -75,7 +76,7 @@ url_state.declare(quiz_tab.__name__, *declared(quiz_tab))
 
 def take_answers(name: str) -> None:
     """Put the answers of the reader into the address, where the score stands with them."""
-    letters = st.session_state["questions of a text"].get("answered")
+    letters = visit.quiz_answers.get("answered")
     if isinstance(letters, str):
         st.session_state.answered = f"{name}.{letters}"
 
