@@ -15,7 +15,7 @@ import numpy as np
 from models.argument_validation import (
     edits_of,
     expect_recording_of,
-    of_head,
+    of_attention,
     of_model,
     text_or_ids,
 )
@@ -27,6 +27,7 @@ from models.results import (
     Beam,
     Circuits,
     FFNActivations,
+    HeadScore,
     Jacobian,
     Lens,
     Neurons,
@@ -167,8 +168,9 @@ class Model:
     ) -> ScoreParts:
         """The score of one query and key of a head as a sum over what wrote the query and what
         wrote the key; with `against` the difference to another key's score."""
-        cell = of_head(self, recording, attention, (layer, head, query, key, against))
-        return self._readout("score_parts").score_parts(self, recording, attention, *cell)
+        cell = HeadScore(attention, layer, head, query, key, against)
+        cell = of_attention(self, recording, cell)
+        return self._readout("score_parts").score_parts(self, recording, cell)
 
     def score_path(
         self,
@@ -182,8 +184,9 @@ class Model:
     ) -> ScorePath:
         """The strongest way by which such a score came about, back through earlier heads to an
         embedding, and the weight without each of its steps."""
-        cell = of_head(self, recording, attention, (layer, head, query, key, against))
-        return self._readout("score_parts").score_path(self, recording, attention, *cell)
+        cell = HeadScore(attention, layer, head, query, key, against)
+        cell = of_attention(self, recording, cell)
+        return self._readout("score_parts").score_path(self, recording, cell)
 
     def gradients(self, recording: Recording, stream: str, token: int) -> ResidualGradients:
         """The gradient of the likeliest word's logit at a token, back to every state of a

@@ -631,6 +631,14 @@ class Steps(Figure):
     opens_at_first: bool = False
     whole: Links | Matrix | None = None
 
+    @classmethod
+    def opened(cls, frames: tuple[Frame, ...], label: str, choice: str) -> Steps:
+        """Frames that open on the one of a label, the first where there is none of it."""
+        labels = [frame.label for frame in frames]
+        return cls(
+            frames=frames, current=labels.index(label) if label in labels else 0, choice=choice
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Cloud:

@@ -13,7 +13,7 @@ from explorer.analysis.figures import matrix as matrix_values
 from explorer.analysis.soft_lookup import attention_input
 from explorer.panels import spec
 from explorer.panels.choice import Choice
-from explorer.panels.selection import Selection, select
+from explorer.panels.selection import Selection, expect_vectors, select
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models.caching import loaded
@@ -28,12 +28,6 @@ PRODUCTS = {
     "outputs": (("matrices",), ("Z", "A", "V")),
 }
 PRODUCT_STEP = Choice(name="shapes_step", help="the product that is shown")
-
-
-def expect_vectors(selection: Selection) -> None:
-    """Raises ValueError for a model that does not give its queries, keys and values."""
-    if not selection.attention.opens:
-        raise ValueError(sentences("anatomy", "weight")("not_given", model=selection.model))
 
 
 # ---- shapes --------------------------------------------------------------------------------------
@@ -63,7 +57,7 @@ def shapes(
     d_model = selection.recording.model.d_model
     slots = {
         **{"n": n, "m": m, "d": d, "d_v": d_v, "d_model": d_model, "cells": f"{n * m:,}"},
-        **{"layer": layer, "head": head, "token": token, "query": selection.word},
+        **selection.slots,
     }
     drawn = {
         "token": _projected(selection, [token]),
@@ -80,18 +74,13 @@ def shapes(
         )
         for name, factors in drawn.items()
     )
-    labels = [frame.label for frame in frames]
-    rows = [(name, each) for name, factors in zip(labels, drawn.values()) for each in factors]
+    rows = [
+        (frame.label, each) for frame, factors in zip(frames, drawn.values()) for each in factors
+    ]
     return Panel(
         title=words("title"),
         finding=words("finding", **slots),
-        figures=(
-            Steps(
-                frames=frames,
-                current=labels.index(step) if step in labels else 0,
-                choice="shapes_step",
-            ),
-        ),
+        figures=(Steps.opened(frames, step, "shapes_step"),),
         table={
             "product": [name for name, _ in rows],
             "matrix": [each.name for _, each in rows],
@@ -178,7 +167,7 @@ def concatenation(
     heads, d_v, d_model = w_o.shape[1:]
     names = tuple(str(each) for each in range(heads))
     slots = {
-        **{"layer": layer, "head": head, "token": token, "query": selection.word},
+        **selection.slots,
         **{"heads": heads, "d_v": d_v, "wide": f"{heads * d_v:,}", "d_model": f"{d_model:,}"},
         "size": f"{heads * d_v * d_model:,}",
     }
