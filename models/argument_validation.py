@@ -45,8 +45,8 @@ def of_model(edits: tuple[Edit, ...], card: Any) -> tuple[Edit, ...]:
 
 
 def text_or_ids(given: Any) -> str | tuple[int, ...]:
-    """What a model is given to read: a text, or token ids, a sequence or an array of one axis.
-    Raises TypeError for anything else, and ValueError for no ids."""
+    """Input of a model: a text, or token ids, a sequence or an array of one axis. Raises TypeError
+    for anything else, and ValueError for no ids."""
     if isinstance(given, str):
         return given
     try:

@@ -27,7 +27,7 @@ NO_READOUT = "is arrays alone and has no readout over the vocabulary"
 
 @dataclass(frozen=True, eq=False)
 class ArrayModel(Model):
-    """What stands for a model where there is a recording alone."""
+    """Model of a recording that has no other."""
 
     source: ClassVar[str] = __name__
     card: Card
@@ -36,7 +36,7 @@ class ArrayModel(Model):
 
 
 def capabilities(model: ArrayModel) -> Capabilities:
-    """What its recording shows."""
+    """Capabilities of its recording."""
     return model.shown
 
 
@@ -62,7 +62,7 @@ def hold_model_of(recording: Recording) -> None:
     """Has what stands for the model of a recording found by its name as long as the recording is
     there."""
     words = dict.fromkeys(label for stream in recording.streams for label in stream.tokens)
-    shown = Capabilities(
+    capabilities = Capabilities(
         kind=recording.model.kind,
         attention=tuple(each.name for each in recording.attention),
         scale=None,
@@ -78,7 +78,7 @@ def hold_model_of(recording: Recording) -> None:
         writes=False,
         sites={each.name: each.sites for each in recording.streams},
     )
-    registry.hold(ArrayModel(recording.model, shown, Vocabulary(list(words))), recording)
+    registry.hold(ArrayModel(recording.model, capabilities, Vocabulary(list(words))), recording)
 
 
 def recording_of(attention: Attention, stream: Stream, name: str) -> Recording:

@@ -63,7 +63,8 @@ class Model:
 
     @cached_property
     def device(self) -> str:
-        """Where its network runs, such as "cpu" or "cuda:0"; its recordings are numpy's."""
+        """Device on which its network runs, such as "cpu" or "cuda:0"; its recordings are
+        numpy's."""
         network: Any = getattr(self, "network", None)
         first = next(network.parameters(), None) if hasattr(network, "parameters") else None
         return "cpu" if first is None else str(first.device)
@@ -150,7 +151,7 @@ class Model:
     def head_sources(
         self, recording: Recording, stream: str, token: int, id: int, against: int | None = None
     ) -> dict[str, np.ndarray]:
-        """What each head brings to a word's logit at a token from each key, by the attention's
+        """Contribution of each head to a word's logit at a token from each key, by the attention's
         name: (layer, head, key), NaN for a head whose output an edit took from elsewhere."""
         token = expect_recording_of(self, recording, stream, token)
         lens = self._readout("logit_lens")
@@ -245,7 +246,7 @@ class Model:
         return self._readout("weights").projections(self, attention, layer)
 
     def rotary(self, attention: str, layer: int) -> Rotary | None:
-        """How queries and keys of an attention's layer are turned by their positions; None where
+        """Rotation of queries and keys of an attention's layer by their positions; None where
         nothing turns them, or they are normalised first."""
         return self._readout("weights").rotary(self, attention, layer)
 

@@ -71,7 +71,7 @@ def offer_panel(panel: Panel) -> None:
     _menu_state.panels.append(panel)
 
 
-def shown() -> list[Panel]:
+def panels_on_page() -> list[Panel]:
     """The panels that the page has shown so far."""
     return _menu_state.panels
 

@@ -38,7 +38,7 @@ def keep(lesson: Lesson) -> None:
 
 
 def word_of(lesson: Lesson) -> str:
-    """What an address calls the reader's own lesson: the lesson whole where it is short enough."""
+    """Word of an address for the reader's own lesson: the lesson whole where it is short enough."""
     return lesson.word if url_state.fits_address(lesson.word) else OWN
 
 

@@ -48,27 +48,27 @@ def fill(room: Any) -> None:
         selected = _selected_head(run)
         panels, why = {}, ""
         try:
-            panels["card"] = _made(card.headline, run, selected)
+            panels["card"] = _panel_of(card.headline, run, selected)
             if visit.loop_of == panels["card"].token:
                 with st.spinner(WORDS("loop")):
                     whole = {**selected, "level": architecture.MODEL}
-                    panels["flow"] = _made(architecture.flow, run, whole)
+                    panels["flow"] = _panel_of(architecture.flow, run, whole)
         except ValueError as reason:  # the model shows too little
             why = str(reason)
         ask = partial(_ask_for_loop, panels["card"].token if panels else "")
-        made = {name: panel.bare for name, panel in panels.items()}
-        mounts.share(link, made, why, "share pictures", ask)
+        payloads = {name: panel.bare for name, panel in panels.items()}
+        mounts.share(link, payloads, why, "share pictures", ask)
         _offer_to_lesson()
         _show_link(link)
 
 
 def _offer_to_lesson() -> None:
     """The press that makes what is on screen a step of the reader's own lesson."""
-    tab, shown = visit.page, export_menu.shown()
+    tab, panels = visit.page, export_menu.panels_on_page()
     if tab in ("classroom", "lessons"):
         return
-    main = next((each for each in shown if each.name == "attention.head"), None)
-    main = main or next(iter(shown), None)
+    main = next((each for each in panels if each.name == "attention.head"), None)
+    main = main or next(iter(panels), None)
     finding, panel = (main.finding, main.name) if main else ("", "")
     st.button(
         WORDS("to_lesson"),
@@ -137,6 +137,6 @@ def _place_below(name: str, below: int) -> int | None:
     return int(value) if value.isdecimal() and len(value) < 6 and int(value) < below else None
 
 
-def _made(panel: Any, run: Run, selected: dict[str, Any]) -> Panel:
+def _panel_of(panel: Any, run: Run, selected: dict[str, Any]) -> Panel:
     """A panel of what is selected. Raises ValueError where the model shows too little for it."""
     return panel(run, **arguments_of(panel, url_state.values(panel, run, selected)))

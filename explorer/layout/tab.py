@@ -71,15 +71,15 @@ class Views:
             self.groups[group_of[each]][0] if each in group_of else each: group_of.get(each, label)
             for each, (label, _) in self.panels.items()
         }
-        shown = bind(choice, f"{choice} view", names[0] if names else name)
+        bound = bind(choice, f"{choice} view", names[0] if names else name)
         if len(buttons) > FEW:
-            bar.selectbox("View", buttons, format_func=buttons.__getitem__, width=MENU, **shown)
+            bar.selectbox("View", buttons, format_func=buttons.__getitem__, width=MENU, **bound)
         else:
-            pick("View", buttons, bare=True, container=bar, **shown)
+            pick("View", buttons, bare=True, container=bar, **bound)
         if names:
             in_group = {each: self.panels[each][0] for each in names}
-            shown = bind(choice, f"{choice} of group", name)
-            pick("Part", in_group, bare=True, container=bar, **shown)
+            bound = bind(choice, f"{choice} of group", name)
+            pick("Part", in_group, bare=True, container=bar, **bound)
         return self.panels[name][1]
 
 
@@ -183,8 +183,8 @@ def _draw(row: Tab, run: Run) -> None:
     with st.spinner(row.wait) if row.wait else nullcontext():
         chosen = _chosen(row, run, panels, declared, known, bar)
         pressed = None if row.on_press is None else partial(row.on_press, run, chosen)
-        made = [show(panel, run, chosen, pressed) for panel in panels]
-    if all(made):
+        drawn = [show(panel, run, chosen, pressed) for panel in panels]
+    if all(drawn):
         if row.below is not None:
             row.below(run, chosen)
         at = ("layer", "head", "token")
@@ -203,7 +203,7 @@ def _chosen(
     known: Mapping[str, Any],
     bar: DeltaGenerator,
 ) -> dict[str, Any]:
-    """What is selected and the choices of the panels, beside those known, with their widgets in the
+    """The selection and the choices of the panels, beside those known, with their widgets in the
     order of the signatures; below views sliders and fields have a line of their own. The View menu
     is last."""
     chosen = dict(known)
@@ -239,7 +239,7 @@ def _select(
     declared: Sequence[Parameter],
     bar: DeltaGenerator,
 ) -> dict[str, Any]:
-    """What is selected on a tab, with its menus."""
+    """The selection on a tab, with its menus."""
     recording, named = run.recording(), {each.name for each in row.arguments} - chosen.keys()
     names = tuple(each.name for each in recording.streams)
     selected: dict[str, Any] = {}
@@ -312,7 +312,7 @@ def _attention(run: Run, named: set[str]) -> Selection:
 def _selected_in(
     selection: Selection, named: set[str], declared: Sequence[Parameter]
 ) -> dict[str, Any]:
-    """What is selected of an attention, with the menus: a weight, a head and a query, or a query
+    """The selection in an attention, with the menus: a weight, a head and a query, or a query
     alone; None for every query where the panels that are shown take it so."""
     chosen: dict[str, Any] = {"attention": selection.name}
     if {"layer", "head", "source"} <= named:
@@ -371,7 +371,7 @@ def _draw_fold(
         place = st.container(horizontal=True, vertical_alignment="bottom")
         try:
             with st.spinner(fold.wait) if fold.wait else nullcontext():
-                made = panel(run, **arguments_of(panel, url_state.values(panel, run, shared)))
+                drawn = panel(run, **arguments_of(panel, url_state.values(panel, run, shared)))
         except ValueError as why:
             if str(why) not in reasons:
                 st.info(literal(str(why)))
@@ -379,7 +379,7 @@ def _draw_fold(
             continue
         with place:
             choose(panel, run, shared)
-        output.show_panel(made, widget_key(panel))
+        output.show_panel(drawn, widget_key(panel))
 
 
 def show(

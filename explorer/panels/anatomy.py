@@ -275,8 +275,8 @@ def _mask(cell: Cell) -> list:
 def _softmax(cell: Cell) -> list:
     words, opened, at = sentences(CONCEPT, "weight"), cell.opened, cell.key
     texts = _texts(cell)
-    made = "exp" if opened.plain else "exp_below"
-    own = made if opened.allowed[at] else "exp_masked"
+    note = "exp" if opened.plain else "exp_below"
+    own = note if opened.allowed[at] else "exp_masked"
     by_edit = opened.uniform_edit is not None
     exponentials = np.exp(opened.scores) if opened.plain else opened.exponentials
     return [
@@ -290,7 +290,7 @@ def _softmax(cell: Cell) -> list:
         _bars(
             cell,
             opened.allowed,
-            (words(made), exponentials),
+            (words(note), exponentials),
             (words("weight"), opened.weights),
         ),
     ]
@@ -622,8 +622,8 @@ def _law(check: consistency.Check) -> tuple[str, ...]:
 
 
 def _parameters(run: Run) -> tuple[Any, ...]:
-    """What the laws are checked with: W_O, the norms by stream, and how the model was built; None
-    for what it does not show."""
+    """Parameters that the laws are checked with: W_O, the norms by stream, and how the model was
+    built; None for what it does not show."""
     recording, model = run.recording(), run.loaded
     built = model_names.cards().get(recording.model.name, {}).get("config") or {}
     built = built | {"biased": model.capabilities.biased}

@@ -120,16 +120,16 @@ def _projected(selection: Selection, rows: range | list[int]) -> tuple[Factor, .
     w, bias = w[:, own][:, :width].astype(np.float64), bias[own][:width].astype(np.float64)
     inputs = x[list(rows)].astype(np.float64)
     biased = (factor("b", bias, "+"),) if bias.any() else ()
-    made = factor(names[2], inputs @ w + bias, "=", selected=True)
-    return factor(names[0], inputs), factor(names[1], w, "·"), *biased, made
+    product = factor(names[2], inputs @ w + bias, "=", selected=True)
+    return factor(names[0], inputs), factor(names[1], w, "·"), *biased, product
 
 
 def _scores(selection: Selection) -> tuple[Factor, ...]:
     """Q times K transposed: the dot products of a head, before scale and mask."""
     of, at = selection.attention, (selection.layer, selection.head)
     q, k = of.q[at].astype(np.float64), of.k[at].astype(np.float64)
-    made = factor("Q Kᵀ", q @ k.T, "=", selected=True)
-    return factor("Q", q), factor("Kᵀ", k.T, "·"), made
+    product = factor("Q Kᵀ", q @ k.T, "=", selected=True)
+    return factor("Q", q), factor("Kᵀ", k.T, "·"), product
 
 
 def _outputs(selection: Selection) -> tuple[Factor, ...]:
@@ -161,8 +161,8 @@ def concatenation(
     except (ValueError, AttributeError, KeyError):
         raise ValueError(words("no_output", model=selection.model)) from None
     of = selection.recording, selection.attention, layer, token
-    made = anatomy.head_outputs(*of, (w_o, bias))
-    if made is None:
+    outputs = anatomy.head_outputs(*of, (w_o, bias))
+    if outputs is None:
         raise ValueError(words("other_text"))
     heads, d_v, d_model = w_o.shape[1:]
     names = tuple(str(each) for each in range(heads))
@@ -172,14 +172,16 @@ def concatenation(
         "size": f"{heads * d_v * d_model:,}",
     }
     matrix = factor("W_O", w_o[layer].reshape(heads * d_v, d_model), "·", parts=names, down=True)
-    biased = (factor("b", made.bias, "+"),) if made.bias.any() else ()
-    z = factor(words("z", last=str(heads - 1).translate(LOW)), made.z.reshape(1, -1), parts=names)
-    y = factor("y", made.total, "=", selected=True)
+    biased = (factor("b", outputs.bias, "+"),) if outputs.bias.any() else ()
+    z = factor(
+        words("z", last=str(heads - 1).translate(LOW)), outputs.z.reshape(1, -1), parts=names
+    )
+    y = factor("y", outputs.total, "=", selected=True)
     return Panel(
         title=words("title"),
         finding=words("finding", **slots),
         figures=(Product("", words("note", **slots), (z, matrix, *biased, y)),),
-        table=_numbers(made),
+        table=_numbers(outputs),
         details=words.lines("details", **slots),
         caption=(words("caption", **slots),),
         file=f"L{layer}-concatenation-q{token}",
@@ -188,13 +190,13 @@ def concatenation(
     )
 
 
-def _numbers(made: anatomy.HeadOutputs) -> spec.Columns:
+def _numbers(outputs: anatomy.HeadOutputs) -> spec.Columns:
     """z by head and dimension, and y by dimension, one below the other."""
-    head, dimension = np.indices(made.z.shape)
-    n = len(made.total)
+    head, dimension = np.indices(outputs.z.shape)
+    n = len(outputs.total)
     return {
-        "vector": ["z"] * made.z.size + ["y"] * n,
+        "vector": ["z"] * outputs.z.size + ["y"] * n,
         "head": [*head.ravel().tolist(), *[""] * n],
         "dimension": [*dimension.ravel().tolist(), *range(n)],
-        "number": [*made.z.ravel().tolist(), *made.total.tolist()],
+        "number": [*outputs.z.ravel().tolist(), *outputs.total.tolist()],
     }

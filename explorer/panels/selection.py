@@ -66,7 +66,7 @@ class Selection:
 
     @property
     def slots(self) -> dict[str, Any]:
-        """What it is, for the slots of sentences."""
+        """Its layer, head, token and query word, for the slots of sentences."""
         layer, head, token = self.at
         return {"layer": layer, "head": head, "token": token, "query": self.word}
 

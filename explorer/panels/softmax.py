@@ -67,7 +67,7 @@ def mask(run: Run, layer: int = 0, head: int = 0, token: int = 0, attention: str
     marks = ((int(np.flatnonzero(rows == token)[0]), int(np.flatnonzero(columns == key)[0]), ""),)
     scores = of.scores[layer, head].astype(np.float64)[cells]
     weights = of.pattern[layer, head].astype(np.float64)[cells]
-    shown = allowed[cells]
+    visible = allowed[cells]
     note = truncation_note(len(rows), allowed.shape[0])
 
     def grid(title: str, values: np.ndarray, texts: list[str], ends: tuple[float, float]) -> Matrix:
@@ -87,19 +87,19 @@ def mask(run: Run, layer: int = 0, head: int = 0, token: int = 0, attention: str
 
     texts = [
         fixed(float(score), 1 if abs(score) < WIDE else 0) if may else MASKED
-        for score, may in zip(scores.ravel(), shown.ravel())
+        for score, may in zip(scores.ravel(), visible.ravel())
     ]
-    made = [
+    written = [
         _cell_text(float(weight)) if may else "0"
-        for weight, may in zip(weights.ravel(), shown.ravel())
+        for weight, may in zip(weights.ravel(), visible.ravel())
     ]
     name = "masked" if n_masked else "open"
     return Panel(
         title=words("title"),
         finding=words(f"finding_{name}", **slots),
         figures=(
-            grid(words("before"), matrix_values(scores, shown), texts, _ends(scores[shown])),
-            grid(words("after"), weights, made, (0.0, 1.0)),
+            grid(words("before"), matrix_values(scores, visible), texts, _ends(scores[visible])),
+            grid(words("after"), weights, written, (0.0, 1.0)),
         ),
         table=_cells(selection),
         details=words.lines(f"details_{name}", **slots),

@@ -119,7 +119,7 @@ def count(event: str, label: str = "", n: int = 1) -> None:
 
 
 def counts(event: str) -> dict[str, int]:
-    """How often an event happened since the start, by its labels."""
+    """Number of times that an event happened since the start, by its labels."""
     with _counts_lock:
         return {label: n for (name, label), n in _counts.items() if name == event}
 

@@ -116,9 +116,9 @@ class AppHost(Host):
         cannot be read, or where all take too long."""
         if len(texts) > 1:
             with suppress(ValueError), scheduling.for_others(), scheduling.slot():
-                made = model.record_batch(texts)
-                event_log.count("text", n=len(made))
-                return made
+                recordings = model.record_batch(texts)
+                event_log.count("text", n=len(recordings))
+                return recordings
         return (self.record(model, texts[0], (), None),)
 
 

@@ -30,8 +30,8 @@ ADDRESS = templates.sentences("frame", "address")
 
 @dataclass(frozen=True)
 class OnScreen:
-    """What is on screen of a text and a model on every tab, as words of the address; "" for what a
-    tab opens on."""
+    """Selection in a text and a model on every tab, as words of the address; "" for what a tab
+    opens on."""
 
     attention: Annotated[
         str,
@@ -414,7 +414,7 @@ def text_and_model(parameters: Mapping[str, str], page: str) -> tuple[str, str]:
     text, model = opening(page) if bare else (first_text(page), DEFAULT_MODEL)
     return (
         parameters.get("text", text)[:MAX_FIELD],
-        models.asked(parameters.get("model", model)),
+        models.canonical_name(parameters.get("model", model)),
     )
 
 
@@ -518,7 +518,7 @@ def _take_wanted_model(page: str) -> None:
     """Show the model that was chosen or has come, with the choices of the link that named it."""
     visit.model, visit.wanted_model, link = visit.wanted_model, "", visit.offered_link
     forget_head()
-    if visit.model == models.asked(link.get("model", "")) and _is_text_of(link, page):
+    if visit.model == models.canonical_name(link.get("model", "")) and _is_text_of(link, page):
         _take_choices(link)  # its model is here, of which its choices are
     visit.acted = False
 
@@ -552,7 +552,7 @@ def _take_choices(parameters: dict[str, str]) -> None:
 
 
 def _in_todays_words(parameters: dict[str, str]) -> dict[str, str]:
-    """What a link asks for, by the names and in the words of today."""
+    """Parameters of a link, by the names and in the words of today."""
     named = {EARLIER_NAMES.get(name, name): word for name, word in parameters.items()}
     for part, open_part in {EARLIER_PARTS[name] for name in EARLIER_PARTS.keys() & named.keys()}:
         named.setdefault(part, open_part)

@@ -1,5 +1,5 @@
-"""What a reader's visit holds beside the choices of the address: every such key of Streamlit's
-session state, named once."""
+"""Keys of a reader's visit beside the choices of the address: every such key of Streamlit's session
+state, named once."""
 
 from __future__ import annotations
 

@@ -85,9 +85,9 @@ def selected_tokens(selection: Selection) -> tuple[int | None, int | None]:
 def head_grid(selection: Selection) -> Panel:
     """The grid of all heads."""
     state, attention = st.session_state, selection.attention
-    made = attention_panels.cached_heads(selection, chosen_of(attention_panels.heads, selection))
-    mounts.panel(made.bare, "heads", take_head)
-    export_menu.offer_panel(made)
+    grid = attention_panels.cached_heads(selection, chosen_of(attention_panels.heads, selection))
+    mounts.panel(grid.bare, "heads", take_head)
+    export_menu.offer_panel(grid)
     named = attention_panels.patterns(selection.run, {"attention": selection.name})
     sentences = templates.sentences("heads", "grid")
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="sinks"):
@@ -118,7 +118,7 @@ def head_grid(selection: Selection) -> Panel:
         window = ["window" if all(local) else "window_of_some"] if any(local) else []
         lines = [who(attention.name), *map(who, window)]
         output.caption(" ".join(lines), *WHO_TERMS[attention.name])
-    return made
+    return grid
 
 
 def keep_tokens(tokens: str) -> None:
@@ -202,8 +202,8 @@ def label(selection: Selection, view: HeadView, one: Finding | None) -> str:
 
 
 def tested_on(selection: Selection, view: HeadView, one: Finding | None) -> str:
-    """Whether the head of a pronoun and a noun finds nouns in test sentences; "" for any other
-    finding, and where the model's heads were not tested."""
+    """Note on whether the head of a pronoun and a noun finds nouns in test sentences; "" for any
+    other finding, and where the model's heads were not tested."""
     if one is None or not one.stands_for or not coreference.is_tested(selection.recording):
         return ""
     card = model_card.facts(selection.recording.model.name)
@@ -306,7 +306,7 @@ def sentence_of_head(selection: Selection, view: HeadView) -> str:
 
 
 def _token(selection: Selection, key: int) -> str:
-    """What a sentence calls a token of the columns."""
+    """Name in a sentence of a token of the columns."""
     end = (key == 0) - (key == len(selection.axes.keys) - 1)
     return findings.token(selection.axes.keys[key], selection.axes.special[key], end)
 
@@ -370,8 +370,8 @@ def retype(text: str, one: Finding, words: tuple[str, str], weight: float) -> No
 def check_recording(selection: Selection, view: HeadView, is_open: bool) -> None:
     """Show how the weight is computed, and check the laws of the recording when the reader asks."""
     cell = view.opened
-    kept = controls.bind("att_right", "att right", is_open, {True: "1", False: ""}.__getitem__)
-    with st.expander("Verify the calculation", **kept) as panel:
+    bound = controls.bind("att_right", "att right", is_open, {True: "1", False: ""}.__getitem__)
+    with st.expander("Verify the calculation", **bound) as panel:
         if panel.open:
             made = anatomy.verified(
                 selection.run,
@@ -391,17 +391,17 @@ def check_recording(selection: Selection, view: HeadView, is_open: bool) -> None
 def selected_head(selection: Selection, view: HeadView, chosen: Mapping[str, Any]) -> Panel:
     """The picture of one head, and below it what it leaves out and what its rows are named
     after."""
-    made = attention_panels.cached_head(selection, chosen)
+    panel = attention_panels.cached_head(selection, chosen)
     take = partial(
         take_token, selection.run, selection.name, (selection.layer, selection.head), view.choices
     )
-    mounts.panel(made.bare, "one_head", take)
-    export_menu.offer_panel(made)
+    mounts.panel(panel.bare, "one_head", take)
+    export_menu.offer_panel(panel)
     if lines := notes(view.matrix_view, view.choices):
         st.caption(" ".join((*map(literal, lines), TAB("measured_on_all"))))
     if selection.is_across:
         st.caption(row_rule(selection.run.target))
-    return made
+    return panel
 
 
 def head_actions(selection: Selection, view: HeadView) -> None:

@@ -197,14 +197,14 @@ def _take_chips(edits: Edits) -> None:
 def _form(on: Edited, parts: Mapping[str, Callable[[Edited], Edits]]) -> None:
     """Show the form of an edit: the part of the model, the edit, and the button that adds it."""
     part = st.selectbox("Part of the model", list(parts), key="edit part")
-    made = parts[part](on)
+    edits = parts[part](on)
     st.button(
         "Add",
         key="add",
         type="primary",
         on_click=_add,
-        args=(made,),
-        disabled=set(made) == set(on.edits),
+        args=(edits,),
+        disabled=set(edits) == set(on.edits),
         help=WORDS("form"),
     )
 
@@ -435,9 +435,9 @@ def patched_run(run: Run, bar: DeltaGenerator) -> tuple[Run, dict[str, Any]] | N
 
 def _request(run: Run, chosen: Mapping[str, Any]) -> PatchRequest:
     """The sweep of a tab's choices."""
-    asked = url_state.values(interventions.patches, run, {**chosen, "cell": None})
-    del asked["cell"]  # which is of the sweep
-    return interventions.patch_request(run, **asked)
+    chosen_patches = url_state.values(interventions.patches, run, {**chosen, "cell": None})
+    del chosen_patches["cell"]  # which is of the sweep
+    return interventions.patch_request(run, **chosen_patches)
 
 
 def _patches(results: SweepProgress) -> Patches:
@@ -479,8 +479,8 @@ def _watch(run: Run, request: PatchRequest, was_running: bool) -> None:
         st.info(WORDS("not_patched", why=literal(results.error)))
         return
     _progress(results, running)
-    made = interventions.patch_panel(request, _patches(results))
-    drawn = replace(made, token=f"{hash(request)} {len(results.effects)}")
+    panel = interventions.patch_panel(request, _patches(results))
+    drawn = replace(panel, token=f"{hash(request)} {len(results.effects)}")
     mounts.panel(drawn.encode(), PATCHED, lambda: None)
     _offer_patch(run, request, _patches(results), None)
 

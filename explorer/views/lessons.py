@@ -46,16 +46,16 @@ def _offer(run: Run, name: str) -> None:
     with st.container(border=True, key=f"lesson {name}"):
         st.header(about["title"], anchor=False)
         try:
-            made = lessons.on(run, name)
+            lesson = lessons.on(run, name)
         except ValueError as why:
             st.caption(f"{about['about']} {literal(str(why))}")
             return
         st.markdown(
-            f"{about['about']} {WORDS('size', n=len(made.items), minutes=about['minutes'])}"
+            f"{about['about']} {WORDS('size', n=len(lesson.items), minutes=about['minutes'])}"
         )
         with st.container(horizontal=True):
-            _start(made, name, WORDS("start"))
-            _worksheet(made, name)
+            _start(lesson, name, WORDS("start"))
+            _worksheet(lesson, name)
 
 
 def _start(lesson: Lesson, word: str, label: str) -> None:
@@ -69,11 +69,11 @@ def _start(lesson: Lesson, word: str, label: str) -> None:
 def _worksheet(lesson: Lesson, name: str) -> None:
     """A press that makes the worksheet."""
     # What this visitor may open is known here, and not where the file is made.
-    may_open = lambda name: models.is_allowed(models.asked(name))
-    shown = worksheet.within(lesson, settings().max_chars, may_open)
+    may_open = lambda name: models.is_allowed(models.canonical_name(name))
+    readable = worksheet.within(lesson, settings().max_chars, may_open)
     st.download_button(
         WORDS("worksheet"),
-        partial(worksheet.document, shown),
+        partial(worksheet.document, readable),
         f"headlight-{name}.html",
         "text/html",
         key=f"worksheet {name}",

@@ -162,9 +162,9 @@ def show_result(task: str) -> None:
         return
     text = max(model_descriptions.examples(task).values(), key=len)
     with st.spinner(READING):
-        made = training_panels.checkpoints(Run(task, text))
+        panel = training_panels.checkpoints(Run(task, text))
     st.caption(WORDS("result", model=literal(model_names.title(task)), text=literal(text)))
-    mounts.panel(made.bare, "live result", lambda: None)
+    mounts.panel(panel.bare, "live result", lambda: None)
 
 
 def training_buttons(one: TrainingJob, busy: bool) -> None:
@@ -218,10 +218,10 @@ def show_progress(one: TrainingJob, text: str) -> None:
     plan, progress = one.run.plan, one.progress
     curves = [progress.curve, *([progress.held_out] if plan.task == "text" else [])]
     size = plan.n_layer, plan.n_head, plan.d_model
-    made = training_panels.live(
+    panel = training_panels.live(
         TASK_LABELS(plan.task), recording, measured(one, text, recording), curves, size
     )
-    mounts.panel(made.encode(), "live panel", lambda: None)
+    mounts.panel(panel.encode(), "live panel", lambda: None)
     export_menu.offer_code(training_code(plan, progress, recording.text))
     token_table(plan, progress)
 

@@ -240,7 +240,7 @@ def translation(
 
 
 def output_details(run: Run, chosen: Mapping[str, Any]) -> None:
-    """Whether the output copies the source, the other hypotheses, and the probability."""
+    """Notes on whether the output copies the source, the other hypotheses, and the probability."""
     if copied := translation_panels.copied(run):
         st.caption(copied)
     if chosen.get("n_beams", 1) > 1:

@@ -77,7 +77,7 @@ def score_parts(model: OwnModel, recording: Recording, cell: HeadScore) -> Score
 
 @dataclass(frozen=True, eq=False)
 class Trail:
-    """What a sub-layer reads at one token: the steps that its vector passed, in order."""
+    """Input of a sub-layer at one token: the steps that its vector passed, in order."""
 
     operations: list[StreamWrite | LinearizedNorm]
     width: int
@@ -164,7 +164,7 @@ class HeadPlace:
 
     @property
     def scale(self) -> float:
-        """What q . k is multiplied by."""
+        """Factor of q . k."""
         return float(self.attention.scale[self.layer])
 
     @property
@@ -187,7 +187,7 @@ class HeadPlace:
         return float(self.scores[key])
 
     def added(self, key: int) -> float:
-        """What was added to q . k for the distance, where an edit does that."""
+        """Penalty that was added to q . k for the distance, where an edit does that."""
         positions = last_edit(self.edits, OtherPositions)
         if positions is None or positions.to != "distance":
             return 0.0
@@ -204,7 +204,7 @@ class HeadPlace:
         return self.attention.query if axis == "query" else self.attention.key
 
     def trail(self, axis: str, token: int) -> Trail:
-        """What the head reads at a token as its query or its key (or value)."""
+        """Input of the head at a token as its query or its key (or value)."""
         name, module = self.stream(axis), self.module
         operations = stream_operations(self.model, self.recording, name, token)
         if not (module.cross and axis == "key"):
@@ -225,8 +225,8 @@ class HeadPlace:
         if (site := f"{of.name}.read") not in sites:
             return []
         rows = torch.from_numpy(stream.resid[:, token].astype(np.float64))
-        made = linearized([(of.norm, of.layer, site)], sites, rows, self.recording)
-        return [each for each in made if isinstance(each, LinearizedNorm)]
+        norms = linearized([(of.norm, of.layer, site)], sites, rows, self.recording)
+        return [each for each in norms if isinstance(each, LinearizedNorm)]
 
     # W_Q, W_K and W_V of this head.
 
@@ -291,7 +291,7 @@ class HeadPlace:
                 "wrote, and its scores have no parts"
             )
 
-    def made(self, axis: str, token: int, read: Tensor) -> Tensor:
+    def query_or_key(self, axis: str, token: int, read: Tensor) -> Tensor:
         """The query or key (d_head) that a head makes of a vector (d_model): its norm in full."""
         weight, bias = self.reading(axis)
         row = weight @ read + bias
@@ -451,12 +451,13 @@ def _cut(way: list[_Reader], place: HeadPlace) -> float:
     change = last.trail.changed(last.part, -last.trail.written(last.part))
     for before, reader in zip(reversed(way[:-1]), reversed(way[1:])):
         weight, _ = reader.place.matrix(reader.place.module.w_v)
-        taken = float(reader.place.row[reader.token])
-        written = taken * (weight @ change) @ reader.place.output
+        attention_weight = float(reader.place.row[reader.token])
+        written = attention_weight * (weight @ change) @ reader.place.output
         change = before.trail.changed(before.part, written)
     first = way[0]
-    read, made, scores = first.trail.total, place.made, place.scores
-    moved = made(first.axis, first.token, read + change) - made(first.axis, first.token, read)
+    read, scores = first.trail.total, place.scores
+    moved = place.query_or_key(first.axis, first.token, read + change)
+    moved = moved - place.query_or_key(first.axis, first.token, read)
     if first.axis == "query":
         scores = scores + place.scale * (place.keys @ moved.numpy())
     else:
