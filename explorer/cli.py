@@ -252,7 +252,7 @@ def _page(options: argparse.Namespace) -> int:
     _expect_file(options.output, ".html", ".htm")
     options.view, chosen = export.chosen(options.view, _chosen(options.choose))
     model, recording = _recorded(options)
-    made = export.page(
+    page = export.page(
         recording,
         options.view,
         model=model,
@@ -261,7 +261,7 @@ def _page(options: argparse.Namespace) -> int:
         link=options.link,
         **chosen,
     )
-    _write(options.output, made.encode("utf-8"))
+    _write(options.output, page.encode("utf-8"))
     return 0
 
 

@@ -54,8 +54,8 @@ def drawn(panel: bytes, how: Mapping[str, object]) -> tuple[str, float, float]:
     run = _run_quickjs if find_spec("quickjs") else _run_node if shutil.which("node") else None
     if run is None:
         raise ValueError(WORDS("no_engine"))
-    made = json.loads(run(script(), call))
-    return made["svg"], made["width"], made["height"]
+    answer = json.loads(run(script(), call))
+    return answer["svg"], answer["width"], answer["height"]
 
 
 def _run_quickjs(code: str, call: str) -> str:
@@ -70,9 +70,9 @@ def _run_quickjs(code: str, call: str) -> str:
 
 def _run_node(code: str, call: str) -> str:
     command = [shutil.which("node") or "node", "-"]
-    asked = f"{code}\nprocess.stdout.write({call});"
+    program = f"{code}\nprocess.stdout.write({call});"
     done = subprocess.run(
-        command, input=asked.encode(), capture_output=True, timeout=MOST_SECONDS, check=True
+        command, input=program.encode(), capture_output=True, timeout=MOST_SECONDS, check=True
     )
     return done.stdout.decode()
 
@@ -81,24 +81,24 @@ def _run_node(code: str, call: str) -> str:
 def script() -> str:
     """The modules that draw a panel, each a function whose results the later ones take, in one
     script."""
-    made: dict[str, str] = {}
-    _add(ENTRY, made)
-    return "\n".join((BROWSERS, "const $ = {};", *made.values()))
+    modules: dict[str, str] = {}
+    _add(ENTRY, modules)
+    return "\n".join((BROWSERS, "const $ = {};", *modules.values()))
 
 
-def _add(name: str, made: dict[str, str]) -> None:
+def _add(name: str, modules: dict[str, str]) -> None:
     """A module after all that it imports."""
     code = bundle.modules()[name].decode()
-    for found in IMPORT.finditer(code):
-        if found[3] not in made:
-            _add(found[3], made)
-    names = [each for found in EXPORT.finditer(code) for each in re.findall(r"\w+", found[1])]
+    for imported in IMPORT.finditer(code):
+        if imported[3] not in modules:
+            _add(imported[3], modules)
+    names = [each for imported in EXPORT.finditer(code) for each in re.findall(r"\w+", imported[1])]
     names += ["default: $default"] * bool(DEFAULT.search(code))
-    code = IMPORT.sub(_taken, DEFAULT.sub("const $default = ", EXPORT.sub("", code)))
-    made[name] = f'$["{name}"] = (() => {{\n{code}\nreturn {{ {", ".join(names)} }};\n}})();'
+    code = IMPORT.sub(_binding, DEFAULT.sub("const $default = ", EXPORT.sub("", code)))
+    modules[name] = f'$["{name}"] = (() => {{\n{code}\nreturn {{ {", ".join(names)} }};\n}})();'
 
 
-def _taken(found: re.Match[str]) -> str:
+def _binding(match: re.Match[str]) -> str:
     """An import as what it takes from a module that has run."""
-    names = f"default: {found[1]}" if found[1] else found[2].replace(" as ", ": ")
-    return f'const {{ {names} }} = $["{found[3]}"];\n'
+    names = f"default: {match[1]}" if match[1] else match[2].replace(" as ", ": ")
+    return f'const {{ {names} }} = $["{match[3]}"];\n'

@@ -53,9 +53,9 @@ PAGE = """
 
 @dataclass(frozen=True)
 class Sheet:
-    """What a picture is drawn on. width: such as "8.5cm", in cm, mm, in, pt or px, and that of the
-    app's own pictures where None; caption: whether the lines stand below it that say model, text
-    and edits; dark: in the colours of the dark theme."""
+    """Paper of a picture. width: such as "8.5cm", in cm, mm, in, pt or px, and that of the app's
+    own pictures where None; caption: whether the lines stand below it that say model, text and
+    edits; dark: in the colours of the dark theme."""
 
     width: str | None = None
     caption: bool = True
@@ -66,8 +66,8 @@ class Sheet:
         """Its width in points. Raises ValueError for a width that is none."""
         if self.width is None:
             return None
-        found = SIZE.fullmatch(self.width)
-        points = float(found[1]) * POINTS.get(found[2], 0) if found else 0
+        match = SIZE.fullmatch(self.width)
+        points = float(match[1]) * POINTS.get(match[2], 0) if match else 0
         if not WIDTHS[0] <= points <= WIDTHS[1]:
             raise ValueError(WORDS("width", width=self.width))
         return points
@@ -79,7 +79,7 @@ def svg(panel: bytes, title: str, cause: Mapping[str, Any], sheet: Sheet) -> byt
     drawn, size = _drawn(panel, sheet)
     font = b64encode((STATIC / "inter.woff2").read_bytes()).decode()
     face = f"font-family:Inter;font-weight:100 900;src:url(data:font/woff2;base64,{font})"
-    about = f"<metadata>{escape(_said(cause), quote=False)}</metadata>"
+    about = f"<metadata>{escape(_as_json(cause), quote=False)}</metadata>"
     head, end, rest = drawn.partition("</title>")
     head = _sized(head, size)
     return f"{head}{end}{about}<style>@font-face{{{face}}}</style>{rest}".encode()
@@ -105,16 +105,16 @@ def png(panel: bytes, title: str, cause: Mapping[str, Any], sheet: Sheet) -> byt
     dpi = _dpi(drawn[1])
     # One at a time: each takes hundreds of megabytes as long as it is made.
     with _one_png:
-        made = _set("png", drawn, title, cause, dpi)
+        image = _set("png", drawn, title, cause, dpi)
     per_metre = round(dpi / 0.0254)
     chunks = [_chunk(b"pHYs", struct.pack(">IIB", per_metre, per_metre, 1))]
-    texts = {"Title": title, "Description": _said(cause), "Software": MADE_WITH}
+    texts = {"Title": title, "Description": _as_json(cause), "Software": MADE_WITH}
     chunks += [
         _chunk(b"iTXt", name.encode() + bytes(5) + LOST.sub("\ufffd", text).encode())
         for name, text in texts.items()
     ]
     first = 8 + 25  # the signature and the header
-    return made[:first] + b"".join(chunks) + _without(made[first:], b"pHYs")
+    return image[:first] + b"".join(chunks) + _without(image[first:], b"pHYs")
 
 
 def _dpi(size: tuple[float, float]) -> float:
@@ -151,7 +151,7 @@ def _sized(head: str, size: tuple[float, float]) -> str:
     return head
 
 
-def _said(cause: Mapping[str, Any]) -> str:
+def _as_json(cause: Mapping[str, Any]) -> str:
     """A cause as JSON."""
     return LOST.sub("\ufffd", json.dumps(dict(cause), ensure_ascii=False, default=repr))
 
@@ -170,20 +170,20 @@ def _set(
 
     drawn, (points, _) = picture
     drawn = drawn.replace(WEIGHT, 'font-weight="bold"')
-    slanted = lambda found: (
-        f'<text x="{found[1]}" y="{found[2]}"{found[3]} '
-        f'transform="matrix(1 0 {-SLANT} 1 {SLANT * float(found[2]):.2f} 0)"'
+    slanted = lambda match: (
+        f'<text x="{match[1]}" y="{match[2]}"{match[3]} '
+        f'transform="matrix(1 0 {-SLANT} 1 {SLANT * float(match[2]):.2f} 0)"'
     )
     inputs = {
         "svg": ITALIC.sub(slanted, drawn),
         "title": LOST.sub("\ufffd", title),
-        "about": _said(cause),
+        "about": _as_json(cause),
         "made": MADE_WITH,
         "points": f"{points:.3f}",
     }
     fonts = typst.Fonts(font_paths=[str(STATIC)])
-    made = typst.compile(PAGE.encode(), format=kind, ppi=dpi, font_paths=fonts, sys_inputs=inputs)
-    return bytes(made)
+    page = typst.compile(PAGE.encode(), format=kind, ppi=dpi, font_paths=fonts, sys_inputs=inputs)
+    return bytes(page)
 
 
 def _chunk(name: bytes, data: bytes) -> bytes:
@@ -193,13 +193,13 @@ def _chunk(name: bytes, data: bytes) -> bytes:
 
 def _without(parts: bytes, name: bytes) -> bytes:
     """Parts of a PNG without those of a name."""
-    kept, at = [], 0
+    pieces, at = [], 0
     while at < len(parts):
         end = at + 12 + struct.unpack_from(">I", parts, at)[0]
         if parts[at + 4 : at + 8] != name:
-            kept.append(parts[at:end])
+            pieces.append(parts[at:end])
         at = end
-    return b"".join(kept)
+    return b"".join(pieces)
 
 
 @cache
@@ -239,12 +239,12 @@ def _glyphs(font: bytes, cmap: int) -> dict[int, int]:
     row = lambda offset, kind="H": struct.unpack_from(f">{count}{kind}", font, at + offset)
     ends, starts = row(14), row(16 + 2 * count)
     deltas, offsets = row(16 + 4 * count), row(16 + 6 * count)
-    found = {}
+    glyphs = {}
     for segment, (start, end) in enumerate(zip(starts, ends)):
         for letter in range(start, min(end, 0xFFFE) + 1):
             glyph = letter
             if offsets[segment]:
                 place = at + 16 + 6 * count + 2 * segment + offsets[segment] + 2 * (letter - start)
                 glyph = struct.unpack_from(">H", font, place)[0]
-            found[letter] = (glyph + deltas[segment]) % 65536
-    return found
+            glyphs[letter] = (glyph + deltas[segment]) % 65536
+    return glyphs

@@ -53,8 +53,8 @@ class Document(str):
     @property
     def heading(self) -> str:
         """The document's title, without the project's name."""
-        found = re.search(r"<title>(.*?)( · Headlight)?</title>", self)
-        return unescape(found[1]) if found else ""
+        match = re.search(r"<title>(.*?)( · Headlight)?</title>", self)
+        return unescape(match[1]) if match else ""
 
     def _repr_html_(self) -> str:
         """As `framed`."""
@@ -92,7 +92,7 @@ def document(sheet: DocumentSpec, link: str = "") -> Document:
     views = [part.component for part in sheet.parts if isinstance(part, View)]
     code = json.dumps(import_map(views))
     title = escape(sheet.title)
-    caption = "".join(f"<p dir=auto>{escape(_shown(line))}</p>" for line in sheet.caption)
+    caption = "".join(f"<p dir=auto>{escape(_holdable(line))}</p>" for line in sheet.caption)
     return Document(
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
@@ -112,7 +112,7 @@ def document(sheet: DocumentSpec, link: str = "") -> Document:
     )
 
 
-def _shown(text: str) -> str:
+def _holdable(text: str) -> str:
     """Remove from a text what HTML cannot hold."""
     return "".join(
         "\ufffd" if "\ud800" <= each <= "\udfff" or each == "\0" else each for each in text
@@ -229,18 +229,18 @@ IMPORT = re.compile(r'^((?:import|export)\b[^"\';]*?|\} from\s*)"\./([\w.]+)"', 
 def import_map(components: Iterable[str]) -> dict[str, dict[str, str]]:
     """Make an import map with the host, the components and whatever they import. Raises ValueError
     for a component that does not exist."""
-    made: dict[str, str] = {}
+    modules: dict[str, str] = {}
     left = [f"{name}.js" for name in (HOST, *components)]
     while left:
         name = left.pop()
-        if name in made:
+        if name in modules:
             continue
         if name not in bundle.modules():
             raise ValueError(f"there is no component {name.removesuffix('.js')!r}")
         code = bundle.modules()[name].decode("utf-8")
         left += [match[2] for match in IMPORT.finditer(code)]
         code = IMPORT.sub(r'\1"headlight/\2"', code)
-        made[name] = (
+        modules[name] = (
             "data:text/javascript;charset=utf-8;base64," + b64encode(code.encode()).decode()
         )
-    return {"imports": {f"headlight/{name}": made[name] for name in sorted(made)}}
+    return {"imports": {f"headlight/{name}": modules[name] for name in sorted(modules)}}

@@ -16,6 +16,7 @@ st.logo(navigation.mark(), size="large")
 # after the first elements
 from explorer.layout import export_menu, header, lesson_bar, share_menu  # noqa: E402
 from explorer.state import event_log, host, sessions, url_state  # noqa: E402
+from explorer.state.visit import visit  # noqa: E402
 from explorer.text import places  # noqa: E402
 from explorer.views import tabs  # noqa: E402
 
@@ -24,18 +25,19 @@ assert tabs.TABS  # with them the choices of all tabs are declared
 with sessions.uninterrupted():
     url_state.begin(page.url_path or places.FIRST)
     export_menu.begin()
-    if tab := st.session_state.pop("wanted_page", None):
+    if tab := visit.wanted_page:
+        visit.wanted_page = ""
         # What a widget holds goes with its page: the model is taken along by hand.
-        st.session_state.model = st.session_state.model
+        visit.model = visit.model
         st.switch_page(pages[places.place_of(tab)], query_params=url_state.lead_to(tab))
 if first := lesson_bar.opening():
     tab, choices = first
     choices = choices if tab == places.first_tab(places.place_of(tab)) else {"tab": tab, **choices}
     st.switch_page(pages[places.place_of(tab)], query_params=choices)
-ahead = host.recorded_ahead(st.session_state.model, st.session_state.text)
+ahead = host.recorded_ahead(visit.model, visit.text)
 with ahead, event_log.timed_run():
     if st.session_state.lesson:
-        st.session_state.toured = True  # the first page offers it no more
+        visit.toured = True  # the first page offers it no more
     share, export = header.header()
     header.class_bar()  # it takes no room
     lesson_bar.show()
@@ -43,4 +45,4 @@ with ahead, event_log.timed_run():
     page.run()
     header.listen_for_presenter()
     share_menu.fill(share)
-    export_menu.fill(export, st.session_state.page)
+    export_menu.fill(export, visit.page)

@@ -83,7 +83,7 @@ def figure(all_of: Sequence[figures.Figure], title: str, dark: bool = False) -> 
     plots = [plot for each in _leaves(all_of) for plot in KINDS[type(each)](each, look)]
     heights = [each.height for each in plots]
     whole = sum(heights) + HEAD * len(plots)
-    made: Figure = make_subplots(
+    subplots: Figure = make_subplots(
         rows=len(plots),
         cols=1,
         specs=[[{"type": each.kind}] for each in plots],
@@ -92,21 +92,21 @@ def figure(all_of: Sequence[figures.Figure], title: str, dark: bool = False) -> 
         vertical_spacing=min(HEAD / whole, 1 / max(1, len(plots))),
     )
     for row, plot in enumerate(plots, 1):
-        place = made.get_subplot(row, 1)
+        place = subplots.get_subplot(row, 1)
         foot, top = place.y if plot.kind == "table" else place.yaxis.domain
         for trace in plot.traces:
             if "colorbar" in trace:
                 bar = {"len": top - foot, "y": (foot + top) / 2}
                 trace = trace | {"colorbar": trace["colorbar"] | bar}
             hidden = {} if plot.kind == "table" else {"showlegend": False}
-            made.add_trace(hidden | trace, row=row, col=1)
+            subplots.add_trace(hidden | trace, row=row, col=1)
         if plot.kind == "xy":
             grid = {"gridcolor": look.border, "zerolinecolor": look.border, "automargin": True}
             if plot.is_square:
                 plot.y["scaleanchor"] = place.xaxis.plotly_name.replace("axis", "")
-            made.update_xaxes(grid | plot.x, row=row, col=1)
-            made.update_yaxes(grid | plot.y, row=row, col=1)
-    made.update_layout(
+            subplots.update_xaxes(grid | plot.x, row=row, col=1)
+            subplots.update_yaxes(grid | plot.y, row=row, col=1)
+    subplots.update_layout(
         title={"text": safe(title)},
         height=whole + HEAD,
         paper_bgcolor=look.paper,
@@ -119,8 +119,8 @@ def figure(all_of: Sequence[figures.Figure], title: str, dark: bool = False) -> 
         hoverlabel={"align": "left"},
         margin={"t": HEAD, "l": 20, "r": 20, "b": 50},
     )
-    made.update_annotations(xanchor="left", x=0, font={"size": 14})
-    return made
+    subplots.update_annotations(xanchor="left", x=0, font={"size": 14})
+    return subplots
 
 
 def safe(text: str) -> str:
@@ -143,16 +143,16 @@ def _leaves(all_of: Sequence[figures.Figure]) -> Iterator[figures.Figure]:
 
 def _ticks(labels: Sequence[str]) -> dict[str, Any]:
     """An axis of labels, which may be the same word more than once."""
-    shown = range(0, len(labels), -(-len(labels) // MOST_TICKS) or 1)
-    return {"tickvals": [*shown], "ticktext": [safe(labels[at]) for at in shown]}
+    ticks = range(0, len(labels), -(-len(labels) // MOST_TICKS) or 1)
+    return {"tickvals": [*ticks], "ticktext": [safe(labels[at]) for at in ticks]}
 
 
 def _finite(values: Any) -> list[Any]:
     """Numbers as Plotly takes them: None for none."""
     array = np.asarray(values, np.float64)
-    made = array.astype(object)
-    made[~np.isfinite(array)] = None
-    return made.tolist()
+    cells = array.astype(object)
+    cells[~np.isfinite(array)] = None
+    return cells.tolist()
 
 
 def _upright(n: int) -> dict[str, Any]:
@@ -280,8 +280,8 @@ def _links(one: figures.Links, look: Colours) -> list[Plot]:
 
 def _token_row(one: figures.TokenRow, look: Colours) -> list[Plot]:
     weights = np.asarray(one.weights, np.float64)
-    shown = weights if weights.size else np.full(len(one.tokens), np.nan)
-    trace, x, y = _heat(shown[None], ("",), one.tokens, look.one, zmin=0, zmax=1, showscale=False)
+    heights = weights if weights.size else np.full(len(one.tokens), np.nan)
+    trace, x, y = _heat(heights[None], ("",), one.tokens, look.one, zmin=0, zmax=1, showscale=False)
     words = {
         "type": "scatter",
         "mode": "text",
@@ -805,11 +805,11 @@ def _flow(one: figures.Flow, look: Colours) -> list[Plot]:
                     " ".join(filter(None, (f"L{layer.layer} H{head}", attention.attention)))
                 )
                 shares.append(share)
-    made = []
+    traces = []
     if shares:
         values = np.array(shares).T
         trace, x, y = _heat(values, rows[: len(values)], columns, look.one, zmin=0)
-        made.append(Plot(one.title, [trace], x, y, _high(len(values))))
+        traces.append(Plot(one.title, [trace], x, y, _high(len(values))))
     bars = figures.Bars(
         title=one.says,
         columns=("",),
@@ -817,7 +817,7 @@ def _flow(one: figures.Flow, look: Colours) -> list[Plot]:
             figures.BarRow(each.label, (each.probability,), (each.text,)) for each in one.words
         ),
     )
-    return made + _bars(bars, look)
+    return traces + _bars(bars, look)
 
 
 KINDS: dict[type, Callable[[Any, Colours], list[Plot]]] = {

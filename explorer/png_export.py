@@ -108,12 +108,12 @@ def _has(family: int, letter: str) -> bool:
     if unicodedata.category(letter) in ("Mn", "Zs", "Cf"):
         return True
     font = ImageFont.truetype(_families()[family][0], FOOT, layout_engine=ImageFont.Layout.BASIC)
-    shown, none = font.getmask(letter), font.getmask("\U0010ffff")
-    return (shown.size, bytes(shown)) != (none.size, bytes(none))
+    glyph, none = font.getmask(letter), font.getmask("\U0010ffff")
+    return (glyph.size, bytes(glyph)) != (none.size, bytes(none))
 
 
 class Pen:
-    """What draws on the card, in its pixels; y is the middle of a line of type."""
+    """Pen that draws on the card, in its pixels; y is the middle of a line of type."""
 
     def __init__(self, look: dict[str, object]) -> None:
         names = ("ink", "paper", "primary")
@@ -122,11 +122,11 @@ class Pen:
         self._draw = ImageDraw.Draw(self._image)
 
     def file(self) -> bytes:
-        """What was drawn, as PNG."""
-        made = io.BytesIO()
+        """The drawing as PNG."""
+        buffer = io.BytesIO()
         small = self._image.resize((WIDE, HIGH), Image.Resampling.LANCZOS)
-        small.quantize(128).save(made, "PNG", optimize=True)
-        return made.getvalue()
+        small.quantize(128).save(buffer, "PNG", optimize=True)
+        return buffer.getvalue()
 
     def faded(self, alpha: float, colour: tuple[int, ...] | None = None) -> tuple[int, ...]:
         """A colour, that of the ink where None, on paper."""

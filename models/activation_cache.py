@@ -154,8 +154,8 @@ class Recorder:
 
 @dataclass(frozen=True)
 class TextRecord:
-    """What a tape has recorded of one text: resid (site, token, d_model), and by an attention and
-    the kind of tensor (layer, head, ...)."""
+    """Tensors that a tape has recorded of one text: resid (site, token, d_model), and by an
+    attention and the kind of tensor (layer, head, ...)."""
 
     sites: tuple[str, ...]
     resid: np.ndarray

@@ -101,10 +101,12 @@ class _Hooks:
 
     def layers(self) -> list[int]:
         """The numbers of all layers that are there. Raises ValueError for none, and for gaps."""
-        found = {int(match[1]) for key in self.held if (match := re.match(r"blocks\.(\d+)\.", key))}
-        if not found or sorted(found) != list(range(len(found))):
-            raise ValueError(f"layers count from 0 without a gap; there are {sorted(found)}")
-        return sorted(found)
+        numbers = {
+            int(match[1]) for key in self.held if (match := re.match(r"blocks\.(\d+)\.", key))
+        }
+        if not numbers or sorted(numbers) != list(range(len(numbers))):
+            raise ValueError(f"layers count from 0 without a gap; there are {sorted(numbers)}")
+        return sorted(numbers)
 
 
 def _sites(read: _Hooks, layers: Iterable[int]) -> tuple[list[str], list[np.ndarray]]:
@@ -154,7 +156,7 @@ def _attention(
         ("v", ("hook_v",)),
         ("scores", ("hook_attn_scores",)),
     ):
-        found = [
+        attentions = [
             next(
                 (
                     array
@@ -165,7 +167,7 @@ def _attention(
             )
             for layer in layers
         ]
-        stacked = [each for each in found if each is not None]
+        stacked = [each for each in attentions if each is not None]
         if len(stacked) < len(layers):
             return Attention.closed("self", stream, stream, pattern, allowed)
         arrays[ours] = np.stack(stacked).astype(np.float32)
@@ -195,7 +197,7 @@ def _attention(
 
 
 def _as_hooks(held: Mapping[str, Any]) -> dict[str, Any]:
-    """What modules gave, by TransformerLens' hook names: the weights among what an attention gave,
+    """Outputs of modules, by TransformerLens' hook names: the weights among what an attention gave,
     the vectors of an attention, a feed-forward network, a layer and an embedding."""
     hooks: dict[str, Any] = {}
     for path, value in held.items():

@@ -9,6 +9,7 @@ from typing import Any
 from models.arrays import as_array
 from models.edits import Edit
 from models.recording import Recording, from_end
+from models.results import HeadScore
 
 
 def edits_of(edits: Edit | Iterable[Edit]) -> tuple[Edit, ...]:
@@ -44,8 +45,8 @@ def of_model(edits: tuple[Edit, ...], card: Any) -> tuple[Edit, ...]:
 
 
 def text_or_ids(given: Any) -> str | tuple[int, ...]:
-    """What a model is given to read: a text, or token ids, a sequence or an array of one axis.
-    Raises TypeError for anything else, and ValueError for no ids."""
+    """Input of a model: a text, or token ids, a sequence or an array of one axis. Raises TypeError
+    for anything else, and ValueError for no ids."""
     if isinstance(given, str):
         return given
     try:
@@ -102,21 +103,25 @@ def expect_recording_of(model: Any, recording: Any, stream: str, token: int = 0)
     return from_end(token, n)
 
 
-def of_head(
-    model: Any, recording: Any, attention: str, cell: tuple[int | None, ...]
-) -> tuple[int | None, ...]:
-    """A cell (layer, head, query, key, other key or None) of an attention, counted from 0; negative
-    places count from the end.
+def of_attention(model: Any, recording: Any, cell: HeadScore) -> HeadScore:
+    """The cell with its places counted from 0; negative ones count from the end.
 
     Raises as `expect_recording_of`, and ValueError for an attention that is not there."""
     streams = getattr(recording, "streams", ())
     expect_recording_of(model, recording, streams[0].name if streams else "")
-    found = next((each for each in recording.attention if each.name == attention), None)
-    if found is None:
+    attention = next((each for each in recording.attention if each.name == cell.attention), None)
+    if attention is None:
         names = ", ".join(each.name for each in recording.attention)
-        raise ValueError(f"no attention is called {attention!r}; there are {names}")
-    sizes = (*found.pattern.shape, found.pattern.shape[3])
-    return tuple(None if at is None else from_end(at, n) for at, n in zip(cell, sizes))
+        raise ValueError(f"no attention is called {cell.attention!r}; there are {names}")
+    layers, heads, queries, keys = attention.pattern.shape
+    return HeadScore(
+        cell.attention,
+        from_end(cell.layer, layers),
+        from_end(cell.head, heads),
+        from_end(cell.query, queries),
+        from_end(cell.key, keys),
+        None if cell.against is None else from_end(cell.against, keys),
+    )
 
 
 def _is_edit(value: object) -> bool:

@@ -27,7 +27,7 @@ NO_READOUT = "is arrays alone and has no readout over the vocabulary"
 
 @dataclass(frozen=True, eq=False)
 class ArrayModel(Model):
-    """What stands for a model where there is a recording alone."""
+    """Model of a recording that has no other."""
 
     source: ClassVar[str] = __name__
     card: Card
@@ -36,7 +36,7 @@ class ArrayModel(Model):
 
 
 def capabilities(model: ArrayModel) -> Capabilities:
-    """What its recording shows."""
+    """Capabilities of its recording."""
     return model.shown
 
 
@@ -61,13 +61,14 @@ logits = attribute = gradients = integrated = nearest = generate = beams = lens
 def hold_model_of(recording: Recording) -> None:
     """Has what stands for the model of a recording found by its name as long as the recording is
     there."""
-    shown = capabilities_of(recording, NO_MODEL, NO_READOUT)
-    registry.hold(ArrayModel(recording.model, shown, words_of(recording)), recording)
+    capabilities = capabilities_of(recording, NO_MODEL, NO_READOUT)
+    registry.hold(ArrayModel(recording.model, capabilities, words_of(recording)), recording)
 
 
 def words_of(recording: Recording) -> Vocabulary:
     """The labels of all tokens of a recording."""
-    return Vocabulary([*dict.fromkeys(each for of in recording.streams for each in of.tokens)])
+    labels = (label for stream in recording.streams for label in stream.tokens)
+    return Vocabulary([*dict.fromkeys(labels)])
 
 
 def capabilities_of(recording: Recording, no_model: str, no_readout: str) -> Capabilities:

@@ -286,7 +286,7 @@ class MultiHeadAttention(nn.Module):
         return (path.attention, path.to_layer) == (self.label, self.layer)
 
     def _at_the_end(
-        self, path: Path, made: tuple[Tensor, Tensor, Tensor], edits: tuple[Edit, ...]
+        self, path: Path, projected: tuple[Tensor, Tensor, Tensor], edits: tuple[Edit, ...]
     ) -> tuple[Tensor, ...]:
         """q, k and v, those of the head at the end of a path made of what it reads without it."""
         assert path.inputs is not None
@@ -302,7 +302,7 @@ class MultiHeadAttention(nn.Module):
                 ),
                 dim=1,
             )
-            for name, tensor, without in zip("qkv", made, other)
+            for name, tensor, without in zip("qkv", projected, other)
         )
 
     def queries_keys_values(

@@ -35,7 +35,7 @@ Span = tuple[int, int]
 
 
 class ChatTokenizer(Protocol):
-    """What a template asks of a model's tokenizer."""
+    """Interface of a model's tokenizer that a template needs."""
 
     special: frozenset[int]
 
@@ -49,7 +49,7 @@ class ChatTokenizer(Protocol):
     def written(
         self, text: str, ids: list[int], offsets: list[Span]
     ) -> tuple[list[str], list[Span]]:
-        """What tokens at these places of a text are called, and where each shows something."""
+        """Labels of tokens at these places of a text, and the place where each shows something."""
 
 
 def of_folder(folder: Path, tokenizer: ChatTokenizer) -> ChatTemplate | None:
@@ -142,19 +142,19 @@ class ChatTemplate:
     def render(self, chat: tuple[tuple[str, str], ...], is_open: bool = False) -> Rendered:
         """A chat of (role, content) in the template. `is_open`: its last message is gone on with.
         Raises NotEncoded, one sentence, where the template refuses or fails."""
-        made = self._known.get(ANY_CHAT) or self._known.get((chat, is_open))
-        if made is None:
-            made = self._rendered(chat, is_open)
+        rendered = self._known.get(ANY_CHAT) or self._known.get((chat, is_open))
+        if rendered is None:
+            rendered = self._rendered(chat, is_open)
             if len(self._known) >= MOST_KNOWN:
                 self._known.clear()
-            self._known[ANY_CHAT if isinstance(made, Overrun) else (chat, is_open)] = made
-        if isinstance(made, NotEncoded):
-            raise made
-        return made
+            self._known[ANY_CHAT if isinstance(rendered, Overrun) else (chat, is_open)] = rendered
+        if isinstance(rendered, NotEncoded):
+            raise rendered
+        return rendered
 
     def _rendered(self, chat: tuple[tuple[str, str], ...], is_open: bool) -> Rendered | NotEncoded:
-        taken = {*self.template, *(letter for _, content in chat for letter in content)}
-        free = (letter for letter in map(chr, range(0xE000, 0xF8FF)) if letter not in taken)
+        letters = {*self.template, *(letter for _, content in chat for letter in content)}
+        free = (letter for letter in map(chr, range(0xE000, 0xF8FF)) if letter not in letters)
         marks = next(free), next(free)
         specials = tuple(self.specials.items())
         try:
@@ -167,14 +167,14 @@ class ChatTemplate:
         """A chat as the model reads it, at most `limit` tokens, and how many were dropped at its
         end; None for a text that is no chat. Raises NotEncoded as `render` does."""
         if chat := messages(text):
-            made = self.render(
+            rendered = self.render(
                 tuple((each.role, text[each.start : each.end]) for each in chat),
                 is_open=chat[-1].role == "assistant",
             )
-            ids, offsets = self._encode(made)
+            ids, offsets = self._encode(rendered)
         elif pasted := self._pasted(text):
-            made, chat = pasted
-            encoded = encoding.encode(self._rules, made.text, special=False)
+            rendered, chat = pasted
+            encoded = encoding.encode(self._rules, rendered.text, special=False)
             ids, offsets = encoded.ids, encoded.offsets
         else:
             return None
@@ -183,24 +183,24 @@ class ChatTemplate:
                 "The chat template of this model makes no token of this chat; write the text "
                 "without roles, or choose another model."
             )
-        tokens = self._placed(text, chat, made, ids[:limit], offsets[:limit])
+        tokens = self._placed(text, chat, rendered, ids[:limit], offsets[:limit])
         return tokens, max(0, len(ids) - limit)
 
-    def _encode(self, made: Rendered) -> tuple[list[int], list[Span]]:
+    def _encode(self, rendered: Rendered) -> tuple[list[int], list[Span]]:
         """The tokens of a rendered chat and their places in it. Special tokens that are typed into
         its messages are text: they are encoded apart."""
         typed = [
             (start + match.start(), start + match.end())
-            for start, end in made.contents
+            for start, end in rendered.contents
             if start >= 0
-            for match in self._spelled.finditer(made.text[start:end])
+            for match in self._spelled.finditer(rendered.text[start:end])
         ]
-        edges = [0, *(edge for span in typed for edge in span), len(made.text)]
+        edges = [0, *(edge for span in typed for edge in span), len(rendered.text)]
         ids: list[int] = []
         offsets: list[Span] = []
         for at, (start, end) in enumerate(zip(edges, edges[1:])):
             rules = self._plain_rules if at % 2 else self._rules
-            part_ids, part_offsets = _inner(rules, made.text[start:end], start > 0)
+            part_ids, part_offsets = _inner(rules, rendered.text[start:end], start > 0)
             ids += part_ids
             offsets += [(start + first, start + last) for first, last in part_offsets]
         return ids, offsets
@@ -209,7 +209,7 @@ class ChatTemplate:
         self,
         text: str,
         chat: Sequence[Message],
-        made: Rendered,
+        rendered: Rendered,
         ids: list[int],
         offsets: list[Span],
     ) -> Tokens:
@@ -217,14 +217,14 @@ class ChatTemplate:
         typed."""
         labels = [self._label(token) for token in ids]
         spans, roles = [NO_SPAN] * len(ids), [""] * len(ids)
-        for message, (start, end) in zip(chat, made.contents):
+        for message, (start, end) in zip(chat, rendered.contents):
             if start < 0:
                 continue
             shift = message.end - end  # a template may leave out how a content begins
             inside = [
                 at
                 for at, (first, last) in enumerate(offsets)
-                if made.text[max(first, start) : min(last, end)].strip()
+                if rendered.text[max(first, start) : min(last, end)].strip()
                 or start <= first < last <= end
             ]
             places = [
@@ -252,23 +252,23 @@ class ChatTemplate:
             turns = ("user", "assistant") * (min(n_special, MOST_MESSAGES) // 2 + 1)
             roles = (*first, *turns)
             try:
-                made = self.render(tuple((role, "a word") for role in roles))
+                rendered = self.render(tuple((role, "a word") for role in roles))
             except NotEncoded:
                 continue
-            if spans := self._contents(text, made):
+            if spans := self._contents(text, rendered):
                 chat = tuple(Message(role, *span) for role, span in zip(roles, spans))
                 begin = self.specials.get("bos_token", "")
-                if begin and made.text.startswith(begin) and not text.startswith(begin):
+                if begin and rendered.text.startswith(begin) and not text.startswith(begin):
                     whole = tuple((a + len(begin), b + len(begin)) for a, b in spans)
                     return Rendered(begin + text, whole), chat
                 return Rendered(text, tuple(spans)), chat
         return None
 
-    def _contents(self, text: str, made: Rendered) -> list[Span]:
-        """Where the contents of a text's messages stand, by the pieces that a longer chat has
-        between them; [] for a text that is none."""
-        edges = [0, *(edge for span in made.contents for edge in span), len(made.text)]
-        before, *between = (made.text[a:b] for a, b in zip(edges[::2], edges[1::2]))
+    def _contents(self, text: str, rendered: Rendered) -> list[Span]:
+        """Spans of the contents of a text's messages, by the pieces that a longer chat has between
+        them; [] for a text that is none."""
+        edges = [0, *(edge for span in rendered.contents for edge in span), len(rendered.text)]
+        before, *between = (rendered.text[a:b] for a, b in zip(edges[::2], edges[1::2]))
         begins = [before, *(before[m.start() :] for m in self._spelled.finditer(before))]
         at = next((len(each) for each in begins if each and text.startswith(each)), 0)
         spans: list[Span] = []
@@ -292,13 +292,13 @@ class ChatTemplate:
 def _places(
     plain: str, marked: str, marks: tuple[str, str], contents: Sequence[str]
 ) -> tuple[Span, ...]:
-    """Where the contents stand in a rendered chat, found by the marks around them in `marked`,
-    NO_SPAN for one that stands nowhere as it was written."""
+    """Spans of the contents in a rendered chat, found by the marks around them in `marked`, NO_SPAN
+    for one that stands nowhere as it was written."""
     begin, end = marks
     places = [at for at, letter in enumerate(marked) if letter in marks]
     ends = [at - n for n, at in enumerate(places) if marked[at] == end]
     if marked.replace(begin, "").replace(end, "") != plain or len(ends) != len(contents):
-        return _found(plain, contents)
+        return _spans_of(plain, contents)
     spans = []
     for content, stop in zip(contents, ends):
         n = 0  # characters before the end: all of it, or what a template left of it
@@ -309,8 +309,8 @@ def _places(
     return tuple(spans)
 
 
-def _found(plain: str, contents: Sequence[str]) -> tuple[Span, ...]:
-    """Where contents stand in a text, one after the other."""
+def _spans_of(plain: str, contents: Sequence[str]) -> tuple[Span, ...]:
+    """Spans of contents in a text, one after the other."""
     spans, at = [], 0
     for content in contents:
         start = plain.find(content, at) if content else -1

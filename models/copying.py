@@ -37,7 +37,7 @@ def copier(tokenizer: Tokenizer, words: tuple[UnknownWord, ...]) -> Copier | Non
 
 
 class Spelling:
-    """How the tokens of a vocabulary are spelled: their text, and which go on inside a word."""
+    """Spelling of the tokens of a vocabulary: their text, and which go on inside a word."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         labels = [tokenizer.label(token) for token in range(len(tokenizer))]
@@ -64,7 +64,7 @@ def spelling(tokenizer: Tokenizer) -> Spelling:
 
 @dataclass(frozen=True)
 class Copier:
-    """What of a source is still to be copied into one output.
+    """The rest of a source that is still to be copied into one output.
 
     pending: the words that are not copied yet; pieces: the ids that spell each word. queue: the
     pieces that come next, whatever the model says. copied: the word that was copied last;

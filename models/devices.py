@@ -1,4 +1,4 @@
-"""Where a network runs: what a pass makes lies with its weights, and what leaves it is numpy's.
+"""Device of a network: what a pass makes lies with its weights, and what leaves it is numpy's.
 
 Everything that a model does is called inside `running_on`, by `models.model.Model`. There a tensor
 that names no device is made on the network's, and an array of a tensor is a copy in the processor's
@@ -60,26 +60,26 @@ class Placed:
         self._of, self._device = of, device
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._of, name)
-        if not callable(found):
-            return found
+        member = getattr(self._of, name)
+        if not callable(member):
+            return member
 
         def call(*args: Any, **named: Any) -> Any:
             with running_on(self._device):
-                made = found(*args, **named)
-            if isinstance(made, Iterator):
-                return self._each(made)
-            if isinstance(made, Sweep):
-                return replace(made, effects=self._each(made.effects))
-            return Placed(made, self._device) if hasattr(made, "logits_after") else made
+                result = member(*args, **named)
+            if isinstance(result, Iterator):
+                return self._each(result)
+            if isinstance(result, Sweep):
+                return replace(result, effects=self._each(result.effects))
+            return Placed(result, self._device) if hasattr(result, "logits_after") else result
 
         return call
 
-    def _each(self, made: Iterator[Any]) -> Iterator[Any]:
+    def _each(self, results: Iterator[Any]) -> Iterator[Any]:
         while True:
             with running_on(self._device):
                 try:
-                    value = next(made)
+                    value = next(results)
                 except StopIteration:
                     return
             yield value

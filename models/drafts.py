@@ -135,10 +135,10 @@ def generated_text(
     generated already. Raises ValueError where the prompt leaves no room."""
 
     def make() -> GeneratedText:
-        made = draft or Draft(model, text)
-        while made.step_towards(ids):
+        written = draft or Draft(model, text)
+        while written.step_towards(ids):
             pass
-        return made.generated_text
+        return written.generated_text
 
     return caching.get(("generated", model, loaded(model).card.fingerprint, text, ids), make)
 

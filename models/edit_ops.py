@@ -202,18 +202,18 @@ def cut_edges(
     if not cuts:
         return allowed
     _, *shape = scores.shape
-    kept = torch.ones(shape, dtype=torch.bool, device=scores.device)[None]
+    uncut = torch.ones(shape, dtype=torch.bool, device=scores.device)[None]
     if allowed is not None:
-        kept = kept & allowed
+        uncut = uncut & allowed
     for edit in cuts:
         if edit.query < shape[1] and edit.key < shape[2]:
-            kept[:, edit.head, edit.query, edit.key] = False
-            if not kept[:, edit.head, edit.query].any():
+            uncut[:, edit.head, edit.query, edit.key] = False
+            if not uncut[:, edit.head, edit.query].any():
                 raise ValueError(
                     f"“{edit}”: token {edit.query} attends to no other token there, so that no "
                     "weight would be left"
                 )
-    return kept
+    return uncut
 
 
 def put_numbers(x: Tensor, edit: Edit) -> Tensor:

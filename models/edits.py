@@ -542,12 +542,12 @@ def _phrase_of(values: Numbers) -> str:
 
 
 def _unedited(recordings: Iterable[Any]) -> list[Any]:
-    found = list(recordings)
-    if not found:
+    listed = list(recordings)
+    if not listed:
         raise ValueError("a mean is taken over one recording or more")
-    if any(each.edits for each in found):
+    if any(each.edits for each in listed):
         raise ValueError("a mean is taken over recordings without edits")
-    return found
+    return listed
 
 
 def _site_phrase(edit: Any) -> str:

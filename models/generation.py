@@ -40,7 +40,7 @@ class _ReadAhead:
 
 @dataclass(frozen=True, eq=False)
 class _Read:
-    """What was read of a text: the scores (id) after it, its last token's weights (layer, head,
+    """State after a text was read: the scores (id) after it, its last token's weights (layer, head,
     key) by an attention's place in a layer, and its keys and values."""
 
     logits: np.ndarray
@@ -49,8 +49,8 @@ class _Read:
 
 
 def recorded(recording: Recording, n: int, logits: np.ndarray) -> _Read:
-    """What a decoder's pass over the first n tokens of a recording without edits would give, taken
-    from it: no token depends on those after it. logits (id): after the last of them."""
+    """The state that a decoder's pass over the first n tokens of a recording without edits would
+    give, taken from it: no token depends on those after it. logits (id): after the last of them."""
     (attention,) = recording.attention
     k, v = (torch.tensor(stored_array(each)[None, :, :, :n]) for each in (attention.k, attention.v))
     entries = {f"{layer}.attn": (k[:, layer], v[:, layer]) for layer in range(k.shape[1])}

@@ -1,4 +1,5 @@
-"""What those who share a process share: turns at the processor, memory, and which models there are.
+"""Resources that those who share a process share: turns at the processor, memory, and which models
+there are.
 
 A caller of the library has a process alone, which is `Host`. The app hands in its own, with queues
 and limits, once at its start: `use`."""

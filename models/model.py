@@ -15,7 +15,7 @@ import numpy as np
 from models.argument_validation import (
     edits_of,
     expect_recording_of,
-    of_head,
+    of_attention,
     of_model,
     text_or_ids,
 )
@@ -27,6 +27,7 @@ from models.results import (
     Beam,
     Circuits,
     FFNActivations,
+    HeadScore,
     Jacobian,
     Lens,
     Neurons,
@@ -64,7 +65,8 @@ class Model:
 
     @cached_property
     def device(self) -> str:
-        """Where its network runs, such as "cpu" or "cuda:0"; its recordings are numpy's."""
+        """Device on which its network runs, such as "cpu" or "cuda:0"; its recordings are
+        numpy's."""
         network: Any = getattr(self, "network", None)
         first = next(network.parameters(), None) if hasattr(network, "parameters") else None
         return "cpu" if first is None else str(first.device)
@@ -151,7 +153,7 @@ class Model:
     def head_sources(
         self, recording: Recording, stream: str, token: int, id: int, against: int | None = None
     ) -> dict[str, np.ndarray]:
-        """What each head brings to a word's logit at a token from each key, by the attention's
+        """Contribution of each head to a word's logit at a token from each key, by the attention's
         name: (layer, head, key), NaN for a head whose output an edit took from elsewhere."""
         token = expect_recording_of(self, recording, stream, token)
         lens = self._readout("logit_lens")
@@ -169,8 +171,9 @@ class Model:
     ) -> ScoreParts:
         """The score of one query and key of a head as a sum over what wrote the query and what
         wrote the key; with `against` the difference to another key's score."""
-        cell = of_head(self, recording, attention, (layer, head, query, key, against))
-        return self._readout("score_parts").score_parts(self, recording, attention, *cell)
+        cell = HeadScore(attention, layer, head, query, key, against)
+        cell = of_attention(self, recording, cell)
+        return self._readout("score_parts").score_parts(self, recording, cell)
 
     def score_path(
         self,
@@ -184,8 +187,9 @@ class Model:
     ) -> ScorePath:
         """The strongest way by which such a score came about, back through earlier heads to an
         embedding, and the weight without each of its steps."""
-        cell = of_head(self, recording, attention, (layer, head, query, key, against))
-        return self._readout("score_parts").score_path(self, recording, attention, *cell)
+        cell = HeadScore(attention, layer, head, query, key, against)
+        cell = of_attention(self, recording, cell)
+        return self._readout("score_parts").score_path(self, recording, cell)
 
     def gradients(self, recording: Recording, stream: str, token: int) -> ResidualGradients:
         """The gradient of the likeliest word's logit at a token, back to every state of a
@@ -244,7 +248,7 @@ class Model:
         return self._readout("weights").projections(self, attention, layer)
 
     def rotary(self, attention: str, layer: int) -> Rotary | None:
-        """How queries and keys of an attention's layer are turned by their positions; None where
+        """Rotation of queries and keys of an attention's layer by their positions; None where
         nothing turns them, or they are normalised first."""
         return self._readout("weights").rotary(self, attention, layer)
 

@@ -1,4 +1,4 @@
-"""What a model's card says: its sizes, its limits, the course of its training, its earlier
+"""Facts of a model's card: its sizes, its limits, the course of its training, its earlier
 weights."""
 
 from __future__ import annotations

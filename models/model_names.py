@@ -82,7 +82,7 @@ def knows(name: str) -> bool:
 
 
 def unknown(name: str) -> str:
-    """What to do about a name that `load` does not take, in one sentence."""
+    """Advice on a name that `load` does not take, in one sentence."""
     if live_training.is_live(name):
         return live_training.GONE
     begin = f"no model is called {name!r}"

@@ -283,7 +283,7 @@ def _fitting(model: OwnModel, texts: Sequence[str | tuple[int, ...]]) -> list[Re
 def _recording(
     model: OwnModel, reading: ReadText, tape: TextRecord, edits: tuple[Edit, ...] = ()
 ) -> Recording:
-    """What a tape has recorded of a model with one stream. Raises NotFinite."""
+    """Recording of what a tape has seen of a model with one stream. Raises NotFinite."""
     _finite(tape)
     tokens = reading.tokens
     name, windows = model.card.kind, model.network.config.windows
@@ -503,7 +503,7 @@ def clean(text: str) -> str:
 
 @dataclass(frozen=True)
 class ReadText:
-    """What a model reads: its text, its tokens, how many did not fit, and whether it was given as
+    """Input of a model: its text, its tokens, how many did not fit, and whether it was given as
     token ids that the text is not split into."""
 
     text: str

@@ -53,5 +53,5 @@ def _in_its_own_code(model: Any, network: Any, called: str, mark: str, weights: 
 
     network.set_attn_implementation("eager")
     with running_on(next(network.parameters()).device):
-        made = hf_model.from_network(network, model.tokenizer, called, mark, weights)
-    return replace(made, chat=model.chat, languages=model.languages, start=model.start)
+        converted = hf_model.from_network(network, model.tokenizer, called, mark, weights)
+    return replace(converted, chat=model.chat, languages=model.languages, start=model.start)

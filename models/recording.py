@@ -122,7 +122,7 @@ def grouped(array: np.ndarray | GroupedArray, n_head: int) -> np.ndarray | Group
 
 
 def stored_array(value: Any) -> Any:
-    """What is held of an array: of a GroupedArray what heads share, of one that is the same in
+    """Part of an array that is held: of a GroupedArray what heads share, of one that is the same in
     every layer one layer; any other value as it is."""
     if isinstance(value, np.ndarray) and value.dtype == bool and value.ndim == 3 and len(value):
         return value if value.strides[0] else value[0]
@@ -442,7 +442,7 @@ class Recording:
 
     @property
     def given(self) -> str | tuple[int, ...]:
-        """What the model was given to read: the text, or the token ids in its place."""
+        """Input of the model: the text, or the token ids in its place."""
         return tuple(map(int, self.streams[0].ids)) if self.as_ids else self.text
 
     def stream(self, name: str) -> Stream:
@@ -468,17 +468,17 @@ class Recording:
 
 def digest(recording: Recording) -> str:
     """A digest of all that a recording holds: equal for equal recordings, and for no others."""
-    made = blake2b(digest_size=16)
+    digest = blake2b(digest_size=16)
     parts: tuple[Any, ...] = (recording, *recording.streams, *recording.attention)
     for part in parts:
         for member in fields(part):
             value = stored_array(getattr(part, member.name))
             if isinstance(value, np.ndarray):
-                made.update(f"{member.name} {value.dtype.str} {value.shape}".encode())
-                made.update(np.ascontiguousarray(value).data)
+                digest.update(f"{member.name} {value.dtype.str} {value.shape}".encode())
+                digest.update(np.ascontiguousarray(value).data)
             elif member.compare and member.name not in ("streams", "attention"):
-                made.update(f"{member.name} {value!r}".encode())
-    return made.hexdigest()
+                digest.update(f"{member.name} {value!r}".encode())
+    return digest.hexdigest()
 
 
 def _likeliest_scale(attention: Attention) -> np.ndarray:

@@ -91,8 +91,8 @@ def load(
     if str(dtype).removeprefix("torch.") != "float32" or str(device) != "cpu":
         from models import precision
 
-        hold(made := precision.computing(load(name, progress), dtype, device))
-        return made
+        hold(converted := precision.computing(load(name, progress), dtype, device))
+        return converted
     return _load(name, progress)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -168,6 +169,18 @@ class Rotary:
     q: tuple[np.ndarray, np.ndarray]
     k: tuple[np.ndarray, np.ndarray]
     angles: np.ndarray
+
+
+class HeadScore(NamedTuple):
+    """A score of an attention: that of one query on one key of a head, or with `against` the
+    difference to the score of that key."""
+
+    attention: str
+    layer: int
+    head: int
+    query: int
+    key: int
+    against: int | None = None
 
 
 @dataclass(frozen=True, eq=False)

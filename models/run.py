@@ -71,7 +71,7 @@ class Run:
 
     @property
     def given(self) -> str | tuple[int, ...]:
-        """What the model is given to read: the text, or the token ids in its place."""
+        """Input of the model: the text, or the token ids in its place."""
         return self.text if self.ids is None else self.ids
 
     def recording(self) -> Recording:

@@ -45,8 +45,8 @@ def names() -> tuple[str, ...]:
 
 @lru_cache(maxsize=1)
 def _mtime(folder: Path, second: int) -> int:
-    """When a folder was changed, asked of the system once a second: every page asks many times, and
-    at each the thread would give way to others."""
+    """Time at which a folder was changed, asked of the system once a second: every page asks many
+    times, and at each the thread would give way to others."""
     return folder.stat().st_mtime_ns
 
 

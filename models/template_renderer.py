@@ -113,14 +113,14 @@ def _render(request: Request, around: tuple[str, str]) -> str:
     begin, end = around
     messages = [{"role": role, "content": begin + each + end} for role, each in request.chat]
     specials: dict[str, Any] = dict(request.specials)
-    made = render_jinja_template(
+    rendered = render_jinja_template(
         conversations=[messages],
         chat_template=request.template,
         continue_final_message=request.is_open,
         add_generation_prompt=not request.is_open,
         **specials,
     )
-    return made[0][0]
+    return rendered[0][0]
 
 
 def prepare() -> None:

@@ -1,4 +1,4 @@
-"""What tokens are called, and which characters of a text each of them covers.
+"""Labels of tokens, and the characters of a text that each of them covers.
 
 In a text a token is called by the characters that it covers. Where it shares a character with
 another token it is called by its own entry of the vocabulary; the bytes of one character are called
@@ -33,7 +33,7 @@ STRAY_BYTES = re.compile("([\udc80-\udcff]+)")
 
 @dataclass(frozen=True)
 class VocabularySpelling:
-    """How the entries of a vocabulary spell text. in_bytes: each letter is a byte. space: what
+    """Spelling of text by the entries of a vocabulary. in_bytes: each letter is a byte. space: what
     stands for a space. inside: what stands before a piece inside a word. endings: what may stand
     after a piece. literal: ids of added tokens, which are spelled as they are. as_numbers: each
     entry is the character whose number is a byte (ByT5)."""
@@ -121,7 +121,7 @@ class TokenLabels:
         goes_on = self._spelling.goes_on(entry) or (
             (self._spelling.in_bytes or bool(self._spelling.space)) and is_in_word(spelled[:1])
         )
-        return CONTINUES * goes_on + _shown(spelled)
+        return CONTINUES * goes_on + _as_label(spelled)
 
     def in_text(
         self,
@@ -184,7 +184,9 @@ class TokenLabels:
         if token in self._marks or token == self._unknown:
             return self.label(token)
         by_entry = not covered or STRAY_BYTES.search(spelled)
-        label, letter = (_shown(spelled), spelled[:1]) if by_entry else (_seen(covered), covered[0])
+        label, letter = (
+            (_as_label(spelled), spelled[:1]) if by_entry else (_seen(covered), covered[0])
+        )
         return CONTINUES * (continues and is_in_word(letter)) + label
 
     def _continues(self, text: str, token: int, start: int) -> bool:
@@ -249,8 +251,8 @@ def _seen(piece: str) -> str:
     return readable(piece if piece.isascii() else unicodedata.normalize("NFC", piece))
 
 
-def _shown(spelled: str) -> str:
-    """What an entry spells as a label, stray bytes as "‹C3›"."""
+def _as_label(spelled: str) -> str:
+    """Spelling of an entry as a label, stray bytes as "‹C3›"."""
     parts = STRAY_BYTES.split(spelled.strip() or spelled)
     return "".join(
         " ".join(f"‹{ord(byte) - 0xDC00:02X}›" for byte in part)

@@ -141,7 +141,7 @@ class Tokenizer:
     def written(
         self, text: str, ids: list[int], offsets: list[tuple[int, int]]
     ) -> tuple[list[str], list[tuple[int, int]]]:
-        """What tokens that stand at these places of a text are called there, and where each shows
+        """Labels of tokens that stand at these places of a text, and the place where each shows
         something."""
         return self._labels.in_text(text, ids, offsets)
 

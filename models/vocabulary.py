@@ -33,21 +33,21 @@ class Vocabulary:
     def tokens(self, text: str, limit: int, *ends: object, **masks: object) -> tuple[Tokens, int]:
         """The text's tokens, at most `limit`, and how many were dropped. Raises ValueError for a
         word that is not in the list, and for no word."""
-        found = list(WORD.finditer(text))
-        if not found:
+        words = list(WORD.finditer(text))
+        if not words:
             raise ValueError("this model reads nothing where there is no word")
-        if unknown := [each[0] for each in found if each[0] not in self._ids]:
+        if unknown := [each[0] for each in words if each[0] not in self._ids]:
             some = ", ".join(map(repr, self.words[:5]))
             raise ValueError(
                 f"{unknown[0]!r} is no word of this vocabulary of {len(self)}: {some} …"
             )
-        kept = found[:limit]
+        read = words[:limit]
         return Tokens(
-            tuple(self._ids[each[0]] for each in kept),
-            tuple(readable(each[0]) for each in kept),
-            tuple(each.span() for each in kept),
-            (False,) * len(kept),
-        ), len(found) - len(kept)
+            tuple(self._ids[each[0]] for each in read),
+            tuple(readable(each[0]) for each in read),
+            tuple(each.span() for each in read),
+            (False,) * len(read),
+        ), len(words) - len(read)
 
     def tokens_of(self, ids: Sequence[int]) -> Tokens:
         """Tokens that no text was split into."""

@@ -51,15 +51,15 @@ def wrap(
         model, (nn.TransformerEncoder, nn.TransformerEncoderLayer, nn.MultiheadAttention)
     ):
         words = _own_tokenizer(tokenizer, embedding, readout)
-        made = torch_layers.converted(model, len(words), embedding, positions, readout, causal)
-        made = made.to(next(model.parameters()).device)
+        converted = torch_layers.converted(model, len(words), embedding, positions, readout, causal)
+        converted = converted.to(next(model.parameters()).device)
         parts = [each for each in (embedding, positions, readout) if each is not None]
-        kind = f"{type(made).__name__} {made.config!r} {made.last_norm!r}"
+        kind = f"{type(converted).__name__} {converted.config!r} {converted.last_norm!r}"
         fingerprint = digest(model, *parts, kind, _words_of(tokenizer))
         text_ends: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
         treatment = "of torch’s layers, computed in fp32"
         wrapped: Model = own_model.from_network(
-            made, words, f"{called}-{fingerprint[:6]}", fingerprint, treatment, ends=text_ends
+            converted, words, f"{called}-{fingerprint[:6]}", fingerprint, treatment, ends=text_ends
         )
     elif hasattr(model, "config") and hasattr(model, "get_input_embeddings"):
         from models.pretrained import hf_model
@@ -84,19 +84,19 @@ def wrap(
 
 def digest(*parts: nn.Module | Tensor | str) -> str:
     """A digest of weights, by names and numbers, and of texts."""
-    made = blake2b(digest_size=6)
+    digest = blake2b(digest_size=6)
     for part in parts:
         if isinstance(part, str):
-            made.update(f"{len(part)} {part}".encode("utf-8", "surrogatepass"))
+            digest.update(f"{len(part)} {part}".encode("utf-8", "surrogatepass"))
             continue
         tensors = part.state_dict() if isinstance(part, nn.Module) else {"": part}
         for name, tensor in tensors.items():
             if isinstance(tensor, Tensor):
-                made.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-                made.update(
+                digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+                digest.update(
                     tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().data
                 )
-    return made.hexdigest()
+    return digest.hexdigest()
 
 
 def _words_of(tokenizer: Any) -> str:

@@ -8,6 +8,7 @@ import streamlit as st
 from explorer.components import mounts
 from explorer.layout import current_recording, navigation
 from explorer.state import url_state
+from explorer.state.visit import visit
 from explorer.views.quiz import quiz_tab
 
 
@@ -16,9 +17,7 @@ def page() -> None:
     st.title("Live class", anchor=False)
     navigation.explain_selection()
     mounts.class_form()
-    run = current_recording.current_run(
-        target=current_recording.typed_target(st.session_state.model)
-    )
+    run = current_recording.current_run(target=current_recording.typed_target(visit.model))
     quiz_tab(run, **url_state.values(quiz_tab, run))
     url_state.write()
 

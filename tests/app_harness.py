@@ -40,7 +40,7 @@ def go(app: AppTest, tab: str) -> AppTest:
 
 def open_menu(app: AppTest) -> AppTest:
     """The app with its menu of models open."""
-    app.session_state["model menu"] = True
+    app.session_state["model_menu"] = True
     return app.run()
 
 

@@ -221,7 +221,7 @@ def gpt2_on_pages(small_gpt2: OwnModel, monkeypatch: pytest.MonkeyPatch) -> OwnM
     """The same, in the place of the model `grammar` for as long as a test runs."""
     from explorer.state import models
 
-    monkeypatch.setitem(models._in_memory, "grammar", small_gpt2)
+    monkeypatch.setitem(models.loaded_models, "grammar", small_gpt2)
     return small_gpt2
 
 

@@ -62,7 +62,7 @@ def test_a_folder_that_does_not_fit_stays_in_the_dialog_with_the_reason(tmp_path
     tiny.change(broken, intermediate_size=60)
     app = ask(opened("claims"), str(broken))
     assert "own classes" in told(app) and "(60, 32) by the configuration" in told(app)
-    assert app.text_input(key="wanted where").value == str(broken)
+    assert app.text_input(key="model_source").value == str(broken)
     assert app.session_state["model"] == models.DEFAULT_MODEL
 
 

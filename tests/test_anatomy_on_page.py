@@ -172,7 +172,7 @@ def test_another_cell_costs_no_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Model, "record", lambda *asked: passes.append(asked))
     app.session_state["token"], app.session_state["anatomy_cell"] = "2", "2.5"
     assert cell_of(app.run())[2:] == (2, 5)
-    app.selectbox(key="selected head").set_value(3).run()
+    app.selectbox(key="selected_head").set_value(3).run()
     assert cell_of(app)[1] == 3 and not passes
 
 

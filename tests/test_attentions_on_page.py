@@ -137,9 +137,9 @@ def test_a_pattern_opens_its_strongest_head_and_keeps_one_that_has_it() -> None:
     recording = loaded("encoder").record(DEFAULT_TEXT)
     every = recorded_findings.named_heads(recording, recording.attention[0])
     for pattern in ("previous", "next", ""):
-        before = app.session_state["selected layer"], app.session_state["selected head"]
+        before = app.session_state["selected_layer"], app.session_state["selected_head"]
         clean(app.selectbox(key="pattern").set_value(pattern).run())
-        now = app.session_state["selected layer"], app.session_state["selected head"]
+        now = app.session_state["selected_layer"], app.session_state["selected_head"]
         if not pattern:
             assert now == before, "all heads: the one on screen stays"
             continue
@@ -150,7 +150,7 @@ def test_a_pattern_opens_its_strongest_head_and_keeps_one_that_has_it() -> None:
     other = next(head for head in every if head.name == "sink")
     app = clean(page_at("heads", layer=str(other.layer), head=str(other.head)))
     clean(app.selectbox(key="pattern").set_value("sink").run())
-    assert (app.session_state["selected layer"], app.session_state["selected head"]) == other[:2]
+    assert (app.session_state["selected_layer"], app.session_state["selected_head"]) == other[:2]
 
 
 @pytest.mark.slow

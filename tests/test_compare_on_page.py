@@ -188,17 +188,17 @@ def test_a_links_pair_is_shown_and_swapping_turns_signs() -> None:
 @pytest.mark.slow
 def test_a_head_of_the_bar_replaces_the_pair_of_a_link() -> None:
     app = opened(text=TEXT, layer="1", head="0", other_pair="1.1.0.0")
-    app.selectbox(key="selected head").set_value(0).run()
-    assert clean(app).selectbox(key="selected head").value == 0
+    app.selectbox(key="selected_head").set_value(0).run()
+    assert clean(app).selectbox(key="selected_head").value == 0
     assert "A, L1 H0" in panels_on(app)[0]["figures"][1]["title"]
 
 
 @pytest.mark.slow
 def test_every_word_can_be_selected_where_both_texts_are_the_same() -> None:
     app = opened(text="the cat sat on the mat")
-    assert app.selectbox(key="selected query").value != EVERY_WORD
-    app.selectbox(key="selected query").set_value(EVERY_WORD).run()
-    assert clean(app).selectbox(key="selected query").value == EVERY_WORD
+    assert app.selectbox(key="selected_query").value != EVERY_WORD
+    app.selectbox(key="selected_query").set_value(EVERY_WORD).run()
+    assert clean(app).selectbox(key="selected_query").value == EVERY_WORD
 
 
 @pytest.mark.slow
@@ -222,7 +222,7 @@ def test_b_has_the_edits_of_edit_the_model_until_others_are_chosen() -> None:
         """The edits of B in the caption, and what its field says of them."""
         app = clean(opened(text=TEXT, **asked))
         line = next(line for line in panels_on(app)[0]["caption"] if "B: model" in line)
-        return line.partition("edits: ")[2], app.selectbox(key="head of B").options[0]
+        return line.partition("edits: ")[2], app.selectbox(key="ablated_head").options[0]
 
     bare, scale = "no positions", describe((WithoutScale(),))
     assert sides_of_b() == (bare, f"B: {bare}, until you choose an edit")
@@ -234,18 +234,18 @@ def test_b_has_the_edits_of_edit_the_model_until_others_are_chosen() -> None:
 @pytest.mark.slow
 def test_a_head_of_b_is_chosen_from_a_list_and_its_own_attention_is_shown() -> None:
     app = opened(model="translator", text="The cat sleeps.")
-    app.selectbox(key="head of B").set_value((0, 1, "cross")).run()
+    app.selectbox(key="ablated_head").set_value((0, 1, "cross")).run()
     assert clean(app).session_state["other_edits"] == "ZeroHead:0:1:cross"
     assert app.session_state["other_to"] == "cross"
-    app.segmented_control(key="done to it").set_value("uniform").run()
+    app.segmented_control(key="ablation").set_value("uniform").run()
     assert clean(app).session_state["other_edits"] == "UniformHead:0:1:cross"
     assert "Layer 0, head 1 differs most" in panels_on(app)[0]["finding"]
     app.pills(key="comparison").set_value("No FFN").run()
-    assert clean(app).selectbox(key="head of B").value == ()
-    app.selectbox(key="head of B").set_value((2, 0, "decoder self")).run()
+    assert clean(app).selectbox(key="ablated_head").value == ()
+    app.selectbox(key="ablated_head").set_value((2, 0, "decoder self")).run()
     details = panels_on(clean(app))[0]["details"]
     assert any("does not change its own attention" in line for line in details)
-    app.selectbox(key="head of B").set_value(()).run()
+    app.selectbox(key="ablated_head").set_value(()).run()
     assert clean(app).pills(key="comparison").value == "No positions"
 
 

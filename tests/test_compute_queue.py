@@ -294,14 +294,14 @@ def test_a_text_is_cut_before_it_is_split_and_a_cut_one_is_told_and_stays_in_the
 def test_a_model_that_others_look_at_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     held = [f"ours:/models/{at}" for at in range(settings().max_models)]
     asked = {(f"reader of {name}", name): 0.0 for name in held}
-    monkeypatch.setattr(models, "_in_memory", OrderedDict.fromkeys(held))
+    monkeypatch.setattr(models, "loaded_models", OrderedDict.fromkeys(held))
     monkeypatch.setattr(models, "_last_requests", asked)
     assert f" {len(held)} " in models.no_room("ours:/models/new")
     assert models.no_room(held[0]) == models.no_room("encoder") == ""
     del asked[f"reader of {held[1]}", held[1]]
     assert models.no_room("ours:/models/new") == ""
     models._store("ours:/models/new", read_once("encoder"))
-    assert set(models._in_memory) == {*held, "ours:/models/new"} - {held[1]}
+    assert set(models.loaded_models) == {*held, "ours:/models/new"} - {held[1]}
 
 
 # ---- the collector -----------------------------------------------------------

@@ -18,7 +18,7 @@ LINES = ("The cat, a dog <b>sat</b>.", "It was *so*, so tired.", "Hello, world a
 
 
 def typed(app: AppTest, *lines: str) -> AppTest:
-    app.text_area(key="many text").set_value("\n".join(lines))
+    app.text_area(key="sentences").set_value("\n".join(lines))
     return clean(app.run())
 
 
@@ -64,24 +64,24 @@ def test_the_head_that_heads_opens_on_is_followed_until_a_pattern_is_asked_for()
 
 def test_a_column_of_a_table_is_read_when_it_is_chosen() -> None:
     app = typed(page_at("sentences"), *LINES)
-    chosen = app.selectbox(key="many column")
+    chosen = app.selectbox(key="sentences_column")
     assert chosen.value == "" and chosen.options[0] == "Whole lines" and len(chosen.options) == 3
     assert set(listed(finished(app))) == set(LINES), "every sentence is read, to its end"
     typed(app, "id,sentence", '1,"The cat, a dog sat."', "2,", "3,It was so tired.")
-    assert app.selectbox(key="many column").value == "", "what was typed is read as it is"
-    app.selectbox(key="many column").set_value("sentence").run()
+    assert app.selectbox(key="sentences_column").value == "", "what was typed is read as it is"
+    app.selectbox(key="sentences_column").set_value("sentence").run()
     assert "first row contains the column names" in told(app, "caption")
     assert set(listed(finished(app))) == {"The cat, a dog sat.", "It was so tired."}
 
 
 def test_a_link_opens_the_own_sentences_and_reads_them() -> None:
     app = typed(page_at("sentences"), "id,sentence", "1,\"A <b>cat</b> sat & 'slept'.\"", "2,猫 🐈")
-    app.selectbox(key="many column").set_value("sentence").run()
+    app.selectbox(key="sentences_column").set_value("sentence").run()
     link = asked_of(app)
     assert link["many_column"] == "sentence"
     other = finished(page_at("sentences", **link), go=False)
     assert set(listed(other)) == {"A <b>cat</b> sat & 'slept'.", "猫 🐈"}
-    assert other.text_area(key="many text").value == app.text_area(key="many text").value
+    assert other.text_area(key="sentences").value == app.text_area(key="sentences").value
     assert asked_of(other) == link
     typed(other, *LINES)
     assert "many_column" not in other.query_params, "another text has no such column"

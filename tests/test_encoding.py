@@ -66,7 +66,7 @@ def test_a_page_says_it_in_one_sentence_and_its_run_ends(page: str, way: str, fo
     models.record_trial(name, registry.stamp(name))  # a trial that found nothing
     loaded(name)
     app = aimed(AppTest.from_file(MAIN, default_timeout=60), "heads", model=name, text=VAIN_TEXT)
-    app.session_state[models.OPENED_KEY] = (name,)
+    app.session_state["opened_models"] = (name,)
     app = app.run()
     if page != "heads":
         go(app, page)

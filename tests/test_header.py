@@ -45,7 +45,7 @@ NOTES = ("warning", "info", "error", "caption")
 def ask(app: AppTest, where: str) -> AppTest:
     """Open the dialog, give it a name, and press the button."""
     open_menu(app).button(key="add model").click().run()
-    app.text_input(key="wanted where").set_value(where)
+    app.text_input(key="model_source").set_value(where)
     app.session_state["borrowing"] = True  # here all of the script runs, not the dialog alone
     return next(button for button in app.button if button.label == "Open it").click().run()
 
@@ -138,7 +138,7 @@ def test_a_folder_is_opened_with_the_keyboard_and_for_its_reader_alone(
     page = visitor.page
     page.goto(f"{visitor.server}/experiment?tab=compare&{urlencode({'text': TEXT})}")
     page.get_by_text("differs most").first.wait_for()
-    page.locator(".st-key-model-menu button").focus()
+    page.locator(".st-key-model_menu button").focus()
     page.keyboard.press("Enter")
     page.get_by_role("button", name="Add a model").focus()
     page.keyboard.press("Enter")
@@ -154,7 +154,7 @@ def test_a_folder_is_opened_with_the_keyboard_and_for_its_reader_alone(
     page.get_by_text("differs most").first.wait_for()
     page.reload()
     page.get_by_text("differs most").first.wait_for()
-    name, menu = folders["bert"].rpartition("/")[2], ".st-key-model-menu button"
+    name, menu = folders["bert"].rpartition("/")[2], ".st-key-model_menu button"
     assert name in visitor.at_rest().page.locator(menu).inner_text()
     assert not page.get_by_text(ASKS).count()
     # Another browser is asked, as of any other model.
@@ -173,9 +173,9 @@ def test_the_link_says_what_it_does_not_contain() -> None:
 
     app = page_at("sentences")
     assert shared(app).endswith("elsewhere.")
-    app.text_area(key="many text").set_value("One dog.\nTwo cats.").run()
+    app.text_area(key="sentences").set_value("One dog.\nTwo cats.").run()
     assert shared(app).endswith("elsewhere.")
-    app.text_area(key="many text").set_value("One dog.\n" * 400).run()
+    app.text_area(key="sentences").set_value("One dog.\n" * 400).run()
     assert "your list on Many sentences, which is too long" in shared(app)
     assert "many_text" not in app.query_params
     app = page_at("sentences", many_text="One dog.\nTwo cats.")

@@ -44,8 +44,8 @@ def there(name: str) -> object:
 
 def opened(page: str, **asked: str) -> AppTest:
     app = AppTest.from_file(str(ROOT / "explorer/main.py"), default_timeout=60)
-    if (model := asked.get("model", "")) in models._in_memory:
-        app.session_state[models.OPENED_KEY] = (model,)  # this visitor has opened it before
+    if (model := asked.get("model", "")) in models.loaded_models:
+        app.session_state["opened_models"] = (model,)  # this visitor has opened it before
     return aimed(app, page, **asked).run()
 
 
@@ -189,7 +189,7 @@ def test_what_a_link_asks_for_waits_for_its_model(tiny_folder: Callable[[str], P
     about, and come with it; with another text they mean nothing."""
     name, chosen = f"hub:{tiny_folder('t5')}", {"target": "the mat", "layer": "1", "token": "2"}
     for text in (TEXT, "the mat"):
-        models._in_memory.pop(name, None)
+        models.loaded_models.pop(name, None)
         app = opened("weight", model=name, text=TEXT, **chosen)
         assert app.session_state.model == models.DEFAULT_MODEL
         there(name)

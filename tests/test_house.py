@@ -179,7 +179,7 @@ FLOORS = [
     (
         r"explorer/main\.py",
         {"streamlit"},
-        r"explorer\.(state\.(host|url_state|event_log|sessions)|layout\.(header|export_menu|lesson_bar|share_menu|navigation)|views\.tabs|text\.places)",
+        r"explorer\.(state\.(host|url_state|event_log|sessions|visit)|layout\.(header|export_menu|lesson_bar|share_menu|navigation)|views\.tabs|text\.places)",
     ),
     (
         r"pages/.*",
@@ -375,6 +375,55 @@ def test_no_picture_chart_or_button_has_the_name_of_a_choice_as_its_key() -> Non
     assert len(keyed) > 50, "keys are found"
     for path, what, key in keyed:
         assert what in SETS_A_CHOICE or key not in names, f"{path.name}: {what} has the key {key}"
+
+
+STATE = re.compile(r"\.session_state(\.to_dict\(\))?$")
+
+
+def is_state(node: ast.expr, names: set[str]) -> bool:
+    """True for `st.session_state`, and for one of the names that a file gives it."""
+    return getattr(node, "attr", "") == "session_state" or getattr(node, "id", "") in names
+
+
+def keys_of_state(path: Path) -> set[str]:
+    """The keys of the session state that a file writes out: as attributes, in brackets, in calls
+    (`get`, `pop`), before `in`, and as constants of its own."""
+    tree, names, keys = parsed(path), set(), []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign):
+            target, value = node.targets[0], node.value
+            each = target.elts if isinstance(target, ast.Tuple) else [target]
+            of = value.elts if isinstance(value, ast.Tuple) else [value] * len(each)
+            for name, given in zip(each, of):
+                if isinstance(name, ast.Name) and STATE.search(ast.unparse(given)):
+                    names.add(name.id)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and is_state(node.value, names):
+            keys.append(ast.Constant(node.attr))
+        elif isinstance(node, ast.Subscript) and is_state(node.value, names):
+            keys.append(node.slice)
+        elif isinstance(node, ast.Compare) and is_state(node.comparators[0], names):
+            keys.append(node.left)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            keys += node.args[:1] if is_state(node.func.value, names) else []
+    written = {key.value for key in keys if isinstance(key, ast.Constant)}
+    return written | {key.id for key in keys if isinstance(key, ast.Name) and key.id.isupper()}
+
+
+def test_a_key_of_the_session_state_is_a_choice_or_a_field_of_the_visit() -> None:
+    from explorer.state import url_state, visit
+
+    calls, choices = {"get", "pop", "setdefault", "to_dict"}, set(url_state.names())
+    assert not choices & set(visit.KEYS), "one name has two meanings"
+    written = set()
+    for path in below("pages/", "explorer/", "app.py"):
+        if path.stem not in ("visit", "sessions"):  # which holds a reader's next action
+            assert keys_of_state(path) - calls <= choices, f"{path.name}: {keys_of_state(path)}"
+        written |= keys_of_state(path)
+    assert {"token", "layer", "edits", "other_of"} <= written, "keys are found"
+    text = "\n".join(path.read_text("utf-8") for path in below("pages/", "explorer/"))
+    for key in visit.KEYS:
+        assert f"visit.{key}" in text, f"nobody reads or writes {key}"
 
 
 def test_what_stands_around_every_page_shares_no_key_with_a_page() -> None:

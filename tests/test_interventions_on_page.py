@@ -82,7 +82,7 @@ def test_every_part_is_edited_by_the_form_and_every_edit_undone() -> None:
     assert isinstance(edit, edits.MeanHead)
     add(app, "Norm")
     assert len(edits_of(app)) == 2, "edits are added"
-    clean(app.button_group(key="edit chips").set_value([1]).run())
+    clean(app.button_group(key="edit_chips").set_value([1]).run())
     assert len(edits_of(app)) == 1, "a chip removes its edit"
     undo(app)
 

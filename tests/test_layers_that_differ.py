@@ -172,10 +172,10 @@ class models_at:
         self.kind = kind
 
     def __enter__(self) -> None:
-        models._in_memory[self.kind] = loaded(self.kind)  # type: ignore[assignment]
+        models.loaded_models[self.kind] = loaded(self.kind)  # type: ignore[assignment]
 
     def __exit__(self, *error: object) -> None:
-        del models._in_memory[self.kind]
+        del models.loaded_models[self.kind]
 
 
 @pytest.mark.parametrize("kind", LAYERS)

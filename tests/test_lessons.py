@@ -18,7 +18,6 @@ from conftest import HOSTILE, on_page
 from streamlit.testing.v1 import AppTest
 
 from explorer.components import codec
-from explorer.layout import lesson_bar
 from explorer.panels import lessons, worksheet
 from explorer.text import lesson
 from explorer.text.lesson import Item, Lesson
@@ -239,7 +238,7 @@ def test_half_a_surrogate_pair_in_a_lesson_is_replaced() -> None:
     assert lesson.from_word(made.word) == made == lesson.from_json(made.json)
     assert "a\ufffd" in opened_text(worksheet.document(made))
     app = page_at("lessons")
-    app.session_state[lesson_bar.OWN_LESSON] = made
+    app.session_state["own_lesson"] = made
     clean(app.run())
     clean(page_at("heads", lesson=made.word))
 
@@ -306,13 +305,13 @@ def test_a_hostile_lesson_is_told_as_it_is_written() -> None:
 
 def test_steps_of_an_own_lesson_are_ordered_written_and_removed() -> None:
     app = page_at("lessons")
-    app.session_state[lesson_bar.OWN_LESSON] = OWN
+    app.session_state["own_lesson"] = OWN
     clean(app.run())
     clean(app.button(key="arrow_downward 0").click().run())
-    headings = [each.address for each in app.session_state[lesson_bar.OWN_LESSON].items]
+    headings = [each.address for each in app.session_state["own_lesson"].items]
     assert headings == [each.address for each in reversed(OWN.items)]
     clean(app.button(key="remove 0").click().run())
-    (left,) = app.session_state[lesson_bar.OWN_LESSON].items
+    (left,) = app.session_state["own_lesson"].items
     assert left == OWN.items[0]
 
 

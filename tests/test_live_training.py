@@ -17,7 +17,7 @@ from test_training_page import opened
 from waiting import until
 
 from explorer.state import jobs, models
-from explorer.state.jobs import TRAINING_KEY, Trainings
+from explorer.state.jobs import Trainings
 from explorer.state.settings import Settings
 from models import live_training, model_names, registry
 from models.caching import loaded
@@ -184,8 +184,8 @@ def test_the_page_asks_begins_and_says_what_is_wrong(monkeypatch: pytest.MonkeyP
         app.button(key="live start").click().run()
         begun = len(text.strip()) >= MIN_LENGTH
         assert not app.exception and bool(app.warning) != begun
-        assert (TRAINING_KEY in app.session_state) == begun
-    one = app.session_state[TRAINING_KEY]
+        assert ("training" in app.session_state) == begun
+    one = app.session_state["training"]
     try:
         until(lambda: one.progress.step > 10)
         for text in (*AWKWARD.values(), WORDS):

@@ -23,8 +23,8 @@ TEXT = "My sister has a red car."
 
 def opened_in(app: AppTest, model: RecordedModel) -> AppTest:
     """The app after its dialog has opened a recording."""
-    app.session_state[opened_recordings.KEY] = {model.name: model}
-    app.session_state[models.OPENED_KEY] = (model.name,)
+    app.session_state["opened_recordings"] = {model.name: model}
+    app.session_state["opened_models"] = (model.name,)
     app.session_state["wanted_model"] = model.name
     app.session_state["wanted_text"] = model.recorded.text
     return clean(app.run())
@@ -96,18 +96,18 @@ def test_a_visit_lets_its_earlier_ones_go_where_there_is_no_room_for_all(
     limits = opened_recordings.settings()
     monkeypatch.setattr(opened_recordings, "settings", lambda: limits_of(limits, size * 3 // 2))
     app = AppTest.from_function(opens, kwargs={"data": first}, default_timeout=60)
-    held = app.run().session_state[opened_recordings.KEY]
-    assert len(held) == 1 and app.session_state[models.OPENED_KEY] == (app.session_state.name,)
+    held = app.run().session_state["opened_recordings"]
+    assert len(held) == 1 and app.session_state["opened_models"] == (app.session_state.name,)
     other = AppTest.from_function(opens, kwargs={"data": second}, default_timeout=60).run()
     assert "MiB of numbers, and at most" in other.session_state.why, "another visit has the room"
     earlier = app.session_state.name
     app = AppTest.from_function(opens, kwargs={"data": second}, default_timeout=60)
-    for key in (opened_recordings.KEY, models.OPENED_KEY):
-        app.session_state[key] = {**held} if key == opened_recordings.KEY else (earlier,)
+    for key in ("opened_recordings", "opened_models"):
+        app.session_state[key] = {**held} if key == "opened_recordings" else (earlier,)
     del held
     app.run()
-    assert [*app.session_state[opened_recordings.KEY]] == [app.session_state.name] != [earlier]
-    assert app.session_state[models.OPENED_KEY] == (app.session_state.name,)
+    assert [*app.session_state["opened_recordings"]] == [app.session_state.name] != [earlier]
+    assert app.session_state["opened_models"] == (app.session_state.name,)
 
 
 def limits_of(limits: object, size: int) -> object:

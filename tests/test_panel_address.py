@@ -289,7 +289,7 @@ def test_a_text_beyond_the_limit_is_refused_and_one_at_it_is_read(ask: TestClien
 def test_no_model_is_fetched_or_shown_that_not_every_visitor_has(
     ask: TestClient, model: str
 ) -> None:
-    before = {*models._in_memory}
+    before = {*models.loaded_models}
     for where in (
         at("attention.head", "json", model=model),
         at("compare.heads", "json", other_model=model),
@@ -298,18 +298,18 @@ def test_no_model_is_fetched_or_shown_that_not_every_visitor_has(
         assert said.status_code == 404 and "every visitor" in said.text and is_one_sentence(said)
     for name, choice in (("training.pair", "train_pair"), ("training.checkpoints", "train_of")):
         assert ask.get(at(name, "json", **{choice: model})).status_code in (200, 400)
-    assert before >= {each for each in models._in_memory if ":" in each or "/" in each}
+    assert before >= {each for each in models.loaded_models if ":" in each or "/" in each}
 
 
 def test_a_model_that_one_visitor_opened_is_no_others(ask: TestClient) -> None:
     models.adopt_model(borrowed := loaded("copy").uncached)
-    models._in_memory["hub:somebody/model"] = borrowed
+    models.loaded_models["hub:somebody/model"] = borrowed
     try:
         assert ask.get(at("attention.head", "json", model="hub:somebody/model")).status_code == 404
         with models.of_all_visitors(), pytest.raises(ValueError, match="not offered"):
             loaded("hub:somebody/model")
     finally:
-        del models._in_memory["hub:somebody/model"]
+        del models.loaded_models["hub:somebody/model"]
 
 
 def test_only_what_is_read_is_answered(ask: TestClient) -> None:

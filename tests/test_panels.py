@@ -759,9 +759,9 @@ def test_the_attribution_tab_compares_with_the_runner_up_at_first(model: str) ->
 def test_head_outputs_of_every_word_are_their_mean() -> None:
     app = page_at("aggregated", text=TEXT, model="encoder", sum_what="Writes")
     assert "mean of all tokens" not in " ".join(panels_on(clean(app))[0]["caption"])
-    app.selectbox(key="selected query").set_value(selection_bar.EVERY_WORD).run()
+    app.selectbox(key="selected_query").set_value(selection_bar.EVERY_WORD).run()
     assert "mean of all tokens" in " ".join(panels_on(clean(app))[0]["caption"])
-    assert app.selectbox(key="selected query").value == selection_bar.EVERY_WORD
+    assert app.selectbox(key="selected_query").value == selection_bar.EVERY_WORD
 
 
 @pytest.mark.slow

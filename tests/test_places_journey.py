@@ -94,7 +94,7 @@ def test_at_every_width_the_places_have_names_and_nothing_overlaps(visitor: Visi
                 assert apart, (width, boxes[at], left, top)
         assert page.locator("[data-testid=stExpandSidebarButton]:visible").count() == 0
         # The purpose of the model is whole: a line that is cut would be higher than a letter.
-        label = page.locator(".st-key-model-menu button p")
+        label = page.locator(".st-key-model_menu button p")
         assert label.inner_text().endswith("without positions")
         cut = label.evaluate(
             "p => [p.scrollHeight - p.clientHeight, p.scrollWidth - p.clientWidth]"
@@ -172,7 +172,7 @@ def test_menus_have_the_colours_of_the_page_whatever_its_scheme(visitor: Visitor
         page.wait_for_function(
             "scheme => document.documentElement.style.colorScheme === scheme", arg=scheme
         )
-        page.locator(".st-key-model-menu button").first.click()
+        page.locator(".st-key-model_menu button").first.click()
         fold = page.locator(".st-key-models summary")
         fold.first.wait_for()
         links = page.locator(".st-key-next-finding button")

@@ -58,7 +58,7 @@ def test_any_text_goes_on(text: str) -> None:
 def test_a_press_masks_and_unmasks_and_several_words_can_be_masked() -> None:
     text = "The red fox saw a small bird near the river."
     app = opened(text=text, hidden="2.6", token="6")
-    assert app.selectbox(key="selected query").options[:3] == ["1 The", "2 red", "3 fox"]
+    assert app.selectbox(key="selected_query").options[:3] == ["1 The", "2 red", "3 fox"]
     row = row_of(app)
     assert row["tokens"][1:8] == ["The", "[MASK]", "fox", "saw", "a", "[MASK]", "bird"]
     assert (row["texts"][2], row["texts"][6]) == ("red", "small") and row["marked"] == [2, 6]

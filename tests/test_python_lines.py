@@ -18,7 +18,6 @@ from test_training_page import opened
 from explorer.analysis.csv import to_csv, without_comments
 from explorer.layout import export_menu
 from explorer.state import host, jobs
-from explorer.state.jobs import TRAINING_KEY
 
 TEXT = 'The cat\'s "mat" </script> sat\\n on it.'
 
@@ -40,7 +39,7 @@ def test_the_lines_train_the_readers_own_model_again(monkeypatch: pytest.MonkeyP
     try:
         for button in ("live start", "live on"):
             app.button(key=button).click().run()
-            one = app.session_state[TRAINING_KEY]
+            one = app.session_state["training"]
             begun, until = one.progress.step, time.monotonic() + 120
             while one.learning and one.progress.step < begun + 3:
                 assert time.monotonic() < until

@@ -21,7 +21,7 @@ from explorer.analysis.quiz_question import MIN_MARGIN, Question
 from explorer.classroom.routes import app_address, parse_question
 from explorer.components import codec
 from explorer.panels import spec
-from explorer.text.formulas import shown
+from explorer.text.formulas import formula_lines
 from explorer.text.quiz import ON_SHEET, ask, choice, says, sheet
 from models import registry
 from models.edits import ScaledBy, from_line
@@ -543,7 +543,7 @@ def test_the_sheet_holds_all_it_needs_and_no_markup_of_the_text() -> None:
     text = "The <img src=x onerror=alert(1)> animal & the <b>street</b> were too tired to cross it."
     context, made, _ = asked("encoder", text)
     recording = context.recording
-    formulas = shown(ON_SHEET, context, {})
+    formulas = formula_lines(ON_SHEET, context, {})
     said = sheet(made, context, "encoder", formulas)
     tags = re.findall(r"<([a-z]\w*)([^>]*)", said)
     names = [name for name, _ in tags]

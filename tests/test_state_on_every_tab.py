@@ -39,18 +39,18 @@ def check_edits(app: AppTest, tab: str, edits: tuple[Edit, ...]) -> None:
 def check_selection(app: AppTest) -> None:
     """The selection bar shows what the address names, and what is chosen there goes along."""
     for _ in range(100):  # Many sentences has it when some are read
-        bar = {each.key: each for each in app.selectbox if str(each.key).startswith("selected ")}
+        bar = {each.key: each for each in app.selectbox if str(each.key).startswith("selected_")}
         if bar:
             break
         app.run()
     assert bar
     for name, value in (("query", 2), ("layer", 1), ("head", 2)):
-        assert f"selected {name}" not in bar or bar[f"selected {name}"].value == value, name
+        assert f"selected_{name}" not in bar or bar[f"selected_{name}"].value == value, name
     for name, choice in (("query", "token"), ("head", "head")):
-        if f"selected {name}" in bar:
-            app.selectbox(key=f"selected {name}").set_value(4).run()
+        if f"selected_{name}" in bar:
+            app.selectbox(key=f"selected_{name}").set_value(4).run()
             assert clean(app).session_state[choice] == "4"
-            assert app.selectbox(key=f"selected {name}").value == 4
+            assert app.selectbox(key=f"selected_{name}").value == 4
 
 
 @pytest.mark.parametrize("tab", TABS)
@@ -93,5 +93,5 @@ def test_other_models_are_edited_too(model: str, edits: tuple[Edit, ...], tabs: 
 def test_tabs_of_one_word_open_on_the_same_one(tab: str) -> None:
     """On that of the headline, here the pronoun."""
     app = clean(page_at(tab, text="The trophy did not fit because it was too big."))
-    (bar,) = (each for each in app.selectbox if each.key == "selected query")
+    (bar,) = (each for each in app.selectbox if each.key == "selected_query")
     assert bar.options[bar.index].split()[-1] == "it"

@@ -269,7 +269,7 @@ def test_a_text_ends_where_transformers_ends_it(
         assert beam.done and list(beam.ids) == said[1:]
         assert model.record("the cat").streams[1].ids.tolist() == said[:-1]
         return
-    monkeypatch.setitem(models._in_memory, "a writer", model)
+    monkeypatch.setitem(models.loaded_models, "a writer", model)
     draw = lambda scores, _: int(scores.argmax())
     written = drafts.continuation("a writer", "the cat", 8, (name, form), draw)
     assert list(written) == said[len(ids[0]) :] and written[-1] in ends

@@ -37,5 +37,5 @@ def test_heads_form_step_by_step_and_a_model_learns_while_one_looks_on(visitor: 
     page.wait_for_url("**model=live**")
     visitor.drawn()
     assert page.locator(f"{GRID} g.button").count() == 4
-    assert "my induction" in page.locator(".st-key-model-menu button").inner_text()
+    assert "my induction" in page.locator(".st-key-model_menu button").inner_text()
     assert not visitor.errors

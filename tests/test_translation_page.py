@@ -179,7 +179,7 @@ def test_a_stopped_search_shows_what_is_there_and_goes_on_when_asked() -> None:
     for _ in range(4):
         search.resume()
     app = AppTest.from_file(MAIN, default_timeout=60)
-    app.session_state["stopped"] = ("translator", text, "2")
+    app.session_state["stopped_search"] = ("translator", text, "2")
     clean(aimed(app, "translate", model="translator", beams="2", text=text).run())
     assert "Stopped after 4 tokens" in told(app, "info")
     assert len(output(app)) == 4 and not search.finished

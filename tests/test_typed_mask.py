@@ -138,8 +138,8 @@ def test_the_prediction_is_what_would_stand_at_a_typed_mask(encoder) -> None:
 
 def test_another_word_than_the_typed_mask_can_be_selected() -> None:
     app = page_at("word", text="The [MASK] sat on the mat.", model="encoder")
-    app.selectbox(key="selected query").set_value(6).run()
-    assert clean(app).selectbox(key="selected query").value == 6
+    app.selectbox(key="selected_query").set_value(6).run()
+    assert clean(app).selectbox(key="selected_query").value == 6
     assert "“mat”" in panels_on(app)[0]["finding"]
 
 

@@ -1,4 +1,4 @@
-"""Which tokens of two texts are the same.
+"""Pairs of the same tokens of two texts.
 
 Two axes of tokens (of two attentions' rows, or columns) are brought onto common *units*. Where both
 texts are the same, a unit is the smallest group of tokens that begins and ends at the same

@@ -1,5 +1,4 @@
-"""What a figure or file must say when it stands alone: the model, what is shown, and what was
-read."""
+"""Caption of a figure or file that stands alone: the model, what is shown, and what was read."""
 
 from __future__ import annotations
 
@@ -44,8 +43,8 @@ def hybrid(recording: Recording) -> tuple[str, ...]:
 
 
 def read_text(recording: Recording, target: bool = False) -> str:
-    """What a model read of its text, or of its target, on one line; " …" in place of what did not
-    fit."""
+    """The part of its text, or of its target, that a model read, on one line; " …" in place of what
+    did not fit."""
     text, dropped, stream = (
         (recording.target, recording.target_dropped, -1)
         if target

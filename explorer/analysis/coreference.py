@@ -1,4 +1,4 @@
-"""Which heads attend from a pronoun to the noun it stands for, over a list of sentences.
+"""Heads that attend from a pronoun to the noun it stands for, over a list of sentences.
 
 One text says little: its pronoun may attend to its noun by luck, or because every word does. So a
 model is measured over the sentences of `pronouns.txt`, in which [noun] and {pronoun} are marked. A

@@ -67,7 +67,7 @@ def shares_of_update(hidden: FFNActivations) -> np.ndarray:
 
 
 def fewest_for(shares: np.ndarray, part: float = HALF) -> int | None:
-    """How many of some shares, the largest first, make up a part of the whole; None where all of
-    them together do not."""
+    """Least number of some shares, the largest first, that make up a part of the whole; None where
+    all of them together do not."""
     reached = np.flatnonzero(np.cumsum(np.sort(shares)[::-1]) >= part)
     return int(reached[0]) + 1 if len(reached) else None

@@ -18,7 +18,7 @@ COARSE = {"coarse": True}  # of an array that is drawn and never read as numbers
 
 @dataclass(frozen=True, eq=False)
 class Figure:
-    """What every figure has: a title, a line below it, and the choices that a press sets.
+    """Base of every figure: a title, a line below it, and the choices that a press sets.
 
     select: names of the address, such as ("token", "source"); what is pressed gives a value for
     each. follows: the choice of a slider beside it, whose frame is marked: the guide of a chart.
@@ -322,8 +322,8 @@ class Relay(Figure):
 
 @dataclass(frozen=True, eq=False)
 class Branch:
-    """What branches off a residual stream and is added to it: its name, and the norm that stands
-    before it ("pre") or after the sum ("post"), with its name."""
+    """A branch off a residual stream that is added to it: its name, and the norm that stands before
+    it ("pre") or after the sum ("post"), with its name."""
 
     name: str
     norm: str
@@ -497,12 +497,11 @@ class PictureCard(Figure):
 
 @dataclass(frozen=True, eq=False)
 class FlowAttention:
-    """What one attention of a layer brings to the selected row of its band: shares (head, row) of
-    what it writes, and weights (head, row), over all rows of the picture. bias: b_O's share. names:
-    of each head, what it does, by how much, and by how much by chance, None for nothing known.
-    others (curve,
-    3): the query row, the key row and the share of what is brought to other rows. attention: its
-    name in an address. removed: heads that an edit has switched off."""
+    """Contribution of one attention of a layer to the selected row of its band: shares (head, row)
+    of what it writes, and weights (head, row), over all rows of the picture. bias: b_O's share.
+    names: of each head, what it does, by how much, and by how much by chance, None for nothing
+    known. others (curve, 3): the query row, the key row and the share of what is brought to other
+    rows. attention: its name in an address. removed: heads that an edit has switched off."""
 
     shares: np.ndarray
     weights: np.ndarray = field(metadata=COARSE)
@@ -559,8 +558,8 @@ class FlowWord:
 
 @dataclass(frozen=True)
 class FlowLink:
-    """What leads on from the picture: what it is called, and the choices of the address that a
-    press sets, by their names."""
+    """A link that leads on from the picture: its label, and the choices of the address that a press
+    sets, by their names."""
 
     label: str
     select: Mapping[str, str]
@@ -630,6 +629,14 @@ class Steps(Figure):
     plays: bool = False
     opens_at_first: bool = False
     whole: Links | Matrix | None = None
+
+    @classmethod
+    def opened(cls, frames: tuple[Frame, ...], label: str, choice: str) -> Steps:
+        """Frames that open on the one of a label, the first where there is none of it."""
+        labels = [frame.label for frame in frames]
+        return cls(
+            frames=frames, current=labels.index(label) if label in labels else 0, choice=choice
+        )
 
 
 @dataclass(frozen=True, eq=False)

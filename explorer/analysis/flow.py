@@ -1,4 +1,4 @@
-"""What each attention brings to a token, key by key: the curves of the whole machine's picture.
+"""Contribution of each attention to a token, key by key: the curves of the whole machine's picture.
 
 An attention writes w = sum over heads and keys of p v W_O, and b_O. The share of one head and key
 is the projection of its own p v W_O on w, (p v W_O) . w / |w|^2: it is under 0 for what stands
@@ -76,9 +76,9 @@ def shown_tokens(weights: np.ndarray, chosen: int, most: int) -> list[int]:
 
 def in_layers(stream: Stream) -> dict[int, tuple[residual.SubLayer, ...]]:
     """The sub-layers of a stream by their layer, without what is added before the first."""
-    found = [each for each in residual.sublayers(stream) if each.layer >= 0]
-    layers = sorted({each.layer for each in found})
-    return {layer: tuple(each for each in found if each.layer == layer) for layer in layers}
+    sublayers = [each for each in residual.sublayers(stream) if each.layer >= 0]
+    layers = sorted({each.layer for each in sublayers})
+    return {layer: tuple(each for each in sublayers if each.layer == layer) for layer in layers}
 
 
 def layer_sites(stream: Stream) -> dict[int, str]:

@@ -62,7 +62,7 @@ STEP = 1e-5  # of a numerical derivative
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a recording says of a formula: its check, and its numbers at one place."""
+    """Evidence of a recording for a formula: its check, and its numbers at one place."""
 
     check: Callable[[], Check]
     numbers: Mapping[str, Number] = field(default_factory=dict)
@@ -345,11 +345,9 @@ def attention(at: RecordedPlace) -> Evidence:
         of = at.opened
         for layer, products in _products(at):
             sink = of.sink_scores[layer] if of.sink.size else None
-            made = tempered_softmax(
-                products / np.sqrt(of.q.shape[-1]), of.allowed[layer], sink=sink
-            )
+            row = tempered_softmax(products / np.sqrt(of.q.shape[-1]), of.allowed[layer], sink=sink)
             values = of.v[layer].astype(np.float64)
-            yield made @ values, of.pattern[layer].astype(np.float64) @ values
+            yield row @ values, of.pattern[layer].astype(np.float64) @ values
 
     return Evidence(_compared(pairs), _of_cell(at) | _of_value(at))
 
@@ -377,8 +375,8 @@ def permutation(at: RecordedPlace) -> Evidence:
             expected = of.pattern[layer].astype(np.float64) @ of.v[layer].astype(np.float64)
             yield weights @ v, expected[:, order]
 
-    shown = _terms(cell.weights, values)
-    numbers: dict[str, Number] = {"sum": shown, "other": shown[::-1], "z_i": _of_value(at)["z_i"]}
+    terms = _terms(cell.weights, values)
+    numbers: dict[str, Number] = {"sum": terms, "other": terms[::-1], "z_i": _of_value(at)["z_i"]}
     return Evidence(_compared(pairs), numbers)
 
 
@@ -421,8 +419,8 @@ def sum_over_heads(at: RecordedPlace) -> Evidence:
 
 def messages(at: RecordedPlace) -> Evidence:
     """The messages along the edges of the graph beside what attention wrote."""
-    made, of, (w_o, bias) = at.outputs, at.opened, at.projection
-    dimension = _largest(made.total)
+    outputs, of, (w_o, bias) = at.outputs, at.opened, at.projection
+    dimension = _largest(outputs.total)
     weights = of.pattern[at.layer, :, at.token].astype(np.float64)  # (head, key)
     column = w_o[at.layer, :, :, dimension].astype(np.float64)  # (head, d_head)
     sent = np.einsum("hk,hkd,hd->k", weights, of.v[at.layer].astype(np.float64), column)
@@ -438,7 +436,7 @@ def messages(at: RecordedPlace) -> Evidence:
                 total = total + z @ w_o[layer, head].astype(np.float64)
             yield total, at.stream.at(site)
 
-    numbers: dict[str, Number] = {"sum": _terms(parts), "y": float(made.total[dimension])}
+    numbers: dict[str, Number] = {"sum": _terms(parts), "y": float(outputs.total[dimension])}
     return Evidence(_compared(pairs), numbers)
 
 
@@ -463,9 +461,9 @@ def _projected(at: RecordedPlace, of: Attention, names: str) -> Evidence:
     def pairs() -> Pairs:
         for layer in range(len(of.q)):
             for name, (w, bias) in context.model.projections(of.name, layer).items():
-                made = _read_by(recording, of, layer, name) @ w.astype(np.float64) + bias
+                projected = _read_by(recording, of, layer, name) @ w.astype(np.float64) + bias
                 heads = stored_array(getattr(of, name))[layer]
-                yield made, heads.transpose(1, 0, 2).reshape(len(made), -1)
+                yield projected, heads.transpose(1, 0, 2).reshape(len(projected), -1)
 
     numbers: dict[str, Number] = {}
     layer = at.layer if of is at.opened else 0
@@ -476,10 +474,10 @@ def _projected(at: RecordedPlace, of: Attention, names: str) -> Evidence:
         w, bias = (each.astype(np.float64) for each in matrices[name])
         x = _read_by(recording, of, layer, name)
         row = x[min(at.token if name == "q" else at.cell.key, len(x) - 1)]
-        made = row @ w + bias
-        dimension = _largest(made)
+        projected = row @ w + bias
+        dimension = _largest(projected)
         terms = _terms(np.append(row, 1.0), np.append(w[:, dimension], bias[dimension]))
-        numbers |= {f"{name}_sum": terms, name: float(made[dimension])}
+        numbers |= {f"{name}_sum": terms, name: float(projected[dimension])}
     return Evidence(_compared(pairs), numbers)
 
 
@@ -572,7 +570,7 @@ def scorings(at: RecordedPlace) -> Evidence:
         "there": float(scores[i, j]),
         "back": float(scores[j, i]),
     }
-    pairs = lambda: ((made @ made.T, (made @ made.T).T) for made in (x, q))
+    pairs = lambda: ((vectors @ vectors.T, (vectors @ vectors.T).T) for vectors in (x, q))
     return Evidence(_compared(pairs), numbers)
 
 
@@ -715,12 +713,12 @@ def added(at: RecordedPlace) -> Evidence:
 def jacobian(at: RecordedPlace) -> Evidence:
     """The Jacobian of x + f(x), without the identity, beside that of f."""
     of = _sublayer(at)
-    made = at.context.jacobian(at.stream.name, at.token, of.site)
-    if not made.adds:
+    jacobian = at.context.jacobian(at.stream.name, at.token, of.site)
+    if not jacobian.adds:
         raise Untestable(REASONS("no_residual"))
-    d = len(made.total)
-    check = Check("", SUM_ROUNDING, d * d, made.error, of.name, float(made.total[0]))
-    return Evidence(lambda: check, {"f": made.first[0], "total": made.first[1]})
+    d = len(jacobian.total)
+    check = Check("", SUM_ROUNDING, d * d, jacobian.error, of.name, float(jacobian.total[0]))
+    return Evidence(lambda: check, {"f": jacobian.first[0], "total": jacobian.first[1]})
 
 
 def jacobian_product(at: RecordedPlace) -> Evidence:
@@ -752,7 +750,7 @@ def jacobian_product(at: RecordedPlace) -> Evidence:
 
 
 def _depth(at: RecordedPlace) -> dict[str, Number]:
-    """What is left of a gradient through a deep random stack, as a power of its mean factor."""
+    """The rest of a gradient through a deep random stack, as a power of its mean factor."""
     stack = at.context.depth(at.context.recording.streams[0].name)
     numbers: dict[str, Number] = {"layers": stack.layers}
     for name, way in (("with", "residual on"), ("without", "residual off")):
@@ -804,10 +802,10 @@ def recurrence(at: RecordedPlace) -> Evidence:
 def _norm(at: RecordedPlace) -> tuple[residual.Norm, tuple[np.ndarray, np.ndarray, float, bool]]:
     """A norm of the layer, and its gain, bias, eps and whether it subtracts the mean."""
     known = at.context.norms(at.stream.name)
-    shown = [each for each in residual.stream_norms(at.stream) if each.site in known]
-    if not shown:
+    norms = [each for each in residual.stream_norms(at.stream) if each.site in known]
+    if not norms:
         raise Untestable(REASONS("no_norm"))
-    chosen = _chosen(at, shown)
+    chosen = _chosen(at, norms)
     return chosen, known[chosen.site]
 
 
@@ -849,17 +847,17 @@ def batch_norm(at: RecordedPlace) -> Evidence:
     mean, spread = x.mean(axis=0), x.std(axis=0)
     if len(x) < FEWEST or not spread.all():
         raise Untestable(REASONS("few_tokens"))
-    made = (x - mean) / spread
-    dimension = _largest(made[at.token])
+    standardized = (x - mean) / spread
+    dimension = _largest(standardized[at.token])
     numbers: dict[str, Number] = {
         "h": float(x[at.token, dimension]),
         "mean": float(mean[dimension]),
         "spread": float(spread[dimension]),
-        "y": float(made[at.token, dimension]),
+        "y": float(standardized[at.token, dimension]),
     }
     pairs = lambda: [
-        (np.zeros_like(mean), made.mean(axis=0)),
-        (np.ones_like(mean), made.var(axis=0)),
+        (np.zeros_like(mean), standardized.mean(axis=0)),
+        (np.ones_like(mean), standardized.var(axis=0)),
     ]
     return Evidence(_compared(pairs), numbers)
 
@@ -905,10 +903,10 @@ def _units(at: RecordedPlace, gated: bool, relu: bool) -> FFNActivations:
         raise Untestable(LACKS)
     if bool(at.context.capabilities.gate) != gated:
         raise Untestable(REASONS("not_gated" if gated else "gated"))
-    made = at.context.ffn(at.stream.name, at.layer, at.token)
-    if not gated and np.array_equal(np.maximum(0, made.before), made.after) != relu:
+    activations = at.context.ffn(at.stream.name, at.layer, at.token)
+    if not gated and np.array_equal(np.maximum(0, activations.before), activations.after) != relu:
         raise Untestable(REASONS("no_relu" if relu else "relu"))
-    return made
+    return activations
 
 
 def _hidden(at: RecordedPlace, gated: bool, relu: bool) -> Evidence:
@@ -989,7 +987,7 @@ def chain(at: RecordedPlace) -> Evidence:
         raise Untestable(REASONS("one_position"))
     logits = [context.logits(stream.name, place).astype(np.float64) for place in range(n - 1)]
     p = np.array([probabilities(each)[int(id)] for each, id in zip(logits, stream.ids[1:])])
-    shown = (*map(float, p[:MOST_TERMS]), float(np.prod(p[MOST_TERMS:])))
+    factors = (*map(float, p[:MOST_TERMS]), float(np.prod(p[MOST_TERMS:])))
     steps = min(n, MOST_STEPS)
 
     def pairs() -> Pairs:
@@ -998,7 +996,7 @@ def chain(at: RecordedPlace) -> Evidence:
         )
 
     whole = float(np.prod(p))
-    numbers: dict[str, Number] = {"product": [shown], "p": whole} if whole > 0 else {}
+    numbers: dict[str, Number] = {"product": [factors], "p": whole} if whole > 0 else {}
     return Evidence(_compared(pairs), numbers)
 
 

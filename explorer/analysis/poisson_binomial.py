@@ -1,4 +1,4 @@
-"""How often luck does as much."""
+"""Chance that luck alone does as much."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ def _cached_tail(encoded: bytes) -> np.ndarray:
 
 
 def _convolve(pmf_a: np.ndarray, pmf_b: np.ndarray) -> np.ndarray:
-    """How many happen of two groups, (..., number), by how many of each do."""
+    """Distribution of the number that happen of two groups, (..., number), by how many of each
+    do."""
     size = pmf_a.shape[-1]
     if size <= DIRECT_LIMIT:
         # Every row of products a place further than the one before, and then their columns' sums.

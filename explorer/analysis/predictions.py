@@ -1,4 +1,4 @@
-"""What a model says at one place: probabilities over the vocabulary, what temperature, top-k and
+"""A model's prediction at one place: probabilities over the vocabulary, what temperature, top-k and
 top-p make of them, and the draw.
 
 Axis legend: `id` runs over the vocabulary, `rank` counts words from the likeliest, from 0.
@@ -36,7 +36,7 @@ def without_mark(label: str, after_special: bool) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Distribution:
-    """What a model says at one place.
+    """A model's prediction at one place.
 
     logits (id); own (id), their softmax, and drawn (id), what the next word is drawn from; both sum
     to 1. order (rank): ids, the likeliest first. kept (id), True for a word that may be drawn."""
@@ -141,9 +141,10 @@ def remaining_words(distribution: Distribution, words: Sequence[Word]) -> Remain
 
 @dataclass(frozen=True)
 class ProbabilitySteps:
-    """How one word's probability comes about: divided = score / temperature; tempered = e^divided /
-    e^log_total, where log_total is the logarithm of the sum of e^(score / temperature) over the
-    vocabulary; n_candidates words hold candidate_sum of that; drawn = tempered / candidate_sum."""
+    """Steps by which one word's probability comes about: divided = score / temperature; tempered =
+    e^divided / e^log_total, where log_total is the logarithm of the sum of e^(score / temperature)
+    over the vocabulary; n_candidates words hold candidate_sum of that; drawn = tempered /
+    candidate_sum."""
 
     divided: float
     log_total: float

@@ -63,9 +63,9 @@ def guesses(context: MeasureContext, of_heads: bool) -> tuple[Question, ...]:
     word, or which word each of several heads chooses."""
     recording = context.recording
     if of_heads:
-        found = [one for one in _read_off(recording, "", True) if one.kind == LOOKS]
+        head_questions = [one for one in _read_off(recording, "", True) if one.kind == LOOKS]
         chosen: list[Question] = []
-        for one in sorted(found, key=lambda one: -one.interest):
+        for one in sorted(head_questions, key=lambda one: -one.interest):
             if len(chosen) < N_QUESTIONS and _is_new(one, chosen):
                 chosen.append(one)
     else:

@@ -1,5 +1,5 @@
-"""What a question of the quiz is: one that a recording answers, and its answers, of which one is
-right by a stated margin."""
+"""A question of the quiz: one that a recording answers, and its answers, of which one is right by a
+stated margin."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class AnswerOption:
 
     @property
     def name(self) -> str:
-        """What tells it from other answers."""
+        """Name that tells it from other answers."""
         parts = (self.key, self.word, self.other)
         return " ".join(filter(None, parts)) or f"Layer {self.layer}, head {self.head}"
 

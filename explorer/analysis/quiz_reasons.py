@@ -74,8 +74,8 @@ WORDS_BEFORE = 8  # of a text that a question shows before the word that is gues
 
 @dataclass(frozen=True, eq=False)
 class AskedSentence:
-    """What is asked about: a context, its first attention of one text, and the words that questions
-    may name: each one token, once in the text. draw: chance that the text decides."""
+    """Subject of a question: a context, its first attention of one text, and the words that
+    questions may name: each one token, once in the text. draw: chance that the text decides."""
 
     context: MeasureContext
     attention: Attention
@@ -157,7 +157,7 @@ class AskedSentence:
         first, second = self.draw.choice(list(tokens), 2, replace=False)
         return int(first), int(second)
 
-    def asked(self, kind: str, form: str = "", **fields: Any) -> Question:
+    def question(self, kind: str, form: str = "", **fields: Any) -> Question:
         """A question on this attention. Of `fields`, `token` and `key` are named as words."""
         words = tuple(
             self.words[fields[name]] for name in ("token", "key") if fields.get(name, -1) >= 0
@@ -257,7 +257,7 @@ def place(layer: int, head: int, token: int = -1, **more: str) -> tuple[tuple[st
 
 
 def next_word(likeliest: Sequence[tuple[str, float]], stream: Stream) -> Iterator[Question]:
-    """Which word the model predicts after the text."""
+    """Question for the word that the model predicts after the text."""
     choices = _word_options(likeliest)
     token = len(stream.tokens) - 1
     about = Question(
@@ -280,7 +280,7 @@ def _word_options(likeliest: Sequence[tuple[str, float]]) -> list[AnswerOption]:
 
 
 def masked_word(on: AskedSentence) -> Iterator[Question]:
-    """Which word the model fills into the place of a masked one."""
+    """Question for the word that the model fills into the place of a masked one."""
     places = [at for at in on.content if len(on.words[at]) > 1]
     for token in [places[int(at)] for at in on.draw.permutation(len(places))][:MOST_MASKED]:
         yield from _masked(on, token)
@@ -293,7 +293,7 @@ def _masked(on: AskedSentence, token: int) -> Iterator[Question]:
     if context.recording.model.kind != "encoder" or not context.capabilities.mask:
         return
     scores = context.model.logits(on.rerun(HideToken(token)), on.stream.name, token)
-    about = on.asked(
+    about = on.question(
         MASKED,
         token=token,
         covers=True,
@@ -334,8 +334,8 @@ def _words_after(on: AskedSentence, token: int) -> list[AnswerOption]:
 
 
 def predicted_words(context: MeasureContext) -> Iterator[Question]:
-    """Which word the model predicts at each word of the text: in its place where it fills masked
-    words, else after it."""
+    """Questions for the word that the model predicts at each word of the text: in its place where
+    it fills masked words, else after it."""
     try:
         on = AskedSentence.of(context)
         context.require_readout()
@@ -351,7 +351,7 @@ def predicted_words(context: MeasureContext) -> Iterator[Question]:
         choices = _words_after(on, token)
         text = context.recording.text[: int(on.stream.spans[token][1])]
         before = " ".join(text.split()[-WORDS_BEFORE:])
-        about = on.asked(
+        about = on.question(
             NEXT,
             "after",
             token=token,
@@ -368,8 +368,8 @@ def predicted_words(context: MeasureContext) -> Iterator[Question]:
 
 
 def beside(on: AskedSentence) -> Iterator[Question]:
-    """Which of four heads, shown as pictures, attends to the previous token, and to the next
-    one."""
+    """Question for the one of four heads, shown as pictures, that attends to the previous token,
+    and to the next one."""
     pattern, special = on.attention.pattern, on.stream.special
     layers, heads = pattern.shape[:2]
     for kind, step in ((BACK, -1), (AHEAD, 1)):
@@ -399,14 +399,14 @@ def beside(on: AskedSentence) -> Iterator[Question]:
         )
         layer, head = divmod(best, heads)
         margin = choices[0].value - max(each.value for each in choices[1:])
-        about = on.asked(kind, layer=layer, head=head, interest=1.0, address=place(layer, head))
+        about = on.question(kind, layer=layer, head=head, interest=1.0, address=place(layer, head))
         yield replace(about, choices=choices, margin=margin)
 
 
 def _share_at(
     pattern: np.ndarray, special: np.ndarray, reachable: np.ndarray, step: int
 ) -> np.ndarray:
-    """What each head gives on average to the token `step` places on, (layer, head), of tokens of
+    """Mean weight that each head gives to the token `step` places on, (layer, head), of tokens of
     text; 0 where no two are so far apart."""
     n = pattern.shape[2]
     rows = [
@@ -430,7 +430,7 @@ def picture(pattern: np.ndarray) -> str:
 
 
 def scale(on: AskedSentence) -> Iterator[Question]:
-    """What the division by the square root of d_k does to the largest weight."""
+    """Question on the effect of the division by the square root of d_k on the largest weight."""
     attention, capabilities = on.attention, on.context.capabilities
     if not attention.opens or capabilities.biased or not (attention.scale < 1).all():
         return
@@ -444,7 +444,7 @@ def scale(on: AskedSentence) -> Iterator[Question]:
         layer, head = on.pick(list(np.ndindex(layers, heads)))
         now = float(attention.pattern[layer, head, token].max())
         choices = options("same", "larger", "all", "more_than_one", value=now)
-        about = on.asked(SCALE, form, token=token, layer=layer, head=head, slots=(("now", now),))
+        about = on.question(SCALE, form, token=token, layer=layer, head=head, slots=(("now", now),))
         yield replace(about, choices=choices, address=place(layer, head, token))
         return
     rows = on.rows()
@@ -462,7 +462,9 @@ def scale(on: AskedSentence) -> Iterator[Question]:
     right = "larger" if form == "out" else "smaller"
     wrong = ("smaller", "same", "more_than_one") if form == "out" else ("larger", "same", "quarter")
     slots = (("before", float(now[layer, head])), ("after", float(after[layer, head])))
-    about = on.asked(SCALE, form, layer=layer, head=head, slots=slots, margin=float(change.max()))
+    about = on.question(
+        SCALE, form, layer=layer, head=head, slots=slots, margin=float(change.max())
+    )
     yield seen_under(
         on,
         (edit,),
@@ -490,8 +492,8 @@ def seen_under(on: AskedSentence, edits: tuple[Edit, ...], question: Question) -
 
 
 def without_positions(on: AskedSentence) -> Iterator[Question]:
-    """What is left of a head of the previous token without positions, and of the order of the
-    words."""
+    """Question on the rest of a head of the previous token without positions, and of the order of
+    the words."""
     on.context.require_edits(WithoutPositions)
     if on.context.capabilities.positions in (None, ""):
         return
@@ -514,7 +516,7 @@ def _previous_without(on: AskedSentence, bare: Recording) -> Iterator[Question]:
     if before < CLEAR or before - after < max(MIN_MARGIN[POSITIONS], before / 3):
         return
     slots = (("before", before), ("after", after))
-    about = on.asked(POSITIONS, "previous", layer=layer, head=head, slots=slots)
+    about = on.question(POSITIONS, "previous", layer=layer, head=head, slots=slots)
     choices = options("smaller", "same", "larger", "one", value=after)
     question = replace(about, choices=choices, margin=before - after, interest=before - after)
     yield seen_under(on, (WithoutPositions(),), question)
@@ -537,7 +539,7 @@ def _order_without(on: AskedSentence, bare: Recording) -> Iterator[Question]:
             continue
         right, wrong = ("mask", "same") if on.causal else ("same", "mask")
         slots: Slots = (("one", on.words[one]), ("two", on.words[other]), ("change", change))
-        about = on.asked(
+        about = on.question(
             POSITIONS,
             "causal" if on.causal else "order",
             token=token,
@@ -561,14 +563,14 @@ def alike(states: np.ndarray, special: np.ndarray) -> float:
 
 
 def without_residual(on: AskedSentence) -> Iterator[Question]:
-    """Whether words' vectors are more alike where nothing is added to what a word had."""
+    """Question whether words' vectors are more alike where nothing is added to what a word had."""
     on.context.require_edits(WithoutResidual)
     states = on.states(on.rerun(WithoutResidual()))
     before = alike(on.states(on.context.recording), on.stream.special)
     after = alike(states, on.stream.special)
     if not np.isfinite(after) or after - before < MIN_MARGIN[RESIDUAL]:
         return
-    about = on.asked(
+    about = on.question(
         RESIDUAL, slots=(("before", before), ("after", after)), margin=after - before, interest=1.0
     )
     choices = options("more", "less", "same", "zero", value=after)
@@ -576,7 +578,7 @@ def without_residual(on: AskedSentence) -> Iterator[Question]:
 
 
 def without_norm(on: AskedSentence) -> Iterator[Question]:
-    """Whether vectors grow where no norm sets their length back."""
+    """Question whether vectors grow where no norm sets their length back."""
     on.context.require_edits(WithoutNorm)
     before = interventions.growth(on.stream)
     after = interventions.growth(on.rerun(WithoutNorm()).stream(on.stream.name))
@@ -584,13 +586,14 @@ def without_norm(on: AskedSentence) -> Iterator[Question]:
         return
     factor = interventions.factor_text
     slots: Slots = (("norm", on.context.norm), ("was", factor(before)), ("now", factor(after)))
-    about = on.asked(NORM, slots=slots, margin=after / before, interest=1.0)
+    about = on.question(NORM, slots=slots, margin=after / before, interest=1.0)
     choices = options("grows", "same", "shrinks", "one", value=after)
     yield seen_under(on, (WithoutNorm(),), replace(about, choices=choices))
 
 
 def without_head(on: AskedSentence) -> Iterator[Question]:
-    """Which head does not notice that another one is taken out: one of the same layer."""
+    """Question for the head that does not notice that another one is taken out: one of the same
+    layer."""
     on.context.require_edits(ZeroHead)
     pattern = on.attention.pattern
     layers, heads = pattern.shape[:2]
@@ -619,7 +622,7 @@ def without_head(on: AskedSentence) -> Iterator[Question]:
     if len({each.name for each in wrong}) < len(wrong):
         return
     margin = min(each.value for each in wrong)
-    about = on.asked(HEADS, layer=layer, head=head, margin=margin, interest=1.0)
+    about = on.question(HEADS, layer=layer, head=head, margin=margin, interest=1.0)
     yield seen_under(on, (edit,), replace(about, choices=(right, *wrong)))
 
 
@@ -627,7 +630,8 @@ def without_head(on: AskedSentence) -> Iterator[Question]:
 
 
 def changed_word(on: AskedSentence) -> Iterator[Question]:
-    """Which word gets most of a row after one word was changed, such as "tired" to "wide"."""
+    """Question for the word that gets most of a row after one word was changed, such as "tired" to
+    "wide"."""
     for at, old in on.words.items():
         if old not in CHANGES:
             continue
@@ -674,16 +678,16 @@ def _row_then(
         *(("was", on.words[was]), ("before", float(before[was])), ("left", float(after[was]))),
     )
     form = "stays" if best == was else "moves"
-    about = on.asked(CHANGED, form, token=row, layer=layer, head=head, text=text, slots=slots)
-    shown = place(layer, head, row, other_text=text)
+    about = on.question(CHANGED, form, token=row, layer=layer, head=head, text=text, slots=slots)
+    address = place(layer, head, row, other_text=text)
     interest = float(lead) + is_pronoun
-    about = replace(about, page="compare", address=shown, interest=interest)
+    about = replace(about, page="compare", address=address, interest=interest)
     yield from most_question(ranked, about)
 
 
 def swapped_words(on: AskedSentence) -> Iterator[Question]:
-    """Whether a weight stays at a place or goes with a word that is moved."""
-    made: dict[str, Question] = {}
+    """Question whether a weight stays at a place or goes with a word that is moved."""
+    questions: dict[str, Question] = {}
     for one, other in on.pairs():
         text, tokens = on.exchanged(one, other)
         after = on.rerun(text=text)
@@ -694,9 +698,9 @@ def swapped_words(on: AskedSentence) -> Iterator[Question]:
             for question in _weights_after(on, held, free, text, on.pattern_of(after)):
                 if question.margin > getattr(best.get(question.form), "margin", 0.0):
                     best[question.form] = question
-        made = best | made  # an earlier pair suits better
-    if made:
-        yield made[on.pick(sorted(made))]
+        questions = best | questions  # an earlier pair suits better
+    if questions:
+        yield questions[on.pick(sorted(questions))]
 
 
 def _weights_after(
@@ -716,7 +720,7 @@ def _weights_after(
             if margin < MIN_MARGIN[SWAPPED] or max(stays, goes) < CLEAR:
                 continue
             right, wrong = ("place", "word") if stays > goes else ("word", "place")
-            about = on.asked(
+            about = on.question(
                 SWAPPED,
                 right,
                 **{"token": row, "key": held, "layer": layer, "head": head, "text": text},
@@ -731,7 +735,8 @@ def _weights_after(
 
 
 def added_word(on: AskedSentence) -> Iterator[Question]:
-    """Whether a word that is written behind the text changes the attention of one before it."""
+    """Question whether a word that is written behind the text changes the attention of one before
+    it."""
     recording = on.context.recording
     if len(recording.text) < 2 or len(on.stream.tokens) + 4 > (
         recording.model.n_positions or 1 << 30
@@ -756,7 +761,7 @@ def added_word(on: AskedSentence) -> Iterator[Question]:
         else options("all", "masked", "only_last", "position", value=change)
     )
     slots: Slots = (("added", ADDED_WORD), ("change", change))
-    about = on.asked(ADDED, form, token=token, text=text, slots=slots, interest=1.0)
+    about = on.question(ADDED, form, token=token, text=text, slots=slots, interest=1.0)
     at = (("token", str(token)), ("other_text", text))
     yield replace(about, choices=choices, page="compare", address=at)
 
@@ -781,8 +786,8 @@ def row_sum(on: AskedSentence) -> Iterator[Question]:
     if not cells or on.in_pieces:
         form, cells = "why", [(0, 0, on.pick(on.content), on.pick(on.content))]
     layer, head, row, key = on.pick(cells)
-    shown = place(layer, head, row)
-    about = on.asked(SUM, form, token=row, layer=layer, head=head, address=shown, interest=1.0)
+    address = place(layer, head, row)
+    about = on.question(SUM, form, token=row, layer=layer, head=head, address=address, interest=1.0)
     if form == "why":
         yield replace(about, choices=options("softmax", "scale", "training", "norm", value=1.0))
         return
@@ -803,7 +808,7 @@ def row_sum(on: AskedSentence) -> Iterator[Question]:
 
 
 def convex(on: AskedSentence) -> Iterator[Question]:
-    """What a weighted mean of value vectors can be."""
+    """Question on the possible weighted means of value vectors."""
     attention = on.attention
     if not attention.opens:
         return
@@ -819,7 +824,7 @@ def convex(on: AskedSentence) -> Iterator[Question]:
     longest = float(np.linalg.norm(value[allowed], axis=1).max())
     form = on.pick(("never", "hard"))
     slots: Slots = (("length", length), ("longest", longest))
-    about = on.asked(CONVEX, form, token=token, key=key, layer=layer, head=head, slots=slots)
+    about = on.question(CONVEX, form, token=token, key=key, layer=layer, head=head, slots=slots)
     about = replace(about, interest=1.0, page="weight", address=place(layer, head, token))
     right, *wrong = {
         "never": ("longer", "shorter", "value", "other_way"),
@@ -829,7 +834,7 @@ def convex(on: AskedSentence) -> Iterator[Question]:
 
 
 def mask(on: AskedSentence) -> Iterator[Question]:
-    """What a causal mask forbids, and who may attend to whom."""
+    """Questions on the cells that a causal mask forbids, and on who may attend to whom."""
     peak = on.attention.pattern.max(axis=(0, 1))
     form = on.pick(("forbid", "who"))
     words = sorted(on.content)
@@ -845,7 +850,9 @@ def mask(on: AskedSentence) -> Iterator[Question]:
                 )
                 for pair in (right, *(back[int(at)] for at in order))
             )
-            about = on.asked(MASK, "forbid" if on.causal else "would", token=right[0], key=right[1])
+            about = on.question(
+                MASK, "forbid" if on.causal else "would", token=right[0], key=right[1]
+            )
             about = replace(about, choices=choices, interest=1.0)
             at = (("token", str(right[0])),)
             if on.causal:
@@ -861,17 +868,17 @@ def mask(on: AskedSentence) -> Iterator[Question]:
     keys = (
         ("before", "all", "strictly", "near") if on.causal else ("all", "before", "near", "others")
     )
-    about = on.asked(MASK, form, token=token, interest=1.0, address=(("token", str(token)),))
+    about = on.question(MASK, form, token=token, interest=1.0, address=(("token", str(token)),))
     yield replace(about, choices=options(*keys))
 
 
 def feed_forward(on: AskedSentence) -> Iterator[Question]:
-    """What a network that reads one token cannot do."""
+    """Question on what a network that reads one token cannot do."""
     layers = on.attention.pattern.shape[0]
     layer = int(on.draw.integers(layers))
     form = on.pick(("cannot", "same", "alone"))
     token, key = on.two(on.content)
-    about = on.asked(FFN, form, token=token, key=key, layer=layer, interest=1.0)
+    about = on.question(FFN, form, token=token, key=key, layer=layer, interest=1.0)
     about = replace(
         about, page="feedforward", address=(("layer", str(layer)), ("token", str(token)))
     )

@@ -215,7 +215,7 @@ def nouns(labels: Sequence[str]) -> tuple[bool, ...]:
 
 
 def _start_of_compound(labels: Sequence[str], at: int) -> int:
-    """Where the hyphenated compound that ends with a word begins; its own place in none."""
+    """Start of the hyphenated compound that ends with a word; its own place in none."""
     while at >= 2 and labels[at - 1] in HYPHENS:
         at -= 2
     return at

@@ -80,8 +80,8 @@ def _words(
 ) -> Groups:
     n = len(tokens)
     word = word_numbers(text[: max((end for _, end in spans), default=0)])
-    found = text, word, tokens, special, spans
-    starts = [at for at in range(n) if at == 0 or not _continues_previous(*found, at)]
+    sequences = text, word, tokens, special, spans
+    starts = [at for at in range(n) if at == 0 or not _continues_previous(*sequences, at)]
     ends = [*starts[1:], n]
     labels = tuple(
         _label(text, tokens[first:end], spans[first:end]) for first, end in zip(starts, ends)

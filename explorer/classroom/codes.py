@@ -36,7 +36,7 @@ def normalized_code(code: object) -> str:
 
 
 def signer(secret: str, purpose: str) -> Signer:
-    """What signs texts for one purpose: only a holder of the secret makes or checks its
+    """Signer of texts for one purpose: only a holder of the secret makes or checks its
     signatures."""
     return Signer(secret, salt=purpose, digest_method=hashlib.sha256)
 

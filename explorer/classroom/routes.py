@@ -292,19 +292,19 @@ async def act(request: Request) -> Response:
     if handler is None:
         return _problem(404, REFUSALS("no_action"))
 
-    async def made() -> Response:
+    async def respond() -> Response:
         body = await request_body.json_object(request, MOST_BYTES)
         answer = await handler(class_service(), body, network(request.scope))
         return JSONResponse(answer, headers=NO_STORE)
 
-    return await _respond(made)
+    return await _respond(respond)
 
 
 async def show(request: Request) -> Response:
     """Receive a picture of the teacher's window, packed: bytes under a key that no page of another
     site knows."""
 
-    async def made() -> Response:
+    async def respond() -> Response:
         query = request.query_params
         picture = await request_body.body(request, "application/octet-stream", MOST_PICTURE)
         key = request.headers.get("x-headlight-key", "")[:64]
@@ -312,13 +312,13 @@ async def show(request: Request) -> Response:
         await class_service().show(code, key, app_address(query.get("at")), picture)
         return JSONResponse({}, headers=NO_STORE)
 
-    return await _respond(made)
+    return await _respond(respond)
 
 
 async def picture(request: Request) -> Response:
     """The same for a student whose own page is on its way."""
 
-    async def made() -> Response:
+    async def respond() -> Response:
         query = request.query_params
         student, name = query.get("as", "")[:64], query.get("name", "")[:64]
         image = await class_service().picture(normalized_code(query.get("code")), student, name)
@@ -326,7 +326,7 @@ async def picture(request: Request) -> Response:
             return Response(status_code=204, headers=NO_STORE)
         return Response(image, media_type="application/octet-stream", headers=NO_STORE)
 
-    return await _respond(made)
+    return await _respond(respond)
 
 
 async def _respond(handler: Callable[[], Awaitable[Response]]) -> Response:

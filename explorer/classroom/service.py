@@ -66,10 +66,10 @@ ASKED = ("text", "choices", "pictures", "covers", "free")
 def _tally(question: str, present: set[str], answers: dict[str, str]) -> list[Any]:
     """The number of connected students for each answer; of words that are typed freely [word,
     number], the most frequent first, however they are capitalized."""
-    asked = json.loads(question)
+    fields = json.loads(question)
     choices = [answer for word, answer in sorted(answers.items()) if word in present]
-    if not asked.get("free"):
-        return [choices.count(str(at)) for at in range(len(asked["choices"]))]
+    if not fields.get("free"):
+        return [choices.count(str(at)) for at in range(len(fields["choices"]))]
     spelled: dict[str, str] = {}
     for choice in choices:
         spelled.setdefault(choice.casefold(), choice)

@@ -30,13 +30,13 @@ def modules() -> dict[str, bytes]:
     """Every module by its name: the .js files as they are, each style of a view as a module that
     exports its text after the one that all share, the light theme's colours, and the sentences
     that the browser writes."""
-    made = {file.name: file.read_bytes() for file in sorted(HERE.glob("*.js"))}
+    sources = {file.name: file.read_bytes() for file in sorted(HERE.glob("*.js"))}
     for file in sorted({*HERE.glob("*.css")} - {PAGE}):
-        made[f"{file.name}.js"] = _exporting(file.read_text("utf-8"), file != SHARED)
-    made["light.toml.js"] = _exporting(colours("light"))
-    made["card_layout.toml.js"] = _exporting(card_layout())
-    made["browser.toml.js"] = _exporting(all_of("browser"))
-    return made
+        sources[f"{file.name}.js"] = _exporting(file.read_text("utf-8"), file != SHARED)
+    sources["light.toml.js"] = _exporting(colours("light"))
+    sources["card_layout.toml.js"] = _exporting(card_layout())
+    sources["browser.toml.js"] = _exporting(all_of("browser"))
+    return sources
 
 
 @cache

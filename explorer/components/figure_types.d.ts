@@ -40,7 +40,7 @@ export interface Box {
   selected: boolean;
 }
 
-/** What branches off a residual stream and is added to it: its name, and the norm that stands before it ("pre") or after the sum ("post"), with its name. */
+/** A branch off a residual stream that is added to it: its name, and the norm that stands before it ("pre") or after the sum ("post"), with its name. */
 export interface Branch {
   name: string;
   norm: string;
@@ -108,7 +108,7 @@ export interface Facts extends Figure {
   facts: [string, string][];
 }
 
-/** What every figure has: a title, a line below it, and the choices that a press sets. select: names of the address, such as ("token", "source"); what is pressed gives a value for each. follows: the choice of a slider beside it, whose frame is marked: the guide of a chart. */
+/** Base of every figure: a title, a line below it, and the choices that a press sets. select: names of the address, such as ("token", "source"); what is pressed gives a value for each. follows: the choice of a slider beside it, whose frame is marked: the guide of a chart. */
 export interface Figure {
   kind: string;
   title: string;
@@ -134,7 +134,7 @@ export interface Flow extends Figure {
   switch: FlowLink | null;
 }
 
-/** What one attention of a layer brings to the selected row of its band: shares (head, row) of what it writes, and weights (head, row), over all rows of the picture. bias: b_O's share. names: of each head, what it does, by how much, and by how much by chance, None for nothing known. others (curve, 3): the query row, the key row and the share of what is brought to other rows. attention: its name in an address. removed: heads that an edit has switched off. */
+/** Contribution of one attention of a layer to the selected row of its band: shares (head, row) of what it writes, and weights (head, row), over all rows of the picture. bias: b_O's share. names: of each head, what it does, by how much, and by how much by chance, None for nothing known. others (curve, 3): the query row, the key row and the share of what is brought to other rows. attention: its name in an address. removed: heads that an edit has switched off. */
 export interface FlowAttention {
   shares: Numbers;
   weights: Numbers;
@@ -168,7 +168,7 @@ export interface FlowLayer {
   numbers: string;
 }
 
-/** What leads on from the picture: what it is called, and the choices of the address that a press sets, by their names. */
+/** A link that leads on from the picture: its label, and the choices of the address that a press sets, by their names. */
 export interface FlowLink {
   label: string;
   select: Record<string, string>;

@@ -135,11 +135,9 @@ def questions(
     """Questions with answers to choose from, each with what is right and where it is seen. token:
     the name of this set; another set begins with other answers. answered: the letter of each answer
     so far, "-" for none. When `on_answer` is called, they stand in
-    `st.session_state["questions of a text"]["answered"]`."""
+    `visit.quiz_answers["answered"]`."""
     header = {"token": token, "items": [asdict(each) for each in items], "answered": answered}
-    _questions(
-        data=codec.encode(header, {}), key="questions of a text", on_answered_change=on_answer
-    )
+    _questions(data=codec.encode(header, {}), key="quiz_answers", on_answered_change=on_answer)
 
 
 def lesson_bar(lesson: Mapping[str, Any], token: str, on_end: Callable[[], None]) -> None:

@@ -14,6 +14,7 @@ from explorer.analysis import recorded_findings
 from explorer.analysis.findings import Finding
 from explorer.panels.selection import Selection, select
 from explorer.state import url_state
+from explorer.state.visit import visit
 from explorer.text.attention import LABELS
 from models.recording import Attention, Recording
 from models.run import Run
@@ -75,7 +76,7 @@ def open_finding(finding: Finding) -> None:
     """Go to what shows a finding: put its address into the session. For a callback, or before a
     step to another page."""
     state = st.session_state
-    state.acted = True
+    visit.acted = True
     state.anatomy_cell = ""
     state.att_word = "none" if finding.query < 0 else ""
     for name, value in finding.address:

@@ -22,6 +22,7 @@ from explorer.state import event_log, jobs, url_state
 from explorer.state.models import SMOLLM2, is_chat_model, server_models, typed_special
 from explorer.state.settings import well_formed
 from explorer.state.url_state import fits_address, forget_token
+from explorer.state.visit import visit
 from explorer.text.markdown_escape import literal
 from explorer.text.model_descriptions import examples, origin, scores, taught, unread_language
 from explorer.text.templates import sentences
@@ -140,11 +141,11 @@ def current_run(
     except NotEncoded as error:
         st.warning(literal(str(error)))
         st.stop()
-    st.session_state.n_tokens = len(recording.streams[0].tokens)  # for the log
+    visit.n_tokens = len(recording.streams[0].tokens)  # for the log
     measure_pronoun_heads(recording)
     # Always there, so that what follows keeps its place on the page, and with it its state.
     notes = st.container()
-    n_characters = len(st.session_state.text)
+    n_characters = len(visit.text)
     if n_characters > len(recording.text):
         notes.warning(NOTES("cut", n_read=len(recording.text), n=n_characters))
     if recording.dropped:
@@ -199,7 +200,7 @@ def current_run(
 def run_on_screen(target: str | tuple[int, ...] | None = None, model: str | None = None) -> Run:
     """The run of the text and the model on screen, without edits; of a recording from a file its
     own, and where the text is another, a message and the way back in the place of the page."""
-    name, text = model or st.session_state.model, st.session_state.text
+    name, text = model or visit.model, visit.text
     if (recorded := loaded(name).recorded) is None:
         return Run(name, text, (), target)
     if text != recorded.text:
@@ -218,8 +219,8 @@ def run_on_screen(target: str | tuple[int, ...] | None = None, model: str | None
 
 def offer_examples(notes: DeltaGenerator) -> None:
     """Buttons with the first texts that suit the model."""
-    texts = examples(st.session_state.model) or EXAMPLES
-    if model_names.is_recorded(st.session_state.model):
+    texts = examples(visit.model) or EXAMPLES
+    if model_names.is_recorded(visit.model):
         return
     with notes.container(horizontal=True, key="first examples"):
         for label, text in list(texts.items())[:N_EXAMPLES]:
@@ -304,7 +305,7 @@ def _ask(model: str, question: str) -> None:
     """Ask a chat model this question, on the tab where it writes."""
     url_state.take_model(model)
     take_text(f"user: {' '.join(question.split())}")
-    st.session_state.wanted_page = "generate"
+    visit.wanted_page = "generate"
 
 
 def note_language(recording: Recording, notes: DeltaGenerator) -> None:
@@ -319,9 +320,9 @@ def read_current(edited: bool = True, typed: bool = True, headline: bool = False
     with the decoder's input where the reader typed one, and a note on it. `headline`: as of
     `current_run`."""
     # A short text is there before a spinner would be.
-    long = len(st.session_state.text) > SHORT
+    long = len(visit.text) > SHORT
     with st.spinner("Reading the text …") if long else nullcontext():
-        target = typed_target(st.session_state.model) if typed else None
+        target = typed_target(visit.model) if typed else None
         run = current_run(target=target, headline=headline)
     show_target(target)
     return under_edits(run) if edited else run
@@ -367,14 +368,14 @@ def show_target(target: str | None) -> None:
 
 
 def _drop_target() -> None:
-    st.session_state.acted = True
+    visit.acted = True
     st.session_state.target = st.session_state.token = st.session_state.source = ""
 
 
 def take_preset(texts: Mapping[str, str]) -> None:
     """The text just chosen of `texts`; pressing it once more changes nothing."""
-    if st.session_state.preset is not None:
-        st.session_state.text = texts[st.session_state.preset]
+    if visit.preset is not None:
+        visit.text = texts[visit.preset]
         st.session_state.target = ""
         forget_token()
 
@@ -382,5 +383,5 @@ def take_preset(texts: Mapping[str, str]) -> None:
 def take_text(text: str) -> None:
     """Make this the text on screen, as if the reader had typed it. For a callback, which runs
     before the field is made."""
-    st.session_state.text = well_formed(text)
+    visit.text = well_formed(text)
     forget_token()

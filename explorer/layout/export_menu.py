@@ -19,6 +19,7 @@ from explorer.panels.address import address_of
 from explorer.panels.spec import Panel, document, python
 from explorer.state import models, url_state
 from explorer.state.url_state import MAX_ADDRESS
+from explorer.state.visit import visit
 from explorer.text import places
 from explorer.text.markdown_escape import literal
 from models.run import Run
@@ -70,7 +71,7 @@ def offer_panel(panel: Panel) -> None:
     _menu_state.panels.append(panel)
 
 
-def shown() -> list[Panel]:
+def panels_on_page() -> list[Panel]:
     """The panels that the page has shown so far."""
     return _menu_state.panels
 
@@ -138,7 +139,7 @@ def all_heads() -> list[Panel]:
     screen, without edits, and the chosen one."""
     state = st.session_state
     chosen = {name: state[name] for name in ("layer", "head", "token") if state[name]}
-    run = current_recording.run_on_screen(current_recording.typed_target(state.model))
+    run = current_recording.run_on_screen(current_recording.typed_target(visit.model))
     return list(attention.opened(run, chosen))
 
 

@@ -12,6 +12,7 @@ from explorer.layout import current_recording, export_menu, share_menu
 from explorer.state import event_log, models, opened_recordings, url_state
 from explorer.state.models import DEFAULT_MODEL
 from explorer.state.settings import settings, well_formed
+from explorer.state.visit import visit
 from explorer.text import model_descriptions, places
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
@@ -32,9 +33,9 @@ def class_bar() -> None:
         for name, place in places.PLACES.items()
     }
     defaults = {"text": DEFAULT_TEXT, "model": DEFAULT_MODEL}
-    subject = {name: well_formed(st.session_state[name]) for name in defaults}
-    fits = url_state.fits_address(st.session_state.text)
-    place = places.place_of(st.session_state.page)
+    subject = {"text": well_formed(visit.text), "model": well_formed(visit.model)}
+    fits = url_state.fits_address(visit.text)
+    place = places.place_of(visit.page)
     path = "/" if place == places.FIRST else f"/{place}"
     at = f"{path}?{urlencode(url_state.query_parameters())}"
     texts = {places.address(tab, {}): text for tab, text in url_state.FIRST_TEXTS.items()}
@@ -50,18 +51,17 @@ MAX_LIVE_CHARACTERS = 400  # characters up to which a text is drawn while it is 
 def sentence_field(names: list[str]) -> tuple[Any, Any]:
     """The line, and the buttons at the right of the bar above it. `names`: the models to choose
     from. Returns the menus Share and Export, to be filled when the page has run."""
-    state = st.session_state
     with st.container(horizontal=True, vertical_alignment="top", gap="small", key="top-line"):
         mounts.sentence_field(
-            state.text,
-            state.model,
-            "typed text",
+            visit.text,
+            visit.model,
+            "typed_text",
             settings().max_chars,
-            len(state.text) <= MAX_LIVE_CHARACTERS and not model_names.is_borrowed(state.model),
+            len(visit.text) <= MAX_LIVE_CHARACTERS and not model_names.is_borrowed(visit.model),
             _take_typed,
         )
-        label = model_label(state.model)
-        with st.popover(label, width=280, key="model menu", on_change="rerun") as box:
+        label = model_label(visit.model)
+        with st.popover(label, width=280, key="model_menu", on_change="rerun") as box:
             if box.open:
                 with st.container(key="models"):
                     _model_menu(names)
@@ -121,7 +121,7 @@ def _model_menu(names: list[str]) -> None:
         if not members:
             continue
         if group == model_descriptions.FOLDED:
-            with st.expander(heading, expanded=st.session_state.model in members):
+            with st.expander(heading, expanded=visit.model in members):
                 _model_buttons(members)
         else:
             st.caption(heading)
@@ -139,7 +139,7 @@ def _model_buttons(names: list[str]) -> None:
             model_label(name),
             key=f"model {name}",
             type="tertiary",
-            icon=":material/check:" if name == st.session_state.model else None,
+            icon=":material/check:" if name == visit.model else None,
             on_click=_take_model,
             args=(name,),
         )
@@ -148,7 +148,7 @@ def _model_buttons(names: list[str]) -> None:
             if taught:
                 with st.container(key=f"note {name}"):
                     st.caption(taught)
-        if name == st.session_state.model:
+        if name == visit.model:
             _mark_switch(name)
 
 
@@ -168,35 +168,34 @@ def _mark_switch(model: str) -> None:
 
 def _take_model(name: str) -> None:
     """Make a model of the menu the current one."""
-    st.session_state["model menu"] = False
+    visit.model_menu = False
     url_state.take_model(name)
 
 
 def _add_model() -> None:
     """Open the dialog for a model that is not in the menu."""
-    st.session_state["model menu"], st.session_state.borrowing = False, True
+    visit.model_menu, visit.borrowing = False, True
 
 
 def _open_file() -> None:
     """Open the dialog for a recording of a file."""
-    st.session_state["model menu"], st.session_state["opening file"] = False, True
+    visit.model_menu, visit.opening_file = False, True
 
 
 def _take_typed() -> None:
     """Make the typed text the current text."""
-    typed = st.session_state["typed text"].get("text")
-    if isinstance(typed, str) and typed != st.session_state.text:
+    typed = visit.typed_text.get("text")
+    if isinstance(typed, str) and typed != visit.text:
         current_recording.take_text(typed)
 
 
 def _examples() -> None:
     """Buttons with texts that suit the model, and a description of the model."""
-    state = st.session_state
-    if model_names.is_recorded(state.model):  # it holds one text
-        st.markdown(current_recording.card_lines(state.model))
+    if model_names.is_recorded(visit.model):  # it holds one text
+        st.markdown(current_recording.card_lines(visit.model))
         return
-    texts = model_descriptions.examples(state.model) or EXAMPLES
-    state.preset = next((label for label, text in texts.items() if text == state.text), None)
+    texts = model_descriptions.examples(visit.model) or EXAMPLES
+    visit.preset = next((label for label, text in texts.items() if text == visit.text), None)
     st.pills(
         "Examples",
         list(texts),
@@ -206,12 +205,12 @@ def _examples() -> None:
         args=(texts,),
         label_visibility="collapsed",
     )
-    st.markdown(current_recording.card_lines(state.model))
+    st.markdown(current_recording.card_lines(visit.model))
 
 
 def _to_class() -> None:
     """The reader goes where questions are, and classes."""
-    st.session_state.wanted_page = "classroom"
+    visit.wanted_page = "classroom"
 
 
 # The presenter on every page: P fills the screen with the current picture.
@@ -234,15 +233,15 @@ AS_TRAINED = (
 def edited() -> None:
     """The edits of the address, and the press that undoes them; Edit the model has its own."""
     state = st.session_state
-    state["edits shown"] = state.edits
-    if state.page == "edit":
+    visit.edits_in_frame = state.edits
+    if visit.page == "edit":
         return
     try:
         edits = from_line(str(state.edits))
     except ValueError:  # Experiment says which of them cannot be read
         return
     if edits:
-        is_trained, what = state.page in AS_TRAINED, literal(describe(edits))
+        is_trained, what = visit.page in AS_TRAINED, literal(describe(edits))
         key = "edited elsewhere" if is_trained else "edited"
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key=key):
             st.badge(f"Edited: {what}", color="orange", help=what)
@@ -261,7 +260,6 @@ POLL_INTERVAL = 0.2  # seconds between two looks at how far a model has come
 def header() -> tuple[Any, Any]:
     """The bar. A model that is not in memory yet is fetched first, with its progress; one that
     cannot be used is named, and the last one stays. Returns the menus Share and Export."""
-    state = st.session_state
     words = st.container(key="words")
     url_state.apply_fallback()
     with words:
@@ -270,13 +268,16 @@ def header() -> tuple[Any, Any]:
             ensure_loaded()
     menus = sentence_field(model_options())
     edited()
-    if state.pop("borrowing", False):
+    if visit.borrowing:
+        visit.borrowing = False
         hf_model_dialog()
-    if state.pop("opening file", False):
+    if visit.opening_file:
+        visit.opening_file = False
         recording_dialog()
     else:
         opened_recordings.drop_uploads()  # of a dialog that was left
-    if name := state.pop("unknown_model", None):
+    if name := visit.unknown_model:
+        visit.unknown_model = ""
         words.warning(
             WORDS(
                 "unknown_model",
@@ -285,22 +286,23 @@ def header() -> tuple[Any, Any]:
                 how=literal(how_to_get(name)),
             )
         )
-    if offered := state.get("offered_model"):
+    if offered := visit.offered_model:
         with words, st.container(horizontal=True, vertical_alignment="center"):
             st.info(
                 WORDS(
                     "offered_model",
                     offered=literal(model_names.title(offered)),
-                    shown=literal(model_names.title(state.model)),
+                    shown=literal(model_names.title(visit.model)),
                 )
             )
             st.button("Fetch it", key="fetch offered", on_click=accept_offer)
-    if refused := state.pop("refused", None):
+    if refused := visit.refused_model:
+        visit.refused_model = ""
         words.warning(
             WORDS(
                 "refused",
                 why=literal(refused.rstrip(".")),
-                shown=literal(model_names.title(state.model)),
+                shown=literal(model_names.title(visit.model)),
             )
         )
     return menus
@@ -317,23 +319,22 @@ def how_to_get(name: str) -> str:
 def model_options() -> list[str]:
     """The models on this machine, those that this visitor opened, and the one on screen; the one
     that predicts words best is the first."""
-    names = dict.fromkeys((*models.choices(), st.session_state.model))
+    names = dict.fromkeys((*models.choices(), visit.model))
     return sorted(names, key=lambda name: name != registry.SMOLLM2)
 
 
 def ensure_loaded() -> None:
     """Wait until the model on screen is in memory, with a bar that says how far it has come; go
     back to the last one where it cannot be used."""
-    state = st.session_state
-    if problem := fetch_model(state.model):
+    if problem := fetch_model(visit.model):
         event_log.log_refusal("model")
-        state.refused = problem
-        state.model = state.get("last_model", models.DEFAULT_MODEL)
+        visit.refused_model = problem
+        visit.model = visit.last_model or models.DEFAULT_MODEL
         url_state.forget_head()
-        if fetch_model(state.model):
-            state.model = models.DEFAULT_MODEL
-    models.remember_opened(state.model)
-    state.last_model = state.model
+        if fetch_model(visit.model):
+            visit.model = models.DEFAULT_MODEL
+    models.remember_opened(visit.model)
+    visit.last_model = visit.model
 
 
 def fetch_model(name: str) -> str:
@@ -357,7 +358,7 @@ def fetch_model(name: str) -> str:
 
 def accept_offer() -> None:
     """Open the model that the link names, after the reader agreed."""
-    st.session_state.wanted_model = st.session_state.pop("offered_model")
+    visit.wanted_model, visit.offered_model = visit.offered_model, ""
 
 
 @st.dialog("A Hugging Face model", width="large")
@@ -371,7 +372,7 @@ def hf_model_dialog() -> None:
     with st.form("wanted", border=False):
         wide, narrow = st.columns([4, 1], vertical_alignment="bottom")
         where = wide.text_input(
-            "Name or folder", key="wanted where", placeholder="owner/name, or /a/folder"
+            "Name or folder", key="model_source", placeholder="owner/name, or /a/folder"
         )
         submitted = narrow.form_submit_button("Open it", width="stretch")
     if submitted:
@@ -429,10 +430,10 @@ def already_here() -> None:
 def request_model(name: str) -> None:
     """Open a model that is on this machine."""
     if ":" in name or name in registry.PACKAGED:
-        st.session_state.wanted_model = name
+        visit.wanted_model = name
     else:
-        st.session_state["wanted where"] = name
-        st.session_state.borrowing = True
+        visit.model_source = name
+        visit.borrowing = True
 
 
 def open_model(where: str) -> None:
@@ -453,5 +454,5 @@ def open_model(where: str) -> None:
         st.warning(literal(loading.problem))
     else:
         models.remember_opened(loading.result)
-        st.session_state.wanted_model = loading.result
+        visit.wanted_model = loading.result
         st.rerun()

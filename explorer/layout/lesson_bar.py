@@ -11,6 +11,7 @@ import streamlit as st
 from explorer.components import mounts
 from explorer.panels import lessons
 from explorer.state import url_state
+from explorer.state.visit import visit
 from explorer.text import lesson as lesson_text
 from explorer.text import places
 from explorer.text.lesson import PACKED, Item, Lesson
@@ -24,22 +25,21 @@ WORDS = sentences("lesson", "bar")
 
 FIRST = "three-minutes"  # for who is here for the first time
 OWN = "own"  # the word of the reader's own lesson where an address cannot hold it
-OWN_LESSON = "own lesson"  # in a visit's state
 
 
 def own() -> Lesson:
     """The reader's own lesson, as this visit has it."""
-    lesson: Lesson | None = st.session_state.get(OWN_LESSON)
+    lesson: Lesson | None = visit.own_lesson
     return lesson or Lesson(WORDS("untitled"))
 
 
 def keep(lesson: Lesson) -> None:
     """Make this the reader's own lesson."""
-    st.session_state[OWN_LESSON] = lesson
+    visit.own_lesson = lesson
 
 
 def word_of(lesson: Lesson) -> str:
-    """What an address calls the reader's own lesson: the lesson whole where it is short enough."""
+    """Word of an address for the reader's own lesson: the lesson whole where it is short enough."""
     return lesson.word if url_state.fits_address(lesson.word) else OWN
 
 
@@ -64,9 +64,9 @@ def followed() -> Lesson | None:
         return own()
     if name not in lessons.written():
         raise ValueError(lesson_text.REFUSALS("unknown", name=name))
-    if model_names.is_recorded(st.session_state.model):
+    if model_names.is_recorded(visit.model):
         raise ValueError(lesson_text.REFUSALS("recorded"))
-    run = Run(st.session_state.model, st.session_state.text)
+    run = Run(visit.model, visit.text)
     chosen = str(st.session_state.lesson_word)
     return lessons.on(run, name, int(chosen) if re.fullmatch(r"\d{1,9}", chosen) else None)
 
@@ -91,7 +91,7 @@ def show() -> None:
 
 def begin(name: str = FIRST) -> None:
     """Follow a lesson from its first step, to which the browser goes. For a callback."""
-    st.session_state.acted = True
+    visit.acted = True
     st.session_state.lesson, st.session_state.lesson_step = name, ""
 
 
@@ -112,5 +112,5 @@ def opening() -> tuple[str, dict[str, str]] | None:
 
 def _end() -> None:
     """The lesson is followed no longer."""
-    st.session_state.acted = True
+    visit.acted = True
     st.session_state.lesson = st.session_state.lesson_step = st.session_state.lesson_word = ""

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 import streamlit as st
 
 from explorer.state import url_state
+from explorer.state.visit import visit
 from explorer.text import places
 from explorer.text.templates import sentences
 from models import model_names
@@ -69,18 +70,18 @@ def show_tabs(views: Mapping[str, Callable[[], None]]) -> None:
     """The tabs of the place on screen, and in the open one its view, which alone is computed.
     views: what draws each tab, by its id."""
     state = st.session_state
-    place = places.place_of(state.page)
+    place = places.place_of(visit.page)
     titles = places.PLACES[place].tabs
     key = f"tabs of {place}"
-    state[key] = titles[state.page]
+    state[key] = titles[visit.page]
     tabs = st.tabs(list(titles.values()), key=key, on_change=_take_tab, args=(key, place))
-    with tabs[list(titles).index(state.page)]:
+    with tabs[list(titles).index(visit.page)]:
         explain_selection()
-        if model_names.is_recorded(state.model) and state.page in NEEDS_MODEL:
-            st.info(sentences("frame", "recorded")(state.page))
+        if model_names.is_recorded(visit.model) and visit.page in NEEDS_MODEL:
+            st.info(sentences("frame", "recorded")(visit.page))
             url_state.write()
         else:
-            views[state.page]()
+            views[visit.page]()
 
 
 # Tabs that need more than a recording of one text.
@@ -104,32 +105,33 @@ NEAREST = {
 def explain_selection() -> None:
     """On a tab that has no use for what is selected: why, and the way to the nearest that has."""
     state = st.session_state
-    unused = ("token",) if state.page == "checkpoints" else ("token", "layer", "head")
-    if state.page not in NEAREST or not any(state[name] for name in unused):
+    unused = ("token",) if visit.page == "checkpoints" else ("token", "layer", "head")
+    if visit.page not in NEAREST or not any(state[name] for name in unused):
         return
-    words, nearest = sentences("frame", "unselected"), NEAREST[state.page]
+    words, nearest = sentences("frame", "unselected"), NEAREST[visit.page]
     title = places.PLACES[places.place_of(nearest)].tabs[nearest]
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.caption(words(state.page), width="content")
+        st.caption(words(visit.page), width="content")
         label = words("nearest", tab=title)
         st.button(label, key="to nearest", type="tertiary", on_click=_want, args=(nearest,))
 
 
 def _want(tab: str) -> None:
-    st.session_state.page = st.session_state.wanted_page = tab
+    visit.page = visit.wanted_page = tab
     url_state.restore_model()
 
 
 def _take_tab(key: str, place: str) -> None:
     titles = places.PLACES[place].tabs
     label = st.session_state[key]
-    st.session_state.tabs[place] = next(tab for tab, title in titles.items() if title == label)
-    st.session_state.went = True
+    tab = next(tab for tab, title in titles.items() if title == label)
+    visit.tabs = {**visit.tabs, place: tab}
+    visit.went = True
 
 
 def go(tab: str) -> NoReturn:
     """Go to a tab, under the choices that are already taken."""
-    st.session_state.wanted_page = tab
+    visit.wanted_page = tab
     st.rerun(scope="app")
 
 
@@ -138,7 +140,7 @@ def link(tab: str, label: str, choices: Mapping[str, object], key: str = "") -> 
     long for an address, which takes them along in the session. key: tells this link from others to
     the tab."""
     words = {name: "" if value is None else str(value) for name, value in choices.items()}
-    if url_state.fits_address(st.session_state.text):
+    if url_state.fits_address(visit.text):
         st.page_link(
             f"../pages/{places.place_of(tab)}.py",
             label=label,

@@ -15,6 +15,7 @@ from explorer.components import mounts
 from explorer.layout import current_recording, export_menu, navigation
 from explorer.panels.spec import Panel
 from explorer.state import url_state
+from explorer.state.visit import visit
 from explorer.text import glossary
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
@@ -123,41 +124,43 @@ def show_panel(
     Where the function raises a ValueError, its message is shown instead, and None is returned.
     on_select: called after a press has set choices of the address."""
     assert key not in url_state.names(), "what a panel sends would be dropped with its page"
-    if tab := st.session_state.pop("tab pressed", ""):
+    if tab := visit.tab_of_press:
+        visit.tab_of_press = ""
         navigation.go(tab)
-    if st.session_state.pop("run pressed", False):
+    if visit.new_run:
+        visit.new_run = False
         st.rerun()  # the whole page: it is of another run now
     try:
-        made = make if isinstance(make, Panel) else make()
+        panel = make if isinstance(make, Panel) else make()
     except ValueError as reason:
         st.info(literal(str(reason)))
         return None
-    mounts.panel(made.encode(), key, partial(_take_selection, key, on_select))
-    export_menu.offer_panel(made)
-    panel_table(made)
-    if made.name.partition(".")[0] in STUDIED:
-        in_plotly(made)
-    return made
+    mounts.panel(panel.encode(), key, partial(_take_selection, key, on_select))
+    export_menu.offer_panel(panel)
+    panel_table(panel)
+    if panel.name.partition(".")[0] in STUDIED:
+        in_plotly(panel)
+    return panel
 
 
 # Concepts whose charts one zooms into and measures.
 STUDIED = ("positions", "residual", "embeddings", "training")
 
 
-def in_plotly(made: Panel) -> None:
+def in_plotly(panel: Panel) -> None:
     """A panel's figures as Plotly draws them, to zoom and to measure; made when it is opened."""
-    key = f"plotly {made.file}"
+    key = f"plotly {panel.file}"
     with st.expander(WORDS("in_plotly"), key=key, on_change="rerun") as box:
         if box.open:
-            drawn = made.plotly(dark=st.context.theme.type == "dark")
-            image = {"format": "svg", "filename": made.file}
+            drawn = panel.plotly(dark=st.context.theme.type == "dark")
+            image = {"format": "svg", "filename": panel.file}
             config = {"displaylogo": False, "toImageButtonOptions": image}
-            st.plotly_chart(drawn, key=f"{key} chart", theme=None, config=config, alt=made.title)
+            st.plotly_chart(drawn, key=f"{key} chart", theme=None, config=config, alt=panel.title)
 
 
-def panel_table(made: Panel, label: str = ALL_NUMBERS, opened: bool = False) -> None:
+def panel_table(panel: Panel, label: str = ALL_NUMBERS, opened: bool = False) -> None:
     """The table of a panel below it, as `with_table`."""
-    with_table(made.table, (made.title, *made.caption), made.file, label, opened)
+    with_table(panel.table, (panel.title, *panel.caption), panel.file, label, opened)
 
 
 def _take_selection(key: str, on_select: Callable[[], None] | None) -> None:
@@ -165,8 +168,8 @@ def _take_selection(key: str, on_select: Callable[[], None] | None) -> None:
     chosen = dict(st.session_state[key].get("select") or {})
     if address := chosen.pop("address", ""):  # several choices at once, and the tab that shows them
         chosen |= dict(parse_qsl(address, keep_blank_values=True))
-    st.session_state["tab pressed"] = chosen.pop("tab", "")
-    st.session_state["run pressed"] = not {"edits", "text"}.isdisjoint(chosen)
+    visit.tab_of_press = chosen.pop("tab", "")
+    visit.new_run = not {"edits", "text"}.isdisjoint(chosen)
     if "text" in chosen:
         current_recording.take_text(str(chosen.pop("text")))
     for name, value in chosen.items():

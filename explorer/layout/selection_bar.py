@@ -16,6 +16,7 @@ from explorer.analysis.findings import Finding
 from explorer.layout import controls
 from explorer.panels.selection import Selection
 from explorer.state import url_state
+from explorer.state.visit import visit
 from models.caching import memo
 from models.recording import Stream
 
@@ -46,25 +47,25 @@ def take() -> set[str]:
     """Put the reader's selection in the bar into the choices of the address. To be called before a
     tab reads them. The keys of the menus that the reader changed."""
     state = st.session_state
-    causes, drawn = state.get("selection drawn", ((), {}))
+    causes, drawn = visit.selection_drawn
     if causes != _causes():
         return set()
     now: dict[str, Any] = {name: state.get(name) for name in drawn}
     if not all(isinstance(value, int) for value in now.values()):
         return set()
     changed = {name for name in drawn if now[name] != drawn[name]}
-    query = now.get("selected query", EVERY_WORD)
-    if changed & {"selected layer", "selected head"}:
-        controls.take_head(now["selected layer"], now.get("selected head", state.head))
+    query = now.get("selected_query", EVERY_WORD)
+    if changed & {"selected_layer", "selected_head"}:
+        controls.take_head(now["selected_layer"], now.get("selected_head", state.head))
         if not (state.token or state.source) and query != EVERY_WORD:
             state.token = str(query)
-    if "selected query" in changed:
+    if "selected_query" in changed:
         state.token = "" if query == EVERY_WORD else str(query)
         state.att_word = "none" if query == EVERY_WORD else ""
         state.source = state.anatomy_cell = ""
-    elif "selected key" in changed:
+    elif "selected_key" in changed:
         state.token, state.source = str(query), ""
-        state.anatomy_cell = f"{query}.{now['selected key']}"
+        state.anatomy_cell = f"{query}.{now['selected_key']}"
     return changed
 
 
@@ -73,9 +74,9 @@ def _causes() -> tuple[str, ...]:
 
 
 def _note(**drawn: int) -> None:
-    """Note the selection in the bar, by the keys of its menus with "_" for a space."""
-    selection = {name.replace("_", " "): int(value) for name, value in drawn.items()}
-    st.session_state["selection drawn"] = _causes(), selection
+    """Note the selection in the bar, by the keys of its menus."""
+    selection = {name: int(value) for name, value in drawn.items()}
+    visit.selection_drawn = _causes(), selection
 
 
 def show(
@@ -167,26 +168,25 @@ def head(size: tuple[int, int], at: tuple[int, int]) -> None:
 
 def _word_menu(words: Words) -> bool:
     """The menus of the words; True where there is one of keys."""
-    state = st.session_state
-    state["selected query"] = int(words.query)
+    visit.selected_query = int(words.query)
     rows = _with_roles(words.rows, words.roles)
     places = words.places or range(len(rows))
     _labelled("Word").selectbox(
         "Word that attends (query)",
         [EVERY_WORD, *places] if words.every else list(places),
         format_func=lambda at: words.every if at == EVERY_WORD else rows[at],
-        key="selected query",
+        key="selected_query",
         label_visibility="collapsed",
         width=160,
     )
     if not words.keys or words.query == EVERY_WORD:
         return False
-    state["selected key"] = int(words.key)
+    visit.selected_key = int(words.key)
     _labelled("→").selectbox(
         "Word attended to (key)",
         range(len(words.keys)),
         format_func=_with_roles(words.keys, words.roles).__getitem__,
-        key="selected key",
+        key="selected_key",
         label_visibility="collapsed",
         width=160,
     )
@@ -208,7 +208,7 @@ def _head(size: tuple[int, int], at: tuple[int, int]) -> None:
 
 def _menu(name: str, n: int, selected: int) -> None:
     """The menu of layers, or of heads."""
-    key = f"selected {name.lower()}"
+    key = f"selected_{name.lower()}"
     st.session_state[key] = int(selected)
     _labelled(name).selectbox(name, range(n), key=key, label_visibility="collapsed", width=84)
 

@@ -16,14 +16,13 @@ from explorer.panels import architecture, card, corpus
 from explorer.panels.choice import arguments_of
 from explorer.panels.spec import Panel
 from explorer.state import url_state
+from explorer.state.visit import visit
 from explorer.text.templates import sentences
 from models.edits import from_line
 from models.run import Run
 
 WORDS = sentences("frame", "share")
-LOOP_OF = "loop of"  # in a visit's state: the token of the card whose loop was asked for
 OF_THIS_COMPUTER = ("localhost", "127.0.0.1", "::1")
-OWN_SENTENCES = "many text"  # the field of Many sentences
 
 
 def menu() -> Any:
@@ -49,27 +48,27 @@ def fill(room: Any) -> None:
         selected = _selected_head(run)
         panels, why = {}, ""
         try:
-            panels["card"] = _made(card.headline, run, selected)
-            if st.session_state.get(LOOP_OF) == panels["card"].token:
+            panels["card"] = _panel_of(card.headline, run, selected)
+            if visit.loop_of == panels["card"].token:
                 with st.spinner(WORDS("loop")):
                     whole = {**selected, "level": architecture.MODEL}
-                    panels["flow"] = _made(architecture.flow, run, whole)
+                    panels["flow"] = _panel_of(architecture.flow, run, whole)
         except ValueError as reason:  # the model shows too little
             why = str(reason)
         ask = partial(_ask_for_loop, panels["card"].token if panels else "")
-        made = {name: panel.bare for name, panel in panels.items()}
-        mounts.share(link, made, why, "share pictures", ask)
+        payloads = {name: panel.bare for name, panel in panels.items()}
+        mounts.share(link, payloads, why, "share pictures", ask)
         _offer_to_lesson()
         _show_link(link)
 
 
 def _offer_to_lesson() -> None:
     """The press that makes what is on screen a step of the reader's own lesson."""
-    tab, shown = st.session_state.page, export_menu.shown()
+    tab, panels = visit.page, export_menu.panels_on_page()
     if tab in ("classroom", "lessons"):
         return
-    main = next((each for each in shown if each.name == "attention.head"), None)
-    main = main or next(iter(shown), None)
+    main = next((each for each in panels if each.name == "attention.head"), None)
+    main = main or next(iter(panels), None)
     finding, panel = (main.finding, main.name) if main else ("", "")
     st.button(
         WORDS("to_lesson"),
@@ -83,7 +82,7 @@ def _offer_to_lesson() -> None:
 
 def _ask_for_loop(token: str) -> None:
     """The loop of what the card of this token is of is wanted."""
-    st.session_state[LOOP_OF] = token
+    visit.loop_of = token
 
 
 def _address() -> str:
@@ -97,7 +96,7 @@ def _address() -> str:
 def _show_link(link: str) -> None:
     """The address in words, with a note on what it does not contain and where it does not lead."""
     state = st.session_state
-    typed = state.get(OWN_SENTENCES, corpus.EXAMPLE_LINES)
+    typed = visit.sentences or corpus.EXAMPLE_LINES
     is_absent = typed not in (corpus.EXAMPLE_LINES, state.many_text)
     st.code(link, language=None, wrap_lines=True)
     st.caption(WORDS("same_link_without_list" if is_absent else "same_link"))
@@ -109,7 +108,7 @@ def _run() -> Run:
     """The text on screen under the edits of Edit the model, without these where it cannot follow
     them."""
     state = st.session_state
-    run = current_recording.run_on_screen(current_recording.typed_target(state.model))
+    run = current_recording.run_on_screen(current_recording.typed_target(visit.model))
     with suppress(ValueError):
         edited = run.under(from_line(str(state.edits)))
         edited.recording()
@@ -138,6 +137,6 @@ def _place_below(name: str, below: int) -> int | None:
     return int(value) if value.isdecimal() and len(value) < 6 and int(value) < below else None
 
 
-def _made(panel: Any, run: Run, selected: dict[str, Any]) -> Panel:
+def _panel_of(panel: Any, run: Run, selected: dict[str, Any]) -> Panel:
     """A panel of what is selected. Raises ValueError where the model shows too little for it."""
     return panel(run, **arguments_of(panel, url_state.values(panel, run, selected)))

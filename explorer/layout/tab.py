@@ -20,6 +20,7 @@ from explorer.panels.choice import Choice, Options, Parameter, arguments_of, cho
 from explorer.panels.selection import Selection
 from explorer.panels.spec import Panel
 from explorer.state import url_state
+from explorer.state.visit import visit
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
 from models.recording import Attention, Recording, Stream
@@ -70,15 +71,15 @@ class Views:
             self.groups[group_of[each]][0] if each in group_of else each: group_of.get(each, label)
             for each, (label, _) in self.panels.items()
         }
-        shown = bind(choice, f"{choice} view", names[0] if names else name)
+        bound = bind(choice, f"{choice} view", names[0] if names else name)
         if len(buttons) > FEW:
-            bar.selectbox("View", buttons, format_func=buttons.__getitem__, width=MENU, **shown)
+            bar.selectbox("View", buttons, format_func=buttons.__getitem__, width=MENU, **bound)
         else:
-            pick("View", buttons, bare=True, container=bar, **shown)
+            pick("View", buttons, bare=True, container=bar, **bound)
         if names:
             in_group = {each: self.panels[each][0] for each in names}
-            shown = bind(choice, f"{choice} of group", name)
-            pick("Part", in_group, bare=True, container=bar, **shown)
+            bound = bind(choice, f"{choice} of group", name)
+            pick("Part", in_group, bare=True, container=bar, **bound)
         return self.panels[name][1]
 
 
@@ -182,8 +183,8 @@ def _draw(row: Tab, run: Run) -> None:
     with st.spinner(row.wait) if row.wait else nullcontext():
         chosen = _chosen(row, run, panels, declared, known, bar)
         pressed = None if row.on_press is None else partial(row.on_press, run, chosen)
-        made = [show(panel, run, chosen, pressed) for panel in panels]
-    if all(made):
+        drawn = [show(panel, run, chosen, pressed) for panel in panels]
+    if all(drawn):
         if row.below is not None:
             row.below(run, chosen)
         at = ("layer", "head", "token")
@@ -202,7 +203,7 @@ def _chosen(
     known: Mapping[str, Any],
     bar: DeltaGenerator,
 ) -> dict[str, Any]:
-    """What is selected and the choices of the panels, beside those known, with their widgets in the
+    """The selection and the choices of the panels, beside those known, with their widgets in the
     order of the signatures; below views sliders and fields have a line of their own. The View menu
     is last."""
     chosen = dict(known)
@@ -238,7 +239,7 @@ def _select(
     declared: Sequence[Parameter],
     bar: DeltaGenerator,
 ) -> dict[str, Any]:
-    """What is selected on a tab, with its menus."""
+    """The selection on a tab, with its menus."""
     recording, named = run.recording(), {each.name for each in row.arguments} - chosen.keys()
     names = tuple(each.name for each in recording.streams)
     selected: dict[str, Any] = {}
@@ -311,7 +312,7 @@ def _attention(run: Run, named: set[str]) -> Selection:
 def _selected_in(
     selection: Selection, named: set[str], declared: Sequence[Parameter]
 ) -> dict[str, Any]:
-    """What is selected of an attention, with the menus: a weight, a head and a query, or a query
+    """The selection in an attention, with the menus: a weight, a head and a query, or a query
     alone; None for every query where the panels that are shown take it so."""
     chosen: dict[str, Any] = {"attention": selection.name}
     if {"layer", "head", "source"} <= named:
@@ -370,7 +371,7 @@ def _draw_fold(
         place = st.container(horizontal=True, vertical_alignment="bottom")
         try:
             with st.spinner(fold.wait) if fold.wait else nullcontext():
-                made = panel(run, **arguments_of(panel, url_state.values(panel, run, shared)))
+                drawn = panel(run, **arguments_of(panel, url_state.values(panel, run, shared)))
         except ValueError as why:
             if str(why) not in reasons:
                 st.info(literal(str(why)))
@@ -378,7 +379,7 @@ def _draw_fold(
             continue
         with place:
             choose(panel, run, shared)
-        output.show_panel(made, widget_key(panel))
+        output.show_panel(drawn, widget_key(panel))
 
 
 def show(
@@ -399,6 +400,11 @@ def show(
 def widget_key(panel: PanelFunction) -> str:
     """The key of a panel's widget, as "attention head"."""
     return f"{panel.__module__.rpartition('.')[2]} {panel.__name__}".replace("_", " ")
+
+
+def pressed(panel: PanelFunction) -> dict[str, Any]:
+    """The last press in a panel: the choices that its picture gives the cell or the word."""
+    return st.session_state[widget_key(panel)].get("select") or {}
 
 
 def choose(panel: PanelFunction, run: Run, selected: Mapping[str, Any]) -> dict[str, Any]:
@@ -571,7 +577,7 @@ def _typed_field(parameter: Parameter, run: Run, options: Options, place: Any) -
         )
     else:
         place.text_input(choice.label, help=choice.help or None, **bound)
-    typed, sentence = state.get(f"{name} typed", ("", ""))
+    typed, sentence = visit.typed_readings.get(name, ("", ""))
     if sentence and typed == word:
         place.caption(sentence)
 
@@ -585,4 +591,4 @@ def _take_typed(parameter: Parameter, run: Run, options: Sequence[str]) -> None:
     else:
         read, sentence = choice.typed(run, text)
         state[name] = parameter.word(read)
-    state[f"{name} typed"] = state[name], sentence
+    visit.typed_readings = {**visit.typed_readings, name: (state[name], sentence)}

@@ -58,8 +58,8 @@ def _words_of_other(parameter: Parameter, run: Run, other: Run) -> dict[str, str
         for each in (run, other)
     )
     parts = [each for each in choices_of(made_by) if own[each.argument] != beside[each.argument]]
-    made = made_by(run, **{each.argument: beside[each.argument] for each in parts})
-    if replace(made, contents="") != other:
+    rebuilt = made_by(run, **{each.argument: beside[each.argument] for each in parts})
+    if replace(rebuilt, contents="") != other:
         raise ValueError(REFUSALS("no_address"))
     return {each.name: beside[each.argument] for each in parts}
 

@@ -38,7 +38,7 @@ from explorer.analysis.formatting import (
 from explorer.analysis.terminology import mask_reason, sees_ahead, window_reach, windowed
 from explorer.panels import spec
 from explorer.panels.choice import Choice
-from explorer.panels.selection import Selection, select
+from explorer.panels.selection import Selection, expect_vectors, select
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models import model_names
@@ -150,21 +150,18 @@ def weight_of(selection: Selection, source: int | None, step: str) -> Panel:
     """The weight of a query, by the labels of the selection."""
     layer, head, token = selection.at
     words = sentences(CONCEPT, "weight")
-    if not selection.attention.opens:
-        raise ValueError(words("not_given", model=selection.model))
+    expect_vectors(selection)
     cell = _cell(selection, source)
     frames = tuple(
         _frame(cell, name, at + 1, len(cell.steps)) for at, name in enumerate(cell.steps)
     )
-    labels = [frame.label for frame in frames]
-    current = labels.index(step) if step in labels else 0
     tables = anatomy.tables(cell.opened, cell.outputs, selection.axes.keys)
     return Panel(
         title=words("title"),
         finding=words("finding", **cell.slots),
         figures=(
             head_matrix(selection, cell.key),
-            Steps(frames=frames, current=current, choice="weight_step"),
+            Steps.opened(frames, step, "weight_step"),
         ),
         table=stacked(tables.items(), "step"),
         details=_steps_in_words(cell, selection.run),
@@ -278,8 +275,8 @@ def _mask(cell: Cell) -> list:
 def _softmax(cell: Cell) -> list:
     words, opened, at = sentences(CONCEPT, "weight"), cell.opened, cell.key
     texts = _texts(cell)
-    made = "exp" if opened.plain else "exp_below"
-    own = made if opened.allowed[at] else "exp_masked"
+    note = "exp" if opened.plain else "exp_below"
+    own = note if opened.allowed[at] else "exp_masked"
     by_edit = opened.uniform_edit is not None
     exponentials = np.exp(opened.scores) if opened.plain else opened.exponentials
     return [
@@ -293,7 +290,7 @@ def _softmax(cell: Cell) -> list:
         _bars(
             cell,
             opened.allowed,
-            (words(made), exponentials),
+            (words(note), exponentials),
             (words("weight"), opened.weights),
         ),
     ]
@@ -535,8 +532,7 @@ def formulas(run: Run, layer: int = 0, token: int = 0, attention: str = "") -> P
     selection = select(run, layer, 0, token, attention)
     layer, _, token = selection.at
     words, of = sentences(CONCEPT, "formulas"), selection.attention
-    if not of.opens:
-        raise ValueError(sentences(CONCEPT, "weight")("not_given", model=selection.model))
+    expect_vectors(selection)
     projection = _projection(selection)
     if projection is None:
         raise ValueError(sentences(CONCEPT, "weight")("no_output"))
@@ -626,8 +622,8 @@ def _law(check: consistency.Check) -> tuple[str, ...]:
 
 
 def _parameters(run: Run) -> tuple[Any, ...]:
-    """What the laws are checked with: W_O, the norms by stream, and how the model was built; None
-    for what it does not show."""
+    """Parameters that the laws are checked with: W_O, the norms by stream, and how the model was
+    built; None for what it does not show."""
     recording, model = run.recording(), run.loaded
     built = model_names.cards().get(recording.model.name, {}).get("config") or {}
     built = built | {"biased": model.capabilities.biased}

@@ -88,7 +88,7 @@ def predicts(run: Run, chosen: Mapping[str, Any]) -> bool:
 
 
 def numbers_of(run: Run, chosen: Mapping[str, Any]) -> str:
-    """What stands below each layer until a reader chooses: of a model that predicts no word its
+    """The numbers below each layer until a reader chooses: of a model that predicts no word its
     rotations."""
     has_readout = not loaded(run.recording()).capabilities.no_readout
     return "Prediction" if has_readout else "Rotation angle"
@@ -131,7 +131,7 @@ class Way:
     def shares(
         self, attention: Attention, layer: int, queries: Sequence[int]
     ) -> flow_analysis.KeyShares:
-        """What an attention brings to some tokens in a layer; shares of weights where the model
+        """Contribution of an attention to some tokens in a layer; shares of weights where the model
         does not show its values."""
         at = flow_analysis.layer_numbers(attention).index(layer)
         if not loaded(self.recording).shows_writes(self.recording):
@@ -141,8 +141,8 @@ class Way:
 
     @cached_property
     def to_tokens(self) -> dict[tuple[str, int], flow_analysis.KeyShares]:
-        """What each attention brings to all tokens of a short text, to the token of another, by its
-        name and layer."""
+        """Contribution of each attention to all tokens of a short text, to the token of another, by
+        its name and layer."""
         return {
             (each.name, layer): self.shares(each, layer, self.queries)
             for each in self.attentions
@@ -157,20 +157,20 @@ class Way:
 
     @cached_property
     def to_token(self) -> dict[tuple[str, int], flow_analysis.KeyShares]:
-        """What each attention brings to the token, by its name and layer."""
+        """Contribution of each attention to the token, by its name and layer."""
         at = [self.queries.index(self.token)]
         return {place: each.only(at) for place, each in self.to_tokens.items()}
 
     def to_others(self, attention: Attention, layer: int, others: Sequence[int]) -> np.ndarray:
-        """What all heads of an attention bring to other tokens, (query, key)."""
+        """Contribution of all heads of an attention to other tokens, (query, key)."""
         whole = self.to_tokens[attention.name, layer]
         is_there = {*others} <= {*self.queries}
         of = whole.only(others) if is_there else self.shares(attention, layer, others)
         return np.nan_to_num(of.shares.sum(0))
 
     def brought(self, key: Stream) -> np.ndarray:
-        """How much is brought to the token from each token of a stream in all layers, by the sizes
-        of the shares."""
+        """Amount that is brought to the token from each token of a stream in all layers, by the
+        sizes of the shares."""
         total = np.zeros(len(key.tokens))
         for attention in self.attentions:
             if attention.key == key.name:
@@ -261,34 +261,34 @@ def flow(
     """
     choices = (token, layer, head, source, level, step, attention, hide, temperature, number)
     make = partial(_machine, run, *choices)
-    made = memo(run.recording(), ("flow", run.target, *choices), make, _machine_bytes)
+    panel = memo(run.recording(), ("flow", run.target, *choices), make, _machine_bytes)
     if cover:
-        return _covered(made)
-    machine, *below = made.figures
-    return replace(made, figures=(_with_whole_words(made.at["run"], machine), *below))
+        return _covered(panel)
+    machine, *below = panel.figures
+    return replace(panel, figures=(_with_whole_words(panel.at["run"], machine), *below))
 
 
-def _covered(made: Panel) -> Panel:
+def _covered(panel: Panel) -> Panel:
     """The picture without anything that tells what the model predicts: no words that come out,
     none below the chosen row, and no number of theirs."""
-    machine, *below = made.figures
+    machine, *below = panel.figures
     assert isinstance(machine, Flow)
     layers = tuple(
         replace(each, says=None, answer=None, numbers="", units="") for each in machine.layers
     )
-    is_attention = machine.level >= LEVELS.index(HEAD) and not made.at["run"].edits
+    is_attention = machine.level >= LEVELS.index(HEAD) and not panel.at["run"].edits
     bare = replace(machine, layers=layers, words=(), says="", note="", leads=())
     return replace(
-        made,
-        finding=made.finding if is_attention else WORDS("covered"),
+        panel,
+        finding=panel.finding if is_attention else WORDS("covered"),
         figures=(bare, *(below if machine.level >= LEVELS.index(HEAD) else ())),
         table={},
     )
 
 
-def _machine_bytes(made: Panel) -> int:
+def _machine_bytes(panel: Panel) -> int:
     """About what a picture takes, with its table."""
-    cells = sum(map(len, made.table.values()))
+    cells = sum(map(len, panel.table.values()))
     return MACHINE_BYTES + CELL_BYTES * cells
 
 
@@ -352,7 +352,7 @@ def _machine(
 
 @dataclass(frozen=True, eq=False)
 class FlowView:
-    """What the picture is of: the run that was asked for and the one that is drawn, the ways of its
+    """Subject of the picture: the run that was asked for and the one that is drawn, the ways of its
     token, what the last one says, and what is in focus. on: the head in focus, or the one that
     brings most, with the way's token as its query, None where the layer has no attention; key: of
     its weight. level: one of LEVELS."""
@@ -378,7 +378,7 @@ class FlowView:
         return self.focus.head if is_whole or self.on is None else self.on.head
 
     def opened(self, step: str) -> Opened:
-        """What stands below the picture. step: of a weight's calculation."""
+        """Figures below the picture. step: of a weight's calculation."""
         focus, way = self.focus, self.way
         if self.level == LAYER:
             parts, stream = way.layers[focus.layer], way.stream
@@ -399,7 +399,7 @@ class FlowView:
 
     @property
     def levels(self) -> tuple[FlowLink, ...]:
-        """What leads to each level that there is, with the selection that stays."""
+        """Links to each level that there is, with the selection that stays."""
         focus, on, way = self.focus, self.on, self.way
         chosen = {"attention": focus.name, "layer": str(focus.layer)}
         head = {"head": "" if focus.head is None else str(focus.head)}
@@ -418,8 +418,8 @@ class FlowView:
         )
 
     def written(self, temperature: float) -> tuple[FlowLink, ...]:
-        """What writes the next word, drawn at a temperature, behind the text; nothing where the
-        model writes none here."""
+        """Link that writes the next word, drawn at a temperature, behind the text; nothing where
+        the model writes none here."""
         recording, reading, model = self.way.recording, self.reading, self.run.loaded
         stream = recording.streams[0]
         ids = stream.ids.tolist()
@@ -436,7 +436,7 @@ class FlowView:
 
     @property
     def leads(self) -> tuple[FlowLink, ...]:
-        """What leads to the tabs that show more of what is in focus."""
+        """Links to the tabs that show more of what is in focus."""
         focus, on, level = self.focus, self.on, self.level
         if level == LAYER:
             parts = self.way.layers[focus.layer]
@@ -465,7 +465,7 @@ class FlowView:
 
     @property
     def switch(self) -> FlowLink | None:
-        """What switches that head off, or on again, and brings it into focus."""
+        """Link that switches that head off, or on again, and brings it into focus."""
         edit, focus = self.ablation, self.focus
         if edit is None:
             return None
@@ -479,8 +479,7 @@ class FlowView:
 
     @property
     def loss(self) -> str:
-        """What the answer loses by the head in focus, where it is switched off; "" where it is
-        not."""
+        """Loss of the answer by the head in focus, where it is switched off; "" where it is not."""
         edit = self.ablation
         if edit is None or self.reading is None or edit not in self.run.edits:
             return ""
@@ -507,7 +506,7 @@ def _view(
     source: int | None,
     level: str,
 ) -> FlowView:
-    """What the picture is of, opened no further than the model shows it."""
+    """Subject of the picture, opened no further than the model shows it."""
     level = LEVELS[min(LEVELS.index(level), flow_levels.deepest(focus.attention))]
     if focus.attention is None:
         return FlowView(run, drawn, ways, reading, focus, None, None, level)
@@ -578,18 +577,18 @@ def _rows(ways: Sequence[Way]) -> list[Rows]:
     for way in ways:
         n = len(way.stream.tokens)
         most = MOST_ROWS // len(ways)
-        kept = list(range(n))
+        rows = list(range(n))
         if n > most:
             matters = np.sum([each.brought(way.stream) for each in ways], axis=0)
-            kept = flow_analysis.shown_tokens(matters, way.token, min(N_KEPT, most))
-        result.append(Rows(way.stream, kept, sum(each.n for each in result)))
+            rows = flow_analysis.shown_tokens(matters, way.token, min(N_KEPT, most))
+        result.append(Rows(way.stream, rows, sum(each.n for each in result)))
     return result
 
 
 @dataclass(frozen=True, eq=False)
 class LensReading:
-    """What the stream would say after each layer: the lens on the token, by layer the site after
-    it, -1 for before the first, and the prediction at the end."""
+    """Prediction of the stream after each layer: the lens on the token, by layer the site after it,
+    -1 for before the first, and the prediction at the end."""
 
     lens: Lens
     ends: Mapping[int, int]
@@ -601,7 +600,7 @@ class LensReading:
         return float(np.exp(self.lens.logprob[self.ends[layer], 0]))
 
     def change(self, layer: int) -> float:
-        """How much a layer changes the probability of the final answer."""
+        """Amount by which a layer changes the probability of the final answer."""
         before = max((each for each in self.ends if each < layer), default=layer)
         return self.probability(layer) - self.probability(before)
 
@@ -617,7 +616,7 @@ class LensReading:
         return self.prediction.unmarked(label)
 
     def drawn(self, temperature: float) -> predictions.Distribution:
-        """What the next word is drawn from at a temperature."""
+        """Distribution that the next word is drawn from at a temperature."""
         of = self.prediction.of
         own = temperature == of.sampling.temperature
         return of if own else predictions.distribution(of.logits, Sampling(temperature))
@@ -633,7 +632,7 @@ class LensReading:
             return None
 
     def added(self, layer: int, attention: str = "") -> float:
-        """How much the attentions of a layer, or one of them, add to the logit of the final
+        """Amount that the attentions of a layer, or one of them, add to the logit of the final
         answer."""
         parts = self.parts.parts if self.parts else ()
         names = [attention] if attention else [each.name for each in self.way.attentions]
@@ -666,7 +665,7 @@ class LensReading:
 
 
 def _reading(run: Run, way: Way) -> LensReading | None:
-    """What the stream says after each layer, None for a model that predicts no word."""
+    """Prediction of the stream after each layer, None for a model that predicts no word."""
     if loaded(way.recording).capabilities.no_readout:
         return None
     sites = flow_analysis.layer_sites(way.stream)
@@ -679,8 +678,8 @@ def _reading(run: Run, way: Way) -> LensReading | None:
 
 @dataclass(frozen=True, eq=False)
 class Focus:
-    """What is in focus: a layer of a band, of its attentions one, None where it has none, and of
-    that one's heads one, None for all together."""
+    """Part in focus: a layer of a band, of its attentions one, None where it has none, and of that
+    one's heads one, None for all together."""
 
     band: int
     layer: int
@@ -705,8 +704,8 @@ def _focus(
     layer: int | None,
     head: int | None,
 ) -> Focus:
-    """What is asked for, else the layer that the answer is read off, or the one whose attention
-    rotates the token most."""
+    """The focus that is asked for, else the layer that the answer is read off, or the one whose
+    attention rotates the token most."""
     names = [each.name for each in ways[0].recording.attention]
     if attention and attention not in names:
         raise ValueError(WORDS("no_attention", name=attention, names=", ".join(names)))
@@ -817,7 +816,7 @@ def _ffn_address(way: Way, band: int, layer: int) -> str:
 
 
 def _numbers(way: Way, layer: int, reading: LensReading | None, number: str) -> str:
-    """What stands below a layer."""
+    """The number below a layer."""
     if number == "Prediction" and reading is not None:
         change = round(100 * reading.change(layer), 1)
         return WORDS("points", change=f"{change:+.1f}".replace("-", MINUS) if change else "0.0")
@@ -844,7 +843,7 @@ def _of_attention(
     layer: int,
     rows: Sequence[Rows],
 ) -> FlowAttention:
-    """What one attention of a layer brings to the token, and to the other rows."""
+    """Contribution of one attention of a layer to the token, and to the other rows."""
     at = flow_analysis.layer_numbers(attention).index(layer)
     keys = next(each for each in rows if each.stream.name == attention.key)
     own = rows[band]
@@ -882,7 +881,7 @@ def _of_attention(
 def _names(
     recording: Recording, attention: Attention, layer: int
 ) -> tuple[tuple[str, float, float] | None, ...]:
-    """What each head of a layer does on this text, its score and chance, None for no pattern."""
+    """Pattern of each head of a layer on this text, its score and chance, None for no pattern."""
     try:
         of = next(each for each in recording.attention if each.name == attention.name)
         named = recorded_findings.named_heads(recording, of)
@@ -898,7 +897,7 @@ def _names(
 
 
 def _units(way: Way, layer: int) -> str:
-    """What the strongest hidden units of a layer's FFN write, by the nearest words, of those whose
+    """The words nearest to what the strongest hidden units of a layer's FFN write, of those whose
     nearest is a whole word; "" where they cannot be read."""
     recording, model = way.recording, loaded(way.recording)
     if not model.capabilities.weights:
@@ -937,7 +936,7 @@ def _output(reading: LensReading | None, temperature: float) -> tuple[FlowWord, 
 def _note(
     recording: Recording, reading: LensReading | None, number: str, temperature: float
 ) -> str:
-    """How to read the picture, in a line."""
+    """Note on how to read the picture, in a line."""
     kind = "writes" if loaded(recording).shows_writes(recording) else "weights"
     slots = {"answer": reading.answer} if reading and number == "Prediction" else {}
     notes = [WORDS(kind), WORDS(f"below_{number.partition(' ')[0].lower()}", **slots)]

@@ -74,7 +74,7 @@ Log = Annotated[
 
 
 def unit_on_screen(run: Run, chosen: Mapping[str, Any]) -> str:
-    """What rows and columns of a head are until a reader chooses: words where the finding of the
+    """Unit of the rows and columns of a head until a reader chooses: words where the finding of the
     selected token is a link of a word of several tokens, so that the picture shows the weight that
     the finding states; else tokens."""
     tokens, by_word = UNITS
@@ -86,7 +86,7 @@ def unit_on_screen(run: Run, chosen: Mapping[str, Any]) -> str:
 
 
 def _renormalised(run: Run, chosen: Mapping[str, Any]) -> tuple[bool, ...]:
-    """Whether rows can sum to 1 again: without some tokens alone."""
+    """True where rows can sum to 1 again: without some tokens alone."""
     return (False, True) if chosen.get("tokens", "All") != "All" else (False,)
 
 
@@ -343,7 +343,7 @@ def _panel_bytes(panel: Panel) -> int:
 
 
 def display_of(run: Run, chosen: Mapping[str, Any]) -> DisplayOptions:
-    """How the choices of `head` display its matrix."""
+    """Display of a head's matrix by the choices of `head`."""
     names = ("tokens", "renormalise", "scale", "log")
     unit = chosen["unit"] or unit_on_screen(run, chosen)
     return DisplayOptions(unit, *(chosen[name] for name in names))

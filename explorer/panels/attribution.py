@@ -359,8 +359,8 @@ def neurons(
         raise ValueError(words("not_a_sum", why=why)) from None
     neuron = place_if_any("neuron", neuron, len(units.adds))
     about = logit_lens.neurons_about(units)
-    shown = about[0] if neuron is None and about else neuron
-    rank, totals = logit_lens.neuron_rank(units, shown), logit_lens.neuron_totals(units)
+    selected = about[0] if neuron is None and about else neuron
+    rank, totals = logit_lens.neuron_rank(units, selected), logit_lens.neuron_totals(units)
     unit = int(units.strongest[rank])
     # What the others write, such as “affili, strugg, enthus”, explains nothing unless it is asked
     # for.
@@ -478,7 +478,7 @@ def _activations(on: LogitParts, units: Neurons, rank: int) -> TokenRow:
 def carriers(
     run: Run, token: int | None = None, word: WordId = None, against: OtherId = None
 ) -> Panel:
-    """What each head brings to a word's logit at a token, and from which token of the text: the
+    """Contribution of each head to a word's logit at a token, and from which token of the text: the
     heads that bring most, and all heads together by token.
 
     token, word, against: as of `logit`. Raises ValueError for what is not there, for a logit that
@@ -491,8 +491,8 @@ def carriers(
             recording, on.at.stream.name, on.at.token, on.attribution.id, on.attribution.against
         )
     except (ValueError, AttributeError) as why:
-        told = str(why).replace(recording.model.name, model_name(recording))
-        raise ValueError(words("closed", why=told)) from None
+        reason = str(why).replace(recording.model.name, model_name(recording))
+        raise ValueError(words("closed", why=reason)) from None
     of, values = _strongest_attention(recording, by_attention)
     keys = recording.stream(of.key)
     is_word = np.array([is_text_word(each) for each in keys.tokens]) & ~keys.special

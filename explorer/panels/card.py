@@ -56,7 +56,7 @@ FAINTEST = 0.3  # weight from which on an arc is drawn where no pair is told
 
 @dataclass(frozen=True, eq=False)
 class Told:
-    """What a card tells: the query and the key, or one sentence; the weight of the pair; a head on
+    """Content of a card: the query and the key, or one sentence; the weight of the pair; a head on
     show, None for none; and its tokens, (query, key, weight), the pair first."""
 
     says: tuple[str, ...]
@@ -102,24 +102,26 @@ def headline(
     if changed is not None:
         return _of_change(run, *changed)
     is_open = layer is None and head is None and token is None
-    told = _of_finding(run) if is_open else None
-    if told is None:
-        told = _of_head(run, layer, head, token, attention)
-    texts, places, weights = _texts(recording, told)
-    kept = _room_for(texts, [each for pair in places for each in pair] if told.is_pair else [])
+    subject = _of_finding(run) if is_open else None
+    if subject is None:
+        subject = _of_head(run, layer, head, token, attention)
+    texts, places, weights = _texts(recording, subject)
+    windows = _room_for(
+        texts, [each for pair in places for each in pair] if subject.is_pair else []
+    )
     figure = PictureCard(
-        says=told.says,
-        number=fixed(told.value) if told.is_pair else "",
-        about=_named(run, told.on),
+        says=subject.says,
+        number=fixed(subject.value) if subject.is_pair else "",
+        about=_named(run, subject.on),
         name=WORDS("name"),
-        **_drawn(texts, kept, places, weights),
+        **_drawn(texts, windows, places, weights),
     )
     sides = zip(*places) if places else ((), ())
     labels = [label for text in texts for label in text.labels]
     queries, keys = ([labels[at] for at in side] for side in sides)
     return Panel(
         title=WORDS("title"),
-        finding=_sentence_on(told),
+        finding=_sentence_on(subject),
         figures=(figure,),
         table={"query": queries, "key": keys, "weight": weights},
         caption=(WORDS("caption"),),
@@ -190,12 +192,12 @@ def _changed(run: Run, token: int | None) -> tuple[Prediction, Prediction] | Non
     return max(pairs, key=change)
 
 
-def _sentence_on(told: Told) -> str:
+def _sentence_on(subject: Told) -> str:
     """The sentence on a card."""
-    if not told.is_pair:
-        return f"{told.says[0]}."
-    query, key = map(findings_text.quoted, told.says)
-    return WORDS("pair", query=query, key=key, weight=fixed(told.value))
+    if not subject.is_pair:
+        return f"{subject.says[0]}."
+    query, key = map(findings_text.quoted, subject.says)
+    return WORDS("pair", query=query, key=key, weight=fixed(subject.value))
 
 
 def _named(run: Run, selection: Selection | None) -> str:
@@ -230,7 +232,7 @@ def _of_finding(run: Run) -> Told | None:
 def _of_head(
     run: Run, layer: int | None, head: int | None, token: int | None, attention: str
 ) -> Told:
-    """What is told of a head, or of a word in it."""
+    """Content of a card on a head, or of a word in it."""
     first = select(run, layer or 0, head or 0, attention=attention)
     at = first.layer, first.head
     if layer is None or head is None:
@@ -284,13 +286,13 @@ def _strong(selection: Selection) -> tuple[tuple[int, int, float], ...]:
 
 
 def _texts(
-    recording: Recording, told: Told
+    recording: Recording, subject: Told
 ) -> tuple[list[Text], list[tuple[int, int]], list[float]]:
     """The texts, the places of what is told in them, (query, key), and its weights."""
-    if told.on is None:
+    if subject.on is None:
         stream = recording.streams[0]
         return [_in_words(stream, recording.text, word_groups(recording, stream.name))], [], []
-    on = told.on
+    on = subject.on
     query, key = (recording.stream(name) for name in (on.attention.query, on.attention.key))
     rows, keys = groups(recording, on.attention, on.axes)
     is_target = not on.is_across and key is not recording.streams[0]
@@ -299,9 +301,9 @@ def _texts(
         texts.append(_in_words(query, recording.target, rows, ahead=1))
         first = len(keys.labels)
     places: dict[tuple[int, int], float] = {}
-    for row, column, weight in told.tokens:
+    for row, column, weight in subject.tokens:
         place = first + int(rows.of[row]), int(keys.of[column])
-        if place[0] != place[1] or told.is_pair:
+        if place[0] != place[1] or subject.is_pair:
             places[place] = max(places.get(place, 0.0), weight)
     return texts, list(places), list(places.values())
 
@@ -327,20 +329,20 @@ def _short(label: str) -> str:
 def _room_for(texts: Sequence[Text], focus: Sequence[int]) -> list[list[int]]:
     """The words of each text that a card has room for, as places in it: those nearest to the
     `focus`, which is counted over all texts, else the first ones."""
-    kept, first = [], 0
+    windows, first = [], 0
     for text in texts:
         n = len(text.labels)
         own = sorted({at - first for at in focus if 0 <= at - first < n})
         near = lambda at: (min((abs(at - each) for each in own), default=at), at)
-        shown, left = [], COLUMNS[len(texts)]
+        window, left = [], COLUMNS[len(texts)]
         for at in sorted((at for at in range(n) if at in own or not text.special[at]), key=near):
             left -= _columns(text.labels[at]) + text.spaced[at]
             if left < 0 and at not in own:
                 break
-            shown.append(at)
-        kept.append(sorted(shown))
+            window.append(at)
+        windows.append(sorted(window))
         first += n
-    return kept
+    return windows
 
 
 def _columns(label: str) -> int:
@@ -350,7 +352,7 @@ def _columns(label: str) -> int:
 
 def _drawn(
     texts: Sequence[Text],
-    kept: Sequence[Sequence[int]],
+    windows: Sequence[Sequence[int]],
     places: Sequence[tuple[int, int]],
     weights: Sequence[float],
 ) -> dict[str, Any]:
@@ -359,14 +361,14 @@ def _drawn(
     spaced: list[tuple[bool, ...]] = []
     numbers: dict[int, int] = {}  # of the words that are drawn, by their places
     first = n = 0
-    for text, shown in zip(texts, kept):
+    for text, window in zip(texts, windows):
         words: list[tuple[str, bool]] = []
-        there = [at for at in range(len(text.labels)) if at in shown or not text.special[at]]
+        there = [at for at in range(len(text.labels)) if at in window or not text.special[at]]
         for before, at in zip((-1, *there), there):
-            if at in shown:
+            if at in window:
                 numbers[first + at] = n + len(words)
                 words.append((text.labels[at], text.spaced[at]))
-            elif before < 0 or before in shown:
+            elif before < 0 or before in window:
                 words.append((WORDS("left_out"), True))
         labels.append(tuple(label for label, _ in words))
         spaced.append(tuple(space for _, space in words))

@@ -31,7 +31,7 @@ TRUE, FALSE = "1", "0"  # the words of yes and no in an address
 
 @dataclass(frozen=True)
 class Choice:
-    """How a reader makes a choice of a panel.
+    """Way in which a reader makes a choice of a panel.
 
     options: its values, or their labels by value, or a function that gives them; () for any value
     of its type; where a function leaves less than two there is no widget. label: what its widget is
@@ -92,7 +92,7 @@ class Parameter:
         return when is None or when(run, chosen)
 
     def values(self, run: Run, chosen: Mapping[str, Any]) -> Options:
-        """What there is to choose from, as the choice declares it."""
+        """The values to choose from, as the choice declares it."""
         options = self.choice.options if self.choice else ()
         return options(run, chosen) if callable(options) else options
 

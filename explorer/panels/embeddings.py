@@ -276,7 +276,7 @@ def _anchors(
     if stream != recording.streams[0].name:
         raise ValueError(words("source"))
 
-    def made() -> Anchors:
+    def anchors() -> Anchors:
         read = [
             Run(run.model, embeddings.frame_word(word)).recording()
             for group in groups
@@ -284,7 +284,7 @@ def _anchors(
         ]
         return embeddings.anchors_of(groups, read, stream, sites)
 
-    return memo(recording, ("anchors", stream, sites, groups), made)
+    return memo(recording, ("anchors", stream, sites, groups), anchors)
 
 
 # ---- one word, layer by layer --------------------------------------------------------------------

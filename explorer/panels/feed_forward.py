@@ -126,15 +126,15 @@ def _read(
 
 
 def _half(words: Sentences, slots: Mapping[str, Any], fewest: int | None) -> str:
-    """How few units make half of the update, nothing where all of them do not."""
+    """Number of units that make half of the update, nothing where all of them do not."""
     return words("half_one" if fewest == 1 else "half", **slots) if fewest else ""
 
 
 def _made_of(
     selection: StreamSelection, hidden: FFNActivations, least: float | None
 ) -> tuple[str, ...]:
-    """How the network and its units are made, and from which cosine on the finding names words; no
-    word on that where `least` is None."""
+    """Notes on how the network and its units are made, and from which cosine on the finding names
+    words; no word on that where `least` is None."""
     words, shows = sentences(CONCEPT, "units"), loaded(selection.recording).capabilities
     n_units, d_model = hidden.writes.shape
     lines = (
@@ -282,7 +282,8 @@ def network(run: Run, token: int = 0, layer: int | None = None, stream: str = ""
 def _widths(
     selection: StreamSelection, layer: int, hidden: FFNActivations, slots: Mapping[str, Any]
 ) -> Network:
-    """What the FFN reads, its units before and after the activation, and what it writes."""
+    """Widths of what the FFN reads, its units before and after the activation, and what it
+    writes."""
     words, stream = sentences(CONCEPT, "network"), selection.stream
     of = next(
         each for each in residual.sublayers(stream) if (each.layer, each.place) == (layer, "ffn")

@@ -28,7 +28,7 @@ N_LINKED = 16  # tokens on either side of a head's curves; of a longer text thos
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """What an opened level shows below the picture: figures side by side, the numbers behind them,
+    """Content of an opened level below the picture: figures side by side, the numbers behind them,
     a sentence in the place of the picture's own, "" for none, one behind it, further ones, and
     formulas."""
 
@@ -41,7 +41,7 @@ class Opened:
 
 
 def deepest(attention: Attention | None) -> int:
-    """How far a layer can be opened, as a place in LEVELS: without attention no further than
+    """Depth to which a layer can be opened, as a place in LEVELS: without attention no further than
     itself, without q, k and v to its heads."""
     if attention is None:
         return LEVELS.index(LAYER)
@@ -117,7 +117,7 @@ def is_word(label: str) -> bool:
 
 
 def _order(stream: Stream, part: SubLayer) -> list[str]:
-    """What happens in a sub-layer, in order, by the names of words."""
+    """Steps of a sub-layer, in order, by the names of words."""
     before = ["norm"] if f"{part.site}.read" in stream.sites else []
     after = ["norm"] if part.after != part.total else []
     adds = [] if _is_replaced(stream, part) else ["add"]
@@ -132,8 +132,8 @@ def _is_replaced(stream: Stream, part: SubLayer) -> bool:
 def _inside(
     recording: Recording, stream: Stream, token: int, part: SubLayer, attention: Attention | None
 ) -> tuple[Strip, ...]:
-    """What a sub-layer makes before it writes: the results of its heads side by side, or the
-    activations of its hidden units; nothing where the model does not show them."""
+    """Intermediate results of a sub-layer before it writes: the results of its heads side by side,
+    or the activations of its hidden units; nothing where the model does not show them."""
     model = loaded(recording)
     try:
         if attention is not None and attention.opens:
@@ -201,7 +201,7 @@ def head(selection: Selection, key: int, pressed: bool) -> Opened:
         selection.attention.pattern[selection.layer, selection.head],
         np.nan,
     )
-    columns = _kept(np.nan_to_num(selection.weights), key)
+    columns = _drawn_keys(np.nan_to_num(selection.weights), key)
     rows = list(range(len(selection.axes.rows)))
     if len(rows) > N_LINKED:
         rows = (
@@ -228,7 +228,7 @@ def head(selection: Selection, key: int, pressed: bool) -> Opened:
     return Opened((anatomy.head_matrix(selection, key), links), table, ("attention", "rotary"))
 
 
-def _kept(weights: np.ndarray, key: int) -> list[int]:
+def _drawn_keys(weights: np.ndarray, key: int) -> list[int]:
     """The keys that are drawn: all of a short text, else those of the largest weights."""
     n = len(weights)
     return list(range(n)) if n <= N_LINKED else flow.shown_tokens(weights, key, N_LINKED)
@@ -236,9 +236,9 @@ def _kept(weights: np.ndarray, key: int) -> list[int]:
 
 def weight(selection: Selection, key: int, step: str) -> Opened:
     """One weight step by step, as the tab One weight shows it."""
-    made = anatomy.weight_of(selection, key, step)
+    panel = anatomy.weight_of(selection, key, step)
     return Opened(
-        made.figures, made.table, made.formulas, finding=made.finding, details=made.details
+        panel.figures, panel.table, panel.formulas, finding=panel.finding, details=panel.details
     )
 
 

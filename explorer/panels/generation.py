@@ -535,7 +535,7 @@ def kv_cache(run: Run, continuation: Continued = "") -> Panel:
 
 @spec.panel
 def loops(run: Run) -> Panel:
-    """How a text is written, as nested loops over tokens and layers: the numbers of each step after
+    """Generation of a text, as nested loops over tokens and layers: the numbers of each step after
     this text, with the KV cache and without.
 
     Raises ValueError for a model without a causal mask, its own or by an edit.

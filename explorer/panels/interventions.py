@@ -924,12 +924,12 @@ def sweep(request: PatchRequest, results: Patches | None = None) -> Patches:
         patch = loaded.patch_heads if request.unit == "Heads" else loaded.patch_sites
 
         def whole() -> Patches:
-            made = patch(base.text, *request.arguments, base.edits)
-            if (n := made.places * len(base.streams[0].tokens)) > MAX_SWEEP:
+            patched = patch(base.text, *request.arguments, base.edits)
+            if (n := patched.places * len(base.streams[0].tokens)) > MAX_SWEEP:
                 words = sentences(CONCEPT, "patches")
                 raise ValueError(words("long", n=f"{n:,}", most=f"{MAX_SWEEP:,}"))
-            effects = tuple((each.place, each.value) for each in made.effects)
-            return Patches(made.clean, made.donor, effects)
+            effects = tuple((each.place, each.value) for each in patched.effects)
+            return Patches(patched.clean, patched.donor, effects)
 
         return in_slot(whole)
 

@@ -63,8 +63,8 @@ def names(kind: str) -> tuple[str, ...]:
     for all."""
     return tuple(
         name
-        for name, made in written().items()
-        if kind in made.get("kinds", (kind,)) or "model" in made
+        for name, lesson in written().items()
+        if kind in lesson.get("kinds", (kind,)) or "model" in lesson
     )
 
 
@@ -72,29 +72,29 @@ def on(run: Run, name: str, token: int | None = None) -> Lesson:
     """A lesson on a run, kept beside its recording. token: the word that it follows, that of
     `hero` where None and where the lesson has a text of its own. Raises KeyError for a name that
     no lesson has, ValueError where the text or the model shows too little."""
-    made = written()[name]
-    if "text" in made:
-        run, token = Run(made["model"], made["text"]), None
-    return run.memo(("lesson", name, token), lambda: _made(run, made, token))
+    lesson = written()[name]
+    if "text" in lesson:
+        run, token = Run(lesson["model"], lesson["text"]), None
+    return run.memo(("lesson", name, token), lambda: _written_lesson(run, lesson, token))
 
 
-def _made(run: Run, made: Mapping[str, Any], token: int | None) -> Lesson:
+def _written_lesson(run: Run, lesson: Mapping[str, Any], token: int | None) -> Lesson:
     recording = run.recording()
     slots = _slots(run, hero(recording, token))
     at = {"text": run.text, "model": run.model}
     has = _parts(run, recording)
     here = [
         each
-        for each in made["item"]
+        for each in lesson["item"]
         if recording.model.kind in each.get("kinds", KINDS)
         and {*each.get("needs", ())} <= has
         and not {*each.get("lacks", ())} & has
     ]
-    return Lesson(made["title"], tuple(_item(each, slots, at) for each in here))
+    return Lesson(lesson["title"], tuple(_item(each, slots, at) for each in here))
 
 
 def _parts(run: Run, recording: Recording) -> set[str]:
-    """What a model has of the parts that a step may need, and does of the tasks."""
+    """The parts of a model that a step may need, and its tasks."""
     offers, last = run.loaded.capabilities, recording.streams[-1]
     there = {
         "readout": not offers.no_readout,
@@ -187,7 +187,7 @@ def _labels(recording: Recording, stream: Stream) -> tuple[str, ...]:
 
 
 def _slots(run: Run, of: Hero) -> dict[str, str]:
-    """What a lesson's sentences and addresses name."""
+    """Slots of a lesson's sentences and addresses."""
     recording = run.recording()
     first, last = recording.streams[0], recording.streams[-1]
     card, attention = recording.model, of.attention
@@ -238,7 +238,7 @@ def _ffn_layer(stream: Stream, token: int, layer: int) -> int:
 
 
 def _predicted(run: Run, of: Hero) -> dict[str, str]:
-    """What the model predicts for the word, which is hidden where the model fills in words, and the
+    """Prediction of the model for the word, which is hidden where the model fills in words, and the
     heads that add most to it. shown: the word of the address for not hiding it."""
     if run.loaded.capabilities.no_readout:
         return dict.fromkeys(("answer", "probability", "shown", "brought", "begun"), "")

@@ -183,8 +183,8 @@ def development(run: Run, token: int | None = None, site: Site = "") -> Panel:
 
 
 def _sites_table(on: Reading, names: Sequence[str], column: Sequence[LensCell]) -> TextTable:
-    """What is read at each site. Sites one after another at which the final prediction has too
-    little probability to be written are one row, but the selected one."""
+    """Prediction at each site. Sites one after another at which the final prediction has too little
+    probability to be written are one row, but the selected one."""
     words = sentences(CONCEPT, "development")
     apart = [each.probability >= LEAST or at == on.site for at, each in enumerate(column)]
     rows: list[tuple[str, ...]] = []

@@ -66,7 +66,7 @@ def rotary(run: Run, layer: int = 0, head: int = 0, token: int = 0) -> Panel:
         for pair in pairs.tolist()
     )
     slots = {
-        **{"layer": layer, "head": head, "token": token, "query": selection.word},
+        **selection.slots,
         **{"first": f"{power(float(degrees[0]), 3)}°", "last": f"{power(float(degrees[-1]), 2)}°"},
         **{"pairs": len(rates), "d": 2 * len(rates), "n": len(rates) - 1},
     }

@@ -13,7 +13,7 @@ from explorer.analysis.figures import matrix as matrix_values
 from explorer.analysis.soft_lookup import attention_input
 from explorer.panels import spec
 from explorer.panels.choice import Choice
-from explorer.panels.selection import Selection, select
+from explorer.panels.selection import Selection, expect_vectors, select
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models.caching import loaded
@@ -28,12 +28,6 @@ PRODUCTS = {
     "outputs": (("matrices",), ("Z", "A", "V")),
 }
 PRODUCT_STEP = Choice(name="shapes_step", help="the product that is shown")
-
-
-def expect_vectors(selection: Selection) -> None:
-    """Raises ValueError for a model that does not give its queries, keys and values."""
-    if not selection.attention.opens:
-        raise ValueError(sentences("anatomy", "weight")("not_given", model=selection.model))
 
 
 # ---- shapes --------------------------------------------------------------------------------------
@@ -63,7 +57,7 @@ def shapes(
     d_model = selection.recording.model.d_model
     slots = {
         **{"n": n, "m": m, "d": d, "d_v": d_v, "d_model": d_model, "cells": f"{n * m:,}"},
-        **{"layer": layer, "head": head, "token": token, "query": selection.word},
+        **selection.slots,
     }
     drawn = {
         "token": _projected(selection, [token]),
@@ -80,18 +74,13 @@ def shapes(
         )
         for name, factors in drawn.items()
     )
-    labels = [frame.label for frame in frames]
-    rows = [(name, each) for name, factors in zip(labels, drawn.values()) for each in factors]
+    rows = [
+        (frame.label, each) for frame, factors in zip(frames, drawn.values()) for each in factors
+    ]
     return Panel(
         title=words("title"),
         finding=words("finding", **slots),
-        figures=(
-            Steps(
-                frames=frames,
-                current=labels.index(step) if step in labels else 0,
-                choice="shapes_step",
-            ),
-        ),
+        figures=(Steps.opened(frames, step, "shapes_step"),),
         table={
             "product": [name for name, _ in rows],
             "matrix": [each.name for _, each in rows],
@@ -131,16 +120,16 @@ def _projected(selection: Selection, rows: range | list[int]) -> tuple[Factor, .
     w, bias = w[:, own][:, :width].astype(np.float64), bias[own][:width].astype(np.float64)
     inputs = x[list(rows)].astype(np.float64)
     biased = (factor("b", bias, "+"),) if bias.any() else ()
-    made = factor(names[2], inputs @ w + bias, "=", selected=True)
-    return factor(names[0], inputs), factor(names[1], w, "·"), *biased, made
+    product = factor(names[2], inputs @ w + bias, "=", selected=True)
+    return factor(names[0], inputs), factor(names[1], w, "·"), *biased, product
 
 
 def _scores(selection: Selection) -> tuple[Factor, ...]:
     """Q times K transposed: the dot products of a head, before scale and mask."""
     of, at = selection.attention, (selection.layer, selection.head)
     q, k = of.q[at].astype(np.float64), of.k[at].astype(np.float64)
-    made = factor("Q Kᵀ", q @ k.T, "=", selected=True)
-    return factor("Q", q), factor("Kᵀ", k.T, "·"), made
+    product = factor("Q Kᵀ", q @ k.T, "=", selected=True)
+    return factor("Q", q), factor("Kᵀ", k.T, "·"), product
 
 
 def _outputs(selection: Selection) -> tuple[Factor, ...]:
@@ -172,25 +161,27 @@ def concatenation(
     except (ValueError, AttributeError, KeyError):
         raise ValueError(words("no_output", model=selection.model)) from None
     of = selection.recording, selection.attention, layer, token
-    made = anatomy.head_outputs(*of, (w_o, bias))
-    if made is None:
+    outputs = anatomy.head_outputs(*of, (w_o, bias))
+    if outputs is None:
         raise ValueError(words("other_text"))
     heads, d_v, d_model = w_o.shape[1:]
     names = tuple(str(each) for each in range(heads))
     slots = {
-        **{"layer": layer, "head": head, "token": token, "query": selection.word},
+        **selection.slots,
         **{"heads": heads, "d_v": d_v, "wide": f"{heads * d_v:,}", "d_model": f"{d_model:,}"},
         "size": f"{heads * d_v * d_model:,}",
     }
     matrix = factor("W_O", w_o[layer].reshape(heads * d_v, d_model), "·", parts=names, down=True)
-    biased = (factor("b", made.bias, "+"),) if made.bias.any() else ()
-    z = factor(words("z", last=str(heads - 1).translate(LOW)), made.z.reshape(1, -1), parts=names)
-    y = factor("y", made.total, "=", selected=True)
+    biased = (factor("b", outputs.bias, "+"),) if outputs.bias.any() else ()
+    z = factor(
+        words("z", last=str(heads - 1).translate(LOW)), outputs.z.reshape(1, -1), parts=names
+    )
+    y = factor("y", outputs.total, "=", selected=True)
     return Panel(
         title=words("title"),
         finding=words("finding", **slots),
         figures=(Product("", words("note", **slots), (z, matrix, *biased, y)),),
-        table=_numbers(made),
+        table=_numbers(outputs),
         details=words.lines("details", **slots),
         caption=(words("caption", **slots),),
         file=f"L{layer}-concatenation-q{token}",
@@ -199,13 +190,13 @@ def concatenation(
     )
 
 
-def _numbers(made: anatomy.HeadOutputs) -> spec.Columns:
+def _numbers(outputs: anatomy.HeadOutputs) -> spec.Columns:
     """z by head and dimension, and y by dimension, one below the other."""
-    head, dimension = np.indices(made.z.shape)
-    n = len(made.total)
+    head, dimension = np.indices(outputs.z.shape)
+    n = len(outputs.total)
     return {
-        "vector": ["z"] * made.z.size + ["y"] * n,
+        "vector": ["z"] * outputs.z.size + ["y"] * n,
         "head": [*head.ravel().tolist(), *[""] * n],
         "dimension": [*dimension.ravel().tolist(), *range(n)],
-        "number": [*made.z.ravel().tolist(), *made.total.tolist()],
+        "number": [*outputs.z.ravel().tolist(), *outputs.total.tolist()],
     }

@@ -41,7 +41,7 @@ class Move:
 
     @property
     def path(self) -> np.ndarray:
-        """Where each word stands at each state, (word, state, 2): its cosine with the word that is
+        """Place of each word at each state, (word, state, 2): its cosine with the word that is
         left, and with the one that is come near to."""
         return self.cosines[:, :, [self.away, self.toward]].swapaxes(0, 1)
 
@@ -111,22 +111,22 @@ def between(
 
 
 def _course(toward: np.ndarray, away: np.ndarray) -> str:
-    """Which sentence is true of a word's cosines with both neighbours, (first and last state) each,
-    in the digits that it shows."""
-    shown = 10.0**2
-    rise, fall = (int(np.diff(np.round(ends * shown))[0]) for ends in (toward, away))
+    """Name of the sentence that is true of a word's cosines with both neighbours, (first and last
+    state) each, in the digits that it shows."""
+    scale = 10.0**2
+    rise, fall = (int(np.diff(np.round(ends * scale))[0]) for ends in (toward, away))
     if rise > 0:
         return "finding" if fall < 0 else "finding_nearer"
     return "finding_farther" if fall < 0 else "finding_stays"
 
 
 def _place(selection: Selection) -> dict[str, object]:
-    """Where the formulas take their numbers."""
+    """Place at which the formulas take their numbers."""
     return {"layer": 0, "stream": selection.attention.query}
 
 
 def _titles(n: int) -> list[str]:
-    """What the states are called."""
+    """Titles of the states."""
     words = sentences(CONCEPT, "between")
     return [words("embedding"), *(words("layer", layer=at) for at in range(n - 1))]
 
@@ -135,17 +135,17 @@ def _plane(move: Move, names: tuple[str, ...], current: int) -> Plane:
     """The other words by their cosines with the two neighbours, one frame for each state: these two
     themselves, at 1, are the axes."""
     words, n = sentences(CONCEPT, "between"), len(move.cosines)
-    shown = [at for at in range(len(names)) if at not in (move.toward, move.away)]
+    others = [at for at in range(len(names)) if at not in (move.toward, move.away)]
     return Plane(
         title=words("plane"),
         clouds=(
             Cloud(
                 words("of_text"),
-                tuple(names[at] for at in shown),
-                move.path[shown],
-                np.ones((len(shown), n)),
-                shown.index(move.at),
-                tuple(f"token={move.words[at]}" for at in shown),
+                tuple(names[at] for at in others),
+                move.path[others],
+                np.ones((len(others), n)),
+                others.index(move.at),
+                tuple(f"token={move.words[at]}" for at in others),
             ),
         ),
         frames=tuple(Frame(title, key=str(at)) for at, title in enumerate(_titles(n))),

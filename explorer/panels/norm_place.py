@@ -26,8 +26,9 @@ TWINS = {"twin-post": "twin-pre", "twin-pre": "twin-post"}  # which differ in th
 
 @dataclass(frozen=True, eq=False)
 class ByLayer:
-    """What a model's layers do to a text: its name, the mean length of the states before the first
-    layer and after each, and the norm of the gradient there, None for a model that shows none."""
+    """Effect of a model's layers on a text: its name, the mean length of the states before the
+    first layer and after each, and the norm of the gradient there, None for a model that shows
+    none."""
 
     name: str
     lengths: np.ndarray
@@ -44,11 +45,11 @@ def depth_of(run: Run) -> ByLayer:
     at = text_of(stream)
     lengths = [np.linalg.norm(residual.site_vectors(whole, each)[at], axis=1) for each in states]
     try:
-        found = loaded(recording).gradients(recording, stream.name, int(at[-1]))
+        gradients = loaded(recording).gradients(recording, stream.name, int(at[-1]))
     except ValueError:
         return ByLayer(model_name(recording), np.array(lengths).mean(1), None)
-    norm = np.linalg.norm(found.norm, axis=1)
-    ends = {site.partition(".")[0]: float(each) for site, each in zip(found.sites, norm)}
+    norm = np.linalg.norm(gradients.norm, axis=1)
+    ends = {site.partition(".")[0]: float(each) for site, each in zip(gradients.sites, norm)}
     return ByLayer(model_name(recording), np.array(lengths).mean(1), np.array([*ends.values()]))
 
 

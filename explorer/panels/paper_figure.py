@@ -52,8 +52,8 @@ class Machine:
     def attention(self, side: str, place: str) -> Attention | None:
         """The attention that writes at a place of a layer."""
         name, is_across = self.streams[side].name, place == "cross"
-        found = (each for each in self.recording.attention if each.query == name)
-        return next((each for each in found if (each.query != each.key) == is_across), None)
+        attentions = (each for each in self.recording.attention if each.query == name)
+        return next((each for each in attentions if (each.query != each.key) == is_across), None)
 
     def ends_normed(self, side: str) -> bool:
         """True where a norm stands after the last layer."""
@@ -88,12 +88,12 @@ def stacks(run: Run, token: int | None = None) -> Panel:
     slots["token"] = stream.tokens[at if prediction is None else prediction.at.token]
     if prediction is not None:
         slots |= dict(zip(("answer", "p"), prediction.answer))
-    told = "silent" if prediction is None else "finding"
+    name = "silent" if prediction is None else "finding"
     normed = loaded(recording).capabilities.norm in ("branch", "both")
     branch = (WORDS("branch", norm=machine.norm),) if normed else ()
     return Panel(
         title=WORDS("title"),
-        finding=WORDS(f"{told}_{card.kind}", **slots),
+        finding=WORDS(f"{name}_{card.kind}", **slots),
         figures=(PaperFigure(select=("address",), towers=towers),),
         table=_columns_of(towers),
         details=(*WORDS.lines("details"), *branch),
@@ -169,14 +169,14 @@ def _pale(side: str) -> Tower:
 
 
 def _name(side: str, place: str) -> str:
-    """What a sub-layer is called."""
+    """Name of a sub-layer."""
     if place == "attn":
         return WORDS("attention" if side == "encoder" else "masked")
     return WORDS(place)
 
 
 def _reads(place: str, positions: str | None = None) -> str:
-    """What a sub-layer reads from below. positions: of the model, which an attention may hold."""
+    """Inputs of a sub-layer from below. positions: of the model, which an attention may hold."""
     if place == "ffn":
         return ""
     if place == "cross":
@@ -187,7 +187,7 @@ def _reads(place: str, positions: str | None = None) -> str:
 
 
 def _under(machine: Machine, side: str) -> tuple[Block, ...]:
-    """What stands under the first layer: the text, its embeddings, and what is added to them."""
+    """Boxes under the first layer: the text, its embeddings, and what is added to them."""
     stream, card = machine.streams[side], machine.recording.model
     capabilities = loaded(machine.recording).capabilities
     slots = {"vocab": f"{card.n_vocab:,}", "d": f"{machine.word_width:,}"}
@@ -210,12 +210,12 @@ def _under(machine: Machine, side: str) -> tuple[Block, ...]:
 
 def _shortened(tokens: Sequence[str]) -> str:
     """The first tokens of a text."""
-    shown = tokens[0]
+    label = tokens[0]
     for at, token in enumerate(tokens[1:], 1):
-        if len(shown) + len(token) > LONGEST:
-            return WORDS("more", tokens=shown)
-        shown += f" {token}" if at else token
-    return shown
+        if len(label) + len(token) > LONGEST:
+            return WORDS("more", tokens=label)
+        label += f" {token}" if at else token
+    return label
 
 
 def _norm_block(machine: Machine, side: str, name: str) -> Block:

@@ -393,14 +393,14 @@ class OrderRuns:
     def weights(self, layer: int, head: int) -> positions.MatchedWeights:
         """One head's weights without positions, in both orders."""
 
-        def made() -> positions.MatchedWeights:
+        def both_orders() -> positions.MatchedWeights:
             one, other = (
                 positions.self_attention(each, self.runs.stream)
                 for each in self.runs.pair(True, self.other)
             )
             return positions.head_in_both_orders(one, other, layer, head, self.compared().pairs)
 
-        return self.runs.run.loaded.memo(("order maps", self, layer, head), made)
+        return self.runs.run.loaded.memo(("order maps", self, layer, head), both_orders)
 
 
 def _is_typed(run: Run, chosen: Mapping[str, Any]) -> bool:
@@ -609,7 +609,7 @@ def _stream(run: Run, chosen: Mapping[str, Any]) -> str:
 
 
 def numbers_of_positions(run: Run, chosen: Mapping[str, Any]) -> range:
-    """How many positions a table can have: a learned one as many as were learned."""
+    """Numbers of positions that a table can have: a learned one as many as were learned."""
     is_learned = _is_learned(run, chosen)
     last = len(PositionRuns(run, _stream(run, chosen)).table()) if is_learned else positions.LONGEST
     return range(2, last + 1)

@@ -38,7 +38,7 @@ def bottleneck(run: Run) -> Panel:
     places = np.flatnonzero(~stream.special[first : last + 1]) + first
     inputs = residual.site_vectors(stream, stream.sites[0])[places]
     left = memo(recording, "recurrent gradient", lambda: recurrent_gradient(gaussian, inputs))[::-1]
-    shown = window(len(places), (0, len(places) - 1), MOST_TOKENS)
+    rows = window(len(places), (0, len(places) - 1), MOST_TOKENS)
     tokens = [stream.tokens[at] for at in places]
     n = len(places)
     slots = {
@@ -47,9 +47,9 @@ def bottleneck(run: Run) -> Panel:
     }
     relay = Relay(
         words("picture", **slots),
-        truncation_note(len(shown), n),
-        words=tuple(tokens[at] for at in shown),
-        values=left[shown],
+        truncation_note(len(rows), n),
+        words=tuple(tokens[at] for at in rows),
+        values=left[rows],
         text=str(slots["left"]),
         arc=words("arc"),
         state=words("state", **slots),

@@ -190,9 +190,9 @@ def _sums(cell: ScoreCell, parts: ScoreParts) -> Bars:
     one."""
     words, on = sentences(CONCEPT, "sources"), cell.selection
     every = score_parts.by_source(parts, on.is_across)
-    shown = every[: N_BARS if len(every) > N_BARS + 1 else len(every)]
-    rows = [_sum(_row_label(on, row), row.query, row.key) for row in shown]
-    if rest := every[len(shown) :]:
+    largest = every[: N_BARS if len(every) > N_BARS + 1 else len(every)]
+    rows = [_sum(_row_label(on, row), row.query, row.key) for row in largest]
+    if rest := every[len(largest) :]:
         sums = sum(row.query for row in rest), sum(row.key for row in rest)
         rows.append(_sum(words("smaller", n=len(rest)), *sums))
     if parts.added:
@@ -238,9 +238,9 @@ def _pairs(parts: ScoreParts, score: str) -> Matrix:
     )
 
 
-def _side_names(shown: Largest, parts: Sequence[Part], side: str) -> tuple[str, ...]:
-    rest = (sentences(CONCEPT, "sources")("smaller", n=shown.rest),) if shown.rest else ()
-    return (*(_label(parts[at], side) for at in shown.places), *rest)
+def _side_names(largest: Largest, parts: Sequence[Part], side: str) -> tuple[str, ...]:
+    rest = (sentences(CONCEPT, "sources")("smaller", n=largest.rest),) if largest.rest else ()
+    return (*(_label(parts[at], side) for at in largest.places), *rest)
 
 
 def _how_made(cell: ScoreCell, parts: ScoreParts) -> tuple[str, ...]:
@@ -293,29 +293,29 @@ def path(
     """
     cell = _cell(run, (layer, head, token), source, against, attention)
     words, slots, on = sentences(CONCEPT, "path"), cell.slots, cell.selection
-    found = loaded(on.recording).score_path(on.recording, *cell.arguments)
-    first = found.steps[0]
-    before = hundredths(found.weight)
+    way = loaded(on.recording).score_path(on.recording, *cell.arguments)
+    first = way.steps[0]
+    before = hundredths(way.weight)
     return Panel(
         title=words("title"),
         finding=words(
-            _effect(found) if cell.is_allowed else "masked",
+            _effect(way) if cell.is_allowed else "masked",
             **slots,
-            writer=_mover(cell, first, found.side),
+            writer=_mover(cell, first, way.side),
             before=before,
             after=hundredths(first.cut),
         ),
-        figures=(_tokens(cell, found), _steps(cell, found)),
-        table=_table(cell, found),
-        details=_path_details(cell, found),
+        figures=(_tokens(cell, way), _steps(cell, way)),
+        table=_table(cell, way),
+        details=_path_details(cell, way),
         caption=_caption(cell),
         file=f"L{on.layer}H{on.head}-q{on.query}k{cell.key}-path",
     )
 
 
-def _effect(found: ScorePath) -> str:
-    """What happens to the weight without the first step."""
-    change = found.steps[0].cut - found.weight
+def _effect(way: ScorePath) -> str:
+    """Effect on the weight without the first step."""
+    change = way.steps[0].cut - way.weight
     if abs(change) < LEAST_CHANGE:
         return "nothing"
     return "falls" if change < 0 else "rises"
@@ -331,8 +331,8 @@ def _step_name(cell: ScoreCell, step: PathStep, side: str) -> str:
     name, at = _name(step.source, side), _token(cell, step.stream, step.token)
     if step.taken_from < 0:
         return words("from_other", writer=name, at=at)
-    taken = _token(cell, step.taken_stream, step.taken_from)
-    return words("from_head", writer=name, at=at, taken=taken)
+    origin = _token(cell, step.taken_stream, step.taken_from)
+    return words("from_head", writer=name, at=at, taken=origin)
 
 
 def _mover(cell: ScoreCell, step: PathStep, side: str) -> str:
@@ -341,8 +341,8 @@ def _mover(cell: ScoreCell, step: PathStep, side: str) -> str:
         name, at = _name(step.source, side), _token(cell, step.stream, step.token)
         return sentences(CONCEPT, "path")("from_other", writer=name, at=at)
     words, name = sentences(CONCEPT, "path"), _name(step.source, side)
-    taken = _token(cell, step.taken_stream, step.taken_from)
-    return words("moving", writer=name, taken=taken, at=_token(cell, step.stream, step.token))
+    origin = _token(cell, step.taken_stream, step.taken_from)
+    return words("moving", writer=name, taken=origin, at=_token(cell, step.stream, step.token))
 
 
 def _step_label(cell: ScoreCell, step: PathStep, side: str) -> str:
@@ -351,11 +351,11 @@ def _step_label(cell: ScoreCell, step: PathStep, side: str) -> str:
     at = _token(cell, step.stream, step.token)
     if step.taken_from < 0:
         return words("bar_of_other", writer=name, at=at)
-    taken = _token(cell, step.taken_stream, step.taken_from)
-    return words("bar_of_head", writer=name, at=at, taken=taken)
+    origin = _token(cell, step.taken_stream, step.taken_from)
+    return words("bar_of_head", writer=name, at=at, taken=origin)
 
 
-def _tokens(cell: ScoreCell, found: ScorePath) -> TokenRow:
+def _tokens(cell: ScoreCell, way: ScorePath) -> TokenRow:
     """The tokens of the keys' text, those on the path in a frame."""
     words, on = sentences(CONCEPT, "path"), cell.selection
     stream = on.recording.stream(on.attention.key)
@@ -365,7 +365,7 @@ def _tokens(cell: ScoreCell, found: ScorePath) -> TokenRow:
         named[query] = words("at_both")
     if cell.against is not None:
         named.setdefault(cell.against, words("at_other"))
-    for step in found.steps:
+    for step in way.steps:
         if step.stream == stream.name:
             named.setdefault(step.token, words("at_step"))
     named.pop(-1, None)
@@ -381,29 +381,29 @@ def _tokens(cell: ScoreCell, found: ScorePath) -> TokenRow:
     )
 
 
-def _steps(cell: ScoreCell, found: ScorePath) -> Bars:
+def _steps(cell: ScoreCell, way: ScorePath) -> Bars:
     """The weight without each step of the path, beside the weight as it is."""
     words = sentences(CONCEPT, "path")
     rows = [
         BarRow(
             words("as_it_is"),
-            (found.weight, found.score),
-            (hundredths(found.weight), fixed(found.score)),
+            (way.weight, way.score),
+            (hundredths(way.weight), fixed(way.score)),
             selected=True,
         )
     ]
-    for step in found.steps:
+    for step in way.steps:
         rows.append(
             BarRow(
-                _step_label(cell, step, found.side),
+                _step_label(cell, step, way.side),
                 (step.cut, step.source.value),
                 (hundredths(step.cut), signed(step.source.value)),
-                outline=found.weight,
+                outline=way.weight,
             )
         )
     return Bars(
         title=words("chart", **cell.slots),
-        note=words("note", before=hundredths(found.weight)),
+        note=words("note", before=hundredths(way.weight)),
         columns=(words("cut"), words("part")),
         header=words("step"),
         rows=tuple(rows),
@@ -411,36 +411,36 @@ def _steps(cell: ScoreCell, found: ScorePath) -> Bars:
     )
 
 
-def _table(cell: ScoreCell, found: ScorePath) -> dict[str, list]:
+def _table(cell: ScoreCell, way: ScorePath) -> dict[str, list]:
     """The steps of the path, one a row."""
-    words, steps = sentences(CONCEPT, "path"), found.steps
+    words, steps = sentences(CONCEPT, "path"), way.steps
     return {
-        "step": [_step_name(cell, each, found.side) for each in steps],
+        "step": [_step_name(cell, each, way.side) for each in steps],
         "layer": [each.source.layer for each in steps],
         "head": [each.source.head for each in steps],
         "token": [each.token for each in steps],
         "taken from": [each.taken_from for each in steps],
         "weight of that": [each.taken for each in steps],
         words("part"): [each.source.value for each in steps],
-        "weight": [found.weight for _ in steps],
+        "weight": [way.weight for _ in steps],
         words("cut"): [each.cut for each in steps],
         words("rerun"): [np.nan if each.rerun is None else each.rerun for each in steps],
     }
 
 
-def _path_details(cell: ScoreCell, found: ScorePath) -> tuple[str, ...]:
+def _path_details(cell: ScoreCell, way: ScorePath) -> tuple[str, ...]:
     """The path in words, what each head took from where, and how it was tested."""
     words = sentences(CONCEPT, "path")
-    names = [_step_name(cell, each, found.side) for each in reversed(found.steps)]
-    side = words(f"at_{found.side}")
+    names = [_step_name(cell, each, way.side) for each in reversed(way.steps)]
+    side = words(f"at_{way.side}")
     lines = [words("way", steps=", then ".join(names), side=side)]
-    for step in found.steps:
+    for step in way.steps:
         if step.taken_from >= 0:
-            taken = _token(cell, step.taken_stream, step.taken_from)
-            name = _name(step.source, found.side)
-            sentence = words("taken", writer=name, weight=fixed(step.taken), taken=taken)
+            origin = _token(cell, step.taken_stream, step.taken_from)
+            name = _name(step.source, way.side)
+            sentence = words("taken", writer=name, weight=fixed(step.taken), taken=origin)
             lines.append(sentence[:1].upper() + sentence[1:])
-    first = found.steps[0]
+    first = way.steps[0]
     if first.source.kind != "head":
         lines.append(words("no_head"))
     lines.append(words("cut_is"))

@@ -65,6 +65,12 @@ class Selection:
         return place_of("key", key, len(self.axes.keys))
 
     @property
+    def slots(self) -> dict[str, Any]:
+        """Its layer, head, token and query word, for the slots of sentences."""
+        layer, head, token = self.at
+        return {"layer": layer, "head": head, "token": token, "query": self.word}
+
+    @property
     def word(self) -> str:
         """Label of the query."""
         return self.axes.rows[self.query]
@@ -78,6 +84,12 @@ class Selection:
     def is_across(self) -> bool:
         """True where rows and columns are two texts."""
         return self.attention.query != self.attention.key
+
+
+def expect_vectors(selection: Selection) -> None:
+    """Raises ValueError for a model that gives its weights and no queries, keys and values."""
+    if not selection.attention.opens:
+        raise ValueError(REFUSALS("weights_alone", model=selection.model))
 
 
 def model_name(recording: Recording) -> str:

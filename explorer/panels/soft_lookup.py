@@ -34,7 +34,7 @@ from explorer.analysis.formatting import (
 from explorer.analysis.measure import gaussian
 from explorer.panels import spec
 from explorer.panels.choice import Choice
-from explorer.panels.selection import Selection, select
+from explorer.panels.selection import Selection, expect_vectors, select
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models.caching import loaded, memo
@@ -79,7 +79,7 @@ def temperature(
     """
     selection = select(run, layer, head, token, attention)
     layer, head, token = selection.at
-    expect_values(selection)
+    expect_vectors(selection)
     if not is_temperature(t):
         raise ValueError(REFUSALS("range", low=COLDEST, high=HOTTEST))
     words = sentences(CONCEPT, "temperature")
@@ -108,7 +108,6 @@ def temperature(
         guides=((1.0, "T = 1"),),
     )
     current = steps.index(t)
-    slots = {"layer": layer, "head": head, "query": selection.word, "token": token}
     return Panel(
         title=words("title"),
         finding=frames[current].sentence,
@@ -117,16 +116,10 @@ def temperature(
             selection.attention, *selection.at, t, selection.axes.keys, allowed
         ),
         details=words.lines("details"),
-        caption=(words("caption", **slots),),
+        caption=(words("caption", **selection.slots),),
         file=f"L{layer}H{head}-soft-lookup",
         formulas=("weighted-sum",),
     )
-
-
-def expect_values(selection: Selection) -> None:
-    """Raises ValueError for a model that gives its weights and nothing behind them."""
-    if not selection.attention.opens:
-        raise ValueError(REFUSALS("weights_alone", model=selection.model))
 
 
 def _strongest_keys(selection: Selection) -> list[int]:
@@ -196,7 +189,7 @@ def heads(run: Run, layer: int = 0, head: int = 0, attention: str = "") -> Panel
     """
     selection = select(run, layer, head, 0, attention)
     layer, head, _ = selection.at
-    expect_values(selection)
+    expect_vectors(selection)
     words = sentences(CONCEPT, "heads")
     distances = memo(
         selection.recording,
@@ -435,7 +428,7 @@ def scoring(
     words = sentences(CONCEPT, "scoring")
     if selection.is_across:
         raise ValueError(words("across"))
-    expect_values(selection)
+    expect_vectors(selection)
     x = soft_lookup.attention_input(selection.recording, selection.attention, layer)
     if x is None:
         raise ValueError(words("no_vectors", model=selection.model))
@@ -507,7 +500,7 @@ def scale(run: Run, attention: str = "") -> Panel:
     Raises ValueError for a model without queries and keys.
     """
     selection = select(run, attention=attention)
-    expect_values(selection)
+    expect_vectors(selection)
     words = sentences(CONCEPT, "scale")
     random = soft_lookup.random_variance(gaussian)
     own = memo(

@@ -24,8 +24,7 @@ from explorer.analysis.figures import matrix as matrix_values
 from explorer.analysis.formatting import MINUS, fixed, hundredths, plural, power
 from explorer.panels import spec
 from explorer.panels.choice import Choice
-from explorer.panels.selection import Selection, select
-from explorer.panels.soft_lookup import expect_values
+from explorer.panels.selection import Selection, expect_vectors, select
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models.edits import AddToHead, MeanHead, PatchHead, ScaleHead, SetHead, ZeroHead
@@ -51,7 +50,7 @@ def mask(run: Run, layer: int = 0, head: int = 0, token: int = 0, attention: str
     """
     selection = select(run, layer, head, token, attention)
     layer, head, token = selection.at
-    expect_values(selection)
+    expect_vectors(selection)
     words, of = sentences(CONCEPT, "mask"), selection.attention
     allowed = selection.allowed
     key = selection.strongest
@@ -60,7 +59,7 @@ def mask(run: Run, layer: int = 0, head: int = 0, token: int = 0, attention: str
     cells = np.ix_(rows, columns)
     n_masked = int((~allowed).sum())
     slots = {
-        **{"layer": layer, "head": head, "token": token, "query": selection.word},
+        **selection.slots,
         **{"n": f"{n_masked:,}", "cells": f"{allowed.size:,}", "model": selection.model},
         "key": selection.axes.keys[key],
         "weight": hundredths(float(of.pattern[(*selection.at, key)])),
@@ -68,7 +67,7 @@ def mask(run: Run, layer: int = 0, head: int = 0, token: int = 0, attention: str
     marks = ((int(np.flatnonzero(rows == token)[0]), int(np.flatnonzero(columns == key)[0]), ""),)
     scores = of.scores[layer, head].astype(np.float64)[cells]
     weights = of.pattern[layer, head].astype(np.float64)[cells]
-    shown = allowed[cells]
+    visible = allowed[cells]
     note = truncation_note(len(rows), allowed.shape[0])
 
     def grid(title: str, values: np.ndarray, texts: list[str], ends: tuple[float, float]) -> Matrix:
@@ -88,19 +87,19 @@ def mask(run: Run, layer: int = 0, head: int = 0, token: int = 0, attention: str
 
     texts = [
         fixed(float(score), 1 if abs(score) < WIDE else 0) if may else MASKED
-        for score, may in zip(scores.ravel(), shown.ravel())
+        for score, may in zip(scores.ravel(), visible.ravel())
     ]
-    made = [
+    written = [
         _cell_text(float(weight)) if may else "0"
-        for weight, may in zip(weights.ravel(), shown.ravel())
+        for weight, may in zip(weights.ravel(), visible.ravel())
     ]
     name = "masked" if n_masked else "open"
     return Panel(
         title=words("title"),
         finding=words(f"finding_{name}", **slots),
         figures=(
-            grid(words("before"), matrix_values(scores, shown), texts, _ends(scores[shown])),
-            grid(words("after"), weights, made, (0.0, 1.0)),
+            grid(words("before"), matrix_values(scores, visible), texts, _ends(scores[visible])),
+            grid(words("after"), weights, written, (0.0, 1.0)),
         ),
         table=_cells(selection),
         details=words.lines(f"details_{name}", **slots),
@@ -157,7 +156,7 @@ def saturation(
     """
     selection = select(run, layer, head, token, attention)
     layer, head, token = selection.at
-    expect_values(selection)
+    expect_vectors(selection)
     words, of = sentences(CONCEPT, "saturation"), selection.attention
     scale, allowed = float(of.scale[layer]), selection.allowed[token]
     if np.isclose(scale, 1):
@@ -174,7 +173,7 @@ def saturation(
     left, gone = gradient(scaled), gradient(raw)
     key = int(raw.argmax())
     slots: dict[str, Any] = {
-        **{"layer": layer, "head": head, "token": token, "query": selection.word},
+        **selection.slots,
         **{"root": f"√{width}" if usual else power(1 / scale, 3), "key": selection.axes.keys[key]},
         **{"left": fixed(left), "gone": fixed(gone)},
         **{"with": hundredths(float(scaled[key])), "without": hundredths(float(raw[key]))},
@@ -245,7 +244,7 @@ def combination(
     """
     selection = select(run, layer, head, token, attention)
     layer, head, token = selection.at
-    expect_values(selection)
+    expect_vectors(selection)
     words, of = sentences(CONCEPT, "combination"), selection.attention
     for kind in (ZeroHead, MeanHead, ScaleHead, SetHead, AddToHead, PatchHead):
         if edit := consistency.head_edit(selection.recording, kind, of.name, (layer, head)):
@@ -259,7 +258,7 @@ def combination(
     key = int(order[0])
     total = fixed(float(weights.sum()))
     slots = {
-        **{"layer": layer, "head": head, "token": token, "query": selection.word},
+        **selection.slots,
         **{"n": len(allowed), "d": values.shape[1], "total": total},
         **{"key": selection.axes.keys[key], "weight": hundredths(float(weights[key]))},
         "others": len(others),
@@ -269,17 +268,10 @@ def combination(
         Frame(words("values"), (_facts(total), _values(selection, listed, rest, z))),
         Frame(words("weighted"), (_facts(total), _weighted(selection, listed, rest, z))),
     )
-    labels = [frame.label for frame in frames]
     return Panel(
         title=words("title"),
         finding=words("finding", **slots),
-        figures=(
-            Steps(
-                frames=frames,
-                current=labels.index(step) if step in labels else 0,
-                choice="mean_step",
-            ),
-        ),
+        figures=(Steps.opened(frames, step, "mean_step"),),
         table={
             "key": allowed,
             "token": [selection.axes.keys[at] for at in allowed],

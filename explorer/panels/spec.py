@@ -32,7 +32,7 @@ from explorer.figure_export import Sheet
 from explorer.html_export import Document, DocumentSpec, Line, Part, TextLines, View
 from explorer.panels.choice import Parameter, choices_of, declared, parameters
 from explorer.text import glossary
-from explorer.text.formulas import shown
+from explorer.text.formulas import formula_lines
 from explorer.text.templates import sentences
 from models.caching import picture_name
 from models.edits import to_line
@@ -110,7 +110,7 @@ class Panel:
         run = self.at.get("run", self.run)
         if run is None:
             raise ValueError("this panel was not made of a run")
-        make = lambda: shown(self.formulas, MeasureContext.of(run), at)
+        make = lambda: formula_lines(self.formulas, MeasureContext.of(run), at)
         return run.memo(("formulas", self.token, *self.formulas), make)
 
     def encode(self, bare: bool = False) -> bytes:
@@ -190,7 +190,7 @@ class Panel:
 
     @property
     def cause(self) -> dict[str, Any]:
-        """What made it, for a file that stands alone: the panel and its choices, the model and its
+        """Its origin, for a file that stands alone: the panel and its choices, the model and its
         weights, the texts, the edits, the version. Raises ValueError for a panel that was not made
         of a run."""
         if self.run is None:
@@ -401,8 +401,8 @@ def from_words(name: str, run: Run, choices: Mapping[str, str | Run]) -> Panel:
     expect_words(name, choices)
     words, given = dict(choices), dict[str, Any]()
     for each in parameters(function := PANELS[name]):
-        if made := _made_run(each, run, words):
-            given[each.argument] = made
+        if other := _made_run(each, run, words):
+            given[each.argument] = other
         for word in (words[key] for key in {each.argument, each.name} & words.keys()):
             given[each.argument] = word if isinstance(word, Run) else each.parse(word)
     return function(run, **given)
@@ -418,12 +418,12 @@ def expect_words(name: str, choices: Mapping[str, object]) -> None:
         made_by = each.choice.made_by if each.choice else None
         arguments |= {part.name: part.name for part in choices_of(made_by)} if made_by else {}
         arguments |= {each.name: each.argument, each.argument: each.argument}
-    made: dict[str, str] = {}
+    owners: dict[str, str] = {}
     for choice in choices:
         if choice not in arguments:
             names = ", ".join(dict.fromkeys(arguments.values()))
             raise ValueError(f"the panel {name} has no choice {choice!r}; it has {names}")
-        if (other := made.setdefault(arguments[choice], choice)) != choice:
+        if (other := owners.setdefault(arguments[choice], choice)) != choice:
             raise ValueError(f"{other} and {choice} are the same choice; give one of them")
 
 
@@ -434,7 +434,7 @@ def choices_by_panel() -> dict[str, tuple[Parameter, ...]]:
 
 
 def other_models(name: str) -> tuple[str, ...]:
-    """What an address calls the models of the other runs that a panel takes."""
+    """Names in an address of the models of the other runs that a panel takes."""
     makers = (each.choice.made_by for each in declared(PANELS[name]) if each.choice)
     parts = (part for made_by in makers if made_by for part in choices_of(made_by))
     return tuple(part.name for part in parts if part.argument == "model")
@@ -484,13 +484,13 @@ def panel(
         }
         for each in chosen:
             each.expect(bound.arguments.get(each.argument, each.default))
-        made = function(run, *arguments, **choices)
+        panel = function(run, *arguments, **choices)
         recording = run.recording()
         words = ", ".join(["run", *(f"{each}={_argument(value)}" for each, value in named.items())])
         return replace(
-            made,
-            caption=caption(recording, *made.caption),
-            file="-".join(("headlight", recording.model.name, made.file or function.__name__)),
+            panel,
+            caption=caption(recording, *panel.caption),
+            file="-".join(("headlight", recording.model.name, panel.file or function.__name__)),
             call=f"panels.{name}({words})",
             run=run,
             choices=named,

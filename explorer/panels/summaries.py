@@ -117,24 +117,24 @@ def aggregated(
     if kind == "Flow" and summaries.flow_work(of, layer) > summaries.MAX_FLOW_WORK:
         raise ValueError(words("too_long", n=of.pattern.shape[2]))
     head = head if kind == "Values" and layer is not None else None
-    made = _aggregate(selection, kind, layer, head, tokens)
-    figures: tuple[Figure, ...] = (_matrix(made), _comparison(made))
+    aggregation = _aggregate(selection, kind, layer, head, tokens)
+    figures: tuple[Figure, ...] = (_matrix(aggregation), _comparison(aggregation))
     return Panel(
         title=title,
-        finding=_trust_sentence(made),
+        finding=_trust_sentence(aggregation),
         figures=figures,
-        table=_columns(made),
-        details=_cautions(made),
+        table=_columns(aggregation),
+        details=_cautions(aggregation),
         caption=(
             words(
                 "caption",
                 title=title,
-                scope=made.scope,
+                scope=aggregation.scope,
                 meaning=words(f"{kind.lower()}_meaning"),
             ),
-            *_left_out(made),
+            *_left_out(aggregation),
         ),
-        file="-".join([kind.lower(), *made.scope.replace(",", "").split()]),
+        file="-".join([kind.lower(), *aggregation.scope.replace(",", "").split()]),
     )
 
 
@@ -167,16 +167,16 @@ def _values(selection: Selection, kind: str, layer: int | None, head: int | None
     )
 
 
-def _matrix(made: Aggregation) -> Matrix:
-    view = made.view
-    key = int(made.values[made.query].argmax())
-    mark = (view.row_of(made.query), view.column_of(key), "")
+def _matrix(aggregation: Aggregation) -> Matrix:
+    view = aggregation.view
+    key = int(aggregation.values[aggregation.query].argmax())
+    mark = (view.row_of(aggregation.query), view.column_of(key), "")
     return Matrix(
         select=("token", "source"),
         rows=view.axes.rows,
         columns=view.axes.keys,
         values=summaries.mask_values(view.matrix, view.allowed),
-        high=summaries.scale_maximum(view.matrix, made.kind),
+        high=summaries.scale_maximum(view.matrix, aggregation.kind),
         marks=(mark,) if min(mark[:2]) >= 0 else (),
         sides=view.axes.sides,
         missing=mask_reason(view.allowed),
@@ -184,10 +184,10 @@ def _matrix(made: Aggregation) -> Matrix:
     )
 
 
-def _comparison(made: Aggregation) -> Bars:
+def _comparison(aggregation: Aggregation) -> Bars:
     """One query by mean, by rollout and by the share of the output, as far as they are defined."""
     words = sentences(CONCEPT, "aggregated")
-    selection, query = made.selection, made.query
+    selection, query = aggregation.selection, aggregation.query
     columns = {words("mean_column"): summaries.mean(selection.attention)[query]}
     if not selection.is_across:
         columns[words("rollout_column")] = summaries.rollout(selection.attention)[query]
@@ -225,19 +225,21 @@ def _output_shares(selection: Selection) -> np.ndarray:
     return summaries.row_shares(values)
 
 
-def _trust_sentence(made: Aggregation) -> str:
+def _trust_sentence(aggregation: Aggregation) -> str:
     words = sentences(CONCEPT, "aggregated")
-    selection, query = made.selection, made.query
-    row = made.values[query]
+    selection, query = aggregation.selection, aggregation.query
+    row = aggregation.values[query]
     key = int(row.argmax())
     slots = {
         "query": selection.axes.rows[query],
         "key": selection.axes.keys[key],
         "weight": fixed(float(row[key])),
     }
-    if made.kind != "Mean" or made.layer is not None:
+    if aggregation.kind != "Mean" or aggregation.layer is not None:
         value = slots["weight"]
-        return words("finding_of", title=made.title, scope=made.scope, value=value, **slots)
+        return words(
+            "finding_of", title=aggregation.title, scope=aggregation.scope, value=value, **slots
+        )
     if not loaded(selection.recording).shows_writes(selection.recording):
         heads = int(np.prod(selection.attention.pattern.shape[:2]))
         return words("finding_weights", heads=heads, **slots)
@@ -245,33 +247,37 @@ def _trust_sentence(made: Aggregation) -> str:
     return words("finding", share=share, **slots)
 
 
-def _cautions(made: Aggregation) -> tuple[str, ...]:
+def _cautions(aggregation: Aggregation) -> tuple[str, ...]:
     """Sentences on the limits of the matrix, with this text's numbers."""
     words = sentences(CONCEPT, "aggregated")
-    selection = made.selection
+    selection = aggregation.selection
     layers, heads = selection.attention.pattern.shape[:2]
     written = summaries.output_share(selection.recording, selection.attention)
     caution = words(
-        f"{made.kind.lower()}_caution",
-        heads=heads if made.layer is not None else layers * heads,
+        f"{aggregation.kind.lower()}_caution",
+        heads=heads if aggregation.layer is not None else layers * heads,
         written="unknown" if written is None else fixed(written),
     )
-    low, high = map(fixed, summaries.row_sums(made.values))
-    return (words(f"{made.kind.lower()}_meaning"), caution, words("sums", low=low, high=high))
+    low, high = map(fixed, summaries.row_sums(aggregation.values))
+    return (
+        words(f"{aggregation.kind.lower()}_meaning"),
+        caution,
+        words("sums", low=low, high=high),
+    )
 
 
-def _left_out(made: Aggregation) -> tuple[str, ...]:
-    hidden = made.view.hidden
+def _left_out(aggregation: Aggregation) -> tuple[str, ...]:
+    hidden = aggregation.view.hidden
     if hidden is None:
         return ()
-    rows = [first for first, _ in made.view.row_tokens]
-    share = summaries.mean_share(hidden, made.values[rows].sum(axis=1))
-    names = ", ".join(made.view.left_out[:N_KEYS])
+    rows = [first for first, _ in aggregation.view.row_tokens]
+    share = summaries.mean_share(hidden, aggregation.values[rows].sum(axis=1))
+    names = ", ".join(aggregation.view.left_out[:N_KEYS])
     return (sentences(CONCEPT, "aggregated")("left_out", tokens=names, share=percent(share)),)
 
 
-def _columns(made: Aggregation) -> spec.Columns:
-    return attention.columns(made.view.matrix, made.view.axes)
+def _columns(aggregation: Aggregation) -> spec.Columns:
+    return attention.columns(aggregation.view.matrix, aggregation.view.axes)
 
 
 # ---- weights beside outputs ----------------------------------------------------------------------

@@ -22,8 +22,8 @@ OF_ITSELF, STRONG, TOP = 0.35, 0.5, 0.7
 
 @spec.panel
 def own_weight(run: Run) -> Panel:
-    """How much each word of SENTENCE attends to itself in this model, beside the drawing of lecture
-    notes in which each attends most to itself.
+    """Weight of each word of SENTENCE on itself in this model, beside the drawing of lecture notes
+    in which each attends most to itself.
 
     Raises ValueError for a model without attention, and for one that splits the five words into
     other tokens.

@@ -70,7 +70,7 @@ def at_checkpoint(run: Run, at: Checkpoint) -> Run:
 def measured(run: Run, attention: str) -> tuple[Measured, ...]:
     """All heads of an attention at each checkpoint, kept for the model."""
 
-    def made() -> tuple[Measured, ...]:
+    def at_each_checkpoint() -> tuple[Measured, ...]:
         measures, points = [], model_card.checkpoints(run.model)
         finds_nouns = any(_finds_nouns(run, last, attention) for last in points[-1:])
         for at in points:
@@ -80,7 +80,7 @@ def measured(run: Run, attention: str) -> tuple[Measured, ...]:
         return tuple(measures)
 
     key = ("stages", run.text, run.edits, run.target, attention)
-    return run.loaded.memo(key, made)
+    return run.loaded.memo(key, at_each_checkpoint)
 
 
 def _finds_nouns(run: Run, at: Checkpoint, attention: str) -> bool:
@@ -128,7 +128,7 @@ def _grid(reading: Measured, title: str, chosen: tuple[int, int] | None) -> Head
 
 
 def _grid_title(model: str, stage: Stage) -> str:
-    """How many heads there are, and which of them a teacher has taught by then."""
+    """Title with the number of heads, and of those that a teacher has taught by then."""
     shared, n = sentences(CONCEPT, "shared"), len(stage.heads)
     heads = model_card.taught_heads(model, stage.step)
     names = ", ".join(map(head_name, sorted(heads)))
@@ -415,10 +415,10 @@ def _score_lines(
         )
         for each in (chosen, *filter(None, (other,)), *rest)
     ]
-    made = [(name, list(zip(map(float, each.steps), each.scores))) for name, each in lines]
+    curves = [(name, list(zip(map(float, each.steps), each.scores))) for name, each in lines]
     chance = list(zip(map(float, chosen.steps), chosen.chances))
-    made.insert(1, (sentences(CONCEPT, "shared")("uniform"), chance))
-    return made
+    curves.insert(1, (sentences(CONCEPT, "shared")("uniform"), chance))
+    return curves
 
 
 def _columns(stages: Sequence[Stage], courses: Sequence[HabitCourse], loss: Curve) -> Columns:
@@ -427,9 +427,9 @@ def _columns(stages: Sequence[Stage], courses: Sequence[HabitCourse], loss: Curv
     words = sentences(CONCEPT, "checkpoints")
     step, nats, *names = words.lines("columns")
     each = max(1, len(courses))
-    made: dict[str, Cells] = {step: [stage.step for stage in stages for _ in range(each)]}
+    columns: dict[str, Cells] = {step: [stage.step for stage in stages for _ in range(each)]}
     if loss:
-        made[nats] = [loss_at(loss, at) for at in made[step]]
+        columns[nats] = [loss_at(loss, at) for at in columns[step]]
     rows = [
         (
             *(one.habit, head_name(one.at)),
@@ -438,7 +438,7 @@ def _columns(stages: Sequence[Stage], courses: Sequence[HabitCourse], loss: Curv
         for at in range(len(stages))
         for one in courses
     ]
-    return made | dict(zip(names, map(list, zip(*rows))))
+    return columns | dict(zip(names, map(list, zip(*rows))))
 
 
 def _finding(

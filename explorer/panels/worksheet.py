@@ -29,7 +29,7 @@ def document(lesson: Lesson) -> Document:
     parts: list[Part] = [TextLines(lines, column=2)]
     pictures = 0
     for at, item in enumerate(lesson.items, 1):
-        parts.append(TextLines(_asked(at, item), column=2))
+        parts.append(TextLines(_step(at, item), column=2))
         if pictures < MOST_PICTURES and (panel := pictured(item)) is not None:
             pictures += 1
             parts.append(View("panel", panel.encode(), column=2))
@@ -64,11 +64,11 @@ def _chosen(item: Item) -> dict[str, str]:
     return dict(parse_qsl(urlsplit(item.address).query))
 
 
-def _asked(at: int, item: Item) -> list[Line]:
+def _step(at: int, item: Item) -> list[Line]:
     """The heading of a step, what is said there, and its question with room for an answer."""
-    said = f"{item.says}{item.number}{item.rest}"
+    question = f"{item.says}{item.number}{item.rest}"
     lines: list[Line] = [("h2", WORDS("number", at=at, heading=item.heading))]
-    lines += [("p", said)] if said else []
+    lines += [("p", question)] if question else []
     if item.question:
         lines += [("p", item.question), ("p", WORDS("space"))]
     return lines

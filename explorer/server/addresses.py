@@ -1,4 +1,4 @@
-"""Which addresses are answered: the app's pages, their files, and the server's health. All others
+"""Addresses that are answered: the app's pages, their files, and the server's health. All others
 are 404.
 
 Streamlit answers more than this app uses, uploads and figures about itself among them, and gives

@@ -1,5 +1,5 @@
-"""How many readers this server has at once, and what a newcomer sees when it has all that it can
-serve."""
+"""Limit of readers that this server has at once, and the page that a newcomer sees when it has all
+that it can serve."""
 
 from __future__ import annotations
 

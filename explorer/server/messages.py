@@ -1,4 +1,5 @@
-"""What a browser may say on the line of its session: what the app's page says, and nothing else."""
+"""Messages that a browser may send on the line of its session: those of the app's page, and nothing
+else."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class PanelFile:
 
 @dataclass(frozen=True)
 class PanelRequest:
-    """What an address asks for: a panel's name, the ending of its file, the words of the run, and
+    """Request of an address: a panel's name, the ending of its file, the words of the run, and
     those of the panel's choices, (name, word) in the order of the names. models: those that it
     runs."""
 
@@ -99,8 +99,8 @@ def etag_of(key: tuple[object, ...]) -> str:
 
 
 def parse(file: str, parameters: list[tuple[str, str]]) -> PanelRequest:
-    """What the name of a file and the parameters of an address ask for. Raises Refused for a file
-    that is not there, for a text that is too long, and for a model that not every visitor has;
+    """Request that the name of a file and the parameters of an address make. Raises Refused for a
+    file that is not there, for a text that is too long, and for a model that not every visitor has;
     ValueError for a choice that is not there."""
     name, _, ending = file.rpartition(".")
     if ending not in spec.FILES:
@@ -131,7 +131,7 @@ def parse(file: str, parameters: list[tuple[str, str]]) -> PanelRequest:
 def _offered(model: str) -> str:
     """A model's name in the one way that `load` uses. Raises Refused for one that not every visitor
     has."""
-    model = models.asked(model)
+    model = models.canonical_name(model)
     with models.of_all_visitors():
         if not models.is_allowed(model):
             raise Refused(404, WORDS("not_offered", model=model))
@@ -141,8 +141,8 @@ def _offered(model: str) -> str:
 async def panel(request: Request) -> Response:
     """A panel as a file, 304 where the client has it, or a sentence that says why there is none."""
     try:
-        asked = parse(request.path_params["file"], request.query_params.multi_items())
-        return await _answer(request, asked)
+        query = parse(request.path_params["file"], request.query_params.multi_items())
+        return await _answer(request, query)
     except Cancelled:  # nobody reads it
         return Response(status_code=400)
     except ValueError as why:
@@ -158,28 +158,28 @@ async def panel(request: Request) -> Response:
 
 def _line(why: str) -> str:
     """A sentence as one line of a bounded length: it may repeat what was asked."""
-    said = "".join(each if each.isprintable() else "?" for each in " ".join(why.split()))
-    return said if len(said) <= LONGEST_REFUSAL else f"{said[:LONGEST_REFUSAL]}…"
+    line = "".join(each if each.isprintable() else "?" for each in " ".join(why.split()))
+    return line if len(line) <= LONGEST_REFUSAL else f"{line[:LONGEST_REFUSAL]}…"
 
 
-async def _answer(request: Request, asked: PanelRequest) -> Response:
+async def _answer(request: Request, query: PanelRequest) -> Response:
     file = None
-    if all(map(models.is_loaded, asked.models)):
-        if _has(request, etag := etag_of(asked.key)):
+    if all(map(models.is_loaded, query.models)):
+        if _has(request, etag := etag_of(query.key)):
             return Response(status_code=304, headers=_headers(etag))
-        file = caching.cache.peek(asked.key)
-    file = file or await _made(request, asked)
+        file = caching.cache.peek(query.key)
+    file = file or await _new_file(request, query)
     headers = _headers(file.etag)
     if _has(request, file.etag):
         return Response(status_code=304, headers=headers)
     headers["Content-Disposition"] = f'inline; filename="{file.name}"'
-    headers |= DOCUMENT if asked.ending in ("html", "svg") else {}
+    headers |= DOCUMENT if query.ending in ("html", "svg") else {}
     data = file.packed
     if "gzip" in request.headers.get("accept-encoding", ""):
         headers["Content-Encoding"] = "gzip"
     else:
         data = await run_in_threadpool(gzip.decompress, data)
-    return Response(data, headers=headers, media_type=spec.FILES[asked.ending].media_type)
+    return Response(data, headers=headers, media_type=spec.FILES[query.ending].media_type)
 
 
 def _has(request: Request, etag: str) -> bool:
@@ -189,11 +189,11 @@ def _has(request: Request, etag: str) -> bool:
 
 def _headers(etag: str) -> dict[str, str]:
     # Before a server for a few may stand a proxy that asks who one is: it must not hand this on.
-    kept = f"{'public' if settings().public else 'private'}, max-age={SECONDS}"
-    return {"ETag": etag, "Cache-Control": kept, "Vary": "Accept-Encoding"}
+    caching_rule = f"{'public' if settings().public else 'private'}, max-age={SECONDS}"
+    return {"ETag": etag, "Cache-Control": caching_rule, "Vary": "Accept-Encoding"}
 
 
-async def _made(request: Request, asked: PanelRequest) -> PanelFile:
+async def _new_file(request: Request, query: PanelRequest) -> PanelFile:
     """The file, made in a thread of its own as long as its reader is there. Raises Refused where
     there is no room, Cancelled where the reader has gone."""
     group = reader_group(request.scope)
@@ -207,7 +207,7 @@ async def _made(request: Request, asked: PanelRequest) -> PanelFile:
     gone = threading.Event()
     watch = asyncio.create_task(_until_gone(request, gone))
     try:
-        return await to_thread.run_sync(_computed, asked, gone, limiter=_threads)
+        return await to_thread.run_sync(_computed, query, gone, limiter=_threads)
     finally:
         watch.cancel()
         answering.leave(slot)
@@ -219,7 +219,7 @@ async def _until_gone(request: Request, gone: threading.Event) -> None:
     gone.set()
 
 
-def _computed(asked: PanelRequest, gone: threading.Event) -> PanelFile:
+def _computed(query: PanelRequest, gone: threading.Event) -> PanelFile:
     """The file, made as in a reader's run: in their queue, and kept."""
     began = inf
 
@@ -229,17 +229,17 @@ def _computed(asked: PanelRequest, gone: threading.Event) -> PanelFile:
         if time.monotonic() - began > (seconds := settings().max_seconds):
             raise TimeLimit(scheduling.WORDS("too_long", seconds=seconds))
 
-    run = scheduling.script_queue.run(bool(heavy_models & {*asked.models}), lambda n: check())
+    run = scheduling.script_queue.run(bool(heavy_models & {*query.models}), lambda n: check())
     with cancellable(check), models.of_all_visitors(), run, memory_budget.work():
         began = time.monotonic()
         garbage_collection.mark_served()
-        return caching.get(key := asked.key, lambda: _packed(asked, etag_of(key)))
+        return caching.get(key := query.key, lambda: _packed(query, etag_of(key)))
 
 
-def _packed(asked: PanelRequest, etag: str) -> PanelFile:
-    made = spec.from_words(asked.name, address.run_of(dict(asked.of_run)), dict(asked.choices))
-    name = re.sub(r"[^A-Za-z0-9_.-]+", "-", f"{made.file}.{asked.ending}")
-    data = spec.FILES[asked.ending].make(made)
+def _packed(query: PanelRequest, etag: str) -> PanelFile:
+    panel = spec.from_words(query.name, address.run_of(dict(query.of_run)), dict(query.choices))
+    name = re.sub(r"[^A-Za-z0-9_.-]+", "-", f"{panel.file}.{query.ending}")
+    data = spec.FILES[query.ending].make(panel)
     return PanelFile(name, gzip.compress(data, 6, mtime=0), etag)
 
 

@@ -61,8 +61,8 @@ def pictures(model: str, text: str, words: Mapping[str, str], tab: str = "") -> 
     first = "" if any(map(words.get, SELECTION_KEYS)) else default_attention(run.recording())
     on = select(run, attention=words.get("attention", first))
     chosen = attention_panels.choices_of(run, {**words, "attention": on.name})
-    made = attention_panels.cached_heads(on, chosen), attention_panels.cached_head(on, chosen)
-    return {each.name: each.bare for each in made}
+    panels = attention_panels.cached_heads(on, chosen), attention_panels.cached_head(on, chosen)
+    return {each.name: each.bare for each in panels}
 
 
 def is_ready(model: str) -> bool:

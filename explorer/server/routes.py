@@ -79,7 +79,7 @@ def _measure_health() -> dict[str, object]:
     from explorer.state import models
     from explorer.state.scheduling import compute_queue, script_queue
 
-    loaded = tuple(models._in_memory)
+    loaded = tuple(models.loaded_models)
     shipped = [name for name in loaded if not model_names.is_borrowed(name)]
     health: dict[str, object] = {
         "ok": False,
@@ -119,7 +119,7 @@ def figures() -> str:
         "readers_max": slots.limit,
         "queue_runs": script_queue.waiting(),
         "queue_computations": compute_queue.waiting(),
-        "models": len(models._in_memory),
+        "models": len(models.loaded_models),
         "cache_bytes": caching.cache.weight(),
         "cache_bytes_max": caching.cache.limit,
     }
@@ -136,12 +136,12 @@ def figures() -> str:
 
 def _types(lines: list[str]) -> Iterator[str]:
     """The lines, each name's first one after the line that says what kind of figure it is."""
-    told = ""
+    last = ""
     for line in lines:
         name = re.split(r"[{ ]", line)[0]
-        if name != told:
+        if name != last:
             yield f"# TYPE {name} {'counter' if name.endswith('_total') else 'gauge'}"
-        told = name
+        last = name
         yield line
 
 
@@ -149,7 +149,7 @@ def _first_model() -> Model | None:
     """The first model, None as long as it is not in memory."""
     from explorer.state import models
 
-    return models._in_memory.get(models.DEFAULT_MODEL)
+    return models.loaded_models.get(models.DEFAULT_MODEL)
 
 
 def rss() -> int:

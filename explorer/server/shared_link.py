@@ -1,6 +1,6 @@
-"""What a shared link says of itself before anybody opens it: title, description and picture card,
-in the head of its page. Sites that show a link read nothing else, and want whole addresses, so that
-only a server says it that knows its own (`HEADLIGHT_ADDRESS`)."""
+"""Preview of a shared link before anybody opens it: title, description and picture card, in the
+head of its page. Sites that show a link read nothing else, and want whole addresses, so that only a
+server says it that knows its own (`HEADLIGHT_ADDRESS`)."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _head(path: str, query: str, root: str) -> str:
 
 
 def _headline(model: str, text: str, parameters: Mapping[str, str]) -> str:
-    """What the card of a link tells, with its number, where this server has read the text and all
+    """Headline of the card of a link, with its number, where this server has read the text and all
     that it says; "" elsewhere, and of edits, which take passes of their own."""
     target = parameters.get("target") or None
     if parameters.get("edits") or not models.is_loaded(model):

@@ -19,6 +19,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from explorer.state.scheduling import NOTICE_INTERVAL, heavy_models, memory_budget, script_queue
+from explorer.state.visit import visit
 from explorer.text.templates import sentences
 
 WORDS = sentences("server", "waits")
@@ -79,7 +80,7 @@ def timed_run(**facts: object) -> Iterator[None]:
         return
     start, token = time.perf_counter(), _inside_run.set(True)
     try:
-        is_heavy = st.session_state.get("model") in heavy_models
+        is_heavy = visit.model in heavy_models
         with script_queue.run(is_heavy, _show_place), memory_budget.work():
             yield
     finally:
@@ -118,7 +119,7 @@ def count(event: str, label: str = "", n: int = 1) -> None:
 
 
 def counts(event: str) -> dict[str, int]:
-    """How often an event happened since the start, by its labels."""
+    """Number of times that an event happened since the start, by its labels."""
     with _counts_lock:
         return {label: n for (name, label), n in _counts.items() if name == event}
 
@@ -169,13 +170,10 @@ def _cause(error: BaseException) -> dict[str, str]:
 
 def _facts(**facts: object) -> str:
     """Facts of this run as "name=value", always one line."""
-    state = {} if get_script_run_ctx(suppress_warning=True) is None else st.session_state
-    values = {
-        "page": state.get("page"),
-        "model": state.get("model"),
-        "tokens": state.get("n_tokens"),
-    }
-    values = {name: value for name, value in values.items() if value is not None} | facts
+    values: dict[str, object] = {}
+    if get_script_run_ctx(suppress_warning=True) is not None:
+        values = {"page": visit.page, "model": visit.model, "tokens": visit.n_tokens}
+    values = {name: value for name, value in values.items() if value not in ("", None)} | facts
     return " ".join(
         f"{name}={value:.2f}" if isinstance(value, float) else f"{name}={_plain(str(value))}"
         for name, value in values.items()

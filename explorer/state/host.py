@@ -17,6 +17,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from explorer.state import event_log, garbage_collection, models, scheduling
 from explorer.state.models import DEFAULT_MODEL, is_loaded
 from explorer.state.settings import settings, truncate
+from explorer.state.visit import visit
 from explorer.text import places
 from models import buffer_pool, caching, live_training, model_names, registry
 from models.caching import hurrying as hurrying
@@ -116,9 +117,9 @@ class AppHost(Host):
         cannot be read, or where all take too long."""
         if len(texts) > 1:
             with suppress(ValueError), scheduling.for_others(), scheduling.slot():
-                made = model.record_batch(texts)
-                event_log.count("text", n=len(made))
-                return made
+                recordings = model.record_batch(texts)
+                event_log.count("text", n=len(recordings))
+                return recordings
         return (self.record(model, texts[0], (), None),)
 
 
@@ -126,7 +127,7 @@ def _shares_passes() -> bool:
     if get_script_run_ctx(suppress_warning=True) is None:
         return _prefetches.get()
     state = st.session_state
-    return not state.get("edits") and state.get("page") in SHARING_TABS
+    return not state.get("edits") and visit.page in SHARING_TABS
 
 
 @contextmanager

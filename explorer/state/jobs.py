@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import WeakValueDictionary
 
-import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from explorer.state import models, sessions
 from explorer.state.scheduling import Cancelled, cancellable, memory_budget, slot
 from explorer.state.sessions import is_here, is_known
 from explorer.state.settings import settings, truncate
+from explorer.state.visit import visit
 from explorer.text.templates import sentences
 from models import caching, drafts, live_training, registry
 from models.caching import cause, loaded
@@ -35,16 +35,15 @@ def draft(model: str, text: str) -> drafts.Draft:
     Raises ValueError, with words for the reader, where the prompt leaves no room.
     """
     key = (model, loaded(model).card.fingerprint, text)
-    cached = st.session_state.get("draft")
+    cached = visit.draft
     if cached is None or cached[0] != key:
-        cached = st.session_state.draft = (key, drafts.Draft(model, text))
+        cached = visit.draft = (key, drafts.Draft(model, text))
     return cached[1]
 
 
 # Readers' own small models in training: at most so many at once on a server, the others in a
 # queue, each gone with its visit.
 
-TRAINING_KEY = "live training"  # in a visit's state
 PROGRESS_INTERVAL = 0.25  # seconds between two looks of the one who looks after all
 TRAINING_TIMEOUT = 10.0  # seconds without its reader after which a training is stopped
 MAX_MODELS, MAX_MODELS_PER_VISIT = 24, 2  # models held, on a server and for one visit
@@ -222,13 +221,13 @@ def training_allowed() -> bool:
 
 def current_training() -> TrainingJob | None:
     """This visit's training, as far as it is."""
-    return st.session_state.get(TRAINING_KEY)
+    return visit.training
 
 
 def begin_training(plan: TrainingPlan) -> None:
     """Begin a training for this visit. Raises ValueError where this server trains none."""
     run = get_script_run_ctx(suppress_warning=True)
-    st.session_state[TRAINING_KEY] = trainings.begin(plan, run.session_id if run else "")
+    visit.training = trainings.begin(plan, run.session_id if run else "")
 
 
 def keep_model(job: TrainingJob) -> str:

@@ -20,6 +20,7 @@ from streamlit.web.server.starlette.starlette_app_utils import decode_xsrf_token
 from explorer.state import event_log, garbage_collection
 from explorer.state.scheduling import HEAVY_PARAMETERS, heavy_models
 from explorer.state.settings import settings
+from explorer.state.visit import visit
 from explorer.text.templates import sentences
 from models import buffer_pool, live_training, model_names, registry
 from models.recording import Recording
@@ -29,7 +30,6 @@ WORDS = sentences("server", "models")
 # Which models a visitor may choose. On a public server those that come with it and those that its
 # operator lists; else any, and what one visitor opened stands on no other's list.
 
-OPENED_KEY = "opened models"  # in a visit's state: the borrowed models that this visitor opened
 COOKIE = "_streamlit_xsrf"  # a random word that Streamlit gives to each browser
 # Browsers of which it is remembered what they opened, and how much.
 MAX_BROWSERS, MAX_MODELS_PER_BROWSER = 1000, 20
@@ -48,7 +48,7 @@ def server_models() -> tuple[str, ...]:
     return tuple(dict.fromkeys((*shipped, *minilm, *map(registry.spelled, settings().models))))
 
 
-def asked(name: str) -> str:
+def canonical_name(name: str) -> str:
     """The name of the model that a link asks for, in the one way that `load` uses. On a public
     server as it is written: to spell it out would tell a stranger of folders and accounts."""
     return name.strip() if settings().public else registry.spelled(name)
@@ -94,7 +94,7 @@ def opened_models() -> tuple[str, ...]:
     """The borrowed models that this visitor opened, in order."""
     if get_script_run_ctx(suppress_warning=True) is None:
         return ()
-    return tuple(st.session_state.get(OPENED_KEY, ()))
+    return visit.opened_models
 
 
 def remember_opened(name: str) -> None:
@@ -103,7 +103,7 @@ def remember_opened(name: str) -> None:
     if live_training.is_live(name):
         name = name.partition("@")[0]
     if name not in server_models() and name.partition("@")[0] not in registry.names():
-        st.session_state[OPENED_KEY] = tuple(dict.fromkeys((*opened_models(), name)))
+        visit.opened_models = tuple(dict.fromkeys((*opened_models(), name)))
         is_of_visit = live_training.is_live(name) or model_names.is_recorded(name)
         if (browser := _browser()) and not is_of_visit:
             names = (*(each for each in _browser_models.pop(browser, ()) if each != name), name)
@@ -126,7 +126,7 @@ def _browser() -> str:
 
 def forget_opened(names: tuple[str, ...]) -> None:
     """Models that are gone stand on this visitor's list no more."""
-    st.session_state[OPENED_KEY] = tuple(name for name in opened_models() if name not in names)
+    visit.opened_models = tuple(name for name in opened_models() if name not in names)
 
 
 def needs_asking(name: str) -> bool:
@@ -185,9 +185,9 @@ PATH = re.compile(r"(?<![\w:/])~?/\w")  # in a sentence: where a path begins
 WEIGHT_BYTES = 4  # bytes of a weight
 IN_USE_SECONDS = 300.0  # seconds for which a model that a reader has asked for is that reader's
 
-_in_memory: OrderedDict[str, Any] = OrderedDict()
-
-_in_memory_lock = threading.Lock()
+# The models in memory by their names, the one asked for last at the end.
+loaded_models: OrderedDict[str, Any] = OrderedDict()
+_models_lock = threading.Lock()
 _last_requests: dict[tuple[str, str], float] = {}  # by session and pretrained model, in seconds
 
 
@@ -201,11 +201,11 @@ def in_memory(name: str) -> Any:
         raise ValueError(WORDS("not_offered"))
     if model_names.is_recorded(name):
         return registry.load(name)
-    with _in_memory_lock:
+    with _models_lock:
         _note_request(name)
-        if name in _in_memory:
-            _in_memory.move_to_end(name)
-            return _in_memory[name]
+        if name in loaded_models:
+            loaded_models.move_to_end(name)
+            return loaded_models[name]
     if not live_training.is_live(name) and not is_allowed(name):
         raise ValueError(WORDS("not_offered"))
     if problem := no_room(name):
@@ -220,29 +220,29 @@ def in_memory(name: str) -> Any:
 def adopt_model(loaded: Any) -> None:
     """Keep a model that a caller of the library loaded, under its own name, in the place of one
     that had it."""
-    with _in_memory_lock:
-        _in_memory[loaded.card.name] = loaded
+    with _models_lock:
+        loaded_models[loaded.card.name] = loaded
 
 
 def is_loaded(name: str) -> bool:
     """True for a model in memory."""
-    return files_of(name) in _in_memory or model_names.is_recorded(name) and registry.holds(name)
+    return files_of(name) in loaded_models or model_names.is_recorded(name) and registry.holds(name)
 
 
 def forget(base: str) -> None:
     """Let a model and its earlier weights go from memory."""
-    with _in_memory_lock:
-        for name in [name for name in _in_memory if name.partition("@")[0] == base]:
-            del _in_memory[name]
+    with _models_lock:
+        for name in [name for name in loaded_models if name.partition("@")[0] == base]:
+            del loaded_models[name]
 
 
 def evict_copies() -> None:
     """Drop models that are quick to derive from others: copies with permuted weights, and earlier
     weights. For a server without readers."""
-    with _in_memory_lock:
-        for name in list(_in_memory):
+    with _models_lock:
+        for name in list(loaded_models):
             if _is_copy(name):
-                del _in_memory[name]
+                del loaded_models[name]
 
 
 garbage_collection.on_idle.append(evict_copies)
@@ -339,7 +339,7 @@ class Loading:
                 self.result = self._begin(self)
                 self._done(self.result)
         except ValueError as error:
-            self.problem = _told(name, str(error)) or WORDS("unreadable")
+            self.problem = _for_readers(name, str(error)) or WORDS("unreadable")
         # Files from anywhere, read by code of many families: they fail in any way.
         except Exception as error:
             self.problem = WORDS("unreadable")
@@ -349,9 +349,9 @@ class Loading:
                 self._under_way.pop(self._key, None)
 
 
-def _told(name: str, problem: str) -> str:
-    """Why a model cannot be used, as readers are told. On a public server a sentence that names a
-    place on its disk goes to the log instead."""
+def _for_readers(name: str, problem: str) -> str:
+    """Reason why a model cannot be used, as readers are told. On a public server a sentence that
+    names a place on its disk goes to the log instead."""
     if not settings().public or not PATH.search(
         problem.replace(name.partition(":")[2] or name, "")
     ):
@@ -363,20 +363,20 @@ def _told(name: str, problem: str) -> str:
 def _store(name: str, model: Any) -> None:
     """Add a model to those in memory. Above the limit of pretrained models, the least recently used
     one that no reader has open is dropped."""
-    with _in_memory_lock:
-        _in_memory[name] = model
+    with _models_lock:
+        loaded_models[name] = model
         if model.card.n_parameters >= HEAVY_PARAMETERS:
             heavy_models.add(name)
-        copies = [candidate for candidate in _in_memory if _is_copy(candidate)]
+        copies = [candidate for candidate in loaded_models if _is_copy(candidate)]
         while len(copies) > 1 and sum(map(_size, copies)) > COPY_BYTES:
-            del _in_memory[copies.pop(0)]
+            del loaded_models[copies.pop(0)]
         while len(pretrained := _pretrained()) > settings().max_models:
             free = [
                 candidate
                 for candidate in pretrained
                 if candidate != name and not _readers(candidate)
             ]
-            del _in_memory[
+            del loaded_models[
                 free[0]
                 if free
                 else next(candidate for candidate in pretrained if candidate != name)
@@ -387,20 +387,20 @@ def _store(name: str, model: Any) -> None:
 def _is_copy(name: str) -> bool:
     """True for permuted weights, and those of one of our own models after so many steps."""
     step = name.rpartition("@")[2] if "@" in name else ""
-    made = name.endswith((registry.PERMUTED_SUFFIX, registry.BARE_SUFFIX))
-    return made or (model_names.is_local(name) and step.isdecimal())
+    is_derived = name.endswith((registry.PERMUTED_SUFFIX, registry.BARE_SUFFIX))
+    return is_derived or (model_names.is_local(name) and step.isdecimal())
 
 
 def _size(name: str) -> int:
     """Bytes that a model in memory takes, 0 for one of another's weights."""
     if name.endswith(registry.BARE_SUFFIX):
         return 0
-    return _in_memory[name].card.n_parameters * WEIGHT_BYTES
+    return loaded_models[name].card.n_parameters * WEIGHT_BYTES
 
 
 def _pretrained() -> list[str]:
     """The pretrained models in memory, the least used first."""
-    return [name for name in _in_memory if _is_pretrained(name)]
+    return [name for name in loaded_models if _is_pretrained(name)]
 
 
 def _is_pretrained(name: str) -> bool:
@@ -427,11 +427,11 @@ def no_room(name: str) -> str:
     use by another reader."""
     run = get_script_run_ctx(suppress_warning=True)
     own_session = run.session_id if run is not None else ""
-    with _in_memory_lock:
+    with _models_lock:
         pretrained = _pretrained()
         if (
             not _is_pretrained(name)
-            or name in _in_memory
+            or name in loaded_models
             or len(pretrained) < settings().max_models
         ):
             return ""

@@ -5,15 +5,14 @@ from __future__ import annotations
 
 from weakref import WeakSet
 
-import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from explorer.state import models, scheduling
 from explorer.state.settings import settings
+from explorer.state.visit import visit
 from models import recorded_model
 from models.recorded_model import RecordedModel
 
-KEY = "opened recordings"  # in a visit's state: by their names, the latest last
 _of_all: WeakSet[RecordedModel] = WeakSet()
 
 
@@ -21,7 +20,7 @@ def open_file(data: bytes) -> RecordedModel:
     """The recording of a file, as a model of this visit. The visit's earlier ones are let go where
     all do not fit. Raises ValueError, one sentence, for what is no recording and for one for which
     there is no room."""
-    own: dict[str, RecordedModel] = st.session_state.setdefault(KEY, {})
+    own: dict[str, RecordedModel] = visit.opened_recordings
     of_others = sum(recorded_model.n_bytes(each) for each in _of_all if each.name not in own)
     room = max(0, settings().cache_bytes - of_others)
     opened = scheduling.run_exclusively(lambda: recorded_model.opened(data, room))
@@ -32,6 +31,7 @@ def open_file(data: bytes) -> RecordedModel:
         gone = next(iter(own))
         del own[gone]
         models.forget_opened((gone,))
+    visit.opened_recordings = own
     models.remember_opened(opened.name)
     return opened
 

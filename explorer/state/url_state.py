@@ -17,6 +17,7 @@ from explorer.panels.choice import Choice, Parameter
 from explorer.state import garbage_collection, models
 from explorer.state.models import DEFAULT_MODEL, PREFERRED, is_loaded
 from explorer.state.settings import MAX_FIELD, well_formed
+from explorer.state.visit import ReplacedModel, visit
 from explorer.text import places, templates
 from explorer.text.markdown_escape import literal
 from models import model_card, model_names, registry
@@ -29,8 +30,8 @@ ADDRESS = templates.sentences("frame", "address")
 
 @dataclass(frozen=True)
 class OnScreen:
-    """What is on screen of a text and a model on every tab, as words of the address; "" for what a
-    tab opens on."""
+    """Selection in a text and a model on every tab, as words of the address; "" for what a tab
+    opens on."""
 
     attention: Annotated[
         str,
@@ -117,20 +118,6 @@ OWN_LIST = ("many_text", "many_column")  # they are long, and of the tab Many se
 # A tab that the chosen model does not fit runs another. While the reader is there, or on a tab with
 # the same need, that one is the model on screen, in the frame and in the address; the chosen one
 # comes back on the next tab, with what was chosen of it.
-
-REPLACED_MODEL = "set aside"  # in a visit's state
-
-
-@dataclass(frozen=True)
-class ReplacedModel:
-    """The chosen model, the one on the tab `page` instead, and the choices that belong to a text
-    and to the chosen model, (name, value)."""
-
-    model: str
-    replacement: str
-    page: str
-    text: str
-    chosen: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -237,40 +224,40 @@ def apply_fallback() -> bool:
     """Put a model that fits the page on screen where the chosen one does not, and say whether it
     was; one that is not in memory yet is judged when it is."""
     state = st.session_state
-    fallback = state.get(REPLACED_MODEL)
-    if fallback is not None and not (state.model == fallback.replacement and _serves(fallback)):
-        del state[REPLACED_MODEL]  # the reader, or a link, asked for another
-    need = NEEDS.get(state.page)
-    ready = model_names.is_local(state.model) or models.is_loaded(state.model)
-    if model_names.is_recorded(state.model):
+    fallback = visit.replaced_model
+    if fallback is not None and not (visit.model == fallback.replacement and _serves(fallback)):
+        visit.replaced_model = None  # the reader, or a link, asked for another
+    need = NEEDS.get(visit.page)
+    ready = model_names.is_local(visit.model) or models.is_loaded(visit.model)
+    if model_names.is_recorded(visit.model):
         return False  # the tab says what it needs
-    if need is None or not ready or need.fits(state.model):
+    if need is None or not ready or need.fits(visit.model):
         return False
     choices = tuple((name, str(state[name])) for name in depending_on("text", "model"))
-    replacement = need.first(state.model)
-    state[REPLACED_MODEL] = ReplacedModel(state.model, replacement, state.page, state.text, choices)
-    state.model = replacement
+    replacement = need.first(visit.model)
+    visit.replaced_model = ReplacedModel(visit.model, replacement, visit.page, visit.text, choices)
+    visit.model = replacement
     return True
 
 
 def _serves(fallback: ReplacedModel) -> bool:
     """True where the tab on screen has the need for which a model is shown instead of another."""
-    return NEEDS.get(st.session_state.page) is NEEDS[fallback.page]
+    return NEEDS.get(visit.page) is NEEDS[fallback.page]
 
 
 def restore_model() -> bool:
     """Show the chosen model and its choices again on another tab, unless that tab has the same
     need. True where there was one."""
     state = st.session_state
-    fallback = state.get(REPLACED_MODEL)
-    if fallback is not None and state.model == fallback.replacement and _serves(fallback):
+    fallback = visit.replaced_model
+    if fallback is not None and visit.model == fallback.replacement and _serves(fallback):
         return False
-    fallback = state.pop(REPLACED_MODEL, None)
-    if fallback is None or state.model != fallback.replacement:
+    visit.replaced_model = None
+    if fallback is None or visit.model != fallback.replacement:
         return False
-    state.model = fallback.model
+    visit.model = fallback.model
     restored = (
-        depending_on("model") if state.text != fallback.text else depending_on("text", "model")
+        depending_on("model") if visit.text != fallback.text else depending_on("text", "model")
     )
     for name, value in fallback.chosen:
         state[name] = value if name in restored else ""
@@ -280,12 +267,12 @@ def restore_model() -> bool:
 def accept_fallback() -> None:
     """Keep the model on screen in place of the chosen one, because the reader pressed something of
     it."""
-    st.session_state.pop(REPLACED_MODEL, None)
+    visit.replaced_model = None
 
 
 def fallback_message() -> tuple[str, str]:
     """The model shown instead of the chosen one and why, and others that fit; ("", "") for none."""
-    fallback = st.session_state.get(REPLACED_MODEL)
+    fallback = visit.replaced_model
     if fallback is None:
         return "", ""
     need, name = NEEDS[fallback.page], literal(model_names.title(fallback.model))
@@ -409,21 +396,17 @@ def opening(page: str) -> tuple[str, str]:
     return OPENING_TEXTS.get(page, first_text(page)), DEFAULT_MODEL
 
 
-REPLACED_TEXT = "text before"  # in a visit's state: the text and the model before an opening
-
-
 def replaced_text() -> str:
     """The text in whose place the tab on screen shows what it opens on; "" where it does not."""
-    state = st.session_state
-    text, _ = state.get(REPLACED_TEXT, ("", ""))
-    return text if (state.text, state.model) == opening(state.page) else ""
+    text, _ = visit.replaced_text
+    return text if (visit.text, visit.model) == opening(visit.page) else ""
 
 
 def take_back_text() -> None:
     """Show the text and the model again in whose place a tab shows what it opens on. For a
     callback."""
-    state = st.session_state
-    state.text, state.model = state.pop(REPLACED_TEXT)
+    visit.text, visit.model = visit.replaced_text
+    visit.replaced_text = "", ""
     forget_head()
 
 
@@ -433,13 +416,13 @@ def text_and_model(parameters: Mapping[str, str], page: str) -> tuple[str, str]:
     text, model = opening(page) if bare else (first_text(page), DEFAULT_MODEL)
     return (
         parameters.get("text", text)[:MAX_FIELD],
-        models.asked(parameters.get("model", model)),
+        models.canonical_name(parameters.get("model", model)),
     )
 
 
 def begin(place: str) -> None:
     """Take what the address says into the session, before any widget is made: at the start, and
-    when the reader went back or forward. `st.session_state.page` is the tab on screen.
+    when the reader went back or forward. `visit.page` is the tab on screen.
 
     An address that is not the one last written, in a run that no widget of the frame began, is the
     reader's own doing, unless the browser sent it before it got the one last written. One that the
@@ -449,66 +432,62 @@ def begin(place: str) -> None:
     what it meant then (`bare`, by place).
     """
     garbage_collection.mark_served()
-    state = st.session_state
     parameters = query_parameters()
-    acted = state.pop("acted", False)
-    if state.get("wanted_page") not in (None, "classroom"):  # there one takes nothing along
+    acted, visit.acted = visit.acted, False
+    if visit.wanted_page not in ("", "classroom"):  # there one takes nothing along
         accept_fallback()
-    previous = state.get("page", "")
+    previous = visit.page
     came = not previous or places.place_of(previous) != place
     open_tab = _wanted_tab(place)
-    if "wanted_text" in state:
-        state.text = well_formed(state.pop("wanted_text"))
+    if visit.wanted_text is not None:
+        visit.text, visit.wanted_text = well_formed(visit.wanted_text), None
         forget_token()
-        acted = state.pop("acted")
-    if "wanted_model" in state:
+        acted, visit.acted = True, False
+    if visit.wanted_model:
         _take_wanted_model(previous)
         acted = True
-    went = state.pop("went", False) or open_tab
+    went, visit.went = visit.went or open_tab, False
     run = get_script_run_ctx(suppress_warning=True)
     went_back = getattr(run, "is_history_navigation", False)
-    is_own = parameters == state.get("written") or _is_outdated(parameters)
+    is_own = parameters == visit.written or _is_outdated(parameters)
     known = is_own and not went_back
-    state.begun = parameters
-    if (acted or went or known or (came and not parameters)) and "written" in state:
-        _show_tab(place, state.setdefault("tabs", {}).get(place, ""))
-        if state.page != previous:
+    visit.begun = parameters
+    if (acted or went or known or (came and not parameters)) and visit.written is not None:
+        _show_tab(place, visit.tabs.get(place, ""))
+        if visit.page != previous:
             _carry_over(previous, acted, came and not parameters)
         return
     if not parameters:
-        parameters = state.back = state.get("bare", {}).get(place, parameters)
+        parameters = visit.back = visit.bare.get(place, parameters)
     _show_tab(place, parameters.get("tab", ""))
-    _take_link(parameters, state.page)
+    _take_link(parameters, visit.page)
 
 
 def _is_outdated(parameters: dict[str, str]) -> bool:
     """True for an address that the browser sent before it got the last one: that of a run that
     ended before it wrote its own, or the one that was just replaced."""
-    state = st.session_state
-    if parameters == state.get("begun"):
+    if parameters == visit.begun:
         return True
-    replaced, time = state.get("replaced", (None, 0.0))
+    replaced, time = visit.replaced
     return parameters == replaced and monotonic() - time < IN_FLIGHT
 
 
 def _wanted_tab(place: str) -> bool:
     """Note the tab of a press, which is open from now on in its place; True where there was one. In
     another place than the one on screen, a navigation follows."""
-    state = st.session_state
-    wanted = state.get("wanted_page")
-    if wanted is None:
+    wanted = visit.wanted_page
+    if not wanted:
         return False
-    state.setdefault("tabs", {})[places.place_of(wanted)] = wanted
+    visit.tabs = {**visit.tabs, places.place_of(wanted): wanted}
     if places.place_of(wanted) == place:
-        del state.wanted_page
+        visit.wanted_page = ""
     return True
 
 
 def _show_tab(place: str, tab: str) -> None:
     """The tab of a place that is on screen; the first where it has none of that name."""
-    state = st.session_state
-    state.page = tab if tab in places.PLACES[place].tabs else places.first_tab(place)
-    state.setdefault("tabs", {})[place] = state.page
+    visit.page = tab if tab in places.PLACES[place].tabs else places.first_tab(place)
+    visit.tabs = {**visit.tabs, place: visit.page}
 
 
 def _carry_over(previous: str, acted: bool, is_bare: bool) -> None:
@@ -516,50 +495,48 @@ def _carry_over(previous: str, acted: bool, is_bare: bool) -> None:
     acted: a press brought them along. is_bare: to the bare address of a place, which means from now
     on what it brought along."""
     state = st.session_state
-    page = state.page
+    page = visit.page
     is_restored = restore_model()
     chosen = acted or any(state[name] for name in depending_on("text", "model"))
-    if not chosen and (state.text, state.model) == opening(previous) != opening(page):
-        state[REPLACED_TEXT] = state.text, state.model
-        state.text, state.model = opening(page)
+    if not chosen and (visit.text, visit.model) == opening(previous) != opening(page):
+        visit.replaced_text = visit.text, visit.model
+        visit.text, visit.model = opening(page)
         forget_head()
-        del state.acted
+        visit.acted = False
         if opening(page) == (DEFAULT_TEXT, DEFAULT_MODEL):
-            del state[REPLACED_TEXT]
-    elif (state.token and page in FIRST_TEXTS) or state.text != first_text(previous):
+            visit.replaced_text = "", ""
+    elif (state.token and page in FIRST_TEXTS) or visit.text != first_text(previous):
         pass  # a word of the text is chosen, or the text itself
     elif first_text(previous) != first_text(page):
-        state.text = first_text(page)
+        visit.text = first_text(page)
         forget_token()
-        del state.acted
+        visit.acted = False
     if is_bare:
-        meaning = link_parameters() if is_restored else state.written
-        state.setdefault("bare", {})[places.place_of(page)] = meaning
+        meaning = link_parameters() if is_restored else visit.written or {}
+        visit.bare = {**visit.bare, places.place_of(page): meaning}
 
 
 def _take_wanted_model(page: str) -> None:
     """Show the model that was chosen or has come, with the choices of the link that named it."""
-    state = st.session_state
-    state.model, link = state.pop("wanted_model"), state.get("offered_link", {})
+    visit.model, visit.wanted_model, link = visit.wanted_model, "", visit.offered_link
     forget_head()
-    if state.model == models.asked(link.get("model", "")) and _is_text_of(link, page):
+    if visit.model == models.canonical_name(link.get("model", "")) and _is_text_of(link, page):
         _take_choices(link)  # its model is here, of which its choices are
-    state.pop("acted")
+    visit.acted = False
 
 
 def _take_link(parameters: dict[str, str], page: str) -> None:
     """Take text, model and choices as a link has them."""
-    state = st.session_state
-    state.written = parameters
-    state.text, state.model = text_and_model(parameters, page)
-    if not models.is_allowed(state.model):
-        state.unknown_model = state.model
-        state.model = DEFAULT_MODEL
+    visit.written = parameters
+    visit.text, visit.model = text_and_model(parameters, page)
+    if not models.is_allowed(visit.model):
+        visit.unknown_model = visit.model
+        visit.model = DEFAULT_MODEL
     # A link alone fetches nothing: the reader is asked first. A page loaded anew fetches nothing.
-    is_mine = models.is_of_this_browser(state.model) and is_loaded(state.model)
-    if models.needs_asking(state.model) and not is_mine:
-        state.offered_model, state.model = state.model, DEFAULT_MODEL
-        state.offered_link = dict(parameters)
+    is_mine = models.is_of_this_browser(visit.model) and is_loaded(visit.model)
+    if models.needs_asking(visit.model) and not is_mine:
+        visit.offered_model, visit.model = visit.model, DEFAULT_MODEL
+        visit.offered_link = dict(parameters)
     if page in EARLIER_VIEWS and parameters.keys() - {"tab"}:
         parameters = dict([EARLIER_VIEWS[page]]) | parameters
     _take_choices(parameters)
@@ -573,11 +550,11 @@ def _take_choices(parameters: dict[str, str]) -> None:
         word = parameters.get(name, default(name))
         if name not in state or state[name] != word:
             st.session_state[name] = word
-    st.session_state.linked = parameters
+    visit.linked = parameters
 
 
 def _in_todays_words(parameters: dict[str, str]) -> dict[str, str]:
-    """What a link asks for, by the names and in the words of today."""
+    """Parameters of a link, by the names and in the words of today."""
     named = {EARLIER_NAMES.get(name, name): word for name, word in parameters.items()}
     for part, open_part in {EARLIER_PARTS[name] for name in EARLIER_PARTS.keys() & named.keys()}:
         named.setdefault(part, open_part)
@@ -593,7 +570,7 @@ def _in_todays_words(parameters: dict[str, str]) -> dict[str, str]:
 
 def _is_text_of(link: dict[str, str], page: str) -> bool:
     """True where the text on screen is still that of a link to `page`."""
-    return link.get("text", first_text(page))[:MAX_FIELD] == st.session_state.text
+    return link.get("text", first_text(page))[:MAX_FIELD] == visit.text
 
 
 def clear(names: Iterable[str]) -> None:
@@ -604,24 +581,23 @@ def clear(names: Iterable[str]) -> None:
 
 def forget_token() -> None:
     """Clear the choices that belong to the last text."""
-    st.session_state.acted = True
+    visit.acted = True
     for name in depending_on("text"):
         st.session_state[name] = ""
 
 
 def forget_head() -> None:
     """Clear the choices that belong to the last model."""
-    for offer in ("offered_model", "offered_link"):
-        st.session_state.pop(offer, None)
-    st.session_state.acted = True
+    visit.offered_model, visit.offered_link = "", {}
+    visit.acted = True
     for name in depending_on("text", "model"):
         st.session_state[name] = ""
 
 
 def take_model(name: str) -> None:
     """Make a model the current one. For callbacks."""
-    if name != st.session_state.model:
-        st.session_state.model = name
+    if name != visit.model:
+        visit.model = name
         forget_head()
 
 
@@ -704,20 +680,20 @@ def one_of(name: str, options: tuple[str, ...]) -> str:
 
 def _mark_followed(name: str) -> None:
     """Mark a link's choice as applied, so that later changes count as the reader's."""
-    st.session_state.get("linked", {}).pop(name, None)
+    visit.linked.pop(name, None)
 
 
 def _refuse(name: str, value: str, replacement: str) -> None:
     """Replace an invalid value. The reader gets a message about a link's value when the page is
     drawn."""
     st.session_state[name] = replacement
-    if value and st.session_state.get("linked", {}).pop(name, None) == value:
-        st.session_state.setdefault("refusals", {})[name] = value
+    if value and visit.linked.pop(name, None) == value:
+        visit.refusals = {**visit.refusals, name: value}
 
 
 def _show_refusals() -> None:
     """Say in one sentence what of a link could not be followed."""
-    refusals = st.session_state.pop("refusals", {})
+    refusals, visit.refusals = visit.refusals, {}
     if refusals:
         unmet = ", ".join(
             f"{name} “{literal(value[:40])}{'…' if len(value) > 40 else ''}”"
@@ -739,20 +715,20 @@ def link_parameters() -> dict[str, str]:
     """The parameters of a link to the current screen: all choices that differ from their
     defaults."""
     state = st.session_state.to_dict()
-    text, page = well_formed(state["text"]), state["page"]
+    text, page = well_formed(visit.text), visit.page
     elsewhere = OWN_LIST if page != "sentences" else ()
     choices = ((name, well_formed(str(state[name]))) for name in names() if name not in elsewhere)
     parameters = {
         name: value for name, value in choices if value != default(name) and fits_address(value)
     }
     first, model = opening(page)
-    if parameters or page in OPENING_TEXTS or (text, state["model"]) != (first, model):
-        says_model = state["model"] != DEFAULT_MODEL or model != DEFAULT_MODEL
+    if parameters or page in OPENING_TEXTS or (text, visit.model) != (first, model):
+        says_model = visit.model != DEFAULT_MODEL or model != DEFAULT_MODEL
         is_else_bare = not parameters and not says_model
         if (text != first_text(page) or is_else_bare) and fits_address(text):
             parameters["text"] = text
         if says_model:
-            parameters["model"] = state["model"]
+            parameters["model"] = visit.model
     if parameters and page in EARLIER_VIEWS:
         view, _ = EARLIER_VIEWS[page]
         parameters[view] = state[view]
@@ -767,33 +743,30 @@ OF_LESSON = ("lesson", "lesson_step", "lesson_word")
 def parameters_without_lesson() -> dict[str, str]:
     """The parameters of a link to the current screen that follows no lesson, its text and model in
     any case."""
-    state = st.session_state
     own = {name: word for name, word in link_parameters().items() if name not in OF_LESSON}
-    return {"text": well_formed(state["text"]), "model": state["model"], **own}
+    return {"text": well_formed(visit.text), "model": visit.model, **own}
 
 
 def lead_to(tab: str) -> dict[str, str]:
     """The address of a tab that a press leads to, noted as written by the app. Without it Back
     would first come to the tab's bare address."""
-    state = st.session_state
     if tab == "classroom":
         return {}
-    page, state.page = state.page, tab
-    state.written = link_parameters()
-    state.page = page
-    return state.written
+    page, visit.page = visit.page, tab
+    visit.written = link_parameters()
+    visit.page = page
+    return visit.written
 
 
 def write() -> None:
     """Write the choices on screen into the address bar, so that the link opens the same
     elsewhere."""
     garbage_collection.mark_served()
-    state = st.session_state
     parameters, current = link_parameters(), st.query_params.to_dict()
-    if parameters != current and (current or parameters != state.get("back")):
-        state.replaced = query_parameters(), monotonic()
+    if parameters != current and (current or parameters != visit.back):
+        visit.replaced = query_parameters(), monotonic()
         st.query_params.from_dict(parameters)
-    state.written = parameters
-    state.pop("begun", None)
-    state.pop("acted", None)  # what was pressed is in the address now
+    visit.written = parameters
+    visit.begun = None
+    visit.acted = False  # what was pressed is in the address now
     _show_refusals()

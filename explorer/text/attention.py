@@ -40,8 +40,8 @@ def place(view: HeadView, heads: int, label: str, n_tokens: int = 1) -> str:
 
 
 def tested(head: head_naming.Head) -> str:
-    """How often a head, beside which a pronoun and a noun are told of, finds the noun in test
-    sentences."""
+    """Note on how often a head, beside which a pronoun and a noun are told of, finds the noun in
+    test sentences."""
     sentences = templates.sentences("heads", "head")
     return sentences("tested", **head.tested._asdict()) if head.tested else sentences("untested")
 

@@ -103,7 +103,7 @@ def groups(
         if note in ("", claim.note)
         and (not verdict or claim.id in findings and findings[claim.id].verdict == verdict)
     ]
-    made = [
+    groups = [
         (
             f"{claim_verdict} · {kind}",
             MEANING[kind],
@@ -119,7 +119,7 @@ def groups(
         for kind in KINDS
     ]
     waiting = [claim for claim in chosen if claim.id not in findings]
-    named = [(name[0].upper() + name[1:], under, claims) for name, under, claims in made]
+    named = [(name[0].upper() + name[1:], under, claims) for name, under, claims in groups]
     return [each for each in (*named, ("Being tested", "", waiting)) if each[2]]
 
 

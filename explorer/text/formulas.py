@@ -53,7 +53,7 @@ class _Parser:
         return "".join(each[0].strip() for each in self.tokens[start:stop])
 
     def row(self, end: str = "") -> list[Node]:
-        """What stands before a sign, which is taken too. Raises ValueError where it is missing."""
+        """The term before a sign, which is taken too. Raises ValueError where it is missing."""
         items = []
         while (sign := self.written(self.at, self.at + 1)) != end:
             if not sign:
@@ -228,7 +228,7 @@ def _written(name: str, number: Number, digits: int) -> list[Node]:
 
 
 def value(items: Sequence[Node]) -> float:
-    """What a row of numbers and signs comes to. Raises ArithmeticError for what has no value."""
+    """Value of a row of numbers and signs. Raises ArithmeticError for what has no value."""
     total, product, sign, function = 0.0, None, 1.0, None
     for tag, _, inside in items:
         if tag == "mo" and inside in ("+", MINUS):
@@ -342,14 +342,14 @@ def _formula(
 FORMULAS = read()
 
 
-def shown(
+def formula_lines(
     ids: Iterable[str], context: MeasureContext, at: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
     """Those of some formulas that are about a model, for the browser, with the numbers of a place
     as the arguments of a panel name it."""
     place = RecordedPlace.of(context, at)
-    made = []
+    lines = []
     for each in map(FORMULAS.__getitem__, ids):
         with suppress(Untestable, ValueError):
-            made.append(each.plain(each.evidence(place).numbers))
-    return made
+            lines.append(each.plain(each.evidence(place).numbers))
+    return lines

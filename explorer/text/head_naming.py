@@ -34,7 +34,8 @@ def summary(head: head_naming.Head, meanings: dict[str, str]) -> str:
 
 
 def tested(head: head_naming.Head) -> str:
-    """How often the head finds a pronoun's noun in test sentences, "" where it was not found to."""
+    """Note on how often the head finds a pronoun's noun in test sentences, "" where it was not
+    found to."""
     return f" {WORDS('tested', **head.tested._asdict())}" if head.tested else ""
 
 

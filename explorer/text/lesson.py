@@ -131,9 +131,9 @@ def local(address: str, at: int) -> str:
     known = place in places.PLACES and (not tab or tab in places.PLACES[place].tabs)
     if parts.scheme or parts.netloc or not known:
         raise ValueError(REFUSALS("elsewhere", at=at))
-    kept = [(name, value) for name, value in query if name not in ("lesson", "lesson_step")]
+    parameters = [(name, value) for name, value in query if name not in ("lesson", "lesson_step")]
     path = "/" if place == places.FIRST else f"/{place}"
-    return f"{path}?{urlencode(kept)}" if kept else path
+    return f"{path}?{urlencode(parameters)}" if parameters else path
 
 
 def parts(address: str) -> tuple[str, dict[str, str]]:

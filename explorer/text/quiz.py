@@ -151,9 +151,9 @@ def sheet(
     model: str,
     formulas: Sequence[Mapping[str, Any]] = (),
 ) -> str:
-    """The printed page: a line for a name, the sentence, the questions and the formulas (as
-    `formulas.shown` makes them); on pages of their own the answers with their reasons, the measured
-    values and the heads that are asked about, and the formulas with numbers."""
+    """The printed page: a line for a name, the sentence, the questions and the formulas (those of
+    `formula_lines`); on pages of their own the answers with their reasons, the measured values and
+    the heads that are asked about, and the formulas with numbers."""
     words, recording = patterns()["sheet"], context.recording
     questions = "".join(f"<li>{_text(ask(one))}{_choices(one)}</li>" for one in selected)
     answers = "".join(f"<li>{_answer(one)}{_head(one, context)}</li>" for one in selected)

@@ -47,6 +47,7 @@ from explorer.panels.selection import Selection, select
 from explorer.panels.spec import Panel
 from explorer.state import url_state
 from explorer.state.scheduling import script_queue
+from explorer.state.visit import visit
 from explorer.text import attention as attention_text
 from explorer.text import findings, glossary, model_descriptions, templates
 from explorer.text import head_naming as head_naming_text
@@ -84,9 +85,9 @@ def selected_tokens(selection: Selection) -> tuple[int | None, int | None]:
 def head_grid(selection: Selection) -> Panel:
     """The grid of all heads."""
     state, attention = st.session_state, selection.attention
-    made = attention_panels.cached_heads(selection, chosen_of(attention_panels.heads, selection))
-    mounts.panel(made.bare, "heads", take_head)
-    export_menu.offer_panel(made)
+    grid = attention_panels.cached_heads(selection, chosen_of(attention_panels.heads, selection))
+    mounts.panel(grid.bare, "heads", take_head)
+    export_menu.offer_panel(grid)
     named = attention_panels.patterns(selection.run, {"attention": selection.name})
     sentences = templates.sentences("heads", "grid")
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="sinks"):
@@ -117,7 +118,7 @@ def head_grid(selection: Selection) -> Panel:
         window = ["window" if all(local) else "window_of_some"] if any(local) else []
         lines = [who(attention.name), *map(who, window)]
         output.caption(" ".join(lines), *WHO_TERMS[attention.name])
-    return made
+    return grid
 
 
 def keep_tokens(tokens: str) -> None:
@@ -130,13 +131,13 @@ def take_pattern(run: Run, attention: str) -> None:
     state, on = st.session_state, select(run, attention=attention)
     named = recorded_findings.named_heads(on.recording, on.attention)
     heads = {head[:2]: head.score for head in named if head.name == state.pattern}
-    if heads and (state["selected layer"], state["selected head"]) not in heads:
+    if heads and (visit.selected_layer, visit.selected_head) not in heads:
         open_head(*max(heads, key=heads.__getitem__))
 
 
 def take_head() -> None:
     """Store the head that was pressed."""
-    pressed = st.session_state.heads.get("select") or {}
+    pressed = visit.heads.get("select") or {}
     open_head(pressed.get("layer", ""), pressed.get("head", ""))
 
 
@@ -145,7 +146,7 @@ def open_head(layer: int | str, head: int | str) -> None:
     state = st.session_state
     controls.take_head(layer, head)
     if not state.token and not state.source:
-        state.token = state.get("held word", "")
+        state.token = visit.held_word
 
 
 # ---- findings ------------------------------------------------------------------------
@@ -184,7 +185,7 @@ def finding_headline(selection: Selection, view: HeadView, one: Finding | None) 
                         st.markdown(tested, width="content")
         if one and (test := findings.question(one)):
             offer_test(test, one, selection)
-        if selection.run.text == DEFAULT_TEXT and not st.session_state.get("toured"):
+        if selection.run.text == DEFAULT_TEXT and not visit.toured:
             offer_tour()
 
 
@@ -201,8 +202,8 @@ def label(selection: Selection, view: HeadView, one: Finding | None) -> str:
 
 
 def tested_on(selection: Selection, view: HeadView, one: Finding | None) -> str:
-    """Whether the head of a pronoun and a noun finds nouns in test sentences; "" for any other
-    finding, and where the model's heads were not tested."""
+    """Note on whether the head of a pronoun and a noun finds nouns in test sentences; "" for any
+    other finding, and where the model's heads were not tested."""
     if one is None or not one.stands_for or not coreference.is_tested(selection.recording):
         return ""
     card = model_card.facts(selection.recording.model.name)
@@ -251,7 +252,7 @@ class ChangedWord:
 def before_change(selection: Selection, view: HeadView) -> str:
     """The weight of a link before a word was changed, and now; "" for any other text and head, and
     where the words of the link stand elsewhere."""
-    changed = st.session_state.get("changed word")
+    changed = visit.changed_word
     if not isinstance(changed, ChangedWord) or changed.text != selection.run.text:
         return ""
     one = changed.finding
@@ -305,7 +306,7 @@ def sentence_of_head(selection: Selection, view: HeadView) -> str:
 
 
 def _token(selection: Selection, key: int) -> str:
-    """What a sentence calls a token of the columns."""
+    """Name in a sentence of a token of the columns."""
     end = (key == 0) - (key == len(selection.axes.keys) - 1)
     return findings.token(selection.axes.keys[key], selection.axes.special[key], end)
 
@@ -358,7 +359,7 @@ def retype(text: str, one: Finding, words: tuple[str, str], weight: float) -> No
     controls.open_finding(one)
     changed = text.replace(*one.retype, 1)
     take_text(changed)
-    st.session_state["changed word"] = ChangedWord(changed, one, words, weight)
+    visit.changed_word = ChangedWord(changed, one, words, weight)
     for name, value in one.address:
         st.session_state[name] = value
 
@@ -369,8 +370,8 @@ def retype(text: str, one: Finding, words: tuple[str, str], weight: float) -> No
 def check_recording(selection: Selection, view: HeadView, is_open: bool) -> None:
     """Show how the weight is computed, and check the laws of the recording when the reader asks."""
     cell = view.opened
-    kept = controls.bind("att_right", "att right", is_open, {True: "1", False: ""}.__getitem__)
-    with st.expander("Verify the calculation", **kept) as panel:
+    bound = controls.bind("att_right", "att right", is_open, {True: "1", False: ""}.__getitem__)
+    with st.expander("Verify the calculation", **bound) as panel:
         if panel.open:
             made = anatomy.verified(
                 selection.run,
@@ -390,17 +391,17 @@ def check_recording(selection: Selection, view: HeadView, is_open: bool) -> None
 def selected_head(selection: Selection, view: HeadView, chosen: Mapping[str, Any]) -> Panel:
     """The picture of one head, and below it what it leaves out and what its rows are named
     after."""
-    made = attention_panels.cached_head(selection, chosen)
+    panel = attention_panels.cached_head(selection, chosen)
     take = partial(
         take_token, selection.run, selection.name, (selection.layer, selection.head), view.choices
     )
-    mounts.panel(made.bare, "one head", take)
-    export_menu.offer_panel(made)
+    mounts.panel(panel.bare, "one_head", take)
+    export_menu.offer_panel(panel)
     if lines := notes(view.matrix_view, view.choices):
         st.caption(" ".join((*map(literal, lines), TAB("measured_on_all"))))
     if selection.is_across:
         st.caption(row_rule(selection.run.target))
-    return made
+    return panel
 
 
 def head_actions(selection: Selection, view: HeadView) -> None:
@@ -480,9 +481,9 @@ def take_token(run: Run, name: str, at: tuple[int, int], display: DisplayOptions
     """Store a choice in the picture, a row, a column, or a row and a cell's column, as tokens; of a
     cell between words its strongest pair of tokens. at: the head on screen, and its display."""
     state = st.session_state
-    if run.text != state.text:  # chosen in a picture of the text before
+    if run.text != visit.text:  # chosen in a picture of the text before
         return
-    pressed = state["one head"].get("select") or {}
+    pressed = visit.one_head.get("select") or {}
     row, column, opened = (int(pressed.get(each, -1)) for each in ("row", "column", "cell"))
     on = select(run, attention=name)
     matrix = attention.head_matrix(on.recording, on.attention, at, on.axes, display)
@@ -530,7 +531,7 @@ def heads_tab(
     )
     on = replace(on, layer=layer, head=head)
     tokens = selected_tokens(on)
-    state["held word"] = "" if tokens[0] is None else str(tokens[0])
+    visit.held_word = "" if tokens[0] is None else str(tokens[0])
     chosen = chosen_of(attention_panels.head, on, tokens[0])
     link = attention_panels.link_on_screen(on, tokens[0])
     view = attention_panels.view_of(

@@ -18,6 +18,7 @@ from explorer.panels import interventions
 from explorer.panels.choice import TRUE, Choice
 from explorer.state import url_state
 from explorer.state.models import choices, needs_asking
+from explorer.state.visit import visit
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
 from models import model_names
@@ -52,7 +53,7 @@ def example_pills(model: str) -> None:
     offered, state = _offered(model), st.session_state
     chosen = {key: state[key] for choices in offered.values() for key in choices}
     chosen["other_edits"] = chosen_edits() or NO_POSITIONS
-    state["comparison"] = next(
+    visit.comparison = next(
         (name for name, choices in offered.items() if choices.items() <= chosen.items()), None
     )
     st.pills(
@@ -106,12 +107,12 @@ def _models(model: str, other: str) -> dict[str, str]:
 def _take_example(offered: Suggestions) -> None:
     """The example just pressed; pressing it once more changes nothing."""
     state = st.session_state
-    if (chosen := offered.get(state["comparison"] or "")) is None:
+    if (chosen := offered.get(visit.comparison or "")) is None:
         return
-    if chosen.get("text", state.text) != state.text:
+    if chosen.get("text", visit.text) != visit.text:
         current_recording.take_text(chosen["text"])
-    if chosen.get("model", state.model) != state.model:
-        state.wanted_model = chosen["model"]
+    if chosen.get("model", visit.model) != visit.model:
+        visit.wanted_model = chosen["model"]
     for key, value in (FRESH | chosen).items():
         if key not in ("text", "model"):
             state[key] = value
@@ -132,8 +133,7 @@ def compared_runs(
 ) -> tuple[Run, dict[str, Any]]:
     """A, and B as the run beside it. other_what: in what the two runs differ. other_swap: A is the
     run that the controls choose. Raises ValueError where there is nothing to compare with."""
-    state = st.session_state
-    if "wanted_model" in state or (run.model, run.text) != (state.model, state.text):
+    if visit.wanted_model or (run.model, run.text) != (visit.model, visit.text):
         st.rerun()  # an example has put others into the fields above, which only a whole run draws
     with bar:
         st.selectbox(
@@ -258,11 +258,11 @@ def _edits(one: Run, field: DeltaGenerator, menu: DeltaGenerator) -> str:
     _pick_head(plain, edits, field)
     letter = other_letter()
     with menu:
-        if st.session_state["head of B"]:
+        if visit.ablated_head:
             st.segmented_control(
                 "Ablation",
                 tuple(ABLATIONS),
-                key="done to it",
+                key="ablation",
                 wrap=True,
                 required=True,
                 on_change=_take_head_of_b,
@@ -286,7 +286,7 @@ def _edits(one: Run, field: DeltaGenerator, menu: DeltaGenerator) -> str:
 
 def _pick_head(plain: Recording, edits: tuple[Edit, ...], field: DeltaGenerator) -> None:
     """The menu of the one head of B that is ablated, () for other edits, and how it is ablated."""
-    state, letter = st.session_state, other_letter()
+    _state, letter = st.session_state, other_letter()
     several, first = len(plain.attention) > 1, plain.attention[0].name
     heads = [
         (layer, head, each.name)
@@ -295,11 +295,11 @@ def _pick_head(plain: Recording, edits: tuple[Edit, ...], field: DeltaGenerator)
         for head in range(each.pattern.shape[1])
     ]
     now: tuple = ()
-    state["done to it"] = "zero"
+    visit.ablation = "zero"
     for how, kind in ABLATIONS.items():
         if len(edits) == 1 and isinstance(edit := edits[0], kind):
-            now, state["done to it"] = (edit.layer, edit.head, edit.attention), how
-    state["head of B"] = now
+            now, visit.ablation = (edit.layer, edit.head, edit.attention), how
+    visit.ablated_head = now
     suggested = ", until you choose an edit" * (not chosen_edits())
 
     def label(at: tuple) -> str:
@@ -312,7 +312,7 @@ def _pick_head(plain: Recording, edits: tuple[Edit, ...], field: DeltaGenerator)
     field.selectbox(
         f"Ablated head of {letter}",
         [(), *heads],
-        key="head of B",
+        key="ablated_head",
         on_change=_take_head_of_b,
         args=(first,),
         format_func=label,
@@ -324,8 +324,8 @@ def _take_head_of_b(first: str) -> None:
     """The head chosen for B is the one edit of B, and its attention the one on show (`first`: the
     one that is without a choice); without a head B has its first edits again."""
     state = st.session_state
-    chosen = state["head of B"]
-    kind = ABLATIONS[state.get("done to it", "zero")]
+    chosen = visit.ablated_head
+    kind = ABLATIONS[visit.ablation]
     state.other_edits = to_line((kind(*chosen),)) if chosen else ""
     state.other_of = state.other_to = chosen[2] if chosen and chosen[2] != first else ""
     forget_head_of_b()
@@ -343,7 +343,7 @@ FOLDS = {
 
 def select_heads(run: Run, chosen: Mapping[str, Any], arguments: set[str]) -> dict[str, Any]:
     """The word and the head of A on screen, with their menus."""
-    if selection_bar.take() & {"selected layer", "selected head"}:
+    if selection_bar.take() & {"selected_layer", "selected_head"}:
         forget_head_of_b()
     token = _token(run.recording(), chosen["other"].recording())
     attentions = url_state.values(compare_panels.heads, run, {**chosen, "token": token})

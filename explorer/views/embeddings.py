@@ -17,6 +17,7 @@ from explorer.panels import embeddings
 from explorer.panels.choice import TRUE
 from explorer.panels.embeddings import WordPath
 from explorer.state import url_state
+from explorer.state.visit import visit
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
 from models.example_texts import EXAMPLES
@@ -117,7 +118,7 @@ WORD = (
 
 def select_token(run: Run, chosen: Mapping[str, Any], arguments: set[str]) -> dict[str, Any]:
     """The token of the address, None where it names none, with the menu of the one on show."""
-    if run.text != st.session_state.text:
+    if run.text != visit.text:
         st.rerun()  # the example has put another text above, which only a whole run draws
     selection_bar.take()
     stream = run.recording().stream(chosen["stream"])
@@ -137,7 +138,7 @@ def example_and_file(run: Run, chosen: Mapping[str, Any]) -> None:
 def take_example() -> None:
     """The example's two texts, close up on a plane of anchor words."""
     state = st.session_state
-    if state.text != EXAMPLES[EXAMPLE[0]]:
+    if visit.text != EXAMPLES[EXAMPLE[0]]:
         current_recording.take_text(EXAMPLES[EXAMPLE[0]])
     state.second, state.contexts = EXAMPLES[EXAMPLE[1]], "Two"
     state.plane = state.frame = TRUE

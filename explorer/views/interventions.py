@@ -34,6 +34,7 @@ from explorer.panels.interventions import (
 )
 from explorer.state import event_log, jobs, url_state
 from explorer.state.jobs import Job, SweepProgress
+from explorer.state.visit import visit
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
 from models import model_card, model_names
@@ -136,12 +137,12 @@ def edit_controls(on: Edited) -> None:
                 "Add an edit",
                 icon=":material/add:",
                 width="content",
-                key="edit form",
+                key="edit_form",
                 on_change="rerun",  # so that it can be closed
             ):
                 _form(on, parts)
         if named:
-            state["experiment"] = next(
+            visit.experiment = next(
                 (name for name, edits in named.items() if set(edits) == set(on.edits)), None
             )
             st.selectbox(
@@ -162,7 +163,7 @@ def edit_controls(on: Edited) -> None:
 
 
 def _take_experiment(named: Mapping[str, Edits]) -> None:
-    put(named.get(st.session_state["experiment"] or "", ()))
+    put(named.get(visit.experiment or "", ()))
 
 
 def _chips(on: Edited) -> None:
@@ -171,12 +172,12 @@ def _chips(on: Edited) -> None:
         st.markdown(f"**Edited:** {literal(describe(on.edits))}", width="content")
     elif on.edits:
         names = [f"{literal(str(edit))} ✕" for edit in on.edits]
-        st.session_state["edit chips"] = list(range(len(names)))
+        visit.edit_chips = list(range(len(names)))
         st.pills(
             "Edits; press one to remove it",
             range(len(names)),
             selection_mode="multi",
-            key="edit chips",
+            key="edit_chips",
             wrap=True,
             format_func=names.__getitem__,
             on_change=_take_chips,
@@ -187,7 +188,7 @@ def _chips(on: Edited) -> None:
 
 
 def _take_chips(edits: Edits) -> None:
-    put(tuple(edit for at, edit in enumerate(edits) if at in st.session_state["edit chips"]))
+    put(tuple(edit for at, edit in enumerate(edits) if at in visit.edit_chips))
 
 
 # ---- the form ------------------------------------------------------------------------------------
@@ -196,21 +197,21 @@ def _take_chips(edits: Edits) -> None:
 def _form(on: Edited, parts: Mapping[str, Callable[[Edited], Edits]]) -> None:
     """Show the form of an edit: the part of the model, the edit, and the button that adds it."""
     part = st.selectbox("Part of the model", list(parts), key="edit part")
-    made = parts[part](on)
+    edits = parts[part](on)
     st.button(
         "Add",
         key="add",
         type="primary",
         on_click=_add,
-        args=(made,),
-        disabled=set(made) == set(on.edits),
+        args=(edits,),
+        disabled=set(edits) == set(on.edits),
         help=WORDS("form"),
     )
 
 
 def _add(edits: Edits) -> None:
     put(edits)
-    st.session_state["edit form"] = False
+    visit.edit_form = False
 
 
 def offered(plain: Recording) -> dict[str, Callable[[Edited], Edits]]:
@@ -410,7 +411,7 @@ def patched_run(run: Run, bar: DeltaGenerator) -> tuple[Run, dict[str, Any]] | N
     is compared, and the attention or the stream that is patched, once every patch is measured: at
     once for a small model, else step by step. Raises ValueError for what cannot be patched."""
     state, plain = st.session_state, run.recording()
-    if state.edits != state["edits shown"]:
+    if state.edits != visit.edits_in_frame:
         st.rerun(scope="app")  # the frame names the edits
     run = Run(run.model, run.text, from_address(plain))
     choices = {each.argument: each for each in declared(interventions.patches)}
@@ -434,9 +435,9 @@ def patched_run(run: Run, bar: DeltaGenerator) -> tuple[Run, dict[str, Any]] | N
 
 def _request(run: Run, chosen: Mapping[str, Any]) -> PatchRequest:
     """The sweep of a tab's choices."""
-    asked = url_state.values(interventions.patches, run, {**chosen, "cell": None})
-    del asked["cell"]  # which is of the sweep
-    return interventions.patch_request(run, **asked)
+    chosen_patches = url_state.values(interventions.patches, run, {**chosen, "cell": None})
+    del chosen_patches["cell"]  # which is of the sweep
+    return interventions.patch_request(run, **chosen_patches)
 
 
 def _patches(results: SweepProgress) -> Patches:
@@ -478,8 +479,8 @@ def _watch(run: Run, request: PatchRequest, was_running: bool) -> None:
         st.info(WORDS("not_patched", why=literal(results.error)))
         return
     _progress(results, running)
-    made = interventions.patch_panel(request, _patches(results))
-    drawn = replace(made, token=f"{hash(request)} {len(results.effects)}")
+    panel = interventions.patch_panel(request, _patches(results))
+    drawn = replace(panel, token=f"{hash(request)} {len(results.effects)}")
     mounts.panel(drawn.encode(), PATCHED, lambda: None)
     _offer_patch(run, request, _patches(results), None)
 
@@ -501,14 +502,14 @@ def _buttons(job: Job, running: bool) -> None:
 def _keep_cell(request: PatchRequest) -> None:
     """Forget the cell that was chosen in the map of another sweep; a link's is of its own sweep."""
     state = st.session_state
-    if state.get("patched", request) != request and "patch_cell" not in state.get("linked", {}):
+    if visit.patch_request not in (None, request) and "patch_cell" not in visit.linked:
         state.patch_cell = ""
-    state.patched = request
+    visit.patch_request = request
 
 
 def take_patch(run: Run, chosen: Mapping[str, Any]) -> None:
     """A press on a cell; once more, the largest effect of all."""
-    pressed = st.session_state["interventions patches"].get("select") or {}
+    pressed = tab.pressed(interventions.patches)
     cell = f"{int(pressed['row'])}.{int(pressed['column'])}"
     st.session_state.patch_cell = "" if cell == st.session_state.patch_cell else cell
 
@@ -575,7 +576,7 @@ def edit_model(
     """The tab Edit the model. effects: what is shown below the prediction. only: the layer that the
     form edits, None for all. brush: how it ablates a head."""
     state = st.session_state
-    if state.edits != state["edits shown"]:
+    if state.edits != visit.edits_in_frame:
         st.rerun(scope="app")  # the frame names the edits
     selection_bar.take()
     plain = run.recording()
@@ -678,6 +679,6 @@ def _open(label: str, model: str, edits: interventions.Edits, on: Edited) -> boo
 def _open_model(name: str, edits: interventions.Edits) -> None:
     """That model, under these edits."""
     state = st.session_state
-    state.model, state.acted = name, True
+    visit.model, visit.acted = name, True
     state.token = state.layer = state.head = state.attention = state.only = ""
     put(edits)

@@ -14,6 +14,7 @@ from explorer.layout import current_recording, lesson_bar, navigation
 from explorer.panels import lessons, worksheet
 from explorer.state import models, url_state
 from explorer.state.settings import settings
+from explorer.state.visit import visit
 from explorer.text import lesson as lesson_text
 from explorer.text import places
 from explorer.text.lesson import Item, Lesson
@@ -45,16 +46,16 @@ def _offer(run: Run, name: str) -> None:
     with st.container(border=True, key=f"lesson {name}"):
         st.header(about["title"], anchor=False)
         try:
-            made = lessons.on(run, name)
+            lesson = lessons.on(run, name)
         except ValueError as why:
             st.caption(f"{about['about']} {literal(str(why))}")
             return
         st.markdown(
-            f"{about['about']} {WORDS('size', n=len(made.items), minutes=about['minutes'])}"
+            f"{about['about']} {WORDS('size', n=len(lesson.items), minutes=about['minutes'])}"
         )
         with st.container(horizontal=True):
-            _start(made, name, WORDS("start"))
-            _worksheet(made, name)
+            _start(lesson, name, WORDS("start"))
+            _worksheet(lesson, name)
 
 
 def _start(lesson: Lesson, word: str, label: str) -> None:
@@ -68,11 +69,11 @@ def _start(lesson: Lesson, word: str, label: str) -> None:
 def _worksheet(lesson: Lesson, name: str) -> None:
     """A press that makes the worksheet."""
     # What this visitor may open is known here, and not where the file is made.
-    may_open = lambda name: models.is_allowed(models.asked(name))
-    shown = worksheet.within(lesson, settings().max_chars, may_open)
+    may_open = lambda name: models.is_allowed(models.canonical_name(name))
+    readable = worksheet.within(lesson, settings().max_chars, may_open)
     st.download_button(
         WORDS("worksheet"),
-        partial(worksheet.document, shown),
+        partial(worksheet.document, readable),
         f"headlight-{name}.html",
         "text/html",
         key=f"worksheet {name}",
@@ -87,11 +88,11 @@ def _worksheet(lesson: Lesson, name: str) -> None:
 
 def _own_lesson() -> None:
     """The items that were collected, in their order, and what can be done with them."""
-    state = st.session_state
     own = lesson_bar.own()
-    if problem := state.pop("lesson problem", ""):
+    if problem := visit.lesson_problem:
+        visit.lesson_problem = ""
         st.warning(literal(problem))
-    title = st.text_input(WORDS("name"), own.title, key="lesson title", persist_state="session")
+    title = st.text_input(WORDS("name"), own.title, key="lesson_title", persist_state="session")
     if title != own.title:
         lesson_bar.keep(own := replace(own, title=title))
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -109,7 +110,7 @@ def _own_lesson() -> None:
                 on_click="ignore",
             )
             _worksheet(own, "lesson")
-        mounts.file_reader(WORDS("load"), lesson_text.MOST_BYTES + 1, "lesson file", _load)
+        mounts.file_reader(WORDS("load"), lesson_text.MOST_BYTES + 1, "lesson_file", _load)
     if not own.items:
         st.info(WORDS("empty"))
     for at, item in enumerate(own.items):
@@ -118,13 +119,12 @@ def _own_lesson() -> None:
 
 def _load() -> None:
     """The lesson of the file that was opened takes the place of the reader's own."""
-    state = st.session_state
-    text = state["lesson file"]["file"]["text"] or ""  # None for bytes that are no text
+    text = visit.lesson_file["file"]["text"] or ""  # None for bytes that are no text
     try:
         lesson_bar.keep(lesson_text.from_json(text))
-        state["lesson title"] = lesson_bar.own().title
+        visit.lesson_title = lesson_bar.own().title
     except ValueError as why:
-        state["lesson problem"] = str(why)
+        visit.lesson_problem = str(why)
 
 
 def _edit(own: Lesson, at: int, item: Item) -> None:

@@ -20,6 +20,7 @@ from explorer.panels import predictions as predictions_panels
 from explorer.panels.selection import predicted
 from explorer.state import event_log, jobs, url_state
 from explorer.state.models import SMOLLM2, server_models
+from explorer.state.visit import visit
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
 from models import drafts, model_names
@@ -67,7 +68,7 @@ def unmasked(run: Run) -> Recording:
 
 def take_selection() -> bool:
     """Take the selection in the bar; True for another token, whose own prediction is opened."""
-    if "selected query" not in selection_bar.take():
+    if "selected_query" not in selection_bar.take():
         return False
     st.session_state.word = st.session_state.against = ""
     return True
@@ -143,7 +144,7 @@ def write(ids: Iterable[int]) -> None:
 
 def generation_buttons(model: str, text: str, draft: drafts.Draft) -> None:
     """Buttons that write tokens and take them back, and the menu of the sampling settings."""
-    playing, over, fresh = st.session_state.playing, draft.ended or draft.full, not draft.tokens
+    playing, over, fresh = visit.playing, draft.ended or draft.full, not draft.tokens
     name, icon = ("Pause", "pause") if playing else ("Play", "play_arrow")
     every: tuple[tuple[str, str, str, bool, Callable[[str, str], Any], str], ...] = (
         ("Step", "write one", "skip_next", over, step, "Write one token."),
@@ -198,13 +199,13 @@ def step(model: str, text: str) -> bool:
 
 def play(model: str, text: str) -> None:
     """Write on: the whole page runs again, with a clock."""
-    st.session_state.play = st.session_state["run whole page"] = True
+    visit.play = visit.whole_page = True
 
 
 def pause(*_: str) -> None:
     """Stop writing, where the model writes on: the whole page runs again, without a clock."""
-    if st.session_state.playing:
-        st.session_state["run whole page"] = True
+    if visit.playing:
+        visit.whole_page = True
 
 
 def back(model: str, text: str) -> None:
@@ -224,7 +225,7 @@ def adopt(model: str, text: str) -> None:
     draft = jobs.draft(model, text)
     continued = generation.with_tokens(model, text, draft.writing.ids, draft.n_prompt)
     current_recording.take_text(continued)
-    st.session_state["run whole page"] = True
+    visit.whole_page = True
 
 
 # ---- generation ----------------------------------------------------------------------
@@ -234,8 +235,8 @@ PACE = 0.6  # seconds between two tokens while the model writes on
 
 def generation_panels(model: str, text: str) -> None:
     """Show the generation of a text; while it plays, its fragment runs again and again."""
-    playing = bool(st.session_state.pop("play", False))
-    st.session_state.playing = playing
+    visit.playing, visit.play = visit.play, False
+    playing = visit.playing
     event_log.fragment(generation_fragment, run_every=PACE if playing else None)(
         model, text, playing
     )
@@ -245,7 +246,8 @@ def generation_fragment(model: str, text: str, playing: bool) -> None:
     """The buttons, the text with its next token, and the attention of the newest one. It takes
     names and not the recording, which Streamlit would keep for as long as the visit lasts."""
     state, run = st.session_state, Run(model, text)
-    if state.pop("run whole page", False):
+    if visit.whole_page:
+        visit.whole_page = False
         st.rerun()
     try:
         draft = jobs.draft(model, text)
@@ -401,7 +403,7 @@ def press_token(run: Run, chosen: Mapping[str, Any]) -> None:
     """Another token has other words. Of a model that fills gaps, mask the token that was pressed;
     unmask it where it was selected and masked before."""
     state = st.session_state
-    pressed = (state["predictions word"].get("select") or {}).get("token")
+    pressed = tab.pressed(predictions_panels.word).get("token")
     if pressed is None:
         return
     state.word = ""

@@ -20,8 +20,9 @@ from explorer.layout.controls import bind
 from explorer.panels.choice import Choice, declared
 from explorer.panels.selection import next_token_label
 from explorer.state import url_state
+from explorer.state.visit import visit
 from explorer.text import places
-from explorer.text.formulas import shown
+from explorer.text.formulas import formula_lines
 from explorer.text.quiz import ON_SHEET, ask, choice, measured, says, sheet
 from explorer.text.templates import named, sentences
 from models import model_names
@@ -46,7 +47,7 @@ def quiz_tab(
 ) -> None:
     """The questions on a run. quiz: which of them; answered: the answers so far."""
     recording = run.recording()
-    items = made(run, quiz)
+    items = questions_on(run, quiz)
     with st.container(
         horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"
     ):
@@ -75,7 +76,7 @@ url_state.declare(quiz_tab.__name__, *declared(quiz_tab))
 
 def take_answers(name: str) -> None:
     """Put the answers of the reader into the address, where the score stands with them."""
-    letters = st.session_state["questions of a text"].get("answered")
+    letters = visit.quiz_answers.get("answered")
     if isinstance(letters, str):
         st.session_state.answered = f"{name}.{letters}"
 
@@ -83,7 +84,9 @@ def take_answers(name: str) -> None:
 def worksheet(run: Run, items: tuple[Question, ...]) -> None:
     """The button for the printed page."""
     context = MeasureContext.of(run)
-    formulas = memo(context.recording, "sheet formulas", lambda: shown(ON_SHEET, context, {}))
+    formulas = memo(
+        context.recording, "sheet formulas", lambda: formula_lines(ON_SHEET, context, {})
+    )
     st.download_button(
         "Print worksheet",
         sheet(items, context, model_names.title(run.model), formulas),
@@ -94,7 +97,7 @@ def worksheet(run: Run, items: tuple[Question, ...]) -> None:
     )
 
 
-def made(run: Run, game: str) -> tuple[Question, ...]:
+def questions_on(run: Run, game: str) -> tuple[Question, ...]:
     """The questions of a game on a run, made once and kept beside its recording."""
     recording = run.recording()
     if sum(len(each.tokens) for each in recording.streams) > LONGEST:
@@ -109,8 +112,8 @@ def _make(context: MeasureContext, game: str) -> tuple[Question, ...]:
     stream = recording.streams[-1].name
     two = len(recording.streams) > 1
     after = next_token_label(recording, recording.attention[-1].query) if two else ""
-    found = recorded_findings.recording_findings(recording)
-    return questions(context, found, after, likeliest(recording, stream))
+    of_recording = recorded_findings.recording_findings(recording)
+    return questions(context, of_recording, after, likeliest(recording, stream))
 
 
 def likeliest(recording: Recording, stream: str) -> list[tuple[str, float]]:

@@ -63,7 +63,7 @@ def recurrence_fragment(run: Run, name: str, lag: int, was_running: bool) -> Non
 
 
 def _norm(run: Run) -> str:
-    """What the norms of a run's model are called."""
+    """Name of the norms of a run's model."""
     return recording_norm_name(run.recording(), run.loaded.capabilities.rms)
 
 

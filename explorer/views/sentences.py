@@ -10,13 +10,14 @@ from streamlit.delta_generator import DeltaGenerator
 
 from explorer.analysis import corpus, recorded_findings
 from explorer.components import mounts
-from explorer.layout import controls, selection_bar, share_menu
+from explorer.layout import controls, selection_bar
 from explorer.layout.tab import Tab, view
 from explorer.panels import corpus as corpus_panels
 from explorer.panels.choice import Choice, Parameter
 from explorer.panels.selection import select
 from explorer.state import event_log, jobs, url_state
 from explorer.state.jobs import Job
+from explorer.state.visit import visit
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
 from models.caching import loaded
@@ -26,9 +27,7 @@ WORDS = sentences("corpus", "tab")
 
 MOST_CHARACTERS = 150_000
 PAUSE = 0.4  # seconds between two looks at how many have been read
-FIELD, COLUMN, CUT = share_menu.OWN_SENTENCES, "many column", "many cut"
-# The name of a file that is not in UTF-8, and what the field had when it was chosen.
-UNREADABLE, LONGEST_NAME = "many unreadable", 60
+LONGEST_NAME = 60  # characters of a file's name
 WHOLE = ""  # the choice of no column
 TABLES = (".csv", ".tsv")
 
@@ -42,7 +41,7 @@ url_state.declare(
 def read_nothing() -> Run:
     """The model on screen with no text: the sentences are read by it one by one, in the
     background."""
-    run = Run(st.session_state.model, "")
+    run = Run(visit.model, "")
     with st.spinner("Loading the model …"):
         run.recording()
     return run
@@ -87,7 +86,7 @@ def select_head(run: Run, chosen: Mapping[str, Any], arguments: set[str]) -> dic
 
 def _opening_head(model: str, name: str) -> tuple[int, int]:
     """The head that the text on screen opens on in the attention of this name."""
-    recording = loaded(model).record(st.session_state.text)
+    recording = loaded(model).record(visit.text)
     attention = next(each for each in recording.attention if each.name == name)
     return recorded_findings.opening_head(recording, attention)
 
@@ -96,10 +95,11 @@ def _take_link() -> bool:
     """Put the sentences of a link into the field; True where it has some. The field keeps a list
     that is too long for an address."""
     state = st.session_state
-    state.setdefault(FIELD, corpus_panels.EXAMPLE_LINES)
-    text = state.get("linked", {}).pop("many_text", "")
+    if visit.sentences is None:
+        visit.sentences = corpus_panels.EXAMPLE_LINES
+    text = visit.linked.pop("many_text", "")
     if text:
-        state[FIELD], state[COLUMN] = text, state.many_column
+        visit.sentences, visit.sentences_column = text, state.many_column
     return bool(text)
 
 
@@ -108,7 +108,7 @@ def _field() -> tuple[str, ...]:
     state = st.session_state
     text = st.text_area(
         "Sentences, one per line, or a table as CSV",
-        key=FIELD,
+        key="sentences",
         height=200,
         max_chars=MOST_CHARACTERS,
         persist_state="session",
@@ -116,15 +116,15 @@ def _field() -> tuple[str, ...]:
     is_own = text != corpus_panels.EXAMPLE_LINES and url_state.fits_address(text)
     state.many_text = text if is_own else ""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        mounts.file_reader("Load a file", MOST_CHARACTERS, "many file", _take_file)
+        mounts.file_reader("Load a file", MOST_CHARACTERS, "sentences_file", _take_file)
         column = _column(corpus.columns_of(text))
     state.many_column = column if is_own else WHOLE
     if column:
         st.caption(WORDS("column_names"))
-    name, before = state.get(UNREADABLE) or ("", None)
-    if before == text:
+    name, before = visit.sentences_unreadable
+    if name and before == text:
         st.caption(WORDS("not_utf8", file=literal(name)))
-    if text and state.get(CUT) == text:
+    if text and visit.sentences_cut == text:
         st.caption(WORDS("cut", most=MOST_CHARACTERS))
     lines = corpus.lines_of(text, column)
     if len(lines) > corpus.MOST_LINES:
@@ -137,13 +137,12 @@ def _column(names: tuple[str, ...]) -> str:
     equally many commas look like one."""
     if not names:
         return WHOLE
-    state = st.session_state
-    if state.get(COLUMN) not in names:
-        state[COLUMN] = WHOLE
+    if visit.sentences_column not in names:
+        visit.sentences_column = WHOLE
     return st.selectbox(
         "Column to read",
         (WHOLE, *names),
-        key=COLUMN,
+        key="sentences_column",
         format_func=lambda name: f"Column “{name}”" if name else "Whole lines",
         persist_state="session",
         width=260,
@@ -152,17 +151,19 @@ def _column(names: tuple[str, ...]) -> str:
 
 def _take_file() -> None:
     """The text of a file that the reader chose; of a table the column that holds most text."""
-    state = st.session_state
-    file = state["many file"].get("file") or {}
+    file = visit.sentences_file.get("file") or {}
     if file and file.get("text") is None:
-        state[UNREADABLE] = str(file.get("name"))[:LONGEST_NAME], state.get(FIELD)
+        visit.sentences_unreadable = str(file.get("name"))[:LONGEST_NAME], visit.sentences or ""
         return  # what the field had stays
     text = str(file.get("text") or "").encode("utf-8", "replace").decode("utf-8")
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if file.get("cut"):
-        state[CUT] = text = corpus.complete_rows(text)
+        visit.sentences_cut = text = corpus.complete_rows(text)
     is_table = str(file.get("name")).casefold().endswith(TABLES)
-    state[FIELD], state[COLUMN] = text, corpus.widest_column(text) if is_table else WHOLE
+    visit.sentences, visit.sentences_column = (
+        text,
+        corpus.widest_column(text) if is_table else WHOLE,
+    )
 
 
 def _progress(reading: Job, n: int) -> None:

@@ -1,4 +1,4 @@
-"""What draws each tab, by its id. Whoever imports this knows every choice of every tab."""
+"""Functions that draw each tab, by its id. Whoever imports this knows every choice of every tab."""
 
 from __future__ import annotations
 

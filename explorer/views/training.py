@@ -22,6 +22,7 @@ from explorer.panels.training import Measured
 from explorer.state import event_log, host, jobs, url_state
 from explorer.state.jobs import TrainingJob
 from explorer.state.settings import truncate
+from explorer.state.visit import visit
 from explorer.text import model_descriptions
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
@@ -50,7 +51,6 @@ WORDS = sentences("training", "live")
 TASK_LABELS = sentences("training", "tasks")
 LEARNS = sentences("training", "learns")
 A_LOOK = 1.0  # seconds between two looks at one that learns
-STAGES = "live stages"  # in a visit's state: what was measured of the training, and on which text
 KEEPS = {"heads": "Keep and explore its heads", "checkpoints": "Keep and see its checkpoints"}
 
 
@@ -81,7 +81,7 @@ def choose_training(task: str, unit: str) -> None:
         start = st.button("Start", key="live start", icon=":material/play_arrow:", type="primary")
     text = pasted() if task == "text" else ""
     if start:
-        words = st.session_state.text
+        words = visit.text
         start_training(TrainingPlan, task=task, unit=unit, words=words, text=text, **sizes)
 
 
@@ -131,7 +131,7 @@ def start_training(plan: type[TrainingPlan], **fields: Any) -> None:
     except ValueError as error:
         st.warning(str(error))
         return
-    st.session_state.pop(STAGES, None)
+    visit.live_stages = None, {}
     st.rerun(scope="app")
 
 
@@ -149,7 +149,7 @@ def learning(was_busy: bool) -> None:
         with st.container(width="stretch"):
             training_status(one)
     if one.progress.steps and one.run.config:
-        show_progress(one, st.session_state.text)
+        show_progress(one, visit.text)
     url_state.write()
     if was_busy and not busy:
         st.rerun()  # from here on nothing needs to run by itself
@@ -162,9 +162,9 @@ def show_result(task: str) -> None:
         return
     text = max(model_descriptions.examples(task).values(), key=len)
     with st.spinner(READING):
-        made = training_panels.checkpoints(Run(task, text))
+        panel = training_panels.checkpoints(Run(task, text))
     st.caption(WORDS("result", model=literal(model_names.title(task)), text=literal(text)))
-    mounts.panel(made.bare, "live result", lambda: None)
+    mounts.panel(panel.bare, "live result", lambda: None)
 
 
 def training_buttons(one: TrainingJob, busy: bool) -> None:
@@ -178,15 +178,14 @@ def training_buttons(one: TrainingJob, busy: bool) -> None:
     if not busy and one.progress.steps and one.run.config:
         for page, words in KEEPS.items():
             st.button(words, key=f"live keep {page}", on_click=explore_model, args=(one, page))
-    if "wanted_model" in st.session_state:
+    if visit.wanted_model:
         st.rerun(scope="app")
 
 
 def explore_model(one: TrainingJob, page: str) -> None:
     """Keep the model for this visit, and go to a tab with it. For a callback."""
-    state = st.session_state
-    state.wanted_model, state.acted = jobs.keep_model(one), True
-    state.wanted_page = page
+    visit.wanted_model, visit.acted = jobs.keep_model(one), True
+    visit.wanted_page = page
 
 
 def training_status(one: TrainingJob) -> None:
@@ -219,10 +218,10 @@ def show_progress(one: TrainingJob, text: str) -> None:
     plan, progress = one.run.plan, one.progress
     curves = [progress.curve, *([progress.held_out] if plan.task == "text" else [])]
     size = plan.n_layer, plan.n_head, plan.d_model
-    made = training_panels.live(
+    panel = training_panels.live(
         TASK_LABELS(plan.task), recording, measured(one, text, recording), curves, size
     )
-    mounts.panel(made.encode(), "live panel", lambda: None)
+    mounts.panel(panel.encode(), "live panel", lambda: None)
     export_menu.offer_code(training_code(plan, progress, recording.text))
     token_table(plan, progress)
 
@@ -253,7 +252,7 @@ recording = live_training.record_text(run, {text!r})"""
 def measured(one: TrainingJob, text: str, now: Recording) -> tuple[Measured, ...]:
     """All heads at each step that was looked at so far on this text; what was measured of another
     text is measured anew."""
-    key, stages = st.session_state.get(STAGES, (None, {}))
+    key, stages = visit.live_stages
     if key != (id(one), text):
         stages = {}
     name = training_panels.attention_names(now)[0]
@@ -263,15 +262,15 @@ def measured(one: TrainingJob, text: str, now: Recording) -> tuple[Measured, ...
             is_checkpoint = step in CHECKPOINT_STEPS
             seen = host.record_training(one.run, truncate(text), step) if is_checkpoint else now
             stages[step] = training_panels.measure(seen, name, step)
-    st.session_state[STAGES] = ((id(one), text), stages)
+    visit.live_stages = ((id(one), text), stages)
     return tuple(stages[step] for step in sorted(stages))
 
 
 @event_log.fragment
 def train_live() -> None:
     """The tab Train live: a model of the reader's own."""
-    st.caption(WORDS("whose", model=literal(model_names.title(st.session_state.model))))
-    run = Run(st.session_state.model, st.session_state.text)
+    st.caption(WORDS("whose", model=literal(model_names.title(visit.model))))
+    run = Run(visit.model, visit.text)
     live_training(**url_state.values(live_training, run))
     url_state.write()
 
@@ -283,10 +282,10 @@ def read_last() -> Run | None:
     """The text on screen read by the last weights of the model; None where it has no checkpoints. A
     model that is one of them is the one that is seen first."""
     state = st.session_state
-    if missing := model_card.missing_checkpoints(state.model):
+    if missing := model_card.missing_checkpoints(visit.model):
         st.info(missing)
         return None
-    base, _, step = state.model.partition("@")
+    base, _, step = visit.model.partition("@")
     if step and not state.train_step:
         state.train_step = step
     with st.spinner("Loading the model …"):
@@ -296,12 +295,12 @@ def read_last() -> Run | None:
 def ways_on(run: Run, chosen: Mapping[str, Any]) -> None:
     """On to the heads of this checkpoint; and, where a decoder could show induction, to the text
     repeated."""
-    state, recording = st.session_state, run.recording()
+    _state, recording = st.session_state, run.recording()
     every = model_card.checkpoints(run.model)
     at = next((each for each in every if each.step == chosen["step"]), every[-1])
     label = f"Explore the heads of step {at.step:,}"
     if st.button(label, key="explore checkpoint", icon=":material/arrow_forward:", type="tertiary"):
-        state.wanted_model, state.acted, state.wanted_page = at.model, True, "heads"
+        visit.wanted_model, visit.acted, visit.wanted_page = at.model, True, "heads"
         st.rerun()
     text = " ".join(run.text.split())
     half = text[: len(text) // 2].strip()
@@ -309,7 +308,7 @@ def ways_on(run: Run, chosen: Mapping[str, Any]) -> None:
     if not text or text == f"{half} {half}" or not has_room or recording.model.kind != "decoder":
         return
     if st.button("Repeat the text to show induction", key="say twice", type="tertiary"):
-        state.wanted_text, state.acted = f"{text} {text}", True
+        visit.wanted_text, visit.acted = f"{text} {text}", True
         st.rerun()
 
 
@@ -328,7 +327,7 @@ def read_pair() -> Run | None:
     if missing := model_card.missing_checkpoints(""):
         st.info(missing)
         return None
-    return Run(st.session_state.model.partition("@")[0], st.session_state.text)
+    return Run(visit.model.partition("@")[0], visit.text)
 
 
 def pair_on_screen(run: Run, bar: DeltaGenerator) -> tuple[Run, dict[str, Any]]:

@@ -14,6 +14,7 @@ from explorer.panels import translation as translation_panels
 from explorer.panels.choice import Choice, Parameter
 from explorer.panels.generation import SEEDS
 from explorer.state import url_state
+from explorer.state.visit import visit
 from explorer.text import model_descriptions
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
@@ -99,7 +100,7 @@ def take_language(model: str, label: str, languages: tuple[str, str]) -> None:
     chosen = st.session_state[f"{label} {model}"]
     source, target = languages
     pair = (chosen, target) if label == "From" else (source, chosen)
-    st.session_state.model = model_names.in_languages(model, pair)
+    visit.model = model_names.in_languages(model, pair)
     forget_beam()
     url_state.forget_head()
 
@@ -164,7 +165,7 @@ def how(run: Run) -> int | SeededSampling:
 
 def is_done(search: drafts.Search, name: tuple[str, str, str]) -> bool:
     """True for a search that came to its end, or that the reader stopped."""
-    return search.finished or (bool(search.steps) and st.session_state.get("stopped") == name)
+    return search.finished or (bool(search.steps) and visit.stopped_search == name)
 
 
 def chosen_place(run: Run, beams: tuple[Beam, ...]) -> int:
@@ -204,12 +205,12 @@ def drop_own() -> None:
 
 def stop_search(name: tuple[str, str, str] | None) -> None:
     """End this search where it is; None: go on with it."""
-    st.session_state.stopped = name
+    visit.stopped_search = name
 
 
 def read_translation() -> Run:
     """The text on screen with the best translation of the search, which runs to its end first."""
-    model, text = st.session_state.model, st.session_state.text
+    model, text = visit.model, visit.text
     language_controls(model)
     seek(model, text)
     best = requested_search(model, text)[0].steps[-1][0]
@@ -239,7 +240,7 @@ def translation(
 
 
 def output_details(run: Run, chosen: Mapping[str, Any]) -> None:
-    """Whether the output copies the source, the other hypotheses, and the probability."""
+    """Notes on whether the output copies the source, the other hypotheses, and the probability."""
     if copied := translation_panels.copied(run):
         st.caption(copied)
     if chosen.get("n_beams", 1) > 1:

@@ -163,8 +163,8 @@ def check_digest(folder: Path, digest: str, name: str) -> None:
 
 
 def anew(load: Callable[[], Loaded]) -> Loaded:
-    """What `load` gives, which converts and reads a file, tried once more where it found a damaged
-    conversion and could remove it."""
+    """The result of `load`, which converts and reads a file, tried once more where it found a
+    damaged conversion and could remove it."""
     try:
         return load()
     except Damaged:

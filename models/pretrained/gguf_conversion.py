@@ -97,8 +97,8 @@ class GGUFHeader:
         if value is None:
             raise NotLoaded(f"the file does not say {self.architecture}.{key}")
         if isinstance(value, bool) or not isinstance(value, kind) or not 0 < value < inf:
-            said = f"{self.architecture}.{key} is {str(value)[:20]}"
-            raise NotLoaded(f"the file says {said}, and it is {what}")
+            value_of_file = f"{self.architecture}.{key} is {str(value)[:20]}"
+            raise NotLoaded(f"the file says {value_of_file}, and it is {what}")
         return value
 
 

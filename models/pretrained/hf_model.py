@@ -273,12 +273,12 @@ def from_network(
 def between(model: HFModel, pair: tuple[str, str]) -> HFModel:
     """A multilingual translator between two of its languages, (source, target), under a name that
     says them, sharing its weights. Raises ValueError for a language that it does not have."""
-    made = _translators.setdefault(model, {})
-    if pair not in made:
-        made[pair] = _between(
+    translators = _translators.setdefault(model, {})
+    if pair not in translators:
+        translators[pair] = _between(
             replace(model, card=replace(model.card, name=in_languages(model.name, pair))), pair
         )
-    return made[pair]
+    return translators[pair]
 
 
 _translators: WeakKeyDictionary[HFModel, dict[tuple[str, str], HFModel]] = WeakKeyDictionary()

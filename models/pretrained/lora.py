@@ -39,7 +39,7 @@ CHANGED_BASE = ("pissa", "olora", "corda", "loftq", "lora_ga")
 
 
 class Update(NamedTuple):
-    """What is added to the matrix `target`, (out, in): scale x b (out, r) @ a (r, in)."""
+    """Matrix that is added to the matrix `target`, (out, in): scale x b (out, r) @ a (r, in)."""
 
     target: str
     a: Tensor
@@ -64,7 +64,7 @@ def files(folder: Path) -> list[Path]:
 
 
 def note(folder: Path) -> str:
-    """What a card says of the weights of a folder with an adapter; "" without one."""
+    """Note on a card of the weights of a folder with an adapter; "" without one."""
     return ", with its LoRA adapter merged" if files(folder) else ""
 
 
@@ -102,7 +102,7 @@ def _refusal(what: str, name: str) -> str:
 
 
 def updates(folder: Path, name: str) -> Iterator[Update]:
-    """What an adapter adds, a matrix at a time; nothing for a folder without one. Raises NotLoaded
+    """Updates of an adapter, a matrix at a time; nothing for a folder without one. Raises NotLoaded
     for what is no pair of matrices."""
     if not files(folder):
         return

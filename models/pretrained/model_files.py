@@ -133,7 +133,7 @@ def read_config(folder: Path, name: str) -> dict:
 
 
 def _without_config(folder: Path, name: str) -> str:
-    """What a folder without a config.json is, and what to do with it."""
+    """Advice on a folder without a config.json."""
     inside = sorted(folder.iterdir())
     if not inside:
         return f"{name} is empty; put a model’s config.json, safetensors and tokenizer there."

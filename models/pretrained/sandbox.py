@@ -163,8 +163,8 @@ PROCESSES: Any = multiprocessing.get_context("fork" if FORKS else "spawn")
 
 @dataclass(frozen=True)
 class Trial:
-    """What is tried: the model in a folder, its name in messages, `prefix` as of `try_out`; within
-    so many seconds and bytes beside what its weights explain."""
+    """Subject of a trial: the model in a folder, its name in messages, `prefix` as of `try_out`;
+    within so many seconds and bytes beside what its weights explain."""
 
     folder: str
     name: str

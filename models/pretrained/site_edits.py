@@ -30,16 +30,16 @@ def changes_of(
     for at, plan in enumerate(plans):
         sites = [site for site, _ in plan.sites]
         of_plan = of_stream(edits, plan.name, first=at == 0)
-        asked = [edit for edit in of_plan if isinstance(edit, SITE_EDITS)]
+        edits_of_sites = [edit for edit in of_plan if isinstance(edit, SITE_EDITS)]
         # Several may change one tensor: they do it as the pass comes by their sites.
-        for edit in sorted(asked, key=lambda each: _rank(each, sites)):
+        for edit in sorted(edits_of_sites, key=lambda each: _rank(each, sites)):
             place, change = _change(plan, edit, name)
             changes[place.key] = _after(changes.get(place.key), change)
     return changes
 
 
 def _rank(edit: Edit, sites: list[str]) -> int:
-    """Where on the pass an edit is carried out, by the order of the sites."""
+    """Place on the pass where an edit is carried out, by the order of the sites."""
     site = f"{edit.layer}.ffn.wrote" if isinstance(edit, SetNeuron) else getattr(edit, "site", "")
     return sites.index(site) if site in sites else len(sites)
 

@@ -292,8 +292,8 @@ def gradients(model: OwnModel, recording: Recording, stream: str, token: int) ->
         checkpoint()
         scores = model.network.logits(last_vectors[0, row])
         word = int(scores.argmax())
-        found = torch.autograd.grad(scores[word], list(states.values()), materialize_grads=True)
-    norm = torch.stack([each[0].norm(dim=-1) for each in found]).detach().numpy()
+        gradients = torch.autograd.grad(scores[word], list(states.values()), materialize_grads=True)
+    norm = torch.stack([each[0].norm(dim=-1) for each in gradients]).detach().numpy()
     return ResidualGradients(
         stream, output.name, row, word, tuple(states), norm, scores[word].item()
     )

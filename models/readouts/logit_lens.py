@@ -501,11 +501,11 @@ def head_sources(
     id: int,
     against: int | None = None,
 ) -> dict[str, np.ndarray]:
-    """What each head of a stream's attentions brought to a word's logit at a token from each key,
-    by the attention's name, (layer, head, key): weight times value, through the head's slice of W_O
-    and all norms after it, held as in `attribute`. The sum over the keys is the head's part there;
-    NaN for a head whose output an edit took from elsewhere, 0 for one that was taken out or whose
-    part does not arrive.
+    """Contribution of each head of a stream's attentions to a word's logit at a token from each
+    key, by the attention's name, (layer, head, key): weight times value, through the head's slice
+    of W_O and all norms after it, held as in `attribute`. The sum over the keys is the head's part
+    there; NaN for a head whose output an edit took from elsewhere, 0 for one that was taken out or
+    whose part does not arrive.
 
     Raises ValueError as `attribute` does.
     """
@@ -517,7 +517,7 @@ def head_sources(
         basis = torch.eye(model.card.d_model, dtype=torch.float64)
         direction = linearization.slope(basis) @ direction
     by_label = {each.name: each for each in recording.attention if each.query == stream}
-    made = {name: np.zeros(each.pattern[:, :, 0].shape) for name, each in by_label.items()}
+    sources = {name: np.zeros(each.pattern[:, :, 0].shape) for name, each in by_label.items()}
     for step in reversed(stream_operations(model, recording, stream, token)):
         if isinstance(step, LinearizedNorm):
             direction = step.back(direction)
@@ -529,11 +529,11 @@ def head_sources(
                 weights = of.pattern[step.layer, head, token].astype(np.float64)
                 values = np.asarray(of.v[step.layer, head], np.float64)
                 is_own = np.allclose(weights @ values, step.z[head].numpy(), atol=1e-4)
-                made[of.name][step.layer, head] = weights * (values @ own) if is_own else np.nan
-            made[of.name][step.layer, list(step.ablated)] = 0.0
+                sources[of.name][step.layer, head] = weights * (values @ own) if is_own else np.nan
+            sources[of.name][step.layer, list(step.ablated)] = 0.0
         if step.replaces:
             break
-    return made
+    return sources
 
 
 def _project_back(

@@ -7,7 +7,6 @@ these is a sum of what the embedding and all earlier parts wrote, once norms are
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -26,7 +25,7 @@ from models.edits import (
     last_edit,
 )
 from models.embedding import position_ids
-from models.layers import Patch, RMSNorm, apply_rotary
+from models.layers import Patch, apply_rotary
 from models.linear import Linear
 from models.own_model import OwnModel, head_output_site
 from models.readouts.logit_lens import (
@@ -39,7 +38,7 @@ from models.readouts.logit_lens import (
 )
 from models.readouts.weights import layers_of
 from models.recording import Attention, Recording
-from models.results import Part, PathStep, ScoreParts, ScorePath
+from models.results import HeadScore, Part, PathStep, ScoreParts, ScorePath
 from models.transformer import EncoderDecoder
 
 PROJECTION: PartKey = ("projection", -1, -1, "")
@@ -49,26 +48,16 @@ ORIGINS = ("embedding", "position", "ffn", "head")  # what a way leads back to; 
 
 
 @torch.inference_mode()
-def score_parts(
-    model: OwnModel,
-    recording: Recording,
-    attention: str,
-    layer: int,
-    head: int,
-    query: int,
-    key: int,
-    against: int | None = None,
-) -> ScoreParts:
-    """The score of one query and key of a head as a sum over pairs of parts, see `ScoreParts`.
+def score_parts(model: OwnModel, recording: Recording, cell: HeadScore) -> ScoreParts:
+    """A score of a head as a sum over pairs of parts, see `ScoreParts`.
 
     Raises ValueError for what is not there, and where an edit put a state in, so that what is read
     is no sum of what this run wrote.
     """
-    place = _place(model, recording, attention, layer, head, query, key)
-    queries, keys = place.parts("query", query), place.parts("key", key)
-    added, recorded = place.added(key), place.recorded(key)
+    place, against = _place(model, recording, cell), cell.against
+    queries, keys = place.parts("query", cell.query), place.parts("key", cell.key)
+    added, recorded = place.added(cell.key), place.recorded(cell.key)
     if against is not None:
-        place.expect("key", against)
         other = place.parts("key", against)
         zero = torch.zeros(place.module.d_head, dtype=torch.float64)
         keys = {each: keys.get(each, zero) - other.get(each, zero) for each in keys | other}
@@ -76,12 +65,7 @@ def score_parts(
     both = place.scale * torch.stack([*queries.values()]) @ torch.stack([*keys.values()]).T
     of_query, of_key = both.sum(1).tolist(), both.sum(0).tolist()
     return ScoreParts(
-        attention,
-        layer,
-        head,
-        query,
-        key,
-        against,
+        *cell,
         tuple(Part(*name, value) for name, value in zip(queries, of_query)),
         tuple(Part(*name, value) for name, value in zip(keys, of_key)),
         both.numpy(),
@@ -93,7 +77,7 @@ def score_parts(
 
 @dataclass(frozen=True, eq=False)
 class Trail:
-    """What a sub-layer reads at one token: the steps that its vector passed, in order."""
+    """Input of a sub-layer at one token: the steps that its vector passed, in order."""
 
     operations: list[StreamWrite | LinearizedNorm]
     width: int
@@ -150,16 +134,28 @@ class Trail:
 
 @dataclass(frozen=True, eq=False)
 class HeadPlace:
-    """A head of a recording, with the matrices by which it reads, one of its queries and a key."""
+    """A head of a recording, with the matrices by which it reads, and one of its scores."""
 
     model: OwnModel
     recording: Recording
     attention: Attention
     module: MultiHeadAttention
-    layer: int
-    head: int
-    query: int
-    key: int
+    cell: HeadScore
+
+    @property
+    def layer(self) -> int:
+        """The head's layer."""
+        return self.cell.layer
+
+    @property
+    def head(self) -> int:
+        """The head's place in its layer."""
+        return self.cell.head
+
+    @property
+    def at(self) -> tuple[int, int, int]:
+        """(layer, head, query)."""
+        return self.layer, self.head, self.cell.query
 
     @property
     def edits(self) -> tuple[Edit, ...]:
@@ -168,13 +164,18 @@ class HeadPlace:
 
     @property
     def scale(self) -> float:
-        """What q . k is multiplied by."""
+        """Factor of q . k."""
         return float(self.attention.scale[self.layer])
 
     @property
     def scores(self) -> np.ndarray:
         """The recorded scores of the query, (key)."""
-        return self.attention.scores[self.layer, self.head, self.query].astype(np.float64)
+        return self.attention.scores[self.at].astype(np.float64)
+
+    @property
+    def q(self) -> np.ndarray:
+        """The recorded query, (d_head)."""
+        return self.attention.q[self.at].astype(np.float64)
 
     @property
     def keys(self) -> np.ndarray:
@@ -186,12 +187,11 @@ class HeadPlace:
         return float(self.scores[key])
 
     def added(self, key: int) -> float:
-        """What was added to q . k for the distance, where an edit does that."""
+        """Penalty that was added to q . k for the distance, where an edit does that."""
         positions = last_edit(self.edits, OtherPositions)
         if positions is None or positions.to != "distance":
             return 0.0
-        q = self.attention.q[self.layer, self.head, self.query].astype(np.float64)
-        return self.recorded(key) - self.scale * float(q @ self.keys[key])
+        return self.recorded(key) - self.scale * float(self.q @ self.keys[key])
 
     def expect(self, axis: str, token: int) -> None:
         """Raises ValueError for a token that is not there."""
@@ -204,7 +204,7 @@ class HeadPlace:
         return self.attention.query if axis == "query" else self.attention.key
 
     def trail(self, axis: str, token: int) -> Trail:
-        """What the head reads at a token as its query or its key (or value)."""
+        """Input of the head at a token as its query or its key (or value)."""
         name, module = self.stream(axis), self.module
         operations = stream_operations(self.model, self.recording, name, token)
         if not (module.cross and axis == "key"):
@@ -225,10 +225,14 @@ class HeadPlace:
         if (site := f"{of.name}.read") not in sites:
             return []
         rows = torch.from_numpy(stream.resid[:, token].astype(np.float64))
-        made = linearized([(of.norm, of.layer, site)], sites, rows, self.recording)
-        return [each for each in made if isinstance(each, LinearizedNorm)]
+        norms = linearized([(of.norm, of.layer, site)], sites, rows, self.recording)
+        return [each for each in norms if isinstance(each, LinearizedNorm)]
 
     # W_Q, W_K and W_V of this head.
+
+    def reading(self, axis: str) -> tuple[Tensor, Tensor]:
+        """The matrix and the bias by which queries or keys are read, as `matrix`."""
+        return self.matrix(self.module.w_q if axis == "query" else self.module.w_k)
 
     def matrix(self, of: Linear) -> tuple[Tensor, Tensor]:
         """The head's rows of a matrix, (d_head, d_model), and its bias (d_head): of keys and values
@@ -246,36 +250,34 @@ class HeadPlace:
         at = self.head * len(weight) // module.n_head
         return weight[at], bias[at]
 
-    def norm_and_turn(self, axis: str, token: int) -> tuple[RMSNorm | None, Callable]:
-        """The norm that q or k passes, None for none, and the rotation at a token, a function of
-        rows (..., d_head)."""
+    def normed_and_turned(self, axis: str, token: int, rows: Tensor, total: Tensor) -> Tensor:
+        """Rows (..., d_head) of a query or a key through the norm that it passes, where there is
+        one, held as it is of the vector `total` (d_head), and through the rotation at a token."""
         module = self.module
         norm = module.q_norm if axis == "query" else module.k_norm
+        if norm is not None:
+            rows = rows * norm.weight.double() / ((total**2).mean() + norm.eps).sqrt()
         angles = module.rotation_angles(self.edits)
         if angles is None:
-            return norm, lambda rows: rows
+            return rows
         edits, name = self.edits, self.stream(axis)
         if name == "decoder" and isinstance(self.model.network, EncoderDecoder):
             edits = tuple(each for each in edits if not isinstance(each, ShufflePositions))
         n = len(self.recording.stream(name).tokens)
         position = int(position_ids(n, None, edits)[token])
         cos, sin = (each[position : position + 1] for each in angles)
-        return norm, lambda rows: apply_rotary(rows[..., None, :], cos, sin)[..., 0, :]
+        return apply_rotary(rows[..., None, :], cos, sin)[..., 0, :]
 
     def parts(self, axis: str, token: int) -> dict[PartKey, Tensor]:
         """The query or the key of a token as a sum of vectors (d_head)."""
         self.expect(axis, token)
-        weight, bias = self.matrix(self.module.w_q if axis == "query" else self.module.w_k)
+        weight, bias = self.reading(axis)
         vectors = self.trail(axis, token).parts
         rows = torch.stack([*vectors.values()]) @ weight.T
         names = [*vectors]
         if bool(bias.any()):
             rows, names = torch.cat((rows, bias[None])), [*names, PROJECTION]
-        norm, turn = self.norm_and_turn(axis, token)
-        if norm is not None:
-            total = rows.sum(0)
-            rows = rows * norm.weight.double() / ((total**2).mean() + norm.eps).sqrt()
-        rows = turn(rows)
+        rows = self.normed_and_turned(axis, token, rows, rows.sum(0))
         self._expect_sum(axis, token, rows.sum(0))
         return dict(zip(names, rows.unbind()))
 
@@ -289,24 +291,19 @@ class HeadPlace:
                 "wrote, and its scores have no parts"
             )
 
-    def made(self, axis: str, token: int, read: Tensor) -> Tensor:
+    def query_or_key(self, axis: str, token: int, read: Tensor) -> Tensor:
         """The query or key (d_head) that a head makes of a vector (d_model): its norm in full."""
-        weight, bias = self.matrix(self.module.w_q if axis == "query" else self.module.w_k)
-        norm, turn = self.norm_and_turn(axis, token)
+        weight, bias = self.reading(axis)
         row = weight @ read + bias
-        if norm is not None:
-            row = row * norm.weight.double() / ((row**2).mean() + norm.eps).sqrt()
-        return turn(row)
+        return self.normed_and_turned(axis, token, row, row)
 
     def direction(self, axis: str, token: int, other: Tensor) -> Tensor:
         """The direction (d_model) in what is read whose product is the score's part; other
         (d_head): the key or the query on the other side."""
-        weight, bias = self.matrix(self.module.w_q if axis == "query" else self.module.w_k)
-        norm, turn = self.norm_and_turn(axis, token)
-        turned = turn(torch.eye(self.module.d_head, dtype=torch.float64)) @ other
-        if norm is not None:
-            raw = weight @ self.trail(axis, token).total + bias
-            turned = turned * norm.weight.double() / ((raw**2).mean() + norm.eps).sqrt()
+        weight, bias = self.reading(axis)
+        raw = weight @ self.trail(axis, token).total + bias
+        units = torch.eye(self.module.d_head, dtype=torch.float64)
+        turned = self.normed_and_turned(axis, token, units, raw) @ other
         return self.scale * (weight.T @ turned)
 
     @property
@@ -318,7 +315,7 @@ class HeadPlace:
     @property
     def row(self) -> np.ndarray:
         """The recorded weights of the query, (key)."""
-        return self.attention.pattern[self.layer, self.head, self.query].astype(np.float64)
+        return self.attention.pattern[self.at].astype(np.float64)
 
     @property
     def values(self) -> np.ndarray:
@@ -326,26 +323,20 @@ class HeadPlace:
         return np.array(self.attention.v[self.layer, self.head], np.float64)
 
 
-def _place(
-    model: OwnModel,
-    recording: Recording,
-    attention: str,
-    layer: int,
-    head: int,
-    query: int,
-    key: int,
-) -> HeadPlace:
-    """A head and one of its queries and keys. Raises ValueError for what is not there."""
-    found = next((each for each in recording.attention if each.name == attention), None)
-    if found is None or not found.opens:
-        raise ValueError(f"this recording shows no queries and keys of {attention!r}")
-    layers, heads = found.pattern.shape[:2]
+def _place(model: OwnModel, recording: Recording, cell: HeadScore) -> HeadPlace:
+    """A head and one of its scores. Raises ValueError for what is not there."""
+    name, layer, head, query, *keys = cell
+    attention = next((each for each in recording.attention if each.name == name), None)
+    if attention is None or not attention.opens:
+        raise ValueError(f"this recording shows no queries and keys of {name!r}")
+    layers, heads = attention.pattern.shape[:2]
     if not (0 <= layer < layers and 0 <= head < heads):
-        raise ValueError(f"{model.card.name} has no head {layer}.{head} of {attention!r}")
-    module = model.attentions[attention][layer]
-    place = HeadPlace(model, recording, found, module, layer, head, query, key)
+        raise ValueError(f"{model.card.name} has no head {layer}.{head} of {name!r}")
+    place = HeadPlace(model, recording, attention, model.attentions[name][layer], cell)
     place.expect("query", query)
-    place.expect("key", key)
+    for key in keys:
+        if key is not None:
+            place.expect("key", key)
     return place
 
 
@@ -368,16 +359,7 @@ class _Reader:
 
 
 @torch.inference_mode()
-def score_path(
-    model: OwnModel,
-    recording: Recording,
-    attention: str,
-    layer: int,
-    head: int,
-    query: int,
-    key: int,
-    against: int | None = None,
-) -> ScorePath:
+def score_path(model: OwnModel, recording: Recording, cell: HeadScore) -> ScorePath:
     """The strongest way by which a score came about, see `ScorePath`; with `against` what raises it
     above the score of that key.
 
@@ -386,13 +368,11 @@ def score_path(
     on at the key from which most of that part was taken, with the largest part there; it ends at an
     embedding, a position or an FFN. Raises ValueError as `score_parts`, and where an edit sets the
     weight."""
-    place = _place(model, recording, attention, layer, head, query, key)
-    if against is not None:
-        place.expect("key", against)
+    place, key, against = _place(model, recording, cell), cell.key, cell.against
     score = place.recorded(key) - (0.0 if against is None else place.recorded(against))
     if abs(_weight(place, place.scores) - float(place.row[key])) > ROUNDING:
         raise ValueError("an edit sets this weight, so no way leads back from it")
-    side, way = _way(place, against)
+    side, way = _way(place)
     steps = []
     for n, reader in enumerate(way):
         taker = way[n + 1].place if n + 1 < len(way) else None
@@ -412,17 +392,18 @@ def score_path(
     return ScorePath(side, score, float(place.row[key]), tuple(steps))
 
 
-def _way(place: HeadPlace, against: int | None) -> tuple[str, list[_Reader]]:
+def _way(place: HeadPlace) -> tuple[str, list[_Reader]]:
     """The steps of the way, and the side on which it begins."""
-    keys = torch.from_numpy(place.keys)
-    k = keys[place.key] - (0.0 if against is None else keys[against])
-    q = torch.from_numpy(place.attention.q[place.layer, place.head, place.query].astype(np.float64))
-    first = [
-        _follow(place, "query", place.query, place.direction("query", place.query, k), True),
-        _follow(place, "key", place.key, place.direction("key", place.key, q), True),
-    ]
+    query, key, against = place.cell[3:]
+    q, keys = torch.from_numpy(place.q), torch.from_numpy(place.keys)
+    k = keys[key] - (0.0 if against is None else keys[against])
+    sides = [("query", query, k), ("key", key, q)]
     if against is not None:  # what lowers the other score raises the difference
-        first.append(_follow(place, "key", against, place.direction("key", against, -q), True))
+        sides.append(("key", against, -q))
+    first = [
+        _follow(place, axis, token, place.direction(axis, token, other), True)
+        for axis, token, other in sides
+    ]
     heads = [each for each in first if each.part[0] == "head"]
     reader = max(heads or first, key=lambda each: each.value)
     side, way = reader.axis, [reader]
@@ -460,7 +441,7 @@ def _follow(place: HeadPlace, axis: str, token: int, direction: Tensor, heads: b
 def _of_part(place: HeadPlace, part: PartKey, token: int) -> HeadPlace:
     """The head that wrote a part, at the token where it did."""
     _, layer, head, label = part
-    return _place(place.model, place.recording, label, layer, head, token, 0)
+    return _place(place.model, place.recording, HeadScore(label, layer, head, token, 0))
 
 
 def _cut(way: list[_Reader], place: HeadPlace) -> float:
@@ -470,26 +451,26 @@ def _cut(way: list[_Reader], place: HeadPlace) -> float:
     change = last.trail.changed(last.part, -last.trail.written(last.part))
     for before, reader in zip(reversed(way[:-1]), reversed(way[1:])):
         weight, _ = reader.place.matrix(reader.place.module.w_v)
-        taken = float(reader.place.row[reader.token])
-        written = taken * (weight @ change) @ reader.place.output
+        attention_weight = float(reader.place.row[reader.token])
+        written = attention_weight * (weight @ change) @ reader.place.output
         change = before.trail.changed(before.part, written)
     first = way[0]
-    read, made, scores = first.trail.total, place.made, place.scores
-    moved = made(first.axis, first.token, read + change) - made(first.axis, first.token, read)
+    read, scores = first.trail.total, place.scores
+    moved = place.query_or_key(first.axis, first.token, read + change)
+    moved = moved - place.query_or_key(first.axis, first.token, read)
     if first.axis == "query":
         scores = scores + place.scale * (place.keys @ moved.numpy())
     else:
-        q = place.attention.q[place.layer, place.head, place.query].astype(np.float64)
-        scores[first.token] += place.scale * float(q @ moved.numpy())
+        scores[first.token] += place.scale * float(place.q @ moved.numpy())
     return _weight(place, scores)
 
 
 def _weight(place: HeadPlace, scores: np.ndarray) -> float:
     """The weight of the key that the softmax makes of scores (key)."""
-    allowed = place.attention.allowed[place.layer, place.query]
+    allowed = place.attention.allowed[place.layer, place.cell.query]
     rows = np.where(allowed, scores, -np.inf)
     powers = np.exp(rows - rows.max())
-    return float(powers[place.key] / powers.sum())
+    return float(powers[place.cell.key] / powers.sum())
 
 
 def _rerun(place: HeadPlace, reader: _Reader) -> float | None:
@@ -502,21 +483,21 @@ def _rerun(place: HeadPlace, reader: _Reader) -> float | None:
     stream, name = head_output_site(model, label, layer)
     zeros = torch.zeros(reader.token + 1, place.module.d_head)
     off = Patch(name, zeros, head=head, token=reader.token)
-    kept: list[Tensor] = []
+    weights: list[Tensor] = []
 
     def tape(at: str, tensor: Tensor) -> None:
         if at == f"{place.module.name}.pattern":
-            kept.append(tensor[0, place.head, place.query, place.key])
+            weights.append(tensor[0, place.head, place.cell.query, place.cell.key])
 
     ids = [torch.tensor(each.ids)[None] for each in recording.streams]
     edits = lambda of: (*recording.edits, off) if of == stream else recording.edits
     network = model.network
     if not isinstance(network, EncoderDecoder):
         network(ids[0], tape=tape, edits=edits(model.card.kind))
-        return float(kept[0])
+        return float(weights[0])
     ends = place.attention.query == "encoder"
     nothing = lambda at, tensor: None
     memory = network.encode(ids[0], tape=tape if ends else nothing, edits=edits("encoder"))
     if not ends:
         network.decode(ids[1], memory, tape=tape, edits=edits("decoder"))
-    return float(kept[0])
+    return float(weights[0])
