@@ -3,7 +3,7 @@ the answers on a page of their own."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from urllib.parse import parse_qsl, urlsplit
 
@@ -15,6 +15,8 @@ from explorer.panels.choice import choices_of, parameters
 from explorer.panels.spec import Panel
 from explorer.text.lesson import Item, Lesson
 from explorer.text.templates import sentences
+from models.edits import HideToken
+from models.run import Run
 
 WORDS = sentences("lesson", "worksheet")
 MOST_PICTURES = 20
@@ -85,7 +87,18 @@ def pictured(item: Item) -> Panel | None:
         made_by = each.choice.made_by if each.choice else None
         known |= {part.name for part in choices_of(made_by)} if made_by else {each.name}
     try:
-        run = address.run_of(words)
+        run, words = _shown_there(item.panel, words)
         return spec.from_words(item.panel, run, {k: v for k, v in words.items() if k in known})
     except UNSHOWN:
         return None
+
+
+def _shown_there(panel: str, words: Mapping[str, str]) -> tuple[Run, dict[str, str]]:
+    """The run and the choices of a panel at an address: the words that it hides are masked, and the
+    cell of One weight is a query and a key. Raises ValueError for words that are none."""
+    run, chosen = address.run_of(words), dict(words)
+    if places := chosen.pop("hidden", "").replace("none", ""):
+        run = run.under((*run.edits, *(HideToken(int(each)) for each in places.split("."))))
+    if panel == "anatomy.weight" and "anatomy_cell" in chosen:
+        chosen["token"], _, chosen["source"] = chosen["anatomy_cell"].partition(".")
+    return run, chosen
