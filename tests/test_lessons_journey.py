@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import gzip
 import json
+import random
 import re
 
 from driver import MARKS, Visitor
 from test_class_journey import leading
 
 from explorer.panels import lessons
+from explorer.state import url_state
+from explorer.text.lesson import Item, Lesson
 from models.example_texts import DEFAULT_TEXT
 from models.run import Run
 
@@ -136,6 +139,9 @@ def test_a_class_follows_a_lesson_without_its_notes(browser: object, server: str
             "/class/show" in sent.url and shown.append(gzip.decompress(sent.post_data_buffer))
         ),
     )
+    got: list[bytes] = []
+    student.page.on("websocket", lambda line: line.on("framereceived", lambda one: got.append(one)))
+    student.page.on("response", lambda one: "/class/lesson" in one.url and got.append(one.body()))
     teacher.page.goto(f"{server}/learn?lesson=first-attention")
     at_step(teacher, 1, 10)
     student.page.goto(f"{server}/join/{code}")
@@ -149,7 +155,41 @@ def test_a_class_follows_a_lesson_without_its_notes(browser: object, server: str
     assert teacher.page.locator(".lesson_bar summary").count() == 2
     assert student.page.locator(".lesson_bar summary").count() == 0, "neither note nor answer"
     teacher.page.wait_for_timeout(1500)  # in which what is shown is sent
-    assert shown and not any(b"Read two more lines aloud" in each for each in shown)
+    own = lessons.on(Run("encoder", DEFAULT_TEXT), "first-attention").items[1]
+    assert shown and not any(own.note.encode() in each for each in shown)
+    all_got = b"".join(one if isinstance(one, bytes) else str(one).encode() for one in got)
+    assert own.heading.encode() in all_got
+    assert own.note.encode() not in all_got and own.answer.encode() not in all_got
+    for one in (teacher, student):
+        one.leave()
+        assert not one.wrong(), one.errors
+
+
+def test_a_class_follows_a_lesson_that_no_address_holds(browser: object, server: str) -> None:
+    teacher, student = leading(browser, server), Visitor(browser, server)
+    code = json.loads(teacher.page.evaluate("sessionStorage['headlight class']"))["code"]
+    words = [str(random.Random(at).getrandbits(8000)) for at in range(8)]
+    items = tuple(
+        Item(f"/?text=Hi+there&layer={at % 2}", heading=f"Step {at}", says=each, note="Mine.")
+        for at, each in enumerate(words)
+    )
+    made = Lesson("Long", items)
+    assert not url_state.fits_address(made.word)
+    teacher.page.goto(f"{server}/learn")
+    teacher.page.get_by_role("heading", name="Your own lesson").wait_for()
+    teacher.at_rest()
+    sent = {"name": "a.json", "mimeType": "application/json", "buffer": made.json.encode()}
+    teacher.page.locator(".load input[type=file]").set_input_files(sent)
+    teacher.page.locator("summary", has_text=re.compile(r"2\. ")).wait_for()
+    teacher.page.get_by_role("link", name="Start", exact=True).last.click()
+    at_step(teacher, 1, 8)
+    student.page.goto(f"{server}/join/{code}")
+    at_step(student, 1, 8)
+    teacher.page.keyboard.press("ArrowRight")
+    for one in (teacher, student):
+        at_step(one, 2, 8)
+        assert one.page.locator(".lesson_bar .says").inner_text() == words[1]
+    assert student.page.locator(".lesson_bar summary").count() == 0
     for one in (teacher, student):
         one.leave()
         assert not one.wrong(), one.errors

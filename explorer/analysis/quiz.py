@@ -58,20 +58,25 @@ def questions(
     return _dealt(chosen, recording)
 
 
-def guesses(context: MeasureContext, of_heads: bool) -> tuple[Question, ...]:
+def guesses(
+    context: MeasureContext, of_heads: bool, first: tuple[str, int, int] | None = None
+) -> tuple[Question, ...]:
     """Up to N_QUESTIONS guesses, in the order of the text: which word the model predicts at each
-    word, or which word each of several heads chooses."""
+    word, or which word each of several heads chooses. first: the attention, the layer and the head
+    whose own come first, None for none."""
     recording = context.recording
+    is_own = lambda one: (one.attention, one.layer, one.head) == first
     if of_heads:
         found = [one for one in _read_off(recording, "", True) if one.kind == LOOKS]
-        chosen: list[Question] = []
-        for one in sorted(found, key=lambda one: -one.interest):
+        found.sort(key=lambda one: -one.interest)
+        chosen = [one for one in found if is_own(one)][:N_QUESTIONS]
+        for one in found:
             if len(chosen) < N_QUESTIONS and _is_new(one, chosen):
                 chosen.append(one)
     else:
         chosen = list(quiz_reasons.predicted_words(context))
         chosen = sorted(chosen, key=lambda one: -one.interest)[:N_QUESTIONS]
-    return _dealt(sorted(chosen, key=lambda one: one.token), recording)
+    return _dealt(sorted(chosen, key=lambda one: (not is_own(one), one.token)), recording)
 
 
 def _read_off(recording: Recording, after: str, all_words: bool) -> Iterator[Question]:
