@@ -7,11 +7,13 @@ import gzip
 import json
 import random
 import re
+from pathlib import Path
 
+import pytest
 from driver import MARKS, Visitor
 from test_class_journey import leading
 
-from explorer.panels import lessons
+from explorer.panels import lessons, worksheet
 from explorer.state import url_state
 from explorer.text.lesson import Item, Lesson
 from models.example_texts import DEFAULT_TEXT
@@ -193,3 +195,37 @@ def test_a_class_follows_a_lesson_that_no_address_holds(browser: object, server:
     for one in (teacher, student):
         one.leave()
         assert not one.wrong(), one.errors
+
+
+@pytest.mark.parametrize("name", ["three-minutes", "first-attention"])
+def test_a_worksheet_prints_whole_with_its_answers_on_a_page_of_their_own(
+    name: str, browser: object, tmp_path: Path
+) -> None:
+    """No row is cut, nothing to press is printed, and a dark screen prints on white."""
+    pdfium = pytest.importorskip("pypdfium2")
+    made = lessons.on(Run("encoder", DEFAULT_TEXT), name)
+    file = tmp_path / "sheet.html"
+    file.write_bytes(worksheet.document(made).encode())
+    context = browser.new_context(color_scheme="dark")
+    page = context.new_page()
+    page.goto(file.as_uri())
+    page.wait_for_selector("main[data-drawn]")
+    fits = page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    pdf = pdfium.PdfDocument(page.pdf(format="A4", print_background=True))
+    context.close()
+    pages = [each.get_textpage().get_text_range() for each in pdf]
+    image = pdf[0].render(scale=0.5).to_numpy()
+    pdf.close()
+    assert fits and image[2:9, 2:9].min() > 240, "the paper is white"
+    text = " ".join(" ".join(pages).split())
+    assert "Name:" in pages[0] and not {"Dark", "Play", "Next"} & {*text.split()}
+    answers = [at for at, each in enumerate(pages) if each.startswith("Answers")]
+    assert len(answers) == 1
+    before = " ".join(" ".join(pages[: answers[0]]).split())
+    after = " ".join(" ".join(pages[answers[0] :]).split())
+    for at, item in enumerate(made.items, 1):
+        assert f"{at}. {item.heading}" in before
+        assert not item.answer or (item.answer in after and item.answer not in before)
+    for each in pages:  # a heading is never the last thing on a page
+        last = each.strip().splitlines()[-1]
+        assert not any(last.endswith(item.heading) for item in made.items)

@@ -12,7 +12,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from explorer.analysis import quiz_reasons
+from explorer.analysis import quiz_reasons, word_classes
 from explorer.analysis.findings import Finding, attention_between_words
 from explorer.analysis.measure import MeasureContext
 from explorer.analysis.quiz_question import (
@@ -95,7 +95,22 @@ def _select_questions(
         by_kind[question.kind].append(replace(question, interest=question.interest + bonus))
     for kind in MIN_MARGIN:
         by_kind[kind].sort(key=lambda question: -question.interest)
-    chosen: list[Question] = []
+    later = [one for one in by_kind[LOOKS] if not _can_be_reasoned(one)]
+    by_kind[LOOKS] = [one for one in by_kind[LOOKS] if _can_be_reasoned(one)]
+    chosen = _kind_by_kind(by_kind, [])
+    return _kind_by_kind({kind: later if kind == LOOKS else [] for kind in MIN_MARGIN}, chosen)
+
+
+def _can_be_reasoned(one: Question) -> bool:
+    """True for a pronoun that attends to a word of content; what another word attends to in a head
+    can only be looked up."""
+    row, key = word_classes.classes((one.words[0], one.answer.word))
+    return (row, key) == (word_classes.PRONOUN, word_classes.CONTENT)
+
+
+def _kind_by_kind(by_kind: dict[str, list[Question]], chosen: list[Question]) -> list[Question]:
+    """The chosen questions and, up to N_QUESTIONS, one of each kind after the other."""
+    chosen = [*chosen]
     while len(chosen) < N_QUESTIONS and any(by_kind.values()):
         for kind in MIN_MARGIN:
             remaining = by_kind[kind] = [

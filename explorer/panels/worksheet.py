@@ -25,13 +25,17 @@ UNSHOWN = (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError, Un
 
 
 def document(lesson: Lesson) -> Document:
-    """A lesson as one HTML document to print. A step without a picture, whose picture cannot be
-    made here, or that comes after `MOST_PICTURES`, has its words alone."""
+    """A lesson as one HTML document to print, each text where the steps on it begin. A step without
+    a picture, whose picture cannot be made here, or that comes after `MOST_PICTURES`, has its words
+    alone."""
     lines: list[Line] = [("p", WORDS("name"))]
-    parts: list[Part] = [TextLines(lines, column=2)]
+    parts: list[Part] = [TextLines(lines, column=2, look="name")]
     pictures = 0
+    text = ""
     for at, item in enumerate(lesson.items, 1):
-        parts.append(TextLines(_asked(at, item), column=2))
+        if (own := _chosen(item).get("text", text)) != text:
+            parts.append(TextLines([("blockquote", text := own)], column=2))
+        parts.append(TextLines(_asked(at, item), column=2, look="step"))
         if pictures < MOST_PICTURES and (panel := pictured(item)) is not None:
             pictures += 1
             parts.append(View("panel", panel.encode(), column=2))
@@ -41,8 +45,9 @@ def document(lesson: Lesson) -> Document:
         if item.answer
     ]
     if answers:
-        parts.append(TextLines([("h2", WORDS("answers")), *answers], column=2))
-    return html_export.document(DocumentSpec(lesson.title, (), parts))
+        lines = [("h2", WORDS("answers")), *answers]
+        parts.append(TextLines(lines, column=2, look="answers"))
+    return html_export.document(DocumentSpec(lesson.title, (), parts, paper=True))
 
 
 def within(lesson: Lesson, most: int, may_open: Callable[[str], bool]) -> Lesson:
@@ -72,7 +77,7 @@ def _asked(at: int, item: Item) -> list[Line]:
     lines: list[Line] = [("h2", WORDS("number", at=at, heading=item.heading))]
     lines += [("p", said)] if said else []
     if item.question:
-        lines += [("p", item.question), ("p", WORDS("space"))]
+        lines += [("p", item.question), ("p", WORDS("space")), ("hr", ""), ("hr", "")]
     return lines
 
 
