@@ -102,10 +102,11 @@ def _select_questions(
 
 
 def _can_be_reasoned(one: Question) -> bool:
-    """True for a pronoun that attends to a word of content; what another word attends to in a head
-    can only be looked up."""
+    """True for a pronoun that attends to an earlier word of content; what another word attends to
+    in a head can only be looked up."""
     row, key = word_classes.classes((one.words[0], one.answer.word))
-    return (row, key) == (word_classes.PRONOUN, word_classes.CONTENT)
+    is_earlier = one.answer.token < one.token
+    return is_earlier and (row, key) == (word_classes.PRONOUN, word_classes.CONTENT)
 
 
 def _kind_by_kind(by_kind: dict[str, list[Question]], chosen: list[Question]) -> list[Question]:

@@ -289,7 +289,9 @@ def masked_word(on: AskedSentence) -> Iterator[Question]:
     of_content = [at for at, kind in zip(on.words, classes) if kind == word_classes.CONTENT]
     places = [at for at in of_content or on.content if len(on.words[at]) > 1]
     for token in [places[int(at)] for at in on.draw.permutation(len(places))][:MOST_MASKED]:
-        yield from _masked(on, token)
+        for one in _masked(on, token):
+            if word_classes.classes((one.answer.word,)) == (word_classes.CONTENT,):
+                yield one
 
 
 def _masked(on: AskedSentence, token: int) -> Iterator[Question]:

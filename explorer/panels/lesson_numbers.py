@@ -51,7 +51,7 @@ class Hero:
 
 
 @dataclass(frozen=True, eq=False)
-class Place:
+class StepPlace:
     """Where a step is: the run, the word and the head that the lesson follows, the attention of the
     query's own text, the FFN's layer, whether the query's token is hidden from the model, and the
     edits of the step."""
@@ -79,7 +79,7 @@ class Place:
         return self.hero.query
 
 
-def of(name: str, place: Place) -> str:
+def of(name: str, place: StepPlace) -> str:
     """The number of this name, "" where the model or the text shows too little for it."""
     try:
         return NUMBERS[name](place)
@@ -87,29 +87,29 @@ def of(name: str, place: Place) -> str:
         return ""
 
 
-def _n_tokens(place: Place) -> int:
+def _n_tokens(place: StepPlace) -> int:
     return int((~place.recording.streams[0].special).sum())
 
 
-def _gradient_left(place: Place) -> str:
+def _gradient_left(place: StepPlace) -> str:
     relay, _ = recurrence.bottleneck(place.run).figures
     assert isinstance(relay, Relay)
     return relay.text
 
 
-def _position_norm(place: Place) -> str:
+def _position_norm(place: StepPlace) -> str:
     stream = place.recording.streams[0]
     return power(float(positions.position_sum(stream).encoding[place.hero.token]))
 
 
-def _gradient_gone(place: Place) -> str:
+def _gradient_gone(place: StepPlace) -> str:
     at = place.hero.layer, place.hero.head, place.query
     _, raw = softmax.saturation(place.run, *at, attention=place.hero.attention.name).figures
     assert isinstance(raw, Bars)
     return raw.rows[-1].texts[0]
 
 
-def _asymmetry(place: Place) -> str:
+def _asymmetry(place: StepPlace) -> str:
     x = soft_lookup.attention_input(place.recording, place.own, place.hero.layer)
     if x is None:
         raise ValueError("the model does not give its vectors")
@@ -119,48 +119,48 @@ def _asymmetry(place: Place) -> str:
     return fixed(variants[-1].asymmetry)
 
 
-def _norm_step(place: Place, column: int) -> str:
+def _norm_step(place: StepPlace, column: int) -> str:
     """A number of a token's vector before its first norm."""
     table = residual.norm_steps(place.run, place.query, stream=place.stream).figures[0]
     assert isinstance(table, TextTable)
     return table.rows[0][column]
 
 
-def _half(place: Place) -> str:
+def _half(place: StepPlace) -> str:
     panel = feed_forward.network(place.run, place.query, layer=place.ffn_layer, stream=place.stream)
     stacks = [each for each in panel.figures if isinstance(each, Stack)]
     inside = [one for each in stacks for one in each.figures if isinstance(one, Facts)]
     return inside[0].facts[0][0] if inside else ""
 
 
-def _hidden_units(place: Place) -> str:
+def _hidden_units(place: StepPlace) -> str:
     read = place.run.loaded.ffn_activations(
         place.recording, place.stream, place.ffn_layer, place.query
     )
     return f"{len(read.after):,}"
 
 
-def _target(place: Place) -> str:
+def _target(place: StepPlace) -> str:
     (table,) = teacher_forcing.offset(place.run).figures
     assert isinstance(table, Matrix)
     ((row, column, _),) = table.marks
     return table.words[row * len(table.columns) + column]
 
 
-def _turned(place: Place) -> str:
+def _turned(place: StepPlace) -> str:
     (dials,) = modern.rotary(place.run, place.hero.layer, place.hero.head, place.query).figures
     assert isinstance(dials, Dials)
     return dials.dials[0].text
 
 
-def _largest_turn(place: Place) -> str:
+def _largest_turn(place: StepPlace) -> str:
     grid = residual.updates(place.run, token=place.query, stream=place.stream).figures[0]
     assert isinstance(grid, Matrix)
     row, column, _ = grid.marks[0]
     return f"{float(grid.values[row, column]):.1f}°"
 
 
-def _after(place: Place) -> str:
+def _after(place: StepPlace) -> str:
     """The probability of the model's answer under the edits of a step."""
     hidden = (HideToken(place.query),) if place.hides else ()
     plain = place.run.under(hidden) if hidden else place.run
@@ -170,19 +170,19 @@ def _after(place: Place) -> str:
     return tenths(max(float(shares(scores)[answer]), TINY))
 
 
-def _carried(place: Place) -> str:
+def _carried(place: StepPlace) -> str:
     """The largest part that a head brings from one word to the answer's logit."""
     parts = attribution.carriers(place.run, place.query).figures[0]
     assert isinstance(parts, Matrix)
     return parts.marks[0][2]
 
 
-def _sum(place: Place) -> str:
+def _sum(place: StepPlace) -> str:
     weights = place.hero.attention.pattern[place.hero.layer, place.hero.head, place.query]
     return fixed(float(weights.sum(dtype=np.float64)))
 
 
-NUMBERS: Mapping[str, Callable[[Place], str]] = {
+NUMBERS: Mapping[str, Callable[[StepPlace], str]] = {
     "vocabulary": lambda at: f"{at.recording.model.n_vocab:,}",
     "squares": lambda at: str(
         at.hero.attention.pattern.shape[0] * at.hero.attention.pattern.shape[1]

@@ -18,7 +18,7 @@ from explorer.analysis.findings import word_groups
 from explorer.analysis.formatting import fixed, tenths
 from explorer.panels import architecture, lesson_numbers
 from explorer.panels.choice import FALSE
-from explorer.panels.lesson_numbers import Hero, Place
+from explorer.panels.lesson_numbers import Hero, StepPlace
 from explorer.panels.predictions import Prediction, prediction_at
 from explorer.text import lesson, model_descriptions, places
 from explorer.text.lesson import Item, Lesson
@@ -95,7 +95,7 @@ def _items(run: Run, token: int | None, steps: Sequence[Mapping[str, Any]]) -> I
     of = hero(recording, token)
     slots = _slots(run, of)
     own = next(each for each in recording.attention if each.name == _own(recording))
-    place = Place(run, of, own, int(slots["ffn_layer"]), bool(slots["hides"]))
+    place = StepPlace(run, of, own, int(slots["ffn_layer"]), bool(slots["hides"]))
     at = {"text": run.text, "model": run.model}
     for each in steps:
         yield _item(each, slots, at, place)
@@ -129,7 +129,7 @@ PLAIN = ("panel", "heading", "note", "question", "answer", "done")
 
 
 def _item(
-    written: Mapping[str, Any], slots: Mapping[str, str], at: Mapping[str, str], place: Place
+    written: Mapping[str, Any], slots: Mapping[str, str], at: Mapping[str, str], place: StepPlace
 ) -> Item:
     """An item with the words and numbers of the text. A sentence whose number this model does not
     show is left out."""
