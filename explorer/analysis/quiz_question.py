@@ -25,7 +25,7 @@ SUM, CONVEX, MASK, FFN = "sum", "convex", "mask", "ffn"
 # holds for every text.
 MIN_MARGIN = {
     NEXT: 0.05,
-    MASKED: 0.2,
+    MASKED: 0.05,
     BACK: 0.3,
     SCALE: 0.05,
     MASK: 0.0,

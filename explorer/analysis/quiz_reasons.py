@@ -66,6 +66,7 @@ MOST_DRAWN = 16  # tokens on a small picture
 CLEAR = 0.5  # a weight that a head gives for a reason
 SEEN = 0.05  # the largest weight over all heads that is not nothing
 LARGER = 4.0  # times the square root of d_k, for a softmax that is less sharp
+SURE = 0.2  # by how much a masked word leads that can be reasoned
 MOVED = 0.05  # of its length: a vector that is another
 SAME = 1e-3  # of its length: rounding
 SENTENCE_ENDS = (".", "!", "?", "…", ":", ";")
@@ -290,7 +291,8 @@ def masked_word(on: AskedSentence) -> Iterator[Question]:
     places = [at for at in of_content or on.content if len(on.words[at]) > 1]
     for token in [places[int(at)] for at in on.draw.permutation(len(places))][:MOST_MASKED]:
         for one in _masked(on, token):
-            if word_classes.classes((one.answer.word,)) == (word_classes.CONTENT,):
+            is_content = word_classes.classes((one.answer.word,)) == (word_classes.CONTENT,)
+            if is_content and one.margin >= SURE:
                 yield one
 
 
