@@ -100,7 +100,7 @@ def document(sheet: DocumentSpec, link: str = "") -> Document:
         '<meta name="referrer" content="no-referrer">\n'
         f'<meta name="generator" content="Headlight {VERSION}">\n'
         f"<title>{title} · Headlight</title>\n<style>\n{_style(OF_A_FORMULA in content)}</style>\n"
-        f'<script type="importmap">{code}</script>\n</head>\n<body>\n'
+        f'<script type="importmap">{code}</script>\n</head>\n<body{" class=paper" * sheet.paper}>\n'
         f'<header><h1 dir="auto">{title}</h1>'
         '<button id="colours" type="button">Dark</button></header>\n'
         "<main><div></div><div></div><div></div></main>\n"
@@ -175,10 +175,12 @@ class View:
 
 @dataclass(frozen=True)
 class TextLines:
-    """Lines of text, each with the name of its element, such as ("h2", "Layer 1, head 5")."""
+    """Lines of text, each with the name of its element, such as ("h2", "Layer 1, head 5"). look:
+    the class that the document's style sets them by."""
 
     lines: Sequence[Line]
     column: int = 0
+    look: str = ""
 
 
 Part = View | TextLines
@@ -187,12 +189,14 @@ Part = View | TextLines
 @dataclass(frozen=True, eq=False)
 class DocumentSpec:
     """A whole file: its title, its caption in lines, and its parts in the order they stand in.
-    query: the address of the same in Headlight."""
+    query: the address of the same in Headlight. paper: it is to be printed, and as wide as a
+    page."""
 
     title: str
     caption: Sequence[str]
     parts: Sequence[Part]
     query: Mapping[str, str] = field(default_factory=dict)
+    paper: bool = False
 
 
 def packed(sheet: DocumentSpec) -> bytes:
@@ -216,7 +220,7 @@ def packed(sheet: DocumentSpec) -> bytes:
             places = {name: placed(array) for name, array in arrays.items()}
             plain |= {"kind": "view", "component": part.component, "data": [header, places]}
         else:
-            plain |= {"kind": "words", "lines": part.lines}
+            plain |= {"kind": "words", "lines": part.lines, "look": part.look}
         parts.append(plain)
     return codec.encode({"parts": parts}, blocks)
 

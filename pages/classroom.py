@@ -15,7 +15,8 @@ from explorer.views.quiz import quiz_tab
 def page() -> None:
     """The page: the class, then the questions."""
     st.title("Live class", anchor=False)
-    navigation.explain_selection()
+    if st.session_state.quiz != "Heads":  # which is about the head that is selected
+        navigation.explain_selection()
     mounts.class_form()
     run = current_recording.current_run(target=current_recording.typed_target(visit.model))
     quiz_tab(run, **url_state.values(quiz_tab, run))

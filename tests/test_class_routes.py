@@ -210,3 +210,66 @@ def test_one_student_holds_so_many_lines_and_counts_for_no_more(ask: httpx2.Clie
         sent(ask, "move", code=made["code"], key=made["key"], at="/experiment")
         for line in (*others, other, newest):
             assert "/experiment" in next(said for said in line if said.startswith("data: "))
+
+
+def steps(n: int, note: str = "for me alone") -> dict:
+    item = {"address": "/?layer=1", "heading": "H", "says": "S", "note": note}
+    return {"title": "T", "items": [{**item, "question": "Why so?", "answer": "So."}] * n}
+
+
+def test_students_get_the_lesson_of_the_class_without_what_is_for_its_speaker(
+    ask: httpx2.Client,
+) -> None:
+    made = sent(ask, "start").json()
+    student = sent(ask, "join", code=made["code"]).json()["student"]
+    part, rule = {"code": made["code"], "as": student}, {k: made[k] for k in ("code", "key")}
+    at = "/?layer=1&lesson=~packed&lesson_step=2&lesson_word=3"
+    sent(ask, "move", **rule, at=at)
+    assert first(ask, made["code"], student)["at"] == "/?layer=1", "none is held yet"
+    assert ask.get("/class/lesson", params=part).status_code == 204
+    assert sent(ask, "hold", **rule, lesson=steps(2)).status_code == 200
+    seen = first(ask, made["code"], student)
+    assert seen["at"] == "/?layer=1&lesson=class&lesson_step=2"
+    assert first(ask, made["code"], made["watch"])["at"] == at
+    assert sent(ask, "join", code=made["code"]).json()["at"] == seen["at"]
+    got = ask.get("/class/lesson", params=part)
+    assert got.json() == {
+        "title": "T",
+        "items": [{"address": "/?layer=1", "heading": "H", "says": "S"}] * 2,
+    }
+    held = seen["held"]
+    sent(ask, "hold", **rule, lesson=steps(3))
+    assert first(ask, made["code"], student)["held"] not in ("", held)
+
+
+@pytest.mark.parametrize(
+    "lesson",
+    [
+        None,
+        [],
+        {"title": "x"},
+        {"title": "x", "items": [{"address": "https://elsewhere.example/"}]},
+        {"title": "x", "items": [{"address": "/", "says": "x" * 5000}]},
+        {"title": "x", "items": [{"address": "/"}] * 61},
+        {"title": "x", "items": [{"address": "/", "says": "x" * 3900}] * 60},
+    ],
+)
+def test_what_is_no_lesson_or_too_long_is_not_held(ask: httpx2.Client, lesson: object) -> None:
+    made = sent(ask, "start").json()
+    answer = sent(ask, "hold", code=made["code"], key=made["key"], lesson=lesson)
+    assert answer.status_code == 400 and re.fullmatch(r"[A-Z][^\n]+\.", answer.json()["problem"])
+    assert sent(ask, "hold", code=made["code"], key="no", lesson=steps(1)).status_code == 404
+    stranger = {"code": made["code"], "as": made["watch"]}
+    assert ask.get("/class/lesson", params=stranger).status_code == 404
+
+
+def test_a_hostile_lesson_of_a_class_stays_words(ask: httpx2.Client) -> None:
+    made = sent(ask, "start").json()
+    student = sent(ask, "join", code=made["code"]).json()["student"]
+    hostile = {"title": SCRIPT, "items": [{"address": "/", "says": SCRIPT + "\ud800"}]}
+    body = json.dumps({"code": made["code"], "key": made["key"], "lesson": hostile})
+    headers = {"Content-Type": "application/json"}
+    assert ask.post("/class/hold", content=body, headers=headers).status_code == 200
+    got = ask.get("/class/lesson", params={"code": made["code"], "as": student})
+    assert got.headers["content-type"] == "application/json"
+    assert got.json()["title"] == SCRIPT and got.json()["items"][0]["says"].startswith(SCRIPT)

@@ -154,7 +154,7 @@ FLOORS = [
     (
         r"explorer/classroom/.*",
         {"starlette", "segno", "itsdangerous"},
-        r"explorer\.(classroom|state|server)\..*|explorer\.(components\.bundle|text\.(templates|places))",
+        r"explorer\.(classroom|state|server)\..*|explorer\.(components\.bundle|text\.(templates|places|lesson))",
     ),
     (
         r"explorer/state/url_state\.py",

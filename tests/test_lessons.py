@@ -90,6 +90,54 @@ def test_the_word_that_a_lesson_follows_attends_to_another_word_as_it_is_told(te
     assert told.number == f"{hero.weight:.2f}"
 
 
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("name", lessons.written())
+def test_every_step_has_a_number_a_note_and_a_question_with_its_answer(
+    name: str, model: str
+) -> None:
+    for item in lessons.on(Run(model, DEFAULT_TEXT), name).items:
+        assert re.search(r"\d", item.number), item.heading
+        is_last = "All of them" in item.heading or "Your own" in item.heading
+        assert item.note and item.question and (item.answer or is_last), item.heading
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("name", lessons.written())
+def test_a_number_that_its_picture_finds_is_the_one_that_it_finds(name: str, model: str) -> None:
+    agree = 0
+    for item in lessons.on(Run(model, DEFAULT_TEXT), name).items:
+        made = worksheet.pictured(item)
+        agree += made is not None and item.number in f"{made.finding} {made.figures}"
+    assert agree >= 0.5 * len(lessons.on(Run(model, DEFAULT_TEXT), name).items)
+
+
+def test_a_sentence_whose_number_a_model_does_not_show_is_left_out() -> None:
+    run = Run("encoder", DEFAULT_TEXT)
+    steps = [
+        {"tab": "heads", "heading": "H", "says": "One. Two {number}. Three.", "number": "turned"}
+    ]
+    (item,) = lessons._items(run, None, steps)
+    assert (item.says, item.number, item.rest) == ("One. Three.", "", "")
+
+
+def test_a_lesson_begins_as_it_goes_on() -> None:
+    run = Run("encoder", DEFAULT_TEXT)
+    for name in lessons.names("encoder"):
+        made = lessons.on(run, name)
+        assert lessons.beginning(run, name) == (made.items[0], len(made.items))
+
+
+def test_a_worksheet_shows_what_the_step_shows() -> None:
+    steps = lessons.on(Run("encoder", DEFAULT_TEXT), "lecture").items
+    by_panel = {each.panel: worksheet.pictured(each) for each in steps}
+    assert "[MASK]" in by_panel["logit_lens.lens"].finding
+    smollm2 = lessons.on(Run("decoder", NEPAL), "lecture").items
+    (weight,) = [each for each in smollm2 if each.panel == "anatomy.weight"]
+    assert (
+        f"“fluent” attends to “N” with weight {weight.number}" in worksheet.pictured(weight).finding
+    )
+
+
 def test_a_lesson_ends_on_the_probability_that_the_model_gives() -> None:
     run = Run("decoder", NEPAL)
     last = lessons.on(run, "three-minutes").items[-1]
@@ -178,9 +226,11 @@ def test_a_lesson_names_the_kind_of_each_part(
     offers = replace(run.loaded.capabilities, **changes)
     monkeypatch.setattr(type(run.loaded), "capabilities", offers)
     made = [
-        lessons._made(run, lessons.written()[name], None) for name in ("three-minutes", "lecture")
+        item
+        for name in ("three-minutes", "lecture")
+        for item in lessons._items(run, None, lessons._steps(run, lessons.written()[name]))
     ]
-    said = " ".join(f"{words(i)} {i.note} {i.answer}" for m in made for i in m.items)
+    said = " ".join(f"{words(i)} {i.note} {i.answer}" for i in made)
     assert all(each in said for each in there)
     assert not [each for each in missing if each in said]
 

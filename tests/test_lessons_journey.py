@@ -5,12 +5,17 @@ from __future__ import annotations
 
 import gzip
 import json
+import random
 import re
+from pathlib import Path
 
+import pytest
 from driver import MARKS, Visitor
 from test_class_journey import leading
 
-from explorer.panels import lessons
+from explorer.panels import lessons, worksheet
+from explorer.state import url_state
+from explorer.text.lesson import Item, Lesson
 from models.example_texts import DEFAULT_TEXT
 from models.run import Run
 
@@ -136,6 +141,9 @@ def test_a_class_follows_a_lesson_without_its_notes(browser: object, server: str
             "/class/show" in sent.url and shown.append(gzip.decompress(sent.post_data_buffer))
         ),
     )
+    got: list[bytes] = []
+    student.page.on("websocket", lambda line: line.on("framereceived", lambda one: got.append(one)))
+    student.page.on("response", lambda one: "/class/lesson" in one.url and got.append(one.body()))
     teacher.page.goto(f"{server}/learn?lesson=first-attention")
     at_step(teacher, 1, 10)
     student.page.goto(f"{server}/join/{code}")
@@ -149,7 +157,75 @@ def test_a_class_follows_a_lesson_without_its_notes(browser: object, server: str
     assert teacher.page.locator(".lesson_bar summary").count() == 2
     assert student.page.locator(".lesson_bar summary").count() == 0, "neither note nor answer"
     teacher.page.wait_for_timeout(1500)  # in which what is shown is sent
-    assert shown and not any(b"Read two more lines aloud" in each for each in shown)
+    own = lessons.on(Run("encoder", DEFAULT_TEXT), "first-attention").items[1]
+    assert shown and not any(own.note.encode() in each for each in shown)
+    all_got = b"".join(one if isinstance(one, bytes) else str(one).encode() for one in got)
+    assert own.heading.encode() in all_got
+    assert own.note.encode() not in all_got and own.answer.encode() not in all_got
     for one in (teacher, student):
         one.leave()
         assert not one.wrong(), one.errors
+
+
+def test_a_class_follows_a_lesson_that_no_address_holds(browser: object, server: str) -> None:
+    teacher, student = leading(browser, server), Visitor(browser, server)
+    code = json.loads(teacher.page.evaluate("sessionStorage['headlight class']"))["code"]
+    words = [str(random.Random(at).getrandbits(8000)) for at in range(8)]
+    items = tuple(
+        Item(f"/?text=Hi+there&layer={at % 2}", heading=f"Step {at}", says=each, note="Mine.")
+        for at, each in enumerate(words)
+    )
+    made = Lesson("Long", items)
+    assert not url_state.fits_address(made.word)
+    teacher.page.goto(f"{server}/learn")
+    teacher.page.get_by_role("heading", name="Your own lesson").wait_for()
+    teacher.at_rest()
+    sent = {"name": "a.json", "mimeType": "application/json", "buffer": made.json.encode()}
+    teacher.page.locator(".load input[type=file]").set_input_files(sent)
+    teacher.page.locator("summary", has_text=re.compile(r"2\. ")).wait_for()
+    teacher.page.get_by_role("link", name="Start", exact=True).last.click()
+    at_step(teacher, 1, 8)
+    student.page.goto(f"{server}/join/{code}")
+    at_step(student, 1, 8)
+    teacher.page.keyboard.press("ArrowRight")
+    for one in (teacher, student):
+        at_step(one, 2, 8)
+        assert one.page.locator(".lesson_bar .says").inner_text() == words[1]
+    assert student.page.locator(".lesson_bar summary").count() == 0
+    for one in (teacher, student):
+        one.leave()
+        assert not one.wrong(), one.errors
+
+
+@pytest.mark.parametrize("name", ["three-minutes", "first-attention"])
+def test_a_worksheet_prints_whole_with_its_answers_on_a_page_of_their_own(
+    name: str, browser: object, tmp_path: Path
+) -> None:
+    """No row is cut, nothing to press is printed, and a dark screen prints on white."""
+    pdfium = pytest.importorskip("pypdfium2")
+    made = lessons.on(Run("encoder", DEFAULT_TEXT), name)
+    file = tmp_path / "sheet.html"
+    file.write_bytes(worksheet.document(made).encode())
+    context = browser.new_context(color_scheme="dark")
+    page = context.new_page()
+    page.goto(file.as_uri())
+    page.wait_for_selector("main[data-drawn]")
+    fits = page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    pdf = pdfium.PdfDocument(page.pdf(format="A4", print_background=True))
+    context.close()
+    pages = [each.get_textpage().get_text_range() for each in pdf]
+    image = pdf[0].render(scale=0.5).to_numpy()
+    pdf.close()
+    assert fits and image[2:9, 2:9].min() > 240, "the paper is white"
+    text = " ".join(" ".join(pages).split())
+    assert "Name:" in pages[0] and not {"Dark", "Play", "Next"} & {*text.split()}
+    answers = [at for at, each in enumerate(pages) if each.startswith("Answers")]
+    assert len(answers) == 1
+    before = " ".join(" ".join(pages[: answers[0]]).split())
+    after = " ".join(" ".join(pages[answers[0] :]).split())
+    for at, item in enumerate(made.items, 1):
+        assert f"{at}. {item.heading}" in before
+        assert not item.answer or (item.answer in after and item.answer not in before)
+    for each in pages:  # a heading is never the last thing on a page
+        last = each.strip().splitlines()[-1]
+        assert not any(last.endswith(item.heading) for item in made.items)

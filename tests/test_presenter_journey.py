@@ -37,7 +37,7 @@ FITS = """() => {
     const of = words.currentNode.parentElement;
     const { left, top, right, bottom, width } = of.getBoundingClientRect();
     if (!text || width < 3 || of.className === "announced") continue;
-    const line = of.closest("math") || of; // of a formula, whose indices are smaller
+    const line = of.closest("math, text") || of; // indices are smaller
     const size = parseFloat(getComputedStyle(line).fontSize);
     if (size < 24) return `${text} in type of ${size} px`; // 28, or less where all figures then fit
     if (left < -1 || top < -1 || right > innerWidth + 1 || bottom > innerHeight + 1)

@@ -708,3 +708,30 @@ def test_a_question_whose_numbers_overflow_is_not_asked(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(MeasureContext, "rerun", overflows)
     assert kinds.NORM not in (left := kinds_of()) and len(left) > 3, "the others are"
+
+
+def test_a_game_from_a_head_begins_with_that_head() -> None:
+    context = asked("encoder", "The animal didn't cross the street because it was too tired.")[0]
+    attention = context.recording.attention[0].name
+    made = guesses(context, True, (attention, 1, 5))
+    own = [(one.layer, one.head) == (1, 5) for one in made]
+    assert own[0] and own == sorted(own, reverse=True) and len(made) >= 4
+    of_head = [one.token for one, is_own in zip(made, own) if is_own]
+    assert of_head == sorted(set(of_head))
+    assert guesses(context, True, (attention, 9, 9)) == guesses(context, True)
+
+
+def test_the_games_are_one_press_from_heads_and_from_predictions() -> None:
+    links = [one.proto for one in clean(page_at("heads", layer="1", head="5")).get("page_link")]
+    (game,) = [one for one in links if one.label == "Guess what this head chooses"]
+    assert {"quiz=Heads", "layer=1", "head=5"} <= {*game.query_string.split("&")}
+    links = [one.proto for one in clean(page_at("word", model="encoder")).get("page_link")]
+    (game,) = [one for one in links if one.label == "Guess the word"]
+    assert "quiz=Words" in game.query_string.split("&")
+    app = clean(page_at("classroom", quiz="Heads", layer="1", head="5"))
+    shown = next(
+        codec.decode(one.proto.bytes)[0]
+        for one in on_page(app)
+        if one.proto.component_name == "headlight.questions"
+    )
+    assert shown["items"][0]["text"].startswith("In layer 1, head 5:")

@@ -12,7 +12,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from explorer.analysis import quiz_reasons
+from explorer.analysis import quiz_reasons, word_classes
 from explorer.analysis.findings import Finding, attention_between_words
 from explorer.analysis.measure import MeasureContext
 from explorer.analysis.quiz_question import (
@@ -58,20 +58,25 @@ def questions(
     return _dealt(chosen, recording)
 
 
-def guesses(context: MeasureContext, of_heads: bool) -> tuple[Question, ...]:
+def guesses(
+    context: MeasureContext, of_heads: bool, first: tuple[str, int, int] | None = None
+) -> tuple[Question, ...]:
     """Up to N_QUESTIONS guesses, in the order of the text: which word the model predicts at each
-    word, or which word each of several heads chooses."""
+    word, or which word each of several heads chooses. first: the attention, the layer and the head
+    whose own come first, None for none."""
     recording = context.recording
+    is_own = lambda one: (one.attention, one.layer, one.head) == first
     if of_heads:
-        head_questions = [one for one in _read_off(recording, "", True) if one.kind == LOOKS]
-        chosen: list[Question] = []
-        for one in sorted(head_questions, key=lambda one: -one.interest):
+        candidates = [one for one in _read_off(recording, "", True) if one.kind == LOOKS]
+        candidates.sort(key=lambda one: -one.interest)
+        chosen = [one for one in candidates if is_own(one)][:N_QUESTIONS]
+        for one in candidates:
             if len(chosen) < N_QUESTIONS and _is_new(one, chosen):
                 chosen.append(one)
     else:
         chosen = list(quiz_reasons.predicted_words(context))
         chosen = sorted(chosen, key=lambda one: -one.interest)[:N_QUESTIONS]
-    return _dealt(sorted(chosen, key=lambda one: one.token), recording)
+    return _dealt(sorted(chosen, key=lambda one: (not is_own(one), one.token)), recording)
 
 
 def _read_off(recording: Recording, after: str, all_words: bool) -> Iterator[Question]:
@@ -90,7 +95,23 @@ def _select_questions(
         by_kind[question.kind].append(replace(question, interest=question.interest + bonus))
     for kind in MIN_MARGIN:
         by_kind[kind].sort(key=lambda question: -question.interest)
-    chosen: list[Question] = []
+    later = [one for one in by_kind[LOOKS] if not _can_be_reasoned(one)]
+    by_kind[LOOKS] = [one for one in by_kind[LOOKS] if _can_be_reasoned(one)]
+    chosen = _kind_by_kind(by_kind, [])
+    return _kind_by_kind({kind: later if kind == LOOKS else [] for kind in MIN_MARGIN}, chosen)
+
+
+def _can_be_reasoned(one: Question) -> bool:
+    """True for a pronoun that attends to an earlier word of content; what another word attends to
+    in a head can only be looked up."""
+    row, key = word_classes.classes((one.words[0], one.answer.word))
+    is_earlier = one.answer.token < one.token
+    return is_earlier and (row, key) == (word_classes.PRONOUN, word_classes.CONTENT)
+
+
+def _kind_by_kind(by_kind: dict[str, list[Question]], chosen: list[Question]) -> list[Question]:
+    """The chosen questions and, up to N_QUESTIONS, one of each kind after the other."""
+    chosen = [*chosen]
     while len(chosen) < N_QUESTIONS and any(by_kind.values()):
         for kind in MIN_MARGIN:
             remaining = by_kind[kind] = [

@@ -66,8 +66,10 @@ MOST_DRAWN = 16  # tokens on a small picture
 CLEAR = 0.5  # a weight that a head gives for a reason
 SEEN = 0.05  # the largest weight over all heads that is not nothing
 LARGER = 4.0  # times the square root of d_k, for a softmax that is less sharp
+SURE = 0.2  # by how much a masked word leads that can be reasoned
 MOVED = 0.05  # of its length: a vector that is another
 SAME = 1e-3  # of its length: rounding
+SENTENCE_ENDS = (".", "!", "?", "…", ":", ";")
 ADDED_WORD = "today"
 WORDS_BEFORE = 8  # of a text that a question shows before the word that is guessed
 
@@ -257,8 +259,10 @@ def place(layer: int, head: int, token: int = -1, **more: str) -> tuple[tuple[st
 
 
 def next_word(likeliest: Sequence[tuple[str, float]], stream: Stream) -> Iterator[Question]:
-    """Question for the word that the model predicts after the text."""
-    choices = _word_options(likeliest)
+    """Question for the word that the model predicts after the text; nothing after the end of a
+    sentence, where any word may follow."""
+    text = "".join(stream.tokens).rstrip()
+    choices = [] if text.endswith(SENTENCE_ENDS) else _word_options(likeliest)
     token = len(stream.tokens) - 1
     about = Question(
         NEXT,
@@ -280,10 +284,16 @@ def _word_options(likeliest: Sequence[tuple[str, float]]) -> list[AnswerOption]:
 
 
 def masked_word(on: AskedSentence) -> Iterator[Question]:
-    """Question for the word that the model fills into the place of a masked one."""
-    places = [at for at in on.content if len(on.words[at]) > 1]
+    """Question for the word that the model fills into the place of a masked one: a word of content,
+    which the rest of the sentence can tell."""
+    classes = word_classes.classes(tuple(on.words.values()))
+    of_content = [at for at, kind in zip(on.words, classes) if kind == word_classes.CONTENT]
+    places = [at for at in of_content or on.content if len(on.words[at]) > 1]
     for token in [places[int(at)] for at in on.draw.permutation(len(places))][:MOST_MASKED]:
-        yield from _masked(on, token)
+        for one in _masked(on, token):
+            is_content = word_classes.classes((one.answer.word,)) == (word_classes.CONTENT,)
+            if is_content and one.margin >= SURE:
+                yield one
 
 
 def _masked(on: AskedSentence, token: int) -> Iterator[Question]:

@@ -7,6 +7,7 @@ few kilobytes and, every twenty seconds, a few bytes.
 from __future__ import annotations
 
 import io
+import json
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from html import escape
@@ -32,6 +33,7 @@ from explorer.server import request_body
 from explorer.server.client_address import network
 from explorer.state import event_log
 from explorer.state.settings import settings
+from explorer.text import lesson as lesson_text
 from explorer.text import places
 from explorer.text.templates import named, sentences
 
@@ -109,6 +111,7 @@ JOIN_ROUTES = [
 
 MOST_BYTES = 16_384  # of what is sent here
 MOST_PICTURE = 524_288  # packed bytes of what a teacher's window shows
+MOST_LESSON = 400_000  # bytes of a lesson, with what is for its speaker alone
 MAX_ADDRESS = 6000  # characters of an address that a class is led to
 LONGEST_TEXT, LONGEST_CHOICE, MOST_CHOICES = 600, 160, 6
 LONGEST_PICTURE, LONGEST_GUESS = 400, 40
@@ -315,6 +318,32 @@ async def show(request: Request) -> Response:
     return await _respond(respond)
 
 
+async def hold(request: Request) -> Response:
+    """Receive the lesson that a teacher's window follows, as a file has it."""
+
+    async def made() -> Response:
+        body = await request_body.json_object(request, MOST_LESSON)
+        lesson = lesson_text.from_json(json.dumps(body.get("lesson")))
+        await class_service().hold(normalized_code(body.get("code")), _key(body), lesson)
+        return JSONResponse({}, headers=NO_STORE)
+
+    return await _respond(made)
+
+
+async def held_lesson(request: Request) -> Response:
+    """The same for a student, without what is for who speaks."""
+
+    async def made() -> Response:
+        query = request.query_params
+        student = query.get("as", "")[:64]
+        text = await class_service().lesson(normalized_code(query.get("code")), student)
+        if not text:
+            return Response(status_code=204, headers=NO_STORE)
+        return Response(text, media_type="application/json", headers=NO_STORE)
+
+    return await _respond(made)
+
+
 async def picture(request: Request) -> Response:
     """The same for a student whose own page is on its way."""
 
@@ -397,5 +426,7 @@ ROUTES = [
     Route("/class/news", news),
     Route("/class/show", show, methods=["POST"]),
     Route("/class/picture", picture),
+    Route("/class/hold", hold, methods=["POST"]),
+    Route("/class/lesson", held_lesson),
     Route("/class/{what}", act, methods=["POST"]),
 ]

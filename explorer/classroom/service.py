@@ -13,11 +13,14 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
+from hashlib import sha256
 from itertools import chain
 from typing import Any
 
 from explorer.classroom import codes
 from explorer.classroom.store import Store, TooMany, Unknown
+from explorer.text import lesson as lesson_text
+from explorer.text.lesson import Lesson
 from explorer.text.templates import sentences
 
 REFUSALS = sentences("classroom", "refusals")
@@ -27,6 +30,7 @@ MOST_STUDENTS = 1000  # of a class, at once
 MOST_LINES = 8  # of one student or teacher in a process: windows, and lines that broke unnoticed
 HEARTBEAT = 20.0  # seconds between two signs of life on a line where nothing happens
 PULSE = 5.0  # seconds after which a process says anew whose lines are open in it
+MOST_LESSON = 100_000  # bytes of the lesson that a class holds
 TALLY_EVERY = 0.1  # seconds between two tallies that a teacher sees
 LOOK_AGAIN = 1.0  # seconds between two tries of a store that does not answer
 
@@ -129,6 +133,17 @@ class ClassService:
         if await self.store.show(code, stamp, fields, picture):
             await self.store.tell(code, STUDENTS)
 
+    async def hold(self, code: str, key: str, lesson: Lesson) -> None:
+        """Keep the lesson that the teacher follows, for the students: they get it without what is
+        for who speaks. Raises ValueError for one that is too long."""
+        stamp = self._next_stamp()
+        await self.rules(code, key)
+        text = lesson_text.of_followers(lesson).json
+        if len(text.encode()) > MOST_LESSON:
+            raise ValueError(REFUSALS("lesson_too_long", n=MOST_LESSON // 1000))
+        if await self.store.write(code, "lesson", stamp, {"lesson": text}):
+            await self.store.tell(code, STUDENTS)
+
     async def ask(self, code: str, key: str, question: dict[str, Any] | None) -> int:
         """Ask a question, or with None take the last one away; its number."""
         stamp = self._next_stamp()
@@ -192,7 +207,16 @@ class ClassService:
             if not any(line.address == address for line in listeners):
                 await self._wrong_codes.wait(address)
             raise Unknown(REFUSALS("no_class"))
-        return codes.student_of(await self._key(), code), fields["at"] or "/"
+        at = lesson_text.for_followers(fields["at"], bool(fields["lesson"]))
+        return codes.student_of(await self._key(), code), at or "/"
+
+    async def lesson(self, code: str, student: str) -> str:
+        """The lesson that the class follows, as JSON, "" for none. Raises Unknown for one who is
+        not in the class."""
+        fields = await self._part(code, student)
+        if fields is None:
+            raise Unknown(REFUSALS("ended"))
+        return fields["lesson"]
 
     async def picture(self, code: str, student: str, name: str) -> bytes | None:
         """The picture of the teacher's window, None where the window shows something else by now.
@@ -301,7 +325,11 @@ class ClassService:
         snapshot["revealed"] = tally is not None and fields["open"] != CLOSED
         if role == STUDENTS:
             # So many pages of this process go there at once: each waits for its turn.
-            snapshot |= {name: fields[name] for name in ("picture", "of")}
+            held = fields["lesson"]
+            for name in ("at", "of"):
+                snapshot[name] = lesson_text.for_followers(fields[name], bool(held))
+            snapshot["picture"] = fields["picture"]
+            snapshot["held"] = sha256(held.encode()).hexdigest()[:12] if held else ""
             snapshot["many"] = sum(line.role == STUDENTS for line in self._lines.get(code, ()))
             if question and not snapshot["revealed"]:
                 names = ASKED if snapshot["open"] else (*ASKED, "rounds")
@@ -345,7 +373,7 @@ class ClassService:
     async def _make(
         self, code: str, watch: str, address: str, location: str, occupied: bool
     ) -> bool:
-        fields = dict.fromkeys(("picture", "of", "open", "question", "tally"), "")
+        fields = dict.fromkeys(("picture", "of", "open", "question", "tally", "lesson"), "")
         fields |= {"watch": watch, "ends": str(codes.ends_of(watch)), "at": location, "number": "0"}
         starter = codes.signature(self._secret, "address", address)  # an address is not stored
         return await self.store.make(code, fields, starter, codes.ends_of(watch), occupied)

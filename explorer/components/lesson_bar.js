@@ -5,6 +5,7 @@
 
 import { bus } from "./bus.js";
 import { go } from "./class_client.js";
+import { ROOT, send } from "./class_part.js";
 import { bring } from "./in_sight.js";
 import { needsArrows, plainKey, rove } from "./keys.js";
 import { hear, make, mount, redraw, until } from "./mount.js";
@@ -17,13 +18,30 @@ import { sentences } from "./sentences.js";
 
 const say = sentences("lesson");
 
+const EMPTY = {
+  heading: "",
+  says: "",
+  number: "",
+  rest: "",
+  note: "",
+  question: "",
+  answer: "",
+  done: "",
+  panel: "",
+};
+/** What this window gave to its class, or has of it: by which name, and the lesson. @type {{ of: string, lesson?: { title: string, items: Item[] } }} */
+const shared = { of: "" };
+
 const BY = { ArrowRight: 1, ArrowLeft: -1, PageDown: 1, PageUp: -1 };
 
 export default mount("lesson_bar", style, (view) => {
   const isHere = view.want === view.header.at;
   view.want = view.header.at;
   if (!view.keys) listen(view);
-  else if (!view.same || !isHere) draw(view);
+  else if (!view.same || !isHere) {
+    draw(view);
+    shareWithClass(view, bus.now.lesson);
+  }
 });
 
 /** @param {View} view */
@@ -38,25 +56,53 @@ function listen(view) {
     walk(view, view.want + by);
   };
   addEventListener("keydown", view.keys);
-  hear(view, (now) => {
-    if (view.isLed === isLed(now)) return; // drawn at the first news, too
-    view.isLed = isLed(now);
-    draw(view);
-  });
+  draw(view);
+  hear(view, (now) => shareWithClass(view, now.lesson));
   until(view, "keys", () => {
     removeEventListener("keydown", view.keys);
     bus.tell({ steps: undefined });
   });
 }
 
-/** True for a window that follows a class: notes and answers are the speaker's. @param {Record<string, any>} now */
-const isLed = ({ lesson }) => Boolean(lesson?.student && !lesson.over);
+/** The lesson: that of the page, or the one that this window's class holds. @param {View} view @returns {{ title: string, items: Item[] }} */
+const lessonOf = (view) => (view.header.of_class && shared.lesson) || view.header;
+
+/** What the class has to do with it: a teacher's window gives it to the class, a student's fetches it. @param {View} view @param {any} part */
+async function shareWithClass(view, part) {
+  const { title, items, of_class: isHeld } = view.header;
+  if (!part || part.over || Boolean(part.key) === Boolean(isHeld)) return;
+  const of = part.key ? `${part.code} ${JSON.stringify([title, items])}` : part.held;
+  if (!of || shared.of === of) return;
+  shared.of = of;
+  view.problem = "";
+  try {
+    if (part.key) await send("hold", { lesson: { title, items } });
+    else shared.lesson = await fetched(part);
+  } catch (/** @type {any} */ problem) {
+    if (problem.status >= 400 && problem.status < 500) view.problem = problem.message;
+    else shared.of = ""; // tried again with the next news
+  }
+  if (view.root.isConnected) draw(view);
+}
+
+/** The lesson that a class holds, as its students have it. @param {{ code: string, student: string }} part */
+async function fetched({ code, student }) {
+  const at = new URL("class/lesson", ROOT);
+  at.search = `${new URLSearchParams({ code, as: student })}`;
+  const answer = await fetch(at);
+  if (answer.status !== 200) throw new Error(answer.statusText);
+  const { title, items } = await answer.json();
+  return {
+    title,
+    items: items.map((/** @type {Partial<Item>} */ each) => ({ ...EMPTY, ...each })),
+  };
+}
 
 /** The address of a step, with the lesson itself. @param {View} view @param {number} at */
-function addressOf({ header }, at) {
-  const [path, query = ""] = header.items[at].address.split("?");
+function addressOf(view, at) {
+  const [path, query = ""] = lessonOf(view).items[at].address.split("?");
   const choices = new URLSearchParams(query);
-  for (const [name, word] of Object.entries(header.choices)) choices.set(name, word);
+  for (const [name, word] of Object.entries(view.header.choices)) choices.set(name, word);
   choices.set("lesson_step", `${at + 1}`);
   return `${path}?${choices}`;
 }
@@ -68,7 +114,7 @@ const placeOf = ({ root }) =>
 
 /** Go to a step; false where there is none. @param {View} view @param {number} to */
 function walk(view, to) {
-  if (to < 0 || to >= view.header.items.length) return false;
+  if (to < 0 || to >= lessonOf(view).items.length) return false;
   view.want = to;
   draw(view);
   go(addressOf(view, to));
@@ -77,10 +123,12 @@ function walk(view, to) {
 
 /** @param {View} view */
 function draw(view) {
-  const { header, want, isLed: led } = view;
-  const { items, title } = header;
+  const { items, title } = lessonOf(view);
+  const want = Math.min(view.want, items.length - 1);
   /** @type {Item} */
   const item = items[want];
+  view.root.hidden = !item;
+  if (!item) return redraw(view, []); // the class's lesson is on its way
   const by = (/** @type {number} */ step) => walk(view, want + step);
   bus.tell({ steps: { at: want, heading: item.heading, panel: item.panel, by } });
   if (view.sought !== item) until(view, "sight", bring(placeOf(view), item.panel));
@@ -117,8 +165,8 @@ function draw(view) {
       label,
     );
   const told = [
-    !led && item.question && opening(view, `question ${want}`, item.question, item.answer),
-    !led && item.note && opening(view, `note ${want}`, say("note"), item.note),
+    item.question && opening(view, `question ${want}`, item.question, item.answer),
+    item.note && opening(view, `note ${want}`, say("note"), item.note),
     item.done && make("p", "done", say("done", { when: item.done })),
   ].filter(Boolean);
   redraw(view, [
@@ -144,6 +192,7 @@ function draw(view) {
     make("h2", { dir: "auto" }, item.heading),
     says,
     ...(told.length ? [make("div", "told", ...told)] : []),
+    ...(view.problem ? [make("p", { class: "problem", role: "alert" }, view.problem)] : []),
     view.says,
   ]);
   view.says.textContent = say("step", {

@@ -332,7 +332,9 @@ function presentPanel(view, panel) {
   );
   const said = frame?.sentence || own || header.title;
   const { heading } = bus.now.steps || {};
-  const finding = heading ? `${heading.replace(/[.?!]?$/, (end) => end || ".")} ${said}` : said;
+  // On a step of a lesson a sentence without a number is about the page.
+  const step = heading?.replace(/[.?!]?$/, (/** @type {string} */ end) => end || ".");
+  const finding = step ? (/\d/.test(said) ? `${step} ${said}` : step) : said;
   view.board.classList.remove("clear");
   filled(view.head, finding.split(/(?<=[.!?]) (?=[\p{Lu}“])/u), " ");
   filled(view.caption, captions(header.caption), " · ");

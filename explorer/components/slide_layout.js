@@ -50,8 +50,8 @@ const MOST = [60, 40, 30, 26, 22, 20, 18, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6
 const COLUMN = 13; // letters of width of one of three figures
 const HEAD = 0.45; // of the height, for the sentence above the figures
 const LOST = { figures: 100, names: 4, numbers: 5, cells: 30 };
-const READABLE = 16; // pixels of type, and the share of the smallest type, in which all figures stand
-const SMALLER_TYPE = 4 / 7; // rather than fewer of them in larger type
+const READABLE = 24; // pixels of type, and the share of the smallest type, in which all figures stand
+const SMALLER_TYPE = 6 / 7; // rather than fewer of them in larger type
 const PART = 20; // what it costs to leave out all rows
 const CALM = 6; // what may be lost before another setting is tried: names of rows between others
 const WORD_COLUMNS = [16, 12, 9, 7, 6, 5, 4]; // of a matrix with words in its cells
@@ -191,7 +191,7 @@ function setting(pen, figures, room, says) {
     for (const shares of tried) {
       const made = fitted(pen, list, { width: room.width, height }, says, shares);
       if (!made) continue;
-      const lost = made.lost + LOST.figures * gone.length;
+      const lost = made.lost + LOST.figures * gone.reduce((sum, one) => sum + parted(one), 0);
       if (!best || lost < best.lost - 0.01) best = { list: made.list, shares, omitted, lost };
       if (best.lost <= CALM) return best;
     }
@@ -240,6 +240,9 @@ function chosen(all, most) {
   if (most > 1 && last.every(({ kind }) => kind === last[0].kind)) return last;
   return most > 1 ? [...all.slice(0, most - 1), all[all.length - 1]] : all.slice(0, 1);
 }
+
+/** How many figures stand in a figure. @param {any} one @returns {number} */
+const parted = (one) => (one.kind === "stack" ? one.figures.length : 1);
 
 /** What a figure that is not drawn is called. @param {any} one @returns {string} */
 const titleOf = ({ title, figures, frames, current }) =>

@@ -9,7 +9,7 @@ import { sentences } from "./sentences.js";
 /**
  * A piece of the file: a view with its header and the places of its blocks, or lines of text.
  * @typedef {{ kind: "view" | "words", column: number, component: string, data: [any, Record<string, string>],
- *   lines: [string, string][] }} Part
+ *   lines: [string, string][], look?: string }} Part
  */
 
 const KINDS = { view, words };
@@ -21,7 +21,7 @@ export async function open() {
   const shown = await Promise.all(
     header.parts.map(async (/** @type {Part} */ part) => {
       const box = make("section", {
-        class: part.kind,
+        class: `${part.kind} ${part.look || ""}`,
         data: { part: part.component || part.kind },
       });
       main.children[part.column].append(box);
@@ -69,6 +69,18 @@ function colours(draw) {
     draw();
   };
   dark.onchange = () => (named(), draw());
+  // Paper is light.
+  let theme = root.dataset.theme;
+  onbeforeprint = () => {
+    theme = root.dataset.theme;
+    root.dataset.theme = "light";
+    draw();
+  };
+  onafterprint = () => {
+    if (theme) root.dataset.theme = theme;
+    else delete root.dataset.theme;
+    draw();
+  };
   named();
 }
 

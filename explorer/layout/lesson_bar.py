@@ -14,7 +14,7 @@ from explorer.state import url_state
 from explorer.state.visit import visit
 from explorer.text import lesson as lesson_text
 from explorer.text import places
-from explorer.text.lesson import PACKED, Item, Lesson
+from explorer.text.lesson import OF_CLASS, PACKED, Item, Lesson
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
 from models import model_names
@@ -56,7 +56,7 @@ def followed() -> Lesson | None:
     """The lesson that the address names, on the text and model on screen; None for none. Raises
     ValueError, in one sentence, for one that cannot be shown."""
     name = str(st.session_state.lesson)
-    if not name:
+    if name in ("", OF_CLASS):
         return None
     if name.startswith(PACKED):
         return lesson_text.from_word(name)
@@ -72,7 +72,13 @@ def followed() -> Lesson | None:
 
 
 def show() -> None:
-    """Put the bar on the page, where a lesson is followed."""
+    """Put the bar on the page, where a lesson is followed. That of a class the browser itself
+    fetches."""
+    if st.session_state.lesson == OF_CLASS:
+        at = min(_step(), lesson_text.MOST_ITEMS)
+        header = {"title": "", "items": [], "at": at, "choices": {"lesson": OF_CLASS}}
+        mounts.lesson_bar(header | {"of_class": True}, f"{OF_CLASS} {at}", on_end=_end)
+        return
     try:
         lesson = followed()
     except ValueError as why:
@@ -81,12 +87,17 @@ def show() -> None:
         return
     if lesson is None or not lesson.items:
         return
-    step = str(st.session_state.lesson_step)
-    at = int(step) - 1 if step.isdecimal() and 0 < int(step) <= len(lesson.items) else 0
+    at = _step() if _step() < len(lesson.items) else 0
     names = ("lesson", "lesson_word")
     here = {name: word for name in names if (word := str(st.session_state[name]))}
     header = asdict(lesson) | {"at": at, "choices": here}
     mounts.lesson_bar(header, f"{lesson.word} {at}", on_end=_end)
+
+
+def _step() -> int:
+    """The step that the address names, from 0, which it is without one."""
+    step = str(st.session_state.lesson_step)
+    return int(step) - 1 if re.fullmatch("[1-9][0-9]{0,8}", step) else 0
 
 
 def begin(name: str = FIRST) -> None:

@@ -165,7 +165,8 @@ def panel_table(panel: Panel, label: str = ALL_NUMBERS, opened: bool = False) ->
 
 def _take_selection(key: str, on_select: Callable[[], None] | None) -> None:
     """Put the selection in a panel into the choices of the address."""
-    chosen = dict(st.session_state[key].get("select") or {})
+    # A press in a panel may arrive when the page is on its way to another place.
+    chosen = dict((st.session_state.get(key) or {}).get("select") or {})
     if address := chosen.pop("address", ""):  # several choices at once, and the tab that shows them
         chosen |= dict(parse_qsl(address, keep_blank_values=True))
     visit.tab_of_press = chosen.pop("tab", "")

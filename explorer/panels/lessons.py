@@ -3,9 +3,10 @@ that it follows, the head that brings most of another word to it, and the model'
 
 from __future__ import annotations
 
+import re
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,9 @@ import numpy as np
 from explorer.analysis import recorded_findings, residual, word_classes, words
 from explorer.analysis.findings import word_groups
 from explorer.analysis.formatting import fixed, tenths
-from explorer.panels import architecture
+from explorer.panels import architecture, lesson_numbers
 from explorer.panels.choice import FALSE
+from explorer.panels.lesson_numbers import Hero, StepPlace
 from explorer.panels.predictions import Prediction, prediction_at
 from explorer.text import lesson, model_descriptions, places
 from explorer.text.lesson import Item, Lesson
@@ -29,25 +31,8 @@ WORDS = sentences("lesson", "slots")
 FOLDER = Path(lesson.__file__).with_name("lessons")
 LONG = 60  # characters of a text up to which a sentence quotes it whole
 FEWEST = 3  # words that a text must have
+SENTENCE_ENDS = re.compile(r"(?<=[.?!]) ")
 CLEAR = 0.3  # weight from which on a content word is the one that a head attends to
-
-
-@dataclass(frozen=True, eq=False)
-class Hero:
-    """The word that a lesson follows: its token in the first stream, and of the attention that
-    tells most of it a head with its query and key."""
-
-    token: int
-    attention: Attention
-    layer: int
-    head: int
-    query: int
-    key: int
-
-    @property
-    def weight(self) -> float:
-        """The weight of the query on the key."""
-        return float(self.attention.pattern[self.layer, self.head, self.query, self.key])
 
 
 @cache
@@ -73,24 +58,47 @@ def on(run: Run, name: str, token: int | None = None) -> Lesson:
     `hero` where None and where the lesson has a text of its own. Raises KeyError for a name that
     no lesson has, ValueError where the text or the model shows too little."""
     lesson = written()[name]
-    if "text" in lesson:
-        run, token = Run(lesson["model"], lesson["text"]), None
-    return run.memo(("lesson", name, token), lambda: _written_lesson(run, lesson, token))
+    run, token = _subject(run, lesson, token)
+    make = lambda: Lesson(lesson["title"], tuple(_items(run, token, _steps(run, lesson))))
+    return run.memo(("lesson", name, token), make)
 
 
-def _written_lesson(run: Run, lesson: Mapping[str, Any], token: int | None) -> Lesson:
+def beginning(run: Run, name: str) -> tuple[Item, int]:
+    """The first step of a lesson and how many it has; raises as `on`, and is there sooner."""
+    lesson = written()[name]
+    run, token = _subject(run, lesson, None)
+    steps = _steps(run, lesson)
+    make = lambda: next(_items(run, token, steps))
+    return run.memo(("lesson begins", name), make), len(steps)
+
+
+def _subject(run: Run, lesson: Mapping[str, Any], token: int | None) -> tuple[Run, int | None]:
+    """The run of a lesson and the word that it follows: its own text where it has one."""
+    return (Run(lesson["model"], lesson["text"]), None) if "text" in lesson else (run, token)
+
+
+def _steps(run: Run, lesson: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The steps of a lesson that a run's model has, as its file has them."""
     recording = run.recording()
-    slots = _slots(run, hero(recording, token))
-    at = {"text": run.text, "model": run.model}
     has = _parts(run, recording)
-    here = [
+    return [
         each
         for each in lesson["item"]
         if recording.model.kind in each.get("kinds", KINDS)
         and {*each.get("needs", ())} <= has
         and not {*each.get("lacks", ())} & has
     ]
-    return Lesson(lesson["title"], tuple(_item(each, slots, at) for each in here))
+
+
+def _items(run: Run, token: int | None, steps: Sequence[Mapping[str, Any]]) -> Iterator[Item]:
+    recording = run.recording()
+    of = hero(recording, token)
+    slots = _slots(run, of)
+    own = next(each for each in recording.attention if each.name == _own(recording))
+    place = StepPlace(run, of, own, int(slots["ffn_layer"]), bool(slots["hides"]))
+    at = {"text": run.text, "model": run.model}
+    for each in steps:
+        yield _item(each, slots, at, place)
 
 
 def _parts(run: Run, recording: Recording) -> set[str]:
@@ -120,16 +128,26 @@ OF_FIRST_STREAM = ("flow", "positions")  # tabs whose word is one of the first s
 PLAIN = ("panel", "heading", "note", "question", "answer", "done")
 
 
-def _item(written: Mapping[str, Any], slots: Mapping[str, str], at: Mapping[str, str]) -> Item:
-    """An item with the words and numbers of the text."""
+def _item(
+    written: Mapping[str, Any], slots: Mapping[str, str], at: Mapping[str, str], place: StepPlace
+) -> Item:
+    """An item with the words and numbers of the text. A sentence whose number this model does not
+    show is left out."""
     token = slots["token" if written["tab"] in OF_FIRST_STREAM else "query_at"]
     choices = {"token": token} | written.get("choices", {})
     filled = {name: value.format_map(slots) for name, value in choices.items()}
-    before, _, after = written["says"].partition("{number}")
+    name = written.get("number", "")
+    number = slots.get(name, "")
+    if name and not number:
+        number = lesson_numbers.of(name, replace(place, edits=filled.get("edits", "")))
+    says = written["says"]
+    if not number:
+        says = " ".join(each for each in SENTENCE_ENDS.split(says) if "{number}" not in each)
+    before, _, after = says.partition("{number}")
     return Item(
         places.address(written["tab"], {**at, **{k: v for k, v in filled.items() if v}}),
         says=before.format_map(slots),
-        number=slots[written["number"]] if "number" in written else "",
+        number=number,
         rest=after.format_map(slots),
         **{name: written[name].format_map(slots) for name in PLAIN if name in written},
     )
@@ -146,8 +164,7 @@ def hero(recording: Recording, token: int | None = None) -> Hero:
     own = [each for each in recording.attention if each.query == recording.streams[-1].name]
     if not own:
         raise ValueError(architecture.WORDS("closed", model=recording.model.name))
-    groups = word_groups(recording, first.name)
-    if sum(map(word_classes.is_word, np.array(groups.labels)[~np.array(groups.special)])) < FEWEST:
+    if _n_words(recording) < FEWEST:
         raise ValueError(lesson.REFUSALS("no_word"))
     if token is None or not 0 <= token < len(first.tokens) or first.special[token]:
         token = architecture.first_token(recording, first)
@@ -180,6 +197,12 @@ def _strongest(attention: Attention, token: int, query: int, keys: np.ndarray) -
     return Hero(token, attention, layer, head, query, key)
 
 
+def _n_words(recording: Recording) -> int:
+    """How many words the first text has."""
+    groups = word_groups(recording, recording.streams[0].name)
+    return sum(map(word_classes.is_word, np.array(groups.labels)[~np.array(groups.special)]))
+
+
 def _labels(recording: Recording, stream: Stream) -> tuple[str, ...]:
     """The word that each token is of, (token)."""
     groups = word_groups(recording, stream.name)
@@ -200,17 +223,14 @@ def _slots(run: Run, of: Hero) -> dict[str, str]:
         "attention": "" if attention.name == recording.attention[0].name else attention.name,
         "query_at": str(of.query),
         "stream": "" if first is last else last.name,
-        "own_attention": next(
-            ("" if at == 0 else each.name)
-            for at, each in enumerate(recording.attention)
-            if each.query == each.key == last.name
-        ),
+        "own_attention": "" if _own(recording) == recording.attention[0].name else _own(recording),
         "word": _labels(recording, first)[of.token],
         "query": _labels(recording, queries)[of.query],
         "key": _labels(recording, keys)[of.key],
         "weight": fixed(of.weight, 2),
         "word_weight": fixed(_word_weight(recording, of), 2),
         "n": str(len(first.tokens)),
+        "n_words": str(_n_words(recording)),
         "read": str(of.token + 1),
         "width": str(card.d_model),
         "layers": str(attention.pattern.shape[0]),
@@ -220,6 +240,12 @@ def _slots(run: Run, of: Hero) -> dict[str, str]:
         "ffn_layer": str(_ffn_layer(last, of.query, of.layer)),
     }
     return slots | _predicted(run, of)
+
+
+def _own(recording: Recording) -> str:
+    """The name of the attention of the last text to itself."""
+    last = recording.streams[-1].name
+    return next(each.name for each in recording.attention if each.query == each.key == last)
 
 
 def _word_weight(recording: Recording, of: Hero) -> float:
@@ -237,11 +263,15 @@ def _ffn_layer(stream: Stream, token: int, layer: int) -> int:
         return layer
 
 
+OF_PREDICTION = ("answer", "probability", "piece", "shown", "hides", "brought", "begun")
+
+
 def _predicted(run: Run, of: Hero) -> dict[str, str]:
     """Prediction of the model for the word, which is hidden where the model fills in words, and the
-    heads that add most to it. shown: the word of the address for not hiding it."""
+    heads that add most to it. shown: the word of the address for not hiding it; hides: its token
+    where it is hidden; piece: the probability of the answer's first piece."""
     if run.loaded.capabilities.no_readout:
-        return dict.fromkeys(("answer", "probability", "shown", "brought", "begun"), "")
+        return dict.fromkeys(OF_PREDICTION, "")
     hides = architecture.can_hide(run, {"token": of.token})
     drawn = run.under((HideToken(of.token),)) if hides else run
     prediction = prediction_at(drawn, of.query)
@@ -249,7 +279,9 @@ def _predicted(run: Run, of: Hero) -> dict[str, str]:
     return {
         "answer": answer,
         "probability": probability,
+        "piece": tenths(prediction.words[0].own),
         "shown": FALSE if hides else "",
+        "hides": str(of.token) if hides else "",
         "brought": _brought(drawn, of.query, prediction.words[0].id),
         "begun": _begun(prediction),
     }

@@ -138,6 +138,7 @@ def lens(
         details=_details(on),
         caption=(words("caption"),),
         file="lens",
+        formulas=("readout",),
     )
 
 

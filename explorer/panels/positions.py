@@ -230,6 +230,7 @@ def sentence(
         details=tuple(details),
         caption=(words("caption", word=name),),
         file="positions-sentence",
+        formulas=("embedding",),
     )
 
 

@@ -3,7 +3,7 @@ the answers on a page of their own."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from urllib.parse import parse_qsl, urlsplit
 
@@ -15,6 +15,8 @@ from explorer.panels.choice import choices_of, parameters
 from explorer.panels.spec import Panel
 from explorer.text.lesson import Item, Lesson
 from explorer.text.templates import sentences
+from models.edits import HideToken
+from models.run import Run
 
 WORDS = sentences("lesson", "worksheet")
 MOST_PICTURES = 20
@@ -23,13 +25,17 @@ UNSHOWN = (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError, Un
 
 
 def document(lesson: Lesson) -> Document:
-    """A lesson as one HTML document to print. A step without a picture, whose picture cannot be
-    made here, or that comes after `MOST_PICTURES`, has its words alone."""
+    """A lesson as one HTML document to print, each text where the steps on it begin. A step without
+    a picture, whose picture cannot be made here, or that comes after `MOST_PICTURES`, has its words
+    alone."""
     lines: list[Line] = [("p", WORDS("name"))]
-    parts: list[Part] = [TextLines(lines, column=2)]
+    parts: list[Part] = [TextLines(lines, column=2, look="name")]
     pictures = 0
+    text = ""
     for at, item in enumerate(lesson.items, 1):
-        parts.append(TextLines(_step(at, item), column=2))
+        if (own := _chosen(item).get("text", text)) != text:
+            parts.append(TextLines([("blockquote", text := own)], column=2))
+        parts.append(TextLines(_step(at, item), column=2, look="step"))
         if pictures < MOST_PICTURES and (panel := pictured(item)) is not None:
             pictures += 1
             parts.append(View("panel", panel.encode(), column=2))
@@ -39,8 +45,9 @@ def document(lesson: Lesson) -> Document:
         if item.answer
     ]
     if answers:
-        parts.append(TextLines([("h2", WORDS("answers")), *answers], column=2))
-    return html_export.document(DocumentSpec(lesson.title, (), parts))
+        lines = [("h2", WORDS("answers")), *answers]
+        parts.append(TextLines(lines, column=2, look="answers"))
+    return html_export.document(DocumentSpec(lesson.title, (), parts, paper=True))
 
 
 def within(lesson: Lesson, most: int, may_open: Callable[[str], bool]) -> Lesson:
@@ -70,7 +77,7 @@ def _step(at: int, item: Item) -> list[Line]:
     lines: list[Line] = [("h2", WORDS("number", at=at, heading=item.heading))]
     lines += [("p", question)] if question else []
     if item.question:
-        lines += [("p", item.question), ("p", WORDS("space"))]
+        lines += [("p", item.question), ("p", WORDS("space")), ("hr", ""), ("hr", "")]
     return lines
 
 
@@ -85,7 +92,18 @@ def pictured(item: Item) -> Panel | None:
         made_by = each.choice.made_by if each.choice else None
         known |= {part.name for part in choices_of(made_by)} if made_by else {each.name}
     try:
-        run = address.run_of(words)
+        run, words = _shown_there(item.panel, words)
         return spec.from_words(item.panel, run, {k: v for k, v in words.items() if k in known})
     except UNSHOWN:
         return None
+
+
+def _shown_there(panel: str, words: Mapping[str, str]) -> tuple[Run, dict[str, str]]:
+    """The run and the choices of a panel at an address: the words that it hides are masked, and the
+    cell of One weight is a query and a key. Raises ValueError for words that are none."""
+    run, chosen = address.run_of(words), dict(words)
+    if places := chosen.pop("hidden", "").replace("none", ""):
+        run = run.under((*run.edits, *(HideToken(int(each)) for each in places.split("."))))
+    if panel == "anatomy.weight" and "anatomy_cell" in chosen:
+        chosen["token"], _, chosen["source"] = chosen["anatomy_cell"].partition(".")
+    return run, chosen

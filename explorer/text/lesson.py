@@ -7,7 +7,7 @@ import json
 import zlib
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -18,6 +18,9 @@ REFUSALS = sentences("lesson", "refusals")
 MOST_ITEMS = 60
 MOST_CHARACTERS = 4000  # of any text of an item
 MOST_BYTES = 400_000  # of a lesson as JSON
+OF_SPEAKER = ("note", "question", "answer")  # of an item, for who speaks alone
+OF_CLASS = "class"  # the word of the lesson that the class of a window holds
+CHOICES = ("lesson", "lesson_step", "lesson_word")  # of an address
 PACKED = "~"  # begins the word of a lesson that an address holds whole
 
 
@@ -62,6 +65,12 @@ class Lesson:
         plain = json.dumps(json.loads(self.json), ensure_ascii=False, separators=(",", ":"))
         packed = zlib.compress(plain.encode(), 9)
         return PACKED + urlsafe_b64encode(packed).decode().rstrip("=")
+
+
+def of_followers(lesson: Lesson) -> Lesson:
+    """A lesson as those see it who follow it: without notes, questions and answers."""
+    spoken = dict.fromkeys(OF_SPEAKER, "")
+    return replace(lesson, items=tuple(replace(each, **spoken) for each in lesson.items))
 
 
 def _bare(item: Mapping[str, Any]) -> dict[str, Any]:
@@ -134,6 +143,20 @@ def local(address: str, at: int) -> str:
     parameters = [(name, value) for name, value in query if name not in ("lesson", "lesson_step")]
     path = "/" if place == places.FIRST else f"/{place}"
     return f"{path}?{urlencode(parameters)}" if parameters else path
+
+
+def for_followers(address: str, is_held: bool) -> str:
+    """An address that leads a class to a step of a lesson, for those who follow: the lesson is the
+    one that the class holds, or none."""
+    split = urlsplit(address)
+    query = parse_qsl(split.query, keep_blank_values=True)
+    lesson = {name: value for name, value in query if name in CHOICES}
+    if not lesson:
+        return address
+    kept = [(name, value) for name, value in query if name not in CHOICES]
+    if is_held and lesson.get("lesson"):
+        kept += [("lesson", OF_CLASS), ("lesson_step", lesson.get("lesson_step", ""))]
+    return f"{split.path}?{urlencode(kept)}" if kept else split.path
 
 
 def parts(address: str) -> tuple[str, dict[str, str]]:

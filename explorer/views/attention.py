@@ -425,6 +425,8 @@ def head_actions(selection: Selection, view: HeadView) -> None:
         st.session_state.other_what = "Sentence"
         keep_selection(selection, view)
         navigation.go("compare")
+    at = {"attention": selection.name, "layer": selection.layer, "head": selection.head}
+    navigation.link("classroom", sentences("guess"), {"quiz": "Heads", **at}, "game")
 
 
 def keep_selection(selection: Selection, view: HeadView) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -46,34 +46,30 @@ def _offer(run: Run, name: str) -> None:
     with st.container(border=True, key=f"lesson {name}"):
         st.header(about["title"], anchor=False)
         try:
-            lesson = lessons.on(run, name)
+            first, n = lessons.beginning(run, name)
         except ValueError as why:
             st.caption(f"{about['about']} {literal(str(why))}")
             return
-        st.markdown(
-            f"{about['about']} {WORDS('size', n=len(lesson.items), minutes=about['minutes'])}"
-        )
+        st.markdown(f"{about['about']} {WORDS('size', n=n, minutes=about['minutes'])}")
         with st.container(horizontal=True):
-            _start(lesson, name, WORDS("start"))
-            _worksheet(lesson, name)
+            _start(first, name)
+            _worksheet(partial(lessons.on, run, name), name)
 
 
-def _start(lesson: Lesson, word: str, label: str) -> None:
+def _start(first: Item, word: str) -> None:
     """A link to the first step of a lesson. word: what the address calls it."""
-    if not lesson.items:
-        return
-    tab, query = lesson_text.parts(lesson.items[0].address)
-    navigation.link(tab, label, {**query, "lesson": word, "lesson_step": "1"}, word)
+    tab, query = lesson_text.parts(first.address)
+    navigation.link(tab, WORDS("start"), {**query, "lesson": word, "lesson_step": "1"}, word)
 
 
-def _worksheet(lesson: Lesson, name: str) -> None:
-    """A press that makes the worksheet."""
+def _worksheet(lesson: Callable[[], Lesson], name: str) -> None:
+    """A press that makes the worksheet of a lesson, which is made then."""
     # What this visitor may open is known here, and not where the file is made.
     may_open = lambda name: models.is_allowed(models.canonical_name(name))
-    readable = worksheet.within(lesson, settings().max_chars, may_open)
+    most = settings().max_chars
     st.download_button(
         WORDS("worksheet"),
-        partial(worksheet.document, readable),
+        lambda: worksheet.document(worksheet.within(lesson(), most, may_open)),
         f"headlight-{name}.html",
         "text/html",
         key=f"worksheet {name}",
@@ -98,7 +94,7 @@ def _own_lesson() -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         if own.items:
             word = lesson_bar.word_of(own)
-            _start(own, word, WORDS("start"))
+            _start(own.items[0], word)
             st.download_button(
                 WORDS("save"),
                 own.json,
@@ -109,7 +105,7 @@ def _own_lesson() -> None:
                 icon=":material/download:",
                 on_click="ignore",
             )
-            _worksheet(own, "lesson")
+            _worksheet(lambda: own, "lesson")
         mounts.file_reader(WORDS("load"), lesson_text.MOST_BYTES + 1, "lesson_file", _load)
     if not own.items:
         st.info(WORDS("empty"))

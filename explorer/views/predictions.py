@@ -22,7 +22,7 @@ from explorer.state import event_log, jobs, url_state
 from explorer.state.models import SMOLLM2, server_models
 from explorer.state.visit import visit
 from explorer.text.markdown_escape import literal
-from explorer.text.templates import sentences
+from explorer.text.templates import named, sentences
 from models import drafts, model_names
 from models.caching import loaded
 from models.edits import HideToken
@@ -34,6 +34,7 @@ WORD_TAB = sentences("predictions", "tab")
 
 WORDS = sentences("generation", "tab")
 CONTRIBUTIONS = "Contributions to this logit"
+GAMES = named("classroom", "games")
 
 # ---- masked words --------------------------------------------------------------------
 
@@ -468,6 +469,12 @@ def head_and_neurons(run: Run, chosen: Mapping[str, Any]) -> None:
     tab.show(attribution.carriers, run, word)
 
 
+def offer_game(run: Run, chosen: Mapping[str, Any]) -> None:
+    """The way to the game that guesses the words which the model predicts."""
+    if run.loaded.capabilities.logits:
+        navigation.link("classroom", GAMES["Words"], {"quiz": "Words"}, "game")
+
+
 def generate() -> None:
     """The tab Generate."""
     current_recording.show_fallback()
@@ -482,6 +489,7 @@ word = tab.view(
         subject=prediction,
         select=select_masked,
         on_press=press_token,
+        below=offer_game,
         leads={"attribution": CONTRIBUTIONS},
         wait="Reading the text without the masked words …",
     )

@@ -16,6 +16,7 @@ from explorer.analysis.quiz import questions
 from explorer.analysis.quiz_question import Question
 from explorer.components import mounts
 from explorer.components.mounts import QuizItem
+from explorer.layout import controls
 from explorer.layout.controls import bind
 from explorer.panels.choice import Choice, declared
 from explorer.panels.selection import next_token_label
@@ -97,18 +98,33 @@ def worksheet(run: Run, items: tuple[Question, ...]) -> None:
     )
 
 
+def head_in_question(recording: Recording) -> tuple[str, int, int] | None:
+    """The attention, layer and head of the address, None where it names no head."""
+    names = {each.name: each for each in recording.attention}
+    if not names:
+        return None
+    attention = names.get(str(st.session_state.attention), recording.attention[0])
+    at = controls.head_on_screen(attention.pattern.shape[:2])
+    return (attention.name, *at) if at else None
+
+
 def questions_on(run: Run, game: str) -> tuple[Question, ...]:
-    """The questions of a game on a run, made once and kept beside its recording."""
+    """The questions of a game on a run, made once and kept beside its recording; those on the head
+    of the address first."""
     recording = run.recording()
     if sum(len(each.tokens) for each in recording.streams) > LONGEST:
         return ()
-    return memo(recording, ("questions", game), lambda: _make(MeasureContext.of(run), game))
+    first = head_in_question(recording) if game == "Heads" else None
+    make = lambda: _make(MeasureContext.of(run), game, first)
+    return memo(recording, ("questions", game, first), make)
 
 
-def _make(context: MeasureContext, game: str) -> tuple[Question, ...]:
+def _make(
+    context: MeasureContext, game: str, first: tuple[str, int, int] | None
+) -> tuple[Question, ...]:
     recording = context.recording
     if game != "Ten":
-        return quiz.guesses(context, of_heads=game == "Heads")
+        return quiz.guesses(context, game == "Heads", first)
     stream = recording.streams[-1].name
     two = len(recording.streams) > 1
     after = next_token_label(recording, recording.attention[-1].query) if two else ""

@@ -525,12 +525,12 @@ test("what has no room on a slide is named there, and the more room the less of 
     const says = texts.map(({ shown }) => shown).join(" ");
     const gone = omitted.flatMap(({ titles = [] }) => titles);
     for (const { title } of view.figures) assert.ok(says.includes(title), title);
-    assert.ok(texts.every(({ size }) => size >= 16));
+    assert.ok(texts.every(({ size }) => size >= 24));
     return gone.length;
   };
   assert.deepEqual(
     [drawn(1218, 530), drawn(800, 530), drawn(400, 300), drawn(300, 200)],
-    [0, 0, 1, 2],
+    [0, 1, 2, 2],
   );
 });
 
