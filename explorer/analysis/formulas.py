@@ -35,7 +35,7 @@ from explorer.analysis.measure import (
     subsample,
 )
 from explorer.analysis.soft_lookup import attention_input, random_variance, tempered_softmax
-from explorer.analysis.weight_texts import MOST_TERMS, aligned, largest, powers_of, terms, texts
+from explorer.analysis.weight_texts import MOST_TERMS, aligned, largest, powers, terms, texts
 from explorer.text.templates import sentences
 from models.edits import (
     OtherPositions,
@@ -230,9 +230,7 @@ def _of_cell(at: RecordedPlace) -> dict[str, Number]:
     }
     if cell.plain is None:
         return numbers
-    return numbers | {
-        "powers": terms(powers_of(cell), write=partial(aligned, decimals=written.power_decimals))
-    }
+    return numbers | {"powers": powers(cell, written.power_decimals)}
 
 
 def softmax(at: RecordedPlace) -> Evidence:

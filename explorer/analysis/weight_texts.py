@@ -65,12 +65,12 @@ def texts(opened: WeightBreakdown) -> WeightTexts:
     weight, softmax = (
         aligned(float(each[at]), weights) for each in (opened.weights, opened.softmax)
     )
-    part, total, powers = _powers(opened, softmax)
+    part, total, power_decimals = _powers(opened, softmax)
     score = aligned(float(opened.scores[at]))
     as_root = lambda dot, _, added: dot / opened.divisor + added  # as √d_head
     made: list[Equality] = []
     if opened.plain and opened.allowed[at]:
-        whole = _printed(terms(powers_of(opened), write=partial(aligned, decimals=powers)))
+        whole = _printed(powers(opened, power_decimals))
         in_formula = lambda score: exp(score) / whole
         equalities = [(part, exp), (softmax, in_formula)]
         (score,) = enough_digits_for_all(equalities, float(opened.scores[at]), write=aligned)
@@ -99,7 +99,7 @@ def texts(opened: WeightBreakdown) -> WeightTexts:
         norm_text,
         weighted,
         decimals(score),
-        powers,
+        power_decimals,
         weights,
     )
 
@@ -109,11 +109,10 @@ def decimals(text: str) -> int:
     return LEAST if "×" in text else len(text.partition(".")[2])
 
 
-def powers_of(opened: WeightBreakdown) -> np.ndarray:
-    """e^score of the keys that are allowed, and of a learned sink where there is one."""
-    powers = np.exp(opened.scores[opened.allowed])
-    sink = [] if np.isneginf(opened.sink_score) else [np.exp(opened.sink_score)]
-    return np.append(powers, sink)
+def powers(opened: WeightBreakdown, decimals: int) -> list[tuple[float, ...]]:
+    """The sum of e^score over a row, with a learned sink's: that of the cell, and the others."""
+    part, total = opened.plain or (0.0, 0.0)
+    return [(Written(part, aligned(part, decimals)),), (total - part,)]
 
 
 def terms(
@@ -167,7 +166,7 @@ def _powers(opened: WeightBreakdown, softmax: str) -> tuple[str, str, int]:
     for many in range(LEAST_OF_POWERS, MOST_DIGITS):
         write = partial(aligned, decimals=many)
         one, whole = parse_number(write(part)), parse_number(write(total))
-        sums = [whole, _printed(terms(powers_of(opened), write=write))] if plain else [whole]
+        sums = [whole, _printed(powers(opened, many))] if plain else [whole]
         if all(each and matches_text(softmax, own / each) for each in sums for own in (one, part)):
             return write(part), write(total), many
     return aligned(part), aligned(total), LEAST
