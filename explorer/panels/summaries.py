@@ -237,12 +237,32 @@ def _trust_sentence(made: Aggregation) -> str:
     }
     if made.kind != "Mean" or made.layer is not None:
         value = slots["weight"]
-        return words("finding_of", title=made.title, scope=made.scope, value=value, **slots)
+        line = words("finding_of", title=made.title, scope=made.scope, value=value, **slots)
+        return " ".join(filter(None, (line, _influence(made, key))))
     if not loaded(selection.recording).shows_writes(selection.recording):
         heads = int(np.prod(selection.attention.pattern.shape[:2]))
         return words("finding_weights", heads=heads, **slots)
     share = hundredths(float(_output_shares(selection)[query, key]))
     return words("finding", share=share, **slots)
+
+
+MISLEADING = (
+    0.5  # of a value of rollout or flow: weights mislead where so little of the output comes
+)
+
+
+def _influence(made: Aggregation, key: int) -> str:
+    """What comes from a key of rollout or flow by the lengths that the heads of all layers write,
+    and whether weights mislead about it; "" for another measure, for some of the layers and where
+    the model does not say what its heads write."""
+    selection, at = made.selection, (made.query, key)
+    all_layers = made.kind in THROUGH_LAYERS and made.layer is None
+    if not all_layers or not loaded(selection.recording).shows_writes(selection.recording):
+        return ""
+    share = float(_output_shares(selection)[at])
+    slots = {"query": selection.axes.rows[made.query], "key": selection.axes.keys[key]}
+    name = "misleads" if share <= MISLEADING * made.values[at] else "holds"
+    return sentences(CONCEPT, "aggregated")(name, share=hundredths(share), **slots)
 
 
 def _cautions(made: Aggregation) -> tuple[str, ...]:
