@@ -21,6 +21,7 @@ from explorer.server.streamlit_patches import finish_callbacks, skip_forgotten_w
 from explorer.state import url_state
 from models import registry, smollm2
 from models.caching import loaded
+from models.edits import ZeroHead, from_line
 from models.example_texts import CONTINUED_TEXT, DEFAULT_TEXT, EXAMPLES
 from models.results import Sampling
 from models.run import Run
@@ -104,6 +105,13 @@ def test_a_word_that_is_not_there_is_told_and_nothing_else_is_lost(
     assert {"token", "word"}.isdisjoint(address)
     assert (address["text"], address["model"]) == ("The cat sat on the mat.", "decoder")
     assert address["layer"] == "1"
+
+
+@pytest.mark.slow
+def test_a_link_may_switch_heads_off_as_people_write_them() -> None:
+    app = opened("flow", off="1.5,0.3", word="it")
+    assert from_line(asked_of(app)["edits"]) == (ZeroHead(1, 5), ZeroHead(0, 3))
+    assert "edits" not in asked_of(opened("flow", off="five"))
 
 
 @pytest.mark.slow

@@ -69,7 +69,8 @@ class OnScreen:
         str, Choice(of="text", help="masked tokens with dots between them, or `none`")
     ] = ""
     edits: Annotated[
-        str, Choice(help="edits of the model, as Python writes them: `ZeroHead(0,3)`")
+        str,
+        Choice(help="edits of the model: `ZeroHead:0:3`; `off=0.3` too switches this head off"),
     ] = ""
     lesson: Annotated[
         str, Choice(help="the lesson that is followed: its name, or the lesson whole")
@@ -596,6 +597,9 @@ def _in_todays_words(parameters: dict[str, str]) -> dict[str, str]:
     pair = HEAD_OF_LAYER.fullmatch(named.get("head", ""))
     if pair and "layer" not in named:
         named["layer"], named["head"] = pair.groups()
+    heads = [HEAD_OF_LAYER.fullmatch(each) for each in named.get("off", "").split(",")]
+    if all(heads) and "edits" not in named:
+        named["edits"] = ",".join(f"ZeroHead:{each[1]}:{each[2]}" for each in heads if each)
     if not named.get("word", "0").isdecimal() and "token" not in named:  # a number is a word's id
         named["token"] = named.pop("word")
     return {name: EARLIER_WORDS.get((name, word), word) for name, word in named.items()}
