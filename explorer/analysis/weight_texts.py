@@ -27,7 +27,7 @@ MOST_TERMS = 3  # of a sum that are shown one by one
 SMALLEST_TERM = 0.01  # of the largest one
 Equality = tuple[str, Callable[..., float]]  # a result, and the function of parts that makes it
 LARGE = 100_000  # from which on a number is a power of ten
-LEAST, LEAST_OF_WEIGHTS, LEAST_OF_POWERS = 2, 3, 1  # decimals
+LEAST, LEAST_OF_WEIGHTS, LEAST_OF_POWERS, MOST_OF_SCORES = 2, 3, 1, 8  # decimals
 
 
 @dataclass(frozen=True)
@@ -164,12 +164,36 @@ def _powers(opened: WeightBreakdown, softmax: str) -> tuple[str, str, int]:
     plain = opened.plain
     part, total = plain or (float(opened.exponentials[opened.key]), opened.total)
     for many in range(LEAST_OF_POWERS, MOST_DIGITS):
-        write = partial(aligned, decimals=many)
-        one, whole = parse_number(write(part)), parse_number(write(total))
-        sums = [whole, _printed(powers(opened, many))] if plain else [whole]
-        if all(each and matches_text(softmax, own / each) for each in sums for own in (one, part)):
-            return write(part), write(total), many
+        text, of_total = aligned(part, many), aligned(total, many)
+        sums = [parse_number(of_total), _printed(powers(opened, many))]
+        own = parse_number(text)
+        is_true = all(
+            each and matches_text(softmax, own / each) for each in sums[: 1 + bool(plain)]
+        )
+        if is_true and (not plain or _leads_to(opened, text, softmax, sums[1])):
+            return text, of_total, many
     return aligned(part), aligned(total), LEAST
+
+
+def _leads_to(opened: WeightBreakdown, part: str, softmax: str, whole: float) -> bool:
+    """True where a score of few decimals, and a q . k of few, give e^score and the weight as they
+    are printed."""
+    at, few = opened.key, range(LEAST, MOST_OF_SCORES)
+    gives = lambda score: matches_text(softmax, exp(score) / whole)
+    texts = (aligned(float(opened.scores[at]), many) for many in few)
+    made = ((text, parse_number(text)) for text in texts)
+    score = next((text for text, s in made if matches_text(part, exp(s)) and gives(s)), None)
+    if score is None:
+        return False
+    for many in few:
+        dot, divisor, added = (
+            parse_number(aligned(each, many))
+            for each in (float(opened.dots[at]), opened.divisor, float(opened.added[at]))
+        )
+        own = dot / opened.divisor + added
+        if all(matches_text(score, each) for each in (own, dot / divisor + added)) and gives(own):
+            return True
+    return False
 
 
 def _printed(products: Iterable[tuple[float, ...]]) -> float:
