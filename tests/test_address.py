@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlencode, urlparse
 
 import driver
 import pytest
-from app_harness import ROOT, clean, go, open_menu, page_at, panels_on, told
+from app_harness import ROOT, asked_of, clean, go, open_menu, page_at, panels_on, told
 from conftest import needs_smollm2
 from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
 from streamlit.runtime.state import SafeSessionState
@@ -21,8 +21,10 @@ from explorer.server.streamlit_patches import finish_callbacks, skip_forgotten_w
 from explorer.state import url_state
 from models import registry, smollm2
 from models.caching import loaded
+from models.edits import ZeroHead, from_line
 from models.example_texts import CONTINUED_TEXT, DEFAULT_TEXT, EXAMPLES
 from models.results import Sampling
+from models.run import Run
 
 
 def opened(page: str, **asked: str) -> AppTest:
@@ -56,6 +58,67 @@ def test_what_a_link_asks_for_in_vain_is_told_in_one_sentence_once() -> None:
     app.session_state["view menu"] = True
     app.run().segmented_control(key="scale").set_value("Row").run()
     assert not app.toast
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "asked, selected",
+    [
+        ({"word": "it"}, {"token": 9}),
+        ({"token": "ANIMAL"}, {"token": 2}),
+        ({"word": "the"}, {"token": 6}),  # spelled so; "The" comes first
+        ({"head": "1.5", "word": "it"}, {"layer": 1, "head": 5, "token": 9}),
+    ],
+)
+@pytest.mark.parametrize("tab", ["flow", "heads", "weight", "residual"])
+def test_a_link_may_name_a_word_and_a_head_as_people_do(
+    tab: str, asked: dict[str, str], selected: dict[str, int]
+) -> None:
+    assert Run("encoder", DEFAULT_TEXT).recording().streams[0].tokens[9] == "it"
+    app = opened(tab, **asked)
+    assert not app.toast
+    address = asked_of(app)
+    names = selected if tab != "residual" else {"token"}
+    assert {name: address.get(name) for name in names} == {
+        name: str(selected[name]) for name in names
+    }
+    assert "word" not in address
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tab", ["flow", "heads", "weight", "aggregated", "residual", "word"])
+@pytest.mark.parametrize(
+    "wrong, told_as",
+    [
+        ({"word": "elephant"}, "word “elephant”"),
+        ({"word": "<b>it</b>"}, "word “<b>it</b>”"),
+        ({"token": "999"}, "token “999”"),
+        ({"token": "-1"}, "word “-1”"),
+    ],
+)
+def test_a_word_that_is_not_there_is_told_and_nothing_else_is_lost(
+    tab: str, wrong: dict[str, str], told_as: str
+) -> None:
+    app = opened(tab, text="The cat sat on the mat.", model="decoder", layer="1", **wrong)
+    assert told_as in told(app, "toast")
+    address = asked_of(app)
+    assert {"token", "word"}.isdisjoint(address)
+    assert (address["text"], address["model"]) == ("The cat sat on the mat.", "decoder")
+    assert address["layer"] == "1"
+
+
+@pytest.mark.slow
+def test_a_link_may_switch_heads_off_as_people_write_them() -> None:
+    app = opened("flow", off="1.5,0.3", word="it")
+    assert from_line(asked_of(app)["edits"]) == (ZeroHead(1, 5), ZeroHead(0, 3))
+    assert "edits" not in asked_of(opened("flow", off="five"))
+
+
+@pytest.mark.slow
+def test_a_head_that_is_not_there_is_told() -> None:
+    app = opened("flow", head="9.42", word="it")
+    assert "layer “9”, head “42”" in told(app, "toast")
+    assert asked_of(app)["token"] == "9"
 
 
 @pytest.mark.slow

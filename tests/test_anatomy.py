@@ -14,7 +14,7 @@ from explorer.analysis import anatomy, terminology
 from explorer.analysis.attention import mask_rule
 from explorer.analysis.csv import stacked, to_csv, unescape_cell
 from explorer.panels import anatomy as anatomy_panels
-from explorer.panels.anatomy import reasons, weight_text
+from explorer.panels.anatomy import reasons
 from models import caching, registry
 from models.edits import (
     Edit,
@@ -240,11 +240,6 @@ def test_scores_too_large_for_exp_still_give_their_weight(small_model) -> None:
     opened = anatomy.cell(recording, attention, 0, 0, query, key)
     assert opened.plain is None and np.isfinite(opened.weights).all()
     assert opened.weights.sum() == pytest.approx(1)
-
-
-def test_almost_all_of_a_row_is_not_said_to_be_all_of_it() -> None:
-    weights = {0.999982: "0.99998", 1 - 7.4e-8: "0.9999999", 0.99794: "0.998", 1.0: "1", 0.0: "0"}
-    assert {each: weight_text(each) for each in weights} == weights
 
 
 def test_a_share_too_small_for_per_cent_is_told_in_its_own_digits() -> None:

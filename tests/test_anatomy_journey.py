@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
 from conftest import read_once
 from driver import MARKS, Visitor
+from playwright.sync_api import expect
 
-THREE_FIGURES = 5e-3  # half a unit of the third figure, relative
+from explorer.analysis.formatting import matches_text
+
 TEXT = "text=Ram+pushed+Hari"
 pytestmark = MARKS
 
@@ -33,13 +34,17 @@ def test_keys_open_a_cell_and_its_steps_are_walked(visitor: Visitor) -> None:
         page.keyboard.press(key)
     page.wait_for_url("**anatomy_cell=1.2**")
     page.wait_for_selector(".panel .finding:has-text('“Ram” attends to “pushed”')")
-    assert float(weight_of(visitor)) == pytest.approx(float(pattern[1, 2]), rel=THREE_FIGURES)
+    assert matches_text(weight_of(visitor), float(pattern[1, 2]))
+    titled = ".panel .figure:has-text('{} of layer 1, head 2')"
+    expect(page.locator(titled.format("q · k"))).to_be_attached()
     # Steps are walked by buttons and keys, and a key in the row is chosen.
     page.get_by_role("button", name="Next").click()
     page.wait_for_selector(".panel svg:has-text('Step 2 of 7')")
+    expect(page.locator(titled.format("Scores"))).to_be_attached()
     page.get_by_role("slider").first.focus()
     page.keyboard.press("ArrowRight")
     page.wait_for_selector(".panel svg:has-text('Step 3 of 7')")
+    expect(page.locator(titled.format("Weights"))).to_be_attached()
     page.wait_for_url("**weight_step=Softmax**")
     page.wait_for_selector("[data-test-script-state=notRunning]")
     page.locator(".panel g.target:has-text('[CLS]')").first.click()

@@ -12,7 +12,6 @@ from test_export import HOSTILE
 from tolerances import STORED
 
 from explorer import export
-from explorer.panels.anatomy import weight_text
 from models.edits import ZeroHead
 from models.example_texts import DEFAULT_TEXT
 from models.own_model import OwnModel
@@ -125,7 +124,7 @@ def test_other_views_in_a_file(encoder: OwnModel, alone: Callable[..., driver.Vi
     short = encoder.record("</script> <b>it was tired")
     page = alone(export.page(short, "anatomy.weight", model=encoder, layer=1, head=5)).page
     weight = float(short.attention[0].pattern[1, 5, 0].max())
-    assert page.locator(".finding").inner_text().endswith(f"{weight_text(weight)}.")
+    assert page.locator(".finding").inner_text().endswith(f"weight {weight:.3f}.")
     page.get_by_role("button", name="Next").click()
     page.wait_for_selector(".panel svg:has-text('Step 2 of 7')")
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from urllib.parse import parse_qs, urlsplit
 
+import driver
+import pytest
 from driver import MARKS, Visitor
 from playwright.sync_api import expect
 
@@ -141,15 +143,25 @@ def test_the_pointer_over_a_head_or_an_ffn_says_what_it_does(visitor: Visitor) -
     assert layer.units and layer.units in tip.inner_text()
 
 
-def test_the_note_on_an_edit_moves_nothing(visitor: Visitor) -> None:
-    """On a phone, too, where the note has a hidden copy in its tooltip."""
-    for width in (1440, 390):
-        page = arrive(visitor, "&token=3").page
-        page.set_viewport_size({"width": width, "height": 900})
-        tops = lambda: [
-            page.locator(each).first.bounding_box()["y"]
-            for each in (".panel h2", ".panel .finding", ".flow-bar")
-        ]
+@pytest.mark.parametrize("asked_of", ["&token=3", "&model=decoder", "&layer=1&head=5"])
+def test_ablating_a_head_moves_nothing(visitor: Visitor, phone: Visitor, asked_of: str) -> None:
+    """On a phone, too, where the note on the edit has a hidden copy in its tooltip, whether or not
+    a head is in focus."""
+    narrow = {"width": driver.PHONE["viewport"]["width"], "height": 900}
+    for each, size in ((visitor, None), (visitor, narrow), (phone, None)):
+        if size:
+            each.page.set_viewport_size(size)
+        page = arrive(each, asked_of).page
+        tops = lambda page=page: {
+            place: page.locator(place).first.bounding_box()["y"]
+            for place in (
+                ".panel h2",
+                ".panel .finding",
+                ".flow-bar",
+                ".flow-layer",
+                ".flow-output",
+            )
+        }
         before = tops()
         page.keyboard.press("x")
         page.wait_for_selector(".panel .finding:has-text('Without head')")
@@ -193,8 +205,8 @@ def test_a_written_word_flies_from_what_comes_out_to_its_row(visitor: Visitor) -
               }).observe(root, { childList: true });
             }"""
         )
-        word = page.locator(".flow-bar .lead").first.inner_text()[len("Write “") : -1]
-        page.locator(".flow-bar .lead").first.click()
+        word = page.locator(".flow-bar .lead").last.inner_text()[len("Write “") : -1]
+        page.locator(".flow-bar .lead").last.click()
         expect(page.locator(".panel g.token[aria-pressed=true]")).to_have_attribute(
             "aria-label", word
         )
@@ -206,7 +218,7 @@ def test_a_written_word_flies_from_what_comes_out_to_its_row(visitor: Visitor) -
 
 def test_a_word_that_comes_out_becomes_a_row(visitor: Visitor) -> None:
     text = "My sister thanked the"
-    link = architecture.flow(Run("decoder", text)).figures[0].leads[0]
+    link = architecture.flow(Run("decoder", text)).figures[0].leads[-1]
     longer = link.select["text"]
     page = visitor.page
     page.goto(f"{visitor.server}/architecture?text=My+sister+thanked+the&model=decoder&layer=1")

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import itertools
+import re
 
 import numpy as np
 import pytest
 from tolerances import DOUBLE, DOUBLE_LONG, PASSED, STORED, SUMMED, TOTAL
 
 from explorer.analysis import summaries
+from explorer.analysis.formatting import matches_text
+from explorer.panels import summaries as summary_panels
+from models.caching import loaded
 from models.own_model import OwnModel, record
 from models.readouts import weights
 from models.recording import Attention
+from models.run import Run
 
 TEXT = "the cat sat on the mat"
 
@@ -142,3 +147,32 @@ def test_disagreements_are_the_rows_that_the_rule_says(small_decoder: OwnModel) 
     found = summaries.disagreements(attention, weights.outputs(small_decoder)["self"][0])
     assert found.rows_in_all == 3 * 4 * (attention.pattern.shape[2] - 1)
     assert all(one.query > 0 for one in found.cells)
+
+
+@pytest.mark.parametrize("model", ["encoder", "decoder", "minilm"])
+@pytest.mark.parametrize("kind", ["Rollout", "Flow"])
+def test_rollout_and_flow_say_where_weights_mislead_about_influence(model: str, kind: str) -> None:
+    """Beside the largest value stands what comes from that token of all that the heads write."""
+    run = Run(model, "The cat sat on the mat because it was tired.")
+    recording = run.recording()
+    of = recording.attention[0]
+    w_o, _ = loaded(recording).outputs()[of.name]
+    written = np.zeros(of.pattern.shape[2:])
+    for layer in range(len(of.pattern)):
+        v = np.asarray(of.v[layer], np.float64)
+        w = w_o[layer].reshape(v.shape[0], v.shape[-1], -1)
+        vectors = np.einsum("hqk,hkd,hdm->qkm", of.pattern[layer].astype(np.float64), v, w)
+        written += np.linalg.norm(vectors, axis=-1)
+    misled = set()
+    for token in range(1, len(written)):
+        panel = summary_panels.aggregated(run, token=token, kind=kind)
+        key = panel.figures[0].marks[0][1]
+        share = written[token, key] / written[token].sum()
+        value = float(panel.figures[0].values[token, key])
+        sentence = re.search(r"(only )?(< )?([\d.]+) comes from", panel.finding)
+        assert sentence and matches_text(sentence[3], share)
+        assert bool(sentence[1]) == ("weights mislead" in panel.finding) == (share <= value / 2)
+        misled.add(bool(sentence[1]))
+    assert True in misled, "in some rows they do"
+    for other in ({"kind": "Mean"}, {"kind": kind, "layer": 1}):
+        assert "mislead" not in summary_panels.aggregated(run, token=8, **other).finding

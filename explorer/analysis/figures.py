@@ -45,7 +45,8 @@ class Matrix(Figure):
     them. words: a word for each cell, row by row; bold: (row, column), 1 where it stands out; pale:
     the same, 1 where it stands back, without its colour. keys and column_keys: what a press on a
     row and a column sets, its number where left out. wide: True for cells as wide as their room.
-    frame_note: stands below a frame that scrolls, on the page alone.
+    frame_note: stands below a frame that scrolls, on the page alone. follows: the choice of the
+    steps beside it whose frames say what it shows.
     """
 
     rows: tuple[str, ...] = ()
@@ -68,6 +69,7 @@ class Matrix(Figure):
     column_keys: tuple[str, ...] = ()
     wide: bool = False
     frame_note: str = ""
+    follows: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -604,7 +606,7 @@ class Frame:
     choice to, its label where "". note: a line below a plane. x: where a chart that follows is
     marked, the frame's number where None. formulas: ids of the panel's formulas that stand beside
     it, of which the last is the frame's own, all where there are none; focus: symbols in them that
-    are spoken of."""
+    are spoken of. beside: the matrix then of those beside that follow it."""
 
     label: str
     figures: tuple[Figure, ...] = ()
@@ -614,6 +616,7 @@ class Frame:
     x: float | None = None
     formulas: tuple[str, ...] = ()
     focus: tuple[str, ...] = ()
+    beside: Matrix | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -674,15 +677,17 @@ class Plane(Figure):
 def as_plain(value: Any, blocks: dict[str, np.ndarray], coarse: bool = False) -> Any:
     """A figure as JSON, its arrays in blocks: {"block": name}. Arrays of more than MAX_EXACT
     numbers with fractions, and COARSE ones, are in LEVELS levels from "low" to "high"; one level
-    more is NaN."""
+    more is NaN. An array that several parts share is sent once."""
     if isinstance(value, np.ndarray):
         name = str(len(blocks))
         if value.dtype.kind == "u":
             blocks[name] = value
             return {"block": name}
         if value.size <= MAX_EXACT and not (coarse and value.size):
-            blocks[name] = value.astype(np.float32)
-            return {"block": name}
+            array = value.astype(np.float32, copy=False)
+            same = next((one for one, each in blocks.items() if each is array), name)
+            blocks[same] = array
+            return {"block": same}
         low, high = float(np.nanmin(value)), float(np.nanmax(value))
         levels = (value - low) * (LEVELS / ((high - low) or 1.0))
         blocks[name] = np.where(np.isnan(value), LEVELS + 1, np.rint(levels)).astype(np.uint8)

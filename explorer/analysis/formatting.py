@@ -25,6 +25,18 @@ BLANKS = {"␣": "space", "⏎": "line break"}  # by their labels
 EXP_LIMIT = 600  # e to more than that is near the end of 64-bit numbers
 
 
+class Written(float):
+    """A number that has one text wherever it stands."""
+
+    text: str
+
+    def __new__(cls, value: float, text: str) -> Written:
+        """The number, and how it is written."""
+        made = super().__new__(cls, value)
+        made.text = text
+        return made
+
+
 def fixed(value: float, decimals: int = 2) -> str:
     """A number with so many decimals and a true minus sign; more of them, or a power of ten, where
     these would make 0 of what is not 0."""

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from explorer.analysis import anatomy, consistency, positions, predictions, residual
 from explorer.analysis.consistency import SUM_ROUNDING, Check
+from explorer.analysis.formatting import Written
 from explorer.analysis.gradients import NETWORK_WIDTH
 from explorer.analysis.measure import (
     FEWEST,
@@ -34,6 +35,7 @@ from explorer.analysis.measure import (
     subsample,
 )
 from explorer.analysis.soft_lookup import attention_input, random_variance, tempered_softmax
+from explorer.analysis.weight_texts import MOST_TERMS, aligned, largest, powers, terms, texts
 from explorer.text.templates import sentences
 from models.edits import (
     OtherPositions,
@@ -51,8 +53,6 @@ REASONS = sentences("formulas", "untestable")
 Number = float | int | Sequence[tuple[float, ...]]  # the last: a sum of products
 Pairs = Iterable[tuple[np.ndarray, np.ndarray]]  # what should stand somewhere, and what does
 
-MOST_TERMS = 3  # of a sum that are shown one by one
-SMALLEST_TERM = 0.01  # of the largest one
 MOST_STEPS = 32  # tokens that are read one at a time
 N_LAYERS = 8  # of a random stack
 # Edits that turn queries and keys otherwise, or share them.
@@ -180,23 +180,6 @@ def _compared(pairs: Callable[[], Pairs], share: float = SUM_ROUNDING) -> Callab
     return check
 
 
-def _terms(*factors: np.ndarray) -> list[tuple[float, ...]]:
-    """A sum of products: the largest ones with their factors, and the rest in one."""
-    products = np.prod(factors, axis=0)
-    size = np.abs(products)
-    order = np.argsort(-size, kind="stable")[:MOST_TERMS]
-    order = order[size[order] >= SMALLEST_TERM * size.max()]
-    shown = [tuple(float(each[at]) for each in factors) for at in order]
-    if len(order) == len(products):
-        return shown
-    return [*shown, (float(products.sum() - products[order].sum()),)]
-
-
-def _largest(vector: np.ndarray) -> int:
-    """The dimension that stands for a vector."""
-    return int(np.abs(vector).argmax())
-
-
 # ---- one head ------------------------------------------------------------------------------------
 
 
@@ -220,8 +203,8 @@ def dot(at: RecordedPlace) -> Evidence:
     )
     cell = at.cell
     numbers: dict[str, Number] = {
-        "sum": _terms(cell.q, cell.k),
-        "dot": float(cell.dots[cell.key]),
+        "sum": terms(cell.q, cell.k),
+        "dot": Written(cell.dots[cell.key], texts(cell).dot),
     }
     return Evidence(_compared(pairs), numbers)
 
@@ -238,18 +221,16 @@ def score(at: RecordedPlace) -> Evidence:
 
 def _of_cell(at: RecordedPlace) -> dict[str, Number]:
     """The numbers from q . k to the weight of a cell."""
-    cell = at.cell
+    cell, written = at.cell, texts(at.cell)
     numbers: dict[str, Number] = {
-        "dot": float(cell.dots[cell.key]),
+        "dot": Written(cell.dots[cell.key], written.dot),
         "d_k": len(cell.q),
-        "s_ij": float(cell.scores[cell.key]),
-        "a_ij": float(cell.softmax[cell.key]),
+        "s_ij": Written(cell.scores[cell.key], written.score),
+        "a_ij": Written(cell.softmax[cell.key], written.softmax),
     }
     if cell.plain is None:
         return numbers
-    powers = np.where(cell.allowed, np.exp(cell.scores), 0.0)
-    sink = [] if np.isneginf(cell.sink_score) else [np.exp(cell.sink_score)]
-    return numbers | {"powers": _terms(np.append(powers[cell.allowed], sink))}
+    return numbers | {"powers": powers(cell, written.power_decimals)}
 
 
 def softmax(at: RecordedPlace) -> Evidence:
@@ -282,7 +263,7 @@ def rows(at: RecordedPlace) -> Evidence:
     """The sum of a row of weights beside 1."""
     weights = at.attention.pattern[at.layer, at.head, at.token].astype(np.float64)
     allowed = at.attention.allowed[at.layer, at.token]
-    numbers: dict[str, Number] = {"sum": _terms(weights[allowed]), "one": 1.0}
+    numbers: dict[str, Number] = {"sum": terms(weights[allowed]), "one": 1.0}
     return Evidence(lambda: consistency.row_sums(at.context.recording), numbers)
 
 
@@ -299,7 +280,7 @@ def mean_distance(at: RecordedPlace) -> Evidence:
         for pattern in of.pattern[at.layer].astype(np.float64):
             yield (pattern * apart).sum(axis=1), np.array([a @ b for a, b in zip(pattern, apart)])
 
-    return Evidence(_compared(pairs), {"sum": _terms(row, own), "distance": float(row @ own)})
+    return Evidence(_compared(pairs), {"sum": terms(row, own), "distance": float(row @ own)})
 
 
 def mask(at: RecordedPlace) -> Evidence:
@@ -332,9 +313,10 @@ def weighted_sum(at: RecordedPlace) -> Evidence:
 def _of_value(at: RecordedPlace) -> dict[str, Number]:
     """The number of z that stands for it, as a sum over the keys."""
     cell = at.cell
-    dimension = _largest(cell.z)
+    dimension = largest(cell.z)
     values = cell.v[:, dimension]
-    return {"sum": _terms(cell.weights, values), "z_i": float(cell.z[dimension])}
+    write = partial(aligned, decimals=texts(cell).weight_decimals)
+    return {"sum": terms(cell.weights, values, write=write), "z_i": float(cell.z[dimension])}
 
 
 def attention(at: RecordedPlace) -> Evidence:
@@ -363,7 +345,7 @@ def permutation(at: RecordedPlace) -> Evidence:
     if not at.opened.allowed.all() or at.opened.query != at.opened.key:
         raise Untestable(REASONS("masked"))
     cell = at.cell
-    values = cell.v[:, _largest(cell.z)]
+    values = cell.v[:, largest(cell.z)]
 
     def pairs() -> Pairs:
         of = at.opened
@@ -375,8 +357,9 @@ def permutation(at: RecordedPlace) -> Evidence:
             expected = of.pattern[layer].astype(np.float64) @ of.v[layer].astype(np.float64)
             yield weights @ v, expected[:, order]
 
-    terms = _terms(cell.weights, values)
-    numbers: dict[str, Number] = {"sum": terms, "other": terms[::-1], "z_i": _of_value(at)["z_i"]}
+    products = terms(cell.weights, values)
+    z_i = _of_value(at)["z_i"]
+    numbers: dict[str, Number] = {"sum": products, "other": products[::-1], "z_i": z_i}
     return Evidence(_compared(pairs), numbers)
 
 
@@ -395,9 +378,9 @@ def width(at: RecordedPlace) -> Evidence:
 def concatenation(at: RecordedPlace) -> Evidence:
     """All heads side by side through W_O beside what attention wrote."""
     made = at.outputs
-    dimension = _largest(made.total)
+    dimension = largest(made.total)
     parts = np.append(made.by_head[:, dimension], made.bias[dimension])
-    numbers: dict[str, Number] = {"sum": _terms(parts), "y": float(made.total[dimension])}
+    numbers: dict[str, Number] = {"sum": terms(parts), "y": float(made.total[dimension])}
     outputs = at.context.outputs()
     return Evidence(lambda: consistency.attention_outputs(at.context.recording, outputs), numbers)
 
@@ -420,7 +403,7 @@ def sum_over_heads(at: RecordedPlace) -> Evidence:
 def messages(at: RecordedPlace) -> Evidence:
     """The messages along the edges of the graph beside what attention wrote."""
     outputs, of, (w_o, bias) = at.outputs, at.opened, at.projection
-    dimension = _largest(outputs.total)
+    dimension = largest(outputs.total)
     weights = of.pattern[at.layer, :, at.token].astype(np.float64)  # (head, key)
     column = w_o[at.layer, :, :, dimension].astype(np.float64)  # (head, d_head)
     sent = np.einsum("hk,hkd,hd->k", weights, of.v[at.layer].astype(np.float64), column)
@@ -436,7 +419,7 @@ def messages(at: RecordedPlace) -> Evidence:
                 total = total + z @ w_o[layer, head].astype(np.float64)
             yield total, at.stream.at(site)
 
-    numbers: dict[str, Number] = {"sum": _terms(parts), "y": float(outputs.total[dimension])}
+    numbers: dict[str, Number] = {"sum": terms(parts), "y": float(outputs.total[dimension])}
     return Evidence(_compared(pairs), numbers)
 
 
@@ -475,9 +458,9 @@ def _projected(at: RecordedPlace, of: Attention, names: str) -> Evidence:
         x = _read_by(recording, of, layer, name)
         row = x[min(at.token if name == "q" else at.cell.key, len(x) - 1)]
         projected = row @ w + bias
-        dimension = _largest(projected)
-        terms = _terms(np.append(row, 1.0), np.append(w[:, dimension], bias[dimension]))
-        numbers |= {f"{name}_sum": terms, name: float(projected[dimension])}
+        dimension = largest(projected)
+        products = terms(np.append(row, 1.0), np.append(w[:, dimension], bias[dimension]))
+        numbers |= {f"{name}_sum": products, name: float(projected[dimension])}
     return Evidence(_compared(pairs), numbers)
 
 
@@ -618,7 +601,7 @@ def embedding(at: RecordedPlace) -> Evidence:
         raise Untestable(REASONS("not_scaled"))
     words = at.context.embeddings()[at.stream.ids].astype(np.float64)
     places, made = (residual.site_vectors(at.stream, each) for each in ("pos.wrote", "embed+pos"))
-    dimension = _largest(made[at.token])
+    dimension = largest(made[at.token])
     numbers: dict[str, Number] = {
         "d": d,
         "e": float(words[at.token, dimension] / np.sqrt(d)),
@@ -705,7 +688,7 @@ def added(at: RecordedPlace) -> Evidence:
     x, f, total = (
         residual.site_vectors(at.stream, s)[at.token] for s in (of.before, of.wrote, of.total)
     )
-    dimension = _largest(total)
+    dimension = largest(total)
     numbers = {name: float(each[dimension]) for name, each in (("x", x), ("f", f), ("y", total))}
     return Evidence(lambda: consistency.residual_sums(at.context.recording), numbers)
 
@@ -791,7 +774,7 @@ def recurrence(at: RecordedPlace) -> Evidence:
     state = np.zeros(side)
     for each in inputs[: at.token]:
         state = np.tanh(w @ state + each)
-    dimension = _largest(np.tanh(w @ state + inputs[min(at.token, len(inputs) - 1)]))
+    dimension = largest(np.tanh(w @ state + inputs[min(at.token, len(inputs) - 1)]))
     carried = float((w @ state)[dimension])
     taken = float(inputs[min(at.token, len(inputs) - 1), dimension])
     numbers: dict[str, Number] = {"w": carried, "u": taken, "h": float(np.tanh(carried + taken))}
@@ -816,7 +799,7 @@ def _normed(at: RecordedPlace, centred: bool) -> Evidence:
         raise Untestable(REASONS("rms_norm" if centred else "layer_norm"))
     x = residual.site_vectors(at.stream, norm.before)[at.token]
     y = residual.site_vectors(at.stream, norm.after)[at.token]
-    dimension = _largest(y)
+    dimension = largest(y)
     numbers: dict[str, Number] = {
         "h": float(x[dimension]),
         "mean": float(x.mean()),
@@ -848,7 +831,7 @@ def batch_norm(at: RecordedPlace) -> Evidence:
     if len(x) < FEWEST or not spread.all():
         raise Untestable(REASONS("few_tokens"))
     standardized = (x - mean) / spread
-    dimension = _largest(standardized[at.token])
+    dimension = largest(standardized[at.token])
     numbers: dict[str, Number] = {
         "h": float(x[at.token, dimension]),
         "mean": float(mean[dimension]),
@@ -879,7 +862,7 @@ def add_norm(at: RecordedPlace) -> Evidence:
             yield residual.normalised(x + f, eps, centred) * gain + bias, y
 
     evidence = layer_norm(at)
-    dimension = _largest(residual.site_vectors(at.stream, of.after)[at.token])
+    dimension = largest(residual.site_vectors(at.stream, of.after)[at.token])
     x, f = (
         float(residual.site_vectors(at.stream, s)[at.token, dimension])
         for s in (of.before, of.wrote)
@@ -913,12 +896,12 @@ def _hidden(at: RecordedPlace, gated: bool, relu: bool) -> Evidence:
     """The sum of what all hidden units write beside what the network wrote, at several tokens."""
     made, stream = _units(at, gated, relu), at.stream
     wrote = made.writes.sum(axis=0, dtype=np.float64) + made.bias
-    dimension = _largest(wrote)
+    dimension = largest(wrote)
     column = made.writes[:, dimension].astype(np.float64)
     weights = np.divide(column, made.after, out=np.zeros_like(column), where=made.after != 0)
     units = np.append(made.after.astype(np.float64), 1.0)
     numbers: dict[str, Number] = {
-        "sum": _terms(units, np.append(weights, made.bias[dimension])),
+        "sum": terms(units, np.append(weights, made.bias[dimension])),
         "y": float(wrote[dimension]),
     }
 
@@ -970,7 +953,7 @@ def readout(at: RecordedPlace) -> Evidence:
     powers = np.exp(logits)
     numbers: dict[str, Number] = {
         "logit": float(logits[likeliest]),
-        "powers": _terms(powers),
+        "powers": terms(powers),
         "p": float(powers[likeliest] / powers.sum()),
     }
     return Evidence(_compared(pairs), numbers if np.isfinite(powers.sum()) else {})
@@ -1018,7 +1001,7 @@ def entropy(at: RecordedPlace) -> Evidence:
     p = p[p > 0]
     nats = float(-(p * np.log(p)).sum())
     numbers: dict[str, Number] = {
-        "sum": _terms(p, -np.log(p)),
+        "sum": terms(p, -np.log(p)),
         "nats": nats,
         "perplexity": float(np.exp(nats)),
     }

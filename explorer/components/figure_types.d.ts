@@ -182,7 +182,7 @@ export interface FlowWord {
   id: number;
 }
 
-/** One position of a slider: its label, its sentence and its figures. key: what it sets the choice to, its label where "". note: a line below a plane. x: where a chart that follows is marked, the frame's number where None. formulas: ids of the panel's formulas that stand beside it, of which the last is the frame's own, all where there are none; focus: symbols in them that are spoken of. */
+/** One position of a slider: its label, its sentence and its figures. key: what it sets the choice to, its label where "". note: a line below a plane. x: where a chart that follows is marked, the frame's number where None. formulas: ids of the panel's formulas that stand beside it, of which the last is the frame's own, all where there are none; focus: symbols in them that are spoken of. beside: the matrix then of those beside that follow it. */
 export interface Frame {
   label: string;
   figures: Figure[];
@@ -192,6 +192,7 @@ export interface Frame {
   x: number | null;
   formulas: string[];
   focus: string[];
+  beside: Matrix | null;
 }
 
 /** Tokens as nodes and weights as edges from the token attended to. strengths: of each node's fill, 0 to 1. layout: "arcs" or "circle"; two_sided: the first `split` nodes are the sources. "tree": nodes stand at `places` (column, row), each with its text; edges lead from parents. */
@@ -266,7 +267,7 @@ export interface Loops extends Figure {
   boxes: Box[];
 }
 
-/** A matrix: values (row, column) from `low` to `high`, NaN for a cell that does not exist. Colours run from -high to high where `signed`, on a logarithmic scale where `log`. marks: (row, column, text), framed; selected: a row that is framed, -1 for none. sides: what rows and columns are. missing: why a cell does not exist. digits: decimals of the values. unit: what follows them. words: a word for each cell, row by row; bold: (row, column), 1 where it stands out; pale: the same, 1 where it stands back, without its colour. keys and column_keys: what a press on a row and a column sets, its number where left out. wide: True for cells as wide as their room. frame_note: stands below a frame that scrolls, on the page alone. */
+/** A matrix: values (row, column) from `low` to `high`, NaN for a cell that does not exist. Colours run from -high to high where `signed`, on a logarithmic scale where `log`. marks: (row, column, text), framed; selected: a row that is framed, -1 for none. sides: what rows and columns are. missing: why a cell does not exist. digits: decimals of the values. unit: what follows them. words: a word for each cell, row by row; bold: (row, column), 1 where it stands out; pale: the same, 1 where it stands back, without its colour. keys and column_keys: what a press on a row and a column sets, its number where left out. wide: True for cells as wide as their room. frame_note: stands below a frame that scrolls, on the page alone. follows: the choice of the steps beside it whose frames say what it shows. */
 export interface Matrix extends Figure {
   rows: string[];
   columns: string[];

@@ -17,9 +17,9 @@ const LONGEST = 4000; // for the whole machine, where nobody asked for it
 const [LIGHT, LASTS] = ["0.3", 2.2]; // opacity of a layer in the light, and how long it glows
 const HEAD = 2; // as a place among the levels
 
-/** The bar of a flow: the button that plays it, the steps from layer to layer, the levels to which it is opened, what leads on, and the head in focus switched off and on. @param {View} view @param {number} at */
+/** The bar of a flow: the button that plays it, the steps from layer to layer, the levels to which it is opened, what leads on, and the head in focus, else the one that brings most, switched off and on. @param {View} view @param {number} at */
 export function player(view, at) {
-  const { level, levels, leads, head, switch: toggle } = view.figures[at];
+  const { level, levels, leads, switch: toggle } = view.figures[at];
   const button = (/** @type {string} */ label, /** @type {() => void} */ onclick, more = {}) =>
     make(
       "button",
@@ -57,8 +57,7 @@ export function player(view, at) {
   );
   const off =
     toggle &&
-    head >= 0 &&
-    button(toggle.label, () => go(view, toggle.select), { class: "lead", ...keys("X") });
+    button(toggle.label, () => go(view, toggle.select), { class: "lead switch", ...keys("X") });
   const nav = make(
     "nav",
     { "aria-label": say("way") },

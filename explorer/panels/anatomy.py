@@ -4,13 +4,13 @@ attention in three formulas, and the laws of a recording."""
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import exp, sqrt
-from operator import mul, truediv
+from math import sqrt
+from operator import truediv
 from typing import Annotated, Any
 
 import numpy as np
 
-from explorer.analysis import anatomy, consistency
+from explorer.analysis import anatomy, consistency, weight_texts
 from explorer.analysis.csv import stacked
 from explorer.analysis.figures import (
     BarRow,
@@ -26,10 +26,8 @@ from explorer.analysis.figures import (
 from explorer.analysis.figures import matrix as matrix_values
 from explorer.analysis.formatting import (
     MINUS,
-    MOST_DIGITS,
     NONE,
     enough_digits,
-    enough_digits_for_all,
     fixed,
     percent,
     plural,
@@ -48,6 +46,7 @@ from models.run import Run
 CONCEPT = "anatomy"
 WEIGHT_STEP = Choice(name="weight_step", help="the step of the calculation that is shown")
 MOST_KEYS = 16  # listed one by one
+MOST_CELLS = 4096  # of a matrix that follows the steps
 # Each step's formulas, and the symbols in them that it is about.
 STEPS = {
     "dot": (("attention", "dot", "rotary"), ("Q", "K")),
@@ -66,10 +65,14 @@ def number(value: float) -> str:
     return power(float(value), 4)
 
 
-def weight_text(value: float) -> str:
-    """A weight in three figures; in more where these would make all of it out of almost all."""
-    texts = (power(float(value), digits) for digits in range(3, MOST_DIGITS))
-    return next((text for text in texts if value >= 1 or text != "1"), "1")
+def weight_text(selection: Selection, key: int) -> str:
+    """The weight of a key, as every step and formula writes it; in three decimals where the model
+    gives no more than its weights."""
+    if not selection.attention.opens:
+        return fixed(float(selection.weights[key]), weight_texts.LEAST_OF_WEIGHTS)
+    return weight_texts.texts(
+        anatomy.cell(selection.recording, selection.attention, *selection.at, key)
+    ).weight
 
 
 def divisor_text(opened: anatomy.WeightBreakdown) -> str:
@@ -110,7 +113,7 @@ class Cell:
     @property
     def slots(self) -> dict[str, object]:
         """The slots of the sentences."""
-        opened = self.opened
+        opened, texts = self.opened, weight_texts.texts(self.opened)
         return {
             "layer": opened.layer,
             "head": opened.head,
@@ -120,8 +123,8 @@ class Cell:
             "source": self.key,
             "d": len(opened.q),
             "n": int(opened.allowed.sum()),
-            "weight": weight_text(opened.weights[self.key]),
-            "softmax": weight_text(opened.softmax[self.key]),
+            "weight": texts.weight,
+            "softmax": texts.softmax,
             "edit": opened.uniform_edit,
         }
 
@@ -152,16 +155,19 @@ def weight_of(selection: Selection, source: int | None, step: str) -> Panel:
     words = sentences(CONCEPT, "weight")
     expect_vectors(selection)
     cell = _cell(selection, source)
+    matrices = _matrices(cell)
     frames = tuple(
-        _frame(cell, name, at + 1, len(cell.steps)) for at, name in enumerate(cell.steps)
+        replace(_frame(cell, name, at + 1, len(cell.steps)), beside=matrices.get(name))
+        for at, name in enumerate(cell.steps)
     )
+    steps = Steps.opened(frames, step, "weight_step")
     tables = anatomy.tables(cell.opened, cell.outputs, selection.axes.keys)
     return Panel(
         title=words("title"),
         finding=words("finding", **cell.slots),
         figures=(
-            head_matrix(selection, cell.key),
-            Steps.opened(frames, step, "weight_step"),
+            matrices.get(cell.steps[steps.current]) or head_matrix(selection, cell.key),
+            steps,
         ),
         table=stacked(tables.items(), "step"),
         details=_steps_in_words(cell, selection.run),
@@ -193,18 +199,48 @@ def _projection(selection: Selection) -> anatomy.Outputs | None:
 
 def head_matrix(selection: Selection, key: int) -> Matrix:
     """The weights of a head with one cell marked; a press on another one selects it."""
-    pattern = selection.attention.pattern[selection.layer, selection.head]
     allowed = selection.attention.allowed[selection.layer]
+    weights = selection.attention.pattern[selection.layer, selection.head]
+    return _marked(selection, key, "matrix", matrix_values(weights, allowed))
+
+
+def _marked(selection: Selection, key: int, title: str, values: np.ndarray) -> Matrix:
+    """A matrix (query, key) of a head with one cell marked."""
     return Matrix(
-        title=sentences(CONCEPT, "weight")("matrix", layer=selection.layer, head=selection.head),
+        title=sentences(CONCEPT, "weight")(title, layer=selection.layer, head=selection.head),
         select=("token", "key"),
         rows=selection.axes.rows,
         columns=selection.axes.keys,
-        values=matrix_values(pattern, allowed),
+        values=values,
         marks=((selection.query, key, ""),),
         sides=("query", "key"),
-        missing=mask_reason(allowed),
+        missing=mask_reason(selection.attention.allowed[selection.layer]),
     )
+
+
+ROW_STEPS = ("softmax", "sum", "output", "heads")  # which are about all keys of the query
+
+
+def _matrices(cell: Cell) -> dict[str, Matrix]:
+    """What stands beside each step: what is known then of every cell, q . k, the scores, and after
+    the softmax the weights; the row is framed that the step is about. Nothing of a head with more
+    than MOST_CELLS."""
+    selection, weights = cell.selection, head_matrix(cell.selection, cell.key)
+    if weights.values.size > MOST_CELLS:
+        return {}
+    of, at = selection.attention, (selection.layer, selection.head)
+    weights = replace(weights, values=weights.values.astype(np.float32))
+    row = replace(weights, selected=selection.query)
+    made = {name: row if name in ROW_STEPS else weights for name in cell.steps}
+    products = of.q[at].astype(np.float64) @ of.k[at].astype(np.float64).T
+    scores = of.scores[at].astype(np.float64)
+    masked = np.where(of.allowed[selection.layer], scores, np.nan)
+    for name, values in {"dot": products, "score": scores, "mask": masked}.items():
+        if name in made:
+            most = float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
+            matrix = _marked(selection, cell.key, f"{name}_matrix", values)
+            made[name] = replace(matrix, low=-most, high=most, signed=True)
+    return {name: replace(matrix, follows="weight_step") for name, matrix in made.items()}
 
 
 def _frame(cell: Cell, name: str, step: int, steps: int) -> Frame:
@@ -231,7 +267,7 @@ def _strips(*rows: tuple[str, str, np.ndarray], text: bool = True) -> Strips:
 
 def _dot(cell: Cell) -> list:
     words, opened = sentences(CONCEPT, "weight"), cell.opened
-    dot = _texts(cell)["dot"]
+    dot = weight_texts.texts(opened).dot
     return [
         words("dot_says", **cell.slots),
         [(dot, words("dot_result"))],
@@ -247,34 +283,39 @@ def _dot(cell: Cell) -> list:
 def _score(cell: Cell) -> list:
     words, opened = sentences(CONCEPT, "weight"), cell.opened
     why = reasons(opened, cell.selection.attention.allowed[opened.layer])
-    texts = _texts(cell)
+    texts = weight_texts.texts(opened)
     facts = [
-        (texts["dot"], words("dot_result")),
-        (f"/ {texts['divisor']}", divisor_text(opened)),
+        (texts.dot, words("dot_result")),
+        (f"/ {texts.divisor}", divisor_text(opened)),
     ]
     says = why["scale"]
-    if texts["added"]:
-        facts.append((texts["added"].strip(), words("added")))
+    if texts.added:
+        facts.append((texts.added.strip(), words("added")))
         says += f" {why['added']}"
-    facts.append((f"= {texts['score']}", words("score_result")))
+    facts.append((f"= {texts.score}", words("score_result")))
     every = np.ones(len(opened.scores), bool)
-    return [says, facts, _bars(cell, every, (words("score_result"), opened.scores))]
+    return [
+        says,
+        facts,
+        _bars(cell, every, (words("score_result"), opened.scores, texts.score_decimals)),
+    ]
 
 
 def _mask(cell: Cell) -> list:
     words, opened = sentences(CONCEPT, "weight"), cell.opened
     allowed = opened.allowed[cell.key]
-    fact = _texts(cell)["score"] if allowed else f"{MINUS}∞"
+    texts = weight_texts.texts(opened)
+    fact = texts.score if allowed else f"{MINUS}∞"
     return [
         reasons(opened, cell.selection.attention.allowed[opened.layer])["mask"],
         [(fact, words("allowed" if allowed else "not_allowed"))],
-        _bars(cell, opened.allowed, (words("score_result"), opened.scores)),
+        _bars(cell, opened.allowed, (words("score_result"), opened.scores, texts.score_decimals)),
     ]
 
 
 def _softmax(cell: Cell) -> list:
     words, opened, at = sentences(CONCEPT, "weight"), cell.opened, cell.key
-    texts = _texts(cell)
+    texts = weight_texts.texts(opened)
     note = "exp" if opened.plain else "exp_below"
     own = note if opened.allowed[at] else "exp_masked"
     by_edit = opened.uniform_edit is not None
@@ -282,16 +323,16 @@ def _softmax(cell: Cell) -> list:
     return [
         words("uniform_says" if by_edit else "softmax_says", **cell.slots),
         [
-            (texts["part"], words(own)),
-            (f"/ {texts['total']}", words("total", **cell.slots)),
-            (f"= {texts['softmax']}", words("softmax" if by_edit else "weight")),
-            *([(weight_text(opened.weights[at]), words("by_edit"))] if by_edit else ()),
+            (texts.part, words(own)),
+            (f"/ {texts.total}", words("total", **cell.slots)),
+            (f"= {texts.softmax}", words("softmax" if by_edit else "weight")),
+            *([(texts.weight, words("by_edit"))] if by_edit else ()),
         ],
         _bars(
             cell,
             opened.allowed,
-            (words(note), exponentials),
-            (words("weight"), opened.weights),
+            (words(note), exponentials, texts.power_decimals),
+            (words("weight"), opened.weights, texts.weight_decimals),
         ),
     ]
 
@@ -300,13 +341,13 @@ def _value(cell: Cell) -> list:
     words, opened, at = sentences(CONCEPT, "weight"), cell.opened, cell.key
     value = opened.v[at]
     weighted = opened.weights[at] * value
-    texts = _texts(cell)
+    texts = weight_texts.texts(opened)
     return [
         words("value_says", **cell.slots),
         [
-            (texts["weight"], words("weight")),
-            (f"× {texts['norm']}", words("norm_v")),
-            (f"= {texts['weighted']}", words("norm_weighted")),
+            (texts.weight, words("weight")),
+            (f"× {texts.norm}", words("norm_v")),
+            (f"= {texts.weighted}", words("norm_weighted")),
         ],
         _strips(
             ("", words("v", **cell.slots), value), ("", words("weighted"), weighted), text=False
@@ -319,10 +360,11 @@ def _sum(cell: Cell) -> list:
     listed = anatomy.largest_weight_keys(opened)
     shares = opened.weights[list(listed), None] * opened.v[list(listed)]
     keys = cell.selection.axes.keys
+    decimals = weight_texts.texts(opened).weight_decimals
     rows = [
         (
             "+" if at else "",
-            words("share_of", weight=fixed(float(opened.weights[key])), key=keys[key]),
+            words("share_of", weight=fixed(float(opened.weights[key]), decimals), key=keys[key]),
             share,
         )
         for at, (key, share) in enumerate(zip(listed, shares))
@@ -333,7 +375,7 @@ def _sum(cell: Cell) -> list:
     rows.append(("=", "z", opened.z))
     if cell.outputs is not None and cell.outputs.z_edits[opened.head] is not None:
         rows.append(("", words("z_edit"), cell.outputs.z[opened.head]))
-    norm = number(float(np.linalg.norm(opened.z)))
+    norm = fixed(float(np.linalg.norm(opened.z)))
     drawn = _strips(*rows, text=False)
     terms = (
         replace(row, weight=float(opened.weights[key])) for row, key in zip(drawn.strips, listed)
@@ -349,8 +391,8 @@ def _output(cell: Cell) -> list:
     return [
         words("output_says", **{**cell.slots, "d": len(cell.opened.z), "n": len(total)}),
         [
-            (number(outputs.lengths[cell.opened.head]), words("norm_output")),
-            (number(outputs.length), words("norm_all")),
+            (fixed(outputs.lengths[cell.opened.head]), words("norm_output")),
+            (fixed(outputs.length), words("norm_all")),
         ],
         _strips(("", words("own_output"), own), ("", words("all_outputs"), total), text=False),
     ]
@@ -393,23 +435,23 @@ FRAMES = {
 }
 
 
-def _bars(cell: Cell, allowed: np.ndarray, *columns: tuple[str, np.ndarray]) -> Bars:
-    """The keys of the row with their numbers: those of the largest scores, and the cell's own. A
-    press selects the key."""
+def _bars(cell: Cell, allowed: np.ndarray, *columns: tuple[str, np.ndarray, int]) -> Bars:
+    """The keys of the row with their numbers, in so many decimals: those of the largest scores, and
+    the cell's own. A press selects the key."""
     words, opened = sentences(CONCEPT, "weight"), cell.opened
     order = np.argsort(-np.where(opened.allowed, opened.scores, -np.inf), kind="stable").tolist()
     listed = sorted({cell.key, *[key for key in order if key != cell.key][: MOST_KEYS - 1]})
     n = len(opened.scores)
     return Bars(
         select=("key",),
-        columns=tuple(name for name, _ in columns),
+        columns=tuple(name for name, *_ in columns),
         rows=tuple(
             BarRow(
                 cell.selection.axes.keys[key],
-                tuple(float(values[key]) if allowed[key] else 0.0 for _, values in columns),
+                tuple(float(values[key]) if allowed[key] else 0.0 for _, values, _ in columns),
                 tuple(
-                    power(float(values[key])) if allowed[key] else f"{MINUS}∞"
-                    for _, values in columns
+                    weight_texts.aligned(float(values[key]), many) if allowed[key] else f"{MINUS}∞"
+                    for _, values, many in columns
                 ),
                 selected=key == cell.key,
                 key=str(key),
@@ -456,50 +498,20 @@ def _steps_in_words(cell: Cell, run: Run) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _texts(cell: Cell) -> dict[str, str]:
-    """The numbers of the steps, written with as many digits as make each step true of the numbers
-    before it as they are printed."""
-    opened, at = cell.opened, cell.key
-    softmax, plain = weight_text(opened.softmax[at]), opened.plain is not None
-    powers = opened.plain or (float(opened.exponentials[at]), opened.total)
-    part, total = enough_digits(softmax, truediv, *powers, least=4, write=power)
-    score = number(opened.scores[at])
-    if plain and opened.allowed[at]:
-        (score,) = enough_digits(part, exp, float(opened.scores[at]), least=4, write=power)
-    dot, divisor, added = enough_digits_for_all(
-        [
-            (score, lambda dot, divisor, added: dot / divisor + added),
-            (score, lambda dot, _, added: dot / opened.divisor + added),  # as √d_head
-        ],
-        *(float(opened.dots[at]), opened.divisor, float(opened.added[at])),
-        least=4,
-        write=power,
-    )
-    norm = float(np.linalg.norm(opened.v[at]))
-    weighted = number(float(opened.weights[at]) * norm)
-    weight, norm_text = enough_digits(
-        weighted, mul, float(opened.weights[at]), norm, least=4, write=power
-    )
-    texts = {"dot": dot, "divisor": divisor, "added": "", "score": score}
-    if opened.added.any():
-        sign = MINUS if added[0] == MINUS else "+"
-        texts["added"] = f" {sign} {added.lstrip(MINUS)}"
-    made = {"part": part, "total": total, "softmax": softmax}
-    return texts | made | {"weight": weight, "norm": norm_text, "weighted": weighted}
-
-
 def reasons(opened: anatomy.WeightBreakdown, allowed: np.ndarray) -> dict[str, str]:
     """Sentences for the steps: on the scale, on what was added, and on the mask, which permits
     `allowed` (query, key)."""
     words = sentences(CONCEPT, "reasons")
     width = len(opened.q)
-    root = f"√d_head = √{width} = {number(sqrt(width))}"
+    divisor = weight_texts.texts(opened).divisor
+    is_root = np.isclose(opened.divisor, sqrt(width))
+    root = f"√d_head = √{width} = {divisor if is_root else fixed(sqrt(width))}"
     if opened.divisor_edit is not None:
         scale = words("edited_scale", edit=opened.divisor_edit)
     elif opened.divisor == 1 and width != 1:
         scale = words("unscaled")
-    elif not np.isclose(opened.divisor, sqrt(width)):
-        scale = words("own_scale", divisor=number(opened.divisor), root=root)
+    elif not is_root:
+        scale = words("own_scale", divisor=divisor, root=root)
     else:
         scale = words("scale", root=root, d=width)
     added = words("measured" if opened.measured else "penalty")
@@ -594,7 +606,7 @@ def verified(
     passed, total = sum(check.holds for check in done), sum(check.numbers for check in done)
     slots = {"layer": selection.layer, "head": selection.head, "query": selection.word}
     slots |= {"key": selection.axes.keys[key], "model": selection.model}
-    weight = weight_text(float(selection.attention.pattern[(*selection.at, key)]))
+    weight = weight_text(selection, key)
     pair = words("pair" if selection.attention.opens else "closed", **slots, weight=weight)
     unchecked = [check for check in checks if check.not_checked]
     return Panel(

@@ -436,14 +436,15 @@ class FlowView:
 
     @property
     def leads(self) -> tuple[FlowLink, ...]:
-        """Links to the tabs that show more of what is in focus."""
+        """Links to the tabs that show more of what is in focus, or of the head that brings most
+        where none is."""
         focus, on, level = self.focus, self.on, self.level
         if level == LAYER:
             parts = self.way.layers[focus.layer]
             address = _ffn_address(self.way, focus.band, focus.layer)
             has_ffn = any(each.place == "ffn" for each in parts)
             return (FlowLink(WORDS("to_ffn"), {"address": address}),) if has_ffn else ()
-        if on is None or self.head is None:
+        if on is None:
             return ()
         at = {"attention": on.name, "layer": on.layer, "head": on.head, "token": on.query}
         tabs = [(WORDS("to_heads"), {"tab": "heads", **at})]
@@ -557,7 +558,7 @@ def _figure(view: FlowView, number: str, temperature: float) -> Flow:
         between=WORDS("memory") if len(ways) > 1 else "",
         level=LEVELS.index(view.level),
         levels=view.levels,
-        leads=(*(view.written(temperature) if view.level == MODEL else ()), *view.leads),
+        leads=(*view.leads, *(view.written(temperature) if view.level == MODEL else ())),
         switch=view.switch,
     )
 

@@ -216,7 +216,7 @@ def head(selection: Selection, key: int, pressed: bool) -> Opened:
         right=tuple(selection.axes.keys[each] for each in columns),
         weights=weights[np.ix_(rows, columns)],
         selected=rows.index(selection.query),
-        mark=(columns.index(key), anatomy.weight_text(float(selection.weights[key]))),
+        mark=(columns.index(key), anatomy.weight_text(selection, key)),
     )
     n = len(selection.axes.rows), len(selection.axes.keys)
     query, to = np.indices(n)

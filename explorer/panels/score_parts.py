@@ -256,8 +256,7 @@ def _how_made(cell: ScoreCell, parts: ScoreParts) -> tuple[str, ...]:
         )
     ]
     if cell.is_allowed:
-        weight = weight_text(float(on.attention.pattern[on.at][cell.key]))
-        lines.append(words("weight", weight=weight))
+        lines.append(words("weight", weight=weight_text(on, cell.key)))
     else:
         lines.append(words("not_allowed"))
     capabilities = loaded(on.recording).capabilities

@@ -237,14 +237,34 @@ def _trust_sentence(aggregation: Aggregation) -> str:
     }
     if aggregation.kind != "Mean" or aggregation.layer is not None:
         value = slots["weight"]
-        return words(
+        line = words(
             "finding_of", title=aggregation.title, scope=aggregation.scope, value=value, **slots
         )
+        return " ".join(filter(None, (line, _influence(aggregation, key))))
     if not loaded(selection.recording).shows_writes(selection.recording):
         heads = int(np.prod(selection.attention.pattern.shape[:2]))
         return words("finding_weights", heads=heads, **slots)
     share = hundredths(float(_output_shares(selection)[query, key]))
     return words("finding", share=share, **slots)
+
+
+MISLEADING = (
+    0.5  # of a value of rollout or flow: where no more of the output comes, weights mislead
+)
+
+
+def _influence(aggregation: Aggregation, key: int) -> str:
+    """The share that comes from a key of rollout or flow by the lengths that the heads of all
+    layers write, and whether weights mislead about it; "" for another measure, for some of the
+    layers and where the model does not say what its heads write."""
+    selection, at = aggregation.selection, (aggregation.query, key)
+    all_layers = aggregation.kind in THROUGH_LAYERS and aggregation.layer is None
+    if not all_layers or not loaded(selection.recording).shows_writes(selection.recording):
+        return ""
+    share = float(_output_shares(selection)[at])
+    slots = {"query": selection.axes.rows[aggregation.query], "key": selection.axes.keys[key]}
+    name = "misleads" if share <= MISLEADING * aggregation.values[at] else "holds"
+    return sentences(CONCEPT, "aggregated")(name, share=hundredths(share), **slots)
 
 
 def _cautions(aggregation: Aggregation) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -43,10 +44,14 @@ class OnScreen:
     layer: Annotated[str, Choice(of="model", help="the layer, from 0")] = ""
     head: Annotated[str, Choice(of="model", help="the head, from 0")] = ""
     token: Annotated[
-        str, Choice(of="text", help="the selected token's place in the text, from 0")
+        str,
+        Choice(
+            of="text", help="the selected token's place in the text, from 0, or its word: `word=it`"
+        ),
     ] = ""
     source: Annotated[
-        str, Choice(of="text", help="the other text's selected token, between two texts")
+        str,
+        Choice(of="text", help="the other text's selected token, between two texts, or its word"),
     ] = ""
     anatomy_cell: Annotated[
         str, Choice(of="text", help="the selected weight: its query and key, a dot between them")
@@ -65,7 +70,8 @@ class OnScreen:
         str, Choice(of="text", help="masked tokens with dots between them, or `none`")
     ] = ""
     edits: Annotated[
-        str, Choice(help="edits of the model, as Python writes them: `ZeroHead(0,3)`")
+        str,
+        Choice(help="edits of the model: `ZeroHead:0:3`; `off=0.3` too switches this head off"),
     ] = ""
     lesson: Annotated[
         str, Choice(help="the lesson that is followed: its name, or the lesson whole")
@@ -369,6 +375,8 @@ EARLIER_WORDS = {
     ("frame", "Close"): "1",
     ("against", "none"): "-1",
 }
+# How people write a head: layer 1, head 5 is "1.5".
+HEAD_OF_LAYER = re.compile(r"(\d+)\.(\d+)")
 # Choices that opened a part of their tab before a link named the part: the part's choice and name.
 EARLIER_PARTS = dict.fromkeys(("plane", "curve", "anchors"), ("space", "Anchors"))
 
@@ -565,6 +573,14 @@ def _in_todays_words(parameters: dict[str, str]) -> dict[str, str]:
         named |= {"layer": numbers[0], "head": numbers[1], "head_of_b": ".".join(numbers[2:])}
     if "train_pair" in named:  # both models with a slash between them
         named["train_pair"] = named["train_pair"].rpartition(" / ")[2]
+    pair = HEAD_OF_LAYER.fullmatch(named.get("head", ""))
+    if pair and "layer" not in named:
+        named["layer"], named["head"] = pair.groups()
+    heads = [HEAD_OF_LAYER.fullmatch(each) for each in named.get("off", "").split(",")]
+    if all(heads) and "edits" not in named:
+        named["edits"] = ",".join(f"ZeroHead:{each[1]}:{each[2]}" for each in heads if each)
+    if not named.get("word", "0").isdecimal() and "token" not in named:  # a number is a word's id
+        named["token"] = named.pop("word")
     return {name: EARLIER_WORDS.get((name, word), word) for name, word in named.items()}
 
 
@@ -599,6 +615,19 @@ def take_model(name: str) -> None:
     if name != visit.model:
         visit.model = name
         forget_head()
+
+
+def follow_word(name: str, words: Callable[[], Iterable[tuple[str, int]]]) -> None:
+    """Take the place of a word where a link says the word itself: of the first that is spelled so,
+    else of the first that is so in other capitals. `words` gives each word and its first token."""
+    value = str(st.session_state.get(name, ""))
+    if not value or value.isdecimal():
+        return
+    there = list(words())
+    alike = [at for word, at in there if word.casefold() == value.casefold()]
+    if places := [at for word, at in there if word == value] or alike:
+        st.session_state[name] = str(places[0])
+        _mark_followed(name)
 
 
 def whole_number(name: str, below: int) -> int | None:
@@ -696,7 +725,7 @@ def _show_refusals() -> None:
     refusals, visit.refusals = visit.refusals, {}
     if refusals:
         unmet = ", ".join(
-            f"{name} “{literal(value[:40])}{'…' if len(value) > 40 else ''}”"
+            f"{_noun(name, value)} “{literal(value[:40])}{'…' if len(value) > 40 else ''}”"
             for name, value in refusals.items()
         )
         st.toast(
@@ -704,6 +733,11 @@ def _show_refusals() -> None:
             icon=":material/link_off:",
             duration="long",
         )
+
+
+def _noun(name: str, value: str) -> str:
+    """What a reader calls a choice of a link: a token that is no number is a word."""
+    return "word" if name in ("token", "source") and not value.isdecimal() else name
 
 
 def fits_address(text: str) -> bool:

@@ -22,7 +22,14 @@ from typing import Any
 
 from explorer.analysis import formulas as formulas_analysis
 from explorer.analysis.consistency import SUM_ROUNDING
-from explorer.analysis.formatting import MINUS, MOST_DIGITS, matches_text, parse_number, power
+from explorer.analysis.formatting import (
+    MINUS,
+    MOST_DIGITS,
+    Written,
+    matches_text,
+    parse_number,
+    power,
+)
 from explorer.analysis.formulas import Evidence, Number, RecordedPlace, checked
 from explorer.analysis.measure import Measure, MeasureContext, Untestable
 
@@ -152,9 +159,9 @@ RESULT_DIGITS = 3  # figures of a result, and the fewest of its parts
 
 
 def filled(line: str, numbers: Mapping[str, Number]) -> Node | None:
-    """A line with numbers in its slots, in the fewest figures with which each of its sides is the
-    last one at the figures of that; None where nothing makes them so. Raises KeyError for a slot
-    without a number."""
+    """A line with numbers in its slots, those without a text of their own in the fewest figures
+    with which each of its sides is the last one at the figures of that; None where nothing makes
+    them so. Raises KeyError for a slot without a number."""
     sides = _sides(typeset(line, {})[2][0][2])
     for digits in range(RESULT_DIGITS, MOST_DIGITS):
         *parts, last = (
@@ -215,6 +222,8 @@ def _items(node: Node, numbers: Mapping[str, Number], digits: int) -> list[Node]
 
 def _written(name: str, number: Number, digits: int) -> list[Node]:
     """A number, or a sum of products, as items of a row."""
+    if isinstance(number, Written):
+        return [("mn", {"data-symbol": name}, number.text)]
     if isinstance(number, float | int):
         text = f"{number:,}" if isinstance(number, int) else power(number, digits)
         return [("mn", {"data-symbol": name}, text)]
