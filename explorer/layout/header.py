@@ -387,7 +387,6 @@ def hf_model_dialog() -> None:
 @st.dialog("A recording", width="large")
 def recording_dialog() -> None:
     """Dialog to open a recording of a file; where it is none, it shows the reason."""
-    state = st.session_state
     st.markdown(WORDS("recording"))
     file = st.file_uploader(
         "A recording’s file", "npz", key="recording file", label_visibility="collapsed"
@@ -402,7 +401,8 @@ def recording_dialog() -> None:
         return
     finally:
         opened_recordings.drop_uploads()
-    state.wanted_model, state.wanted_text, state.edits = opened.name, opened.recorded.text, ""
+    visit.wanted_model, visit.wanted_text = opened.name, opened.recorded.text
+    st.session_state.edits = ""
     st.rerun()
 
 
