@@ -531,7 +531,7 @@ test("what has no room on a slide is named there, and the more room the less of 
   };
   assert.deepEqual(
     [drawn(1218, 530), drawn(800, 530), drawn(400, 300), drawn(300, 200)],
-    [0, 1, 2, 2],
+    [0, 0, 2, 2],
   );
 });
 
