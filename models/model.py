@@ -5,6 +5,7 @@ called."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from importlib import import_module
@@ -39,6 +40,21 @@ from models.results import (
     SeededSampling,
     Sweep,
 )
+
+MISSED = 0.05  # of what integrated gradients sum to
+
+
+def warn_unless_complete(shares: np.ndarray, whole: float, steps: int) -> np.ndarray:
+    """Integrated gradients as they are (token), with a warning where their sum misses the change of
+    the score, `whole`, by more than MISSED of the larger of it and the largest share."""
+    total, largest = float(shares.sum()), float(np.abs(shares).max(initial=0.0))
+    if abs(total - whole) > MISSED * max(abs(whole), largest):
+        warnings.warn(
+            f"in {steps} steps the shares sum to {total:.3g} where the score changes by "
+            f"{whole:.3g}; take more steps",
+            stacklevel=3,
+        )
+    return shares
 
 
 class Model:
@@ -267,10 +283,12 @@ class Model:
     ) -> np.ndarray:
         """Integrated gradients (Sundararajan et al. 2017) of a word's logit at a token, the
         likeliest word's where None: a share for each token of the stream, (token). They sum to the
-        logit less the one where every embedding is 0, but for the number of steps: many where an
-        RMSNorm reads the embeddings alone, as in LLaMA, since the logit then jumps near 0."""
+        logit less the one where every embedding is 0, but for the number of steps, with a warning
+        where they miss it: an RMSNorm that reads the embeddings alone, as in LLaMA, has the logit
+        jump near 0."""
         token = expect_recording_of(self, recording, stream, token)
-        return self._source.integrated(self, recording, stream, token, id, steps)
+        shares, whole = self._source.integrated(self, recording, stream, token, id, steps)
+        return warn_unless_complete(shares, whole, steps)
 
     def class_attribution(
         self, recording: Recording, id: int | None = None, steps: int = 50
@@ -278,12 +296,13 @@ class Model:
         """Integrated gradients of the score of a class of a text, by its place among
         `capabilities.classes`, the likeliest class where None: a share for each token, (token).
         They sum to the score less the one where the embedding of every word is 0, but for the
-        number of steps. Raises ValueError for a model that is no classifier of texts, for a class
-        that is not there, and for no steps."""
+        number of steps, with a warning where they miss it. Raises ValueError for a model that is no
+        classifier of texts, for a class that is not there, and for no steps."""
         expect_recording_of(self, recording, recording.streams[0].name, 0)
         if not self.capabilities.classes:
             raise ValueError(f"{self.name} tells no classes of texts apart")
-        return self._source.class_attribution(self, recording, id, steps)
+        shares, whole = self._source.class_attribution(self, recording, id, steps)
+        return warn_unless_complete(shares, whole, steps)
 
     def ffn_activations(
         self, recording: Recording, stream: str, layer: int, token: int

@@ -3,6 +3,7 @@ edits act on them."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -130,6 +131,18 @@ def test_shares_of_a_class_are_those_under_an_edit(tmp_path: Path) -> None:
     edited = model.record(TEXT, [edits.ZeroHead(*each) for each in heads])
     shares = model.class_attribution(edited, 1)
     assert np.abs(shares[1:]).max() == 0 < abs(shares[0])
+
+
+def test_shares_that_miss_their_sum_are_told(tiny_loaded: Callable) -> None:
+    """An RMSNorm that reads the embeddings alone has the score jump near 0."""
+    for kind, steps in (("llama", 20), ("gpt2", 300)):
+        model = tiny_loaded(kind)
+        recording = model.record("the cat sat")
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            model.integrated_gradients(recording, recording.streams[0].name, -1, 7, steps=steps)
+        told = [str(each.message) for each in told if "steps the shares" in str(each.message)]
+        assert len(told) == (kind == "llama"), told
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "bert"])

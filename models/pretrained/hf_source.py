@@ -310,7 +310,7 @@ def gradients(model: HFModel, recording: Recording, stream: str, token: int) -> 
 
 def integrated(
     model: HFModel, recording: Recording, stream: str, token: int, id: int | None, steps: int
-) -> np.ndarray:
+) -> tuple[np.ndarray, float]:
     """Integrated gradients of a word's logit, as `models.readouts.gradients.integrated`, from
     embeddings of words of 0; what is added to these, such as positions, is there from the start.
 
@@ -321,8 +321,9 @@ def integrated(
 
 def class_attribution(
     model: HFModel, recording: Recording, id: int | None, steps: int
-) -> np.ndarray:
-    """Integrated gradients of a class's score, (token), as `Model.class_attribution`."""
+) -> tuple[np.ndarray, float]:
+    """Integrated gradients of a class's score, (token), as `Model.class_attribution`, and the score
+    less the one at embeddings of 0."""
     return _integrated(model, recording, lambda scores: scores[0], id, steps)
 
 
@@ -332,10 +333,10 @@ def _integrated(
     row: Callable[[Tensor], Tensor],
     id: int | None,
     steps: int,
-) -> np.ndarray:
+) -> tuple[np.ndarray, float]:
     """Integrated gradients by the midpoints of `steps` parts of the way from embeddings of 0,
-    (token). row: of the model's scores those of which one is followed; id: which, the largest
-    without scaling where None."""
+    (token), and the score less the one there. row: of the model's scores those of which one is
+    followed; id: which, the largest without scaling where None."""
     if model.start is not None:
         raise ValueError(f"{model.card.name} reads one text and writes another in its own code")
     if steps < 1:
@@ -363,12 +364,14 @@ def _integrated(
         if id is not None and not 0 <= id < len(last):
             raise ValueError(f"there are scores 0 to {len(last) - 1}, and none {id}")
         at, total = int(last.argmax()) if id is None else id, torch.zeros_like(embedded)
+        share = 0.0
+        whole = float(last[at] - scores()[at])
         for step in range(steps):
             checkpoint()
             share = (step + 0.5) / steps
             (gradient,) = torch.autograd.grad(scores()[at], start)
             total += gradient
-    return (total / steps * embedded)[0].sum(-1).numpy()
+    return (total / steps * embedded)[0].sum(-1).numpy(), whole
 
 
 def _states(plan: StreamPlan, trace: ForwardPass) -> dict[str, Tensor]:

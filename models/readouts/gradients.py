@@ -301,9 +301,10 @@ def gradients(model: OwnModel, recording: Recording, stream: str, token: int) ->
 
 def integrated(
     model: OwnModel, recording: Recording, stream: str, token: int, id: int | None, steps: int
-) -> np.ndarray:
+) -> tuple[np.ndarray, float]:
     """Integrated gradients of a word's logit, as `Model.integrated_gradients`, by the rule of the
-    midpoints of `steps` parts of the way from embeddings of 0.
+    midpoints of `steps` parts of the way from embeddings of 0, and the logit less the one there,
+    which they sum to but for the number of steps.
 
     Raises ValueError for a model without a readout, for no steps, for a word that is not there, and
     for a run into which something of another was put."""
@@ -318,6 +319,11 @@ def integrated(
     site = recording.stream(stream).sites[0]  # where words are narrow, the sum with positions
     embedded = torch.tensor(recording.stream(stream).at(site))
     total = torch.zeros_like(embedded)
+    ends = (
+        model.network.logits(_last_vectors(model, recording, stream, Patch(site, x))[0, row])[word]
+        for x in (embedded, total)
+    )
+    whole = float(next(ends) - next(ends))
     for step in range(steps):
         checkpoint()
         with torch.enable_grad():
@@ -326,7 +332,7 @@ def integrated(
             score = model.network.logits(last[0, row])[word]
             (gradient,) = torch.autograd.grad(score, start)
         total += gradient
-    return (total / steps * embedded).sum(-1).numpy()
+    return (total / steps * embedded).sum(-1).numpy(), whole
 
 
 def _last_vectors(model: OwnModel, recording: Recording, stream: str, patch: Patch) -> Tensor:
