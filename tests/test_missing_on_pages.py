@@ -19,7 +19,7 @@ TEXT, OTHER = "the cat sat on the mat", "the dog ran to the house"
 # No function from outside makes the attention of "bloom" and "deberta-v2"; "gpt_neox" has
 # attention and FFN side by side.
 INSIDE = "its own code computes attention and returns only the weights"
-NO_SCORES = "no scores and values"
+NO_SCORES = "not its queries, keys and values"
 # What a page says of a family: parts of sentences that are its own.
 SAID: list[tuple[str, dict[str, str], str, tuple[str, ...]]] = [
     ("weight", {}, "bloom", ("not its queries, keys and values", INSIDE)),

@@ -525,13 +525,13 @@ test("what has no room on a slide is named there, and the more room the less of 
     const says = texts.map(({ shown }) => shown).join(" ");
     const gone = omitted.flatMap(({ titles = [] }) => titles);
     for (const { title } of view.figures) assert.ok(says.includes(title), title);
-    // Smaller type only where not even one figure stands in 24 pixels.
-    assert.ok(texts.every(({ size }) => size >= (width < 400 ? 14 : 24)));
+    // Smaller type only where not even one figure stands in 20 pixels.
+    assert.ok(texts.every(({ size }) => size >= (width < 400 ? 14 : 20)));
     return gone.length;
   };
   assert.deepEqual(
     [drawn(1218, 530), drawn(800, 530), drawn(400, 300), drawn(300, 200)],
-    [0, 0, 2, 2],
+    [0, 0, 1, 2],
   );
 });
 
