@@ -52,7 +52,7 @@ def test_a_teacher_and_three_students(visitors: list[Visitor]) -> None:
     for one in students:
         one.page.evaluate("window.mark = 1")
     teacher.page.goto(
-        f"{teacher.server}/?text=The+cat+sat+on+the+old+mat+by+the+door.&layer=2&head=3"
+        f"{teacher.server}/?text=The+cat+sat+on+the+old+mat+because+it+was+tired.&layer=2&head=3"
     )
     teacher.drawn()  # loaded anew, the teacher still leads
     for one in students:

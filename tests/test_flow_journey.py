@@ -179,7 +179,8 @@ def test_a_written_word_flies_from_what_comes_out_to_its_row(visitor: Visitor) -
     lively = Visitor(visitor.context.browser, visitor.server, reduced_motion="no-preference")
     for each, flights in ((visitor, 0), (lively, 1)):
         page = each.page
-        page.add_init_script("localStorage.setItem('headlight.flow', '1')")
+        page.goto(f"{each.server}/_stcore/health")
+        page.evaluate("localStorage.setItem('headlight.flow', '1')")
         page.goto(f"{each.server}/architecture?text=My+sister+thanked+the&model=decoder&layer=1")
         page.wait_for_selector(".panel[data-token] .flow-bar")
         page.wait_for_selector("[data-test-script-state=notRunning]")

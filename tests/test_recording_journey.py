@@ -18,7 +18,7 @@ TEXT = "The animal was tired."
 def choose(visitor: Visitor, file: Path) -> None:
     """Choose a file in the dialog, as a reader does."""
     page = visitor.page
-    page.locator(".st-key-model-menu button").first.click()
+    page.locator(".st-key-model_menu button").first.click()
     page.get_by_role("button", name="Open a recording …").click()
     page.get_by_role("dialog").locator("input[type=file]").set_input_files(file)
 
@@ -37,7 +37,7 @@ def test_what_was_saved_is_opened_and_drawn(visitor: Visitor, tmp_path: Path) ->
     expect(page.get_by_role("dialog")).to_contain_text("no .npz file, or a damaged one")
     page.get_by_role("dialog").locator("input[type=file]").set_input_files(tmp_path / "it.npz")
     expect(page.get_by_role("dialog")).to_have_count(0)
-    expect(page.locator(".st-key-model-menu")).to_contain_text("decoder (recording)")
+    expect(page.locator(".st-key-model_menu")).to_contain_text("decoder (recording)")
     expect(page.locator(f"{HEAD}[data-token]").first).to_be_visible()
     assert page.locator("textarea").first.input_value() == TEXT
     visitor.at_rest()
@@ -60,10 +60,10 @@ def test_a_second_file_stands_beside_the_first(visitor: Visitor, tmp_path: Path)
     for name in ("encoder", "translator"):
         (tmp_path / f"{name}.npz").write_bytes(to_npz(read_once(name).record(TEXT)))
         choose(visitor, tmp_path / f"{name}.npz")
-        expect(page.locator(".st-key-model-menu")).to_contain_text(f"{name} (recording)")
+        expect(page.locator(".st-key-model_menu")).to_contain_text(f"{name} (recording)")
         visitor.at_rest()
-    page.locator(".st-key-model-menu button").first.click()
+    page.locator(".st-key-model_menu button").first.click()
     page.get_by_role("button", name="encoder (recording)").click()
     page.wait_for_selector(f"{GRID}[data-token]")
-    expect(page.locator(".st-key-model-menu")).to_contain_text("encoder (recording)")
+    expect(page.locator(".st-key-model_menu")).to_contain_text("encoder (recording)")
     assert not visitor.wrong()

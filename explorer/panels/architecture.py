@@ -448,10 +448,10 @@ class FlowView:
             return ()
         at = {"attention": on.name, "layer": on.layer, "head": on.head, "token": on.query}
         tabs = [(WORDS("to_heads"), {"tab": "heads", **at})]
-        if on.attention.opens and level != HEAD:
-            cell = {"anatomy_cell": f"{on.query}.{self.key}"} if level == WEIGHT else {}
+        if on.attention.opens and level == WEIGHT:
+            cell = {"anatomy_cell": f"{on.query}.{self.key}"}
             tabs.append((WORDS("to_one_weight"), {"tab": "weight", **at, **cell}))
-            if cell and self.run.loaded.capabilities.weights:
+            if self.run.loaded.capabilities.weights:
                 fold = {"weight_fold": "Sources"}
                 tabs.append((WORDS("to_sources"), {"tab": "weight", **at, **cell, **fold}))
         return tuple(FlowLink(label, {"address": urlencode(to)}) for label, to in tabs)
