@@ -464,7 +464,7 @@ def noun_first(model: own_model.OwnModel, file: Path) -> np.ndarray:
 
 
 def gate_values(model: own_model.OwnModel, held_out: Corpus) -> dict[str, float]:
-    """What the gates ask of a model; no masked words of one without a readout."""
+    """The values of a model that the gates bound; no masked words of one without a readout."""
     if not coreference.is_measured(model.card.fingerprint):
         made = [coreference.measure_sentence(model.record(t)) for t in coreference.sentences()]
         coreference.remember(model.card.fingerprint, coreference.coreference_heads(made))

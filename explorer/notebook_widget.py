@@ -14,7 +14,7 @@ from explorer.html_export import FRAME_HEIGHT, Document
 
 
 class Drawn(Protocol):
-    """What a cell shows: a panel."""
+    """A panel, as a cell shows it."""
 
     def html(self) -> Document:
         """Its document."""

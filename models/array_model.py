@@ -72,7 +72,7 @@ def words_of(recording: Recording) -> Vocabulary:
 
 
 def capabilities_of(recording: Recording, no_model: str, no_readout: str) -> Capabilities:
-    """What a recording shows of its model where that is not here. no_model, no_readout: why not
+    """Capabilities of a model that is not here, by its recording. no_model, no_readout: why not
     more, as `Capabilities` says it."""
     return Capabilities(
         kind=recording.model.kind,

@@ -48,7 +48,7 @@ LONGEST_NAME = 40
 
 @dataclass(frozen=True, eq=False)
 class RecordedModel(ArrayModel):
-    """What stands for the model of a recording that was opened, and holds it."""
+    """A stand-in for the model of a recording that was opened, which it holds."""
 
     source: ClassVar[str] = __name__
     recorded: Recording

@@ -37,8 +37,7 @@ FIRST_PICTURE = """() => {
   return Math.min(...tops);
 }"""
 # What can be pressed between the line of tabs and the first picture, parts of pictures as the
-# tokens of a tinted sentence left out and a list of which one is chosen counted once, and the words
-# in sight outside pictures, tables and menus.
+# tokens of a tinted sentence left out, and the words in sight outside pictures, tables and menus.
 ABOVE = """() => {
   const pictures = [], pressed = [], words = [];
   const tabs = document.querySelector('[role=tablist]').getBoundingClientRect().bottom;
@@ -48,9 +47,8 @@ ABOVE = """() => {
       const box = one.getBoundingClientRect();
       if (box.width < 2 || box.height < 2 || box.top < tabs || box.top > innerHeight) continue;
       if (one.matches('canvas, svg') && box.width > 120 && box.height > 60) pictures.push(box.top);
-      const inList = one.matches('input[type=radio]') && one.closest('[role=radiogroup]');
-      const isPressed = 'button:not(.token), a[href], input, [role=button], [role=radiogroup]';
-      if (one.matches(isPressed) && !inList && !one.closest('svg')) pressed.push(box.top);
+      if (one.matches('button:not(.token), a[href], input, [role=button]') && !one.closest('svg'))
+        pressed.push(box.top);
       if (one.matches('p, h1, h2, h3, summary') && !one.closest('table, [role=radiogroup]'))
         words.push(...one.innerText.split(/\\s+/).filter(Boolean));
     }

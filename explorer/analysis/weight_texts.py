@@ -105,7 +105,7 @@ def texts(opened: WeightBreakdown) -> WeightTexts:
 
 
 def decimals(text: str) -> int:
-    """How many decimals a number is written in; the fewest for a power of ten."""
+    """The number of decimals of a written number; the fewest for a power of ten."""
     return LEAST if "×" in text else len(text.partition(".")[2])
 
 
@@ -197,7 +197,7 @@ def _leads_to(opened: WeightBreakdown, part: str, softmax: str, whole: float) ->
 
 
 def _printed(products: Iterable[tuple[float, ...]]) -> float:
-    """What products come to with the texts of their first factors."""
+    """The sum of products with the texts of their first factors."""
     return float(
         sum(
             (parse_number(first.text) if isinstance(first, Written) else first)

@@ -222,9 +222,9 @@ ROW_STEPS = ("softmax", "sum", "output", "heads")  # which are about all keys of
 
 
 def _matrices(cell: Cell) -> dict[str, Matrix]:
-    """What stands beside each step: what is known then of every cell, q . k, the scores, and after
-    the softmax the weights; the row is framed that the step is about. Nothing of a head with more
-    than MOST_CELLS."""
+    """The matrix beside each step: q . k of every cell, the scores, and after the softmax the
+    weights; the row is framed that the step is about. Nothing of a head with more than
+    MOST_CELLS."""
     selection, weights = cell.selection, head_matrix(cell.selection, cell.key)
     if weights.values.size > MOST_CELLS:
         return {}

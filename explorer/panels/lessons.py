@@ -198,7 +198,7 @@ def _strongest(attention: Attention, token: int, query: int, keys: np.ndarray) -
 
 
 def _n_words(recording: Recording) -> int:
-    """How many words the first text has."""
+    """The number of words of the first text."""
     groups = word_groups(recording, recording.streams[0].name)
     return sum(map(word_classes.is_word, np.array(groups.labels)[~np.array(groups.special)]))
 

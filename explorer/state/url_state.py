@@ -736,7 +736,7 @@ def _show_refusals() -> None:
 
 
 def _noun(name: str, value: str) -> str:
-    """What a reader calls a choice of a link: a token that is no number is a word."""
+    """The name of a link's choice for a reader: a token that is no number is a word."""
     return "word" if name in ("token", "source") and not value.isdecimal() else name
 
 

@@ -10,7 +10,7 @@ import streamlit as st
 from explorer.analysis import verdicts
 from explorer.analysis.verdicts import Claim, Verdict
 from explorer.layout import current_recording, navigation, tab
-from explorer.layout.controls import bind, pick
+from explorer.layout.controls import bind
 from explorer.panels import (
     claims,
     distances,
@@ -102,6 +102,9 @@ def begin_tests(run: Run) -> jobs.Job:
     return tests
 
 
+MENU = 240  # pixels
+
+
 @current_recording.tab(current_recording.unedited)
 def tested_claims(
     run: Run,
@@ -118,7 +121,15 @@ def tested_claims(
     )
     bar = st.container(horizontal=True, vertical_alignment="center")
     labels = {name: label for name, (label, _) in SHOW.items()}
-    pick("Show", labels, "claim_verdict", bare=True, container=bar)
+    bar.selectbox(
+        "Show",
+        tuple(labels),
+        key="claim_verdict",
+        format_func=labels.__getitem__,
+        persist_state="session",
+        label_visibility="collapsed",
+        width=MENU,
+    )
     with bar.popover("View"):
         st.selectbox("Claims of", NOTES, key="claim_note", persist_state="session")
     ready = begin_tests(run).finished

@@ -351,7 +351,7 @@ class _Sublayer:
 
 
 def _norm_place(layers: list[list[_Sublayer] | None]) -> str:
-    """Where the norms of layers stand that norm no sum: `StreamPlan.norm`."""
+    """The place of norms of layers that norm no sum: `StreamPlan.norm`."""
     sublayers = [each for layer in layers for each in layer or ()]
     if not all(each.normed for each in sublayers):
         return "pre"
