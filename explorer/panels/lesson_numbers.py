@@ -52,9 +52,9 @@ class Hero:
 
 @dataclass(frozen=True, eq=False)
 class StepPlace:
-    """The place of a step: the run, the word and the head that the lesson follows, the attention of the
-    query's own text, the FFN's layer, whether the query's token is hidden from the model, and the
-    edits of the step."""
+    """The place of a step: the run, the word and the head that the lesson follows, the attention of
+    the query's own text, the FFN's layer, whether the query's token is hidden from the model, and
+    the edits of the step."""
 
     run: Run
     hero: Hero
