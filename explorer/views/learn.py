@@ -77,7 +77,7 @@ concepts = tab.view(
 
 PAUSE = 0.5  # seconds between two looks at what has been tested
 SHOW = {
-    "All": ("All", ""),
+    "All": ("All claims", ""),
     "Do not hold": ("Do not hold", verdicts.FAILS),
     "Hold": ("Hold", verdicts.HOLDS),
     "Too short to tell": ("Too short", verdicts.SHORT),
