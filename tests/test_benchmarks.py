@@ -100,7 +100,9 @@ def test_class(class_benchmark: ModuleType, capsys: pytest.CaptureFixture[str]) 
     machine, head, *rows = capsys.readouterr().out.splitlines()
     assert CALIBRATION.fullmatch(machine)
     assert "p95" in head and [row.split()[0] for row in rows] == ["empty", "Headlight"]
-    assert all(float(cell) > 0 for row in rows for cell in row.split()[1:]), rows
+    empty, app = ([float(cell) for cell in row.split()[1:]] for row in rows)
+    del empty[4]  # its processor time, less than the clock of processes tells
+    assert min(empty) > 0 and min(app) > 0, rows
     if smollm2.file():  # of two models
         class_benchmark.main([*sizes, "--with", smollm2.NAME])
         _, _, *rows, ratios = capsys.readouterr().out.splitlines()

@@ -217,6 +217,12 @@ function travel() {
   dispatchEvent(new PopStateEvent("popstate", { state: history.state }));
 }
 
+/** The step of a lesson that was requested and whose page has not begun, from 0; undefined where none was. */
+export function requestedStep() {
+  const step = own.goal && new URL(own.goal).searchParams.get("lesson_step");
+  return step ? Number(step) - 1 : undefined;
+}
+
 /** A run of the page has begun for this address. @param {string} at */
 function began(at) {
   if (own.goal && `${explicit(at)}` !== own.goal) return;
@@ -364,7 +370,11 @@ export function takesPart({ defaults, texts, subject, at }, outside) {
         moved(pathname, search);
       };
     }
-    addEventListener("popstate", (event) => event.isTrusted && moved("", ""));
+    addEventListener("popstate", (event) => {
+      if (!event.isTrusted) return;
+      own.goal = ""; // the reader's Back is the last wish
+      moved("", "");
+    });
     const acts = (/** @type {Event} */ event) => outside(event) && (own.acted = true);
     for (const act of ["pointerdown", "keydown"]) addEventListener(act, acts, true);
     tell({});

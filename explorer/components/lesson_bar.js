@@ -4,7 +4,7 @@
 // that a step speaks of is brought into sight.
 
 import { bus } from "./bus.js";
-import { go } from "./class_client.js";
+import { go, requestedStep } from "./class_client.js";
 import { ROOT, send } from "./class_part.js";
 import { bring } from "./in_sight.js";
 import { needsArrows, plainKey, rove } from "./keys.js";
@@ -35,6 +35,8 @@ const shared = { of: "" };
 const BY = { ArrowRight: 1, ArrowLeft: -1, PageDown: 1, PageUp: -1 };
 
 export default mount("lesson_bar", style, (view) => {
+  // A page of the step before, which was under way, comes late.
+  if (view.keys && (requestedStep() ?? view.header.at) !== view.header.at) return;
   const isHere = view.want === view.header.at;
   view.want = view.header.at;
   if (!view.keys) listen(view);
@@ -56,10 +58,18 @@ function listen(view) {
     walk(view, view.want + by);
   };
   addEventListener("keydown", view.keys);
+  const back = (/** @type {PopStateEvent} */ event) => {
+    const step = new URLSearchParams(location.search).get("lesson_step");
+    if (!event.isTrusted || !step) return;
+    view.want = Number(step) - 1;
+    draw(view);
+  };
+  addEventListener("popstate", back);
   draw(view);
   hear(view, (now) => shareWithClass(view, now.lesson));
   until(view, "keys", () => {
     removeEventListener("keydown", view.keys);
+    removeEventListener("popstate", back);
     bus.tell({ steps: undefined });
   });
 }
