@@ -332,9 +332,9 @@ class CachedModel(Model):
         """As `Model.outputs`."""
         return self.memo("outputs", self.uncached.outputs)
 
-    def embeddings(self) -> np.ndarray:
+    def embeddings(self, ids: np.ndarray | None = None) -> np.ndarray:
         """As `Model.embeddings`. Large, and so not kept."""
-        return self.uncached.embeddings()
+        return self.uncached.embeddings(ids)
 
     def nearest(self, vectors: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
         """As `Model.nearest`; not kept."""

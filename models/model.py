@@ -268,9 +268,10 @@ class Model:
         nothing turns them, or they are normalised first."""
         return self._readout("weights").rotary(self, attention, layer)
 
-    def embeddings(self) -> np.ndarray:
-        """Every word's embedding as the stream begins with it, (id, d_model)."""
-        return self._readout("weights").embeddings(self)
+    def embeddings(self, ids: np.ndarray | None = None) -> np.ndarray:
+        """Every word's embedding as the stream begins with it, (id, d_model); those of some `ids`
+        where they are given."""
+        return self._readout("weights").embeddings(self, ids)
 
     def jacobian(self, recording: Recording, stream: str, token: int, site: str) -> Jacobian:
         """The Jacobians of a sub-layer, such as "0.attn", at one token: of its output, of the sum,

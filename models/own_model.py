@@ -134,6 +134,11 @@ class OwnModel(Model):
         return np.float64 if is_double else np.float32
 
     @cached_property
+    def embedding_lengths(self) -> Tensor:
+        """The length of each word's embedding, (id)."""
+        return torch.linalg.vector_norm(self.network.embedding.token.weight.detach(), dim=-1)
+
+    @cached_property
     def has_readout_bias(self) -> bool:
         """True where the readout adds something to some word's score."""
         bias = self.network.readout_bias

@@ -66,7 +66,8 @@ def capabilities(model: OwnModel) -> Capabilities:
 
 def nearest(model: OwnModel, vectors: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
     """The words whose embeddings come nearest to vectors (row, d_model), by cosine."""
-    return logit_lens.nearest(model.network.embedding.token.weight, vectors, top)
+    embeddings = model.network.embedding.token.weight
+    return logit_lens.nearest(embeddings, model.embedding_lengths, vectors, top)
 
 
 def generate(model: OwnModel, text: str, prefix: tuple[int, ...] = ()) -> generation.Generation:

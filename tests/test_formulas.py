@@ -89,7 +89,7 @@ def test_a_formula_fails_where_its_sides_differ() -> None:
         "attention": changed(q=attention.q[:, ::-1]),
         "concatenation": changed(v=2 * np.asarray(attention.v)),
         "projections": changed(k=np.asarray(attention.k)[:, ::-1]),
-        "embedding": context.replaced(embeddings=lambda: 2 * context.embeddings()),
+        "embedding": context.replaced(embeddings=lambda ids: 2 * context.embeddings(ids)),
         "sum-over-heads": context,
         "layer-norm": flowing(context, lambda _, site, x: x + site.endswith(".normed")),
         "added": flowing(context, lambda _, site, x: x * (1 + site.endswith(".wrote"))),

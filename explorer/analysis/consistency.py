@@ -136,6 +136,14 @@ def head_weights(recording: Recording, attention: Attention, layer: int, head: i
     return pattern
 
 
+def layer_weights(recording: Recording, attention: Attention, layer: int) -> np.ndarray:
+    """The `head_weights` of all heads of a layer, (head, query, key)."""
+    if not any(isinstance(edit, (ZeroHead, MeanHead)) for edit in recording.edits):
+        return attention.pattern[layer].astype(np.float64)
+    heads = range(attention.pattern.shape[1])
+    return np.stack([head_weights(recording, attention, layer, head) for head in heads])
+
+
 def head_z(recording: Recording, attention: Attention, layer: int, head: int) -> np.ndarray:
     """The weighted sum of a head's values, (query, d_head), the input of W_O; under edits with
     numbers with these."""

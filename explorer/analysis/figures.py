@@ -678,6 +678,8 @@ def as_plain(value: Any, blocks: dict[str, np.ndarray], coarse: bool = False) ->
     """A figure as JSON, its arrays in blocks: {"block": name}. Arrays of more than MAX_EXACT
     numbers with fractions, and COARSE ones, are in LEVELS levels from "low" to "high"; one level
     more is NaN. An array that several parts share is sent once."""
+    if type(value) in PLAIN_TYPES:  # most are
+        return value
     if isinstance(value, np.ndarray):
         name = str(len(blocks))
         if value.dtype.kind == "u":
@@ -707,6 +709,7 @@ def as_plain(value: Any, blocks: dict[str, np.ndarray], coarse: bool = False) ->
     return value
 
 
+PLAIN_TYPES = {str, int, float, bool, type(None)}
 MAX_EXACT = 60_000  # numbers of a figure that travel in single precision
 LEVELS = 254
 MOST_SEEN = 64  # rows and columns of a matrix that are drawn one by one

@@ -44,8 +44,7 @@ def key_shares(
     w_o, bias = (each[at].astype(np.float64) for each in outputs)
     n_head, d_head, d_model = w_o.shape
     rows, joined = list(queries), w_o.reshape(-1, d_model)  # W_O as one matrix, (head x d_head, ..)
-    weights = [consistency.head_weights(recording, attention, at, head) for head in range(n_head)]
-    pattern = np.stack([each[rows] for each in weights])  # (head, query, key)
+    pattern = consistency.layer_weights(recording, attention, at)[:, rows]  # (head, query, key)
     values = np.asarray(attention.v[at], np.float64)  # (head, key, d_head)
     brought = (pattern @ values).swapaxes(0, 1).reshape(len(rows), -1)  # (query, head x d_head)
     written = brought @ joined + bias

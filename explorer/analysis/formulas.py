@@ -31,6 +31,7 @@ from explorer.analysis.measure import (
     embedding_factor,
     layers_of,
     output_stream,
+    require_tied_readout,
     state_before,
     subsample,
 )
@@ -599,7 +600,7 @@ def embedding(at: RecordedPlace) -> Evidence:
     d = at.context.recording.model.d_model
     if "pos.wrote" not in at.stream.sites or not at.context.capabilities.scaled_embedding:
         raise Untestable(REASONS("not_scaled"))
-    words = at.context.embeddings()[at.stream.ids].astype(np.float64)
+    words = at.context.embeddings(at.stream.ids).astype(np.float64)
     places, made = (residual.site_vectors(at.stream, each) for each in ("pos.wrote", "embed+pos"))
     dimension = largest(made[at.token])
     numbers: dict[str, Number] = {
@@ -939,10 +940,12 @@ def readout(at: RecordedPlace) -> Evidence:
     tokens, in which the bias falls out."""
     context = at.context
     context.require_readout()
-    factor, stream = embedding_factor(context), output_stream(context.recording)
+    require_tied_readout(context)
+    stream = output_stream(context.recording)
     last = len(stream.tokens) - 1
 
     def pairs() -> Pairs:
+        factor = embedding_factor(context)
         words, first = context.embeddings().astype(np.float64), context.logits(stream.name, 0)
         for token in subsample(np.arange(1, last + 1), FEWEST):
             moved = stream.resid[-1, token].astype(np.float64) - stream.resid[-1, 0]

@@ -158,9 +158,10 @@ class MeasureContext:
         """W_O and its bias by attention, see `Model.outputs`."""
         return self.model.outputs()
 
-    def embeddings(self) -> np.ndarray:
-        """Every word's embedding as the stream begins with it, (id, d_model)."""
-        return self.model.embeddings()
+    def embeddings(self, ids: np.ndarray | None = None) -> np.ndarray:
+        """Every word's embedding as the stream begins with it, (id, d_model); those of some `ids`
+        where they are given."""
+        return self.model.embeddings(ids)
 
     def logits(self, stream: str, token: int) -> np.ndarray:
         """Scores over the vocabulary, (id), at one token of a stream."""
@@ -308,6 +309,16 @@ def state_before(stream: Stream, layer: int, place: str) -> str:
         if wrote == f"{layer}.{place}.wrote":
             return before
     raise Untestable(REASONS("no_output", place=place, layer=layer))
+
+
+def require_tied_readout(context: MeasureContext) -> None:
+    """Raise Untestable as `embedding_factor` does. A model that reads the embeddings does so on
+    every text: it is asked once."""
+    stream = context.recording.streams[-1]
+    require_tokens(stream)
+    if np.array_equal(stream.resid[-1, -1], stream.resid[-1, 0]):  # two states are to be compared
+        raise Untestable(REASONS("untied"))
+    context.model.memo(("tied", stream.name), lambda: embedding_factor(context) > 0)
 
 
 def embedding_factor(context: MeasureContext) -> float:

@@ -22,6 +22,7 @@ from explorer.analysis.formatting import (
     parse_number,
     power,
 )
+from models import results
 
 MOST_TERMS = 3  # of a sum that are shown one by one
 SMALLEST_TERM = 0.01  # of the largest one
@@ -122,7 +123,7 @@ def terms(
     writes the first factors, None where any figures do."""
     products = np.prod(factors, axis=0)
     size = np.abs(products)
-    order = np.argsort(-size, kind="stable")[:MOST_TERMS]
+    order = results.largest(size, MOST_TERMS)
     order = order[size[order] >= SMALLEST_TERM * size.max()]
     listed = []
     for at in order:

@@ -4,15 +4,17 @@ out."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import islice
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
 import numpy as np
 
 from explorer.analysis import flow as flow_analysis
-from explorer.analysis import predictions, recorded_findings, residual, terminology
+from explorer.analysis import logit_lens, predictions, recorded_findings, residual, terminology
 from explorer.analysis.figures import (
     Flow,
     FlowAttention,
@@ -296,9 +298,19 @@ def _with_whole_words(run: Run, machine: Flow) -> Flow:
     """The picture, whose words that come out are named by the whole ones that they begin."""
     if not machine.words:
         return machine
-    band = machine.bands[-1]
-    on = prediction_at(run, int(band.places[band.selected]))
-    words = tuple(replace(each, label=on.label(each.id)) for each in machine.words)
+    recording, band = run.recording(), machine.bands[-1]
+    token = int(band.places[band.selected])
+    if not logit_lens.predicts_next(recording):
+        return machine
+    whole = loaded(recording).words_after(recording, token)
+    is_special = bool(logit_lens.read_stream(recording).special[token])
+    written = partial(predictions.without_mark, after_special=is_special)
+    words = tuple(
+        replace(each, label=predictions.first_piece(whole[each.id], written))
+        if each.id in whole
+        else each
+        for each in machine.words
+    )
     return replace(machine, words=words)
 
 
@@ -539,8 +551,9 @@ def _figure(view: FlowView, number: str, temperature: float) -> Flow:
     plain, ways, focus, reading = view.run.recording(), view.ways, view.focus, view.reading
     rows = _rows(ways)
     number = number if number != "Prediction" or reading else "Rotation angle"
+    units = _units(ways, focus)
     layers = tuple(
-        _layer(plain, way, at, each, rows, reading, number, focus)
+        _layer(plain, way, at, each, rows, reading, number, units.get((at, each), ""))
         for at, way in enumerate(ways)
         for each in way.layers
     )
@@ -777,10 +790,9 @@ def _layer(
     rows: Sequence[Rows],
     reading: LensReading | None,
     number: str,
-    focus: Focus,
+    units: str,
 ) -> FlowLayer:
     """One column of the picture."""
-    is_named = len(way.layers) <= FEW_LAYERS or (band, layer) == (focus.band, focus.layer)
     of_way = reading is not None and reading.way is way
     says = None
     if reading is not None and of_way:
@@ -802,7 +814,7 @@ def _layer(
             if layer in flow_analysis.layer_numbers(each)
         ),
         ffn=size,
-        units=_units(way, layer) if is_named and ffn is not None else "",
+        units=units,
         ffn_key=_ffn_address(way, band, layer) if ffn is not None else "",
         says=says,
         answer=reading.probability(layer) if reading and of_way else None,
@@ -897,25 +909,41 @@ def _names(
     )
 
 
-def _units(way: Way, layer: int) -> str:
-    """The words nearest to what the strongest hidden units of a layer's FFN write, of those whose
-    nearest is a whole word; "" where they cannot be read."""
-    recording, model = way.recording, loaded(way.recording)
+def _units(ways: Sequence[Way], focus: Focus) -> dict[tuple[int, int], str]:
+    """The words nearest to what the strongest hidden units of FFNs write, by band and layer, of
+    those whose nearest is a whole word: of the layer in focus, and of all of a stream of few;
+    nothing where they cannot be read."""
+    model = loaded(ways[0].recording)
     if not model.capabilities.weights:
-        return ""
-    try:
-        hidden = model.ffn_activations(recording, way.stream.name, layer, way.token)
-        update = hidden.writes.sum(0) + hidden.bias
-        strongest = np.argsort(-(hidden.writes @ update), kind="stable")[:N_UNITS]
-        ids, _ = model.nearest(hidden.writes[strongest], 1)
+        return {}
+    strongest: dict[tuple[int, int], np.ndarray] = {}
+    writes: list[np.ndarray] = []
+    for band, way in enumerate(ways):
+        for layer, parts in way.layers.items():
+            is_named = len(way.layers) <= FEW_LAYERS or (band, layer) == (focus.band, focus.layer)
+            if not is_named or not any(each.place == "ffn" for each in parts):
+                continue
+            with suppress(ValueError, AttributeError):
+                hidden = model.ffn_activations(way.recording, way.stream.name, layer, way.token)
+                update = hidden.writes.sum(0) + hidden.bias
+                order = np.argsort(-(hidden.writes @ update), kind="stable")[:N_UNITS]
+                strongest[band, layer] = order
+                writes.append(hidden.writes[order])
+    if not writes:
+        return {}
+    try:  # all at once: each time the vocabulary is read
+        ids, _ = model.nearest(np.concatenate(writes), 1)
     except (ValueError, AttributeError):
-        return ""
-    labels = model.labels(ids[:, 0].tolist())
-    return ", ".join(
-        WORDS("unit", unit=int(unit), word=label)
-        for unit, label in zip(strongest, labels)
-        if flow_levels.is_word(label)
-    )
+        return {}
+    labels = iter(model.labels(ids[:, 0].tolist()))
+    return {
+        place: ", ".join(
+            WORDS("unit", unit=int(unit), word=label)
+            for unit, label in zip(units.tolist(), islice(labels, len(units)))
+            if flow_levels.is_word(label)
+        )
+        for place, units in strongest.items()
+    }
 
 
 def _output(reading: LensReading | None, temperature: float) -> tuple[FlowWord, ...]:

@@ -63,18 +63,26 @@ def gguf_file(path: Path) -> Path | None:
 
 def cache() -> Path:
     """The folder of the user's cache in which conversions lie."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return _conversions_in(base)
+
+
+@lru_cache
+def _conversions_in(base: str) -> Path:
+    """The folder of conversions in a user's cache, the same object each time: every page asks for
+    it many times, and a path that was hashed keeps its hash."""
     return Path(base) / "headlight" / "gguf"
 
 
 def can_have(digest: str) -> bool:
     """True where a file of this SHA-256 has been converted, or can be: the reader of such files is
     installed, and this user may write into the cache."""
-    return _can_have(_goal(digest))
+    return _can_have(cache(), digest)
 
 
 @lru_cache
-def _can_have(goal: Path) -> bool:
+def _can_have(folder: Path, digest: str) -> bool:
+    goal = folder / _name(digest)
     if manifest(goal):
         return True
     there = next(each for each in goal.parents if os.path.exists(each))
@@ -82,7 +90,11 @@ def _can_have(goal: Path) -> bool:
 
 
 def _goal(digest: str) -> Path:
-    return cache() / f"{digest}-{VERSION}"
+    return cache() / _name(digest)
+
+
+def _name(digest: str) -> str:
+    return f"{digest}-{VERSION}"
 
 
 def converted(

@@ -228,7 +228,9 @@ def capabilities(model: HFModel) -> Capabilities:
 
 def nearest(model: HFModel, vectors: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
     """The words whose embeddings come nearest to vectors (row, d_model), by cosine."""
-    return logit_lens.nearest(embedding_matrix(model.network), vectors, top)
+    embeddings = embedding_matrix(model.network)
+    lengths = torch.linalg.vector_norm(embeddings.detach(), dim=-1)
+    return logit_lens.nearest(embeddings, lengths, vectors, top)
 
 
 def generate(model: HFModel, text: str, then: tuple[int, ...] = ()) -> HFGeneration:

@@ -36,7 +36,7 @@ def ffn_activations(
     preactivations = network.before(inputs)[token]
     by_token = hidden_units(recording, stream, layer, network, inputs)
     hidden = by_token[token]
-    writes = hidden[:, None] * network.w_2.weight.T
+    writes = hidden[:, None] * network.w_2.weight.T.contiguous()
     parts = preactivations, hidden, writes, ffn_bias(network), by_token
     return FFNActivations(*(each.numpy().copy() for each in parts))
 

@@ -370,6 +370,7 @@ def lens(
     )
 
 
+BLOCK = 2048  # words that are compared with vectors at once
 AT_ONCE = 64  # rows of scores: the vocabulary is read once for all of them
 
 
@@ -445,17 +446,21 @@ def expect_same_width(words: int, stream: int) -> None:
 
 
 @torch.inference_mode()
-def nearest(embeddings: Tensor, vectors: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
+def nearest(
+    embeddings: Tensor, lengths: Tensor, vectors: np.ndarray, top: int
+) -> tuple[np.ndarray, np.ndarray]:
     """For vectors (row, d_model) the ids of the words whose `embeddings` (id, d_model) have the
-    largest cosine with them, and the cosines: each (row, rank).
+    largest cosine with them, and the cosines: each (row, rank). lengths (id): of the embeddings,
+    for which all of them are read.
 
     Raises ValueError where words are not as wide as the stream.
     """
     expect_same_width(embeddings.shape[1], vectors.shape[1])
     # A product over lengths, since words of length 1 would be a whole vocabulary more in memory.
-    lengths = torch.linalg.vector_norm(embeddings, dim=-1).clamp_min(NORM_FLOOR)
-    cosines = nn.functional.normalize(torch.tensor(vectors), dim=-1) @ embeddings.T
-    best = cosines.div_(lengths).topk(min(top, len(embeddings)), dim=-1)
+    unit = nn.functional.normalize(torch.tensor(vectors), dim=-1)
+    # A block of words stays near the processor for all vectors, and takes half the time.
+    cosines = torch.cat([words @ unit.T for words in embeddings.split(BLOCK)]).T
+    best = cosines.div_(lengths.clamp_min(NORM_FLOOR)).topk(min(top, len(embeddings)), dim=-1)
     return best.indices.numpy(), best.values.numpy()
 
 

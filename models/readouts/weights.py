@@ -128,7 +128,9 @@ def _numbers(tensor: Tensor) -> np.ndarray:
 
 
 @torch.inference_mode()
-def embeddings(model: OwnModel) -> np.ndarray:
-    """Every word's embedding as the stream begins with it, times sqrt(d_model): (id, d_model)."""
+def embeddings(model: OwnModel, ids: np.ndarray | None = None) -> np.ndarray:
+    """Every word's embedding as the stream begins with it, times sqrt(d_model), or those of some
+    ids: (id, d_model)."""
     embedding = model.network.embedding
-    return embedding.words(embedding.token.weight).numpy()
+    rows = embedding.token.weight
+    return embedding.words(rows if ids is None else rows[torch.tensor(ids)]).numpy()
