@@ -111,7 +111,9 @@ def test_a_word_that_is_not_there_is_told_and_nothing_else_is_lost(
 def test_a_link_may_switch_heads_off_as_people_write_them() -> None:
     app = opened("flow", off="1.5,0.3", word="it")
     assert from_line(asked_of(app)["edits"]) == (ZeroHead(1, 5), ZeroHead(0, 3))
-    assert "edits" not in asked_of(opened("flow", off="five"))
+    app = opened("flow", off="five")
+    assert "edits" not in asked_of(app)
+    assert "switched-off head “five”, which this text and model do not have" in told(app, "toast")
 
 
 @pytest.mark.slow

@@ -89,3 +89,38 @@ def test_values_fade_and_slide_into_their_sum_where_motion_is_wanted(visitor: Vi
         pictures.append(panel.evaluate(PICTURE))
     assert pictures[0] == pictures[1], "in the end it is the picture that stands still"
     lively.leave()
+
+
+def test_play_walks_the_steps_by_itself_and_a_press_ends_it(visitor: Visitor) -> None:
+    """Space plays, left and right step, a press ends it; without motion the steps only change."""
+    at = f"&layer=1&head=2&token=2&anatomy_cell=2.3&{TEXT}"
+    lively = Visitor(visitor.context.browser, visitor.server, reduced_motion="no-preference")
+    for one in (visitor, lively):
+        page = arrive(one, at).page
+        panel = page.locator(".panel").first
+        step = ".panel svg:has-text('Step {} of 7')"
+        play = panel.get_by_role("button", name="Play")
+        expect(play).to_have_attribute("aria-keyshortcuts", "Space")
+        play.click()
+        for number in (2, 3):
+            page.wait_for_selector(step.format(number))
+        pause = panel.get_by_role("button", name="Pause")
+        expect(pause).to_be_visible()
+        panel.locator("h2, .finding").first.click()
+        expect(play).to_be_visible()
+        page.evaluate("document.activeElement?.blur()")
+        shown = panel.locator("output").inner_text()
+        page.wait_for_url(f"**weight_step={shown}**")  # of where it was ended
+        for key, number in (("ArrowRight", 4), ("ArrowLeft", 3)):
+            page.keyboard.press(key)
+            page.wait_for_selector(step.format(number))
+        page.keyboard.press(" ")
+        page.wait_for_selector(step.format(4))
+        page.keyboard.press(" ")
+        expect(play).to_be_visible()
+        page.get_by_role("slider").first.press("End")
+        page.wait_for_selector(step.format(7))
+        play.press("Enter")  # from the end it begins anew
+        page.wait_for_selector(step.format(1))
+        pause.press("Enter")
+    lively.leave()

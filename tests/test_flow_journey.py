@@ -232,3 +232,19 @@ def test_a_word_that_comes_out_becomes_a_row(visitor: Visitor) -> None:
     assert asked(visitor)["text"] == [longer] and asked(visitor)["layer"] == ["1"]
     chosen = page.locator(".panel g.token[aria-pressed=true]")
     assert chosen.get_attribute("aria-label") == longer.split()[-1]
+
+
+def test_an_opened_weight_has_one_player(visitor: Visitor) -> None:
+    """At the level of a weight Play, and Space, walk the steps of its calculation."""
+    page = visitor.page
+    page.goto(f"{visitor.server}/architecture?flow_level=Weight&layer=1&head=5")
+    page.wait_for_selector(".panel svg:has-text('Step 1 of 7')")
+    play = page.get_by_role("button", name="Play")
+    expect(play).to_have_count(1)
+    play.click()
+    page.wait_for_selector(".panel svg:has-text('Step 3 of 7')")
+    page.get_by_role("button", name="Stop").click()
+    expect(play).to_be_visible()
+    page.evaluate("document.activeElement?.blur()")
+    page.keyboard.press(" ")
+    page.wait_for_selector(".panel svg:has-text('Step 4 of 7')")

@@ -3,8 +3,8 @@
 // is in it.
 
 import { labelsOf, widthOf, writtenRow } from "./flow_figure.js";
-import { arrow, plainKey } from "./keys.js";
-import { make, still, until } from "./mount.js";
+import { arrow, hearKeys, OWN } from "./keys.js";
+import { make, still } from "./mount.js";
 import { sentences } from "./sentences.js";
 
 /** @typedef {import("./mount.js").View} View */
@@ -63,8 +63,9 @@ export function player(view, at) {
     { "aria-label": say("way") },
     ...way.slice(0, view.aside ? level + 1 : undefined),
   );
+  view.play = play;
   if (view.aside) return make("div", "slider flow-bar", play, nav); // nothing leads on from a file
-  listen(view, at);
+  hearKeys(view, (event, inside) => meaning(view, at, event, inside));
   const steps = [step("‹", say("before"), -1), step("›", say("next"), 1)];
   return make("div", "slider flow-bar", play, ...steps, nav, off, ...others);
 }
@@ -85,27 +86,7 @@ function wordBesides({ bands: [band] }, by) {
   return to === undefined ? undefined : { [band.choice]: to };
 }
 
-const TYPED =
-  "input:not([type=range], [type=checkbox], [type=radio]), textarea, select, [contenteditable=true], [role=dialog]";
-const OWN = "button, a, summary, g.target, [data-cells], input"; // what has these keys for itself
-
-/** Hear the keys while the focus is in the panel, or nowhere: Space plays, left and right go to another layer, up and down to another word, Enter opens and Escape closes a level, X switches the head in focus off or on. @param {View} view @param {number} at */
-function listen(view, at) {
-  const key = (/** @type {KeyboardEvent} */ event) => {
-    const target = /** @type {Element} */ (event.composedPath()[0]);
-    const inside = view.root.contains(target);
-    if (!view.root.isConnected || view.aside || event.defaultPrevented || !plainKey(event)) return;
-    if (!(inside || target === document.body) || target.closest(TYPED)) return;
-    const act = meaning(view, at, event, inside ? target : null);
-    if (!act) return;
-    event.preventDefault();
-    act();
-  };
-  addEventListener("keydown", key);
-  until(view, "keys", () => removeEventListener("keydown", key));
-}
-
-/** What a key does, undefined for nothing. @param {View} view @param {number} at @param {KeyboardEvent} event @param {Element | null} inside the part that has the focus */
+/** What a key does, undefined for nothing: Space plays, left and right go to another layer, up and down to another word, Enter opens and Escape closes a level, X switches the head in focus off or on. @param {View} view @param {number} at @param {KeyboardEvent} event @param {Element | null} inside the part that has the focus */
 function meaning(view, at, event, inside) {
   const figure = view.figures[at];
   const { level, levels, switch: toggle } = figure;
@@ -121,8 +102,13 @@ function meaning(view, at, event, inside) {
   return event.key === " " ? () => sweepOrStop(view, at) : undefined;
 }
 
-/** @param {View} view @param {number} at */
-const sweepOrStop = (view, at) => (view.settle ? view.settle() : sweep(view, at));
+/** Play what is opened, or end it: the steps of a weight where there are some, else the way through the layers. @param {View} view @param {number} at */
+function sweepOrStop(view, at) {
+  const steps = view.figures.find((/** @type {any} */ each) => each.toggle);
+  if (steps) steps.toggle();
+  else if (view.settle) view.settle();
+  else sweep(view, at);
+}
 
 /** How long the light takes for each layer, in milliseconds: of many layers it slows at those that change the prediction most. @param {any} figure @param {number} [slow] milliseconds */
 export function paces({ layers }, slow = SLOW) {

@@ -1,7 +1,10 @@
 // @ts-check
 // The keyboard: arrow keys walk through buttons of which one can be reached with Tab, or over cells.
 
+import { until } from "./mount.js";
 import { clamp } from "./theme.js";
+
+/** @typedef {import("./mount.js").View} View */
 
 /** @param {KeyboardEvent | MouseEvent} event */
 export const plainKey = (event) => !event.altKey && !event.ctrlKey && !event.metaKey;
@@ -14,6 +17,26 @@ export function needsArrows(event) {
       "input, textarea, select, [contenteditable=true], [role=slider], [role=listbox], [role=menu], [role=radiogroup], [role=tablist]",
     ),
   );
+}
+
+const TYPED =
+  "input:not([type=range], [type=checkbox], [type=radio]), textarea, select, [contenteditable=true], [role=dialog]";
+export const OWN = "button, a, summary, g.target, [data-cells], input"; // what has Space and Enter for itself
+
+/** Hear the keys while the focus is in a panel, or nowhere. @param {View} view @param {(event: KeyboardEvent, inside: Element | null) => (() => void) | undefined} mean what a key does, undefined for nothing; inside: the part of the panel that has the focus */
+export function hearKeys(view, mean) {
+  const key = (/** @type {KeyboardEvent} */ event) => {
+    const target = /** @type {Element} */ (event.composedPath()[0]);
+    const inside = view.root.contains(target);
+    if (!view.root.isConnected || view.aside || event.defaultPrevented || !plainKey(event)) return;
+    if (!(inside || target === document.body) || target.closest(TYPED)) return;
+    const act = mean(event, inside ? target : null);
+    if (!act) return;
+    event.preventDefault();
+    act();
+  };
+  addEventListener("keydown", key);
+  until(view, "keys", () => removeEventListener("keydown", key));
 }
 
 const BY = { ArrowDown: [1, 0], ArrowUp: [-1, 0], ArrowRight: [0, 1], ArrowLeft: [0, -1] };

@@ -14,7 +14,7 @@ import {
   spoken,
   wordOf as wordShown,
 } from "./head_matrices.js";
-import { arrow, plainKey, stepped } from "./keys.js";
+import { arrow, hearKeys, OWN, plainKey, stepped } from "./keys.js";
 import {
   COLUMN,
   columnsOf,
@@ -31,6 +31,7 @@ import { fitted, hear, letter, make, mount, redraw, still, until } from "./mount
 import { fixed, tenths } from "./number_format.js";
 import { ahead, Echoes, whole } from "./optimistic_updates.js";
 import { bring, frame, pad } from "./scroll_frame.js";
+import { sentences } from "./sentences.js";
 import { summed } from "./sum_motion.js";
 import { GAP, resolved, sheet, widths } from "./panel_layout.js";
 import style from "./panel.css.js";
@@ -38,9 +39,11 @@ import { offer, shown } from "./svg_export.js";
 import { explained, meanings } from "./terms.js";
 
 /** @typedef {import("./mount.js").View} View */
+const words = sentences("flow");
 const TYPE = 0.9; // of the page's letters
 const PAUSE = 250; // milliseconds after the last step of a slider, before the address has it
 const PLAY = 700; // milliseconds a frame
+const READING = 1500; // milliseconds a frame that is read, as a step of a calculation
 const MOVE = 300; // of these, that points move
 const ABOVE = 360; // pixels of a window that stand above a table of words
 const LINES = 14; // letters of height from which on a sentence scrolls
@@ -113,7 +116,7 @@ function build(view) {
   const gap = `${GAP * TYPE * letter()}px`;
   const row = make("div", { class: "figures", style: { columnGap: gap } }, ...columns);
   const tip = make("div", { class: "tip", role: "status" });
-  const isFlow = figures.some((each) => each.kind === "flow"); // its picture comes first
+  const hasFlow = figures.some(isFlow); // its picture comes first
   const [formulas, restate] = formulaBox(header.formulas, (view.formulas ||= {}));
   view.restate = (/** @type {any} */ one) =>
     restate({ shown: one?.formulas, focus: one?.focus || header.focus });
@@ -136,9 +139,9 @@ function build(view) {
         !header.bare &&
         make("h2", { dir: "auto" }, ...explained(header.terms, header.title, new Set())),
       button ? make("div", "above", finding, button) : finding,
-      header.formulas.length > 0 && !isFlow && formulas,
+      header.formulas.length > 0 && !hasFlow && formulas,
       row,
-      header.formulas.length > 0 && isFlow && formulas,
+      header.formulas.length > 0 && hasFlow && formulas,
       more,
       tip,
       meanings(header.terms),
@@ -701,6 +704,9 @@ function say({ tip, root }, what, { left, top, width }) {
 
 // ---- frames --------------------------------------------------------------------------------------
 
+/** @param {any} one */
+const isFlow = (one) => one.kind === "flow";
+
 /** Whether a figure is a few frames that are no sequence in time. @param {any} one */
 const isWalked = (one) => one.kind === "steps" && one.frames.length <= FEW && !one.plays;
 
@@ -735,6 +741,9 @@ function glide(view, at, from) {
 function slider(view, at, finding) {
   const { frames, choice, title, current, plays, opens_at_first } = view.figures[at];
   const last = frames.length - 1;
+  const walked = isWalked(view.figures[at]);
+  const [pace, led] = [walked ? READING : PLAY, view.figures.some(isFlow)];
+  const names = led ? [words("play"), words("stop")] : ["Play", "Pause"];
   const input = make("input", {
     type: "range",
     min: 0,
@@ -768,12 +777,13 @@ function slider(view, at, finding) {
   const pause = () => {
     clearTimeout(next);
     next = undefined;
-    play.textContent = "Play";
+    view.root.removeEventListener("pointerdown", stop);
+    play.textContent = names[0];
   };
   const run = (/** @type {number} */ to, end = last, echo = false) => {
     if (!view.root.isConnected) return;
     if (to === end) pause();
-    else next = setTimeout(run, PLAY, to + 1, end, echo);
+    else next = setTimeout(run, pace, to + 1, end, echo);
     go(to, echo);
   };
   const start = () => {
@@ -781,10 +791,15 @@ function slider(view, at, finding) {
       pause();
       return go(Number(input.value));
     }
-    play.textContent = "Pause";
+    play.textContent = names[1];
+    if (walked) view.root.addEventListener("pointerdown", stop);
     run(Number(input.value) < last ? Number(input.value) + 1 : 0);
   };
-  const play = make("button", { type: "button", onclick: start }, "Play");
+  const stop = (/** @type {Event} */ { target }) => target !== play && start();
+  const shortcut = walked ? { "aria-keyshortcuts": "Space" } : {};
+  const play = led
+    ? view.play // one player
+    : make("button", { type: "button", onclick: start, ...shortcut }, names[0]);
   view.figures[at].go = (/** @type {number} */ to, echo = false) => {
     if (echo && (echoes.takes(to) || later || to === view.figures[at].current)) return; // the reader has gone on
     pause();
@@ -794,18 +809,34 @@ function slider(view, at, finding) {
     const onclick = () =>
       view.figures[at].go(Math.max(0, Math.min(last, Number(input.value) + by)));
     const data = { focus: `${name} ${at}` };
-    return isWalked(view.figures[at]) && make("button", { type: "button", onclick, data }, name);
+    return walked && make("button", { type: "button", onclick, data }, name);
   };
+  if (walked) {
+    view.figures[at].toggle = start;
+    if (!led) hearKeys(view, (event, inside) => stepKey(view, at, event, inside));
+  }
   input.oninput = () => view.figures[at].go(Number(input.value));
   if (opens_at_first && current && !view.opened && !still()) {
     view.figures[at].current = 0;
     input.value = "0";
     label.textContent = frames[0].label;
-    play.textContent = "Pause";
-    next = setTimeout(run, PLAY, 1, current, true); // the address keeps naming none
+    play.textContent = names[1];
+    next = setTimeout(run, pace, 1, current, true); // the address keeps naming none
   }
   view.opened = true;
-  return make("div", "slider", plays && play, walk("Back", -1), walk("Next", 1), input, label);
+  const own = (plays || walked) && !led && play;
+  return make("div", "slider", own, walk("Back", -1), walk("Next", 1), input, label);
+}
+
+/** What a key does to steps in sight, undefined for nothing: Space plays them, left and right go to the one before or after; not in a lesson or a presentation, which have these keys. @param {View} view @param {number} at @param {KeyboardEvent} event @param {Element | null} inside */
+function stepKey(view, at, event, inside) {
+  const { top, bottom } = view.boxes[at].getBoundingClientRect();
+  if (bus.now.presenter || bus.now.steps || bottom < 0 || top > innerHeight) return undefined;
+  const { go, current, frames, toggle } = view.figures[at];
+  const [, right] = arrow(event) || [0, 0];
+  const to = current + right;
+  if (right && frames[to] && !inside?.closest("[data-cells], input, g.target")) return () => go(to);
+  return event.key === " " && !inside?.closest(OWN) ? toggle : undefined;
 }
 
 /** Go to a frame, through what lies between where points move. @param {View} view @param {number} at @param {number} to */

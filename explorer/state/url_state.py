@@ -377,6 +377,7 @@ EARLIER_WORDS = {
 }
 # How people write a head: layer 1, head 5 is "1.5".
 HEAD_OF_LAYER = re.compile(r"(\d+)\.(\d+)")
+OFF = "off"  # heads that are switched off, as people write them
 # Choices that opened a part of their tab before a link named the part: the part's choice and name.
 EARLIER_PARTS = dict.fromkeys(("plane", "curve", "anchors"), ("space", "Anchors"))
 
@@ -559,6 +560,8 @@ def _take_choices(parameters: dict[str, str]) -> None:
         if name not in state or state[name] != word:
             st.session_state[name] = word
     visit.linked = parameters
+    if "edits" not in parameters and (heads := parameters.get(OFF)):
+        visit.refusals = {**visit.refusals, OFF: heads}
 
 
 def _in_todays_words(parameters: dict[str, str]) -> dict[str, str]:
@@ -576,8 +579,9 @@ def _in_todays_words(parameters: dict[str, str]) -> dict[str, str]:
     pair = HEAD_OF_LAYER.fullmatch(named.get("head", ""))
     if pair and "layer" not in named:
         named["layer"], named["head"] = pair.groups()
-    heads = [HEAD_OF_LAYER.fullmatch(each) for each in named.get("off", "").split(",")]
+    heads = [HEAD_OF_LAYER.fullmatch(each) for each in named.get(OFF, "").split(",")]
     if all(heads) and "edits" not in named:
+        del named[OFF]
         named["edits"] = ",".join(f"ZeroHead:{each[1]}:{each[2]}" for each in heads if each)
     if not named.get("word", "0").isdecimal() and "token" not in named:  # a number is a word's id
         named["token"] = named.pop("word")
@@ -737,6 +741,8 @@ def _show_refusals() -> None:
 
 def _noun(name: str, value: str) -> str:
     """The name of a link's choice for a reader: a token that is no number is a word."""
+    if name == OFF:
+        return "switched-off head"
     return "word" if name in ("token", "source") and not value.isdecimal() else name
 
 
