@@ -147,7 +147,7 @@ def compared_runs(
             width=MENU,
         )
         field = st.container(width=FIELD)
-        menu = st.popover("Set up A and B", icon=":material/tune:")
+        menu = st.popover("Set up", icon=":material/tune:")
     with menu:
         example_pills(run.model)
         st.button(
