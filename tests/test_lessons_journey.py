@@ -60,6 +60,27 @@ def test_a_stranger_walks_the_first_lesson_by_the_arrow_key(visitor: Visitor) ->
     page.locator(".lesson_bar").wait_for(state="detached")
 
 
+def test_an_arrow_key_is_a_step_where_flow_was_there_first(visitor: Visitor) -> None:
+    late: list = []
+    visitor.hold("lesson_bar", late)
+    page = visitor.page
+    page.goto(f"{visitor.server}/architecture?lesson=three-minutes&lesson_step=1&layer=1")
+    page.wait_for_selector("[data-panel='architecture.flow'] .flow-bar")
+    while not late:
+        page.wait_for_timeout(50)
+    for route in late:
+        route.continue_()
+    at_step(visitor, 1, 8)
+    page.unroute_all()
+    page.keyboard.press("ArrowRight")
+    at_step(visitor, 2, 8)
+    page.keyboard.press("ArrowRight")
+    at_step(visitor, 3, 8)
+    page.locator("[data-panel='architecture.flow'] .flow-bar .play").click()
+    page.keyboard.press("ArrowRight")  # from a button of the picture, which has the focus
+    at_step(visitor, 4, 8)
+
+
 def add_to_lesson(visitor: Visitor, n: int) -> None:
     visitor.page.get_by_role("button", name="Share").click()
     visitor.page.locator(".st-key-add-to-lesson button").click()

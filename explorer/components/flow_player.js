@@ -2,6 +2,7 @@
 // The bar above the picture of the whole machine: Play, the steps from layer to layer, and where one
 // is in it.
 
+import { bus } from "./bus.js";
 import { labelsOf, widthOf, writtenRow } from "./flow_figure.js";
 import { arrow, plainKey } from "./keys.js";
 import { make, still, until } from "./mount.js";
@@ -89,7 +90,7 @@ const TYPED =
   "input:not([type=range], [type=checkbox], [type=radio]), textarea, select, [contenteditable=true], [role=dialog]";
 const OWN = "button, a, summary, g.target, [data-cells], input"; // what has these keys for itself
 
-/** Hear the keys while the focus is in the panel, or nowhere: Space plays, left and right go to another layer, up and down to another word, Enter opens and Escape closes a level, X switches the head in focus off or on. @param {View} view @param {number} at */
+/** Hear the keys while the focus is in the panel, or nowhere: Space plays, left and right go to another layer where no lesson is followed, up and down to another word, Enter opens and Escape closes a level, X switches the head in focus off or on. @param {View} view @param {number} at */
 function listen(view, at) {
   const key = (/** @type {KeyboardEvent} */ event) => {
     const target = /** @type {Element} */ (event.composedPath()[0]);
@@ -112,6 +113,7 @@ function meaning(view, at, event, inside) {
   const to = (/** @type {any} */ select) => select && (() => go(view, select));
   const [down, right] = arrow(event) || [0, 0];
   const walks = !inside?.closest("[data-cells], input") && (inside || !down);
+  if (right && bus.now.steps) return undefined; // a lesson's steps
   if (right && walks) return to(besides(figure, right));
   if (down && walks) return to(wordBesides(figure, down));
   if (event.key === "Escape") return to(levels[level - 1]?.select);
