@@ -21,12 +21,12 @@ from models.run import Run
 
 pytestmark = MARKS
 LAPTOP = {"width": 1280, "height": 720}
-# True where a panel begins below the bar of the lesson, in sight.
+# True where the formulas and figures of a panel begin below the bar of the lesson, in sight.
 IN_SIGHT = """panel => {
   const box = (what) => { for (const each of document.querySelectorAll("*")) {
     const found = each.shadowRoot?.querySelector(what);
     if (found) return found.getBoundingClientRect(); } };
-  const [bar, one] = [box(".lesson_bar"), box(`[data-panel="${panel}"]`)];
+  const [bar, one] = [box(".lesson_bar"), box(`[data-panel="${panel}"] :is(.formulas, .figures)`)];
   return Boolean(bar && one) && bar.top >= 0 && one.top >= bar.bottom - 1
     && one.top < 0.6 * innerHeight; }"""
 
