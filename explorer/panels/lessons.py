@@ -211,9 +211,9 @@ def _labels(recording: Recording, stream: Stream) -> tuple[str, ...]:
 
 
 def _slots(run: Run, of: Hero) -> dict[str, str]:
-    """Slots of a lesson's sentences and addresses. row: the query as the panels of an attention name
-    it, which of a translator is the token that is written there; of_row: a sentence on that.
-    another: a token that the lesson does not follow."""
+    """Slots of a lesson's sentences and addresses. row: the query as the panels of an attention
+    name it, of a translator the token that is written there; of_row: a sentence on that; another:
+    a token that the lesson does not follow."""
     recording = run.recording()
     first, last = recording.streams[0], recording.streams[-1]
     card, attention = recording.model, of.attention
