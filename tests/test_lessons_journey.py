@@ -21,12 +21,12 @@ from models.run import Run
 
 pytestmark = MARKS
 LAPTOP = {"width": 1280, "height": 720}
-# True where a panel begins below the bar of the lesson, in sight.
+# True where the formulas and figures of a panel begin below the bar of the lesson, in sight.
 IN_SIGHT = """panel => {
   const box = (what) => { for (const each of document.querySelectorAll("*")) {
     const found = each.shadowRoot?.querySelector(what);
     if (found) return found.getBoundingClientRect(); } };
-  const [bar, one] = [box(".lesson_bar"), box(`[data-panel="${panel}"]`)];
+  const [bar, one] = [box(".lesson_bar"), box(`[data-panel="${panel}"] :is(.formulas, .figures)`)];
   return Boolean(bar && one) && bar.top >= 0 && one.top >= bar.bottom - 1
     && one.top < 0.6 * innerHeight; }"""
 
@@ -58,6 +58,27 @@ def test_a_stranger_walks_the_first_lesson_by_the_arrow_key(visitor: Visitor) ->
     at_step(visitor, 1, 8)
     page.get_by_role("button", name="End the lesson").click()
     page.locator(".lesson_bar").wait_for(state="detached")
+
+
+def test_an_arrow_key_is_a_step_where_flow_was_there_first(visitor: Visitor) -> None:
+    late: list = []
+    visitor.hold("lesson_bar", late)
+    page = visitor.page
+    page.goto(f"{visitor.server}/architecture?lesson=three-minutes&lesson_step=1&layer=1")
+    page.wait_for_selector("[data-panel='architecture.flow'] .flow-bar")
+    while not late:
+        page.wait_for_timeout(50)
+    for route in late:
+        route.continue_()
+    at_step(visitor, 1, 8)
+    page.unroute_all()
+    page.keyboard.press("ArrowRight")
+    at_step(visitor, 2, 8)
+    page.keyboard.press("ArrowRight")
+    at_step(visitor, 3, 8)
+    page.locator("[data-panel='architecture.flow'] .flow-bar .play").click()
+    page.keyboard.press("ArrowRight")  # from a button of the picture, which has the focus
+    at_step(visitor, 4, 8)
 
 
 def add_to_lesson(visitor: Visitor, n: int) -> None:

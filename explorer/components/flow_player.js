@@ -2,6 +2,7 @@
 // The bar above the picture of the whole machine: Play, the steps from layer to layer, and where one
 // is in it.
 
+import { bus } from "./bus.js";
 import { labelsOf, widthOf, writtenRow } from "./flow_figure.js";
 import { arrow, hearKeys, OWN } from "./keys.js";
 import { make, still } from "./mount.js";
@@ -86,13 +87,14 @@ function wordBesides({ bands: [band] }, by) {
   return to === undefined ? undefined : { [band.choice]: to };
 }
 
-/** What a key does, undefined for nothing: Space plays, left and right go to another layer, up and down to another word, Enter opens and Escape closes a level, X switches the head in focus off or on. @param {View} view @param {number} at @param {KeyboardEvent} event @param {Element | null} inside the part that has the focus */
+/** What a key does, undefined for nothing: Space plays, left and right go to another layer where no lesson is followed, up and down to another word, Enter opens and Escape closes a level, X switches the head in focus off or on. @param {View} view @param {number} at @param {KeyboardEvent} event @param {Element | null} inside the part that has the focus */
 function meaning(view, at, event, inside) {
   const figure = view.figures[at];
   const { level, levels, switch: toggle } = figure;
   const to = (/** @type {any} */ select) => select && (() => go(view, select));
   const [down, right] = arrow(event) || [0, 0];
   const walks = !inside?.closest("[data-cells], input") && (inside || !down);
+  if (right && bus.now.steps) return undefined; // a lesson's steps
   if (right && walks) return to(besides(figure, right));
   if (down && walks) return to(wordBesides(figure, down));
   if (event.key === "Escape") return to(levels[level - 1]?.select);

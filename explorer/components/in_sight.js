@@ -12,7 +12,8 @@ const OWN = ["wheel", "touchmove", "pointerdown", "keydown"]; // the reader goes
 
 /**
  * Scroll a panel below the bar as soon as it is there, and again while what is above it grows; on a page
- * that is not scrolled, a panel that is whole in sight stays where it is. Ends when nothing moves, or when the reader does something.
+ * that is not scrolled, a panel that is whole in sight stays where it is. Of one whose figures would not
+ * be whole in sight, title and sentence go behind the bar. Ends when nothing moves, or when the reader does something.
  * @param {HTMLElement} bar
  * @param {string} panel its name
  * @returns {() => void} to end it sooner
@@ -46,6 +47,15 @@ function aligned(bar, panel) {
   if (!main.scrollTop && top >= here.bottom && bottom <= innerHeight) return Math.round(top);
   const held = getComputedStyle(bar);
   const end = held.position === "sticky" ? parseFloat(held.top) + here.height + GAP : here.bottom;
-  main.scrollTop += top - end;
+  main.scrollTop += topOf(picture, innerHeight - end) - end;
   return Math.round(picture.getBoundingClientRect().top);
+}
+
+/** The top of what is brought below the bar: that of the panel, or of its formulas and figures where they need the room. @param {import("./presenter_pictures.js").Picture} picture @param {number} room pixels */
+function topOf(picture, room) {
+  const { top } = picture.getBoundingClientRect();
+  const figures = rootOf(picture)?.querySelector(".figures");
+  const first = rootOf(picture)?.querySelector(".formulas, .figures"); // in their order on the page
+  const isTight = figures && figures.getBoundingClientRect().bottom - top > room;
+  return isTight && first ? first.getBoundingClientRect().top : top;
 }

@@ -49,7 +49,7 @@ MOST_KEYS = 16  # listed one by one
 MOST_CELLS = 4096  # of a matrix that follows the steps
 # Each step's formulas, and the symbols in them that it is about.
 STEPS = {
-    "dot": (("attention", "dot", "rotary"), ("Q", "K")),
+    "dot": (("attention", "dot"), ("Q", "K")),
     "score": (("attention", "score"), ("d_k",)),
     "mask": (("mask",), ("M", "M_ij")),
     "softmax": (("attention", "softmax"), ("softmax", "a_ij")),
@@ -58,6 +58,8 @@ STEPS = {
     "output": (("concatenation",), ("W_O",)),
     "heads": (("sum-over-heads",), ("W_O^h",)),
 }
+
+ROTATED = {"dot": (("dot", "rotary"), ("R_i", "R_j"))}  # where positions rotate queries and keys
 
 
 def number(value: float) -> str:
@@ -109,6 +111,13 @@ class Cell:
         masked = not self.selection.attention.allowed[self.selection.layer].all()
         known = list(STEPS) if self.outputs is not None else list(STEPS)[:-2]
         return tuple(each for each in known if each != "mask" or masked)
+
+    @property
+    def formulas(self) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
+        """The formulas of each step, and the symbols in them that it is about."""
+        is_rotary = loaded(self.selection.recording).capabilities.positions == "rotary"
+        of_model = STEPS | (ROTATED if is_rotary else {})
+        return {name: of_model[name] for name in self.steps}
 
     @property
     def slots(self) -> dict[str, object]:
@@ -173,7 +182,7 @@ def weight_of(selection: Selection, source: int | None, step: str) -> Panel:
         details=_steps_in_words(cell, selection.run),
         caption=(words("caption", **cell.slots),),
         file=f"L{layer}H{head}-q{token}k{cell.key}",
-        formulas=tuple(dict.fromkeys(id for name in cell.steps for id in STEPS[name][0])),
+        formulas=tuple(dict.fromkeys(id for ids, _ in cell.formulas.values() for id in ids)),
     )
 
 
@@ -249,7 +258,7 @@ def _frame(cell: Cell, name: str, step: int, steps: int) -> Frame:
     title = words(f"{name}_title", step=step, steps=steps)
     sentence, facts, *figures = FRAMES[name](cell)
     drawn = (Facts(title, sentence, facts=tuple(facts)), *figures)
-    formulas, focus = STEPS[name]
+    formulas, focus = cell.formulas[name]
     return Frame(words(name), drawn, formulas=formulas, focus=focus)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from explorer.analysis import recorded_findings, residual, word_classes, words
+from explorer.analysis.attention import axes
 from explorer.analysis.findings import word_groups
 from explorer.analysis.formatting import fixed, tenths
 from explorer.panels import architecture, lesson_numbers
@@ -210,14 +211,20 @@ def _labels(recording: Recording, stream: Stream) -> tuple[str, ...]:
 
 
 def _slots(run: Run, of: Hero) -> dict[str, str]:
-    """Slots of a lesson's sentences and addresses."""
+    """Slots of a lesson's sentences and addresses. row: the query as the panels of an attention
+    name it, of a translator the token that is written there; of_row: a sentence on that; another:
+    a token that the lesson does not follow."""
     recording = run.recording()
     first, last = recording.streams[0], recording.streams[-1]
     card, attention = recording.model, of.attention
     queries, keys = (recording.stream(name) for name in (attention.query, attention.key))
+    row = axes(recording, attention).rows[of.query]
+    is_across = attention.query != attention.key
+    query = _labels(recording, queries)[of.query]
     slots = {
         "token": str(of.token),
         "source": str(of.key),
+        "another": str(_another(first, of.token)),
         "layer": str(of.layer),
         "head": str(of.head),
         "attention": "" if attention.name == recording.attention[0].name else attention.name,
@@ -225,7 +232,9 @@ def _slots(run: Run, of: Hero) -> dict[str, str]:
         "stream": "" if first is last else last.name,
         "own_attention": "" if _own(recording) == recording.attention[0].name else _own(recording),
         "word": _labels(recording, first)[of.token],
-        "query": _labels(recording, queries)[of.query],
+        "query": query,
+        "row": row if is_across else query,
+        "of_row": WORDS("row", row=row, read=query) if is_across else "",
         "key": _labels(recording, keys)[of.key],
         "weight": fixed(of.weight, 2),
         "word_weight": fixed(_word_weight(recording, of), 2),
@@ -240,6 +249,11 @@ def _slots(run: Run, of: Hero) -> dict[str, str]:
         "ffn_layer": str(_ffn_layer(last, of.query, of.layer)),
     }
     return slots | _predicted(run, of)
+
+
+def _another(stream: Stream, token: int) -> int:
+    """The first token of a text's words that is not a given one."""
+    return next(at for at in np.flatnonzero(~stream.special).tolist() if at != token)
 
 
 def _own(recording: Recording) -> str:

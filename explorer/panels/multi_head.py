@@ -21,11 +21,11 @@ from models.run import Run
 
 CONCEPT = "multi_head"
 LOW = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")  # below the line
-PRODUCTS = {
-    "token": (("projections", "values"), ("q_i", "v_j", "W_Q", "W_V")),
-    "tokens": (("projections", "values"), ("q_i", "v_j", "W_Q", "W_V")),
-    "scores": (("matrices",), ("S", "Q", "K")),
-    "outputs": (("matrices",), ("Z", "A", "V")),
+PRODUCTS = {  # the symbols that each is of
+    "token": ("q_i", "v_j", "W_Q", "W_V"),
+    "tokens": ("q_i", "v_j", "W_Q", "W_V"),
+    "scores": ("S", "Q", "K"),
+    "outputs": ("Z", "A", "V"),
 }
 PRODUCT_STEP = Choice(name="shapes_step", help="the product that is shown")
 
@@ -53,6 +53,7 @@ def shapes(
     layer, head, token = selection.at
     expect_vectors(selection)
     words, of = sentences(CONCEPT, "shapes"), selection.attention
+    made_by = ("cross",) if selection.is_across else ("projections", "values")
     (n, m), d, d_v = of.pattern.shape[2:], of.q.shape[-1], of.v.shape[-1]
     d_model = selection.recording.model.d_model
     slots = {
@@ -69,8 +70,8 @@ def shapes(
         Frame(
             words(name),
             (Product(words(f"{name}_title", **slots), words(f"{name}_note", **slots), factors),),
-            formulas=PRODUCTS[name][0],
-            focus=PRODUCTS[name][1],
+            formulas=made_by if name in ("token", "tokens") else ("matrices",),
+            focus=PRODUCTS[name],
         )
         for name, factors in drawn.items()
     )
@@ -90,7 +91,7 @@ def shapes(
         details=words.lines("details", **slots),
         caption=(words("caption", **slots),),
         file=f"L{layer}H{head}-shapes",
-        formulas=("projections", "values", "matrices"),
+        formulas=(*made_by, "matrices"),
     )
 
 
