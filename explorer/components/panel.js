@@ -27,7 +27,7 @@ import {
   unpack,
   value,
 } from "./linked_weights.js";
-import { fitted, hear, letter, make, mount, redraw, still, until } from "./mount.js";
+import { fitted, hear, hostOf, letter, make, mount, redraw, still, until } from "./mount.js";
 import { fixed, tenths } from "./number_format.js";
 import { ahead, Echoes, whole } from "./optimistic_updates.js";
 import { bring, frame, pad } from "./scroll_frame.js";
@@ -129,6 +129,12 @@ function build(view) {
         make("p", { dir: "auto" }, ...explained(header.terms, line, terms)),
       ),
     );
+  const toggled = () => {
+    const isClosed = more && !(/** @type {HTMLDetailsElement} */ (more).open);
+    hostOf(view.root).dataset.details = isClosed ? "closed" : ""; // the page has links beside it
+  };
+  if (more) /** @type {HTMLElement} */ (more).ontoggle = toggled;
+  toggled();
   redraw(
     view,
     [

@@ -560,17 +560,21 @@ def heads_tab(
             grid = head_grid(on)
     with right:
         picture = selected_head(on, view, chosen)
-    with st.container(horizontal=True, gap="medium", key="head-actions"):
+    with st.container(
+        horizontal=True, vertical_alignment="center", gap="medium", key="head-actions"
+    ):
         head_actions(on, view)
         offer_next(one, listed)
-    with st.expander("How this head was classified", key="why this name", on_change="rerun") as why:
-        if why.open:
-            head_details(on, view, of_head)
-    check_recording(on, view, verify)
-    output.panel_table(picture, opened=chosen["view"] == attention_panels.TABLE)
+    with output.links("of tab"):
+        bound = {"key": "why this name", "on_change": "rerun"}
+        with st.expander("How this head was classified", **bound) as why:
+            if why.open:
+                head_details(on, view, of_head)
+        check_recording(on, view, verify)
+        output.panel_table(picture, opened=chosen["view"] == attention_panels.TABLE)
+        n = size[0] * size[1]
+        output.panel_table(grid, templates.sentences("heads", "grid")("table", heads=n))
     output.offer_recording(run)
-    n = size[0] * size[1]
-    output.panel_table(grid, templates.sentences("heads", "grid")("table", heads=n))
 
 
 def chosen_of(
@@ -634,7 +638,7 @@ one_weight = tab.view(
             ),
         },
         open_fold="weight_fold",
-        leads={"concepts": "Change the temperature of this softmax"},
+        leads={"concepts": tab.Lead("Change the temperature of this softmax")},
         read=read_one_attention,
     )
 )

@@ -223,7 +223,8 @@ def show_progress(one: TrainingJob, text: str) -> None:
     )
     mounts.panel(panel.encode(), "live panel", lambda: None)
     export_menu.offer_code(training_code(plan, progress, recording.text))
-    token_table(plan, progress)
+    with output.links("of training"):
+        token_table(plan, progress)
 
 
 def token_table(plan: TrainingPlan, progress: Progress) -> None:
