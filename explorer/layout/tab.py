@@ -195,9 +195,8 @@ def _draw(row: Tab, run: Run) -> None:
         chosen = _chosen(row, run, panels, declared, known, bar)
         pressed = None if row.on_press is None else partial(row.on_press, run, chosen)
         drawn = [show(panel, run, chosen, pressed) for panel in panels]
-    if all(drawn):
-        if row.below is not None:
-            row.below(run, chosen)
+    if all(drawn) and row.below is not None:
+        row.below(run, chosen)
     if row.folds or row.leads:
         with output.links("of tab"):
             for tab, lead in row.leads.items() if all(drawn) else ():

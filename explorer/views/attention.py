@@ -566,8 +566,8 @@ def heads_tab(
         head_actions(on, view)
         offer_next(one, listed)
     with output.links("of tab"):
-        bound = {"key": "why this name", "on_change": "rerun"}
-        with st.expander("How this head was classified", **bound) as why:
+        label = "How this head was classified"
+        with st.expander(label, key="why this name", on_change="rerun") as why:
             if why.open:
                 head_details(on, view, of_head)
         check_recording(on, view, verify)
