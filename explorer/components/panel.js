@@ -503,7 +503,7 @@ function open([layer, head]) {
   bus.tell({
     layer: Number(layer),
     head: Number(head),
-    ahead: { layer, head, att_word: "none", ...token },
+    ahead: { layer, head, selected: "none", ...token },
   });
 }
 
@@ -643,7 +643,7 @@ function go(view, linked, address) {
     const title = view.root.querySelector("h2");
     if (title) title.textContent = view.header.title;
   } else if (token === linked.selected[ROW]) return;
-  else if (token < 0 && address.att_word !== "none") return; // which word is selected, the page says
+  else if (token < 0 && address.selected !== "none") return; // which word is selected, the page says
   Object.assign(linked, { selected: [token, token], cell: null, over: null });
   drawn(view, linked);
   glide(view, view.figures.indexOf(linked), before);
