@@ -26,7 +26,7 @@ VIEWS = {
         ".panel svg",
     ),
 }
-FLOW = "architecture?layer=1&head=5&token=9&anatomy_cell=9.2"
+FLOW = "architecture?layer=1&head=5&token=9&weight_at=9.2"
 # Keys of the flow, each with the seconds that a reader looks at what it shows.
 KEYS: tuple[tuple[str, float], ...] = (
     ("Space", 5.6),

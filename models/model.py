@@ -431,6 +431,10 @@ class Model:
         """True for a token that ends what it writes."""
         return token in self.tokenizer.eos_ids and self.capabilities.writes
 
+    def is_special(self, token: int) -> bool:
+        """True for a token that is no text."""
+        return token in self.tokenizer.special
+
     def first_token(self, text: str) -> tuple[int, int] | None:
         """The first token id of a text alone, and the number of its tokens. None for an empty
         text."""

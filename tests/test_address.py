@@ -16,12 +16,13 @@ from streamlit.runtime.state.session_state import WStates
 from streamlit.testing.v1 import AppTest
 
 from explorer.analysis import predictions
+from explorer.panels import link_words
 from explorer.panels.choice import Choice, Parameter, by_name
 from explorer.server.streamlit_patches import finish_callbacks, skip_forgotten_widgets
 from explorer.state import url_state
 from models import registry, smollm2
 from models.caching import loaded
-from models.edits import ZeroHead, from_line
+from models.edits import ZeroHead, from_line, to_line
 from models.example_texts import CONTINUED_TEXT, DEFAULT_TEXT, EXAMPLES
 from models.results import Sampling
 from models.run import Run
@@ -110,9 +111,10 @@ def test_a_word_that_is_not_there_is_told_and_nothing_else_is_lost(
 @pytest.mark.slow
 def test_a_link_may_switch_heads_off_as_people_write_them() -> None:
     app = opened("flow", off="1.5,0.3", word="it")
-    assert from_line(asked_of(app)["edits"]) == (ZeroHead(1, 5), ZeroHead(0, 3))
+    assert from_line(app.session_state["edits"]) == (ZeroHead(1, 5), ZeroHead(0, 3))
+    assert asked_of(app)["off"] == "1.5,0.3"
     app = opened("flow", off="five")
-    assert "edits" not in asked_of(app)
+    assert "edits" not in asked_of(app) and "off" not in asked_of(app)
     assert "switched-off head “five”, which this text and model do not have" in told(app, "toast")
 
 
@@ -395,3 +397,23 @@ def test_without_its_package_predict_opens_as_other_pages_do(
     finally:
         monkeypatch.undo()
         smollm2.file.cache_clear()
+
+
+@pytest.mark.slow
+def test_a_link_names_heads_that_are_switched_off_as_people_do_and_keeps_earlier_names() -> None:
+    line = to_line((ZeroHead(1, 5), ZeroHead(2, 3)))
+    app = opened("edit", edits=line)
+    assert asked_of(app)["off"] == "1.5,2.3" and "edits" not in asked_of(app)
+    again = opened("edit", off="1.5,2.3")
+    assert again.session_state["edits"] == app.session_state["edits"] == line
+    for other in (line + ",WithoutScale:", "ZeroHead:0:1:cross", "ZeroHead:0-1:2-3:self"):
+        words = {"edits": other}
+        assert link_words.written(words) == words, "other edits keep their names"
+    earlier = {
+        "anatomy_cell": "9.2",
+        "att_word": "none",
+        "att_right": "Open",
+        "other_what": "Model",
+    }
+    now = {"weight_at": "9.2", "selected": "none", "verify": "1", "compare": "Model"}
+    assert link_words.in_todays_words(earlier) == now

@@ -26,13 +26,13 @@ def weight_of(visitor: Visitor) -> str:
 
 
 def test_keys_open_a_cell_and_its_steps_are_walked(visitor: Visitor) -> None:
-    arrive(visitor, f"&layer=1&head=2&token=2&anatomy_cell=2.3&{TEXT}")
+    arrive(visitor, f"&layer=1&head=2&token=2&weight_at=2.3&{TEXT}")
     pattern = read_once("encoder").record("Ram pushed Hari").attention[0].pattern[1, 2]
     page = visitor.page
     page.locator(".panel .cells").first.focus()
     for key in ("ArrowUp", "ArrowLeft", "Enter"):
         page.keyboard.press(key)
-    page.wait_for_url("**anatomy_cell=1.2**")
+    page.wait_for_url("**weight_at=1.2**")
     page.wait_for_selector(".panel .finding:has-text('“Ram” attends to “pushed”')")
     assert matches_text(weight_of(visitor), float(pattern[1, 2]))
     titled = ".panel .figure:has-text('{} of layer 1, head 2')"
@@ -48,7 +48,7 @@ def test_keys_open_a_cell_and_its_steps_are_walked(visitor: Visitor) -> None:
     page.wait_for_url("**weight_step=Softmax**")
     page.wait_for_selector("[data-test-script-state=notRunning]")
     page.locator(".panel g.target:has-text('[CLS]')").first.click()
-    page.wait_for_url("**anatomy_cell=1.0**")
+    page.wait_for_url("**weight_at=1.0**")
     page.wait_for_selector(".panel .finding:has-text('attends to “[CLS]”')")
     assert page.locator(".panel svg:has-text('Step 3 of 7')").count()
     page.get_by_text("All heads of the layer").click()
@@ -69,7 +69,7 @@ PICTURE = "one => one.querySelector('.slider').parentElement.querySelector('svg'
 
 
 def test_values_fade_and_slide_into_their_sum_where_motion_is_wanted(visitor: Visitor) -> None:
-    at = f"&layer=1&head=2&token=2&anatomy_cell=2.3&weight_step=Value&{TEXT}"
+    at = f"&layer=1&head=2&token=2&weight_at=2.3&weight_step=Value&{TEXT}"
     lively = Visitor(visitor.context.browser, visitor.server, reduced_motion="no-preference")
     pictures = []
     for one in (visitor, lively):

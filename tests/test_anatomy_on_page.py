@@ -238,7 +238,7 @@ def test_it_opens_on_the_cell_of_the_strongest_finding(model: str, attention: st
         assert shown == first.attention and cell[:2] == first.at
         if first.query >= 0 and first.keys:
             assert cell[2:] == (first.query, first.keys[0])
-    assert "anatomy_cell" not in app.query_params
+    assert "weight_at" not in app.query_params
     if attention == "cross":
         assert panels_on(app)[0]["figures"][0]["rows"][0].startswith("→ ")
 
@@ -250,10 +250,10 @@ AT = {"layer": "2", "head": "5", "token": "4"}
 @pytest.mark.parametrize(
     ("asked", "cell"),
     [
-        (AT | {"anatomy_cell": "4.7"}, (2, 5, 4, 7)),
-        (AT | {"anatomy_cell": "3.7"}, (2, 5, 4, None)),
-        (AT | {"anatomy_cell": "4.999"}, (2, 5, 4, None)),
-        (AT | {"token": "x", "anatomy_cell": "<b>.9" + "9" * 3000}, (2, 5, None, None)),
+        (AT | {"weight_at": "4.7"}, (2, 5, 4, 7)),
+        (AT | {"weight_at": "3.7"}, (2, 5, 4, None)),
+        (AT | {"weight_at": "4.999"}, (2, 5, 4, None)),
+        (AT | {"token": "x", "weight_at": "<b>.9" + "9" * 3000}, (2, 5, None, None)),
     ],
 )
 def test_a_link_names_the_cell_and_a_wrong_one_still_opens(
@@ -267,7 +267,7 @@ def test_a_link_names_the_cell_and_a_wrong_one_still_opens(
         assert pattern[query].max() == pattern.max()
     if key is None:
         key = int(pattern[query].argmax())
-        assert "anatomy_cell" not in app.query_params
+        assert "weight_at" not in app.query_params
     assert cell_of(app) == (layer, head, query, key)
 
 
@@ -276,7 +276,7 @@ def test_another_cell_costs_no_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     app = opened_page(text=TEXT)
     passes = []
     monkeypatch.setattr(Model, "record", lambda *asked: passes.append(asked))
-    app.session_state["token"], app.session_state["anatomy_cell"] = "2", "2.5"
+    app.session_state["token"], app.session_state["weight_at"] = "2", "2.5"
     assert cell_of(app.run())[2:] == (2, 5)
     app.selectbox(key="selected_head").set_value(3).run()
     assert cell_of(app)[1] == 3 and not passes

@@ -227,7 +227,7 @@ def test_a_typed_target_is_read_said_and_can_be_dropped() -> None:
 @pytest.mark.slow
 def test_the_formula_is_that_of_the_held_row_or_of_the_strongest_cell_of_a_column() -> None:
     def verified(**asked: str) -> str:
-        app = clean(opened(layer="1", head="2", att_right="1", text=WORDS, **asked))
+        app = clean(opened(layer="1", head="2", verify="1", text=WORDS, **asked))
         return next(p["finding"] for p in panels_on(app) if p["panel"] == "anatomy.verified")
 
     pattern = loaded("encoder").record(WORDS).attention[0].pattern[1, 2]

@@ -157,9 +157,9 @@ def test_a_word_of_both_texts_is_masked() -> None:
 # ---- the tab -----------------------------------------------------------------
 
 
-TWO_SHAPES = {"model": "decoder", "other_what": "Model", "other_model": "translator"}
+TWO_SHAPES = {"model": "decoder", "compare": "Model", "other_model": "translator"}
 CROSS = {"model": "translator", "other_edits": "WithoutScale", "other_of": "cross"}
-CHECKPOINT = {"model": "induction", "other_what": "Model", "text": "a b c a b"}
+CHECKPOINT = {"model": "induction", "compare": "Model", "text": "a b c a b"}
 OPENED = [*((view, TWO_SHAPES) for view in VIEWS), ("Heads", CROSS), ("Nearest", CROSS)]
 OPENED += [("Answers", CHECKPOINT), ("Tokens", CROSS)]
 
@@ -212,7 +212,7 @@ def test_a_link_with_nonsense_is_refused_and_an_edit_that_cannot_be_is_named() -
     assert "NoSuchEdit" in message.value and "77" in message.value and panels_on(app)
     app = opened(other_edits="ZeroHead:77:0:self")
     assert not app.exception and app.info
-    app = clean(opened(other_what="Sentence", other_text="Ωμέγα 日本"))
+    app = clean(opened(compare="Sentence", other_text="Ωμέγα 日本"))
     assert "no word in common" in told(app, "info")
 
 
@@ -260,7 +260,7 @@ def test_every_example_opens(model: str, view: str) -> None:
 
 @pytest.mark.slow
 def test_swapped_sides_keep_their_names() -> None:
-    app = opened(other_what="Sentence", other_text="the dog sat", layer="1", head="2")
+    app = opened(compare="Sentence", other_text="the dog sat", layer="1", head="2")
     assert app.text_input(key="other_text").label == "Text of B"
     next(each for each in app.button if each.label == "Swap A and B").click().run()
     assert not app.exception and app.text_input(key="other_text").label == "Text of A"

@@ -276,7 +276,7 @@ def test_the_laws_hold_in_every_model_that_is_here(name: str) -> None:
 def test_the_panel_says_what_holds_when_it_is_opened() -> None:
     laws = lambda app: [each for each in panels_on(app) if each["panel"] == "anatomy.verified"]
     assert not laws(clean(opened(model="translator"))), "not before it is asked"
-    (told,) = laws(clean(opened(model="translator", att_right="1")))
+    (told,) = laws(clean(opened(model="translator", verify="1")))
     assert told["finding"].startswith("✓ All")
     (table,) = told["figures"]
     assert all(law.startswith("✓ ") for law, *_ in table["rows"]) and len(table["rows"]) >= 6

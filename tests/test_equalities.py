@@ -150,8 +150,8 @@ PAGES = {
     "edit": [{}],
     "compare": [
         {},
-        {"other_what": "Sentence", "other_view": "Nearest"},
-        {"other_what": "Model", "other_view": "Answers"},
+        {"compare": "Sentence", "other_view": "Nearest"},
+        {"compare": "Model", "other_view": "Answers"},
     ],
 }  # fmt: skip  (a page a word)
 LONG = (

@@ -117,7 +117,7 @@ LOOKS = [
     ("concepts", {"look_at": "Three", "look_before": "Scores"}),
     *(("aggregated", {"sum_what": what}) for what in ("Rollout", "Values", "Writes")),
     ("compare", {"other_view": "Answers"}),
-    ("compare", {"other_what": "Sentence", "other_text": "the dog ran", "other_view": "Nearest"}),
+    ("compare", {"compare": "Sentence", "other_text": "the dog ran", "other_view": "Nearest"}),
     ("edit", {"effects": "Vectors"}),
     *(("patching", {"donor": "the dog ran to the house", "patch": p}) for p in ("Heads", "Sites")),
     ("lens", {"lens": "Rank"}),

@@ -141,7 +141,7 @@ FLOORS = [
     (
         r"explorer/server/shared_link\.py",  # its title is what the card tells
         set(),
-        r"explorer\.(analysis\.recorded_findings|components\.bundle|panels\.spec|text\.(templates|places))"
+        r"explorer\.(analysis\.recorded_findings|components\.bundle|panels\.(link_words|spec)|text\.(templates|places))"
         r"|explorer\.state\..*|models\.(caching|model_names|run)",
     ),
     (
@@ -159,7 +159,7 @@ FLOORS = [
     (
         r"explorer/state/url_state\.py",
         {"streamlit"},
-        r"explorer\.(state|text)\..*|explorer\.panels\.(choice|spec)"
+        r"explorer\.(state|text)\..*|explorer\.panels\.(choice|link_words|spec)"
         r"|models\.(caching|example_texts|model_card|model_names|registry|run)",
     ),
     (

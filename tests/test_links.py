@@ -17,7 +17,7 @@ MODEL = f"Your session expired, sign in at {SITES}"
 BAITED = {
     **dict.fromkeys(("text", "target", "second", "retyped", "donor", "claim_note"), BAIT),
     **{"anchors": f"{BAIT} / {BAIT}", "edits": to_line((PatchHead(0, 1, BAIT),))},
-    **{"other_text": BAIT, "other_what": "Sentence", "att_right": "1"},
+    **{"other_text": BAIT, "compare": "Sentence", "verify": "1"},
 }
 NOT_HERE = "which is not here"
 # The tabs that show each of these choices, a model, and what they say then.

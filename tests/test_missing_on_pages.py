@@ -23,7 +23,7 @@ NO_SCORES = "not its queries, keys and values"
 # What a page says of a family: parts of sentences that are its own.
 SAID: list[tuple[str, dict[str, str], str, tuple[str, ...]]] = [
     ("weight", {}, "bloom", ("not its queries, keys and values", INSIDE)),
-    ("heads", {"att_right": "1"}, "deberta-v2", ("scores, queries and keys", INSIDE)),
+    ("heads", {"verify": "1"}, "deberta-v2", ("scores, queries and keys", INSIDE)),
     ("concepts", {"look_at": "Hard"}, "bloom", (NO_SCORES,)),
     ("concepts", {"look_at": "Three"}, "bloom", (NO_SCORES,)),
     ("concepts", {"look_at": "Three"}, "gpt_neox", ("so x · x cannot be computed",)),

@@ -53,7 +53,7 @@ TOGETHER = " ".join(AWKWARD[name] for name in ("special tokens", "letters", "mar
 @pytest.mark.parametrize("tab", TABS)
 def test_any_text_opens_every_tab(tab: str) -> None:
     for text in ("", TOGETHER):
-        app = clean(page_at(tab, **dict.fromkeys(TEXTS, text), other_what="Sentence"))
+        app = clean(page_at(tab, **dict.fromkeys(TEXTS, text), compare="Sentence"))
         assert app.session_state["text"] == text
 
 

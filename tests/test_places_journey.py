@@ -157,7 +157,7 @@ def test_the_selection_bar_chooses_word_key_layer_and_head(visitor: Visitor) -> 
     # The word that gets most stands there already, whichever that is.
     key = page.get_by_role("combobox", name="Word attended to (key)").input_value()
     other, place = ("2 animal", 2) if key == "7 street" else ("7 street", 7)
-    choose("Word attended to (key)", other, f"anatomy_cell=5.{place}")
+    choose("Word attended to (key)", other, f"weight_at=5.{place}")
     assert "layer=3" in page.url and "head=2" in page.url and "token=5" in page.url
     assert visitor.title().startswith("Layer 3, head 2")
 

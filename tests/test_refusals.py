@@ -97,9 +97,7 @@ def test_pages_say_what_a_classifier_has_in_the_place_of_words(tmp_path: Path) -
     app = opened("word", model=model, text="the cat sat")
     assert not app.exception
     assert any(says in each.value for each in app.caption)
-    app = opened(
-        "compare", model=model, text="the cat sat", other_what="Model", other_model="encoder"
-    )
+    app = opened("compare", model=model, text="the cat sat", compare="Model", other_model="encoder")
     assert not app.exception
     says = "has a classification head and no readout over the vocabulary, so it makes no prediction"
     assert says in panels_on(app)[0]["finding"]

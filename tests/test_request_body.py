@@ -19,7 +19,7 @@ VIEWS = [
     ("edit", {"effects": "Attention"}),
     ("patching", {"donor": OTHER}),
     *(("compare", {"other_view": view}) for view in ("Heads", "Nearest")),
-    ("compare", {"other_what": "Sentence", "other_text": OTHER}),
+    ("compare", {"compare": "Sentence", "other_text": OTHER}),
     *(("aggregated", {"sum_what": what}) for what in ("Mean", "Flow", "Writes")),
     *(("residual", {"flow": flow}) for flow in ("Writes", "Heads")),
     ("embeddings", {"contexts": "One"}),

@@ -554,4 +554,4 @@ def test_the_weight_level_of_the_flow_leads_there() -> None:
     at = {"layer": 1, "head": 1, "token": 2, "source": 3, "level": "Weight"}
     made = panels.architecture.flow(Run("encoder", TEXT), **at)
     addresses = [each.select.get("address", "") for each in made.figures[0].leads]
-    assert any("weight_fold=Sources" in each and "anatomy_cell=2.3" in each for each in addresses)
+    assert any("weight_fold=Sources" in each and "weight_at=2.3" in each for each in addresses)

@@ -106,7 +106,7 @@ def test_a_chosen_token_is_held_as_the_word_it_is_a_part_of() -> None:
     assert held in "kitchen-maid’s unbelievable" and stream.tokens[inside].strip("‧") in held
     header, *_ = drawn(clean(opened(text=WORDS, token="0", att_keep="No specials")))
     assert header["selected"][0] == -1, "what is left out is not held"
-    app = clean(opened(text=WORDS, token="2", anatomy_cell="2.1", att_right="1"))
+    app = clean(opened(text=WORDS, token="2", weight_at="2.1", verify="1"))
     assert drawn(app)[0]["cell"] == [2, 1]
     (verified,) = (p for p in panels_on(app) if p["panel"] == "anatomy.verified")
     assert f"“{stream.tokens[2]}” attends to “{stream.tokens[1]}”" in verified["finding"]
@@ -164,7 +164,7 @@ def test_a_cell_is_chosen_and_taken_apart_on_the_next_page(visitor: Visitor) -> 
     box = page.locator(CELLS).bounding_box()
     wide, tall = box["width"] / n, box["height"] / n
     page.mouse.click(box["x"] + 1.5 * wide, box["y"] + 3.5 * tall)
-    page.wait_for_url("**anatomy_cell=3.1**")
+    page.wait_for_url("**weight_at=3.1**")
     visitor.drawn()
     box = page.locator(CELLS).bounding_box()
     frames = [each.bounding_box() for each in page.locator(f"{HEAD} rect[fill=none]").all()]
@@ -175,7 +175,7 @@ def test_a_cell_is_chosen_and_taken_apart_on_the_next_page(visitor: Visitor) -> 
     assert held.count() == 1 and held.evaluate(HELD_AT) == "3"
     page.get_by_role("button", name="How is").click()
     page.wait_for_url("**tab=weight**")
-    page.wait_for_url("**anatomy_cell=3.1**")
+    page.wait_for_url("**weight_at=3.1**")
     assert "layer=1" in page.url and "head=2" in page.url and "token=3" in page.url
 
 
@@ -192,7 +192,7 @@ def test_what_a_headline_tells_of_is_the_cell_that_opens_and_the_word_of_the_gri
         button = app.button(key="to weight")
         assert f"{pattern[link.keys[0]]:.2f}" in button.label, asked
     app = button.click().run()
-    assert app.session_state["anatomy_cell"] == f"{link.query}.{link.keys[0]}"
+    assert app.session_state["weight_at"] == f"{link.query}.{link.keys[0]}"
     # The grid shows the selected token of a word, not the word's first.
     text = "The unbelievable photographer said she lost her microscope."
     tokens = loaded("encoder").record(text).streams[0].tokens

@@ -150,7 +150,7 @@ function rankTitles() {
 }
 
 /** Where a view stands in the document. @param {Element} root @returns {HTMLElement} */
-const hostOf = (root) => /** @type {any} */ (root.getRootNode()).host ?? root;
+export const hostOf = (root) => /** @type {any} */ (root.getRootNode()).host ?? root;
 
 /** What Tab would reach first of the page's pictures. @returns {HTMLElement | undefined} */
 export function firstMark() {

@@ -27,7 +27,7 @@ import {
   unpack,
   value,
 } from "./linked_weights.js";
-import { fitted, hear, letter, make, mount, redraw, still, until } from "./mount.js";
+import { fitted, hear, hostOf, letter, make, mount, redraw, still, until } from "./mount.js";
 import { fixed, tenths } from "./number_format.js";
 import { ahead, Echoes, whole } from "./optimistic_updates.js";
 import { bring, frame, pad } from "./scroll_frame.js";
@@ -132,6 +132,12 @@ function build(view) {
         make("p", { dir: "auto" }, ...explained(header.terms, line, terms)),
       ),
     );
+  const toggled = () => {
+    const isClosed = more && !(/** @type {HTMLDetailsElement} */ (more).open);
+    hostOf(view.root).dataset.details = isClosed ? "closed" : ""; // the page has links beside it
+  };
+  if (more) /** @type {HTMLElement} */ (more).ontoggle = toggled;
+  toggled();
   redraw(
     view,
     [
@@ -500,7 +506,7 @@ function open([layer, head]) {
   bus.tell({
     layer: Number(layer),
     head: Number(head),
-    ahead: { layer, head, att_word: "none", ...token },
+    ahead: { layer, head, selected: "none", ...token },
   });
 }
 
@@ -640,7 +646,7 @@ function go(view, linked, address) {
     const title = view.root.querySelector("h2");
     if (title) title.textContent = view.header.title;
   } else if (token === linked.selected[ROW]) return;
-  else if (token < 0 && address.att_word !== "none") return; // which word is selected, the page says
+  else if (token < 0 && address.selected !== "none") return; // which word is selected, the page says
   Object.assign(linked, { selected: [token, token], cell: null, over: null });
   drawn(view, linked);
   glide(view, view.figures.indexOf(linked), before);

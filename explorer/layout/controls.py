@@ -20,7 +20,7 @@ from models.recording import Attention, Recording
 from models.run import Run
 
 # What a reader chooses of an attention: with one of these a page opens on that.
-SELECTION_KEYS = ("attention", "layer", "head", "token", "source", "anatomy_cell")
+SELECTION_KEYS = ("attention", "layer", "head", "token", "source", "weight_at")
 
 
 def bind(
@@ -77,15 +77,15 @@ def open_finding(finding: Finding) -> None:
     step to another page."""
     state = st.session_state
     visit.acted = True
-    state.anatomy_cell = ""
-    state.att_word = "none" if finding.query < 0 else ""
+    state.weight_at = ""
+    state.selected = "none" if finding.query < 0 else ""
     for name, value in finding.address:
         state[name] = value
     if finding.page == "heads" and finding.query >= 0 and finding.keys:
-        state.anatomy_cell = f"{finding.query}.{finding.keys[0]}"
+        state.weight_at = f"{finding.query}.{finding.keys[0]}"
 
 
-ATTENTION_KEYS = ("token", "layer", "head", "source", "anatomy_cell", "sum_layer", "sum_head")
+ATTENTION_KEYS = ("token", "layer", "head", "source", "weight_at", "sum_layer", "sum_head")
 
 
 def pick(

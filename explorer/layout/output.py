@@ -9,6 +9,7 @@ from typing import Literal
 from urllib.parse import parse_qsl
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from explorer.analysis.csv import Cells, Columns, count_cells, to_csv
 from explorer.components import mounts
@@ -88,6 +89,11 @@ def data_table(columns: Columns, alt: str) -> None:
     )
 
 
+def links(key: str) -> DeltaGenerator:
+    """A row of text links below a figure, to be filled: each opens its part below the row."""
+    return st.container(horizontal=True, vertical_alignment="center", key=f"links {key}")
+
+
 def with_table(
     columns: Columns | Callable[[], Columns],
     about: Sequence[str],
@@ -137,9 +143,10 @@ def show_panel(
         return None
     mounts.panel(panel.encode(), key, partial(_take_selection, key, on_select))
     export_menu.offer_panel(panel)
-    panel_table(panel)
-    if panel.name.partition(".")[0] in STUDIED:
-        in_plotly(panel)
+    with links(key):
+        panel_table(panel)
+        if panel.name.partition(".")[0] in STUDIED:
+            in_plotly(panel)
     return panel
 
 

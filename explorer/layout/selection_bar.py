@@ -40,7 +40,7 @@ class Words:
 
 # What the choices are that the bar shows. A browser sends what its menus show with whatever it asks
 # for: where one of these has changed since the bar was drawn, that is the state of before.
-CAUSES = ("text", "model", "attention", "layer", "head", "token", "source", "anatomy_cell")
+CAUSES = ("text", "model", "attention", "layer", "head", "token", "source", "weight_at")
 
 
 def take() -> set[str]:
@@ -61,11 +61,11 @@ def take() -> set[str]:
             state.token = str(query)
     if "selected_query" in changed:
         state.token = "" if query == EVERY_WORD else str(query)
-        state.att_word = "none" if query == EVERY_WORD else ""
-        state.source = state.anatomy_cell = ""
+        state.selected = "none" if query == EVERY_WORD else ""
+        state.source = state.weight_at = ""
     elif "selected_key" in changed:
         state.token, state.source = str(query), ""
-        state.anatomy_cell = f"{query}.{now['selected_key']}"
+        state.weight_at = f"{query}.{now['selected_key']}"
     return changed
 
 
@@ -114,7 +114,7 @@ def word(stream: Stream, default: int) -> int:
 
 def let_go() -> bool:
     """True where the reader let go of the word that a tab opens on."""
-    return url_state.one_of("att_word", ("", "none")) == "none"
+    return url_state.one_of("selected", ("", "none")) == "none"
 
 
 def word_or_every(stream: Stream, default: int) -> int | None:
@@ -287,10 +287,10 @@ def _cell(selection: Selection, at: tuple[int, int], first: Finding | None) -> t
 def key_of(row: int | None, n: int) -> int | None:
     """The key, one of n, of the cell that is selected in a row; None, and the cell is forgotten,
     where it is of another row or no cell."""
-    query, _, key = st.session_state.anatomy_cell.partition(".")
+    query, _, key = st.session_state.weight_at.partition(".")
     if query == str(row) and key.isdecimal() and len(key) < 6 and int(key) < n:
         return int(key)
-    st.session_state.anatomy_cell = ""
+    st.session_state.weight_at = ""
     return None
 
 
@@ -300,5 +300,5 @@ def take_cell(panel: str, query: int) -> None:
     pressed = state[panel].get("select") or {}
     if "key" in pressed:
         state.token = str(pressed.get("token", query))
-        state.anatomy_cell = f"{state.token}.{pressed['key']}"
+        state.weight_at = f"{state.token}.{pressed['key']}"
         state.source = ""

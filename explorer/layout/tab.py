@@ -46,6 +46,17 @@ class Fold:
 
 
 @dataclass(frozen=True)
+class Lead:
+    """The way on to another tab: its label, what it takes along of the tab's choices and what it
+    opens there; `fits` says for which runs it is there."""
+
+    label: str
+    choices: Mapping[str, str] = field(default_factory=dict)
+    keeps: tuple[str, ...] = ("layer", "head", "token")
+    fits: Callable[[Run], bool] = lambda run: True
+
+
+@dataclass(frozen=True)
 class Views:
     """Panels of which some are shown at a time: the choice of the address that says which, and by
     its words their label and the panels. groups: by their labels the words of several that stand
@@ -98,7 +109,7 @@ class Tab:
     layer that it is opened in. of_stream: choices that end with another stream. wait: said while
     the panels are made. on_press: called after a press in one, with its run and the choices as they
     were before. beside and below: draw by hand what else stands beside the choices, and below the
-    panels where all of them are there. leads: what the way on to another tab is called, by the tab.
+    panels where all of them are there. leads: the ways on to other tabs, by the tab.
     open_fold: the choice of the address that names the part that is open, with `closed` for none;
     "" where the address does not say."""
 
@@ -113,7 +124,7 @@ class Tab:
     below: Callable[[Run, Mapping[str, Any]], None] | None = None
     of_stream: tuple[str, ...] = ()
     views: Views | None = None
-    leads: Mapping[str, str] = field(default_factory=dict)
+    leads: Mapping[str, Lead] = field(default_factory=dict)
     wait: str = ""
     read: Callable[[], Run | None] = current_recording.read_current
     subject: Callable[..., tuple[Run, Mapping[str, Any]] | None] | None = None
@@ -184,15 +195,15 @@ def _draw(row: Tab, run: Run) -> None:
         chosen = _chosen(row, run, panels, declared, known, bar)
         pressed = None if row.on_press is None else partial(row.on_press, run, chosen)
         drawn = [show(panel, run, chosen, pressed) for panel in panels]
-    if all(drawn):
-        if row.below is not None:
-            row.below(run, chosen)
-        at = ("layer", "head", "token")
-        there: dict[str, object] = {name: chosen[name] for name in at if name in chosen}
-        for name, label in row.leads.items():
-            navigation.link(name, label, {**there, **known})
-    if row.folds:
-        folds(row.open_fold, row.closed, row.folds, run, chosen, declared)
+    if all(drawn) and row.below is not None:
+        row.below(run, chosen)
+    if row.folds or row.leads:
+        with output.links("of tab"):
+            for tab, lead in row.leads.items() if all(drawn) else ():
+                if lead.fits(run):
+                    at = {name: chosen[name] for name in lead.keeps if name in chosen}
+                    navigation.link(tab, lead.label, {**at, **known, **lead.choices})
+            folds(row.open_fold, row.closed, row.folds, run, chosen, declared)
 
 
 def _chosen(

@@ -461,7 +461,7 @@ class FlowView:
         at = {"attention": on.name, "layer": on.layer, "head": on.head, "token": on.query}
         tabs = [(WORDS("to_heads"), {"tab": "heads", **at})]
         if on.attention.opens and level == WEIGHT:
-            cell = {"anatomy_cell": f"{on.query}.{self.key}"}
+            cell = {"weight_at": f"{on.query}.{self.key}"}
             tabs.append((WORDS("to_one_weight"), {"tab": "weight", **at, **cell}))
             if self.run.loaded.capabilities.weights:
                 fold = {"weight_fold": "Sources"}

@@ -73,9 +73,12 @@ def units(
     order, n = np.argsort(-shares[:-1], kind="stable"), len(hidden.after)
     unit = int(order[0]) if unit is None else place_of("unit", unit, n)
     fewest = ffn.fewest_for(shares[:-1])
+    model = loaded(selection.recording)
     nearest = _nearest_words(selection, hidden, unit)
     least = chance_of_nearest(hidden.writes.shape[1], selection.recording.model.n_vocab)
-    named = [label for label, cosine in nearest if cosine >= least][:N_NAMED]
+    named = [
+        label for id, label, cosine in nearest if cosine >= least and not model.is_special(id)
+    ][:N_NAMED]
     slots = {
         "unit": unit,
         "share": percent(float(shares[unit])),
@@ -204,9 +207,9 @@ def chance_of_nearest(d_model: int, n_vocab: int) -> float:
 
 def _nearest_words(
     selection: StreamSelection, hidden: FFNActivations, unit: int
-) -> list[tuple[str, float]]:
-    """The words whose embeddings are most similar to what the unit writes, with their cosines; none
-    where the model has no such words or the unit writes nothing."""
+) -> list[tuple[int, str, float]]:
+    """The words whose embeddings are most similar to what the unit writes, as (token id, label,
+    cosine); none where the model has no such words or the unit writes nothing."""
     model, written = loaded(selection.recording), hidden.writes[[unit]]
     if not written.any():
         return []
@@ -214,13 +217,14 @@ def _nearest_words(
         ids, cosines = model.nearest(written, N_WORDS)
     except (ValueError, AttributeError):
         return []
-    return list(zip(model.labels(ids[0].tolist()), cosines[0].tolist()))
+    tokens = ids[0].tolist()
+    return list(zip(tokens, model.labels(tokens), cosines[0].tolist()))
 
 
-def _words(nearest: list[tuple[str, float]], unit: int) -> tuple[Bars, ...]:
+def _words(nearest: list[tuple[int, str, float]], unit: int) -> tuple[Bars, ...]:
     """Words by their cosines with what the unit writes; nothing where there are none."""
     words = sentences(CONCEPT, "units")
-    rows = tuple(BarRow(label, (cosine,), (fixed(cosine),)) for label, cosine in nearest)
+    rows = tuple(BarRow(label, (cosine,), (fixed(cosine),)) for _, label, cosine in nearest)
     title = words("nearest", unit=unit)
     return (Bars(title=title, columns=(words("cosine"),), rows=rows),) if rows else ()
 

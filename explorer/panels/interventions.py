@@ -12,7 +12,7 @@ import numpy as np
 from explorer.analysis import interventions, predictions
 from explorer.analysis.csv import Cells
 from explorer.analysis.figures import BarRow, Bars, Chart, Figure, Matrix, Series, Stack, TextTable
-from explorer.analysis.formatting import fixed, named_word, signed, tenths
+from explorer.analysis.formatting import fixed, named_word, percent, signed, tenths
 from explorer.analysis.terminology import ABLATION_EDITS, edits_without, norm_name
 from explorer.panels import spec
 from explorer.panels.choice import Choice
@@ -355,7 +355,7 @@ class _Outcome:
         """The experiment as a row of bars."""
         words = sentences(CONCEPT, "experiments")
         p = _percent(self.p) if np.isfinite(self.p) else words("overflow")
-        text = words("p_top", p=p, word=named_word(self.top)) if self.top else p
+        text = words("p_top", p=p, word=self.top) if self.top else p
         change = fixed(self.distance) if np.isfinite(self.distance) else "–"
         values = tuple(float(np.nan_to_num(each)) for each in (self.p, self.distance))
         texts = (text, change)
@@ -379,12 +379,17 @@ def _outcome(on: Pair, selected: Selection, name: str, edits: Edits) -> _Outcome
     change = on.prediction(edits)
     if isinstance(change, str):
         return _Outcome(name, to_line(edits), nan, "", mean)
-    top = (
-        ""
-        if change.top_after == change.top_before
-        else loaded(on.plain).labels([change.top_after])[0]
-    )
+    same = change.top_after == change.top_before
+    top = "" if same else _named(on.plain, change.top_after)
     return _Outcome(name, to_line(edits), float(change.after[change.top_before]), top, mean)
+
+
+def _named(recording: Recording, token: int) -> str:
+    """A token of the vocabulary in quotes; one that is no text is said to be no word."""
+    model = loaded(recording)
+    word = named_word(model.labels([token])[0])
+    special = model.is_special(token) and not model.is_end(token)
+    return sentences(CONCEPT, "experiments")("no_word", word=word) if special else word
 
 
 def _experiments_finding(rows: Sequence[_Outcome], word: str, p: float) -> str:
@@ -1006,7 +1011,7 @@ def patch_panel(
         which = "chosen" if selected else "largest"
         if effects.normalised:
             way = "moves" if value >= 0 else "moves_away"
-            does = words(way, value=fixed(abs(value)), one=one, other=other)
+            does = words(way, value=percent(abs(value)), one=one, other=other)
         else:
             does = words("adds", value=fixed(value))
         finding = words(which, place=place[0].upper() + place[1:], does=does)

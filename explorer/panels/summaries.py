@@ -322,8 +322,8 @@ def disagreements(run: Run, attention: str = "") -> Panel:
     slots = {
         "count": f"{len(pairs.cells):,}",
         "rows": f"{pairs.rows_in_all:,}",
-        "min_weight": summaries.MIN_WEIGHT,
-        "max_share": summaries.MAX_SHARE,
+        "min_weight": percent(summaries.MIN_WEIGHT),
+        "max_share": percent(summaries.MAX_SHARE),
     }
     axes = selection.axes
     listed = pairs.cells[:N_ROWS] or ((pairs.nearest,) if pairs.nearest else ())

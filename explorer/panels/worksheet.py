@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, urlsplit
 from explorer import html_export
 from explorer.analysis.measure import Untestable
 from explorer.html_export import Document, DocumentSpec, Line, Part, TextLines, View
-from explorer.panels import address, spec
+from explorer.panels import address, link_words, spec
 from explorer.panels.choice import choices_of, parameters
 from explorer.panels.spec import Panel
 from explorer.text.lesson import Item, Lesson
@@ -68,7 +68,7 @@ def within(lesson: Lesson, most: int, may_open: Callable[[str], bool]) -> Lesson
 
 def _chosen(item: Item) -> dict[str, str]:
     """The words of a step's address."""
-    return dict(parse_qsl(urlsplit(item.address).query))
+    return link_words.in_todays_words(dict(parse_qsl(urlsplit(item.address).query)))
 
 
 def _step(at: int, item: Item) -> list[Line]:
@@ -104,6 +104,6 @@ def _shown_there(panel: str, words: Mapping[str, str]) -> tuple[Run, dict[str, s
     run, chosen = address.run_of(words), dict(words)
     if places := chosen.pop("hidden", "").replace("none", ""):
         run = run.under((*run.edits, *(HideToken(int(each)) for each in places.split("."))))
-    if panel == "anatomy.weight" and "anatomy_cell" in chosen:
-        chosen["token"], _, chosen["source"] = chosen["anatomy_cell"].partition(".")
+    if panel == "anatomy.weight" and "weight_at" in chosen:
+        chosen["token"], _, chosen["source"] = chosen["weight_at"].partition(".")
     return run, chosen

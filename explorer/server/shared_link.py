@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from explorer.analysis import recorded_findings
 from explorer.components import bundle
-from explorer.panels import spec
+from explorer.panels import link_words, spec
 from explorer.state import models, url_state
 from explorer.state.settings import well_formed
 from explorer.text import places
@@ -92,7 +92,8 @@ def _headline(model: str, text: str, parameters: Mapping[str, str]) -> str:
 def _parameters(query: str) -> dict[str, str]:
     """The parameters of an address, of each the first one."""
     pairs = parse_qsl(query[:LONGEST_QUERY])
-    return {name: well_formed(value) for name, value in reversed(pairs)}
+    named = {name: well_formed(value) for name, value in reversed(pairs)}
+    return link_words.in_todays_words(named)
 
 
 def _line(text: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -13,7 +12,7 @@ from urllib.parse import quote
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from explorer.panels import choice, spec
+from explorer.panels import choice, link_words, spec
 from explorer.panels.choice import Choice, Parameter
 from explorer.state import garbage_collection, models
 from explorer.state.models import DEFAULT_MODEL, PREFERRED, is_loaded
@@ -53,10 +52,10 @@ class OnScreen:
         str,
         Choice(of="text", help="the other text's selected token, between two texts, or its word"),
     ] = ""
-    anatomy_cell: Annotated[
+    weight_at: Annotated[
         str, Choice(of="text", help="the selected weight: its query and key, a dot between them")
     ] = ""
-    att_word: Annotated[
+    selected: Annotated[
         str, Choice(of="text", help="`none`: no word is selected, not that which a tab opens on")
     ] = ""
     stream: Annotated[
@@ -71,7 +70,7 @@ class OnScreen:
     ] = ""
     edits: Annotated[
         str,
-        Choice(help="edits of the model: `ZeroHead:0:3`; `off=0.3` too switches this head off"),
+        Choice(help="edits of the model: `WithoutScale`; `off=0.3,1.5` switches these heads off"),
     ] = ""
     lesson: Annotated[
         str, Choice(help="the lesson that is followed: its name, or the lesson whole")
@@ -301,87 +300,7 @@ IN_FLIGHT = 10.0  # seconds in which a browser may still send the address that w
 MAX_NUMBERS_LENGTH = 8000  # characters of a list of numbers
 
 
-# Names and words of links that were shared before the choices of panels had their own.
-EARLIER_NAMES = {"seen": "masked"}
-EARLIER_WORDS = {
-    ("att_right", "Open"): "1",
-    ("tone", "Linear"): "",
-    ("tone", "Log"): "1",
-    ("att_sum", "As they are"): "",
-    ("att_sum", "Renormalised"): "1",
-    ("grid", "Grid"): "",
-    ("grid", "List"): "1",
-    ("lag", "8"): "",
-    ("masked", "yes"): "0",
-    ("brush", "Zero"): "zero",
-    ("brush", "Mean"): "mean",
-    ("brush", "Even"): "uniform",
-    ("other_tone", "Linear"): "",
-    ("other_tone", "Log"): "1",
-    ("write", "Turned"): "Rotation angle",
-    ("write", "Written"): "Update norm",
-    ("write", "Norm"): "State norm",
-    ("spread", "Linear"): "",
-    ("spread", "Log"): "1",
-    ("blocks", "Sub-layers"): "0",
-    ("blocks", "Layers"): "1",
-    ("look_temperature", "∞"): "inf",
-    ("look_layout", "Arcs"): "arcs",
-    ("look_layout", "Circle"): "circle",
-    ("look_heads", "One"): "",
-    ("look_heads", "Mean"): "1",
-    ("claim", "convex"): "weighted-sum",
-    ("claim", "variance-grows"): "variance",
-    ("claim", "mask-is-zero"): "mask",
-    ("claim", "future-blind"): "mask",
-    ("claim", "start"): "embedding",
-    ("claim", "product-is-distance"): "position-products",
-    ("claim", "left-is-right"): "position-products",
-    ("claim", "low-is-fast"): "sinusoids",
-    ("claim", "shift-is-rotation"): "shift",
-    ("claim", "identity-plus"): "jacobian",
-    ("claim", "gradient-with"): "jacobian-product",
-    ("claim", "gradient-without"): "jacobian-product",
-    ("claim", "summed-axis"): "rows",
-    ("claim", "asymmetric"): "scorings",
-    ("claim", "alone"): "ffn",
-    ("claim", "adds"): "added",
-    ("claim", "order-matters"): "permutation",
-    ("claim", "concatenate"): "concatenation",
-    ("claim", "sphere"): "layer-norm",
-    ("claim", "order-blind"): "permutation",
-    ("claim", "blind-decoder"): "permutation",
-    ("claim", "even-is-sine"): "sinusoids",
-    ("claim", "rows-sum"): "rows",
-    ("claim", "steps-agree"): "chain",
-    ("claim", "reshape"): "width",
-    ("claim", "head-scale"): "score",
-    ("claim", "zero-and-one"): "layer-norm",
-    ("claim", "both-sides"): "mask",
-    ("claim", "cross-from-encoder"): "cross",
-    ("order", "Shuffle"): "Shuffled",
-    ("order", "Retype"): "Typed",
-    ("plane", "PCA"): "",
-    ("plane", "Words"): "1",
-    ("length", "Kept"): "",
-    ("length", "Removed"): "1",
-    ("sums", "States"): "",
-    ("sums", "Sums"): "1",
-    ("specials", "Hidden"): "",
-    ("specials", "Shown"): "1",
-    ("trails", "Chosen"): "",
-    ("trails", "All"): "1",
-    ("frame", "All"): "",
-    ("frame", "Close"): "1",
-    ("against", "none"): "-1",
-}
-# How people write a head: layer 1, head 5 is "1.5".
-HEAD_OF_LAYER = re.compile(r"(\d+)\.(\d+)")
-OFF = "off"  # heads that are switched off, as people write them
-# Choices that opened a part of their tab before a link named the part: the part's choice and name.
-EARLIER_PARTS = dict.fromkeys(("plane", "curve", "anchors"), ("space", "Anchors"))
-
-
+OFF = "off"  # the choice of a link that names heads which are switched off
 # What a link to a tab means that names no view, by the choice and its word: the view that stood
 # first when it was shared. Today's links name one; a bare address opens on the first of today.
 EARLIER_VIEWS = {"positions": ("ask", "Sentence")}
@@ -554,7 +473,7 @@ def _take_link(parameters: dict[str, str], page: str) -> None:
 def _take_choices(parameters: dict[str, str]) -> None:
     """Take every choice as a link has it."""
     state = st.session_state.to_dict()  # at once: each look by itself is a look whether to stop
-    parameters = _in_todays_words(parameters)
+    parameters = link_words.in_todays_words(parameters)
     for name in names():
         word = parameters.get(name, default(name))
         if name not in state or state[name] != word:
@@ -562,30 +481,6 @@ def _take_choices(parameters: dict[str, str]) -> None:
     visit.linked = parameters
     if "edits" not in parameters and (heads := parameters.get(OFF)):
         visit.refusals = {**visit.refusals, OFF: heads}
-
-
-def _in_todays_words(parameters: dict[str, str]) -> dict[str, str]:
-    """Parameters of a link, by the names and in the words of today."""
-    named = {EARLIER_NAMES.get(name, name): word for name, word in parameters.items()}
-    for part, open_part in {EARLIER_PARTS[name] for name in EARLIER_PARTS.keys() & named.keys()}:
-        named.setdefault(part, open_part)
-    if "tour" in named:  # whose steps are those of a lesson
-        named = {"lesson": "lecture", **named}
-    numbers = named.pop("other_pair", "").split(".")  # of a head of A, and of one of B
-    if len(numbers) in (2, 4):
-        named |= {"layer": numbers[0], "head": numbers[1], "head_of_b": ".".join(numbers[2:])}
-    if "train_pair" in named:  # both models with a slash between them
-        named["train_pair"] = named["train_pair"].rpartition(" / ")[2]
-    pair = HEAD_OF_LAYER.fullmatch(named.get("head", ""))
-    if pair and "layer" not in named:
-        named["layer"], named["head"] = pair.groups()
-    heads = [HEAD_OF_LAYER.fullmatch(each) for each in named.get(OFF, "").split(",")]
-    if all(heads) and "edits" not in named:
-        del named[OFF]
-        named["edits"] = ",".join(f"ZeroHead:{each[1]}:{each[2]}" for each in heads if each)
-    if not named.get("word", "0").isdecimal() and "token" not in named:  # a number is a word's id
-        named["token"] = named.pop("word")
-    return {name: EARLIER_WORDS.get((name, word), word) for name, word in named.items()}
 
 
 def _is_text_of(link: dict[str, str], page: str) -> bool:
@@ -761,6 +656,7 @@ def link_parameters() -> dict[str, str]:
     parameters = {
         name: value for name, value in choices if value != default(name) and fits_address(value)
     }
+    parameters = link_words.written(parameters)
     first, model = opening(page)
     if parameters or page in OPENING_TEXTS or (text, visit.model) != (first, model):
         says_model = visit.model != DEFAULT_MODEL or model != DEFAULT_MODEL

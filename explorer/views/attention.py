@@ -370,7 +370,7 @@ def retype(text: str, one: Finding, words: tuple[str, str], weight: float) -> No
 def check_recording(selection: Selection, view: HeadView, is_open: bool) -> None:
     """Show how the weight is computed, and check the laws of the recording when the reader asks."""
     cell = view.opened
-    bound = controls.bind("att_right", "att right", is_open, {True: "1", False: ""}.__getitem__)
+    bound = controls.bind("verify", "att right", is_open, {True: "1", False: ""}.__getitem__)
     with st.expander("Verify the calculation", **bound) as panel:
         if panel.open:
             made = anatomy.verified(
@@ -414,7 +414,7 @@ def head_actions(selection: Selection, view: HeadView) -> None:
         sentences("computed", weight=weight), key="to weight", type="tertiary"
     ):
         if view.tokens[0] is not None:
-            st.session_state.anatomy_cell = f"{view.opened.query}.{view.opened.key}"
+            st.session_state.weight_at = f"{view.opened.query}.{view.opened.key}"
         navigation.go("weight")
     fits = ZeroHead in selection.run.loaded.capabilities.edits
     if fits and st.button(sentences("ablate"), key="ablate", type="tertiary"):
@@ -422,7 +422,7 @@ def head_actions(selection: Selection, view: HeadView) -> None:
         keep_selection(selection, view)
         navigation.go("edit")
     if st.button(sentences("compare"), key="to compare", type="tertiary"):
-        st.session_state.other_what = "Sentence"
+        st.session_state.compare = "Sentence"
         keep_selection(selection, view)
         navigation.go("compare")
     at = {"attention": selection.name, "layer": selection.layer, "head": selection.head}
@@ -490,13 +490,13 @@ def take_token(run: Run, name: str, at: tuple[int, int], display: DisplayOptions
     on = select(run, attention=name)
     matrix = attention.head_matrix(on.recording, on.attention, at, on.axes, display)
     controls.take_head(*at)
-    state.token = state.source = state.anatomy_cell = ""
-    state.att_word = "none" if row < 0 and column < 0 else ""
+    state.token = state.source = state.weight_at = ""
+    state.selected = "none" if row < 0 and column < 0 else ""
     if 0 <= row < len(matrix.row_tokens):
         state.token = str(matrix.row_tokens[row][0])
         if 0 <= opened < len(matrix.key_tokens):
             query, key = matrix.strongest_pair(on.attention.pattern[at], row, opened)
-            state.token, state.anatomy_cell = str(query), f"{query}.{key}"
+            state.token, state.weight_at = str(query), f"{query}.{key}"
     elif 0 <= column < len(matrix.key_tokens):
         state.source = str(matrix.key_tokens[column][0])
 
@@ -513,7 +513,7 @@ def read_heads() -> Run:
 @current_recording.tab(read_heads)
 def heads_tab(
     run: Run,
-    verify: Annotated[bool, Choice(name="att_right", help="the calculation is verified")] = False,
+    verify: Annotated[bool, Choice(help="the calculation is verified")] = False,
 ) -> None:
     """The tab Heads. verify: the calculation of the weight is shown and checked."""
     state = st.session_state
@@ -538,7 +538,7 @@ def heads_tab(
     link = attention_panels.link_on_screen(on, tokens[0])
     view = attention_panels.view_of(
         on,
-        HeadSelection(tokens, state.anatomy_cell),
+        HeadSelection(tokens, state.weight_at),
         attention_panels.display_of(run, chosen),
         link,
     )
@@ -560,17 +560,21 @@ def heads_tab(
             grid = head_grid(on)
     with right:
         picture = selected_head(on, view, chosen)
-    with st.container(horizontal=True, gap="medium", key="head-actions"):
+    with st.container(
+        horizontal=True, vertical_alignment="center", gap="medium", key="head-actions"
+    ):
         head_actions(on, view)
         offer_next(one, listed)
-    with st.expander("How this head was classified", key="why this name", on_change="rerun") as why:
-        if why.open:
-            head_details(on, view, of_head)
-    check_recording(on, view, verify)
-    output.panel_table(picture, opened=chosen["view"] == attention_panels.TABLE)
+    with output.links("of tab"):
+        label = "How this head was classified"
+        with st.expander(label, key="why this name", on_change="rerun") as why:
+            if why.open:
+                head_details(on, view, of_head)
+        check_recording(on, view, verify)
+        output.panel_table(picture, opened=chosen["view"] == attention_panels.TABLE)
+        n = size[0] * size[1]
+        output.panel_table(grid, templates.sentences("heads", "grid")("table", heads=n))
     output.offer_recording(run)
-    n = size[0] * size[1]
-    output.panel_table(grid, templates.sentences("heads", "grid")("table", heads=n))
 
 
 def chosen_of(
@@ -634,7 +638,7 @@ one_weight = tab.view(
             ),
         },
         open_fold="weight_fold",
-        leads={"concepts": "Change the temperature of this softmax"},
+        leads={"concepts": tab.Lead("Change the temperature of this softmax")},
         read=read_one_attention,
     )
 )

@@ -83,7 +83,7 @@ def _offered(model: str) -> Suggestions:
     }
     for title, edit in edits.items():
         if isinstance(edit, features.edits):
-            offered[title] = {"other_what": "Edit", "other_edits": to_line((edit,))}
+            offered[title] = {"compare": "Edit", "other_edits": to_line((edit,))}
     cards = model_names.cards()
     for title, other in (("decoder", "decoder"), ("MiniLM", "minilm")):
         if {"encoder", other} <= set(cards):
@@ -97,11 +97,11 @@ def _offered(model: str) -> Suggestions:
 
 
 def _sentences(text: str, other: str) -> dict[str, str]:
-    return {"text": text, "other_what": "Sentence", "other_text": other}
+    return {"text": text, "compare": "Sentence", "other_text": other}
 
 
 def _models(model: str, other: str) -> dict[str, str]:
-    return {"model": model, "other_what": "Model", "other_model": other}
+    return {"model": model, "compare": "Model", "other_model": other}
 
 
 def _take_example(offered: Suggestions) -> None:
@@ -128,10 +128,10 @@ FIELD, MENU = 360, 240  # pixels
 def compared_runs(
     run: Run,
     bar: DeltaGenerator,
-    other_what: Annotated[str, Choice(KINDS, "Compare")] = "Edit",
+    compare: Annotated[str, Choice(KINDS, "Compare")] = "Edit",
     other_swap: Annotated[bool, Choice(help="sides exchanged")] = False,
 ) -> tuple[Run, dict[str, Any]]:
-    """A, and B as the run beside it. other_what: in what the two runs differ. other_swap: A is the
+    """A, and B as the run beside it. compare: in what the two runs differ. other_swap: A is the
     run that the controls choose. Raises ValueError where there is nothing to compare with."""
     if visit.wanted_model or (run.model, run.text) != (visit.model, visit.text):
         st.rerun()  # an example has put others into the fields above, which only a whole run draws
@@ -139,7 +139,7 @@ def compared_runs(
         st.selectbox(
             "Compare",
             tuple(KINDS),
-            key="other_what",
+            key="compare",
             format_func=KINDS.__getitem__,
             persist_state="session",
             on_change=forget_head_of_b,
@@ -158,7 +158,7 @@ def compared_runs(
             help=WORDS("swap"),
         )
     try:
-        one, other = _runs(run, other_what, field, menu)
+        one, other = _runs(run, compare, field, menu)
         for each in (one, other):
             each.recording()
     except ValueError as error:
@@ -358,7 +358,7 @@ def _token(one: Recording, other: Recording) -> int | None:
     """The token of the address; where it names none and both texts are the same, that of the
     strongest finding, unless the reader let go of it."""
     token = url_state.whole_number("token", len(one.streams[0].tokens))
-    if token is None and one.text == other.text and st.session_state.att_word != "none":
+    if token is None and one.text == other.text and st.session_state.selected != "none":
         return recorded_findings.opening_word(one, one.attention[0])
     return token
 

@@ -144,8 +144,10 @@ def _draw(run: Run, was_ready: bool, verdict: str, note: str) -> None:
     ready, results = tests.finished, tests.latest or {}
     groups = claims_text.groups(results, note, verdict)
     listed = [claim for *_, own in groups for claim in own]
-    if not ready:  # until then the list stays in one order
-        listed = [claim for claim in claims_text.CLAIMS if claim in listed]
+    if not ready:  # until then those that hold and those still to be tested keep their order
+        failing = [each for each in listed if _fails(results.get(each.id))]
+        rest = [each for each in claims_text.CLAIMS if each in listed and each not in failing]
+        listed = [*failing, *rest]
     ids = [claim.id for claim in listed]
     chosen = url_state.values(claims.claim, run)["claim"]
     chosen = chosen if chosen in ids else next(iter(ids), "")
@@ -168,6 +170,10 @@ def _draw(run: Run, was_ready: bool, verdict: str, note: str) -> None:
     url_state.write()
     if ready and not was_ready:
         st.rerun()  # from here on nothing needs to run by itself
+
+
+def _fails(verdict: Verdict | None) -> bool:
+    return verdict is not None and verdict.verdict == verdicts.FAILS
 
 
 def _choose(ids: Sequence[str], chosen: str, results: dict[str, Verdict]) -> None:

@@ -13,7 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 from explorer.analysis import head_naming, logit_lens, predictions, recorded_findings
 from explorer.analysis.formatting import signed
 from explorer.analysis.logit_lens import read_stream
-from explorer.layout import controls, current_recording, navigation, selection_bar, tab
+from explorer.layout import controls, current_recording, navigation, output, selection_bar, tab
 from explorer.panels import attribution, generation
 from explorer.panels import logit_lens as logit_lens_panels
 from explorer.panels import predictions as predictions_panels
@@ -270,11 +270,12 @@ def generation_fragment(model: str, text: str, playing: bool) -> None:
         layer, head = selected_head(draft)
         chosen = {**written, "layer": layer, "head": head}
         tab.show(generation.attention, run, chosen, partial(deselect, layer, head))
-    if draft.tokens:
-        with st.expander("Probability of the generated tokens"):
-            tab.show(generation.tokens, run, written)
-    with st.expander("KV cache: keys and values that are stored"):
-        tab.show(generation.kv_cache, run, written)
+    with output.links("of tab"):
+        if draft.tokens:
+            with st.expander("Probability of the generated tokens"):
+                tab.show(generation.tokens, run, written)
+        with st.expander("KV cache: keys and values that are stored"):
+            tab.show(generation.kv_cache, run, written)
     if not playing:  # an address for every token would fill the browser's history
         url_state.write()
 
@@ -469,12 +470,6 @@ def head_and_neurons(run: Run, chosen: Mapping[str, Any]) -> None:
     tab.show(attribution.carriers, run, word)
 
 
-def offer_game(run: Run, chosen: Mapping[str, Any]) -> None:
-    """The way to the game that guesses the words which the model predicts."""
-    if run.loaded.capabilities.logits:
-        navigation.link("classroom", GAMES["Words"], {"quiz": "Words"}, "game")
-
-
 def generate() -> None:
     """The tab Generate."""
     current_recording.show_fallback()
@@ -489,8 +484,15 @@ word = tab.view(
         subject=prediction,
         select=select_masked,
         on_press=press_token,
-        below=offer_game,
-        leads={"attribution": CONTRIBUTIONS},
+        leads={
+            "attribution": tab.Lead(CONTRIBUTIONS),
+            "classroom": tab.Lead(
+                GAMES["Words"],
+                {"quiz": "Words"},
+                keeps=(),
+                fits=lambda run: bool(run.loaded.capabilities.logits),
+            ),
+        },
         wait="Reading the text without the masked words …",
     )
 )

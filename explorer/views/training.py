@@ -14,7 +14,7 @@ from explorer.analysis import training
 from explorer.components import mounts
 from explorer.layout import current_recording, export_menu
 from explorer.layout.controls import pick
-from explorer.layout.output import with_table
+from explorer.layout.output import links, with_table
 from explorer.layout.tab import Tab, choose, view
 from explorer.panels import training as training_panels
 from explorer.panels.choice import Choice, declared
@@ -223,7 +223,8 @@ def show_progress(one: TrainingJob, text: str) -> None:
     )
     mounts.panel(panel.encode(), "live panel", lambda: None)
     export_menu.offer_code(training_code(plan, progress, recording.text))
-    token_table(plan, progress)
+    with links("of training"):
+        token_table(plan, progress)
 
 
 def token_table(plan: TrainingPlan, progress: Progress) -> None:

@@ -246,7 +246,11 @@ def output_details(run: Run, chosen: Mapping[str, Any]) -> None:
     if chosen.get("n_beams", 1) > 1:
         plain = Run(run.model, run.text)
         tab.show(translation_panels.hypotheses, plain, chosen, forget_step)
-    with st.expander("Probability of the translation", expanded="n_beams" not in chosen):
+    is_own = "n_beams" not in chosen
+    with (
+        output.links("of tab"),
+        st.expander("Probability of the translation", expanded=is_own),
+    ):
         tab.show(translation_panels.probability, run, chosen)
     output.offer_recording(run)
 

@@ -1,0 +1,129 @@
+"""Words of a link: as people write them, as they were shared before today's names, and as the app
+has them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+# Names and words of links that were shared before the choices of panels had their own.
+EARLIER_NAMES = {
+    "seen": "masked",
+    "anatomy_cell": "weight_at",
+    "att_word": "selected",
+    "att_right": "verify",
+    "other_what": "compare",
+}
+EARLIER_WORDS = {
+    ("verify", "Open"): "1",
+    ("tone", "Linear"): "",
+    ("tone", "Log"): "1",
+    ("att_sum", "As they are"): "",
+    ("att_sum", "Renormalised"): "1",
+    ("grid", "Grid"): "",
+    ("grid", "List"): "1",
+    ("lag", "8"): "",
+    ("masked", "yes"): "0",
+    ("brush", "Zero"): "zero",
+    ("brush", "Mean"): "mean",
+    ("brush", "Even"): "uniform",
+    ("other_tone", "Linear"): "",
+    ("other_tone", "Log"): "1",
+    ("write", "Turned"): "Rotation angle",
+    ("write", "Written"): "Update norm",
+    ("write", "Norm"): "State norm",
+    ("spread", "Linear"): "",
+    ("spread", "Log"): "1",
+    ("blocks", "Sub-layers"): "0",
+    ("blocks", "Layers"): "1",
+    ("look_temperature", "∞"): "inf",
+    ("look_layout", "Arcs"): "arcs",
+    ("look_layout", "Circle"): "circle",
+    ("look_heads", "One"): "",
+    ("look_heads", "Mean"): "1",
+    ("claim", "convex"): "weighted-sum",
+    ("claim", "variance-grows"): "variance",
+    ("claim", "mask-is-zero"): "mask",
+    ("claim", "future-blind"): "mask",
+    ("claim", "start"): "embedding",
+    ("claim", "product-is-distance"): "position-products",
+    ("claim", "left-is-right"): "position-products",
+    ("claim", "low-is-fast"): "sinusoids",
+    ("claim", "shift-is-rotation"): "shift",
+    ("claim", "identity-plus"): "jacobian",
+    ("claim", "gradient-with"): "jacobian-product",
+    ("claim", "gradient-without"): "jacobian-product",
+    ("claim", "summed-axis"): "rows",
+    ("claim", "asymmetric"): "scorings",
+    ("claim", "alone"): "ffn",
+    ("claim", "adds"): "added",
+    ("claim", "order-matters"): "permutation",
+    ("claim", "concatenate"): "concatenation",
+    ("claim", "sphere"): "layer-norm",
+    ("claim", "order-blind"): "permutation",
+    ("claim", "blind-decoder"): "permutation",
+    ("claim", "even-is-sine"): "sinusoids",
+    ("claim", "rows-sum"): "rows",
+    ("claim", "steps-agree"): "chain",
+    ("claim", "reshape"): "width",
+    ("claim", "head-scale"): "score",
+    ("claim", "zero-and-one"): "layer-norm",
+    ("claim", "both-sides"): "mask",
+    ("claim", "cross-from-encoder"): "cross",
+    ("order", "Shuffle"): "Shuffled",
+    ("order", "Retype"): "Typed",
+    ("plane", "PCA"): "",
+    ("plane", "Words"): "1",
+    ("length", "Kept"): "",
+    ("length", "Removed"): "1",
+    ("sums", "States"): "",
+    ("sums", "Sums"): "1",
+    ("specials", "Hidden"): "",
+    ("specials", "Shown"): "1",
+    ("trails", "Chosen"): "",
+    ("trails", "All"): "1",
+    ("frame", "All"): "",
+    ("frame", "Close"): "1",
+    ("against", "none"): "-1",
+}
+# How people write a head: layer 1, head 5 is "1.5".
+HEAD_OF_LAYER = re.compile(r"(\d+)\.(\d+)")
+# A head that is switched off, as `edits` has it; a link says "off=1.5".
+SWITCHED_OFF = re.compile(r"ZeroHead:(\d+):(\d+):self")
+# Choices that opened a part of their tab before a link named the part: the part's choice and name.
+EARLIER_PARTS = dict.fromkeys(("plane", "curve", "anchors"), ("space", "Anchors"))
+
+
+def in_todays_words(parameters: Mapping[str, str]) -> dict[str, str]:
+    """Parameters of a link, by the names and in the words of today."""
+    named = {EARLIER_NAMES.get(name, name): word for name, word in parameters.items()}
+    for part, open_part in {EARLIER_PARTS[name] for name in EARLIER_PARTS.keys() & named.keys()}:
+        named.setdefault(part, open_part)
+    if "tour" in named:  # whose steps are those of a lesson
+        named = {"lesson": "lecture", **named}
+    numbers = named.pop("other_pair", "").split(".")  # of a head of A, and of one of B
+    if len(numbers) in (2, 4):
+        named |= {"layer": numbers[0], "head": numbers[1], "head_of_b": ".".join(numbers[2:])}
+    if "train_pair" in named:  # both models with a slash between them
+        named["train_pair"] = named["train_pair"].rpartition(" / ")[2]
+    pair = HEAD_OF_LAYER.fullmatch(named.get("head", ""))
+    if pair and "layer" not in named:
+        named["layer"], named["head"] = pair.groups()
+    heads = [HEAD_OF_LAYER.fullmatch(each) for each in named.get("off", "").split(",")]
+    if all(heads) and "edits" not in named:
+        del named["off"]
+        named["edits"] = ",".join(f"ZeroHead:{each[1]}:{each[2]}:self" for each in heads if each)
+    if not named.get("word", "0").isdecimal() and "token" not in named:  # a number is a word's id
+        named["token"] = named.pop("word")
+    return {name: EARLIER_WORDS.get((name, word), word) for name, word in named.items()}
+
+
+def written(parameters: Mapping[str, str]) -> dict[str, str]:
+    """Parameters of the app as a link has them: where the edits are heads that are switched off,
+    these heads alone."""
+    named = dict(parameters)
+    heads = [SWITCHED_OFF.fullmatch(each) for each in named.get("edits", "").split(",")]
+    if all(heads):
+        del named["edits"]
+        named["off"] = ",".join(f"{each[1]}.{each[2]}" for each in heads if each)
+    return named
