@@ -36,7 +36,8 @@ class Capabilities:
 
     no_parts: why no logit can be decomposed into a sum, as the end of a sentence, "" where it can.
     classes: the names of the classes between which a classifier of texts decides, () for any other
-    model; multi_label: a text may be of several of them.
+    model; multi_label: a text may be of several of them; pooler: the name of the activation between
+    the last vector and their scores, "" for none.
     no_readout: why the model predicts no words, as the predicate of a sentence, "" where it does.
     mask: the name of the token that a typed "[MASK]" stands for, "" where that is plain text.
     writes: `Model.generate` writes a text with it, a token at a time. languages: the codes of the
@@ -68,6 +69,7 @@ class Capabilities:
     readout_bias: bool = True
     classes: tuple[str, ...] = ()
     multi_label: bool = False
+    pooler: str = ""
     no_parts: str = ""
     no_readout: str = ""
     mask: str = ""

@@ -219,7 +219,7 @@ NEEDS = {
     "word": PREDICTION,
     "generate": GENERATION,
     "lens": WORDS,
-    "attribution": WORDS,
+    "attribution": PREDICTION,
     "translate": TRANSLATION,
     "checkpoints": CHECKPOINTS,
     "twins": CHECKPOINTS,

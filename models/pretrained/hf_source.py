@@ -29,6 +29,7 @@ from models.pretrained.hf_model import (
     HFModel,
     attentions_of,
     begin_ids,
+    class_head_of,
     expect_finite,
     expect_readout,
     no_readout,
@@ -43,8 +44,8 @@ from models.pretrained.probing import StreamPlan, embedding_matrix, nearly_equal
 from models.pretrained.site_edits import SITE_EDITS, changes_of, expect_carried
 from models.readouts import logit_lens
 from models.readouts.gradients import ResidualGradients
-from models.readouts.logit_lens import BIAS, PartKey, lens_of, states
-from models.recording import Recording, Stream
+from models.readouts.logit_lens import BIAS, Linearization, PartKey, lens_of, states
+from models.recording import Recording, Stream, from_end
 from models.results import Attribution, Beam, Lens, Part, SeededSampling
 
 __all__ = [
@@ -52,6 +53,7 @@ __all__ = [
     "beams",
     "class_attribution",
     "class_logits",
+    "class_parts",
     "gradients",
     "integrated",
     "lens",
@@ -199,6 +201,7 @@ def capabilities(model: HFModel) -> Capabilities:
     hides = model.tokenizer.mask is not None and not plan.causal
     always = (ShuffleTokens, HideToken) if hides else (ShuffleTokens,)
     width = embedding_matrix(model.network).shape[1]
+    head = class_head_of(model)
     return Capabilities(
         kind=model.card.kind,
         attention=tuple(plan.n_layer),
@@ -213,6 +216,7 @@ def capabilities(model: HFModel) -> Capabilities:
         edits=(*always, *SITE_EDITS, *(SUPPORTED_EDITS if plan.opens else ())),
         weights=False,
         classes=hf_model.classes_of(model),
+        pooler="" if head is None else head.name,
         multi_label=model.network.config.problem_type == "multi_label_classification",
         no_parts=missing(model),
         no_readout=hf_model.no_readout(model),
@@ -320,11 +324,15 @@ def integrated(
 
 
 def class_attribution(
-    model: HFModel, recording: Recording, id: int | None, steps: int
+    model: HFModel, recording: Recording, id: int, steps: int, against: int | None
 ) -> tuple[np.ndarray, float]:
     """Integrated gradients of a class's score, (token), as `Model.class_attribution`, and the score
     less the one at embeddings of 0."""
-    return _integrated(model, recording, lambda scores: scores[0], id, steps)
+
+    def scores_of(scores: Tensor) -> Tensor:
+        return scores[0] if against is None else scores[0] - scores[0, against]
+
+    return _integrated(model, recording, scores_of, id, steps)
 
 
 def _integrated(
@@ -365,7 +373,7 @@ def _integrated(
             raise ValueError(f"there are scores 0 to {len(last) - 1}, and none {id}")
         at, total = int(last.argmax()) if id is None else id, torch.zeros_like(embedded)
         share = 0.0
-        whole = float(last[at] - scores()[at])
+        whole = float((last[at] - scores()[at]).detach())
         for step in range(steps):
             checkpoint()
             share = (step + 0.5) / steps
@@ -436,6 +444,9 @@ def centres(norm: nn.Module | None) -> bool:
     return nearly_equal(norm(x + 1), norm(x))
 
 
+HIDDEN_WRITES = "its code does not show what each sub-layer writes before its LayerNorm"
+
+
 def missing(model: HFModel) -> str:
     """Reason why no logit of a model can be decomposed, as the end of a sentence; "" where it
     can."""
@@ -448,7 +459,7 @@ def missing(model: HFModel) -> str:
             "dense layer, an activation that is known here and a LayerNorm"
         )
     if not plan.law and plan.norm == "post":
-        return "its code does not show what each sub-layer writes before its LayerNorm"
+        return HIDDEN_WRITES
     return ""
 
 
@@ -478,27 +489,71 @@ def attribute(
     readout = readout_of(model)
     if readout is None or missing(model):
         raise ValueError(f"a logit of {model.card.name} cannot be taken apart: {missing(model)}")
-    contributions = _contributions(model, recording, target_stream, token)
-    last = _state_at(target_stream, target_stream.sites[-1], token)
+    contributions, last = _parts_of_last(model, recording, target_stream, token)
+    before = None if readout.transform is None else readout.transform.at(last)
+    along = readout.direction(id, against)
+    return _along(contributions, last, before, along, (token, id, against))
+
+
+@torch.inference_mode()
+def class_parts(
+    model: HFModel, recording: Recording, id: int, against: int | None = None
+) -> Attribution:
+    """The score of a class as a sum of parts, as `Model.class_parts`."""
+    head, name = class_head_of(model), model.card.name
+    if model.start is not None:
+        raise ValueError(f"{name} reads one text and writes another in its own code")
+    if head is None:
+        raise ValueError(
+            f"the scores of {name} cannot be taken apart: what reads them off the first or last "
+            "token's vector is neither a matrix nor a dense layer, a known activation and a matrix"
+        )
+    if not model.plan.streams[0].law and model.plan.streams[0].norm == "post":
+        raise ValueError(f"the scores of {name} cannot be taken apart: {HIDDEN_WRITES}")
+    stream = recording.streams[0]
+    token = from_end(head.token, len(stream.tokens))
+    contributions, last = _parts_of_last(model, recording, stream, token)
+    made = _along(
+        contributions, last, head.at(last), head.direction(id, against), (token, id, against)
+    )
+    scores = class_logits(model, recording).astype(np.float64)
+    score = scores[id] - (0 if against is None else scores[against])
+    if not nearly_equal(torch.tensor([made.logit]), torch.tensor([score])):
+        raise ValueError(f"{name} reads the score of this text off another vector")
+    return made
+
+
+def _along(
+    contributions: dict[PartKey, Tensor],
+    last: Tensor,
+    before: Linearization | None,
+    along: tuple[Tensor, float],
+    target: tuple[int, int, int | None],
+) -> Attribution:
+    """Parts of a last vector along a direction with a bias, after what stands before it. target:
+    the token, the id and the other id."""
+    (direction, offset), explained = along, 1.0
+    if before is not None:
+        explained = before.explained(last, torch.stack(list(contributions.values())), direction)
+        contributions, last = before.transform_parts(contributions), before.whole(last)
+    values = {key: float(vector @ direction) for key, vector in contributions.items()}
+    values[BIAS] = values.get(BIAS, 0.0) + offset
+    parts = tuple(Part(*key, value) for key, value in values.items())
+    return Attribution(*target, float(last @ direction) + offset, parts, explained)
+
+
+def _parts_of_last(
+    model: HFModel, recording: Recording, stream: Stream, token: int
+) -> tuple[dict[PartKey, Tensor], Tensor]:
+    """Contribution of each part to a token's last vector, and that vector. Raises ValueError where
+    the recorded parts do not add up to it."""
+    contributions = _contributions(model, recording, stream, token)
+    last = _state_at(stream, stream.sites[-1], token)
     if not nearly_equal(sum(contributions.values(), torch.zeros_like(last)), last):
         raise ValueError(
             f"what {model.card.name} was heard to write does not add up to its last vector"
         )
-    direction, offset = readout.direction(id, against)
-    explained = 1.0
-    if readout.transform is not None:
-        linearization = readout.transform.at(last)
-        explained = linearization.explained(
-            last, torch.stack(list(contributions.values())), direction
-        )
-        contributions, last = (
-            linearization.transform_parts(contributions),
-            linearization.whole(last),
-        )
-    values = {key: float(vector @ direction) for key, vector in contributions.items()}
-    values[BIAS] = values.get(BIAS, 0.0) + offset
-    parts = tuple(Part(*key, value) for key, value in values.items())
-    return Attribution(token, id, against, float(last @ direction) + offset, parts, explained)
+    return contributions, last
 
 
 def _contributions(

@@ -539,7 +539,7 @@ def probe_model(model: PreTrainedModel, start: int | None) -> ModuleMap:
 
     Raises UntraceableModel where its states are not found, and where not every layer has attention.
     """
-    inputs = _probe_inputs(model, start)
+    inputs = probe_inputs(model, start)
     _expect_text_alone(model, inputs)
     reference = model(**inputs, output_attentions=True, output_hidden_states=True, use_cache=False)
     patterns, states = patterns_of(reference), _states_of(reference)
@@ -626,7 +626,7 @@ def embedding_matrix(model: PreTrainedModel) -> Tensor:
     return weight
 
 
-def _probe_inputs(model: PreTrainedModel, start: int | None) -> dict[str, Tensor]:
+def probe_inputs(model: PreTrainedModel, start: int | None) -> dict[str, Tensor]:
     """Two short texts of ordinary tokens, all different where the vocabulary is large enough."""
     n_vocab = len(embedding_matrix(model))
     shuffled = torch.randperm(n_vocab, generator=torch.Generator().manual_seed(0), device="cpu")
