@@ -208,6 +208,7 @@ def capabilities(model: HFModel) -> Capabilities:
         opens=plan.opens,
         scale=plan.scale,
         biased=plan.biased,
+        bound=plan.bound,
         sites={each.name: tuple(site for site, _ in each.sites) for each in plan.streams},
         law=all(stream.law for stream in plan.streams),
         norm=plan.streams[0].norm,
