@@ -65,8 +65,13 @@ def capabilities(model: OwnModel) -> Capabilities:
 
 
 def nearest(model: OwnModel, vectors: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
-    """The words whose embeddings come nearest to vectors (row, d_model), by cosine."""
-    return logit_lens.nearest(model.network.embedding.token.weight, vectors, top)
+    """The words whose embeddings come nearest to vectors (row, d_model), by cosine; narrow ones
+    through the matrix that widens them."""
+    embedding = model.network.embedding
+    words, widen = embedding.token.weight.detach(), embedding.widen
+    return logit_lens.nearest(
+        words if widen is None else words @ widen.weight.detach().T, vectors, top
+    )
 
 
 def generate(model: OwnModel, text: str, prefix: tuple[int, ...] = ()) -> generation.Generation:

@@ -20,7 +20,7 @@ from models.cancellation import checkpoint
 from models.capabilities import Capabilities
 from models.edit_ops import expect_followed, expect_tokens, mask_tokens, of_text, shuffle_tokens
 from models.edit_validation import check_places
-from models.edits import Edit, HideToken, ShuffleTokens, WithoutScale
+from models.edits import CutPath, Edit, HideToken, ShuffleTokens, WithoutScale
 from models.generation import expect_room
 from models.own_model import clean, read_text
 from models.pretrained import hf_model
@@ -232,8 +232,21 @@ def capabilities(model: HFModel) -> Capabilities:
 
 
 def nearest(model: HFModel, vectors: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
-    """The words whose embeddings come nearest to vectors (row, d_model), by cosine."""
-    return logit_lens.nearest(embedding_matrix(model.network), vectors, top)
+    """The words whose embeddings come nearest to vectors (row, d_model), by cosine; narrow ones
+    through the matrix whose output the stream begins with, where there is one."""
+    words = embedding_matrix(model.network).detach()
+    if words.shape[1] != model.card.d_model and (widen := _widening(model, words.shape[1])):
+        words = words @ widen.weight.detach().T
+    return logit_lens.nearest(words, vectors, top)
+
+
+def _widening(model: HFModel, width: int) -> nn.Linear | None:
+    """The matrix whose output is the first state of the stream, None where that is another's."""
+    _, ((place, factor), *more) = model.plan.streams[0].sites[0]
+    module = place.module
+    if not isinstance(module, nn.Linear) or more or factor != 1 or place.side != "out":
+        return None
+    return module if module.in_features == width else None
 
 
 def generate(model: HFModel, text: str, then: tuple[int, ...] = ()) -> HFGeneration:
@@ -266,6 +279,12 @@ def _check(model: HFModel, edits: tuple[Edit, ...]) -> None:
         if isinstance(edit, HideToken) and HideToken not in supported:
             raise ValueError(
                 f"{card.name} fills no masked words, so no token can be hidden from it"
+            )
+        if isinstance(edit, CutPath):
+            raise ValueError(
+                f"“{edit}”: to cut a path, one head's queries, keys or values are made of another "
+                "stream than all else in their layer, and this edit needs the model to run in "
+                "Headlight's own classes, as ours:NAME does; CutEdge cuts one weight here"
             )
         if not isinstance(edit, supported):
             raise ValueError(
