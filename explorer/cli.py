@@ -49,6 +49,13 @@ def parser() -> argparse.ArgumentParser:
     whole.add_argument("--version", action="version", version=f"headlight {VERSION}")
     verbs = whole.add_subparsers(required=True, metavar="COMMAND", parser_class=_Verb)
     app = verbs.add_parser("app", help="start the app and print its address")
+    app.add_argument(
+        "file",
+        nargs="?",
+        type=Path,
+        metavar="FILE.npz",
+        help="open it on this file, which `headlight record` or the app wrote",
+    )
     app.add_argument("--port", type=int, default=8501, help="the port it answers on (8501)")
     app.add_argument("--address", default="localhost", help="the address it answers on (localhost)")
     app.set_defaults(do=_app)
@@ -139,6 +146,11 @@ def _of_a_text(verb: argparse.ArgumentParser, or_file: bool = False) -> None:
 def _app(options: argparse.Namespace) -> int:
     if find_spec("streamlit") is None:
         raise ValueError(f"the app needs packages that are not here; {INSTALL_APP}")
+    if options.file is not None:
+        from models import recorded_model
+
+        recorded_model.opened(options.file.read_bytes())  # or it says why it cannot be
+        os.environ["HEADLIGHT_RECORDING"] = str(options.file.resolve())
     _expect_address(options.address, options.port)
     command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "app.py")]
     command += ["--server.port", str(options.port), "--server.address", options.address]

@@ -15,7 +15,7 @@ st.logo(navigation.mark(), size="large")
 
 # after the first elements
 from explorer.layout import export_menu, header, lesson_bar, share_menu  # noqa: E402
-from explorer.state import event_log, host, sessions, url_state  # noqa: E402
+from explorer.state import event_log, host, opened_recordings, sessions, url_state  # noqa: E402
 from explorer.state.visit import visit  # noqa: E402
 from explorer.text import places  # noqa: E402
 from explorer.views import tabs  # noqa: E402
@@ -23,6 +23,7 @@ from explorer.views import tabs  # noqa: E402
 assert tabs.TABS  # with them the choices of all tabs are declared
 
 with sessions.uninterrupted():
+    opened_recordings.open_first()
     url_state.begin(page.url_path or places.FIRST)
     export_menu.begin()
     if tab := visit.wanted_page:

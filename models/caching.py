@@ -259,10 +259,20 @@ class CachedModel(Model):
         return self._of_recording(recording, "class_logits")
 
     def class_attribution(
-        self, recording: Recording, id: int | None = None, steps: int = 50
+        self,
+        recording: Recording,
+        id: int | None = None,
+        steps: int = 50,
+        against: int | None = None,
     ) -> np.ndarray:
         """As `Model.class_attribution`."""
-        return self._of_recording(recording, "class_attribution", id, steps)
+        return self._of_recording(recording, "class_attribution", id, steps, against)
+
+    def class_parts(
+        self, recording: Recording, id: int | None = None, against: int | None = None
+    ) -> Attribution:
+        """As `Model.class_parts`."""
+        return self._of_recording(recording, "class_parts", id, against)
 
     def all_logits(self, recording: Recording, stream: str) -> np.ndarray:
         """Scores over the vocabulary at every token of a stream, (token, id). Large, and so not

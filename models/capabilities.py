@@ -19,7 +19,8 @@ class Capabilities:
     kind: "encoder", "decoder" or "encoder-decoder". attention: the names of its attentions. opens:
     True where q, k, v and scores are there. scale: the factor of q . k, None where layers differ or
     it is not known. biased: something is added to the scores before the mask, so that q . k * scale
-    alone is not the score. law: every sub-layer's output is recorded. norm: "post", "pre", None,
+    alone is not the score. bound: c where the score is c tanh(q . k * scale / c), as in Gemma 2, 0
+    for no bound. law: every sub-layer's output is recorded. norm: "post", "pre", None,
     "branch" for one of each sub-layer's output before it is added, or "both" for that and "pre".
     positions: "learned", "sinusoids", "rotary", "distance", "buckets", "relative", "unknown" or
     None. logits: the stream with a readout, "" for none. edits: the kinds that `record` honours.
@@ -36,7 +37,8 @@ class Capabilities:
 
     no_parts: why no logit can be decomposed into a sum, as the end of a sentence, "" where it can.
     classes: the names of the classes between which a classifier of texts decides, () for any other
-    model; multi_label: a text may be of several of them.
+    model; multi_label: a text may be of several of them; pooler: the name of the activation between
+    the last vector and their scores, "" for none.
     no_readout: why the model predicts no words, as the predicate of a sentence, "" where it does.
     mask: the name of the token that a typed "[MASK]" stands for, "" where that is plain text.
     writes: `Model.generate` writes a text with it, a token at a time. languages: the codes of the
@@ -52,6 +54,7 @@ class Capabilities:
     edits: tuple[type[Edit], ...]
     opens: bool = True
     biased: bool = False
+    bound: float = 0.0
     law: bool = True
     weights: bool = True
     scaled_embedding: bool = False
@@ -68,6 +71,7 @@ class Capabilities:
     readout_bias: bool = True
     classes: tuple[str, ...] = ()
     multi_label: bool = False
+    pooler: str = ""
     no_parts: str = ""
     no_readout: str = ""
     mask: str = ""

@@ -292,18 +292,44 @@ class Model:
         return warn_unless_complete(shares, whole, steps)
 
     def class_attribution(
-        self, recording: Recording, id: int | None = None, steps: int = 50
+        self,
+        recording: Recording,
+        id: int | None = None,
+        steps: int = 50,
+        against: int | None = None,
     ) -> np.ndarray:
         """Integrated gradients of the score of a class of a text, by its place among
-        `capabilities.classes`, the likeliest class where None: a share for each token, (token).
-        They sum to the score less the one where the embedding of every word is 0, but for the
-        number of steps, with a warning where they miss it. Raises ValueError for a model that is no
-        classifier of texts, for a class that is not there, and for no steps."""
-        expect_recording_of(self, recording, recording.streams[0].name, 0)
-        if not self.capabilities.classes:
-            raise ValueError(f"{self.name} tells no classes of texts apart")
-        shares, whole = self._source.class_attribution(self, recording, id, steps)
+        `capabilities.classes`, the likeliest class where None: a share for each token, (token);
+        with `against` of the difference to another class's score. They sum to the score less the
+        one where the embedding of every word is 0, but for the number of steps, with a warning
+        where they miss it. Raises ValueError for a model that is no classifier of texts, for a
+        class that is not there, and for no steps."""
+        at = self._class(recording, id, against)
+        shares, whole = self._source.class_attribution(self, recording, at, steps, against)
         return warn_unless_complete(shares, whole, steps)
+
+    def class_parts(
+        self, recording: Recording, id: int | None = None, against: int | None = None
+    ) -> Attribution:
+        """Direct logit attribution of a class of a text: its score as a sum over the model's parts,
+        by its place among `capabilities.classes`, the likeliest class where None; with `against`
+        the difference to another class's score.
+
+        Where a dense layer and an activation stand before the scores (`capabilities.pooler`), each
+        component of the activation has its mean slope on the way from 0, and `explained` says how
+        well that holds. Raises ValueError for a model that is no classifier of texts, for a class
+        that is not there, and where the scores are read in another way."""
+        return self._source.class_parts(
+            self, recording, self._class(recording, id, against), against
+        )
+
+    def _class(self, recording: Recording, id: int | None, against: int | None) -> int:
+        """The place of a class, the likeliest where None. Raises ValueError as `class_parts`."""
+        scores = self.class_logits(recording)
+        for each in (id, against):
+            if each is not None and not 0 <= each < len(scores):
+                raise ValueError(f"there are scores 0 to {len(scores) - 1}, and none {each}")
+        return int(scores.argmax()) if id is None else id
 
     def ffn_activations(
         self, recording: Recording, stream: str, layer: int, token: int

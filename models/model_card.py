@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from models import model_names, shipped_models
 from models.caching import loaded
@@ -84,8 +85,15 @@ def checkpoints(model: str) -> tuple[Checkpoint, ...]:
     early = model_names.checkpoints(base)
     if not early:
         return ()
-    points = [Checkpoint(int(name.partition("@")[2]), name) for name in early]
-    return (*points, Checkpoint(int(facts(base)["steps"]), base))
+    points = [Checkpoint(int(name.rpartition("@")[2]), name) for name in early]
+    last = int(facts(base)["steps"]) if model_names.is_local(base) else _last_step(base)
+    return (*(each for each in points if each.step < last), Checkpoint(last, base))
+
+
+def _last_step(model: str) -> int:
+    from models.pretrained import model_files
+
+    return model_files.last_step(Path(model.partition(":")[2]).expanduser())
 
 
 def with_checkpoints() -> tuple[str, ...]:
@@ -102,6 +110,10 @@ def missing_checkpoints(model: str = "") -> str:
 def loss_curve(model: str) -> tuple[tuple[float, float], ...]:
     """A model's loss over its training, (step, nats); empty where its card keeps none."""
     base = model.partition("@")[0]
+    if model_names.checkpoints(base) and not model_names.is_local(base):
+        from models.pretrained import model_files
+
+        return model_files.losses(Path(base.partition(":")[2]).expanduser())
     points = facts(base).get("curve", ()) if model_names.is_local(base) else ()
     return tuple((float(step), float(loss)) for step, loss in points)
 

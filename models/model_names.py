@@ -7,7 +7,9 @@ replicas on a cluster serve, see `models.cluster`. `live:NAME`: one in `models.l
 that is in this process with `@permuted` behind it is that model with its weights in random order,
 see `models.weight_shuffle`. `file:NAME-DIGEST`: a recording that was opened, see
 `models.recorded_model`. A multilingual translator with `@eng_Latn-fra_Latn` behind it
-translates from the one language into the other, by the codes of its tokenizer. `@bare` behind the
+translates from the one language into the other, by the codes of its tokenizer. The folder of a
+training run of transformers' Trainer with `@500` behind it is its checkpoint of that step, and by
+itself the last weights. `@bare` behind the
 name of a model whose training documents were separated by a mark: the model reads a text without
 that mark before it."""
 
@@ -188,13 +190,24 @@ def text_writers() -> str:
 
 
 def checkpoints(name: str) -> tuple[str, ...]:
-    """The names of a model's earlier weights, which `load` knows too, earliest first; none for a
-    model that is not ours."""
+    """The names of a model's earlier weights, which `load` knows too, earliest first: of a model of
+    ours, and of the folder of a training run, whose last ones may be among them."""
+    prefix, location = split_prefix(name)
+    if prefix:
+        from models.pretrained import model_files
+
+        return tuple(f"{name}@{step}" for step in model_files.steps_of(_path(location)))
     return (
         shipped_models.checkpoints(name)
         if name in shipped_models.names()
         else live_training.checkpoints(name)
     )
+
+
+def _path(location: str) -> Path:
+    from pathlib import Path
+
+    return Path(location).expanduser()
 
 
 def packaged_folder() -> Path:

@@ -133,10 +133,18 @@ class OwnModel(Model):
         is_double = self.network.embedding.token.weight.dtype == torch.float64
         return np.float64 if is_double else np.float32
 
+    @property
+    def word_vectors(self) -> Tensor:
+        """Each word's embedding as wide as the stream, (id, d_model). Narrow ones are made so each
+        time."""
+        embedding = self.network.embedding
+        words, widen = embedding.token.weight.detach(), embedding.widen
+        return words if widen is None else words @ widen.weight.detach().T
+
     @cached_property
-    def embedding_lengths(self) -> Tensor:
-        """The length of each word's embedding, (id)."""
-        return torch.linalg.vector_norm(self.network.embedding.token.weight.detach(), dim=-1)
+    def word_lengths(self) -> Tensor:
+        """The length of each of the `word_vectors`, (id)."""
+        return torch.linalg.vector_norm(self.word_vectors, dim=-1)
 
     @cached_property
     def has_readout_bias(self) -> bool:

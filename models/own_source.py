@@ -65,9 +65,9 @@ def capabilities(model: OwnModel) -> Capabilities:
 
 
 def nearest(model: OwnModel, vectors: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
-    """The words whose embeddings come nearest to vectors (row, d_model), by cosine."""
-    embeddings = model.network.embedding.token.weight
-    return logit_lens.nearest(embeddings, model.embedding_lengths, vectors, top)
+    """The words whose embeddings come nearest to vectors (row, d_model), by cosine; narrow ones
+    through the matrix that widens them."""
+    return logit_lens.nearest(model.word_vectors, model.word_lengths, vectors, top)
 
 
 def generate(model: OwnModel, text: str, prefix: tuple[int, ...] = ()) -> generation.Generation:

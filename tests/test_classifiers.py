@@ -133,6 +133,95 @@ def test_shares_of_a_class_are_those_under_an_edit(tmp_path: Path) -> None:
     assert np.abs(shares[1:]).max() == 0 < abs(shares[0])
 
 
+HEADS = {**KINDS, "Electra": (tiny.wordpiece, tiny.BERT), "Albert": (tiny.wordpiece, tiny.BERT)}
+POOLERS = {"Bert": "tanh", "Roberta": "tanh", "DistilBert": "relu", "GPT2": ""}
+POOLERS |= {"Electra": "gelu", "Albert": "tanh"}
+
+
+@pytest.mark.parametrize("kind", HEADS)
+def test_parts_of_a_class_sum_to_its_score(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of transformers' own code, with a head that is off too; each head has a part."""
+    monkeypatch.setitem(KINDS, kind, HEADS[kind])
+    folder = classifier(tmp_path, kind)
+    model = headlight.load(f"hub:{folder}")
+    assert model.capabilities.pooler == POOLERS[kind]
+    for edited in ((), edits.HideToken(2), edits.ZeroHead(1, 2)):
+        if kind == "GPT2" and isinstance(edited, edits.HideToken):
+            continue
+        recording = model.record(TEXT, edited)
+        scores = model.class_logits(recording).astype(float)
+        if not isinstance(edited, edits.ZeroHead):
+            scores = oracle(folder, recording).astype(float)
+        made = model.class_parts(recording, 1, against=2)
+        assert made.token == (len(recording.streams[0].tokens) - 1 if kind == "GPT2" else 0)
+        assert made.logit == pytest.approx(scores[1] - scores[2], abs=SUMMED)
+        assert sum(each.value for each in made.parts) == pytest.approx(made.logit, abs=SUMMED)
+        assert made.explained == 1.0 if kind == "GPT2" else made.explained < 1.0
+        if edited == ():
+            heads = [(each.layer, each.head) for each in made.parts if each.kind == "head"]
+            assert heads == [(layer, head) for layer in (0, 1) for head in range(4)]
+    assert model.class_parts(recording).id == scores.argmax()
+    with pytest.raises(ValueError, match="scores 0 to 2, and none 3"):
+        model.class_parts(recording, 0, against=3)
+
+
+def test_a_heads_part_is_what_its_own_code_makes_of_it(tmp_path: Path) -> None:
+    """The score of transformers' own code by a head's output in the last layer, where norms keep
+    their spread, the feed-forward network its output and each tanh its ratio to its input."""
+    folder = classifier(tmp_path, "Bert")
+    recording = (model := headlight.load(f"hub:{folder}")).record(TEXT)
+    own = transformers.BertForSequenceClassification.from_pretrained(
+        folder, attn_implementation="eager"
+    ).eval()
+    layer, brought = own.bert.encoder.layer[1], []
+
+    def of_heads(module, args):
+        brought.append(args[0].detach().requires_grad_())
+        return (brought[0], *args[1:])
+
+    def held(norm, args, output):
+        x = args[0]
+        sigma = (x.var(-1, unbiased=False, keepdim=True) + norm.eps).sqrt().detach()
+        return (x - x.mean(-1, keepdim=True)) / sigma * norm.weight + norm.bias
+
+    layer.attention.output.dense.register_forward_pre_hook(of_heads)
+    layer.intermediate.register_forward_pre_hook(lambda module, args: (args[0].detach(),))
+    for norm in (layer.attention.output.LayerNorm, layer.output.LayerNorm):
+        norm.register_forward_hook(held)
+    own.bert.pooler.activation.register_forward_hook(
+        lambda module, args, output: args[0] * (output / args[0]).detach()
+    )
+    scores = own(torch.tensor(recording.streams[0].ids)[None]).logits[0]
+    (gradient,) = torch.autograd.grad(scores[2], brought[0])
+    expected = (gradient * brought[0])[0, 0].detach().unflatten(0, (4, 8)).sum(-1).numpy()
+    parts = [each for each in model.class_parts(recording, 2).parts if each.layer == 1]
+    found = [each.value for each in parts if each.kind == "head"]
+    np.testing.assert_allclose(found, expected, atol=SUMMED)
+    assert np.abs(expected).min() > STORED
+
+
+def test_shares_of_a_difference_are_the_difference_of_shares(tmp_path: Path) -> None:
+    model = headlight.load(f"hub:{classifier(tmp_path, 'Roberta')}")
+    recording = model.record(TEXT)
+    one, other = (model.class_attribution(recording, at) for at in (0, 2))
+    both = model.class_attribution(recording, 0, against=2)
+    np.testing.assert_allclose(both, one - other, atol=SUMMED)
+
+
+def test_a_head_that_reads_otherwise_is_refused(tmp_path: Path) -> None:
+    """The mean of all tokens is no vector of the first or the last one."""
+    folder = classifier(tmp_path, "Bert")
+    own = transformers.BertForSequenceClassification.from_pretrained(folder)
+    own.bert.pooler.forward = lambda states: torch.tanh(own.bert.pooler.dense(states.mean(1)))
+    model = headlight.wrap(own, tiny.wordpiece())
+    recording = model.record(TEXT)
+    with pytest.raises(ValueError, match="scores of .* cannot be taken apart: what reads them"):
+        model.class_parts(recording)
+    assert model.class_attribution(recording).shape == (len(recording.streams[0].tokens),)
+
+
 def test_shares_that_miss_their_sum_are_told(tiny_loaded: Callable) -> None:
     """An RMSNorm that reads the embeddings alone has the score jump near 0."""
     for kind, steps in (("llama", 20), ("gpt2", 300)):
@@ -211,3 +300,54 @@ def test_the_page_shows_its_classes_before_and_after_an_edit(tmp_path: Path) -> 
     assert panel["title"] == "Class prediction"
     app = opened("word", model=name, text=TEXT, edits="ZeroHead:0:1:self")
     assert not app.exception
+
+
+@pytest.mark.parametrize("chosen", [{}, {"of_class": 2, "against_class": -1}])
+def test_the_panel_of_a_class_has_the_numbers_of_the_library(chosen: dict, tmp_path: Path) -> None:
+    model = headlight.load(f"hub:{classifier(tmp_path, 'Bert')}")
+    recording = model.record(TEXT)
+    panel = headlight.panels.attribution.class_logit(recording, part="self.1.2", **chosen)
+    one, other, *_ = np.argsort(-model.class_logits(recording)).tolist()
+    target = (2, None) if chosen else (one, other)
+    made = model.class_parts(recording, *target)
+    by_word, in_order, largest = panel.figures
+    shares = model.class_attribution(recording, target[0], against=target[1])
+    np.testing.assert_allclose([row.values[0] for row in by_word.rows], shares)
+    assert [row.label for row in by_word.rows] == list(recording.streams[0].tokens)
+    assert in_order.rows[-1].values[0] == pytest.approx(made.logit, abs=SUMMED)
+    (head,) = [row for row in largest.rows if row.selected]
+    (part,) = [each for each in made.parts if (each.layer, each.head) == (1, 2)]
+    assert head.values[0] == part.value
+    assert [f"“{NAMES[at]}”" in panel.finding for at in target if at is not None] == [True] * (
+        1 if chosen else 2
+    )
+    assert f"{made.explained:.0%} of the squared changes" in " ".join(panel.details)
+    assert "the activation tanh" in " ".join(panel.details)
+    with pytest.raises(ValueError, match="compared with itself"):
+        headlight.panels.attribution.class_logit(recording, of_class=1, against_class=1)
+    with pytest.raises(ValueError, match="class is 3; it may be 0 to 2|class 3"):
+        headlight.panels.attribution.class_logit(recording, of_class=3)
+    with pytest.raises(ValueError, match="tells no classes of texts apart"):
+        headlight.panels.attribution.class_logit(headlight.record("encoder", TEXT))
+
+
+def test_a_panel_of_a_class_that_is_no_sum_has_the_words(tmp_path: Path) -> None:
+    own = transformers.BertForSequenceClassification.from_pretrained(classifier(tmp_path, "Bert"))
+    own.bert.pooler.forward = lambda states: torch.tanh(own.bert.pooler.dense(states.mean(1)))
+    model = headlight.wrap(own, tiny.wordpiece())
+    panel = headlight.panels.attribution.class_logit(model.record(TEXT))
+    assert len(panel.figures) == 1 and "nor a dense layer" in " ".join(panel.details)
+
+
+def test_the_attribution_tab_of_a_classifier_is_of_its_classes(tmp_path: Path) -> None:
+    name = f"hub:{classifier(tmp_path, 'Bert')}"
+    there(name)
+    app = opened("attribution", model=name, text=TEXT, of_class="2", part="self.0.1")
+    assert not app.exception and app.session_state.model == name
+    (panel,) = panels_on(app)
+    assert panel["title"] == "Attribution of a class" and f"“{NAMES[2]}”" in panel["finding"]
+    assert any("Layer 0, head 1" in each.value for each in app.markdown)
+    classes = app.selectbox(key="of_class menu")
+    assert classes.label == "Logit of" and classes.value == "2"
+    edited = opened("attribution", model=name, text=TEXT, of_class="2", edits="ZeroHead:0:1:self")
+    assert panels_on(edited)[0]["finding"] != panel["finding"]

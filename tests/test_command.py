@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import socket
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
+import numpy as np
 import pytest
 from conftest import read_once
+from test_hf_models_on_pages import opened
 
 from explorer import cli, export
 from explorer.analysis.csv import to_csv
+from explorer.state.settings import settings
 from models import registry
+from models.caching import loaded
 from models.recording_file import from_npz, to_npz
 
+RECORDING = "HEADLIGHT_RECORDING"
 TEXT, OTHER = "The cat </script> sat.", "The dog ran."
 
 
@@ -119,6 +125,7 @@ REFUSED = {
     f"{TEMPERATURE} t=-1": "from 0.01 to 100",
     "app --port 99999": NO_PORT,
     "app --port 0": NO_PORT,
+    "app no.npz": "No such file",
     "app --address TEXT": f"there is no address '{TEXT}'",
     "app --address 192.0.2.1": "nothing can be served at 192.0.2.1",
 }
@@ -206,3 +213,46 @@ def test_a_file_of_a_recording_stands_in_the_place_of_a_text(
     ):
         assert cli.main(["figure", *asked, "-o", str(svg)]) == 1
         assert why in capsys.readouterr().err
+
+
+def test_the_app_starts_on_a_file_of_a_recording(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    npz, text = tmp_path / "it.npz", tmp_path / "a.npz"
+    npz.write_bytes(to_npz(read_once("decoder").record(TEXT)))
+    text.write_text("no recording", "utf-8")
+    started: list[tuple[list[str], str]] = []
+    monkeypatch.setattr(
+        os, "execv", lambda _, command: started.append((command, os.environ[RECORDING]))
+    )
+    monkeypatch.setenv(RECORDING, "")
+    monkeypatch.chdir(tmp_path)
+    cli.main(["app", "it.npz", "--port", "8599"])
+    ((command, file),) = started
+    assert command[-3:] == ["8599", "--server.address", "localhost"] and file == str(npz)
+    assert cli.main(["app", "a.npz"]) == 1 and len(started) == 1
+    assert "no .npz file" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_visit_opens_on_the_recording_of_the_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its first page and a page loaded anew by its address; a link to another model stays one."""
+    npz = tmp_path / "it.npz"
+    npz.write_bytes(to_npz(recording := read_once("decoder").record(TEXT)))
+    monkeypatch.setenv(RECORDING, str(npz))
+    settings.cache_clear()
+    try:
+        app = opened("heads").run()
+        assert not app.exception and app.session_state.text == TEXT
+        assert (name := app.session_state.model).startswith("file:decoder-")
+        (attention,) = loaded(name).recorded.attention
+        np.testing.assert_array_equal(attention.pattern, recording.attention[0].pattern)
+        anew = opened("heads", model=name, text=TEXT).run()
+        assert anew.session_state.model == name and not anew.exception
+        assert opened("heads", model="encoder").run().session_state.model == "encoder"
+        npz.unlink()
+        assert opened("heads").run().session_state.model == "encoder"
+    finally:
+        settings.cache_clear()

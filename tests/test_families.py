@@ -7,7 +7,10 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
+import transformers
 from tolerances import PASSED, SUMMED
 
 import headlight
@@ -103,6 +106,48 @@ def test_positions_that_are_no_state_are_said_to_be_added(
     tower = panels.paper_figure.stacks(run).figures[0].towers[0]
     assert [each.text for each in tower.under[1:]] == ["400 × 16", "position (learned)", "16 → 32"]
     assert tower.above[-1].text == "32 → 16 → 400"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["albert", "electra"])
+def test_words_narrower_than_the_stream_are_read_through_their_matrices(
+    kind: str, tiny_folder: Callable[[str], Path]
+) -> None:
+    """Cosines and both circuits against transformers' own weights."""
+    model_class = transformers.AutoModelForMaskedLM.from_pretrained(tiny_folder(kind)).eval()
+    if kind == "albert":
+        widen = model_class.albert.encoder.embedding_hidden_mapping_in
+        dense, words = model_class.predictions.dense, model_class.predictions.decoder.weight
+        value = model_class.albert.encoder.albert_layer_groups[0].albert_layers[0].attention
+        w_v, w_o = value.value, value.dense
+    else:
+        widen = model_class.electra.embeddings_project
+        dense = model_class.generator_predictions.dense
+        words = model_class.generator_lm_head.weight
+        layer = model_class.electra.encoder.layer[1].attention
+        w_v, w_o = layer.self.value, layer.output.dense
+    table = model_class.get_input_embeddings().weight
+    width = table.shape[1]
+    embeddings = model_class.base_model.embeddings
+    with torch.no_grad():
+        narrow = table + embeddings.token_type_embeddings.weight[0]
+        first, wide = widen(narrow), table @ widen.weight.T
+    vectors = np.random.default_rng(0).normal(size=(3, 32)).astype(np.float32)
+    cosines = torch.nn.functional.cosine_similarity(torch.tensor(vectors)[:, None], wide[None], -1)
+    for way in ("ours:", "hub:"):
+        ids, found = headlight.load(f"{way}{tiny_folder(kind)}").nearest(vectors, 4)
+        np.testing.assert_allclose(found, cosines.topk(4).values.numpy(), atol=SUMMED)
+        np.testing.assert_array_equal(ids, cosines.topk(4).indices.numpy())
+    model = headlight.load(f"ours:{tiny_folder(kind)}")
+    made = model.circuits("self", 1, 2, (7, 9))
+    with torch.no_grad():
+        at = slice(2 * 8, 3 * 8)
+        wrote = (first[[7, 9]] @ w_v.weight[at].T) @ w_o.weight[:, at].T
+        logits = wrote @ dense.weight.T @ words.T
+    np.testing.assert_allclose(made.own, logits[[0, 1], [7, 9]].numpy(), atol=SUMMED)
+    np.testing.assert_allclose(made.up, logits.topk(made.up.shape[1]).values.numpy(), atol=SUMMED)
+    panel = headlight.panels.circuits.circuits(Run(model.name, CONTINUED), layer=1, head=2)
+    assert f"Embeddings have {width} dimensions here." in " ".join(panel.details)
 
 
 @pytest.mark.slow

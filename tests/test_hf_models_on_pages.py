@@ -3,6 +3,7 @@ the walk from page to page."""
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from functools import cache as cache_calls
@@ -224,6 +225,34 @@ def test_what_t5_adds_to_its_scores_is_told_from_its_scale(
     checks = consistency.checks(recording, built={"biased": shows.biased})
     law = next(check for check in checks if "q · k" in check.law)
     assert not law.checked and any("bias" in why for why in law.not_checked)
+
+
+@pytest.mark.slow
+def test_a_bound_on_scores_is_told_from_a_bias(tmp_path: Path) -> None:
+    """Gemma 2 adds nothing to q · k: its scores are c tanh of them over c, which is checked."""
+    tokenizer, kind, settings = tiny.MODELS["gemma2"]
+    for bound in (0.5, None):
+        settings = {**settings, "attn_logit_softcapping": bound, "initializer_range": 0.5}
+        folder = tiny.save(tmp_path / str(bound), kind, settings, tokenizer)
+        model = there(f"hub:{folder}")
+        shows, recording = model.capabilities, model.record(TEXT)
+        assert (shows.biased, shows.bound) == (False, bound or 0)
+        (attention,) = recording.attention
+        products = attention.q.astype(float) @ attention.k.astype(float).swapaxes(-1, -2)
+        products *= attention.scale[:, None, None, None]
+        if bound:
+            assert abs(attention.scores).max() <= bound < abs(products).max()
+        built = {"biased": shows.biased, "bound": shows.bound}
+        law = next(
+            each for each in consistency.checks(recording, built=built) if "q · k" in each.law
+        )
+        assert law.checked and law.holds and (("bounded at 0.5" in law.law) is bool(bound))
+        assert consistency.scores(recording).holds is not bool(bound)
+        app = opened("weight", model=model.name, text=TEXT, layer="1", head="1")
+        assert not app.exception
+        said_there = " ".join(json.dumps(each, ensure_ascii=False) for each in panels_on(app))
+        assert ("bounds its scores at 0.5" in said_there) is bool(bound)
+        assert "adds a term to q · k" not in said_there
 
 
 def test_a_model_without_special_tokens_reads_an_empty_text(

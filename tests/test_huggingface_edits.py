@@ -105,6 +105,7 @@ OWN_CLASSES = "needs the model to run in Headlight's own classes"
         ("gpt2", edits.SharedKeys(2), OWN_CLASSES),
         ("bert", edits.PatchHead("the dog", 0, 0), OWN_CLASSES),
         ("mpnet", edits.ZeroHead(0, 0), OWN_CLASSES),
+        ("gpt2", edits.CutPath(0, 1, 1, 2), OWN_CLASSES + ", as ours:NAME does; CutEdge cuts"),
         ("bert", edits.ZeroHead(0, 9), "names head 9; bert has heads 0 to 3"),
         ("bert", edits.ZeroHead(7, 0), "names layer 7; bert has layers 0 to 1"),
         ("bart", edits.ZeroHead(0, 0), "attention 'self'; bart has encoder self, decoder self, c"),

@@ -105,13 +105,8 @@ OTHER_FOLDERS: dict[str, tuple[dict[str, str], str]] = {
     "empty": ({}, "it is empty; put a model’s config.json, safetensors and tokenizer there."),
     "LoRA alone": (
         {"adapter_config.json": ADAPTER, "adapter_model.safetensors": ""},
-        "it is a LoRA adapter without its model; put it into a folder with the files of the model "
-        "that it was trained on, gpt2.",
-    ),
-    "a training run": (
-        {f"checkpoint-{n}/config.json": "{}" for n in (90, 500, 1000)} | {"runs/log": ""},
-        "it is the output of a training run; open one of its checkpoints, such as "
-        "it/checkpoint-1000.",
+        "it is a LoRA adapter, and the model that it was trained on, gpt2, is not on this machine; "
+        "fetch that model first, or put both into one folder.",
     ),
     "parts": (
         {"modules.json": "[]", "0_Transformer/config.json": "{}", "1_Pooling/x": ""},

@@ -53,9 +53,14 @@ OTHER_NETWORK = ("10.1.2.3", 5)
 
 @pytest.fixture(scope="module")
 def ask() -> Iterator[TestClient]:
-    """A client of the app's own addresses, behind all that stands before them."""
-    with TestClient(Starlette(routes=ROUTES, middleware=MIDDLEWARE)) as client:
-        yield client
+    """A client of the app's own addresses, behind all that stands before them, on a server that
+    lists a classifier beside what comes with it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HEADLIGHT_MODELS", model_of("attribution.class_logit"))
+        settings.cache_clear()
+        with TestClient(Starlette(routes=ROUTES, middleware=MIDDLEWARE)) as client:
+            yield client
+    settings.cache_clear()
 
 
 def run_of(name: str) -> Run:

@@ -3,20 +3,26 @@ laws."""
 
 from __future__ import annotations
 
+import atexit
 import csv
 import inspect
 import io
 import os
 import re
+import shutil
 import tomllib
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import driver
 import numpy as np
 import pytest
+import tiny
+import torch
 from app_harness import asked_of, clean, page_at, panels_on, told
 from claim_fixtures import real
 from conftest import AWKWARD, HOSTILE, needs_smollm2, read_once, texts_of
@@ -41,9 +47,10 @@ from explorer.layout import selection_bar
 from explorer.panels import attribution, predictions, spec
 from explorer.panels.attribution import NO_WORD
 from explorer.panels.spec import Panel
+from explorer.state import models as server_models
 from explorer.text import claims as claims_text
 from explorer.text import templates
-from models import edits, smollm2
+from models import edits, registry, smollm2
 from models.caching import loaded
 from models.example_texts import DEFAULT_TEXT
 from models.results import softmax
@@ -77,8 +84,23 @@ MODEL_OF = {
 }
 
 
+@cache
+def tiny_classifier() -> str:
+    """The name of a tiny random classifier of texts, which has gone through its trial."""
+    folder = Path(mkdtemp())
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    torch.manual_seed(3)
+    settings = {**tiny.BERT, "id2label": {0: "calm", 1: "glad", 2: "sad"}}
+    tiny.save(folder, "BertForSequenceClassification", settings, tiny.wordpiece)
+    name = f"hub:{folder}"
+    server_models.record_trial(name, registry.stamp(name))
+    return name
+
+
 def model_of(name: str) -> str:
     """A model that a panel can be made of."""
+    if name == "attribution.class_logit":
+        return tiny_classifier()
     return MODEL_OF.get(name.partition(".")[0], "encoder")
 
 

@@ -362,14 +362,14 @@ def checks(
     norms: by stream, then by place, gain and bias (d_model), eps, whether the mean is subtracted.
     Without them these laws are
     not checked. built: how the model was built, where it differs from the paper: `residual` False;
-    `biased` True where something is added to q . k.
+    `biased` True where something is added to q . k; `bound` what its scores stay below.
     """
     built = built or {}
     with np.errstate(invalid="ignore", over="ignore"):  # a number that is none is found, and said
         return (
             row_sums(recording),
             masked_weights(recording),
-            scores(recording, bool(built.get("biased"))),
+            scores(recording, bool(built.get("biased")), float(built.get("bound") or 0)),
             softmax(recording),
             attention_outputs(recording, outputs),
             residual_sums(recording, bool(built.get("residual", True))),
@@ -404,15 +404,18 @@ def masked_weights(recording: Recording) -> Check:
     return check
 
 
-def scores(recording: Recording, biased: bool = False) -> Check:
+def scores(recording: Recording, biased: bool = False, bound: float = 0.0) -> Check:
     """Scores are q . k times the model's scale, 1 / sqrt(d_head) in the paper; under an edit
-    divided by something else, or less a penalty on distance."""
+    divided by something else, or less a penalty on distance. bound: c where they are c tanh(that /
+    c), 0 for none."""
     edits = [
         *edits_of_type(recording, ScaledBy),
         *edits_of_type(recording, WithoutScale),
         *(each for each in edits_of_type(recording, OtherPositions) if each.to == "distance"),
     ]
-    check = Check(f"{_score_law(recording)}{_edit_note(edits)}", SUM_ROUNDING)
+    law = _score_law(recording)
+    law = LAWS("bounded", law=law, bound=bound) if bound else law
+    check = Check(f"{law}{_edit_note(edits)}", SUM_ROUNDING)
     for attention, layer, head in _heads(recording):
         if not attention.opens:
             check.leave(NOT_CHECKED("q_and_k", attention=attention.name))
@@ -427,6 +430,7 @@ def scores(recording: Recording, biased: bool = False) -> Check:
         expected = q @ k.T / score_divisor(recording, attention, layer)[0] - distance_penalty(
             recording, attention, head
         )
+        expected = bound * np.tanh(expected / bound) if bound else expected
         check.take(
             expected, attention.scores[layer, head], _in_head(recording, attention, layer, head)
         )

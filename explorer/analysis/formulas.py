@@ -185,9 +185,11 @@ def _compared(pairs: Callable[[], Pairs], share: float = SUM_ROUNDING) -> Callab
 
 
 def _require_products(at: RecordedPlace) -> None:
-    """Raises Untestable where something is added to q . k."""
+    """Raises Untestable where something is added to q . k, and where its scores are bounded."""
     if at.context.capabilities.biased:
         raise Untestable(REASONS("added"))
+    if bound := at.context.capabilities.bound:
+        raise Untestable(REASONS("bounded", bound=bound))
 
 
 def _products(at: RecordedPlace) -> Iterable[tuple[int, np.ndarray]]:

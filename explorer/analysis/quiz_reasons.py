@@ -442,7 +442,8 @@ def picture(pattern: np.ndarray) -> str:
 def scale(on: AskedSentence) -> Iterator[Question]:
     """Question on the effect of the division by the square root of d_k on the largest weight."""
     attention, capabilities = on.attention, on.context.capabilities
-    if not attention.opens or capabilities.biased or not (attention.scale < 1).all():
+    is_plain = not capabilities.biased and not capabilities.bound
+    if not attention.opens or not is_plain or not (attention.scale < 1).all():
         return
     form = on.pick(("out", "out", "more", *(() if on.in_pieces else ("shift",))))
     factor = {"out": 1 / attention.scale, "more": np.full_like(attention.scale, 1 / LARGER)}

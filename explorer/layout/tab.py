@@ -30,6 +30,7 @@ PanelFunction = Callable[..., Panel]
 FEW = 6  # options that stand side by side; more are a menu
 MANY = 1024  # whole numbers on a slider; more are typed
 SLIDER, MENU = 260, 320  # pixels
+SHORT = 16  # letters of a label that a narrow menu holds
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,8 @@ class Tab:
     were before. beside and below: draw by hand what else stands beside the choices, and below the
     panels where all of them are there. leads: the ways on to other tabs, by the tab.
     open_fold: the choice of the address that names the part that is open, with `closed` for none;
-    "" where the address does not say."""
+    "" where the address does not say. instead: the row that is drawn in the place of this one for
+    some runs, None for this one; it has panels alone."""
 
     panels: tuple[PanelFunction, ...] = ()
     folds: Mapping[str, Fold] = field(default_factory=dict)
@@ -129,6 +131,7 @@ class Tab:
     read: Callable[[], Run | None] = current_recording.read_current
     subject: Callable[..., tuple[Run, Mapping[str, Any]] | None] | None = None
     on_press: Callable[[Run, Mapping[str, Any]], None] | None = None
+    instead: Callable[[Run], Tab | None] | None = None
 
     @property
     def arguments(self) -> tuple[Parameter, ...]:
@@ -168,7 +171,7 @@ def view(row: Tab) -> Callable[[], None]:
     def draw_tab(run: Run) -> None:
         if row.open_fold:
             url_state.value(fold, run, {})
-        _draw(row, run)
+        _draw((row.instead(run) if row.instead else None) or row, run)
 
     return draw_tab
 
@@ -547,11 +550,12 @@ def _word(
         )
     elif callable(choice.options) or len(labels) > FEW:
         selected = word if word in labels else next(iter(labels))
+        is_short = parameter.kind is int and max(map(len, labels.values())) <= SHORT
         place.selectbox(
             choice.label,
             tuple(labels),
             format_func=labels.__getitem__,
-            width="stretch" if choice.menu else MENU // 2 if parameter.kind is int else MENU,
+            width="stretch" if choice.menu else MENU // 2 if is_short else MENU,
             help=help,
             **bind(name, f"{name} menu", selected, after=after),
         )

@@ -291,7 +291,8 @@ def _dot(cell: Cell) -> list:
 
 def _score(cell: Cell) -> list:
     words, opened = sentences(CONCEPT, "weight"), cell.opened
-    why = reasons(opened, cell.selection.attention.allowed[opened.layer])
+    bound = loaded(cell.selection.recording).capabilities.bound
+    why = reasons(opened, cell.selection.attention.allowed[opened.layer], bound)
     texts = weight_texts.texts(opened)
     facts = [
         (texts.dot, words("dot_result")),
@@ -507,9 +508,11 @@ def _steps_in_words(cell: Cell, run: Run) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def reasons(opened: anatomy.WeightBreakdown, allowed: np.ndarray) -> dict[str, str]:
+def reasons(
+    opened: anatomy.WeightBreakdown, allowed: np.ndarray, bound: float = 0.0
+) -> dict[str, str]:
     """Sentences for the steps: on the scale, on what was added, and on the mask, which permits
-    `allowed` (query, key)."""
+    `allowed` (query, key). bound: as of `Capabilities`."""
     words = sentences(CONCEPT, "reasons")
     width = len(opened.q)
     divisor = weight_texts.texts(opened).divisor
@@ -523,7 +526,8 @@ def reasons(opened: anatomy.WeightBreakdown, allowed: np.ndarray) -> dict[str, s
         scale = words("own_scale", divisor=divisor, root=root)
     else:
         scale = words("scale", root=root, d=width)
-    added = words("measured" if opened.measured else "penalty")
+    measured = words("bounded", bound=bound) if bound else words("measured")
+    added = measured if opened.measured else words("penalty")
     near = f"at most {plural(window_reach(allowed), 'position')} away"
     slots = {"query": opened.query, "key": opened.key, "near": near, "n": opened.allowed.sum()}
     return {"scale": scale, "added": added, "mask": words(_rule(opened, allowed), **slots)}
@@ -647,7 +651,7 @@ def _parameters(run: Run) -> tuple[Any, ...]:
     built; None for what it does not show."""
     recording, model = run.recording(), run.loaded
     built = model_names.cards().get(recording.model.name, {}).get("config") or {}
-    built = built | {"biased": model.capabilities.biased}
+    built = built | {"biased": model.capabilities.biased, "bound": model.capabilities.bound}
     try:
         norms = {each.name: model.norms(each.name, recording.edits) for each in recording.streams}
         return model.outputs(), norms, built

@@ -56,6 +56,8 @@ class LogitParts:
     @property
     def label(self) -> str:
         """The logit in words."""
+        if loaded(self.at.recording).capabilities.classes:
+            return _class_label(self.word, self.against)
         name = "logit_of_two" if self.against else "logit_of"
         return sentences(CONCEPT, "logit")(name, word=self.word, against=self.against)
 
@@ -184,6 +186,177 @@ def logit_parts(
     except ValueError as why:
         raise ValueError(words("not_a_sum", why=why)) from None
     return LogitParts(at, attribution, one, other[0] if other else "")
+
+
+# ---- classes of a text ---------------------------------------------------------------------------
+
+
+def _class_options(run: Run, chosen: Mapping[str, Any]) -> dict[int | None, str]:
+    """The classes of a text by their places, the likeliest first; {} where there are none."""
+    if not (classes := run.loaded.capabilities.classes):
+        return {}
+    order = _likeliest_classes(run)
+    return {None: FIELDS("prediction", word=classes[order[0]])} | {at: classes[at] for at in order}
+
+
+def _other_class_options(run: Run, chosen: Mapping[str, Any]) -> dict[int | None, str]:
+    """The classes to compare with, by their places; {} where there are none."""
+    if not (classes := run.loaded.capabilities.classes):
+        return {}
+    order = _likeliest_classes(run)
+    of_class = chosen.get("of_class")
+    others = [at for at in order if at != (order[0] if of_class is None else of_class)]
+    first = FIELDS("likeliest_class", word=classes[others[0]])
+    return {None: first, NO_WORD: FIELDS("no_class")} | {at: classes[at] for at in others}
+
+
+def _likeliest_classes(run: Run) -> list[int]:
+    scores = loaded(run.model).class_logits(run.recording())
+    return np.argsort(-scores, kind="stable").tolist()
+
+
+@spec.panel
+def class_logit(
+    run: Run,
+    of_class: Annotated[int | None, Choice(_class_options, "Logit of", of="model")] = None,
+    against_class: Annotated[
+        int | None, Choice(_other_class_options, "Compared with", of="model")
+    ] = None,
+    part: Annotated[str, Choice(of="model", help="the selected part of the sum")] = "",
+) -> Panel:
+    """Contribution of each word, layer and head of a text to the logit of a class.
+
+    of_class: the place of a class among the model's, the likeliest where None. against_class: that
+    of a class whose logit is subtracted, the likeliest other one where None, NO_WORD, -1, for none.
+    part: the selected one, such as "self.2.5". Raises ValueError for a model without classes, and
+    for a class that is not there.
+    """
+    words = sentences(CONCEPT, "class_logit")
+    chosen, against = chosen_classes(run, of_class, against_class)
+    recording, model = run.recording(), run.loaded
+    stream, scores = recording.streams[0], model.class_logits(recording).astype(np.float64)
+    shares = model.class_attribution(recording, chosen, against=against)
+    by_word, most = _by_word(stream, shares)
+    names = [model.capabilities.classes[at] for at in (chosen, against) if at is not None]
+    slots = {"word": stream.tokens[most], "share": signed(float(shares[most]), 2)}
+    slots["logit"] = _class_label(*names)
+    score = float(scores[chosen] - (0 if against is None else scores[against]))
+    lines = [words("finding", value=signed(score, 2), **slots), words("most_word", **slots)]
+    shown: tuple[Bars, ...] = (by_word,)
+    details, made = [*words.lines("by_word")], None
+    try:
+        on = class_parts(run, of_class, against_class)
+    except ValueError as why:
+        details.append(words("not_a_sum", why=why))
+    else:
+        made, total = on.attribution, logit_lens.parts_sum(on.attribution)
+        largest = logit_lens.largest_parts(made)[0]
+        name, value = logit_lens.part_name(largest), signed(largest.value, 2)
+        lines.append(words("most_part", part=name, value=value))
+        shown += (_sum(on, total), _strongest(on, part))
+        details += _class_method(on, total)
+    return Panel(
+        title=words("title"),
+        finding=" ".join(lines),
+        figures=shown,
+        table=_class_table(stream, shares, made),
+        details=tuple(details),
+        caption=(words("caption", **slots),),
+        file="class-logit",
+    )
+
+
+def chosen_classes(
+    run: Run, of_class: int | None = None, against_class: int | None = None
+) -> tuple[int, int | None]:
+    """The places of the class and of the one that it is compared with, None for none; arguments
+    and ValueError as for `class_logit`."""
+    words, classes = sentences(CONCEPT, "class_logit"), run.loaded.capabilities.classes
+    if not classes:
+        raise ValueError(words("no_classes", model=model_name(run.recording())))
+    order = _likeliest_classes(run)
+    of_class = order[0] if of_class is None else of_class
+    if against_class is None:
+        against_class = next(at for at in order if at != of_class)
+    against = None if against_class == NO_WORD else against_class
+    for at in (of_class, against):
+        expect_place("class", at, len(classes))
+    if against == of_class:
+        raise ValueError(words("same", name=classes[of_class]))
+    return of_class, against
+
+
+def class_parts(
+    run: Run, of_class: int | None = None, against_class: int | None = None
+) -> LogitParts:
+    """The parts of the logit of a class; arguments as for `class_logit`. Raises ValueError also
+    where it is no sum of parts."""
+    chosen, against = chosen_classes(run, of_class, against_class)
+    recording, classes = run.recording(), run.loaded.capabilities.classes
+    try:
+        made = run.loaded.class_parts(recording, chosen, against)
+    except ValueError as why:
+        raise ValueError(str(why).replace(recording.model.name, model_name(recording))) from None
+    at = StreamSelection(recording, recording.streams[0], made.token)
+    return LogitParts(at, made, classes[chosen], "" if against is None else classes[against])
+
+
+def _class_label(name: str, other: str = "") -> str:
+    words = sentences(CONCEPT, "class_logit")
+    return words("logit_of_two" if other else "logit_of", name=name, other=other)
+
+
+def _by_word(stream: Stream, shares: np.ndarray) -> tuple[Bars, int]:
+    """The tokens with the largest shares in the order of the text, and the one with the largest
+    that somebody typed."""
+    words, typed = sentences(CONCEPT, "class_logit"), ~stream.special
+    sizes = np.abs(shares)
+    most = int(np.where(typed, sizes, -1).argmax() if typed.any() else sizes.argmax())
+    order = [most, *(at for at in np.argsort(-sizes, kind="stable").tolist() if at != most)]
+    listed = sorted(order[:N_GROUPS])
+    rows = [
+        BarRow(stream.tokens[at], (float(shares[at]),), (_short(float(shares[at])),), at == most)
+        for at in listed
+    ]
+    if n := len(shares) - len(listed):
+        rest = float(shares.sum() - shares[listed].sum())
+        rows.append(BarRow(plural(n, "other"), (rest,), (_short(rest),)))
+    mark = (listed.index(most), 0)
+    return Bars(title=words("words"), columns=("",), rows=tuple(rows), mark=mark), most
+
+
+def _class_method(on: LogitParts, total: float) -> tuple[str, ...]:
+    """Sentences on the parts of a class's logit: of what they are made, and how far that holds."""
+    words, shows = sentences(CONCEPT, "class_logit"), loaded(on.at.recording).capabilities
+    parts, logit = len(on.attribution.parts), signed(on.attribution.logit, 4)
+    lines = [words("made", at=on.at.word, token=on.at.token)]
+    if shows.pooler:
+        explained = percent(max(0.0, on.attribution.explained))
+        lines += words.lines("pooler", name=shows.pooler, explained=explained)
+    lines.append(words("adds_up", n=parts, total=signed(total, 4), logit=logit))
+    kinds = {part.kind for part in on.attribution.parts}
+    whole = sentences(CONCEPT, "logit")
+    lines += [whole(f"whole_{kind}") for kind in ("attn", "layer") if kind in kinds]
+    return (*lines, *words.lines("details"))
+
+
+def _class_table(stream: Stream, shares: np.ndarray, made: Attribution | None) -> Columns:
+    """The shares of all tokens, and below them the parts, the strongest first."""
+    n = len(shares)
+    table: dict[str, list[Any]] = {
+        "of": ["token"] * n,
+        "token": list(range(n)),
+        "token text": list(stream.tokens),
+        "share": shares.tolist(),
+    }
+    if made is None:
+        return table
+    parts = logit_lens.parts_table(made)
+    below = {name: list(values) for name, values in parts.items()}
+    rows = len(made.parts)
+    table = {name: values + [None] * rows for name, values in table.items()}
+    table["of"][n:] = ["part"] * rows
+    return table | {name: [None] * n + values for name, values in below.items()}
 
 
 def _sum(on: LogitParts, total: float) -> Bars:

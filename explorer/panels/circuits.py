@@ -107,7 +107,9 @@ def circuits(
     capabilities = loaded(model).capabilities
     is_read = capabilities.linear_readout and capabilities.logits == selection.attention.query
     details = [*words.lines("details", **slots), words("here" if in_context else "bare")]
-    if not is_read:
+    if capabilities.embedding_width is not None:
+        details.append(words("narrow", width=capabilities.embedding_width))
+    elif not is_read:
         details.append(words("other_readout"))
     return Panel(
         title=words("title"),

@@ -52,7 +52,13 @@ PREDICTS = frozenset(
     {
         *("predictions.word", "logit_lens.lens", "logit_lens.development", "architecture.flow"),
         "paper_figure.stacks",
-        *("attribution.logit", "attribution.neurons", "generation.next_token", "generation.tokens"),
+        *(
+            "attribution.logit",
+            "attribution.neurons",
+            "attribution.class_logit",
+            "generation.next_token",
+            "generation.tokens",
+        ),
         *("generation.attention", "generation.kv_cache", "interventions.experiments"),
         *("interventions.effect", "interventions.patches", "compare.heads", "compare.prediction"),
         *("card.headline", "attention.strongest_findings"),

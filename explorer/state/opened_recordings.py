@@ -3,11 +3,12 @@ all together within the memory of this server."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from weakref import WeakSet
 
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from explorer.state import models, scheduling
+from explorer.state import event_log, models, scheduling
 from explorer.state.settings import settings
 from explorer.state.visit import visit
 from models import recorded_model
@@ -34,6 +35,19 @@ def open_file(data: bytes) -> RecordedModel:
     visit.opened_recordings = own
     models.remember_opened(opened.name)
     return opened
+
+
+def open_first() -> None:
+    """Open, at the start of a visit, the recording of the file that this server was started with; a
+    bare address then means it. One that cannot be opened is logged."""
+    if visit.written is not None or not settings().recording:
+        return
+    try:
+        opened = open_file(Path(settings().recording).read_bytes())
+    except (OSError, ValueError) as error:
+        event_log.log_exception(error)
+    else:
+        visit.first_recording = opened.recorded.text, opened.name
 
 
 def drop_uploads() -> None:

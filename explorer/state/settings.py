@@ -55,6 +55,7 @@ class Settings:
     `frames`: sites that may show the app in a frame of theirs, beside its own. `metrics`: who may
     read `/metrics`, as addresses and networks. `address`: where readers find the app, its
     scheme, host and path, so that a shared link carries a title and a picture; "" for no such.
+    `recording`: the file of a recording that a visit opens on; "" for the shipped models alone.
     """
 
     max_chars: int = 20_000
@@ -70,6 +71,7 @@ class Settings:
     redis: str = ""
     cluster: str = ""
     address: str = ""
+    recording: str = ""
 
 
 # The least and the most that each number may be.
@@ -101,7 +103,7 @@ def _parse(name: str, value: str, default: object) -> object:
             raise ValueError(f"{statement}; it is yes or no.")
         return value.lower() in YES
     if isinstance(default, str):
-        if not value.startswith(ADDRESSES[name]):
+        if name in ADDRESSES and not value.startswith(ADDRESSES[name]):
             scheme = ADDRESSES[name][0]
             raise ValueError(f"{PREFIX}{name.upper()} is no address; one begins with {scheme}.")
         return value

@@ -218,7 +218,7 @@ NEEDS = {
     "word": PREDICTION,
     "generate": GENERATION,
     "lens": WORDS,
-    "attribution": WORDS,
+    "attribution": PREDICTION,
     "translate": TRANSLATION,
     "checkpoints": CHECKPOINTS,
     "twins": CHECKPOINTS,
@@ -319,6 +319,8 @@ def first_text(page: str) -> str:
 
 def opening(page: str) -> tuple[str, str]:
     """The text and the model that a bare address of a tab opens."""
+    if visit.first_recording[1]:
+        return visit.first_recording
     if NEEDS.get(page) in (WORDS, PREDICTION, GENERATION) and registry.SMOLLM2 in registry.names():
         return CONTINUED_TEXT, registry.SMOLLM2
     return OPENING_TEXTS.get(page, first_text(page)), DEFAULT_MODEL

@@ -68,6 +68,7 @@ class Visit:
     offered_link: dict[str, str] = field(default_factory=dict)  # that link's parameters
     opened_models: tuple[str, ...] = ()  # those that the reader opened, in order
     opened_recordings: dict[str, Any] = field(default_factory=dict)  # by name, the latest last
+    first_recording: tuple[str, str] = ("", "")  # text and name of the one that a visit opens on
     replaced_model: ReplacedModel | None = None  # one that does not fit the tab on screen
     replaced_text: tuple[str, str] = ("", "")  # text and model before a tab's own opening
 

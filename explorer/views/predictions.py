@@ -470,6 +470,25 @@ def head_and_neurons(run: Run, chosen: Mapping[str, Any]) -> None:
     tab.show(attribution.carriers, run, word)
 
 
+def head_of_class(run: Run, chosen: Mapping[str, Any]) -> None:
+    """The selected head of a class's logit, with the way to it."""
+    if not chosen["part"]:
+        return
+    try:
+        on = attribution.class_parts(run, chosen["of_class"], chosen["against_class"])
+    except ValueError:
+        return
+    parts = on.attribution.parts
+    heads = {logit_lens.part_key(part): part for part in parts if part.kind == "head"}
+    if part := heads.get(chosen["part"]):
+        named_head(run.recording(), part, on.at.token)
+
+
+def classes_row(run: Run) -> tab.Tab | None:
+    """The tab of a classifier of texts, None for any other model."""
+    return CLASSES if run.loaded.capabilities.classes else None
+
+
 def generate() -> None:
     """The tab Generate."""
     current_recording.show_fallback()
@@ -505,9 +524,13 @@ lens = tab.view(
         wait="Reading every site …",
     )
 )
+CLASSES = tab.Tab(
+    (attribution.class_logit,), below=head_of_class, wait="Following the class back to the words …"
+)
 logit_attribution = tab.view(
     tab.Tab(
         (attribution.logit,),
+        instead=classes_row,
         subject=with_masks,
         select=select_predicted,
         on_press=take_part,

@@ -43,11 +43,12 @@ from models.pretrained.probing import (
     embedding_matrix,
     nearly_equal,
     patterns_of,
+    probe_inputs,
     probe_model,
     trace_modules,
     vectors_of_one,
 )
-from models.readouts.logit_lens import Linearization, LinearMap, linearize
+from models.readouts.logit_lens import Linearization, LinearMap, linearize, pooled
 from models.recording import Attention, Card, NotFinite, Stream
 from models.results import Beam, SeededSampling
 from models.token_labels import NO_SPAN
@@ -387,6 +388,90 @@ def classes_of(model: HFModel) -> tuple[str, ...]:
         return ()
     names: dict[Any, str] = dict(config.id2label or {})
     return tuple(str(names.get(each, each)) for each in range(n))
+
+
+@dataclass(frozen=True, eq=False)
+class ClassHead:
+    """What makes a classifier's scores of the last vector of one token: scores = `weight` (class,
+    width) @ vector + `offset` (class), of that vector or of activation(dense(vector)).
+
+    token: its place in the text, 0 or -1. name: of the activation, "" where the vector itself is
+    read."""
+
+    weight: Tensor
+    offset: Tensor
+    token: int
+    name: str = ""
+    dense: nn.Linear | None = None
+
+    def at(self, last: Tensor) -> Linearization | None:
+        """What stands before the matrix, at a last vector (d_model, float64); None for nothing."""
+        if self.dense is None:
+            return None
+        return pooled(self.dense, POOLER_ACTIVATIONS[self.name], last)
+
+    def direction(self, id: int, against: int | None = None) -> tuple[Tensor, float]:
+        """The direction (width) and the bias of a class's score; of the difference with
+        `against`."""
+        weight, offset = self.weight[id].double(), float(self.offset[id])
+        if against is None:
+            return weight, offset
+        return weight - self.weight[against].double(), offset - float(self.offset[against])
+
+
+POOLER_ACTIVATIONS: dict[str, LinearMap] = {"tanh": torch.tanh, **ACTIVATIONS}
+_class_heads: WeakKeyDictionary[HFModel, ClassHead | None] = WeakKeyDictionary()
+
+
+@torch.inference_mode()
+def class_head_of(model: HFModel) -> ClassHead | None:
+    """The head of a classifier of texts, found once for a model by what comes by on a short text;
+    None where it is another, and for a model without classes."""
+    if model not in _class_heads:
+        has_one = bool(classes_of(model)) and model.start is None
+        _class_heads[model] = _find_class_head(model) if has_one else None
+    return _class_heads[model]
+
+
+def _find_class_head(model: HFModel) -> ClassHead | None:
+    inputs, scores = probe_inputs(model.network, None), list[Tensor]()
+    log = trace_modules(model.network, lambda: scores.append(model.network(**inputs).logits[0]))
+    events = [each for each in log if isinstance(each, TensorEvent) and each.value.dim() > 1]
+    (last_place, _), *more = model.plan.streams[0].sites[-1][1]
+    last = next(_vectors(each) for each in events if each.place.key == last_place.key)
+    read = {each.place.module: _vectors(each) for each in events if _is_input(each)}
+    gave = {each.place.module: _vectors(each) for each in events if not _is_input(each)}
+    layers = [each for each in gave if isinstance(each, nn.Linear) and each in read]
+    ends = [last[0], last[-1]]
+    for matrix in layers:
+        rows = zip(read[matrix], gave[matrix])
+        for vector in [row for row, given in rows if nearly_equal(given, scores[0])]:
+            bias = matrix.bias
+            offset = scores[0].new_zeros(len(scores[0])) if bias is None else bias.detach()
+            for token, end in zip((0, -1), ends):
+                if not more and nearly_equal(vector, end):
+                    return ClassHead(matrix.weight.detach(), offset, token)
+            for dense in layers:
+                for token, name in _pooled_as(read[dense], gave[dense], ends, vector):
+                    return ClassHead(matrix.weight.detach(), offset, token, name, dense)
+    return None
+
+
+def _pooled_as(
+    read: Tensor, gave: Tensor, ends: Sequence[Tensor], vector: Tensor
+) -> Iterator[tuple[int, str]]:
+    """The token and the activation by which a dense layer, which read and gave these rows, made a
+    vector of one of the ends of a text."""
+    for row, given in zip(read, gave):
+        for token, end in zip((0, -1), ends):
+            if nearly_equal(row, end):
+                for name, activation in POOLER_ACTIVATIONS.items():
+                    if nearly_equal(activation(given), vector):
+                        yield token, name
+
+
+def _vectors(event: TensorEvent) -> Tensor:
+    return event.value.flatten(0, -2)
 
 
 def expect_readout(model: HFModel, stream: str) -> None:

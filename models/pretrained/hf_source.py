@@ -20,7 +20,7 @@ from models.cancellation import checkpoint
 from models.capabilities import Capabilities
 from models.edit_ops import expect_followed, expect_tokens, mask_tokens, of_text, shuffle_tokens
 from models.edit_validation import check_places
-from models.edits import Edit, HideToken, ShuffleTokens, WithoutScale
+from models.edits import CutPath, Edit, HideToken, ShuffleTokens, WithoutScale
 from models.generation import expect_room
 from models.own_model import clean, read_text
 from models.pretrained import hf_model
@@ -29,6 +29,7 @@ from models.pretrained.hf_model import (
     HFModel,
     attentions_of,
     begin_ids,
+    class_head_of,
     expect_finite,
     expect_readout,
     no_readout,
@@ -43,8 +44,8 @@ from models.pretrained.probing import StreamPlan, embedding_matrix, nearly_equal
 from models.pretrained.site_edits import SITE_EDITS, changes_of, expect_carried
 from models.readouts import logit_lens
 from models.readouts.gradients import ResidualGradients
-from models.readouts.logit_lens import BIAS, PartKey, lens_of, states
-from models.recording import Recording, Stream
+from models.readouts.logit_lens import BIAS, Linearization, PartKey, lens_of, states
+from models.recording import Recording, Stream, from_end
 from models.results import Attribution, Beam, Lens, Part, SeededSampling
 
 __all__ = [
@@ -52,6 +53,7 @@ __all__ = [
     "beams",
     "class_attribution",
     "class_logits",
+    "class_parts",
     "gradients",
     "integrated",
     "lens",
@@ -199,12 +201,14 @@ def capabilities(model: HFModel) -> Capabilities:
     hides = model.tokenizer.mask is not None and not plan.causal
     always = (ShuffleTokens, HideToken) if hides else (ShuffleTokens,)
     width = embedding_matrix(model.network).shape[1]
+    head = class_head_of(model)
     return Capabilities(
         kind=model.card.kind,
         attention=tuple(plan.n_layer),
         opens=plan.opens,
         scale=plan.scale,
         biased=plan.biased,
+        bound=plan.bound,
         sites={each.name: tuple(site for site, _ in each.sites) for each in plan.streams},
         law=all(stream.law for stream in plan.streams),
         norm=plan.streams[0].norm,
@@ -213,6 +217,7 @@ def capabilities(model: HFModel) -> Capabilities:
         edits=(*always, *SITE_EDITS, *(SUPPORTED_EDITS if plan.opens else ())),
         weights=False,
         classes=hf_model.classes_of(model),
+        pooler="" if head is None else head.name,
         multi_label=model.network.config.problem_type == "multi_label_classification",
         no_parts=missing(model),
         no_readout=hf_model.no_readout(model),
@@ -227,10 +232,21 @@ def capabilities(model: HFModel) -> Capabilities:
 
 
 def nearest(model: HFModel, vectors: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
-    """The words whose embeddings come nearest to vectors (row, d_model), by cosine."""
-    embeddings = embedding_matrix(model.network)
-    lengths = torch.linalg.vector_norm(embeddings.detach(), dim=-1)
-    return logit_lens.nearest(embeddings, lengths, vectors, top)
+    """The words whose embeddings come nearest to vectors (row, d_model), by cosine; narrow ones
+    through the matrix whose output the stream begins with, where there is one."""
+    words = embedding_matrix(model.network).detach()
+    if words.shape[1] != model.card.d_model and (widen := _widening(model, words.shape[1])):
+        words = words @ widen.weight.detach().T
+    return logit_lens.nearest(words, torch.linalg.vector_norm(words, dim=-1), vectors, top)
+
+
+def _widening(model: HFModel, width: int) -> nn.Linear | None:
+    """The matrix whose output is the first state of the stream, None where that is another's."""
+    _, ((place, factor), *more) = model.plan.streams[0].sites[0]
+    module = place.module
+    if not isinstance(module, nn.Linear) or more or factor != 1 or place.side != "out":
+        return None
+    return module if module.in_features == width else None
 
 
 def generate(model: HFModel, text: str, then: tuple[int, ...] = ()) -> HFGeneration:
@@ -263,6 +279,12 @@ def _check(model: HFModel, edits: tuple[Edit, ...]) -> None:
         if isinstance(edit, HideToken) and HideToken not in supported:
             raise ValueError(
                 f"{card.name} fills no masked words, so no token can be hidden from it"
+            )
+        if isinstance(edit, CutPath):
+            raise ValueError(
+                f"“{edit}”: to cut a path, one head's queries, keys or values are made of another "
+                "stream than all else in their layer, and this edit needs the model to run in "
+                "Headlight's own classes, as ours:NAME does; CutEdge cuts one weight here"
             )
         if not isinstance(edit, supported):
             raise ValueError(
@@ -322,11 +344,15 @@ def integrated(
 
 
 def class_attribution(
-    model: HFModel, recording: Recording, id: int | None, steps: int
+    model: HFModel, recording: Recording, id: int, steps: int, against: int | None
 ) -> tuple[np.ndarray, float]:
     """Integrated gradients of a class's score, (token), as `Model.class_attribution`, and the score
     less the one at embeddings of 0."""
-    return _integrated(model, recording, lambda scores: scores[0], id, steps)
+
+    def scores_of(scores: Tensor) -> Tensor:
+        return scores[0] if against is None else scores[0] - scores[0, against]
+
+    return _integrated(model, recording, scores_of, id, steps)
 
 
 def _integrated(
@@ -367,7 +393,7 @@ def _integrated(
             raise ValueError(f"there are scores 0 to {len(last) - 1}, and none {id}")
         at, total = int(last.argmax()) if id is None else id, torch.zeros_like(embedded)
         share = 0.0
-        whole = float(last[at] - scores()[at])
+        whole = float((last[at] - scores()[at]).detach())
         for step in range(steps):
             checkpoint()
             share = (step + 0.5) / steps
@@ -438,6 +464,9 @@ def centres(norm: nn.Module | None) -> bool:
     return nearly_equal(norm(x + 1), norm(x))
 
 
+HIDDEN_WRITES = "its code does not show what each sub-layer writes before its LayerNorm"
+
+
 def missing(model: HFModel) -> str:
     """Reason why no logit of a model can be decomposed, as the end of a sentence; "" where it
     can."""
@@ -450,7 +479,7 @@ def missing(model: HFModel) -> str:
             "dense layer, an activation that is known here and a LayerNorm"
         )
     if not plan.law and plan.norm == "post":
-        return "its code does not show what each sub-layer writes before its LayerNorm"
+        return HIDDEN_WRITES
     return ""
 
 
@@ -480,27 +509,71 @@ def attribute(
     readout = readout_of(model)
     if readout is None or missing(model):
         raise ValueError(f"a logit of {model.card.name} cannot be taken apart: {missing(model)}")
-    contributions = _contributions(model, recording, target_stream, token)
-    last = _state_at(target_stream, target_stream.sites[-1], token)
+    contributions, last = _parts_of_last(model, recording, target_stream, token)
+    before = None if readout.transform is None else readout.transform.at(last)
+    along = readout.direction(id, against)
+    return _along(contributions, last, before, along, (token, id, against))
+
+
+@torch.inference_mode()
+def class_parts(
+    model: HFModel, recording: Recording, id: int, against: int | None = None
+) -> Attribution:
+    """The score of a class as a sum of parts, as `Model.class_parts`."""
+    head, name = class_head_of(model), model.card.name
+    if model.start is not None:
+        raise ValueError(f"{name} reads one text and writes another in its own code")
+    if head is None:
+        raise ValueError(
+            f"the scores of {name} cannot be taken apart: what reads them off the first or last "
+            "token's vector is neither a matrix nor a dense layer, a known activation and a matrix"
+        )
+    if not model.plan.streams[0].law and model.plan.streams[0].norm == "post":
+        raise ValueError(f"the scores of {name} cannot be taken apart: {HIDDEN_WRITES}")
+    stream = recording.streams[0]
+    token = from_end(head.token, len(stream.tokens))
+    contributions, last = _parts_of_last(model, recording, stream, token)
+    made = _along(
+        contributions, last, head.at(last), head.direction(id, against), (token, id, against)
+    )
+    scores = class_logits(model, recording).astype(np.float64)
+    score = scores[id] - (0 if against is None else scores[against])
+    if not nearly_equal(torch.tensor([made.logit]), torch.tensor([score])):
+        raise ValueError(f"{name} reads the score of this text off another vector")
+    return made
+
+
+def _along(
+    contributions: dict[PartKey, Tensor],
+    last: Tensor,
+    before: Linearization | None,
+    along: tuple[Tensor, float],
+    target: tuple[int, int, int | None],
+) -> Attribution:
+    """Parts of a last vector along a direction with a bias, after what stands before it. target:
+    the token, the id and the other id."""
+    (direction, offset), explained = along, 1.0
+    if before is not None:
+        explained = before.explained(last, torch.stack(list(contributions.values())), direction)
+        contributions, last = before.transform_parts(contributions), before.whole(last)
+    values = {key: float(vector @ direction) for key, vector in contributions.items()}
+    values[BIAS] = values.get(BIAS, 0.0) + offset
+    parts = tuple(Part(*key, value) for key, value in values.items())
+    return Attribution(*target, float(last @ direction) + offset, parts, explained)
+
+
+def _parts_of_last(
+    model: HFModel, recording: Recording, stream: Stream, token: int
+) -> tuple[dict[PartKey, Tensor], Tensor]:
+    """Contribution of each part to a token's last vector, and that vector. Raises ValueError where
+    the recorded parts do not add up to it."""
+    contributions = _contributions(model, recording, stream, token)
+    last = _state_at(stream, stream.sites[-1], token)
     if not nearly_equal(sum(contributions.values(), torch.zeros_like(last)), last):
         raise ValueError(
             f"what {model.card.name} was heard to write does not add up to its last vector"
         )
-    direction, offset = readout.direction(id, against)
-    explained = 1.0
-    if readout.transform is not None:
-        linearization = readout.transform.at(last)
-        explained = linearization.explained(
-            last, torch.stack(list(contributions.values())), direction
-        )
-        contributions, last = (
-            linearization.transform_parts(contributions),
-            linearization.whole(last),
-        )
-    values = {key: float(vector @ direction) for key, vector in contributions.items()}
-    values[BIAS] = values.get(BIAS, 0.0) + offset
-    parts = tuple(Part(*key, value) for key, value in values.items())
-    return Attribution(token, id, against, float(last @ direction) + offset, parts, explained)
+    return contributions, last
 
 
 def _contributions(

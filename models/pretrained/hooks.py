@@ -136,13 +136,14 @@ Change = Callable[[Tensor, dict[tuple[int, str, int], Tensor]], Tensor]
 @dataclass(frozen=True)
 class AttentionCall:
     """One call of the attention function, as the survey sees it: the module, how many queries and
-    keys, what its scores were made with."""
+    keys, what its scores were made with. bound: what they stay below, 0 for no bound."""
 
     module: nn.Module
     n_query: int
     n_key: int
     scale: float
     biased: bool
+    bound: float
 
 
 _PASS: ContextVar[ForwardPass | None] = ContextVar("pass", default=None)
@@ -217,7 +218,9 @@ def attend(
     z = change_heads(torch.matmul(pattern, value), edits, address)
     if current is not None and current.on_attention is not None:
         sizes = query.shape[2], key.shape[2]
-        current.on_attention(AttentionCall(module, *sizes, float(scaling), biased))
+        current.on_attention(
+            AttentionCall(module, *sizes, float(scaling), biased, float(others.get("softcap") or 0))
+        )
     if current is not None and name is not None and current.keeps:
         all_allowed = torch.ones(scores.shape[-2:], dtype=torch.bool)
         allowed = (all_allowed if permitted is None else permitted[0].any(dim=0)).numpy()
@@ -252,7 +255,7 @@ def _biased_scores(
     permitted, bias = _split_mask(mask)
     if bias is not None:
         scores = scores + bias
-    return scores, permitted, any(each is not None for each in (position_bias, softcap, bias))
+    return scores, permitted, any(each is not None for each in (position_bias, bias))
 
 
 def put_hooks(modules: Iterable[nn.Module], lm_head_input: nn.Module | None) -> None:

@@ -231,14 +231,24 @@ def locate(
         )
     if not model_files.is_folder(where):
         return _from_hub(where, progress)
-    folder = Path(where).expanduser()
+    folder = model_files.folder_of(where)
     if (file := gguf.gguf_file(folder)) is not None:
         tensors = gguf_header.check(file, file.name)
         check_size(sum(prod(each.shape) for each in tensors), 0, file.name)
         return gguf.converted(file, file.name, progress=progress, cancelled=cancelled)
     if not folder.is_dir():
-        raise NotLoaded(f"There is no folder {where}; check the path.")
+        raise NotLoaded(_no_folder(where))
     return folder
+
+
+def _no_folder(where: str) -> str:
+    """Error message for a path that is no folder; of a step that a training run did not keep, those
+    that it kept."""
+    run, _, step = where.rpartition("@")
+    steps = model_files.steps_of(Path(run).expanduser()) if step.isdecimal() else {}
+    if steps:
+        return f"{run} has no checkpoint of step {step}; it has {', '.join(map(str, steps))}."
+    return f"There is no folder {where}; check the path."
 
 
 def cached_models() -> tuple[str, ...]:

@@ -16,8 +16,8 @@ from torch import Tensor
 
 from models.pretrained import model_files
 from models.pretrained.model_files import ADAPTER, NotLoaded, remedy
+from models.pretrained.model_files import ADAPTER_WEIGHTS as WEIGHTS
 
-WEIGHTS = "adapter_model.safetensors"
 PLAIN = re.compile(r"[\w.]+")  # a layer's name, which peft reads as a regular expression
 BEFORE = "base_model.model."  # every name in an adapter's file begins so
 # Settings of peft under which an adapter is more than W + scale x B A, and what each makes of it.

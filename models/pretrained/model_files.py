@@ -9,9 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import re
+import shutil
 from collections.abc import Callable, Iterable, Iterator
 from math import prod
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TypeGuard
 
 MEGABYTE = 1 << 20
@@ -44,7 +48,7 @@ FLOATS = ("F64", "F32", "F16", "BF16")
 WORDS = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
 VOCABULARIES = ("tokenizer.json", "vocab.json", "vocab.txt", "*.model", "*.spm")
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".h5", ".msgpack", ".pkl")
-ADAPTER = "adapter_config.json"  # of LoRA weights, by peft
+ADAPTER, ADAPTER_WEIGHTS = "adapter_config.json", "adapter_model.safetensors"  # by peft
 OF_A_MODEL = ("config.json", ADAPTER)
 # What config.json calls the number of layers, by family.
 LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "encoder_layers")
@@ -60,7 +64,126 @@ class NotLoaded(ValueError):
 def is_folder(where: str) -> bool:
     """True for what is a path, and no name on the hub."""
     path = Path(where).expanduser()
-    return where.startswith(("/", ".", "~")) or (path / "config.json").is_file() or is_gguf(path)
+    is_written_so = where.startswith(("/", ".", "~"))
+    return is_written_so or _holds_model(path) or is_gguf(path) or bool(steps_of(path))
+
+
+def _holds_model(folder: Path) -> bool:
+    return any((folder / file).is_file() for file in OF_A_MODEL)
+
+
+# The folder of a training run, as transformers' Trainer writes it, has one of each checkpoint in
+# it, and may have the last weights beside them.
+
+CHECKPOINT, OF_STEP = "checkpoint-", re.compile(r"(.+)@(\d+)")
+TRAINER_STATE = "trainer_state.json"
+
+
+def steps_of(folder: Path) -> dict[int, Path]:
+    """The folders of a training run's checkpoints by their steps, in order; none in any other
+    folder."""
+    folders = folder.glob(f"{CHECKPOINT}*") if folder.is_dir() else ()
+    steps = {each.name.removeprefix(CHECKPOINT): each for each in folders if _holds_model(each)}
+    return dict(sorted((int(step), each) for step, each in steps.items() if step.isdecimal()))
+
+
+def folder_of(where: str) -> Path:
+    """The folder that a path means: that of a checkpoint for "run@500", and of the latest one for a
+    training run without a model of its own; for a LoRA adapter one with the files of its model
+    beside it, where these are on this machine; else the path itself."""
+    path = Path(where).expanduser()
+    match = OF_STEP.fullmatch(where)
+    if match and not path.exists():
+        path = steps_of(Path(match[1]).expanduser()).get(int(match[2]), path)
+    elif not _holds_model(path) and (steps := steps_of(path)):
+        path = steps[max(steps)]
+    return with_model(path)
+
+
+def last_step(folder: Path) -> int:
+    """The step of the weights that a training run's folder means: of those in it, as their or the
+    latest checkpoint's state says, or of the latest checkpoint."""
+    steps = steps_of(folder)
+    latest = max(steps, default=0)
+    if not _holds_model(folder):
+        return latest
+    own = trainer_state(folder).get("global_step")
+    planned = own or trainer_state(steps[latest]).get("max_steps") if steps else own
+    return planned if isinstance(planned, int) and planned >= latest else latest
+
+
+def trainer_state(folder: Path) -> dict:
+    """The state that the Trainer wrote into a folder; {} where there is none that can be read."""
+    file = folder / TRAINER_STATE
+    if not file.is_file() or file.stat().st_size > MOST_INDEX:
+        return {}
+    try:
+        return read_object(file, str(folder), "no state")
+    except NotLoaded:
+        return {}
+
+
+def losses(folder: Path) -> tuple[tuple[float, float], ...]:
+    """The loss of a training run as it was written down, (step, nats)."""
+    steps = steps_of(folder)
+    states = [trainer_state(each) for each in (folder, *list(steps.values())[-1:])]
+    history: object = next((each["log_history"] for each in states if each.get("log_history")), [])
+    return tuple(
+        (float(each["step"]), float(each["loss"]))
+        for each in (history if isinstance(history, list) else [])
+        if isinstance(each, dict)
+        and all(isinstance(each.get(key), (int, float)) for key in ("step", "loss"))
+    )
+
+
+# A LoRA adapter alone, which names the model that it was trained on.
+
+
+def cache() -> Path:
+    """The folder of the user's cache in which adapters lie beside their models."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "headlight" / "adapters"
+
+
+def base_of(folder: Path) -> str:
+    """The model that a folder's adapter was trained on, by its name on the hub or its folder; ""
+    where the folder has a model itself, or no adapter."""
+    if not (folder / ADAPTER).is_file() or (folder / "config.json").is_file():
+        return ""
+    base = read_object(folder / ADAPTER, str(folder), "no adapter").get("base_model_name_or_path")
+    return base if isinstance(base, str) else ""
+
+
+def with_model(folder: Path) -> Path:
+    """A folder in the user's cache with links to the files of an adapter and of its model, which is
+    in a folder or in the cache of the hub; the folder itself where it needs none, and where its
+    model is not on this machine. The adapter's tokenizer goes before the model's."""
+    base = base_of(folder)
+    model = (Path(base).expanduser() if is_folder(base) else local_folder(base)) if base else None
+    if model is None or not (model / "config.json").is_file():
+        return folder
+    links = {file.name: file.resolve() for file in model.iterdir() if file.is_file()}
+    links |= {file.name: file.resolve() for file in folder.iterdir() if _goes_along(file)}
+    listed = "\n".join(f"{name}\t{file}" for name, file in sorted(links.items()))
+    made = cache() / hashlib.sha256(listed.encode()).hexdigest()[:32]
+    if not made.is_dir():
+        try:
+            cache().mkdir(parents=True, exist_ok=True)
+            with TemporaryDirectory(dir=cache()) as part:
+                for name, file in links.items():
+                    (Path(part) / name).symlink_to(file)
+                shutil.copytree(part, made, symlinks=True, dirs_exist_ok=True)
+        except OSError:  # no room, or a system without links
+            return folder
+    return made
+
+
+def _goes_along(file: Path) -> bool:
+    """True for a file of an adapter's folder that stands before its model's: its own, and a
+    tokenizer's."""
+    is_own = file.name in (ADAPTER, ADAPTER_WEIGHTS)
+    is_words = file.name.startswith(("tokenizer", "special_tokens", "vocab", "merges", "added_"))
+    return file.is_file() and (is_own or is_words or file.suffix in (".model", ".spm", ".jinja"))
 
 
 def is_gguf(path: Path) -> bool:
@@ -75,7 +198,7 @@ def local_folder(where: str) -> Path | None:
     from huggingface_hub.errors import HFValidationError
 
     if is_folder(where):
-        folder = Path(where).expanduser()
+        folder = folder_of(where)
         return folder if folder.is_dir() else None
     try:
         config = try_to_load_from_cache(where, "config.json", cache_dir=constants.HF_HUB_CACHE)
@@ -138,25 +261,13 @@ def _without_config(folder: Path, name: str) -> str:
     if not inside:
         return f"{name} is empty; put a model’s config.json, safetensors and tokenizer there."
     if (folder / ADAPTER).is_file():
-        base = str(
-            read_object(folder / ADAPTER, name, "no adapter").get("base_model_name_or_path", "")
-        )
+        base = base_of(folder)[:60]
         return (
-            f"{name} is a LoRA adapter without its model; put it into a folder with the files of "
-            f"the model that it was trained on{base and f', {base[:60]}'}."
+            f"{name} is a LoRA adapter, and the model that it was trained on"
+            f"{base and f', {base},'} is not on this machine; fetch that model first, or put both "
+            "into one folder."
         )
     models = [each for each in inside if any((each / file).is_file() for file in OF_A_MODEL)]
-    steps = {
-        int(number): each
-        for each in models
-        if (number := each.name.rpartition("-")[2]).isdecimal()
-        and each.name.startswith("checkpoint-")
-    }
-    if steps:
-        return (
-            f"{name} is the output of a training run; open one of its checkpoints, such as "
-            f"{name}/{steps[max(steps)].name}."
-        )
     if models and (folder / "modules.json").is_file():
         return (
             f"{name} is a sentence-transformers model whose parts have a folder each; open "

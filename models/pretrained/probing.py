@@ -513,8 +513,9 @@ class ModuleMap:
     n_layer, n_head and d_head of each attention by name.
 
     opens: q, k, v and scores are found. scale: the factor of q . k, None where layers differ;
-    biased: something is added to it. lm_head_input: the module whose output the readout reads, None
-    where there is no readout that could be used by itself. n_classes: of a whole text, 0 where the
+    biased: something is added to it; bound: what the scores stay below, 0 for no bound.
+    lm_head_input: the module whose output the readout reads, None where there is no readout that
+    could be used by itself. n_classes: of a whole text, 0 where the
     model says nothing of it."""
 
     streams: tuple[StreamPlan, ...]
@@ -529,6 +530,7 @@ class ModuleMap:
     positions: str
     lm_head_input: nn.Module | None
     n_classes: int = 0
+    bound: float = 0.0
 
 
 @torch.inference_mode()
@@ -539,7 +541,7 @@ def probe_model(model: PreTrainedModel, start: int | None) -> ModuleMap:
 
     Raises UntraceableModel where its states are not found, and where not every layer has attention.
     """
-    inputs = _probe_inputs(model, start)
+    inputs = probe_inputs(model, start)
     _expect_text_alone(model, inputs)
     reference = model(**inputs, output_attentions=True, output_hidden_states=True, use_cache=False)
     patterns, states = patterns_of(reference), _states_of(reference)
@@ -549,7 +551,7 @@ def probe_model(model: PreTrainedModel, start: int | None) -> ModuleMap:
         for each in layers
     ):
         raise UntraceableModel("its code returns no attention")
-    attentions, scales, biased = _attention_map(model, inputs, patterns)
+    attentions, calls = _attention_map(model, inputs, patterns)
     # Where our function makes the same patterns, what a row lacks is a learned sink's.
     if not attentions and not all(
         nearly_equal(each.sum(-1), torch.ones(each.shape[:-1])) and (each >= 0).all()
@@ -571,6 +573,8 @@ def probe_model(model: PreTrainedModel, start: int | None) -> ModuleMap:
         if plan.n_layer != len(layers):
             raise UntraceableModel(f"{len(layers)} of its {plan.n_layer} layers have attention")
     pattern = next(iter(patterns.values()))[0]
+    scales, bounds = ({getattr(each, what) for each in calls} for what in ("scale", "bound"))
+    biased = any(each.biased for each in calls)
     return ModuleMap(
         streams=tuple(plans),
         attentions=attentions,
@@ -581,6 +585,7 @@ def probe_model(model: PreTrainedModel, start: int | None) -> ModuleMap:
         opens=bool(attentions),
         scale=next(iter(scales)) if len(scales) == 1 else None,
         biased=biased,
+        bound=max(bounds, default=0.0),
         positions=_kind_of_positions(model, plans[0].positions, biased),
         lm_head_input=_lm_head_input(model, inputs, reference),
         n_classes=_n_classes(reference),
@@ -626,7 +631,7 @@ def embedding_matrix(model: PreTrainedModel) -> Tensor:
     return weight
 
 
-def _probe_inputs(model: PreTrainedModel, start: int | None) -> dict[str, Tensor]:
+def probe_inputs(model: PreTrainedModel, start: int | None) -> dict[str, Tensor]:
     """Two short texts of ordinary tokens, all different where the vocabulary is large enough."""
     n_vocab = len(embedding_matrix(model))
     shuffled = torch.randperm(n_vocab, generator=torch.Generator().manual_seed(0), device="cpu")
@@ -665,9 +670,9 @@ def _expect_text_alone(model: PreTrainedModel, inputs: dict[str, Tensor]) -> Non
 
 def _attention_map(
     model: PreTrainedModel, inputs: dict[str, Tensor], patterns: dict[str, Sequence[Tensor]]
-) -> tuple[dict[int, str], set[float], bool]:
-    """The attention that each module computes, its scale factors, and whether it adds a bias. Empty
-    where our function does not reproduce its patterns."""
+) -> tuple[dict[int, str], list[AttentionCall]]:
+    """The attention that each module computes, and the calls of our function. Empty where it does
+    not reproduce its patterns."""
     model.set_attn_implementation(ATTENTION_NAME)
     calls: list[AttentionCall] = []
     with active_pass(ForwardPass(keeps=False, on_attention=calls.append)):
@@ -687,13 +692,9 @@ def _attention_map(
             )
             for name, layers in patterns.items()
         ):
-            return (
-                attentions,
-                {call.scale for call in calls},
-                any(call.biased for call in calls),
-            )
+            return attentions, calls
     model.set_attn_implementation("eager")
-    return {}, set(), False
+    return {}, []
 
 
 def _attention_name(call: AttentionCall, has_decoder: bool) -> str:

@@ -33,10 +33,11 @@ def circuits(
     left out too: it depends on the word, so no matrix can express it. With `values` (word, d_head),
     the head's own v of some tokens, its output for them instead of W_E W_V.
 
-    In slices over the vocabulary. Raises ValueError for a head or word that does not exist, and
-    where words are not as wide as the stream."""
+    Where words are narrower than the stream, W_E goes through the matrix that widens them and W_U
+    through the dense layer before it. In slices over the vocabulary. Raises ValueError for a head
+    or word that does not exist, and where the readout is narrow without such a layer."""
     module = _attention(model, attention, layer, head)
-    expect_same_width(model.network.readout_matrix.shape[1], model.card.d_model)
+    matrix = _readout(model)
     if not ids or not all(0 <= each < model.card.n_vocab for each in ids):
         raise ValueError(f"the vocabulary has ids 0 to {model.card.n_vocab - 1}")
     words = _word_vectors(model, torch.tensor(ids))
@@ -48,7 +49,7 @@ def circuits(
     q = words @ w_q / module.scale
     key_scores, key_ids = _keys(model, q, w_k)
     raised_ids, raised, lowered_ids, lowered, own_change, own_rank = _top_changes(
-        model, v @ w_o, torch.tensor(ids)
+        matrix, v @ w_o, torch.tensor(ids)
     )
     return Circuits(
         np.array(ids),
@@ -84,10 +85,21 @@ def _head_slice(linear: torch.nn.Linear, module: MultiHeadAttention, head: int) 
     return linear.weight[key_head * module.d_head : (key_head + 1) * module.d_head].T
 
 
-def _top_changes(model: OwnModel, writes: Tensor, ids: Tensor) -> tuple[np.ndarray, ...]:
+def _readout(model: OwnModel) -> Tensor:
+    """The direction of each word's logit in the stream, (id, d_model)."""
+    matrix, dense = model.network.readout_matrix, model.network.transform
+    if matrix.shape[1] != model.card.d_model and dense is not None:
+        return matrix @ dense.weight
+    if matrix.shape[1] != model.card.d_model and model.network.embedding.widen is not None:
+        return model.network.embedding.words(matrix)  # no readout: embeddings stand in for it
+    expect_same_width(matrix.shape[1], model.card.d_model)
+    return matrix
+
+
+def _top_changes(matrix: Tensor, writes: Tensor, ids: Tensor) -> tuple[np.ndarray, ...]:
     """Of what is written (word, d_model) the words it raises most and by how much, and lowers most,
     and for each word itself its own change and how many it raises more."""
-    matrix, blocks = model.network.readout_matrix, []
+    blocks = []
     for block, block_ids in zip(writes.split(ROWS), ids.split(ROWS)):
         checkpoint()
         logits = block @ matrix.T  # (word, id)

@@ -49,12 +49,12 @@ RESIDUAL: PartKey = ("transform", -1, -1, "")
 class Linearization:
     """The transform at one token, linearized. slope: vectors (..., d_model) before it -> after it,
     with the derivative of the activation and LayerNorm's sigma at that token. bias (d_model): the
-    effect of its own biases; rest (d_model): the remainder of its output. whole: the exact
-    transform."""
+    effect of its own biases; rest (d_model): the remainder of its output, None for none. whole: the
+    exact transform."""
 
     slope: LinearMap
     bias: Tensor
-    rest: Tensor
+    rest: Tensor | None
     whole: LinearMap
 
     def transform_parts(self, parts: dict[PartKey, Tensor]) -> dict[PartKey, Tensor]:
@@ -62,7 +62,8 @@ class Linearization:
         remainder."""
         slopes = self.slope(torch.stack(list(parts.values())))
         transformed = dict(zip(parts, slopes.unbind()))
-        return transformed | {BIAS: transformed.get(BIAS, 0) + self.bias, RESIDUAL: self.rest}
+        transformed[BIAS] = transformed.get(BIAS, 0) + self.bias
+        return transformed if self.rest is None else transformed | {RESIDUAL: self.rest}
 
     def explained(self, vector: Tensor, parts: Tensor, direction: Tensor) -> float:
         """The share (R²) of the parts' effects that the linearization explains. Each part (part,
@@ -104,6 +105,27 @@ def linearize(
         normalise(slope * bias) + shift,
         normalise(activated - slope * preactivation),
         transform,
+    )
+
+
+def pooled(dense: nn.Linear, activation: LinearMap, vector: Tensor) -> Linearization:
+    """activation(dense(x)), as a classifier of texts has it, at x = `vector` (d_model, float64).
+
+    Each component of the activation has its mean slope on the way from 0 to where it is,
+    activation(a) / a, and so leaves no remainder: integrated gradients of the activation. A tanh is
+    flat where it is far from 0, and its slope there would give all to the remainder."""
+    weight = dense.weight.double()
+    bias = dense.bias.double() if dense.bias is not None else weight.new_zeros(len(weight))
+    preactivation = weight @ vector + bias
+    near = preactivation.abs() < NORM_FLOOR
+    slope = torch.where(
+        near, _slope(activation, preactivation), activation(preactivation) / preactivation
+    )
+    return Linearization(
+        lambda rows: slope * (rows @ weight.T),
+        slope * bias,
+        None,
+        lambda rows: activation(rows @ weight.T + bias),
     )
 
 
