@@ -39,11 +39,10 @@ rounding: .venv/test
 	echo "$$setting"; env $$setting .venv/bin/python -m pytest -m "not browser and (parity or not slow)" $(PARITY) || status=1; \
 	done; exit $$status
 
-# Tour, claims and questions on every ordinary sentence by every model, and every panel on every
-# hostile text; `make test` takes them in turn.
+# Every case of the laws that have many, such as lessons, claims and questions on every ordinary
+# sentence by every model; `make test` takes a part of them each day.
 sentences: .venv/test
-	HEADLIGHT_EVERY_SENTENCE=1 .venv/bin/python -m pytest tests/test_sentences_true.py \
-	tests/test_numbers_agree.py tests/test_panels.py -k "any_text or sentence or agree" -n 2 --dist worksteal
+	HEADLIGHT_EVERY_SENTENCE=1 .venv/bin/python -m pytest -m in_turn -n 2 --dist worksteal
 
 # Format, lint and types.
 lint: .venv/test

@@ -492,6 +492,7 @@ def test_no_headline_breaks_the_rule(name: str) -> None:
     assert of_the_text > 0.8 * len(texts)  # and hardly by what holds of any text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "every", "least"),
     [("encoder", 7, 10), ("minilm", 7, 10), ("decoder", 7, 1), ("translator", 1, 20)],

@@ -13,7 +13,8 @@ from itertools import product
 
 import numpy as np
 import pytest
-from test_sentences_true import CASES, EVERY, OF_SMOLLM2, number, seen
+from conftest import EVERY
+from test_sentences_true import CASES, OF_SMOLLM2, number, seen
 from tolerances import PASSED, SUMMED
 
 import headlight
@@ -26,8 +27,8 @@ from models import registry
 from models.edits import Edit, ZeroHead
 from models.run import Run
 
-pytestmark = pytest.mark.slow
-ALL = CASES[:: 1 if EVERY else 3] + OF_SMOLLM2
+pytestmark = [pytest.mark.slow, pytest.mark.in_turn]
+ALL = CASES[:: 1 if EVERY else 2] + OF_SMOLLM2
 
 
 @cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from app_harness import TABS, asked_of, clean, page_at, told
-from conftest import AWKWARD, HOSTILE, on_page, read_once, typed
+from conftest import AWKWARD, HOSTILE, in_turn, on_page, read_once, typed
 from javascript import arrived
 from streamlit.testing.v1 import AppTest
 from tolerances import PASSED
@@ -50,9 +50,10 @@ TEXTS = ("text", "target", "second", "anchors", "retyped", "donor", "other_text"
 TOGETHER = " ".join(AWKWARD[name] for name in ("special tokens", "letters", "marks"))
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("tab", TABS)
 def test_any_text_opens_every_tab(tab: str) -> None:
-    for text in ("", TOGETHER):
+    for text in in_turn(("", TOGETHER), 2, tab):
         app = clean(page_at(tab, **dict.fromkeys(TEXTS, text), compare="Sentence"))
         assert app.session_state["text"] == text
 

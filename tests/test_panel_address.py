@@ -19,7 +19,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 import driver
 import httpx2
 import pytest
-from conftest import HOSTILE
+from conftest import HOSTILE, in_turn
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from test_panels import NAMES, model_of
@@ -80,13 +80,15 @@ def n_read() -> int:
 # ---- what it answers -----------------------------------------------------------------------------
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("name", NAMES)
 def test_every_panel_leaves_as_each_file(ask: TestClient, name: str) -> None:
-    """What the library writes, byte for byte."""
+    """What the library writes, byte for byte: each panel as two kinds of files in turn, in the
+    kinds that take longest as seldom."""
     expected = spec.PANELS[name](run_of(name))
-    for ending, kind in spec.FILES.items():
-        if ending in ("pdf", "png") and NAMES.index(name) % 8:
-            continue
+    endings = [each for each in spec.FILES if each not in ("pdf", "png")]
+    for ending in (*in_turn(endings, 3, name), *in_turn(("pdf", "png"), 16, name)):
+        kind = spec.FILES[ending]
         said = ask.get(at(name, ending))
         assert said.status_code == 200, said.text
         assert said.content == kind.make(expected)
@@ -98,6 +100,7 @@ def test_every_panel_leaves_as_each_file(ask: TestClient, name: str) -> None:
     assert codec.decode(ask.get(at(name, "bin")).content)[0]["token"] == plain["token"]
 
 
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_panels_own_address_makes_it_again(ask: TestClient, name: str) -> None:
     """Of an edited run too, and with each choice that has other options."""
@@ -269,13 +272,14 @@ def is_one_sentence(said: httpx2.Response) -> bool:
 VALUES = ("nan", "-inf", "1e999", "-1", LONG, f"-{LONG}", "\x00", "\ufffd<b>", "1.2", "١٢", " 1 ")
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("name", NAMES)
 def test_no_value_of_a_choice_is_a_fault(ask: TestClient, name: str) -> None:
-    """A figure or a sentence, whatever stands there."""
+    """A figure or a sentence, whatever stands there; each choice takes its turn of the values."""
     called = {each.argument for each in parameters(spec.PANELS[name])}
     called |= {each.name for each in choices_of(spec.PANELS[name])}
     for choice in sorted(called):
-        for value in VALUES:
+        for value in in_turn(VALUES, 4, choice):
             said = ask.get(at(name, "json", **{choice: value}))
             assert said.status_code in (200, 400, 404), (choice, value, said.text)
             assert said.status_code == 200 or is_one_sentence(said), (choice, value)

@@ -7,7 +7,6 @@ import atexit
 import csv
 import inspect
 import io
-import os
 import re
 import shutil
 import tomllib
@@ -25,7 +24,7 @@ import tiny
 import torch
 from app_harness import asked_of, clean, page_at, panels_on, told
 from claim_fixtures import real
-from conftest import AWKWARD, HOSTILE, needs_smollm2, read_once, texts_of
+from conftest import AWKWARD, EVERY, HOSTILE, in_turn, needs_smollm2, read_once, texts_of
 from lens_oracle import lens_of
 from prediction_oracle import full_pass, softmaxed
 from test_voice import read_aloud
@@ -115,19 +114,18 @@ def made(name: str, run: Run, **choices: Any) -> Panel | str:
 # ---- any panel -----------------------------------------------------------------------------------
 
 
-# Each panel reads its turn of the texts: encoder, which opens every page, five, others two, and
-# smollm2, which takes longest, one. `make sentences` has all of them read by all.
+# Each panel reads its turn of the texts: encoder, which opens every page, three, others one, and
+# smollm2, which takes longest, none but TEXT.
 def texts_in_turn(name: str, model: str) -> tuple[str, ...]:
+    if not EVERY and (model, name) == ("smollm2", "interventions.patches"):
+        return ()  # as many passes as it has heads
     texts = tuple((HOSTILE if model == "encoder" else AWKWARD).values())
-    if "HEADLIGHT_EVERY_SENTENCE" in os.environ:
-        return TEXT, *texts
-    if (model, name) == ("smollm2", "interventions.patches"):  # as many passes as it has heads
-        return ()
-    step = {"encoder": 4, "smollm2": len(NAMES)}.get(model, 3)
-    return TEXT, *texts[NAMES.index(name) % step :: step]
+    parts = {"encoder": 6, "smollm2": len(NAMES)}.get(model, 5)
+    return TEXT, *in_turn(texts, parts, name)
 
 
 @pytest.mark.slow
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("model", MODELS)
 def test_a_panel_says_what_it_shows_of_any_text(name: str, model: str) -> None:

@@ -3,13 +3,13 @@ that a sentence has is worked out again, and held against what the sentence says
 
 from __future__ import annotations
 
-import os
 import re
 from functools import lru_cache
+from itertools import product
 
 import numpy as np
 import pytest
-from conftest import needs_smollm2, read_once
+from conftest import EVERY, in_turn, needs_smollm2, read_once
 from ordinary_sentences import SENTENCES
 from test_quiz import asked, check
 
@@ -28,17 +28,13 @@ from models import registry
 from models.run import Run
 
 MODELS = ("encoder", "decoder", "translator", registry.MINILM)
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.in_turn]
 
-# Every second sentence by one model, the models in turn. Claims take longest: they are tested on
-# every third of these. `make sentences` tests all of them by all models.
-EVERY = "HEADLIGHT_EVERY_SENTENCE" in os.environ
-CASES = [
-    (model, text)
-    for at, text in enumerate(SENTENCES if EVERY else SENTENCES[::2])
-    for model in (MODELS if EVERY else (MODELS[at % len(MODELS)],))
-]
+# Claims take longest: they are tested on every third of a day's cases.
+CASES = [*in_turn([*product(MODELS, SENTENCES)], 16, "sentences")]
 CLAIMED = CASES[:: 1 if EVERY else 3]
+# One sentence a model.
+FULLY = [*{model: (model, text) for model, text in CLAIMED}.values()]
 # On these two an earlier version said the opposite of its titles.
 OPPOSED = (
     ("decoder", "Ram pushed Hari because he was angry."),
@@ -55,7 +51,7 @@ def seen(model: str, text: str) -> MeasureContext:
 # Of SmolLM2 the claims take minutes a sentence, and are not asked here.
 OF_SMOLLM2 = [
     pytest.param(registry.SMOLLM2, text, marks=needs_smollm2)
-    for text in (SENTENCES if EVERY else ("The cat sat on the mat.",))
+    for text in in_turn(SENTENCES, len(SENTENCES), "smollm2")
 ]
 
 
@@ -64,7 +60,7 @@ def test_panels_claims_and_questions_say_what_their_numbers_say(model: str, text
     of = seen(model, text)
     panels_are_true(of, Run(model, text))
     if (model, text) in CLAIMED:
-        claims_are_true(of, model, fully=CLAIMED.index((model, text)) < len(MODELS))
+        claims_are_true(of, model, fully=(model, text) in FULLY)
     questions_are_true(model, text)
     assert names.broken(of.recording, findings.findings(of.recording)) == ""
 

@@ -211,10 +211,10 @@ def test_a_run_broken_off_goes_on_to_the_very_same_weights(
     monkeypatch.setattr(train, "rate", lambda step, steps, warm_up: 1.0)
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     made = []
-    for folder, steps in ((whole, 20), (broken, 9), (broken, 20)):
+    for folder, steps in ((whole, 8), (broken, 6), (broken, 8)):
         check = 1000 if folder == whole else 4  # scores are measured on the way, and change nothing
         run = train.TrainingRun(recipe(name), folder, steps, check)
-        assert run.step == (9 if made and steps == 20 else 0)
+        assert run.step == (6 if made and steps == 8 else 0)
         run.train()
         made.append(run.model.state_dict())
     for key, tensor in made[0].items():
