@@ -40,7 +40,7 @@ rounding: .venv/test
 	done; exit $$status
 
 # Every case of the laws that have many, such as lessons, claims and questions on every ordinary
-# sentence by every model; `make test` takes a part of them each day.
+# sentence by every model; `make test` takes one part of them.
 sentences: .venv/test
 	HEADLIGHT_EVERY_SENTENCE=1 .venv/bin/python -m pytest -m in_turn -n 2 --dist worksteal
 

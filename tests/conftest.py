@@ -11,7 +11,6 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from datetime import date
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -102,24 +101,23 @@ AWKWARD = {
 }
 
 
-# Of a law with many cases `make test` takes a part each day, every case in its turn. Workers of one
-# run are of one day. `make sentences` takes all.
+# Of a law with many cases `make test` takes one part, the same each time, so that what passes today
+# passes tomorrow; `HEADLIGHT_PART` names another one, and `make sentences` takes all.
 EVERY = "HEADLIGHT_EVERY_SENTENCE" in os.environ
-DAY = int(os.environ.setdefault("HEADLIGHT_DAY", str(date.today().toordinal())))
+PART = int(os.environ.get("HEADLIGHT_PART", "0"))
 Case = TypeVar("Case")
 
 
 def in_turn(cases: Sequence[Case], parts: int, name: str) -> Sequence[Case]:
-    """This day's part of some cases, shuffled by a name and cut into so many parts."""
+    """One part of some cases, which are shuffled by a name and cut into so many parts."""
     if EVERY or parts == 1:
         return cases
     shuffled = Random(name).sample(range(len(cases)), len(cases))
-    return [cases[at] for at in sorted(shuffled[DAY % parts :: parts])]
+    return [cases[at] for at in sorted(shuffled[PART % parts :: parts])]
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave to other days the cases whose turn it is not, in a run that names neither tests nor
-    cases."""
+    """Leave out the cases of other parts, in a run that names neither tests nor cases."""
     if config.option.keyword or any("::" in each for each in config.args):
         return
     tests: dict[str, list[pytest.Item]] = {}
@@ -131,10 +129,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         taken |= set(in_turn(cases, mark.args[0] if mark and mark.args else 1, name))
     config.hook.pytest_deselected(items=[item for item in items if item not in taken])
     items[:] = [item for item in items if item in taken]
-
-
-def pytest_report_header() -> str:
-    return f"cases in turn: HEADLIGHT_DAY={DAY}"
 
 
 TEXTS = ["the cat sat on the mat and the dog ran to the cat"] * 4

@@ -121,7 +121,6 @@ def check_terms(visitor: Visitor) -> None:
 
 
 @javascript.needs_node
-@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("name", TABS)
 def test_a_page_is_accessible_shows_a_picture_at_once_and_explains_its_terms(
     visitor: Visitor, name: str
@@ -153,7 +152,6 @@ def test_a_page_is_accessible_shows_a_picture_at_once_and_explains_its_terms(
 
 
 @javascript.needs_node
-@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("level", LEVELS[1:])
 def test_an_opened_level_of_the_flow_is_accessible(visitor: Visitor, level: str) -> None:
     page = visitor.page

@@ -265,7 +265,6 @@ def put(folder: Path, template: str) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("template", ATTACKS)
 def test_a_template_without_bound_is_refused_in_the_trial(template: str, folder: Path) -> None:
     made, before = of(put(folder, template)), time.process_time()

@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 import pytest
-from conftest import in_turn, texts_of
+from conftest import texts_of
 from ordinary_sentences import SENTENCES
 from tolerances import DOUBLE_LONG, PASSED, STORED, SUMMED, TOTAL
 
@@ -42,10 +42,9 @@ TEXTS = [
 LONG = " ".join(SENTENCES[10:24])
 
 
-@pytest.mark.in_turn
 @pytest.mark.parametrize("model", SHIPPED)
 def test_all_shares_of_a_token_and_the_biass_sum_to_1(model: str) -> None:
-    for text in in_turn(TEXTS, 3, model):
+    for text in TEXTS:
         figure = architecture.flow(Run(model, text)).figures[0]
         for layer in figure.layers:
             for each in layer.attentions:

@@ -65,7 +65,6 @@ def spoilt(sound: Path, tmp_path: Path) -> Callable[[str], Path]:
     return made
 
 
-@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_hostile_folder_is_refused_in_one_sentence(
     kind: str, tester: Tester, spoilt: Callable[[str], Path]

@@ -30,7 +30,7 @@ from models.run import Run
 MODELS = ("encoder", "decoder", "translator", registry.MINILM)
 pytestmark = [pytest.mark.slow, pytest.mark.in_turn]
 
-# Claims take longest: they are tested on every third of a day's cases.
+# Claims take longest: they are tested on every third of the cases.
 CASES = [*in_turn([*product(MODELS, SENTENCES)], 16, "sentences")]
 CLAIMED = CASES[:: 1 if EVERY else 3]
 # One sentence a model.
