@@ -97,8 +97,8 @@ def test_every_step_has_a_number_a_note_and_a_question_with_its_answer(
 ) -> None:
     for item in lessons.on(Run(model, DEFAULT_TEXT), name).items:
         assert re.search(r"\d", item.number), item.heading
-        is_last = "All of them" in item.heading or "Your own" in item.heading
-        assert item.note and item.question and (item.answer or is_last), item.heading
+        assert item.note and item.question and item.answer, item.heading
+        assert item.done or lessons.written()[name]["minutes"] < 45, item.heading
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -97,7 +97,17 @@ def test_a_teacher_makes_a_lesson_and_opens_it_again(visitor: Visitor, browser: 
     add_to_lesson(visitor, 2)
     visitor.go("Learn")
     page.locator(".st-key-arrow_downward-0 button").click()
-    page.locator("summary", has_text=re.compile(r"1\. Layer 1, FFN rotates")).click()
+    first = page.locator("summary", has_text=re.compile(r"1\. Layer 1, FFN rotates"))
+    first.wait_for()
+    page.locator(".order .how").wait_for()
+    for at in (0, 1):  # there and back
+        page.locator(f".st-key-item-{at} summary").drag_to(
+            page.locator(f".st-key-item-{1 - at} summary")
+        )
+        (
+            first if at else page.locator("summary", has_text=re.compile(r"2\. Layer 1, FFN"))
+        ).wait_for()
+    first.click()
     page.get_by_label("Note for the speaker").first.fill("Slowly here.")
     page.get_by_label("Question").first.fill("Why?")
     page.get_by_label("Answer").first.fill("It is a sum.")

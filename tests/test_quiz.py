@@ -735,3 +735,24 @@ def test_the_games_are_one_press_from_heads_and_from_predictions() -> None:
         if one.proto.component_name == "headlight.questions"
     )
     assert shown["items"][0]["text"].startswith("In layer 1, head 5:")
+
+
+@pytest.mark.parametrize(
+    ("text", "nouns"),
+    [
+        ("The cats slept all day because they were tired.", {"cats", "day"}),
+        ("Tom bought a bike last week, but he has not ridden it yet.", {"Tom", "bike", "week"}),
+        ("The little girl lost her doll and cried because she loved it.", {"girl", "doll"}),
+        ("Mary gave John a book and he read it on the same evening.", {"Mary", "John", "book"}),
+    ],
+)
+@pytest.mark.parametrize("model", ["encoder", "decoder"])
+def test_what_a_pronoun_attends_to_is_asked_where_it_is_clearly_a_noun(
+    model: str, text: str, nouns: set[str]
+) -> None:
+    _, made, _ = asked(model, text)
+    assert len(made) == N_QUESTIONS
+    pronouns = {"they", "he", "it", "her", "she"}
+    for one in made:
+        if one.kind == kinds.LOOKS and one.words[0] in pronouns:
+            assert one.answer.word in nouns and one.margin >= 0.2, one.words

@@ -9,11 +9,11 @@ model decide, so that the same text asks the same."""
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from explorer.analysis import quiz_reasons, word_classes
-from explorer.analysis.findings import Finding, attention_between_words
+from explorer.analysis.findings import Finding, attention_between_words, word_groups
 from explorer.analysis.measure import MeasureContext
 from explorer.analysis.quiz_question import (
     AHEAD,
@@ -27,6 +27,7 @@ from explorer.analysis.quiz_reading import head_questions
 from models.recording import Recording
 
 N_QUESTIONS = 10
+CLEAR = 0.2  # by how much a pronoun's noun leads
 FINDING_BONUS = 2.0  # what a question is worth more whose answer is a finding
 
 
@@ -54,7 +55,7 @@ def questions(
                 for one in _read_off(recording, after, all_words)
                 if (one.attention, (one.layer, one.head), one.token) not in headline
             )
-            chosen = _select_questions([*reasons, *read_off], links)
+            chosen = _select_questions([*reasons, *read_off], links, recording)
     return _dealt(chosen, recording)
 
 
@@ -85,9 +86,12 @@ def _read_off(recording: Recording, after: str, all_words: bool) -> Iterator[Que
 
 
 def _select_questions(
-    candidates: Sequence[Question], links: set[tuple[str, tuple[int, int], int]]
+    candidates: Sequence[Question],
+    links: set[tuple[str, tuple[int, int], int]],
+    recording: Recording,
 ) -> list[Question]:
-    """N_QUESTIONS of all questions, kind by kind, the most interesting of each first."""
+    """N_QUESTIONS of all questions, kind by kind, the most interesting of each first. Of what a
+    pronoun attends to in its own text, those alone that can be reasoned."""
     by_kind: dict[str, list[Question]] = {kind: [] for kind in MIN_MARGIN}
     for question in candidates:
         is_finding = (question.attention, (question.layer, question.head), question.token) in links
@@ -95,18 +99,35 @@ def _select_questions(
         by_kind[question.kind].append(replace(question, interest=question.interest + bonus))
     for kind in MIN_MARGIN:
         by_kind[kind].sort(key=lambda question: -question.interest)
-    later = [one for one in by_kind[LOOKS] if not _can_be_reasoned(one)]
-    by_kind[LOOKS] = [one for one in by_kind[LOOKS] if _can_be_reasoned(one)]
+    looks = by_kind[LOOKS]
+    of_pronouns = _pronouns(recording)
+    later = [one for one in looks if (one.attention, one.token) not in of_pronouns]
+    by_kind[LOOKS] = [one for one in looks if _can_be_reasoned(one, of_pronouns)]
     chosen = _kind_by_kind(by_kind, [])
     return _kind_by_kind({kind: later if kind == LOOKS else [] for kind in MIN_MARGIN}, chosen)
 
 
-def _can_be_reasoned(one: Question) -> bool:
-    """True for a pronoun that attends to an earlier word of content; what another word attends to
-    in a head can only be looked up."""
-    row, key = word_classes.classes((one.words[0], one.answer.word))
-    is_earlier = one.answer.token < one.token
-    return is_earlier and (row, key) == (word_classes.PRONOUN, word_classes.CONTENT)
+def _pronouns(recording: Recording) -> Mapping[tuple[str, int], set[int]]:
+    """The likely nouns before each pronoun, by an attention of one text and the pronoun's token:
+    the tokens at which their words begin."""
+    before: dict[tuple[str, int], set[int]] = {}
+    for attention in recording.attention:
+        if attention.query != attention.key:
+            continue
+        groups = word_groups(recording, attention.query)
+        starts, is_noun = groups.starts, word_classes.nouns(groups.labels)
+        for at, kind in enumerate(word_classes.classes(groups.labels)):
+            if kind == word_classes.PRONOUN:
+                nouns = {int(starts[each]) for each in range(at) if is_noun[each]}
+                before[attention.name, int(starts[at])] = nouns
+    return before
+
+
+def _can_be_reasoned(one: Question, of_pronouns: Mapping[tuple[str, int], set[int]]) -> bool:
+    """True for a pronoun that clearly attends to a noun before it; what another word attends to in
+    a head can only be looked up."""
+    nouns = of_pronouns.get((one.attention, one.token), set())
+    return one.answer.token in nouns and one.margin >= CLEAR
 
 
 def _kind_by_kind(by_kind: dict[str, list[Question]], chosen: list[Question]) -> list[Question]:

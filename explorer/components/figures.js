@@ -651,17 +651,19 @@ function loops(pen, { boxes }, { x, y, width }) {
   const draw = ({ text, count, inside, selected }, left, top, wide) => {
     const start = pen.parts.length;
     const counted = count ? pen.width(count, { bold: true }) + letter : 0;
-    const lines = pen.lines(text, wide - letter - counted);
+    const isBelow = counted > wide / 2 && pen.width(text) + counted > wide - letter;
+    const lines = pen.lines(text, wide - letter - (isBelow ? 0 : counted));
     lines.forEach((line, at) =>
       pen.text(left + 0.5 * letter, top + (at + 0.8) * 1.3 * letter, line),
     );
+    const below = isBelow ? lines.length : 0; // lines above the count
     if (count)
-      pen.text(left + wide - 0.5 * letter, top + letter, count, {
+      pen.text(left + wide - 0.5 * letter, top + (below * 1.3 + 1) * letter, count, {
         anchor: "end",
         bold: true,
         fill: selected ? look.primary : undefined,
       });
-    let height = (lines.length * 1.3 + 0.4) * letter;
+    let height = ((lines.length + (isBelow ? 1 : 0)) * 1.3 + 0.4) * letter;
     for (const each of inside)
       height += draw(each, left + 0.6 * letter, top + height, wide - 1.2 * letter) + 0.2 * letter;
     if (!inside.length) return height;

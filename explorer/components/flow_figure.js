@@ -732,7 +732,9 @@ function output(pen, figure, plan, box) {
   pen.put("g", { class: "flow-output" }, inside);
 }
 
-/** A flow of at most so many rows: the chosen ones and those that most is brought from. @param {Flow} figure @param {number} most */
+const FEWEST = 4; // rows from which on a slide has room for the note
+
+/** A flow of at most so many rows: the chosen ones and those that most is brought from. With the fewest its note, which says how it is read, makes room for larger type. @param {Flow} figure @param {number} most */
 export function cutFlow(figure, most) {
   numbered(figure);
   const { bands } = figure;
@@ -743,7 +745,8 @@ export function cutFlow(figure, most) {
       (/** @type {number} */ sum, /** @type {any} */ band) => sum + band.rows.length,
       0,
     );
-  return { ...cut, omitted: omitted(["tokens", size(cut), size(figure)]) };
+  const note = most < FEWEST ? "" : figure.note;
+  return { ...cut, note, omitted: omitted(["tokens", size(cut), size(figure)]) };
 }
 
 /** A flow of at most so many rows in each band. @param {Flow} figure @param {number} few */

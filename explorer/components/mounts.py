@@ -31,6 +31,7 @@ _class_bar = _component("follow", "class_bar", '<div class="follow" hidden></div
 _classroom = _component("classroom", "classroom", '<div class="classroom"></div>')
 _questions = _component("questions", "quiz", '<div class="questions"></div>')
 _lesson_bar = _component("lesson_bar", "lesson_bar", '<div class="lesson_bar"></div>')
+_order = _component("order", "lesson_order", '<div class="order"></div>')
 _file = _component("load", "file_upload", '<div class="load"></div>')
 
 
@@ -148,6 +149,13 @@ def lesson_bar(lesson: Mapping[str, Any], token: str, on_end: Callable[[], None]
     `on_end` is called where the reader ends the lesson."""
     data = codec.encode({**lesson, "token": token}, {})
     _lesson_bar(data=data, key="lesson bar", on_end_change=on_end)
+
+
+def lesson_order(says: str, key: str, on_move: Callable[[], None]) -> None:
+    """Let the steps of the reader's own lesson, containers with the keys `item 0`, `item 1` and so
+    on, be dragged. says: a line on that. When `on_move` is called, `st.session_state[key]["move"]`
+    holds the places, `from` and `to`."""
+    _order(data=codec.encode({"token": says, "says": says}, {}), key=key, on_move_change=on_move)
 
 
 def file_reader(label: str, most: int, key: str, on_file: Callable[[], None]) -> None:

@@ -116,6 +116,7 @@ class Visit:
     sentences_file: Sent = field(default_factory=dict)  # a file of sentences
     lesson_title: str = ""
     lesson_file: Sent = field(default_factory=dict)  # a file of a lesson
+    lesson_order: Sent = field(default_factory=dict)  # a step that was dragged to another place
     quiz_answers: Sent = field(default_factory=dict)  # the questions on the text
 
 

@@ -109,6 +109,8 @@ def _own_lesson() -> None:
         mounts.file_reader(WORDS("load"), lesson_text.MOST_BYTES + 1, "lesson_file", _load)
     if not own.items:
         st.info(WORDS("empty"))
+    if len(own.items) > 1:
+        mounts.lesson_order(WORDS("drag"), "lesson_order", _drop)
     for at, item in enumerate(own.items):
         _edit(own, at, item)
 
@@ -185,6 +187,13 @@ def _move(at: int, to: int) -> None:
     items = list(own.items)
     items.insert(to, items.pop(at))
     lesson_bar.keep(replace(own, items=tuple(items)))
+
+
+def _drop() -> None:
+    """An item that was dragged takes the place of the one that it was dropped on."""
+    move, n = visit.lesson_order["move"], len(lesson_bar.own().items)
+    if move["from"] in range(n) and move["to"] in range(n):  # of the list as it is now
+        _move(move["from"], move["to"])
 
 
 def _remove(at: int) -> None:
