@@ -109,7 +109,7 @@ wheels: build
 	folder=$$(mktemp -d); echo "The cookbook on $$($$python --version):"; \
 	{ $$python -m venv $$folder/venv \
 	&& { ! command -v uv >/dev/null || uv pip install --quiet --python $$folder/venv/bin/python --torch-backend $(TORCH_BACKEND) -c constraints.txt torch; } \
-	&& $$folder/venv/bin/python -m pip install --quiet --disable-pip-version-check \
+	&& $$folder/venv/bin/python -m pip install --quiet --no-compile --disable-pip-version-check \
 	-c constraints.txt dist/*.whl $(OF_WHEEL) \
 	&& cp tests/cookbook.py docs/cookbook.md $$folder \
 	&& (cd $$folder && venv/bin/python cookbook.py cookbook.md); } || status=1; \
