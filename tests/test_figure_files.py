@@ -3,6 +3,7 @@ sheet, and what is said where nothing is here that draws them."""
 
 from __future__ import annotations
 
+import ctypes
 import io
 import json
 import re
@@ -23,6 +24,7 @@ import pypdfium2
 import pytest
 from conftest import HOSTILE
 from PIL import Image, ImageFont
+from pypdfium2 import raw
 from test_panels import NAMES, every, model_of
 
 from explorer import cli, figure_engine, figure_export
@@ -146,6 +148,13 @@ def test_any_text_is_data(text: str, tmp_path: Path) -> None:
     assert Image.open(io.BytesIO(written(panel, tmp_path, "png", **PAPER))).width == 1004
 
 
+def font_of(text: pypdfium2.PdfObject) -> tuple[str, bool]:
+    """The family of the font of a text in a PDF, and whether the file holds it."""
+    font, name = raw.FPDFTextObj_GetFont(text), ctypes.create_string_buffer(200)
+    raw.FPDFFont_GetFamilyName(font, name, len(name))
+    return name.value.decode(), raw.FPDFFont_GetIsEmbedded(font) == 1
+
+
 @pytest.mark.parametrize("name", ["attention.head", "residual.norms", "anatomy.formulas"])
 def test_a_pdf_is_one_page_of_its_size_with_its_words_and_its_cause(
     name: str, tmp_path: Path
@@ -165,11 +174,14 @@ def test_a_pdf_is_one_page_of_its_size_with_its_words_and_its_cause(
     assert panel.title in text and "model encoder" not in text
     seen = np.asarray(whole[0].render(scale=2).to_pil().convert("L"))
     assert seen.max() == 255 and 0.005 < (seen < 128).mean() < 0.5, "ink on white paper"
-    assert not list(whole[0].get_objects(filter=[pypdfium2.raw.FPDF_PAGEOBJ_IMAGE])), "vectors"
+    assert not list(whole[0].get_objects(filter=[raw.FPDF_PAGEOBJ_IMAGE])), "vectors"
     about = whole.get_metadata_dict()
     assert about["Title"] == panel.title and about["Author"].startswith("Headlight ")
     assert json.loads(about["Subject"]) == panel.cause
-    assert b"/FontFile" in data, "the font's letters stand in it"
+    fonts = {font_of(each) for each in whole[0].get_objects(filter=[raw.FPDF_PAGEOBJ_TEXT])}
+    assert {family for family, _ in fonts} >= {"Inter"}
+    assert all(is_embedded for _, is_embedded in fonts), "no reader puts another in its place"
+    assert b"/Type3" not in data, "no printer draws letters as pictures"
 
 
 def test_a_cause_names_model_text_edits_choices_and_version(tmp_path: Path) -> None:

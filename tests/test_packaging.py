@@ -141,12 +141,14 @@ class Installed:
         paths = os.pathsep.join([str(self.site), sysconfig.get_paths()["purelib"]])
         return {**os.environ, "PYTHONPATH": paths}
 
-    def run(self, *asked: str) -> str:
-        """What a command of this Python, or of the wheel by its path, prints."""
-        command = asked if asked[0].startswith("/") else (sys.executable, *asked)
-        done = subprocess.run(
-            command, cwd=self.folder, env=self.environment, capture_output=True, text=True
-        )
+    def run(self, *asked: str, by: str = sys.executable) -> str:
+        """What a command of a Python, this one unless another is named, or of the wheel by its
+        path, prints."""
+        command = asked if asked[0].startswith("/") else (by, *asked)
+        env = self.environment
+        if by != sys.executable:  # it has packages of its own
+            env = {**env, "PYTHONPATH": str(self.site)}
+        done = subprocess.run(command, cwd=self.folder, env=env, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -441,13 +443,46 @@ def test_the_library_runs_where_the_app_is_not_installed(site: Path, tmp_path: P
     assert done.returncode == 1 and "pip install 'headlight-attention[app]'" in done.stderr
 
 
+def pythons() -> list[str]:
+    """This Python, and each other from 3.11 on that is here, by a name or in pyenv's folder."""
+    names = [shutil.which(f"python3.{minor}") for minor in range(11, 20)]
+    kept = sorted(Path("~/.pyenv/versions").expanduser().glob("3.1[1-9].*/bin/python"))
+    found = {sys.version_info[:2]: sys.executable}
+    for each in filter(None, [*names, *map(str, kept)]):
+        asked = [each, "-c", "import sys; print(*sys.version_info[:2])"]
+        said = subprocess.run(asked, capture_output=True, text=True)
+        if not said.returncode:  # a shim of a Python that is not chosen
+            major, minor = map(int, said.stdout.split())
+            found.setdefault((major, minor), each)
+    return list(found.values())
+
+
+def has(python: str, *modules: str) -> bool:
+    """True where a Python finds all of some modules."""
+    asked = f"import importlib.util as u, sys; sys.exit(not all(map(u.find_spec, {modules!r})))"
+    return not subprocess.run([python, "-I", "-c", asked], capture_output=True).returncode
+
+
 @pytest.mark.slow
-def test_the_cookbook_runs_by_the_wheel_alone(installed: Installed) -> None:
-    """`make wheels` does it in fresh environments of two Pythons."""
-    for file in ("tests/cookbook.py", "docs/cookbook.md"):
-        shutil.copy(ROOT / file, installed.folder)
-    n = len(cookbook.blocks((ROOT / "docs/cookbook.md").read_text("utf-8")))
-    assert installed.run("cookbook.py", "cookbook.md").endswith(f"{n} blocks run\n")
+@pytest.mark.parametrize("python", pythons())
+def test_the_cookbook_runs_by_the_wheel_alone(installed: Installed, python: str) -> None:
+    """By each Python here that has what it needs, as `make wheels` in fresh environments; every
+    other one compiles all of the wheel, and has nothing to warn of."""
+    if python == sys.executable or has(python, "torch", "transformers", "typst", "pandas"):
+        for file in ("tests/cookbook.py", "docs/cookbook.md"):
+            shutil.copy(ROOT / file, installed.folder)
+        n = len(cookbook.blocks((ROOT / "docs/cookbook.md").read_text("utf-8")))
+        assert installed.run("cookbook.py", "cookbook.md", by=python).endswith(f"{n} blocks run\n")
+        return
+    compiled = [python, "-W", "error", "-m", "compileall", "-q", "-f", str(installed.site)]
+    said = subprocess.run(
+        compiled,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPYCACHEPREFIX": str(installed.folder / "compiled")},
+    )
+    assert not said.returncode, said.stdout + said.stderr
+    assert list((installed.folder / "compiled").rglob("*.pyc"))
 
 
 @pytest.mark.slow

@@ -323,7 +323,7 @@ def integrated(
         model.network.logits(_last_vectors(model, recording, stream, Patch(site, x))[0, row])[word]
         for x in (embedded, total)
     )
-    whole = float(next(ends) - next(ends))
+    whole = float((next(ends) - next(ends)).detach())
     for step in range(steps):
         checkpoint()
         with torch.enable_grad():
