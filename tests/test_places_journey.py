@@ -180,3 +180,24 @@ def test_menus_have_the_colours_of_the_page_whatever_its_scheme(visitor: Visitor
         seen += links.evaluate_all(COLOURS)
         page.keyboard.press("Escape")
     assert len(set(seen)) == 2
+
+
+def test_the_links_below_a_figure_are_one_row_and_open_below_it(visitor: Visitor) -> None:
+    page = visitor.page
+    page.goto(f"{visitor.server}/architecture?tab=residual")
+    labels = ["Details", "All numbers of this figure", "Open in Plotly"]
+    links = [page.locator("summary", has_text=each).first for each in labels]
+    for link in links:
+        link.wait_for()
+    middles = [box["y"] + box["height"] / 2 for box in (each.bounding_box() for each in links)]
+    assert max(middles) - min(middles) < 3, "one row"
+    links[1].click()
+    table = page.locator("[data-testid=stDataFrame]").first
+    table.wait_for()
+    row, box = links[2].bounding_box(), table.bounding_box()
+    assert box["y"] > row["y"] + row["height"] and box["width"] > 900, (
+        "below it, as wide as the page"
+    )
+    links[0].click()
+    page.get_by_text("so the share of the update is").wait_for()
+    assert links[1].bounding_box()["y"] > links[0].bounding_box()["y"] + 40, "and covers nothing"

@@ -207,7 +207,7 @@ function links(pen, figure, { x, y, width, height }) {
   if (long > a - x) pen.text(x, y + 0.5 * letter, sides[0], { ...style, room: 0.5 * width });
   else pen.text(a - 0.5 * letter, y + 0.5 * letter, sides[0], { ...style, anchor: "end" });
   const from = Math.max(x + 0.55 * width, Math.min(b + 0.5 * letter, x + width - wide));
-  pen.text(from, y + 0.5 * letter, sides[1], { ...style, room: x + width - from });
+  pen.text(from, y + 0.5 * letter, sides[1], { ...style, room: x + width - from + 1 }); // rounding
   const n = right.length;
   const order = [...left.keys()].sort((p, q) => +(p === selected) - +(q === selected));
   const one = Math.max(selected, column) >= 0;

@@ -363,5 +363,5 @@ const isAblated = ({ ablated = [] }, at) => ablated.includes(at);
 function captionOf(figure, at, word) {
   if (isAblated(figure, at)) return "ablated";
   if (word) return mostAttended(figure, word, at);
-  return UNNAMED.includes(figure.names[at]) ? (figure.follows ? "–" : "") : figure.names[at];
+  return UNNAMED.includes(figure.names[at]) ? "" : figure.names[at];
 }

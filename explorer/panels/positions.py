@@ -137,6 +137,11 @@ class PositionRuns:
         except ValueError as why:
             raise Incomparable(words("refused", why=str(why).rstrip("."))) from None
 
+    @property
+    def opens(self) -> bool:
+        """True where the scores of the attention can be read."""
+        return positions.self_attention(self.plain, self.stream).opens
+
     def head(self, layer: int | None, head: int | None) -> tuple[int, int]:
         """The head that is named, or the one of layer 0 that positions move most. Raises ValueError
         for one that is not there."""
@@ -144,7 +149,7 @@ class PositionRuns:
         shape = attention.pattern.shape
         if layer is None or head is None:
             self.expect_comparable()
-            if not attention.opens:
+            if not self.opens:
                 return 0, 0
             return 0, self.run.loaded.memo(
                 ("most positional", self),
@@ -500,7 +505,7 @@ def order(
         finding=_order_finding(runs, comparison),
         figures=(
             Stack(figures=(_other_order(runs, comparison), bars), main=1),
-            *_both_weights(orders, at, tuple(tokens)),
+            *_both_weights(orders, at, tuple(tokens), is_chosen=None not in (layer, head)),
         ),
         table=positions.order_columns(comparison),
         details=tuple(details),
@@ -514,14 +519,16 @@ def order(
 
 
 def _both_weights(
-    orders: OrderRuns, at: tuple[int, int], tokens: tuple[str, ...]
+    orders: OrderRuns, at: tuple[int, int], tokens: tuple[str, ...], is_chosen: bool
 ) -> Iterator[Matrix]:
-    """The weights of the head (layer, head) without positions, in this order and in the other."""
+    """The weights of the head (layer, head) without positions, in this order and in the other; why
+    this head is shown where nobody chose it."""
     words = sentences(CONCEPT, "order")
     maps = orders.weights(*at)
     titles = words("weights", layer=at[0], head=at[1]), words("other_weights")
     gaps = words("gap", gap=power(maps.gap, 2), largest=power(maps.largest, 2), heads=maps.n_heads)
-    for title, note, values in zip(titles, ("", gaps), (maps.here, maps.there)):
+    opens = "" if is_chosen or not orders.runs.opens else words("opens_on", head=at[1])
+    for title, note, values in zip(titles, (opens, gaps), (maps.here, maps.there)):
         yield Matrix(
             title=title,
             note=note,
