@@ -133,8 +133,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for item in items if item in taken]
 
 
-def pytest_report_header() -> str:
-    return f"cases in turn: HEADLIGHT_DAY={DAY}"
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if not EVERY:
+        terminalreporter.write_line(f"cases in turn: HEADLIGHT_DAY={DAY}")
 
 
 TEXTS = ["the cat sat on the mat and the dog ran to the cat"] * 4
