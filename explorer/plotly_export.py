@@ -310,7 +310,7 @@ def _strips(one: figures.Strips, look: Colours) -> list[Plot]:
 
 
 def _bars(one: figures.Bars, look: Colours) -> list[Plot]:
-    made = []
+    plots = []
     for at, column in enumerate(one.columns):
         has = [row for row in one.rows if at < len(row.values)]
         places = [one.rows.index(row) for row in has]
@@ -346,8 +346,8 @@ def _bars(one: figures.Bars, look: Colours) -> list[Plot]:
         y = _ticks([row.label for row in one.rows]) | _upright(len(one.rows))
         x: dict[str, Any] = {} if one.high is None else {"range": [0, one.high * 1.15]}
         signed = any(value < 0 for row in has for value in row.values[at : at + 1])
-        made.append(Plot(title, traces, {} if signed else x, y, _high(len(one.rows))))
-    return made
+        plots.append(Plot(title, traces, {} if signed else x, y, _high(len(one.rows))))
+    return plots
 
 
 def _chart(one: figures.Chart, look: Colours) -> list[Plot]:

@@ -42,11 +42,11 @@ def from_cache(
     Raises ValueError where no pattern is there, for arrays of other shapes, for rows that do not
     sum to 1, for numbers that are not finite, and for states that do not add up.
     """
-    held = {str(key): getattr(cache[key], "output", cache[key]) for key in cache.keys()}
-    if any("hook_" in key for key in held):
-        read = _Hooks({key: value for key, value in held.items() if "hook_" in key}, batch)
+    arrays = {str(key): getattr(cache[key], "output", cache[key]) for key in cache.keys()}
+    if any("hook_" in key for key in arrays):
+        read = _Hooks({key: value for key, value in arrays.items() if "hook_" in key}, batch)
     else:
-        read = _Hooks(_as_hooks(held), batch)
+        read = _Hooks(_as_hooks(arrays), batch)
     labels = tuple(map(str, tokens))
     layers = read.layers()
     pattern = rows_of_one(np.stack([read.need(each, "attn.hook_pattern", 3) for each in layers]))
@@ -68,14 +68,14 @@ def from_cache(
 class _Hooks:
     """Arrays of one text by TransformerLens' hook names."""
 
-    def __init__(self, held: Mapping[str, Any], batch: int) -> None:
-        self.held, self.batch = held, batch
+    def __init__(self, arrays: Mapping[str, Any], batch: int) -> None:
+        self.arrays, self.batch = arrays, batch
 
     def get(self, key: str, axes: int) -> np.ndarray | None:
         """An array without the axis of the batch, None where it is not there."""
-        if key not in self.held:
+        if key not in self.arrays:
             return None
-        array = as_array(self.held[key])
+        array = as_array(self.arrays[key])
         if array.ndim == axes + 1:
             if not -len(array) <= self.batch < len(array):
                 raise ValueError(f"{key} has texts 0 to {len(array) - 1}, and no text {self.batch}")
@@ -102,7 +102,7 @@ class _Hooks:
     def layers(self) -> list[int]:
         """The numbers of all layers that are there. Raises ValueError for none, and for gaps."""
         numbers = {
-            int(match[1]) for key in self.held if (match := re.match(r"blocks\.(\d+)\.", key))
+            int(match[1]) for key in self.arrays if (match := re.match(r"blocks\.(\d+)\.", key))
         }
         if not numbers or sorted(numbers) != list(range(len(numbers))):
             raise ValueError(f"layers count from 0 without a gap; there are {sorted(numbers)}")
@@ -196,11 +196,11 @@ def _attention(
     )
 
 
-def _as_hooks(held: Mapping[str, Any]) -> dict[str, Any]:
+def _as_hooks(arrays: Mapping[str, Any]) -> dict[str, Any]:
     """Outputs of modules, by TransformerLens' hook names: the weights among what an attention gave,
     the vectors of an attention, a feed-forward network, a layer and an embedding."""
     hooks: dict[str, Any] = {}
-    for path, value in held.items():
+    for path, value in arrays.items():
         tensors = [each for each in _flat(value) if hasattr(each, "shape")]
         vectors = next((each for each in tensors if len(each.shape) in (2, 3)), None)
         match = LAYER.search(path)

@@ -31,12 +31,12 @@ def of_model(edits: tuple[Edit, ...], card: Any) -> tuple[Edit, ...]:
     sizes |= {f"to_{name}": size for name, size in sizes.items()}
 
     def resolved(edit: Edit) -> Edit:
-        given = {name: getattr(edit, name, None) for name in sizes}
+        places = {name: getattr(edit, name, None) for name in sizes}
         return replace(
             edit,
             **{
                 name: from_end(value, sizes[name])
-                for name, value in given.items()
+                for name, value in places.items()
                 if type(value) is int and value < 0
             },
         )
@@ -44,28 +44,32 @@ def of_model(edits: tuple[Edit, ...], card: Any) -> tuple[Edit, ...]:
     return tuple(map(resolved, edits))
 
 
-def text_or_ids(given: Any) -> str | tuple[int, ...]:
+def text_or_ids(source: Any) -> str | tuple[int, ...]:
     """Input of a model: a text, or token ids, a sequence or an array of one axis. Raises TypeError
     for anything else, and ValueError for no ids."""
-    if isinstance(given, str):
-        return given
+    if isinstance(source, str):
+        return source
     try:
-        ids = as_array(given)
+        ids = as_array(source)
     except (TypeError, ValueError):
         ids = None
     if ids is None or ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu"):
-        raise TypeError(f"a text is a str, or a sequence of token ids; {_brief(given)} is neither")
+        raise TypeError(f"a text is a str, or a sequence of token ids; {_brief(source)} is neither")
     if not ids.size:
         raise ValueError("there are no token ids to read")
     return tuple(map(int, ids))
 
 
-def is_batch(given: Any) -> bool:
+def is_batch(source: Any) -> bool:
     """True for several texts or several lists of ids, and not one of either."""
-    if isinstance(given, str) or not hasattr(given, "__len__") or not hasattr(given, "__getitem__"):
+    if (
+        isinstance(source, str)
+        or not hasattr(source, "__len__")
+        or not hasattr(source, "__getitem__")
+    ):
         return False
-    axes = getattr(given, "ndim", None)
-    return axes > 1 if axes is not None else any(isinstance(each, (str, Sized)) for each in given)
+    axes = getattr(source, "ndim", None)
+    return axes > 1 if axes is not None else any(isinstance(each, (str, Sized)) for each in source)
 
 
 def expect_model(model: Any) -> None:

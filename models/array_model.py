@@ -31,13 +31,13 @@ class ArrayModel(Model):
 
     source: ClassVar[str] = __name__
     card: Card
-    shown: Capabilities
+    recorded_capabilities: Capabilities
     tokenizer: Vocabulary
 
 
 def capabilities(model: ArrayModel) -> Capabilities:
     """Capabilities of its recording."""
-    return model.shown
+    return model.recorded_capabilities
 
 
 def record(

@@ -57,10 +57,10 @@ class Numbers(str):
             raise ValueError("numbers of an edit are finite; some of these are not")
         shape = "x".join(map(str, array.shape))
         code = urlsafe_b64encode(array.tobytes()).decode().rstrip("=")
-        made = super().__new__(cls, f"{array.dtype.str[1:]}-{shape}-{code}")
-        made.array = array
+        text = super().__new__(cls, f"{array.dtype.str[1:]}-{shape}-{code}")
+        text.array = array
         array.flags.writeable = False
-        return made
+        return text
 
     @property
     def digest(self) -> str:

@@ -234,9 +234,9 @@ class CachedModel(Model):
     # Of a recording.
 
     def _of_recording(self, recording: Recording, method: str, *arguments: Any) -> Any:
-        made = getattr(self.uncached, method)
+        compute = getattr(self.uncached, method)
         return memo(
-            recording, (method, *arguments), lambda: in_slot(lambda: made(recording, *arguments))
+            recording, (method, *arguments), lambda: in_slot(lambda: compute(recording, *arguments))
         )
 
     def lens(

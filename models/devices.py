@@ -18,15 +18,15 @@ from torch.overrides import TorchFunctionMode
 from models.results import Sweep
 
 
-def device_of(given: Any) -> torch.device:
+def device_of(name: Any) -> torch.device:
     """A device by its name, "cpu" or "cuda:1", tried with one number. Raises ValueError, a
     sentence, for one that is not there and one that does not compute in 64 bits."""
     try:
-        device = torch.device(given)
+        device = torch.device(name)
         torch.zeros(1, dtype=torch.float64, device=device).sum().item()
     except (RuntimeError, AssertionError, TypeError, ValueError, NotImplementedError) as error:
         raise ValueError(
-            f"the device {given} is not there, or does not compute in 64 bits; choose another, "
+            f"the device {name} is not there, or does not compute in 64 bits; choose another, "
             "such as cpu"
         ) from error
     return device

@@ -105,8 +105,8 @@ class Model:
         Raises ValueError for edits that the model or the text cannot follow and for ids that the
         vocabulary does not have, and TypeError for what is no text or no edit.
         """
-        given = text_or_ids(text)
-        return self._source.record(self, given, of_model(edits_of(edits), self.card), target)
+        source = text_or_ids(text)
+        return self._source.record(self, source, of_model(edits_of(edits), self.card), target)
 
     @property
     def reads_batches(self) -> bool:
@@ -123,12 +123,12 @@ class Model:
     ) -> tuple[Recording, ...]:
         """Recordings of all of several texts, each as by `record`; without edits several in one
         pass where the model can (`reads_batches`), which rounds otherwise."""
-        given, of_all = list(texts), edits_of(edits)
+        sources, of_all = list(texts), edits_of(edits)
         if of_all or not self.reads_batches:
-            return tuple(self.record(each, of_all) for each in given)
+            return tuple(self.record(each, of_all) for each in sources)
         recordings: list[Recording] = []
-        while len(recordings) < len(given):
-            recordings += self.record_batch(given[len(recordings) :])
+        while len(recordings) < len(sources):
+            recordings += self.record_batch(sources[len(recordings) :])
         return tuple(recordings)
 
     def lens(

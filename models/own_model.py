@@ -239,8 +239,8 @@ def record(
     tokens = reading.tokens
     lengths: dict[str, int | None] = {"encoder" if is_pair else model.card.kind: len(tokens.ids)}
     if is_pair:
-        given = None if target is None else _given_target(model, target)
-        lengths["decoder"] = None if given is None else len(given[0].ids)
+        target_tokens = None if target is None else _given_target(model, target)
+        lengths["decoder"] = None if target_tokens is None else len(target_tokens[0].ids)
     edits = of_text(edits, lengths)
     expect_tokens(edits, lengths)
     patches = _patches(model, edits)
@@ -263,10 +263,10 @@ def record_batch(model: OwnModel, texts: Sequence[str | Sequence[int]]) -> tuple
 
     Shorter texts are padded on the right, where the causal mask hides it from them. Raises
     ValueError for a text that the model cannot read."""
-    given = [text_or_ids(text) for text in texts]
-    framed = _fitting(model, given)
+    sources = [text_or_ids(text) for text in texts]
+    framed = _fitting(model, sources)
     if len(framed) == 1:
-        return (record(model, given[0]),)
+        return (record(model, sources[0]),)
     longest = max(len(each.tokens.ids) for each in framed)
     ids = torch.zeros(len(framed), longest, dtype=torch.long)
     for row, each in zip(ids, framed):
@@ -526,18 +526,18 @@ class ReadText:
 
 
 def read_text(
-    model: Model, given: str | tuple[int, ...], split: Callable[[str], tuple[Tokens, int]]
+    model: Model, source: str | tuple[int, ...], split: Callable[[str], tuple[Tokens, int]]
 ) -> ReadText:
     """A text, or token ids, as a model of any code reads it. split: a text as its tokens, and how
     many did not fit. Raises ValueError for ids that the vocabulary does not have."""
-    if isinstance(given, str):
-        text = clean(given)
+    if isinstance(source, str):
+        text = clean(source)
         return ReadText(text, *split(text))
     card, tokenizer = model.card, model.tokenizer
-    if wrong := [each for each in given if not 0 <= each < card.n_vocab]:
+    if wrong := [each for each in source if not 0 <= each < card.n_vocab]:
         raise ValueError(f"{card.name} has ids 0 to {card.n_vocab - 1}, not {wrong[0]}")
-    text = tokenizer.text(given)
-    ids, dropped = given[: card.n_positions], max(0, len(given) - card.n_positions)
+    text = tokenizer.text(source)
+    ids, dropped = source[: card.n_positions], max(0, len(source) - card.n_positions)
     try:
         tokens, _ = split(text)
     except ValueError:  # of special tokens alone

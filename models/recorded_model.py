@@ -94,16 +94,16 @@ def opened(data: bytes, most_bytes: int | None = None) -> RecordedModel:
     written_by = re.sub(r"[^A-Za-z0-9.]+", "-", recording.model.name)[:LONGEST_NAME].strip("-.")
     name = f"{FILE_PREFIX}{written_by or 'model'}-{digest(recording)[:16]}"
     if registry.holds(name):
-        held = registry.load(name)
-        assert isinstance(held, RecordedModel)
-        return held
+        model = registry.load(name)
+        assert isinstance(model, RecordedModel)
+        return model
     # Card lines are Markdown: no sign of the file's words makes a link or a picture there.
     weights = re.sub(r"[^\w ,.;()’+-]", "", recording.model.weights)
     recording = replace(recording, model=replace(recording.model, name=name, weights=weights))
-    shown = capabilities_of(recording, NO_PARTS, NO_READOUT)
-    made = RecordedModel(recording.model, shown, words_of(recording), recording)
-    registry.hold(made)
-    return made
+    abilities = capabilities_of(recording, NO_PARTS, NO_READOUT)
+    model = RecordedModel(recording.model, abilities, words_of(recording), recording)
+    registry.hold(model)
+    return model
 
 
 def n_bytes(model: RecordedModel) -> int:

@@ -92,7 +92,7 @@ def _recording(header: Mapping[str, Any], arrays: dict[str, np.ndarray]) -> Reco
 
     card = plain("model", dict)
     types = {each.name: TYPES[str(each.type)] for each in fields(Card)}
-    made = Recording(
+    recording = Recording(
         model=Card(**{name: _of_type(card[name], kind) for name, kind in types.items()}),
         text=plain("text", str),
         edits=tuple(edits.from_json(edit) for edit in plain("edits", list)),
@@ -106,7 +106,7 @@ def _recording(header: Mapping[str, Any], arrays: dict[str, np.ndarray]) -> Reco
     )
     if arrays:
         raise ValueError(f"this recording has no place for {min(arrays)!r:.60}")
-    return made
+    return recording
 
 
 def _parts(
@@ -114,7 +114,7 @@ def _parts(
 ) -> tuple[Any, ...]:
     """The streams or attentions of a header, with their arrays, which are taken out of
     `arrays`."""
-    made = []
+    parts = []
     for values in written:
         plain = {
             name: tuple(_of_type(each, str) for each in value)
@@ -128,8 +128,8 @@ def _parts(
         for name, array in own.items():
             if array.dtype.kind not in KINDS[name]:
                 raise ValueError(f"{prefix}{name} of this recording is of {array.dtype}")
-        made.append(make(**plain, **own))
-    return tuple(made)
+        parts.append(make(**plain, **own))
+    return tuple(parts)
 
 
 def _of_type(value: Any, kind: type) -> Any:

@@ -125,8 +125,8 @@ def _load(name: str, progress: Callable[[int, int], None] | None) -> Model:
 
 
 def _in_memory(name: str) -> Model:
-    if (held := _held.get(name)) is not None:
-        return held
+    if (model := _held.get(name)) is not None:
+        return model
     if is_recorded(name):
         raise ValueError("this recording is no longer open; open its file again")
     raise ValueError(f"the model {name} is no longer in memory; wrap it again")

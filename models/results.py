@@ -215,7 +215,8 @@ class ScoreParts:
 class PathStep:
     """A step back on the way of a score: `source` wrote at `token` of a stream, and its value is
     its part of the score by this way alone. Of a head: it took most of that from token `taken_from`
-    of stream `taken_stream`, by a weight `taken` of its pattern; -1 and "" where the way ends.
+    of stream `taken_stream`, by a weight `taken_weight` of its pattern; -1 and "" where the way
+    ends.
 
     cut: the weight that is computed anew where the reader, which is the step before, reads the same
     without this source: norms, q, k and softmax in full, all else as it was. rerun: the weight in a
@@ -227,7 +228,7 @@ class PathStep:
     token: int
     taken_stream: str
     taken_from: int
-    taken: float
+    taken_weight: float
     cut: float
     rerun: float | None
 

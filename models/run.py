@@ -111,10 +111,10 @@ class Run:
         model = self.loaded
 
         def make() -> Any:
-            given = host.current.truncate(self.text) if self.ids is None else self.ids
+            source = host.current.truncate(self.text) if self.ids is None else self.ids
             try:
                 recording = self.held() or host.current.record(
-                    model.uncached, given, self.edits, self.target
+                    model.uncached, source, self.edits, self.target
                 )
                 return measure(recording)
             except ValueError as error:

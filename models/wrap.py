@@ -112,13 +112,13 @@ def _words_of(tokenizer: Any) -> str:
 
 
 def _own_tokenizer(
-    given: Any, embedding: nn.Embedding | Tensor | None, readout: nn.Linear | None
+    source: Any, embedding: nn.Embedding | Tensor | None, readout: nn.Linear | None
 ) -> Any:
     """A tokenizer for a model in our classes: words, or the rules of a tokenizer. Raises TypeError
     for anything else, and ValueError where nothing says how many tokens there are."""
-    if isinstance(given, Sequence) and not isinstance(given, str):
-        return Vocabulary([str(each) for each in given])
-    if given is None:
+    if isinstance(source, Sequence) and not isinstance(source, str):
+        return Vocabulary([str(each) for each in source])
+    if source is None:
         rows = embedding.weight if isinstance(embedding, nn.Embedding) else embedding
         rows = readout.weight if rows is None and readout is not None else rows
         if rows is None:
@@ -126,7 +126,7 @@ def _own_tokenizer(
         return Vocabulary(len(rows))
     from tokenizers import Tokenizer as Rules
 
-    rules = getattr(given, "backend_tokenizer", given)
+    rules = getattr(source, "backend_tokenizer", source)
     if not isinstance(rules, Rules):
-        raise TypeError(f"a tokenizer or a sequence of words, and not a {type(given).__name__}")
+        raise TypeError(f"a tokenizer or a sequence of words, and not a {type(source).__name__}")
     return Tokenizer(encoding.from_text(rules.to_str()))

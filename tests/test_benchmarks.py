@@ -15,7 +15,6 @@ from types import ModuleType
 
 import pytest
 import transformers
-from conftest import in_turn
 from driver import browser_test
 
 from benchmarks import calibration, clients, forward
@@ -111,14 +110,11 @@ def test_class(class_benchmark: ModuleType, capsys: pytest.CaptureFixture[str]) 
         assert ratios.startswith("p95 in times of alone: alone 1.00, beside ")
 
 
-@pytest.mark.in_turn
 def test_every_page_answers_readers_who_leave_sessions_that_stay_and_a_long_computation(
     class_benchmark: ModuleType,
     app_server: tuple[str, int],
     capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(class_benchmark, "TABS", in_turn(class_benchmark.TABS, 2, "benchmark"))
     n = len(class_benchmark.TABS)
     class_benchmark.main(["--texts", f"{n}", "--sessions", "2", "--words", "30"])
     _, *rows, seconds, no_errors = capsys.readouterr().out.splitlines()

@@ -361,16 +361,17 @@ def test_edits_at_sites_hold_for_a_stream_without_a_head_too(
         np.testing.assert_allclose(head(asked, silent, cut), head(asked, silent), atol=PASSED)
 
 
+@pytest.mark.slow
 def test_integrated_gradients_sum_to_what_the_text_brings(model: own_model.OwnModel) -> None:
     recording = recorded(model)
     for stream in recording.streams:
-        shares = model.integrated_gradients(recording, stream.name, 1, 7, steps=400)
+        shares = model.integrated_gradients(recording, stream.name, 1, 7, steps=100)
         empty = recorded(model, edits.ScaleSite(0.0, "embed", None, stream.name))
         output = recording.streams[-1].name
         at = 1 if output == stream.name else 0
         with_text, without = (model.logits(each, output, at)[7] for each in (recording, empty))
         assert shares.shape == (len(stream.tokens),)
-        # 400 steps of a smooth curve
+        # 100 steps of a smooth curve
         assert shares.sum() == pytest.approx(with_text - without, abs=0.01, rel=0.01)
 
 

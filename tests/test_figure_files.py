@@ -113,6 +113,7 @@ def is_shown(word: str, texts: list[str]) -> bool:
 
 
 @pytest.mark.slow
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_panel_is_an_svg_with_the_words_and_numbers_of_its_figures(
     name: str, tmp_path: Path
@@ -134,6 +135,7 @@ def test_the_panels_have_every_kind_of_figure() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_any_text_is_data(text: str, tmp_path: Path) -> None:
     try:

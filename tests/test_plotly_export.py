@@ -115,6 +115,7 @@ def expect_alike(all_of: tuple[figures.Figure, ...], made: Any) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_plotly_figure_has_the_numbers_and_labels_of_the_panel(name: str) -> None:
     panel = panel_of(name)
@@ -146,6 +147,7 @@ TEXTS = ("<b>bold</b> <a href='x'>a</a>", "$\\frac{1}{2}$", "&lt; & %{x}", "<br>
 
 
 @pytest.mark.slow
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("text", [*TEXTS, *HOSTILE.values()])
 @pytest.mark.parametrize("name", ["attention.head", "residual.norms", "embeddings.contexts"])
 def test_any_text_is_data(name: str, text: str) -> None:

@@ -417,18 +417,18 @@ def head_view(
     choices: DisplayOptions,
     selection: HeadSelection,
     target: str | tuple[int, ...] | None = None,
-    told: tuple[int, int] | None = None,
+    pair_told: tuple[int, int] | None = None,
 ) -> HeadView:
     """The panel of one head. `target`: what a reader typed for the decoder to read, None for the
-    model's own words. told: the cell (query, key) that a sentence beside the panel is about, which
-    is opened until a reader opens another."""
+    model's own words. pair_told: the cell (query, key) that a sentence beside the panel is about,
+    which is opened until a reader opens another."""
     head_index = head.layer, head.head
     view = head_matrix(recording, attention, head_index, axes, choices)
     pattern = attention.pattern[head_index]
     selected = _selected_cell(selection, pattern)
     opened_pair = (
         selected
-        or told
+        or pair_told
         or strongest_cell(
             pattern,
             attention.allowed[head.layer],

@@ -32,9 +32,9 @@ class Written(float):
 
     def __new__(cls, value: float, text: str) -> Written:
         """The number, and how it is written."""
-        made = super().__new__(cls, value)
-        made.text = text
-        return made
+        number = super().__new__(cls, value)
+        number.text = text
+        return number
 
 
 def fixed(value: float, decimals: int = 2) -> str:

@@ -93,8 +93,8 @@ class RecordedPlace:
         stream; of a panel without a layer, that of the recording's strongest finding."""
         finding = None if "layer" in arguments else context.strongest_finding()
         if finding is not None:
-            found = dict(layer=finding.layer, head=finding.head, attention=finding.attention)
-            arguments = {**found, "token": finding.query, **arguments}
+            cell = dict(layer=finding.layer, head=finding.head, attention=finding.attention)
+            arguments = {**cell, "token": finding.query, **arguments}
         card = context.recording.model
         place = cls(
             context,
@@ -148,12 +148,12 @@ class RecordedPlace:
     @cached_property
     def outputs(self) -> anatomy.HeadOutputs:
         """The outputs of the layer's heads at the row. Raises Untestable where W_O is not known."""
-        made = anatomy.head_outputs(
+        contributions = anatomy.head_outputs(
             self.context.recording, self.opened, self.layer, self.token, self.projection
         )
-        if made is None:
+        if contributions is None:
             raise Untestable(LACKS)
-        return made
+        return contributions
 
     @property
     def projection(self) -> anatomy.Outputs:
@@ -173,10 +173,10 @@ def _compared(pairs: Callable[[], Pairs], share: float = SUM_ROUNDING) -> Callab
     """A check of all pairs, held to a share of the largest number."""
 
     def check() -> Check:
-        made = Check("", share)
+        result = Check("", share)
         for expected, recorded in pairs():
-            made.take(np.asarray(expected), np.asarray(recorded), str)
-        return made
+            result.take(np.asarray(expected), np.asarray(recorded), str)
+        return result
 
     return check
 
@@ -380,10 +380,10 @@ def width(at: RecordedPlace) -> Evidence:
 
 def concatenation(at: RecordedPlace) -> Evidence:
     """All heads side by side through W_O beside what attention wrote."""
-    made = at.outputs
-    dimension = largest(made.total)
-    parts = np.append(made.by_head[:, dimension], made.bias[dimension])
-    numbers: dict[str, Number] = {"sum": terms(parts), "y": float(made.total[dimension])}
+    heads = at.outputs
+    dimension = largest(heads.total)
+    parts = np.append(heads.by_head[:, dimension], heads.bias[dimension])
+    numbers: dict[str, Number] = {"sum": terms(parts), "y": float(heads.total[dimension])}
     outputs = at.context.outputs()
     return Evidence(lambda: consistency.attention_outputs(at.context.recording, outputs), numbers)
 
@@ -503,8 +503,8 @@ def rotary(at: RecordedPlace) -> Evidence:
             x = _read_by(recording, of, layer, "q")
             for name in ("q", "k"):
                 heads = stored_array(getattr(of, name))[layer]
-                made = _unturned(x, getattr(how, name), heads.shape[-1])
-                yield positions.turned(made, how.angles), heads
+                vectors = _unturned(x, getattr(how, name), heads.shape[-1])
+                yield positions.turned(vectors, how.angles), heads
 
     x = _read_by(recording, of, at.layer, "q")
     made = _unturned(x, turned.q, of.q.shape[-1])[at.head, at.token]
@@ -603,15 +603,15 @@ def embedding(at: RecordedPlace) -> Evidence:
     if "pos.wrote" not in at.stream.sites or not at.context.capabilities.scaled_embedding:
         raise Untestable(REASONS("not_scaled"))
     words = at.context.embeddings(at.stream.ids).astype(np.float64)
-    places, made = (residual.site_vectors(at.stream, each) for each in ("pos.wrote", "embed+pos"))
-    dimension = largest(made[at.token])
+    places, sums = (residual.site_vectors(at.stream, each) for each in ("pos.wrote", "embed+pos"))
+    dimension = largest(sums[at.token])
     numbers: dict[str, Number] = {
         "d": d,
         "e": float(words[at.token, dimension] / np.sqrt(d)),
         "p": float(places[at.token, dimension]),
-        "h": float(made[at.token, dimension]),
+        "h": float(sums[at.token, dimension]),
     }
-    return Evidence(_compared(lambda: [(words + places, made)]), numbers)
+    return Evidence(_compared(lambda: [(words + places, sums)]), numbers)
 
 
 def sinusoids(at: RecordedPlace) -> Evidence:
@@ -726,11 +726,11 @@ def jacobian_product(at: RecordedPlace) -> Evidence:
         return h
 
     def product() -> np.ndarray:
-        h, made = begin, np.eye(side)
+        h, jacobian = begin, np.eye(side)
         for w in weights:
-            made = (np.eye(side) + (1 - np.tanh(w @ h) ** 2)[:, None] * w) @ made
+            jacobian = (np.eye(side) + (1 - np.tanh(w @ h) ** 2)[:, None] * w) @ jacobian
             h = h + np.tanh(w @ h)
-        return made
+        return jacobian
 
     return Evidence(_compared(lambda: [(product(), _derivative(run, begin))]), _depth(at))
 
@@ -768,11 +768,11 @@ def recurrence(at: RecordedPlace) -> Evidence:
         return h
 
     def product() -> np.ndarray:
-        h, made = np.zeros(side), np.eye(side)
+        h, jacobian = np.zeros(side), np.eye(side)
         for each in inputs:
             h = np.tanh(w @ h + each)
-            made = (1 - h**2)[:, None] * w @ made
-        return made
+            jacobian = (1 - h**2)[:, None] * w @ jacobian
+        return jacobian
 
     state = np.zeros(side)
     for each in inputs[: at.token]:
@@ -897,14 +897,14 @@ def _units(at: RecordedPlace, gated: bool, relu: bool) -> FFNActivations:
 
 def _hidden(at: RecordedPlace, gated: bool, relu: bool) -> Evidence:
     """The sum of what all hidden units write beside what the network wrote, at several tokens."""
-    made, stream = _units(at, gated, relu), at.stream
-    wrote = made.writes.sum(axis=0, dtype=np.float64) + made.bias
+    hidden, stream = _units(at, gated, relu), at.stream
+    wrote = hidden.writes.sum(axis=0, dtype=np.float64) + hidden.bias
     dimension = largest(wrote)
-    column = made.writes[:, dimension].astype(np.float64)
-    weights = np.divide(column, made.after, out=np.zeros_like(column), where=made.after != 0)
-    units = np.append(made.after.astype(np.float64), 1.0)
+    column = hidden.writes[:, dimension].astype(np.float64)
+    weights = np.divide(column, hidden.after, out=np.zeros_like(column), where=hidden.after != 0)
+    units = np.append(hidden.after.astype(np.float64), 1.0)
     numbers: dict[str, Number] = {
-        "sum": terms(units, np.append(weights, made.bias[dimension])),
+        "sum": terms(units, np.append(weights, hidden.bias[dimension])),
         "y": float(wrote[dimension]),
     }
 

@@ -92,10 +92,10 @@ class AskedSentence:
             raise Untestable("no attention of one text")
         seed = f"{recording.model.name}\0{recording.text}\0{recording.target}"
         draw = np.random.default_rng(crc32(seed.encode("utf-8", "replace")))
-        made = cls(context, own[0], draw)
-        if len(made.words) < FEWEST_WORDS:
+        sentence = cls(context, own[0], draw)
+        if len(sentence.words) < FEWEST_WORDS:
             raise Untestable("too few words")
-        return made
+        return sentence
 
     @cached_property
     def stream(self) -> Stream:
@@ -512,8 +512,8 @@ def without_positions(on: AskedSentence) -> Iterator[Question]:
     makers = (_previous_without, _order_without)
     first = int(on.draw.integers(2))
     for make in (makers[first], makers[1 - first]):
-        if made := list(make(on, bare)):
-            yield made[0]
+        if questions := list(make(on, bare)):
+            yield questions[0]
             return
 
 
@@ -705,8 +705,8 @@ def swapped_words(on: AskedSentence) -> Iterator[Question]:
         if not on.reads(after, tokens):
             continue
         best: dict[str, Question] = {}
-        for held, free in ((one, other), (other, one)):
-            for question in _weights_after(on, held, free, text, on.pattern_of(after)):
+        for weighted, free in ((one, other), (other, one)):
+            for question in _weights_after(on, weighted, free, text, on.pattern_of(after)):
                 if question.margin > getattr(best.get(question.form), "margin", 0.0):
                     best[question.form] = question
         questions = best | questions  # an earlier pair suits better
@@ -715,18 +715,18 @@ def swapped_words(on: AskedSentence) -> Iterator[Question]:
 
 
 def _weights_after(
-    on: AskedSentence, held: int, free: int, text: str, then: np.ndarray
+    on: AskedSentence, weighted: int, free: int, text: str, then: np.ndarray
 ) -> Iterator[Question]:
-    """Questions on weights that a word `held` gets before it is exchanged with a word `free`. then:
-    the pattern after it."""
+    """Questions on weights that a word `weighted` gets before it is exchanged with a word `free`.
+    then: the pattern after it."""
     now = on.attention.pattern
-    rows = [at for at in on.words if at not in (held, free)]
+    rows = [at for at in on.words if at not in (weighted, free)]
     if on.causal:
-        rows = [at for at in rows if at > max(held, free)]
+        rows = [at for at in rows if at > max(weighted, free)]
     for row in rows:
-        for layer, head in np.argwhere(now[:, :, row, held] >= CLEAR).tolist():
+        for layer, head in np.argwhere(now[:, :, row, weighted] >= CLEAR).tolist():
             cell = layer, head, row
-            stays, goes = (float(then[(*cell, at)]) for at in (held, free))
+            stays, goes = (float(then[(*cell, at)]) for at in (weighted, free))
             margin = abs(stays - goes)
             if margin < MIN_MARGIN[SWAPPED] or max(stays, goes) < CLEAR:
                 continue
@@ -734,9 +734,9 @@ def _weights_after(
             about = on.question(
                 SWAPPED,
                 right,
-                **{"token": row, "key": held, "layer": layer, "head": head, "text": text},
+                **{"token": row, "key": weighted, "layer": layer, "head": head, "text": text},
                 slots=(
-                    *(("third", on.words[free]), ("before", float(now[(*cell, held)]))),
+                    *(("third", on.words[free]), ("before", float(now[(*cell, weighted)]))),
                     *(("stays", stays), ("goes", goes)),
                 ),
             )
@@ -803,10 +803,10 @@ def row_sum(on: AskedSentence) -> Iterator[Question]:
         yield replace(about, choices=options("softmax", "scale", "training", "norm", value=1.0))
         return
     about = replace(about, words=(on.words[row], on.words[key]), key=key)
-    given = float(pattern[layer, head, row, key])
+    weight = float(pattern[layer, head, row, key])
     if form == "rest":
-        slots: Slots = (("given", given), ("rest", 1 - given))
-        choices = options("rest", "untold", "at_most", "each", value=1 - given)
+        slots: Slots = (("given", weight), ("rest", 1 - weight))
+        choices = options("rest", "untold", "at_most", "each", value=1 - weight)
         yield replace(about, choices=choices, slots=slots)
         return
     received = float(pattern[layer, head, :, key].sum())

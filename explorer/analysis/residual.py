@@ -292,8 +292,8 @@ def mixes_norm_places(stream: Stream) -> bool:
     kinds: dict[int, set[str]] = {each.layer: set() for each in sublayers(stream)}
     for norm in stream_norms(stream):
         kinds.setdefault(norm.layer, set()).add(norm.after.rpartition(".")[2])
-    of_layers = [found for layer, found in kinds.items() if layer >= 0]
-    return any(found != of_layers[0] for found in of_layers)
+    of_layers = [kind for layer, kind in kinds.items() if layer >= 0]
+    return any(kind != of_layers[0] for kind in of_layers)
 
 
 def has_residual(stream: Stream) -> bool:

@@ -69,16 +69,16 @@ def texts(opened: WeightBreakdown) -> WeightTexts:
     part, total, power_decimals = _powers(opened, softmax)
     score = aligned(float(opened.scores[at]))
     as_root = lambda dot, _, added: dot / opened.divisor + added  # as √d_head
-    made: list[Equality] = []
+    candidates: list[Equality] = []
     if opened.plain and opened.allowed[at]:
         whole = _printed(powers(opened, power_decimals))
         in_formula = lambda score: exp(score) / whole
         equalities = [(part, exp), (softmax, in_formula)]
         (score,) = enough_digits_for_all(equalities, float(opened.scores[at]), write=aligned)
-        made = [(softmax, lambda *parts: in_formula(as_root(*parts)))]
-    made += [(score, lambda dot, divisor, added: dot / divisor + added), (score, as_root)]
+        candidates = [(softmax, lambda *parts: in_formula(as_root(*parts)))]
+    candidates += [(score, lambda dot, divisor, added: dot / divisor + added), (score, as_root)]
     dot, divisor, added = enough_digits_for_all(
-        made,
+        candidates,
         *(float(opened.dots[at]), opened.divisor, float(opened.added[at])),
         write=aligned,
     )
@@ -182,8 +182,8 @@ def _leads_to(opened: WeightBreakdown, part: str, softmax: str, whole: float) ->
     at, few = opened.key, range(LEAST, MOST_OF_SCORES)
     gives = lambda score: matches_text(softmax, exp(score) / whole)
     texts = (aligned(float(opened.scores[at]), many) for many in few)
-    made = ((text, parse_number(text)) for text in texts)
-    score = next((text for text, s in made if matches_text(part, exp(s)) and gives(s)), None)
+    scores = ((text, parse_number(text)) for text in texts)
+    score = next((text for text, s in scores if matches_text(part, exp(s)) and gives(s)), None)
     if score is None:
         return False
     for many in few:

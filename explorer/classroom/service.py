@@ -325,11 +325,11 @@ class ClassService:
         snapshot["revealed"] = tally is not None and fields["open"] != CLOSED
         if role == STUDENTS:
             # So many pages of this process go there at once: each waits for its turn.
-            held = fields["lesson"]
+            lesson = fields["lesson"]
             for name in ("at", "of"):
-                snapshot[name] = lesson_text.for_followers(fields[name], bool(held))
+                snapshot[name] = lesson_text.for_followers(fields[name], bool(lesson))
             snapshot["picture"] = fields["picture"]
-            snapshot["held"] = sha256(held.encode()).hexdigest()[:12] if held else ""
+            snapshot["held"] = sha256(lesson.encode()).hexdigest()[:12] if lesson else ""
             snapshot["many"] = sum(line.role == STUDENTS for line in self._lines.get(code, ()))
             if question and not snapshot["revealed"]:
                 names = ASKED if snapshot["open"] else (*ASKED, "rounds")

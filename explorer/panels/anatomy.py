@@ -240,16 +240,16 @@ def _matrices(cell: Cell) -> dict[str, Matrix]:
     of, at = selection.attention, (selection.layer, selection.head)
     weights = replace(weights, values=weights.values.astype(np.float32))
     row = replace(weights, selected=selection.query)
-    made = {name: row if name in ROW_STEPS else weights for name in cell.steps}
+    matrices = {name: row if name in ROW_STEPS else weights for name in cell.steps}
     products = of.q[at].astype(np.float64) @ of.k[at].astype(np.float64).T
     scores = of.scores[at].astype(np.float64)
     masked = np.where(of.allowed[selection.layer], scores, np.nan)
     for name, values in {"dot": products, "score": scores, "mask": masked}.items():
-        if name in made:
+        if name in matrices:
             most = float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
             matrix = _marked(selection, cell.key, f"{name}_matrix", values)
-            made[name] = replace(matrix, low=-most, high=most, signed=True)
-    return {name: replace(matrix, follows="weight_step") for name, matrix in made.items()}
+            matrices[name] = replace(matrix, low=-most, high=most, signed=True)
+    return {name: replace(matrix, follows="weight_step") for name, matrix in matrices.items()}
 
 
 def _frame(cell: Cell, name: str, step: int, steps: int) -> Frame:

@@ -453,7 +453,7 @@ def view_of(
     the selected row."""
     described = named_heads(selection.recording, selection.attention)
     one = described[selection.layer * selection.attention.pattern.shape[1] + selection.head]
-    told = (link.query, link.keys[0]) if link else None
+    pair_told = (link.query, link.keys[0]) if link else None
     return head_view(
         selection.recording,
         selection.attention,
@@ -462,7 +462,7 @@ def view_of(
         display,
         chosen,
         selection.run.target,
-        told,
+        pair_told,
     )
 
 

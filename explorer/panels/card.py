@@ -55,7 +55,7 @@ FAINTEST = 0.3  # weight from which on an arc is drawn where no pair is told
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
+class CardContent:
     """Content of a card: the query and the key, or one sentence; the weight of the pair; a head on
     show, None for none; and its tokens, (query, key, weight), the pair first."""
 
@@ -192,7 +192,7 @@ def _changed(run: Run, token: int | None) -> tuple[Prediction, Prediction] | Non
     return max(pairs, key=change)
 
 
-def _sentence_on(subject: Told) -> str:
+def _sentence_on(subject: CardContent) -> str:
     """The sentence on a card."""
     if not subject.is_pair:
         return f"{subject.says[0]}."
@@ -212,7 +212,7 @@ def _named(run: Run, selection: Selection | None) -> str:
 # ---- what is told --------------------------------------------------------------------------------
 
 
-def _of_finding(run: Run) -> Told | None:
+def _of_finding(run: Run) -> CardContent | None:
     """The strongest finding of a text; None where there is none."""
     one = next(iter(select_findings(leading_findings(run.recording()))), None)
     if one is None:
@@ -224,14 +224,14 @@ def _of_finding(run: Run) -> Told | None:
         findings_text.crowd(one) if one.kind == CROWD else findings_text.statement(one)
     )
     if one.kind in (SHORT, FOREIGN) or min(at) < 0 or not one.attention:
-        return Told((sentence,), 0.0, None, ())
+        return CardContent((sentence,), 0.0, None, ())
     on = _on(run, one)
-    return Told((sentence,), 0.0, on, _strong(on))
+    return CardContent((sentence,), 0.0, on, _strong(on))
 
 
 def _of_head(
     run: Run, layer: int | None, head: int | None, token: int | None, attention: str
-) -> Told:
+) -> CardContent:
     """Content of a card on a head, or of a word in it."""
     first = select(run, layer or 0, head or 0, attention=attention)
     at = first.layer, first.head
@@ -245,7 +245,7 @@ def _of_head(
         one = named[on.layer * on.attention.pattern.shape[1] + on.head]
         strong = _strong(on)
         if one.name not in UNTOLD or not strong:
-            return Told((findings_text.named(one),), 0.0, on, strong)
+            return CardContent((findings_text.named(one),), 0.0, on, strong)
         row = max(strong, key=lambda token: token[2])[0]
     here = on.attention.name, (on.layer, on.head), row
     for finding in leading_findings(on.recording):
@@ -256,7 +256,7 @@ def _of_head(
     key = int(weights.argmax())
     query = on.axes.rows[row] if on.axes.produced is None else on.axes.produced[row][0]
     value = float(weights[key])
-    return Told((query, on.axes.keys[key]), value, on, ((row, key, value),))
+    return CardContent((query, on.axes.keys[key]), value, on, ((row, key, value),))
 
 
 def _on(run: Run, one: Finding) -> Selection:
@@ -264,8 +264,8 @@ def _on(run: Run, one: Finding) -> Selection:
     return select(run, layer, head, attention=one.attention)
 
 
-def _of_link(selection: Selection, one: Finding) -> Told:
-    return Told(one.words[:2], one.value, selection, ((one.query, one.keys[0], one.value),))
+def _of_link(selection: Selection, one: Finding) -> CardContent:
+    return CardContent(one.words[:2], one.value, selection, ((one.query, one.keys[0], one.value),))
 
 
 def _strong(selection: Selection) -> tuple[tuple[int, int, float], ...]:
@@ -286,7 +286,7 @@ def _strong(selection: Selection) -> tuple[tuple[int, int, float], ...]:
 
 
 def _texts(
-    recording: Recording, subject: Told
+    recording: Recording, subject: CardContent
 ) -> tuple[list[Text], list[tuple[int, int]], list[float]]:
     """The texts, the places of what is told in them, (query, key), and its weights."""
     if subject.on is None:

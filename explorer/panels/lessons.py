@@ -172,8 +172,8 @@ def hero(recording: Recording, token: int | None = None) -> Hero:
     finding = recorded_findings.strongest_in_head(recording)
     is_single = len(recording.streams) == 1
     if is_single and finding is not None and finding.query == token and finding.keys:
-        found = next(each for each in own if each.name == finding.attention)
-        return Hero(token, found, finding.layer, finding.head, token, int(finding.keys[0]))
+        self_attention = next(each for each in own if each.name == finding.attention)
+        return Hero(token, self_attention, finding.layer, finding.head, token, int(finding.keys[0]))
     query = token if is_single else architecture.aligned(recording, recording.streams[-1], token)
     attention = own[-1]  # of a translator the one between its texts
     weights = attention.pattern[:, :, query]  # (layer, head, key)

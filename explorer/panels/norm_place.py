@@ -84,13 +84,13 @@ def diagrams(run: Run) -> Panel:
         **{"first": power(float(own.lengths[0]), 3), "last": power(float(own.lengths[-1]), 3)},
     }
     charts = [_chart("lengths", [(each.name, each.lengths) for each in depths])]
-    told: tuple[str, ...] = ()
+    token_details: tuple[str, ...] = ()
     lines = [(each.name, each.gradient) for each in depths if each.gradient is not None]
     if own.gradient is not None:
         charts.append(_chart("gradient", lines))
         ends = (power(float(own.gradient[at]), 2) for at in (0, -1))
         token = stream.tokens[text_of(stream)[-1]]
-        told = (WORDS("told", **dict(zip(("first", "last"), ends)), token=token),)
+        token_details = (WORDS("told", **dict(zip(("first", "last"), ends)), token=token),)
     return Panel(
         title=WORDS("title"),
         finding=WORDS(f"finding_{place}", **slots),
@@ -99,7 +99,7 @@ def diagrams(run: Run) -> Panel:
             Stack(figures=tuple(charts)),
         ),
         table=_columns_of(depths),
-        details=(*WORDS.lines("details", **slots), *told),
+        details=(*WORDS.lines("details", **slots), *token_details),
         caption=(WORDS("caption", stream=stream.name),),
         file="norm-place",
         formulas=("add-norm", "pre-norm"),

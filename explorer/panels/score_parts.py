@@ -419,7 +419,7 @@ def _table(cell: ScoreCell, way: ScorePath) -> dict[str, list]:
         "head": [each.source.head for each in steps],
         "token": [each.token for each in steps],
         "taken from": [each.taken_from for each in steps],
-        "weight of that": [each.taken for each in steps],
+        "weight of that": [each.taken_weight for each in steps],
         words("part"): [each.source.value for each in steps],
         "weight": [way.weight for _ in steps],
         words("cut"): [each.cut for each in steps],
@@ -437,7 +437,7 @@ def _path_details(cell: ScoreCell, way: ScorePath) -> tuple[str, ...]:
         if step.taken_from >= 0:
             origin = _token(cell, step.taken_stream, step.taken_from)
             name = _name(step.source, way.side)
-            sentence = words("taken", writer=name, weight=fixed(step.taken), taken=origin)
+            sentence = words("taken", writer=name, weight=fixed(step.taken_weight), taken=origin)
             lines.append(sentence[:1].upper() + sentence[1:])
     first = way.steps[0]
     if first.source.kind != "head":

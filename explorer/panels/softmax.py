@@ -265,7 +265,7 @@ def combination(
     }
     rest = (weights[others], values[others]) if len(others) else None
     frames = (
-        Frame(words("values"), (_facts(total), _values(selection, listed, rest, z))),
+        Frame(words("values"), (_facts(total), _values(selection, listed, rest))),
         Frame(words("weighted"), (_facts(total), _weighted(selection, listed, rest, z))),
     )
     return Panel(
@@ -294,7 +294,7 @@ def _facts(total: str) -> Facts:
     return Facts(facts=((total, sentences(CONCEPT, "combination")("total")),))
 
 
-def _values(selection: Selection, listed: np.ndarray, rest: Rest, z: np.ndarray) -> Strips:
+def _values(selection: Selection, listed: np.ndarray, rest: Rest) -> Strips:
     """The values as they are, with the weights that they will have."""
     words = sentences(CONCEPT, "combination")
     weights = selection.attention.pattern[selection.at].astype(np.float64)

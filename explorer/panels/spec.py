@@ -405,13 +405,13 @@ def from_words(name: str, run: Run, choices: Mapping[str, str | Run]) -> Panel:
     its own name or by that of its choice in an address. Raises ValueError for a panel, an argument
     or a value that is not there."""
     expect_words(name, choices)
-    words, given = dict(choices), dict[str, Any]()
+    words, arguments = dict(choices), dict[str, Any]()
     for each in parameters(function := PANELS[name]):
         if other := _made_run(each, run, words):
-            given[each.argument] = other
+            arguments[each.argument] = other
         for word in (words[key] for key in {each.argument, each.name} & words.keys()):
-            given[each.argument] = word if isinstance(word, Run) else each.parse(word)
-    return function(run, **given)
+            arguments[each.argument] = word if isinstance(word, Run) else each.parse(word)
+    return function(run, **arguments)
 
 
 def expect_words(name: str, choices: Mapping[str, object]) -> None:

@@ -36,7 +36,7 @@ def offset(run: Run) -> Panel:
     if n < 1:
         raise ValueError(words("short"))
     p, likeliest = memo(recording, "next tokens", lambda: _next_tokens(at))
-    said = loaded(recording).labels(likeliest.tolist())
+    labels = loaded(recording).labels(likeliest.tolist())
     places = window(n, (n - 1,), N_COLUMNS)
     best = int(places[p[places].argmax()])
     right = int((likeliest == at.stream.ids[1:]).sum())
@@ -48,7 +48,7 @@ def offset(run: Run) -> Panel:
         [tokens[each] for each in places],
         [tokens[each + 1] for each in places],
         [tenths(float(p[each])) for each in places],
-        [said[each] for each in places],
+        [labels[each] for each in places],
     )
     shares = np.full((len(rows), len(places)), np.nan)
     shares[2] = p[places]
@@ -74,7 +74,7 @@ def offset(run: Run) -> Panel:
             "input": tokens[:-1],
             "target": tokens[1:],
             "p(target)": p,
-            "likeliest": said,
+            "likeliest": labels,
         },
         details=words.lines("details", **slots),
         caption=(words("caption"),),

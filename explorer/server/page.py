@@ -139,8 +139,8 @@ class Placeholder:
             if message.get("more_body"):
                 return
             whole, address = b"".join(parts).decode(), settings().address
-            made = run_in_threadpool(shared_link.titled, whole, scope["path"], query, address)
-            whole = await made
+            titled = run_in_threadpool(shared_link.titled, whole, scope["path"], query, address)
+            whole = await titled
             body = startup_bundle.with_loader(whole).encode()
             body = body.replace(ROOT_EMPTY, ROOT_WITH_WORDS + SCRIPT)
             headers = MutableHeaders(scope=start)

@@ -45,8 +45,8 @@ def _head(path: str, query: str, root: str) -> str:
     tab = tab if tab in places.PLACES[place].tabs else places.first_tab(place)
     text, model = url_state.text_and_model(parameters, tab)
     model = model if models.is_allowed(model) else models.DEFAULT_MODEL
-    said = _line(parameters.get("text", ""))
-    of = WORDS("text", text=said) if said else places.PLACES[place].title
+    sentence = _line(parameters.get("text", ""))
+    of = WORDS("text", text=sentence) if sentence else places.PLACES[place].title
     title = WORDS("title", of=_headline(model, text, parameters) or of)
     about = WORDS("about", model=model_names.title(model))
     words = {"text": text, "model": model}

@@ -39,7 +39,7 @@ class UploadLimit:
 
 def waiting_bytes() -> int:
     """Bytes of the files that Streamlit holds for all visits."""
-    held = Runtime.instance().uploaded_file_mgr
-    assert isinstance(held, MemoryUploadedFileManager)
-    of_visits = [list(each.values()) for each in list(held.file_storage.values())]
+    manager = Runtime.instance().uploaded_file_mgr
+    assert isinstance(manager, MemoryUploadedFileManager)
+    of_visits = [list(each.values()) for each in list(manager.file_storage.values())]
     return sum(len(file.data) for files in of_visits for file in files)

@@ -373,7 +373,7 @@ def check_recording(selection: Selection, view: HeadView, is_open: bool) -> None
     bound = controls.bind("verify", "att right", is_open, {True: "1", False: ""}.__getitem__)
     with st.expander("Verify the calculation", **bound) as panel:
         if panel.open:
-            made = anatomy.verified(
+            check = anatomy.verified(
                 selection.run,
                 selection.layer,
                 selection.head,
@@ -381,8 +381,8 @@ def check_recording(selection: Selection, view: HeadView, is_open: bool) -> None
                 cell.key,
                 attention=selection.name,
             )
-            mounts.panel(made.encode(), "verified", lambda: None)
-            export_menu.offer_panel(made)
+            mounts.panel(check.encode(), "verified", lambda: None)
+            export_menu.offer_panel(check)
 
 
 # ---- head ----------------------------------------------------------------------------

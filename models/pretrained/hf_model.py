@@ -211,16 +211,18 @@ def wrapped(network: Any, tokenizer: Any, name: str, fingerprint: str) -> HFMode
         return from_network(network, words, name, fingerprint, f"{', '.join(map(str, kinds))}")
 
 
-def _transformers_tokenizer(given: Any) -> Any:
+def _transformers_tokenizer(tokenizer: Any) -> Any:
     """A tokenizer of transformers; rules of the tokenizers library as one."""
-    if hasattr(given, "all_special_ids"):
-        return given
+    if hasattr(tokenizer, "all_special_ids"):
+        return tokenizer
     import tokenizers
     from transformers import PreTrainedTokenizerFast
 
-    if not isinstance(given, tokenizers.Tokenizer):
-        raise TypeError(f"a tokenizer, a sequence of words or None, and not {type(given).__name__}")
-    return PreTrainedTokenizerFast(tokenizer_object=given)
+    if not isinstance(tokenizer, tokenizers.Tokenizer):
+        raise TypeError(
+            f"a tokenizer, a sequence of words or None, and not {type(tokenizer).__name__}"
+        )
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer)
 
 
 def _eos_ids(model: Any) -> tuple[int, ...]:

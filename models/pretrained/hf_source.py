@@ -373,7 +373,7 @@ def _integrated(
     place = model.network.get_input_embeddings()
     share, embedded, start = 1.0, torch.zeros(0), torch.zeros(0)
 
-    def scale(module: nn.Module, given: object, output: Tensor) -> Tensor:
+    def scale(module: nn.Module, arguments: object, output: Tensor) -> Tensor:
         nonlocal embedded, start
         embedded = output.detach()
         start = (embedded * share).requires_grad_()

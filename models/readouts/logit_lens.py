@@ -279,15 +279,17 @@ def linearized(
         return [each for each in operations if isinstance(each, StreamWrite)]
     inputs = rows[[site_index[site] - 1 for *_, site in norms]]  # (norm, d_model)
     centred_spread, bare_spread = inputs.var(-1, unbiased=False), (inputs**2).mean(-1)
-    held: list[LinearizedNorm] = []
+    linear_norms: list[LinearizedNorm] = []
     for number, (norm, layer, _) in enumerate(norms):
         assert norm is not None  # the site is there, so it is
         rms = is_rms(norm, recording.edits, layer)
         spread = (bare_spread if rms else centred_spread)[number]
         sigma = (spread + norm.eps).sqrt()
         bias = None if norm.bias is None else norm.bias.double()
-        held.append(LinearizedNorm(norm.weight.double() / sigma, not rms, bias, sigma, norm.eps))
-    remaining = iter(held)
+        linear_norms.append(
+            LinearizedNorm(norm.weight.double() / sigma, not rms, bias, sigma, norm.eps)
+        )
+    remaining = iter(linear_norms)
     return [next(remaining) if isinstance(each, tuple) else each for each in operations]
 
 
