@@ -259,7 +259,7 @@ LARGEST_OF_TWO: dict[str, tuple[str, Callable[[Panel], tuple[str, list[float]]]]
     "interventions.patches": (
         "largest effect",
         lambda panel: (
-            re.findall(r"(?:answer|prediction|adds|by) −?([\d.]+)", panel.finding)[0],
+            re.findall(r"(?:answer|adds|by) −?([\d.]+%?)", panel.finding)[0],
             np.abs(matrices(panel)[0].values).ravel().tolist(),
         ),
     ),

@@ -1010,8 +1010,10 @@ def patch_panel(
         place = patch_of(request, effects, cell)[1]
         which = "chosen" if selected else "largest"
         if effects.normalised:
-            way = "moves" if value >= 0 else "moves_away"
-            does = words(way, value=percent(abs(value)), one=one, other=other)
+            ways = ("moves", "moves_past") if value >= 0 else ("moves_away", "moves_far_away")
+            is_more = abs(value) > 1  # than the whole way
+            size = fixed(abs(value)) if is_more else percent(abs(value))
+            does = words(ways[is_more], value=size, one=one, other=other)
         else:
             does = words("adds", value=fixed(value))
         finding = words(which, place=place[0].upper() + place[1:], does=does)
