@@ -63,7 +63,7 @@ def test_a_head_and_a_token_are_opened_sent_alone_and_opened_again_by_the_link(
     visitor.drawn()
     assert 0 < sum(sizes) <= 30_000 + n * n, f"nothing of the grid: {sizes}"
     visitor.page.locator(".token").nth(3).click()
-    visitor.page.wait_for_url("**token=3**")
+    visitor.page.wait_for_url(re.compile(r"[?&]token=3(&|$)"))  # not 33
     visitor.drawn()
     assert visitor.page.locator(".cell[aria-pressed=true]").count() == 1
     says = visitor.said()
@@ -211,7 +211,7 @@ def test_a_held_word_shows_its_row_and_a_picture_is_white_when_asked(
     page.wait_for_url("**token=9**")
     by_word.first.wait_for()
     words = [name.strip() for name in names.all_text_contents()]
-    assert len(words) == len(before) == by_word.count() and set(words) <= set(visitor.tokens())
+    assert len(words) == by_word.count() and set(words) <= set(visitor.tokens())
     assert len(visitor.pixels(image)) == 4 * n
     at = page.locator(".cell[aria-pressed=true] text").text_content().strip()
     assert f"attends to {at} " in visitor.said()
