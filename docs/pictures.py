@@ -72,7 +72,7 @@ def _open(browser: Browser, address: str, drawn: str, theme: str) -> Page:
 
 
 def _recorded(page: Page) -> list[Frame]:
-    """What the page shows while the keys of the flow are pressed, frame by frame."""
+    """The frames of the page while the keys of the flow are pressed."""
     frames: list[Frame] = []
     session = page.context.new_cdp_session(page)
 

@@ -242,7 +242,7 @@ def class_logit(
     slots["logit"] = _class_label(*names)
     score = float(scores[chosen] - (0 if against is None else scores[against]))
     lines = [words("finding", value=signed(score, 2), **slots), words("most_word", **slots)]
-    shown: tuple[Bars, ...] = (by_word,)
+    figures: tuple[Bars, ...] = (by_word,)
     details, made = [*words.lines("by_word")], None
     try:
         on = class_parts(run, of_class, against_class)
@@ -253,12 +253,12 @@ def class_logit(
         largest = logit_lens.largest_parts(made)[0]
         name, value = logit_lens.part_name(largest), signed(largest.value, 2)
         lines.append(words("most_part", part=name, value=value))
-        shown += (_sum(on, total), _strongest(on, part))
+        figures += (_sum(on, total), _strongest(on, part))
         details += _class_method(on, total)
     return Panel(
         title=words("title"),
         finding=" ".join(lines),
-        figures=shown,
+        figures=figures,
         table=_class_table(stream, shares, made),
         details=tuple(details),
         caption=(words("caption", **slots),),

@@ -407,7 +407,8 @@ class ClassHead:
     dense: nn.Linear | None = None
 
     def at(self, last: Tensor) -> Linearization | None:
-        """What stands before the matrix, at a last vector (d_model, float64); None for nothing."""
+        """The layers before the matrix, linearised at a last vector (d_model, float64); None for
+        none."""
         if self.dense is None:
             return None
         return pooled(self.dense, POOLER_ACTIVATIONS[self.name], last)
