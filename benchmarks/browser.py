@@ -59,8 +59,8 @@ NETWORK = {
 # What an element shows: the token of its panel, or its text.
 SHOWN = """(selector) => {
   const roots = [...document.querySelectorAll('*')].map((e) => e.shadowRoot).filter(Boolean);
-  const found = [document, ...roots].map((root) => root.querySelector(selector)).find(Boolean);
-  return found && (found.dataset.token ?? found.innerText);
+  const element = [document, ...roots].map((root) => root.querySelector(selector)).find(Boolean);
+  return element && (element.dataset.token ?? element.innerText);
 }"""
 # Resolves with milliseconds from an event: for each group of selectors those to the end of the
 # frame in which all of the group show something else than before. A later group gets none where all
@@ -116,11 +116,11 @@ HOVER = """() => {
 FRAMES = """(still) => new Promise((resolve) => {
   const roots = [...document.querySelectorAll('*')].map((e) => e.shadowRoot).filter(Boolean);
   const play = roots.map((root) => root.querySelector('.flow-bar .play')).find(Boolean);
-  const told = play.textContent, times = [];
+  const label = play.textContent, times = [];
   if (!still) play.click();
   const next = (time) => {
     times.push(time);
-    const isOver = still ? time - times[0] > still : play.textContent === told;
+    const isOver = still ? time - times[0] > still : play.textContent === label;
     if (isOver) resolve(times.slice(1).map((each, at) => each - times[at]));
     else requestAnimationFrame(next);
   };

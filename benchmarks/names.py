@@ -392,12 +392,12 @@ def print_pronoun_headlines(names: Sequence[str], sentences: Sequence[PronounSen
     """Print how many headlines of each model are about a pronoun, and the sentences of the
     others."""
     for name in names:
-        found = pronoun_headlines(registry.load(name), sentences)
+        counts = pronoun_headlines(registry.load(name), sentences)
         print(
-            f"{name:<10} {found.n_pronoun} of {found.n} headlines are about a pronoun, "
-            f"{found.n_noun} of them name its noun; {len(sentences)} sentences"
+            f"{name:<10} {counts.n_pronoun} of {counts.n} headlines are about a pronoun, "
+            f"{counts.n_noun} of them name its noun; {len(sentences)} sentences"
         )
-        for text in found.missed:
+        for text in counts.missed:
             print(f"    {text}")
 
 
@@ -470,11 +470,11 @@ def gate_values(model: own_model.OwnModel, held_out: Corpus) -> dict[str, float]
         coreference.remember(model.card.fingerprint, coreference.coreference_heads(made))
     values: dict[str, float] = {}
     for name, file in ((OF_MADE, coreference.SENTENCES), (OF_ORDINARY, PRONOUNS)):
-        found = noun_first(model, file)
-        values[name] = int(found.max())
+        firsts = noun_first(model, file)
+        values[name] = int(firsts.max())
         if model.card.name != attention_transfer.TEACHER:
             values |= {
-                f"    by L{layer}H{head}, {name.split()[-2]}": int(found[layer, head])
+                f"    by L{layer}H{head}, {name.split()[-2]}": int(firsts[layer, head])
                 for layer, head in attention_transfer.TAUGHT
             }
     scores = mean_scores(model, list(sentences()))

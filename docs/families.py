@@ -138,8 +138,8 @@ def document(data: dict[str, Any]) -> str:
             for kind in KINDS
         ]
         lines.append(f"| {names[family]} | {' | '.join(cells)} |")
-    said = ", ".join(f"{name} {version}" for name, version in data["versions"].items())
-    return HEAD + "\n".join(lines) + "\n" + FOOT.format(versions=said)
+    versions = ", ".join(f"{name} {version}" for name, version in data["versions"].items())
+    return HEAD + "\n".join(lines) + "\n" + FOOT.format(versions=versions)
 
 
 def main(families: list[str]) -> None:

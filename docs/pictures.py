@@ -93,11 +93,11 @@ def _recorded(page: Page) -> list[Frame]:
 def _save_moving(frames: Sequence[Frame], file: Path) -> None:
     """Frames as an animated WebP that repeats; each is shown until the next one came, at least
     `PITCH` seconds later."""
-    kept: list[Frame] = []
+    spaced: list[Frame] = []
     for frame in frames:
-        if not kept or frame[0] - kept[-1][0] >= PITCH:
-            kept.append(frame)
-    frames = [*kept, frames[-1]]
+        if not spaced or frame[0] - spaced[-1][0] >= PITCH:
+            spaced.append(frame)
+    frames = [*spaced, frames[-1]]
     pictures = [Image.open(io.BytesIO(png)).convert("RGB") for _, png in frames]
     ends = [after - before for (before, _), (after, _) in pairwise(frames)] + [1.0]
     pictures[0].save(

@@ -185,7 +185,7 @@ def _request(
 def _request_of(model: ClusterModel, recording: Recording) -> dict[str, Any]:
     output_stream = recording.streams[-1]
     target = tuple(map(int, output_stream.ids[1:])) if len(recording.streams) > 1 else None
-    return _request(model, recording.given, recording.edits, target)
+    return _request(model, recording.text_or_ids, recording.edits, target)
 
 
 def _ask(header: dict[str, Any], content: bytes = b"") -> tuple[dict[str, Any], bytes]:

@@ -64,7 +64,7 @@ def record(
     ValueError for another text, edits or target, since nothing can be run."""
     recorded = model.recorded
     read = tuple(map(int, recorded.streams[-1].ids[1:])) if len(recorded.streams) > 1 else None
-    if text != recorded.given or edits != recorded.edits or target not in (None, read):
+    if text != recorded.text_or_ids or edits != recorded.edits or target not in (None, read):
         raise ValueError(NO_MODEL)
     return recorded
 

@@ -441,7 +441,7 @@ class Recording:
                     )
 
     @property
-    def given(self) -> str | tuple[int, ...]:
+    def text_or_ids(self) -> str | tuple[int, ...]:
         """Input of the model: the text, or the token ids in its place."""
         return tuple(map(int, self.streams[0].ids)) if self.as_ids else self.text
 

@@ -67,7 +67,7 @@ def hold(model: Model, along_with: object = None) -> None:
     something else is."""
     _held[model.name] = model
     if along_with is not None:
-        weakref.finalize(along_with, lambda kept: None, model)
+        weakref.finalize(along_with, lambda model: None, model)
 
 
 def holds(name: str) -> bool:

@@ -70,14 +70,14 @@ class Run:
         return loaded(self.model)
 
     @property
-    def given(self) -> str | tuple[int, ...]:
+    def text_or_ids(self) -> str | tuple[int, ...]:
         """Input of the model: the text, or the token ids in its place."""
         return self.text if self.ids is None else self.ids
 
     def recording(self) -> Recording:
         """The recording that was handed in, where it is of these arguments; else the model's own,
         from the cache, or made anew where it is no longer there."""
-        return self.held() or self.loaded.record(self.given, self.edits, self.target)
+        return self.held() or self.loaded.record(self.text_or_ids, self.edits, self.target)
 
     def held(self) -> Recording | None:
         """The recording that was handed in, None where this run is not of its text, edits and
@@ -132,6 +132,6 @@ def run_of(recording: Recording) -> Run:
 def _made_by(recording: Recording) -> Run:
     """The run in which a recording's model makes it."""
     target = tuple(map(int, recording.streams[-1].ids[1:])) if len(recording.streams) > 1 else None
-    ids = recording.given if recording.as_ids else None
+    ids = recording.text_or_ids if recording.as_ids else None
     assert not isinstance(ids, str)  # they stand in the place of a text
     return Run(recording.model.name, recording.text, recording.edits, target, ids=ids)

@@ -31,7 +31,7 @@ def test_ids_are_read_as_they_are(model: own_model.OwnModel) -> None:
     """No special token stands around them, and the text is what they spell."""
     recording = model.record(IDS)
     stream = recording.streams[0]
-    assert tuple(stream.ids) == IDS == recording.given and recording.as_ids
+    assert tuple(stream.ids) == IDS == recording.text_or_ids and recording.as_ids
     assert recording.text == model.tokenizer.text(IDS)
     assert stream.tokens == tuple(model.labels(IDS)) and (stream.spans == -1).all()
     network = model.network
@@ -82,7 +82,9 @@ def test_several_at_once(model: own_model.OwnModel) -> None:
             assert a.tokens == b.tokens and a.sites == b.sites
             np.testing.assert_allclose(a.resid, b.resid, atol=TOTAL)
     under = model.record_all(texts, edits.ScaleSite(2.0, "embed"))
-    assert [each.given for each in under] == [model.record(each).given for each in texts]
+    assert [each.text_or_ids for each in under] == [
+        model.record(each).text_or_ids for each in texts
+    ]
     assert model.record_all([]) == ()
 
 
@@ -115,4 +117,4 @@ def test_a_model_in_its_own_code_reads_ids(kind: str, tiny_loaded: Callable) -> 
     stream = recording.streams[-1].name
     np.testing.assert_allclose(model.logits(recording, stream, -1), logits[-1], atol=TOTAL)
     if target is None:
-        assert [each.given for each in model.record_all([IDS, "the cat"])] == [IDS, "the cat"]
+        assert [each.text_or_ids for each in model.record_all([IDS, "the cat"])] == [IDS, "the cat"]

@@ -779,8 +779,8 @@ def recurrence(at: RecordedPlace) -> Evidence:
         state = np.tanh(w @ state + each)
     dimension = largest(np.tanh(w @ state + inputs[min(at.token, len(inputs) - 1)]))
     carried = float((w @ state)[dimension])
-    taken = float(inputs[min(at.token, len(inputs) - 1), dimension])
-    numbers: dict[str, Number] = {"w": carried, "u": taken, "h": float(np.tanh(carried + taken))}
+    read = float(inputs[min(at.token, len(inputs) - 1), dimension])
+    numbers: dict[str, Number] = {"w": carried, "u": read, "h": float(np.tanh(carried + read))}
     pairs = lambda: [(product(), _derivative(run, np.zeros(side)))]
     return Evidence(_compared(pairs), numbers)
 

@@ -128,7 +128,7 @@ class MeasureContext:
         own = self.own_target if target is None and not text else target
         edited = (*self.run.edits, *from_line(edits))
         target = own if self.own_target is not None else None
-        return self.model.record_once(text or self.run.given, edited, target)
+        return self.model.record_once(text or self.run.text_or_ids, edited, target)
 
     @cached_property
     def permuted(self) -> Callable[[], MeasureContext] | None:
@@ -144,7 +144,7 @@ class MeasureContext:
         name = f"{self.run.model}{NO_NORM}"
         if name not in model_names.names():
             return None
-        return loaded(name).record(self.run.given, target=self.own_target)
+        return loaded(name).record(self.run.text_or_ids, target=self.own_target)
 
     def strongest_finding(self) -> Finding | None:
         """The recording's strongest finding that is seen in a head, None where there is none."""
@@ -366,9 +366,3 @@ def layers_of(stream: Stream) -> tuple[residual.SubLayer, ...]:
     if not sublayers:
         raise Untestable(REASONS("no_sublayers"))
     return sublayers
-
-
-def require_shuffle(stream: Stream) -> None:
-    """Raises Untestable for a text whose words have no other order."""
-    if len(set(map(int, stream.ids[~stream.special]))) < 2:
-        raise Untestable(REASONS("no_order"))

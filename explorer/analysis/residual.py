@@ -378,24 +378,6 @@ def rotations(stream: Stream, token: int) -> Columns:
     return table
 
 
-def most_turned_token(stream: Stream) -> int:
-    """The token that any one sub-layer turned furthest: of those with a letter in them, else of the
-    text, else of all."""
-    in_layers = [each for each in sublayers(stream) if each.layer >= 0]
-    turned = [
-        np.nan_to_num(degrees(site_vectors(stream, each.before), site_vectors(stream, each.after)))
-        for each in in_layers
-    ]
-    furthest = np.max(turned, axis=0) if turned else np.zeros(len(stream.tokens))
-    letters = np.array([any(map(str.isalpha, token)) for token in stream.tokens])
-    candidates = next(
-        each
-        for each in (letters & ~stream.special, ~stream.special, np.ones(len(letters), bool))
-        if each.any()
-    )
-    return int(np.where(candidates, furthest, -1).argmax())
-
-
 def step_factor(values: np.ndarray) -> float | None:
     """By which factor values (distance) change from one distance to the next: the slope of a
     straight line through their logarithms.

@@ -431,11 +431,6 @@ def choose(panel: PanelFunction, run: Run, selected: Mapping[str, Any]) -> dict[
     return chosen
 
 
-def has_menu(panel: PanelFunction) -> bool:
-    """True for a panel with choices in the View menu."""
-    return any(map(_in_menu, parameters(panel)))
-
-
 def _has_widget(parameter: Parameter) -> bool:
     return parameter.choice is not None and bool(parameter.choice.label)
 

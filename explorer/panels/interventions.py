@@ -535,7 +535,7 @@ def _translations(run: Run, plain: Recording) -> TextTable:
     """Table of a translator's outputs in both runs."""
     words = sentences(CONCEPT, "effect")
     try:
-        own = run.loaded.record(run.given, run.edits).target
+        own = run.loaded.record(run.text_or_ids, run.edits).target
     except ValueError as error:
         own = f"({error})"
     before, after = words.lines("columns")

@@ -141,7 +141,7 @@ def prediction_at(run: Run, token: int | None) -> Prediction:
     """The prediction at a token, the first one that is predicted where None."""
     at = predicted(run, token)
     model, token = at.recording.model.name, at.token
-    plain = logit_lens.read_stream(run.loaded.record(run.given, (), run.target))
+    plain = logit_lens.read_stream(run.loaded.record(run.text_or_ids, (), run.target))
     ids = plain.ids
     following = ids[token + 1] if token + 1 < len(ids) else None
     kind, actual = "next", following

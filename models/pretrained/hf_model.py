@@ -448,7 +448,7 @@ def _find_class_head(model: HFModel) -> ClassHead | None:
     ends = [last[0], last[-1]]
     for matrix in layers:
         rows = zip(read[matrix], gave[matrix])
-        for vector in [row for row, given in rows if nearly_equal(given, scores[0])]:
+        for vector in [row for row, output in rows if nearly_equal(output, scores[0])]:
             bias = matrix.bias
             offset = scores[0].new_zeros(len(scores[0])) if bias is None else bias.detach()
             for token, end in zip((0, -1), ends):
@@ -465,11 +465,11 @@ def _pooled_as(
 ) -> Iterator[tuple[int, str]]:
     """The token and the activation by which a dense layer, which read and gave these rows, made a
     vector of one of the ends of a text."""
-    for row, given in zip(read, gave):
+    for row, output in zip(read, gave):
         for token, end in zip((0, -1), ends):
             if nearly_equal(row, end):
                 for name, activation in POOLER_ACTIVATIONS.items():
-                    if nearly_equal(activation(given), vector):
+                    if nearly_equal(activation(output), vector):
                         yield token, name
 
 
@@ -755,19 +755,19 @@ def _target_tokens(model: HFModel, text: str) -> tuple[Tokens, int]:
         else (model.tokenizer.tokens_of(()), 0)
     )
     has_end = bool(tokens.ids) and tokens.special[-1] and tokens.ids[-1] in model.tokenizer.eos_ids
-    kept = [
+    positions = [
         at
         for at in range(len(tokens.ids) - has_end)
         if model.languages is None or not tokens.special[at]
     ]
     begin = begin_ids(model)
-    excess = max(0, len(kept) + len(begin) - model.card.n_positions)
-    kept = kept[: len(kept) - excess]
+    excess = max(0, len(positions) + len(begin) - model.card.n_positions)
+    positions = positions[: len(positions) - excess]
     return Tokens(
-        (*begin, *(tokens.ids[at] for at in kept)),
-        (*map(model.tokenizer.label, begin), *(tokens.labels[at] for at in kept)),
-        (*[NO_SPAN] * len(begin), *(tokens.spans[at] for at in kept)),
-        (*[True] * len(begin), *(tokens.special[at] for at in kept)),
+        (*begin, *(tokens.ids[at] for at in positions)),
+        (*map(model.tokenizer.label, begin), *(tokens.labels[at] for at in positions)),
+        (*[NO_SPAN] * len(begin), *(tokens.spans[at] for at in positions)),
+        (*[True] * len(begin), *(tokens.special[at] for at in positions)),
     ), dropped + excess
 
 
