@@ -168,3 +168,11 @@ def test_looking_at_a_word_does_not_hide_it(visitor: Visitor) -> None:
     lines = visitor.export("Logit lens as CSV").read_text("utf-8").splitlines()
     rows = [line for line in lines if not line.startswith("#")]
     assert len(rows) > 50 and rows[0].startswith("site,token,")
+
+
+def test_a_frame_that_shows_every_cell_ends_with_the_last_one(visitor: Visitor) -> None:
+    for n in (2, 3):
+        visited(visitor, text=" ".join("the old dog".split()[:n]))
+        frame = visitor.page.locator(".panel .pane").first.bounding_box()
+        cells = visitor.page.locator(".panel .pane .body").first.bounding_box()
+        assert abs(frame["x"] + frame["width"] - cells["x"] - cells["width"]) < 2, n

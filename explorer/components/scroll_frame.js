@@ -67,7 +67,8 @@ export function pad(outer, { box, wide }) {
   const [, , names, , width] = box;
   const room = outer.clientWidth - names;
   const body = /** @type {SVGElement} */ (outer.querySelector(".body"));
-  if (width > room) body.style.marginRight = `${room % wide}px`;
+  // A frame of whole pixels may be short of the cells by a part of one.
+  if (width > room + 1) body.style.marginRight = `${room % wide}px`;
 }
 
 /**
