@@ -522,9 +522,10 @@ def test_a_prediction_is_the_softmax_of_a_full_pass(model: str, hidden: tuple[in
     assert panel.table["probability"].sum() == pytest.approx(1, abs=DOUBLE_LONG)
 
 
-def test_the_sign_of_a_line_break_is_explained_where_it_is_listed() -> None:
-    assert predictions.with_line_break("", ["cat", "⏎⏎"]) == "“⏎” is a line break."
-    assert predictions.with_line_break("9 other words.", ["cat"]) == "9 other words."
+def test_the_signs_of_blanks_are_explained_where_they_are_listed() -> None:
+    assert predictions.with_blanks("", ["cat", "⏎⏎"]) == "“⏎” is a line break."
+    assert predictions.with_blanks("Rest.", ["␣"]) == "Rest. “␣” is a space."
+    assert predictions.with_blanks("9 other words.", ["cat"]) == "9 other words."
 
 
 # ---- the logit lens ------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from explorer.analysis.measure import Untestable, causal_attention
 from explorer.analysis.predictions import Distribution, Draw, Word
 from explorer.panels import spec
 from explorer.panels.choice import Choice
-from explorer.panels.predictions import with_line_break
+from explorer.panels.predictions import with_blanks
 from explorer.panels.selection import model_name, place_if_any
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
@@ -322,7 +322,7 @@ def _bars(prediction: NextToken) -> Bars:
     others = words("others_with" if settings else "others", settings=settings, **slots)
     return Bars(
         title=words("bars"),
-        note=with_line_break(others if rest.n else "", [row.label for row in rows]),
+        note=with_blanks(others if rest.n else "", [row.label for row in rows]),
         select=("said",) if prediction.drawn else (),
         columns=(words("own"), settings) if settings else (words("probability"),),
         rows=tuple(rows),

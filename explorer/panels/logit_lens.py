@@ -19,7 +19,7 @@ from explorer.analysis.predictions import first_piece
 from explorer.analysis.terminology import recording_norm_name, with_article
 from explorer.panels import spec
 from explorer.panels.choice import WHOLE_LAYERS, Choice, is_deep
-from explorer.panels.predictions import with_line_break
+from explorer.panels.predictions import with_blanks
 from explorer.panels.selection import predicted
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
@@ -292,7 +292,9 @@ def _matrix(on: Reading, measure: str, layers: bool) -> Matrix:
         bold=bold,
         pale=pale,
         keys=tuple(keys),
-        note=words("bold") + (words("pale", n=likeliest.shape[-1]) if is_by_word else ""),
+        note=with_blanks(
+            words("bold") + (words("pale", n=likeliest.shape[-1]) if is_by_word else ""), texts
+        ),
         frame_note=words("scrolls", n=len(rows)),
         **scale,
     )
@@ -330,7 +332,7 @@ def _words(on: Reading) -> Bars:
     site = logit_lens.site_words(on.lens.sites[on.site])
     return Bars(
         title=words("bars", site=site, word=on.word, token=on.token),
-        note=with_line_break(others, [row.label for row in rows]),
+        note=with_blanks(others, [row.label for row in rows]),
         columns=(words("probability"),),
         rows=tuple(rows),
     )

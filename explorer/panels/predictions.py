@@ -11,7 +11,14 @@ import numpy as np
 
 from explorer.analysis import logit_lens, predictions
 from explorer.analysis.figures import BarRow, Bars, Facts, TokenRow
-from explorer.analysis.formatting import enough_digits, fixed, probability, softmax_texts, tenths
+from explorer.analysis.formatting import (
+    BLANKS,
+    enough_digits,
+    fixed,
+    probability,
+    softmax_texts,
+    tenths,
+)
 from explorer.analysis.predictions import Distribution, Word, first_piece, without_mark
 from explorer.panels import spec
 from explorer.panels.choice import Choice
@@ -25,7 +32,6 @@ from models.results import WholeWord, softmax
 from models.run import Run
 
 CONCEPT = "predictions"
-LINE_BREAK = "⏎"  # as a token is labelled
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,19 +198,18 @@ def _bars(on: Prediction, selected: int | None) -> Bars:
     others = words("others", n=f"{rest.n:,}", p=tenths(rest.own)) if rest.n else ""
     return Bars(
         title=words("next_bars" if on.kind == "next" else "masked_bars"),
-        note=with_line_break(others, [row.label for row in rows]),
+        note=with_blanks(others, [row.label for row in rows]),
         select=("word",),
         columns=(words("probability"),),
         rows=tuple(rows),
     )
 
 
-def with_line_break(note: str, labels: Iterable[str]) -> str:
-    """A note on a list of words, with the meaning of the sign of a line break where it is one of
-    them."""
-    if not any(LINE_BREAK in label for label in labels):
-        return note
-    return f"{note} {sentences(CONCEPT, 'word')('line_break', sign=LINE_BREAK)}".strip()
+def with_blanks(note: str, labels: Iterable[str]) -> str:
+    """A note on a list of words, with the meaning of each sign for a blank among them."""
+    line, blank = "".join(labels), sentences(CONCEPT, "word")
+    meanings = [blank("blank", sign=s, name=name) for s, name in BLANKS.items() if s in line]
+    return " ".join((note, *meanings)).strip()
 
 
 def _name(on: Prediction, word: Word) -> str:
