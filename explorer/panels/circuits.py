@@ -3,7 +3,7 @@ writes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -113,8 +113,14 @@ def circuits(
         details.append(words("other_readout"))
     return Panel(
         title=words("title"),
-        finding=_circuits_finding(
-            selection, matches, raised, (query, key), keys == "Text" and word is None
+        finding=_finding(
+            selection,
+            matches.rows[0].label,
+            _allowed_match(selection, bare, ids.index(chosen.query))
+            if keys == "Text" and word is None
+            else "",
+            [row.label for row in raised.rows],
+            (query, key),
         ),
         figures=(matches, raised),
         table=soft_lookup.circuit_table(bare, lambda each: loaded(model).labels(each)),
@@ -126,22 +132,31 @@ def circuits(
     )
 
 
-def _circuits_finding(
-    selection: Selection, matches: Bars, raised: Bars, at: tuple[str, str], is_of_text: bool
+def _finding(
+    selection: Selection, match: str, allowed: str, changed: Sequence[str], at: tuple[str, str]
 ) -> str:
-    """Sentences on the key that a query matches by the words alone, where `is_of_text` beside the
-    one that it attends to, and on the words that attending to a key raises; where none of these,
-    raised or lowered, is the key itself, that they are not readable. at: (query, key)."""
+    """Sentences on the key that a query matches by the words alone, and on the words that attending
+    to a key changes; where the key is not among them, that they are not readable. allowed: the word
+    that it matches of those that it may attend to, which stands beside the one that it attends to;
+    "" where the keys are not those of the text. changed: the most raised first. at: (query, key)."""
     words, (query, key) = sentences("circuits", "circuits"), at
-    match, most = matches.rows[0].label, selection.axes.keys[selection.strongest]
-    which = ("agrees" if match == most else "differs") if is_of_text else "alone"
-    is_readable = key in [row.label for row in raised.rows]
-    return " ".join(
-        (
-            words(which, query=query, match=match, most=most),
-            words("favours" if is_readable else "unreadable", key=key, raised=raised.rows[0].label),
-        )
-    )
+    most = selection.axes.keys[selection.strongest]
+    is_hidden = bool(allowed) and match != allowed
+    chosen = words("masked" if is_hidden else "alone", query=query, match=match, allowed=allowed)
+    parts = [chosen]
+    if allowed:
+        parts.append(words("agrees") if allowed == most else words("differs", most=most))
+    parts.append(words("favours" if key in changed else "unreadable", key=key, raised=changed[0]))
+    return " ".join(parts)
+
+
+def _allowed_match(selection: Selection, circuit: Circuits, at: int) -> str:
+    """The word of the text that a query scores highest of those that it may attend to."""
+    keys = selection.recording.stream(selection.attention.key).ids
+    allowed = set(keys[selection.allowed[selection.query]].tolist())
+    ranked = circuit.ids[soft_lookup.nearest_words(circuit, at, len(circuit.ids))]
+    first = next((id for id in ranked if int(id) in allowed), None)
+    return "" if first is None else _labels(selection, np.array([first]))[0]
 
 
 def _words(selection: Selection, place: int, word: int | None) -> CircuitWords:
