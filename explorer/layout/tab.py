@@ -85,7 +85,14 @@ class Views:
         }
         bound = bind(choice, f"{choice} view", names[0] if names else name)
         if len(buttons) > FEW:
-            bar.selectbox("View", buttons, format_func=buttons.__getitem__, width=MENU, **bound)
+            bar.selectbox(
+                "View",
+                buttons,
+                format_func=buttons.__getitem__,
+                label_visibility="collapsed",
+                width=MENU,
+                **bound,
+            )
         else:
             pick("View", buttons, bare=True, container=bar, **bound)
         if names:

@@ -38,10 +38,9 @@ CLEAR = 0.3  # weight from which on a content word is the one that a head attend
 
 @cache
 def written() -> Mapping[str, Mapping[str, Any]]:
-    """Every lesson that comes with the app by its name, as its file has it."""
-    return {
-        file.stem: tomllib.loads(file.read_text("utf-8")) for file in sorted(FOLDER.glob("*.toml"))
-    }
+    """Every lesson that comes with the app by its name, as its file has it, in their order."""
+    lessons = {file.stem: tomllib.loads(file.read_text("utf-8")) for file in FOLDER.glob("*.toml")}
+    return dict(sorted(lessons.items(), key=lambda each: each[1]["order"]))
 
 
 def names(kind: str) -> tuple[str, ...]:
