@@ -153,5 +153,7 @@ def test_an_adapter_alone_is_merged_with_the_model_that_it_names(
     name, stamp = registry.trial_load(f"{way}{alone}")
     assert stamp == registry.stamp(name)
     shutil.rmtree(base)
-    with pytest.raises(ValueError, match="is a LoRA adapter, and (the|its) model .* not on this mach"):
+    with pytest.raises(
+        ValueError, match="is a LoRA adapter, and (the|its) model .* not on this mach"
+    ):
         registry.load(f"{way}{alone}")

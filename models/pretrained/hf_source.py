@@ -228,6 +228,7 @@ def capabilities(model: HFModel) -> Capabilities:
         target="" if model.languages is None else model.languages.target,
         rms=not centres(plan.streams[-1].final_norm),
         embedding_width=None if width == model.card.d_model else width,
+        widened_normed=plan.streams[0].narrow_norm is not None,
     )
 
 
