@@ -32,6 +32,7 @@ TYPE = 8.0  # points of that type where a figure has a width: a paper's captions
 POINTS = {"cm": 72 / 2.54, "mm": 72 / 25.4, "in": 72.0, "pt": 1.0, "px": 0.75}
 WIDTHS = (POINTS["cm"] * 5, POINTS["cm"] * 100)
 DPI, LEAST_DPI = 300, 72
+PDF_VERSION = "1.4"  # pdfTeX before 2024 warns of one above 1.5
 MOST_PIXELS = 40_000_000  # of a PNG: the typesetter takes some 16 bytes for each
 _one_png = threading.Lock()
 MADE_WITH = f"Headlight {VERSION}"
@@ -182,8 +183,10 @@ def _set(
         "points": f"{points:.3f}",
     }
     fonts = typst.Fonts(font_paths=[str(STATIC)])
-    page = typst.compile(PAGE.encode(), format=kind, ppi=dpi, font_paths=fonts, sys_inputs=inputs)
-    return bytes(page)
+    how: dict[str, Any] = {"ppi": dpi} if kind == "png" else {"pdf_standards": PDF_VERSION}
+    return bytes(
+        typst.compile(PAGE.encode(), format=kind, font_paths=fonts, sys_inputs=inputs, **how)
+    )
 
 
 def _chunk(name: bytes, data: bytes) -> bytes:

@@ -27,7 +27,8 @@ class Capabilities:
     weights: W_O, LayerNorms and embeddings can be had. sites: by stream, where a survey found them.
 
     scaled_embedding: times sqrt(d_model). embedding_width: of words, where it is not the stream's,
-    None where it is. linear_readout: one matrix, nothing before it. rms:
+    None where it is; widened_normed: a norm of them stands before the matrix that widens them.
+    linear_readout: one matrix, nothing before it. rms:
     RMSNorm in LayerNorm's place. parallel: attention and FFN side by side. gate: the name of a
     gated FFN, "" for one without. ffn_biases: the FFN's matrices have some. key_heads: the number
     of heads with keys and values of their own, None where each has. window: the number of tokens
@@ -64,6 +65,7 @@ class Capabilities:
     gate: str = ""
     ffn_biases: bool = True
     embedding_width: int | None = None
+    widened_normed: bool = False
     key_heads: int | None = None
     window: int | None = None
     full_layers: tuple[int, ...] = ()

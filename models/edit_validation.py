@@ -68,8 +68,10 @@ def check(
     for edit in edits:
         if isinstance(edit, (ShufflePositions, ShiftPositions)) and not has_positions:
             raise ValueError(f"“{edit}”: {card.name} adds no positions that could be moved")
-        if isinstance(edit, CutPath) and (error := _path_error(edit, card, config)):
+        if isinstance(edit, CutPath) and (error := path_error(edit, card)):
             raise ValueError(error)
+        if isinstance(edit, CutPath) and edit.to != "q" and config.key_heads < config.n_head:
+            raise ValueError(shared_keys_error(card.name))
         if isinstance(edit, SetNeuron) and not 0 <= edit.neuron < config.d_ff:
             raise ValueError(f"“{edit}”: a layer of {card.name} has neurons 0 to {config.d_ff - 1}")
         if error := _architecture_error(edit, card, config, can_hide):
@@ -151,7 +153,7 @@ def _value_error(edit: Edit) -> str:
     return ""
 
 
-def _path_error(edit: CutPath, card: Card, config: Config) -> str:
+def path_error(edit: CutPath, card: Card) -> str:
     """Error message for a path that is not there, "" for one that is."""
     if edit.attention == "cross":
         return f"“{edit}”: a path leads between the heads of one text"
@@ -161,9 +163,12 @@ def _path_error(edit: CutPath, card: Card, config: Config) -> str:
         return f"“{edit}” names head {edit.to_head}; {card.name} has heads 0 to {card.n_head - 1}"
     if edit.to not in PATH_ENDS:
         return f"CutPath does not know {edit.to!r}; there are {', '.join(PATH_ENDS)}"
-    if edit.to != "q" and config.key_heads < config.n_head:
-        return f"“{edit}”: heads of {card.name} share keys and values; a path leads to queries"
     return ""
+
+
+def shared_keys_error(name: str) -> str:
+    """Error message for a path to keys or values that several heads of a model share."""
+    return f"heads of {name} share keys and values; a path leads to queries"
 
 
 def _numbers_error(edit: Edit, card: Card) -> str:

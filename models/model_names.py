@@ -8,10 +8,10 @@ that is in this process with `@permuted` behind it is that model with its weight
 see `models.weight_shuffle`. `file:NAME-DIGEST`: a recording that was opened, see
 `models.recorded_model`. A multilingual translator with `@eng_Latn-fra_Latn` behind it
 translates from the one language into the other, by the codes of its tokenizer. The folder of a
-training run of transformers' Trainer with `@500` behind it is its checkpoint of that step, and by
-itself the last weights. `@bare` behind the
-name of a model whose training documents were separated by a mark: the model reads a text without
-that mark before it."""
+training run of transformers' Trainer with `@500` behind it is its checkpoint of that step, also
+where it is opened by a path of its own, RUN/checkpoint-500; and by itself the last weights. `@bare`
+behind the name of a model whose training documents were separated by a mark: the model reads a text
+without that mark before it."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ def packaged_folder() -> Path:
 
 def spelled(name: str) -> str:
     """A name in the one way that `load` and lists use: no white space, no slash at its end, a
-    folder by its whole path."""
+    folder by its whole path, a checkpoint of a training run as the run at its step."""
     prefix, location = split_prefix(name.strip())
     return f"{prefix}{full_path(location)}" if prefix else name.strip()
 
@@ -233,7 +233,10 @@ def split_prefix(location: str) -> tuple[str, str]:
 
 
 def full_path(location: str) -> str:
-    """A folder by its whole path; a name on the hub as it is, no slash at its end."""
+    """A folder by its whole path, and a checkpoint beside others as RUN@STEP; a name on the hub as
+    it is, no slash at its end."""
+    from models.pretrained import model_files
+
     path = os.path.expanduser(location)
     is_local = path.startswith(("/", ".")) or (path.endswith(".gguf") and os.path.isfile(path))
-    return os.path.abspath(path) if is_local else location.rstrip("/")
+    return model_files.as_step(os.path.abspath(path) if is_local else location.rstrip("/"))

@@ -47,6 +47,7 @@ def capabilities(model: OwnModel) -> Capabilities:
         edits=tuple(KINDS.values()),
         scaled_embedding=config.scaled_embedding,
         embedding_width=config.embedding_width,
+        widened_normed=config.embedding_width is not None and config.embedding_norm,
         linear_readout=config.readout in ("tied", "untied"),
         rms=config.rms,
         parallel=config.parallel,

@@ -81,13 +81,15 @@ def load(
     dtype: Any = "float32",
     device: Any = "cpu",
 ) -> Model:
-    """The model of that name, loaded. `progress(done_bytes, total_bytes)` is called while files are
-    fetched. dtype: in which it computes, "float32" or "float64". device: where, such as "cuda";
-    what is recorded and read out are numpy's arrays all the same.
+    """The model of that name, loaded; its own name is that one as `spelled` has it.
+    `progress(done_bytes, total_bytes)` is called while files are fetched. dtype: in which it
+    computes, "float32" or "float64". device: where, such as "cuda"; what is recorded and read out
+    are numpy's arrays all the same.
 
     Raises ValueError, one sentence that says why and what to do, for a name that is not known and a
     model that cannot be used, and for a device that is not there.
     """
+    name = spelled(name)
     if str(dtype).removeprefix("torch.") != "float32" or str(device) != "cpu":
         from models import precision
 

@@ -7,6 +7,7 @@ import ctypes
 import io
 import json
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -184,6 +185,66 @@ def test_a_pdf_is_one_page_of_its_size_with_its_words_and_its_cause(
     assert {family for family, _ in fonts} >= {"Inter"}
     assert all(is_embedded for _, is_embedded in fonts), "no reader puts another in its place"
     assert b"/Type3" not in data, "no printer draws letters as pictures"
+
+
+LATEX = r"""
+\documentclass{article}
+\usepackage{graphicx}
+\newsavebox{\panel}
+\newcommand{\includepanel}[1]{
+  \savebox{\panel}{\includegraphics{#1}}
+  \typeout{SIZE #1 \the\wd\panel\space\the\ht\panel}
+  \noindent\usebox{\panel}\par
+}
+\begin{document}
+\includepanel{one.pdf}
+\includepanel{two.pdf}
+\includepanel{three.png}
+\end{document}
+"""
+MOST_OF_PDFTEX = 15  # the version that pdfTeX wrote, times ten, from 2010 to 2023
+POINT_OF_TEX = 72 / 72.27
+
+
+def pages_of_paper(tmp_path: Path, sizes: dict[str, tuple[float, float]]) -> list[Any]:
+    """The pages of a paper that has figures of these sizes in points, as LaTeX sets them; where
+    LaTeX is not here, those of the figures themselves."""
+    if shutil.which("pdflatex") is None:
+        return [pypdfium2.PdfDocument(tmp_path / name)[0] for name in sizes if ".pdf" in name]
+    (tmp_path / "paper.tex").write_text(LATEX)
+    latex = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
+    done = subprocess.run(latex, cwd=tmp_path, capture_output=True, text=True)
+    assert not done.returncode, done.stdout
+    log = (tmp_path / "paper.log").read_text("latin-1")
+    assert not re.search("warning|error|missing", log, re.IGNORECASE), log
+    found = dict(re.findall(r"SIZE (\S+) (.+)", log))
+    for name, size in sizes.items():
+        set_at = [float(each[:-2]) * POINT_OF_TEX for each in found[name].split()]
+        assert set_at == pytest.approx(size, abs=HALF_A_POINT)
+    return list(pypdfium2.PdfDocument(tmp_path / "paper.pdf"))
+
+
+def test_a_paper_in_latex_has_figures_at_their_size_with_their_fonts(tmp_path: Path) -> None:
+    """As `\\includegraphics{head.pdf}` without a width puts them there, two on a page."""
+    panels = [panel_of("attention.head"), panel_of("residual.norms", "la forêt 猫 est là")]
+    for panel, name in zip((*panels, panels[0]), ("one.pdf", "two.pdf", "three.png")):
+        panel.save(tmp_path / name, **PAPER)
+    whole = [pypdfium2.PdfDocument(tmp_path / name) for name in ("one.pdf", "two.pdf")]
+    assert all(each.get_version() <= MOST_OF_PDFTEX for each in whole)
+    sizes = {name: each[0].get_size() for name, each in zip(("one.pdf", "two.pdf"), whole)}
+    assert all(wide == pytest.approx(WIDE, abs=HALF_A_POINT) for wide, _ in sizes.values())
+    pages = pages_of_paper(tmp_path, {**sizes, "three.png": sizes["one.pdf"]})
+    texts = " ".join(each.get_textpage().get_text_bounded() for each in pages)
+    assert all(panel.title in texts for panel in panels)
+    fonts = {
+        font_of(each)
+        for page in pages
+        for each in page.get_objects(filter=[raw.FPDF_PAGEOBJ_TEXT], max_depth=4)
+    }
+    assert {family for family, _ in fonts} >= {"Inter"}
+    assert all(is_embedded for _, is_embedded in fonts), fonts
+    ink = [(np.asarray(each.render().to_pil().convert("L")) < 128).mean() for each in pages]
+    assert min(ink) > 0.001
 
 
 def test_a_cause_names_model_text_edits_choices_and_version(tmp_path: Path) -> None:

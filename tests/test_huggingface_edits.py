@@ -12,9 +12,9 @@ import pytest
 import tiny
 import torch
 from in_own_code import PROJECTIONS, SECOND, TEXT, oracle, recorded
-from tolerances import PASSED, STORED, SUMMED
+from tolerances import PARITY, PASSED, STORED, SUMMED
 
-from models import edits
+from models import edits, registry
 from models.pretrained import hf_source
 from models.pretrained.hf_model import load
 from models.recording import NotFinite, Recording
@@ -105,7 +105,17 @@ OWN_CLASSES = "needs the model to run in Headlight's own classes"
         ("gpt2", edits.SharedKeys(2), OWN_CLASSES),
         ("bert", edits.PatchHead("the dog", 0, 0), OWN_CLASSES),
         ("mpnet", edits.ZeroHead(0, 0), OWN_CLASSES),
-        ("gpt2", edits.CutPath(0, 1, 1, 2), OWN_CLASSES + ", as ours:NAME does; CutEdge cuts"),
+        ("gpt2", edits.CutPath(1, 1, 1, 2), "a layer from 2 to 1"),
+        ("gpt2", edits.CutPath(0, 1, 1, 2, "z"), "CutPath does not know 'z'"),
+        ("llama", edits.CutPath(0, 1, 1, 2, "k"), "share keys and values"),
+        (
+            "bert",
+            edits.CutPath(0, 1, 1, 2),
+            "otherwise than through a norm, or .* ours:NAME does; CutEdge",
+        ),
+        ("gemma2", edits.CutPath(0, 1, 1, 2), "otherwise than through"),
+        ("gpt_neox", edits.CutPath(0, 1, 1, 2), "does not show what each sub-layer writes"),
+        ("bart", edits.CutPath(0, 1, 1, 2, "q", "encoder self"), "otherwise than through"),
         ("bert", edits.ZeroHead(0, 9), "names head 9; bert has heads 0 to 3"),
         ("bert", edits.ZeroHead(7, 0), "names layer 7; bert has layers 0 to 1"),
         ("bart", edits.ZeroHead(0, 0), "attention 'self'; bart has encoder self, decoder self, c"),
@@ -127,6 +137,45 @@ def test_an_edit_that_cannot_be_honoured_is_refused_and_leaves_nothing_behind(
     with pytest.raises(ValueError, match=words):
         recorded(model, *first, change)
     assert recorded(model) == before
+
+
+@pytest.mark.parametrize("to", ["q", "k", "v"])
+@pytest.mark.parametrize("kind", ["gpt2", "opt", "llama", "qwen3", "gemma", "phi3"])
+def test_a_path_that_is_cut_is_cut_as_in_our_own_classes(
+    kind: str, to: str, tmp_path: Path
+) -> None:
+    """Fused and separate projections, rotary positions, normed queries; heads of one layer and of
+    two."""
+    tokenizer, name, settings = tiny.MODELS[kind]
+    shared = settings.get("num_key_value_heads", 4) < 4
+    deeper = {key: 3 for key in ("num_hidden_layers", "n_layer") if key in settings}
+    # Keys and values of each head's own, where a path leads to them.
+    own_keys = {"num_key_value_heads": 4} if shared and to != "q" else {}
+    folder = tiny.save(tmp_path, name, settings | deeper | own_keys, tokenizer)
+    theirs, ours = (registry.load(f"{way}{folder}", dtype="float64") for way in ("hub:", "ours:"))
+    assert edits.CutPath in theirs.capabilities.edits
+    cuts = (
+        edits.CutPath(0, 1, 2, 3, to),
+        edits.CutPath(1, 2, 2, 3, to),
+        edits.CutPath(0, 2, 1, 0, to),
+    )
+    plain = theirs.record(TEXT)
+    for asked in (cuts[:1], cuts[2:], cuts, (*cuts[:1], edits.ScaleHead(3.0, layer=0, head=1))):
+        made, expected = (model.record(TEXT, asked) for model in (theirs, ours))
+        moved = np.abs(made.streams[0].resid[-1] - plain.streams[0].resid[-1]).max()
+        assert moved > 10 * PARITY
+        for each in ("q", "k", "v", "scores", "pattern"):
+            one, other = (getattr(of.attention[0], each) for of in (made, expected))
+            np.testing.assert_allclose(one, other, atol=PARITY)
+        np.testing.assert_allclose(made.streams[0].resid, expected.streams[0].resid, atol=PARITY)
+        # From the word's logit back to where the stream begins, through both streams of the reader.
+        each = (theirs, made), (ours, expected)
+        one, other = (model.gradients(of, "decoder", -1) for model, of in each)
+        assert one.logit == pytest.approx(other.logit, abs=PARITY)
+        np.testing.assert_allclose(one.norm[0], other.norm[0], atol=PARITY)
+    assert theirs.record(TEXT) == plain, "nothing is left behind"
+    with pytest.raises(ValueError, match="beside a path that is cut, this edit needs"):
+        theirs.record(TEXT, (cuts[0], edits.ScaleSite(2.0, "0.ffn.wrote")))
 
 
 def test_numbers_that_overflow_are_refused_by_the_place_where_they_did(

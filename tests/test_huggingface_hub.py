@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 import tiny
 from conftest import read_once
-from in_own_code import recorded
-from tolerances import PASSED
+from in_own_code import TEXT, recorded
+from test_lora import with_adapter
+from tolerances import PASSED, SUMMED
 
 from models import registry, shipped_models
 from models.pretrained import hf_source, hub, model_files
@@ -28,19 +29,17 @@ pytestmark = [pytest.mark.slow, pytest.mark.parity]
 
 
 class Hub(http.server.ThreadingHTTPServer):
-    """Gives out one folder as the model `someone/tiny`, and knows a gated one."""
+    """Gives out one folder as the model `someone/tiny`, and others by their names; knows a gated
+    one."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(("127.0.0.1", 0), _Answers)
         self.folder, self.asked, self.size = folder, [], None
+        self.folders = {"someone/tiny": folder}
 
     @property
     def address(self) -> str:
         return f"http://127.0.0.1:{self.server_port}"
-
-    @property
-    def commit(self) -> str:
-        return model_files.digest(sorted(self.folder.iterdir()))[:40]
 
 
 class _Answers(http.server.BaseHTTPRequestHandler):
@@ -49,19 +48,21 @@ class _Answers(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self.server.asked.append(self.path)
-        path, commit = self.path.partition("?")[0], self.server.commit
+        path = self.path.partition("?")[0]
         name = path.rpartition("/")[2]
-        if path == "/api/models/someone/tiny":
+        model = "/".join(path.removeprefix("/api/models").split("/")[1:3])
+        folder = self.server.folders.get(model)
+        commit = folder and model_files.digest(sorted(folder.iterdir()))[:40]
+        if folder and path == f"/api/models/{model}":
             files = [
-                {"rfilename": file.name, "size": file.stat().st_size}
-                for file in self.server.folder.iterdir()
+                {"rfilename": file.name, "size": file.stat().st_size} for file in folder.iterdir()
             ]
-            about = {"id": "someone/tiny", "modelId": "someone/tiny", "sha": commit}
+            about = {"id": model, "modelId": model, "sha": commit}
             if size := self.server.size:
                 about["safetensors"] = {"parameters": {"F32": size}, "total": size}
             self.say(200, json.dumps({**about, "siblings": files}).encode())
-        elif path in (f"/someone/tiny/resolve/{each}/{name}" for each in (commit, "main")):
-            body = (self.server.folder / name).read_bytes()
+        elif folder and path in (f"/{model}/resolve/{each}/{name}" for each in (commit, "main")):
+            body = (folder / name).read_bytes()
             tag = hashlib.sha256(body).hexdigest()
             self.say(200, body, {"ETag": f'"{tag}"', "X-Repo-Commit": commit})
         elif "gated" in path:
@@ -166,6 +167,94 @@ def test_nothing_large_is_fetched_of_a_model_that_cannot_be_used(
     refused("has no weights")
     (a_hub.folder / "config.json").unlink()
     refused("no config.json")
+
+
+# ---- an adapter on the hub, of a model there -----------------------------------
+
+
+@pytest.fixture
+def an_adapter(
+    a_hub: Hub, tiny_folder: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    """The folder that the hub gives out as `someone/adapter`, of the Llama `someone/llama`."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "links"))
+    merged = shutil.copytree(tiny_folder("llama"), tmp_path / "merged")
+    with_adapter(merged, "llama", lora_alpha=3, base_model_name_or_path="someone/llama")
+    folder = tmp_path / "adapter"
+    folder.mkdir()
+    for file in ("adapter_config.json", "adapter_model.safetensors", "tokenizer.json"):
+        shutil.copy(merged / file, folder / file)
+    (folder / "training_args.bin").write_bytes(b"never fetched")
+    a_hub.folders |= {"someone/llama": tiny_folder("llama"), "someone/adapter": folder}
+    return folder
+
+
+@pytest.mark.parametrize("way", ["hub:", "ours:"])
+def test_an_adapter_on_the_hub_is_merged_with_its_model_there(
+    way: str, an_adapter: Path, a_hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A folder of the model's name here is not what the adapter's maker means.
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(a_hub.folder, tmp_path / "someone" / "llama")
+    expected = registry.load(f"{way}{tmp_path}/merged").record(TEXT).streams[0].resid
+    name, stamp = registry.trial_load(f"{way}someone/adapter")
+    assert name == f"{way}someone/adapter" and stamp == registry.stamp(name) is not None
+    model = registry.load(name)
+    assert "with its LoRA adapter merged" in model.card.weights and model.name == name
+    np.testing.assert_allclose(model.record(TEXT).streams[0].resid, expected, atol=SUMMED)
+    assert not any("training_args" in path for path in a_hub.asked)
+    monkeypatch.setattr(hub, "ENDPOINT", "http://127.0.0.1:9")  # and again without the hub
+    assert registry.load(name).record(TEXT) == model.record(TEXT)
+
+
+def test_an_adapter_in_a_folder_fetches_the_model_that_it_names(
+    an_adapter: Path, a_hub: Hub, tmp_path: Path
+) -> None:
+    expected = registry.load(f"hub:{tmp_path}/merged").record(TEXT).streams[0].resid
+    model = registry.load(f"hub:{an_adapter}")
+    np.testing.assert_allclose(model.record(TEXT).streams[0].resid, expected, atol=SUMMED)
+    assert any("someone/llama" in path for path in a_hub.asked)
+
+
+ADAPTERS: dict[str, tuple[dict[str, object], str]] = {
+    "no model": ({"base_model_name_or_path": None}, "names no model which can be fetched; put"),
+    "another version": ({"revision": "abc"}, "can be fetched, but someone/llama at abc; put"),
+    "a folder": ({"base_model_name_or_path": "/etc"}, "cannot be used: '/etc' is not a name on th"),
+    "an adapter": ({"base_model_name_or_path": "someone/adapter"}, "no config.json in someone/ad"),
+    "not there": ({"base_model_name_or_path": "someone/nothing"}, "no model someone/nothing on"),
+    "gated": ({"base_model_name_or_path": "someone/gated"}, "accepted its terms"),
+    "another kind": ({"peft_type": "IA3"}, "of the type IA3, and plain LoRA .*; choose another"),
+}
+
+
+@pytest.mark.parametrize("kind", ADAPTERS)
+def test_an_adapter_that_cannot_be_merged_is_refused_before_its_weights_are_fetched(
+    kind: str, an_adapter: Path, a_hub: Hub
+) -> None:
+    changes, says = ADAPTERS[kind]
+    file = an_adapter / "adapter_config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | changes))
+    with pytest.raises(model_files.NotLoaded, match=says) as refused:
+        registry.load("hub:someone/adapter")
+    assert "\n" not in str(refused.value) and str(refused.value).endswith(".")
+    assert not any(".safetensors" in path for path in a_hub.asked)
+
+
+def test_an_adapter_is_as_safe_as_a_model(
+    an_adapter: Path, a_hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(words: str) -> None:
+        with pytest.raises(model_files.NotLoaded, match=words):
+            registry.load("hub:someone/adapter")
+        assert not any("adapter_model" in path for path in a_hub.asked)
+
+    a_hub.size = 7_000_000_000  # the model that it names
+    refused("cannot be used: someone/llama has 7.0 billion parameters")
+    a_hub.size = None
+    monkeypatch.setattr(hub, "_free_disk", lambda: 1000)
+    refused("someone/adapter is a download of .* free")
+    (an_adapter / "adapter_model.safetensors").rename(an_adapter / "adapter_model.bin")
+    refused("a format that can carry code")
 
 
 # ---- a real one --------------------------------------------------------------

@@ -466,24 +466,68 @@ def has(python: str, *modules: str) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("python", pythons())
-def test_the_cookbook_runs_by_the_wheel_alone(installed: Installed, python: str) -> None:
-    """By each Python here that has what it needs, as `make wheels` in fresh environments; every
-    other one compiles all of the wheel, and has nothing to warn of."""
-    if python == sys.executable or has(python, "torch", "transformers", "typst", "pandas"):
-        for file in ("tests/cookbook.py", "docs/cookbook.md"):
-            shutil.copy(ROOT / file, installed.folder)
-        n = len(cookbook.blocks((ROOT / "docs/cookbook.md").read_text("utf-8")))
-        assert installed.run("cookbook.py", "cookbook.md", by=python).endswith(f"{n} blocks run\n")
+def test_the_cookbook_runs_by_the_wheel_alone(
+    installed: Installed, python: str, built: Path
+) -> None:
+    """By each Python here that has what it needs, as `make wheels` in fresh environments."""
+    if python != sys.executable and not has(python, "torch", "transformers", "typst", "pandas"):
+        runs_without_packages(installed.folder, python, built)
         return
-    compiled = [python, "-W", "error", "-m", "compileall", "-q", "-f", str(installed.site)]
-    said = subprocess.run(
-        compiled,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPYCACHEPREFIX": str(installed.folder / "compiled")},
-    )
-    assert not said.returncode, said.stdout + said.stderr
-    assert list((installed.folder / "compiled").rglob("*.pyc"))
+    for file in ("tests/cookbook.py", "docs/cookbook.md"):
+        shutil.copy(ROOT / file, installed.folder)
+    n = len(cookbook.blocks((ROOT / "docs/cookbook.md").read_text("utf-8")))
+    assert installed.run("cookbook.py", "cookbook.md", by=python).endswith(f"{n} blocks run\n")
+
+
+def runs_without_packages(folder: Path, python: str, built: Path) -> None:
+    """Install the wheel by a Python without the packages that it needs: all of it compiles with
+    nothing to warn of, every module begins, and all that it uses of the standard library is there.
+    """
+
+    def run(*asked: str) -> str:
+        paths = {"PYTHONPATH": str(site), "PYTHONPYCACHEPREFIX": str(folder / "compiled")}
+        command = [python, "-W", "error", *asked]
+        done = subprocess.run(
+            command, cwd=folder, env={**os.environ, **paths}, capture_output=True, text=True
+        )
+        assert not done.returncode, done.stdout + done.stderr
+        return done.stdout
+
+    site = folder / "of_python"
+    pip = ["-W", "ignore", "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+    target = ["--no-index", "--no-deps", "--target", str(site), "--root-user-action", "ignore"]
+    run(*pip, *target, *map(str, built.glob("*.whl")))
+    run("-m", "compileall", "-q", "-f", str(site))
+    assert list((folder / "compiled").rglob("*.pyc"))
+    assert run(str(site / "bin" / "headlight"), "--version") == f"headlight {VERSION}\n"
+    listed = run("-c", "import headlight; print(*dir(headlight))").split()
+    assert listed == dir(headlight)
+    checks = [str(ROOT / "tests" / "standard_library.py"), str(site / "headlight")]
+    names = json.dumps(sorted(sys.stdlib_module_names))
+    found = set(run(*checks, names).splitlines())
+    # What another system alone has is missing here too, by the Python that runs the tests.
+    ours = subprocess.run([sys.executable, "-S", *checks, names], capture_output=True, text=True)
+    assert not ours.returncode, ours.stderr
+    assert not found - set(ours.stdout.splitlines())
+
+
+def test_what_a_python_lacks_of_its_library_is_found(tmp_path: Path) -> None:
+    modules = {
+        "__init__": "import json, os.path\nos.path.join, lambda: json.gone",
+        "of_others": "import not_here\nfrom collections import abc, nothing\nabc.Sequence",
+        "of_ours": "import pack.no",
+    }
+    (tmp_path / "pack").mkdir()
+    for name, text in modules.items():
+        (tmp_path / "pack" / f"{name}.py").write_text(text)
+    script = [sys.executable, "-S", str(ROOT / "tests" / "standard_library.py")]
+    asked = [*script, str(tmp_path / "pack"), '["removed"]']
+    found = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert found == [
+        "__init__.py: json.gone",
+        "of_others.py: collections.nothing",
+        "pack.of_ours: No module named 'pack.no'",
+    ]
 
 
 @pytest.mark.slow

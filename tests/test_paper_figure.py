@@ -4,6 +4,7 @@ stands on top is its prediction."""
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import parse_qs
 
@@ -18,7 +19,7 @@ from explorer.analysis.figures import Block, Tower
 from explorer.panels import architecture, paper_figure
 from explorer.text import places
 from models.caching import loaded
-from models.edits import HideToken
+from models.edits import HideToken, WithoutNorm
 from models.results import softmax
 from models.run import Run
 
@@ -71,6 +72,24 @@ def test_a_norm_stands_where_the_model_has_it(model: str, place: str) -> None:
     assert all(tier.adds and tier.norm and tier.norm.text == "LayerNorm" for tier in tower.layer)
     ends = [each.of for each in tower.above]
     assert ends == (["norm"] if place == "pre" else []) + ["readout"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", ["albert", "electra"])
+@pytest.mark.parametrize("way", ["hub:", "ours:"])
+def test_narrow_words_are_normed_and_then_widened(
+    way: str, family: str, tiny_folder: Callable[[str], Path]
+) -> None:
+    name = f"{way}{tiny_folder(family)}"
+    recording = Run(name, TEXT).recording()
+    width = loaded(recording).capabilities.embedding_width
+    assert width is not None and width < recording.model.d_model
+    drawn = [(each.of, each.text) for each in towers(name)[0].under]
+    widens = ("embedding", f"{width} → {recording.model.d_model}")
+    assert drawn[-3:] == [("sum", "position (learned)"), ("norm", "LayerNorm"), widens]
+    if way == "ours:":
+        (figure,) = paper_figure.stacks(Run(name, TEXT, (WithoutNorm(),))).figures
+        assert not [each for each in figure.towers[0].under if each.of == "norm"]
 
 
 @pytest.mark.slow

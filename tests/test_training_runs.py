@@ -12,8 +12,9 @@ import pytest
 import tiny
 import torch
 import transformers
-from app_harness import panels_on
+from app_harness import ROOT, aimed, panels_on
 from in_own_code import TEXT
+from streamlit.testing.v1 import AppTest
 from test_hf_models_on_pages import opened, there
 from test_lora import with_adapter
 from tolerances import PASSED, SUMMED
@@ -69,6 +70,29 @@ def test_a_run_and_each_of_its_steps_are_models(way: str, run: Path) -> None:
         headlight.load(f"{way}{run}@7")
 
 
+@pytest.mark.parametrize("way", ["hub:", "ours:"])
+def test_a_checkpoint_by_its_own_path_is_the_step_of_its_run(
+    way: str, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = f"{run}/checkpoint-500"
+    for written in (path, f"{path}/", "./run/checkpoint-500", "run/checkpoint-500"):
+        assert registry.spelled(f"{way}{written}") == f"{way}{run}@500"
+    assert registry.trial_load(f"{way}{path}")[0] == f"{way}{run}@500"
+    model = headlight.load(f"{way}{path}")
+    recording = headlight.record(model, TEXT)
+    assert model.name == f"{way}{run}@500"
+    expected = hidden(run / "checkpoint-500", recording.streams[0].ids)
+    np.testing.assert_allclose(recording.streams[0].resid[-1], expected, atol=PASSED)
+    by_run = headlight.panels.training.checkpoints(headlight.load(f"{way}{run}"))
+    assert headlight.panels.training.checkpoints(model).table == by_run.table
+    # By itself it is a model as any other, and what is no checkpoint stays a path.
+    for step in (90, 1000):
+        shutil.rmtree(run / f"checkpoint-{step}")
+    for name in (path, f"{run}/checkpoint-7", f"{run}/runs", f"{run}"):
+        assert registry.spelled(f"{way}{name}") == f"{way}{name}"
+
+
 def test_weights_beside_the_checkpoints_are_the_last(run: Path) -> None:
     tiny.save(run, "BertForMaskedLM", tiny.BERT, tiny.wordpiece)
     recording = headlight.load(f"hub:{run}").record(TEXT)
@@ -78,14 +102,22 @@ def test_weights_beside_the_checkpoints_are_the_last(run: Path) -> None:
     assert steps == [*STEPS, 1200], "what the state of the last one says was planned"
 
 
-def test_the_checkpoints_tab_shows_a_run(run: Path) -> None:
+@pytest.mark.parametrize("by", ["step", "path"])
+def test_the_checkpoints_tab_shows_a_run(by: str, run: Path) -> None:
     name = f"ours:{run}"
     for each in (f"{name}@90", f"{name}@500", name):
         there(each)
-    app = opened("checkpoints", model=name, text=TEXT, train_step="500")
-    assert not app.exception and app.session_state.model == name
+    if by == "step":
+        app = opened("checkpoints", model=name, text=TEXT, train_step="500")
+    else:
+        app = AppTest.from_file(str(ROOT / "explorer/main.py"), default_timeout=60)
+        app.session_state["opened_models"] = (f"{name}@500",)
+        aimed(app, "checkpoints", model=f"{name}/checkpoint-500", text=TEXT).run()
+    assert not app.exception
+    assert app.session_state.model == (name if by == "step" else f"{name}@500")
     panel = next(each for each in panels_on(app) if each["panel"] == "training.checkpoints")
     assert "3 checkpoints" in " ".join(panel["caption"]) and "500" in " ".join(panel["caption"])
+    assert app.session_state.train_step == "500"
 
 
 @pytest.mark.parametrize("by", ["folder", "name in the cache"])
@@ -121,5 +153,7 @@ def test_an_adapter_alone_is_merged_with_the_model_that_it_names(
     name, stamp = registry.trial_load(f"{way}{alone}")
     assert stamp == registry.stamp(name)
     shutil.rmtree(base)
-    with pytest.raises(ValueError, match="is a LoRA adapter, and the model .* is not on this mach"):
+    with pytest.raises(
+        ValueError, match="is a LoRA adapter, and (the|its) model .* not on this mach"
+    ):
         registry.load(f"{way}{alone}")

@@ -17,7 +17,7 @@ from explorer.panels.selection import model_name, place_of
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models.caching import loaded
-from models.edits import HideToken
+from models.edits import HideToken, WithoutNorm, applies
 from models.recording import Attention, Recording, Stream
 from models.run import Run
 
@@ -203,6 +203,8 @@ def _under(machine: Machine, side: str) -> tuple[Block, ...]:
     if "embed.normed" in stream.sites:
         blocks.append(_norm_block(machine, side, "norm"))
     if machine.word_width != card.d_model:
+        if capabilities.widened_normed and not applies(machine.recording.edits, WithoutNorm):
+            blocks.append(Block("norm", WORDS("norm"), machine.norm))
         widens = f"{machine.word_width:,} → {card.d_model:,}"
         blocks.append(Block("embedding", WORDS("widen"), widens))
     return tuple(blocks)

@@ -65,6 +65,8 @@ def is_allowed(name: str) -> bool:
     return (
         registry.without_changes(name) in server_models()
         or base in registry.names()
+        or base in server_models()
+        and name in registry.checkpoints(base)
         or not (settings().public or _of_all_visitors.get())
         and registry.knows(name)
     )

@@ -252,7 +252,9 @@ def from_network(
     except (ValueError, TypeError, AttributeError, LookupError, RuntimeError) as error:
         raise NotLoaded(_why_it_breaks_off(error, name)) from error
     put_hooks(
-        [place.module for stream in plan.streams for place in stream.places()], plan.lm_head_input
+        [place.module for stream in plan.streams for place in stream.places()],
+        [module for module in network.modules() if id(module) in plan.attentions],
+        plan.lm_head_input,
     )
     card = Card(
         name=name,

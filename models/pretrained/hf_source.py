@@ -5,8 +5,8 @@ text to find its capabilities (`probing.py`). `record` runs it and makes the sam
 our own models: streams, attentions, and q, k, v and scores wherever the model lets its attention be
 computed by a function from outside (`hooks.py`), which most families do.
 
-Edits that change attention alone, or the text, work here; those that change the architecture need
-Headlight's own classes."""
+Edits that change attention alone, the text, or states work here, and paths between heads where the
+model is pre-LN; those that change the architecture need Headlight's own classes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from models.cancellation import checkpoint
 from models.capabilities import Capabilities
 from models.edit_ops import expect_followed, expect_tokens, mask_tokens, of_text, shuffle_tokens
-from models.edit_validation import check_places
+from models.edit_validation import check_places, path_error
 from models.edits import CutPath, Edit, HideToken, ShuffleTokens, WithoutScale
 from models.generation import expect_room
 from models.own_model import clean, read_text
@@ -40,6 +40,7 @@ from models.pretrained.hf_model import (
 from models.pretrained.hf_model import beams as search_of
 from models.pretrained.hooks import SUPPORTED_EDITS, ForwardPass, active_pass
 from models.pretrained.hub import first_line
+from models.pretrained.path_edits import OWN_CLASSES, CutPaths, supports_paths
 from models.pretrained.probing import StreamPlan, embedding_matrix, nearly_equal
 from models.pretrained.site_edits import SITE_EDITS, changes_of, expect_carried
 from models.readouts import logit_lens
@@ -147,7 +148,10 @@ def forward_pass(model: HFModel, edits: tuple[Edit, ...]) -> ForwardPass:
     """A pass that is recorded, under edits. Raises ValueError for a site that cannot be edited."""
     plan = model.plan
     changes = changes_of(plan.streams, edits, model.card.name)
-    return ForwardPass(plan.attentions, plan.n_layer, edits, changes)
+    made = ForwardPass(plan.attentions, plan.n_layer, edits, changes)
+    if any(isinstance(edit, CutPath) for edit in edits):
+        made.paths = CutPaths(plan.streams[0], edits, model.card.name)
+    return made
 
 
 @torch.inference_mode()
@@ -214,7 +218,12 @@ def capabilities(model: HFModel) -> Capabilities:
         norm=plan.streams[0].norm,
         positions=plan.positions,
         logits=plan.streams[-1].name if plan.lm_head_input is not None else "",
-        edits=(*always, *SITE_EDITS, *(SUPPORTED_EDITS if plan.opens else ())),
+        edits=(
+            *always,
+            *SITE_EDITS,
+            *(SUPPORTED_EDITS if plan.opens else ()),
+            *((CutPath,) if supports_paths(plan) else ()),
+        ),
         weights=False,
         classes=hf_model.classes_of(model),
         pooler="" if head is None else head.name,
@@ -228,6 +237,7 @@ def capabilities(model: HFModel) -> Capabilities:
         target="" if model.languages is None else model.languages.target,
         rms=not centres(plan.streams[-1].final_norm),
         embedding_width=None if width == model.card.d_model else width,
+        widened_normed=plan.streams[0].narrow_norm is not None,
     )
 
 
@@ -280,12 +290,13 @@ def _check(model: HFModel, edits: tuple[Edit, ...]) -> None:
             raise ValueError(
                 f"{card.name} fills no masked words, so no token can be hidden from it"
             )
-        if isinstance(edit, CutPath):
+        if isinstance(edit, CutPath) and CutPath not in supported:
             raise ValueError(
-                f"“{edit}”: to cut a path, one head's queries, keys or values are made of another "
-                "stream than all else in their layer, and this edit needs the model to run in "
-                "Headlight's own classes, as ours:NAME does; CutEdge cuts one weight here"
+                f"“{edit}”: the attention of {card.name} reads its stream otherwise than through "
+                f"a norm, or its code does not show what each sub-layer writes; {OWN_CLASSES}"
             )
+        if isinstance(edit, CutPath) and (error := path_error(edit, card)):
+            raise ValueError(error)
         if not isinstance(edit, supported):
             raise ValueError(
                 f"“{edit}”: this edit needs the model to run in Headlight's own classes"

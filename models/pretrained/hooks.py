@@ -11,11 +11,11 @@ sees its own, and None where no pass is recorded."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 from weakref import WeakSet
 
 import numpy as np
@@ -108,8 +108,9 @@ class ForwardPass:
     attentions: the attention that a module computes, by the module's id, with the number of its
     layers. edits: those of the attentions. changes: by the key of a place what becomes of the
     tensor there, where `keeps`. heads and places fill up where `keeps`; calls counts the
-    calls of each module; `on_attention` is called with every AttentionCall. `answer`, (1, row,
-    d_model), replaces the stack's last state, so that the model's own readout reads it."""
+    calls of each module; `on_attention` is called with every AttentionCall. `paths`: those that are
+    cut, see `path_edits`. `answer`, (1, row, d_model), replaces the stack's last state, so that the
+    model's own readout reads it."""
 
     attentions: dict[int, str] = field(default_factory=dict)
     n_layer: dict[str, int] = field(default_factory=dict)
@@ -121,12 +122,29 @@ class ForwardPass:
     places: dict[tuple[int, str, int], Tensor] = field(default_factory=dict)
     calls: Counter = field(default_factory=Counter)
     on_attention: Callable[[AttentionCall], None] | None = None
+    paths: Paths | None = None
 
     def next_layer(self, attention: str) -> int:
         """The index of the layer computed next. Attentions of one name are computed in order, once
         a layer, and again from the first where text is generated."""
         self.calls[attention] += 1
         return (self.calls[attention] - 1) % self.n_layer[attention]
+
+
+class Paths(Protocol):
+    """Paths between heads in one pass: `before` is called with an attention and what it is about to
+    read, `projected` gives the queries, keys and values that it computes with, and `outputs` takes
+    what its heads give, (1, head, query, d_head), by the layer."""
+
+    outputs: dict[int, Tensor]
+
+    def before(
+        self, module: nn.Module, args: tuple, kwargs: Mapping[str, Any], current: ForwardPass
+    ) -> None:
+        """An attention is about to read."""
+
+    def projected(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """What an attention computes with, of its queries, keys and values."""
 
 
 # What becomes of a tensor at a place, given the places that came by before it.
@@ -190,6 +208,9 @@ def attend(
     rest (dropout's and what only fused kernels read) change nothing here; whether that is so for a
     model is tried when it is loaded.
     """
+    current = _PASS.get()
+    if current is not None and current.paths is not None:
+        query, key, value = current.paths.projected(query, key, value)
     shared_kv = {"k": key, "v": value}
     key, value = repeat_key_heads(key, query.shape[1]), repeat_key_heads(value, query.shape[1])
     scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
@@ -199,7 +220,6 @@ def attend(
         and before != 1.0
     ):
         query, scaling = query / before, before  # OPT scales its queries before it hands them over
-    current = _PASS.get()
     name = current.attentions.get(id(module)) if current is not None else None
     layer = 0
     edits: tuple[Edit, ...] = ()
@@ -216,6 +236,8 @@ def attend(
     if sink and edits:  # an even row leaves nothing
         sink = {"sink": (1 - pattern.sum(dim=-1)).clamp(min=0)}
     z = change_heads(torch.matmul(pattern, value), edits, address)
+    if current is not None and current.paths is not None:
+        current.paths.outputs[layer] = z
     if current is not None and current.on_attention is not None:
         sizes = query.shape[2], key.shape[2]
         current.on_attention(
@@ -258,21 +280,28 @@ def _biased_scores(
     return scores, permitted, any(each is not None for each in (position_bias, bias))
 
 
-def put_hooks(modules: Iterable[nn.Module], lm_head_input: nn.Module | None) -> None:
-    """Hooks on modules whose places a pass keeps, and on the one whose output the readout reads.
-    They stay, are put there once, and are silent outside a pass."""
+def put_hooks(
+    modules: Iterable[nn.Module], attentions: Iterable[nn.Module], lm_head_input: nn.Module | None
+) -> None:
+    """Hooks on modules whose places a pass keeps, on attentions, and on the module whose output the
+    readout reads. They stay, are put there once, and are silent outside a pass."""
     for module in {id(module): module for module in modules}.values():
         if module in _hooked:
             continue
         _hooked.add(module)
         module.register_forward_pre_hook(_record_input, with_kwargs=True)
         module.register_forward_hook(_record_output)
+    for module in attentions:
+        if module not in _attentions:
+            _attentions.add(module)
+            module.register_forward_pre_hook(_before_attention, with_kwargs=True)
     if lm_head_input is not None and lm_head_input not in _replaced:
         _replaced.add(lm_head_input)
         lm_head_input.register_forward_hook(replace_output)
 
 
 _hooked: WeakSet[nn.Module] = WeakSet()  # modules whose places a pass keeps
+_attentions: WeakSet[nn.Module] = WeakSet()
 _replaced: WeakSet[nn.Module] = WeakSet()  # modules whose output the readout reads
 
 
@@ -305,6 +334,12 @@ def _record_input(module: nn.Module, args: tuple, kwargs: dict) -> tuple[tuple, 
     current.places[key] = changed = current.changes[key](tensor, current.places)
     put = {name: changed if each is tensor else each for name, each in kwargs.items()}
     return tuple(changed if each is tensor else each for each in args), put
+
+
+def _before_attention(module: nn.Module, args: tuple, kwargs: dict) -> None:
+    current = _PASS.get()
+    if current is not None and current.paths is not None:
+        current.paths.before(module, args, kwargs, current)
 
 
 def _record_output(module: nn.Module, args: tuple, output: Any) -> object:

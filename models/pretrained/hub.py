@@ -221,8 +221,8 @@ def locate(
     progress: Progress | None = None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Path:
-    """As `find`, and of a folder nothing is looked at yet. A GGUF file is converted until
-    `cancelled()`."""
+    """As `find`, and of a folder nothing is looked at yet, but the model that an adapter in it
+    names is fetched. A GGUF file is converted until `cancelled()`."""
     where = where.strip()
     if not where:
         raise NotLoaded(
@@ -238,6 +238,9 @@ def locate(
         return gguf.converted(file, file.name, progress=progress, cancelled=cancelled)
     if not folder.is_dir():
         raise NotLoaded(_no_folder(where))
+    base = model_files.base_of(folder)
+    if base and not model_files.is_folder(base):
+        return model_files.beside(folder, _model_of_adapter(where, base, progress))
     return folder
 
 
@@ -411,7 +414,10 @@ def free_memory() -> int | None:
     return min(limits, default=None)
 
 
-def _from_hub(name: str, progress: Progress | None) -> Path:
+def _from_hub(name: str, progress: Progress | None, of_adapter: bool = False) -> Path:
+    """The folder in the cache of a model on the hub, all that is needed fetched; of an adapter one
+    with the files of its model too. of_adapter: an adapter names this model, which may be none
+    itself."""
     from huggingface_hub import HfApi
     from huggingface_hub.errors import (
         HfHubHTTPError,
@@ -437,6 +443,8 @@ def _from_hub(name: str, progress: Progress | None) -> Path:
             for file in info.siblings or ()
             if "/" not in file.rfilename
         }
+        if "config.json" not in sizes and model_files.ADAPTER in sizes and not of_adapter:
+            return _adapter_from_hub(name, sizes, progress)
         files = _required_files(sizes, name)
         total, done_bytes = sum(sizes[file] for file in files), 0
         # Without a revision, so that it is found again offline.
@@ -468,11 +476,6 @@ def _from_cache(name: str, error: Exception) -> Path:
 def _required_files(sizes: dict[str, int], name: str) -> list[str]:
     """The files that are needed, small ones first. Raises NotLoaded where there is no configuration
     or there are no safetensors."""
-    if "config.json" not in sizes and model_files.ADAPTER in sizes:
-        raise NotLoaded(
-            f"{name} is a LoRA adapter without its model; put its files into a folder with those "
-            "of the model that it was trained on, and open that folder."
-        )
     if "config.json" not in sizes:
         raise NotLoaded(
             f"There is no config.json in {name}, so it is not a model that transformers can "
@@ -484,14 +487,56 @@ def _required_files(sizes: dict[str, int], name: str) -> list[str]:
     ]
     if not weight_files:
         raise model_files.without_safetensors(sizes, name)
+    small_files = _small_files(sizes, name)
+    adapter = [lora.WEIGHTS] if {lora.WEIGHTS, model_files.ADAPTER} <= sizes.keys() else []
+    return small_files + sorted(weight_files) + adapter
+
+
+def _small_files(sizes: dict[str, int], name: str) -> list[str]:
+    """The files of configuration and vocabulary. Raises NotLoaded where one is larger than any."""
     small_files = sorted(file for file in sizes if file.endswith(SMALL_FILES))
     if large := [file for file in small_files if sizes[file] > model_files.MOST_VOCABULARY]:
         raise NotLoaded(
             f"{large[0]} of {name} is a download of {_size(sizes[large[0]])}, more than any "
             "vocabulary; choose another."
         )
-    adapter = [lora.WEIGHTS] if {lora.WEIGHTS, model_files.ADAPTER} <= sizes.keys() else []
-    return small_files + sorted(weight_files) + adapter
+    return small_files
+
+
+def _adapter_from_hub(name: str, sizes: dict[str, int], progress: Progress | None) -> Path:
+    """A folder with the files of an adapter on the hub and of the model there that it names, which
+    is fetched first. Raises NotLoaded where one of them cannot be used."""
+    if lora.WEIGHTS not in sizes:
+        raise model_files.without_safetensors(sizes, name)
+    files = [*_small_files(sizes, name), lora.WEIGHTS]
+    check_size(sizes[lora.WEIGHTS] // 2, sum(sizes[file] for file in files), name)
+    folder = Path(_fetch(name, model_files.ADAPTER, None, None)).parent
+    config = model_files.read_object(folder / model_files.ADAPTER, name, "no adapter")
+    base, revision = model_files.base_of(folder), config.get("revision")
+    if not base or revision not in (None, "main"):
+        raise NotLoaded(
+            f"{name} is a LoRA adapter that names no model which can be fetched"
+            f"{base and f', but {base[:60]} at {str(revision)[:40]}'}; put its files into a folder "
+            "with those of its model, and open that folder."
+        )
+    lora.check_kind(config, name)
+    model = _model_of_adapter(name, base, progress)
+    for file in files:
+        _fetch(name, file, folder.name, None)
+    merged = model_files.beside(folder, model)
+    check(merged, name)
+    return merged
+
+
+def _model_of_adapter(name: str, base: str, progress: Progress | None) -> Path:
+    """The folder of the model on the hub that an adapter names. Raises NotLoaded where it cannot be
+    used."""
+    try:
+        return _from_hub(base, progress, of_adapter=True)
+    except NotLoaded as error:
+        raise NotLoaded(
+            f"{name} is a LoRA adapter, and its model cannot be used: {error}"
+        ) from error
 
 
 def _count_on_hub(info: object, sizes: dict[str, int], files: list[str]) -> int:

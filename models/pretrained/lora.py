@@ -72,16 +72,7 @@ def check(folder: Path, name: str) -> None:
     """Raises NotLoaded where a folder's adapter cannot be merged."""
     if not files(folder):
         return
-    config = model_files.read_object(folder / ADAPTER, name, "no adapter")
-    kind = config.get("peft_type")
-    if kind != "LORA":
-        raise NotLoaded(_refusal(f"of the type {str(kind)[:30]}", name))
-    for key, what in OTHERWISE.items():
-        if config.get(key):
-            raise NotLoaded(_refusal(f"{what} ({key})", name))
-    begun = config.get("init_lora_weights")
-    if isinstance(begun, str) and begun.lower().startswith(CHANGED_BASE):
-        raise NotLoaded(_refusal(f"begun with {begun[:30]}, which changes the weights too", name))
+    check_kind(model_files.read_object(folder / ADAPTER, name, "no adapter"), name)
     if not (folder / WEIGHTS).is_file():
         raise NotLoaded(
             f"There is an {ADAPTER} in {name} and no {WEIGHTS}; {remedy(name)}, or remove the "
@@ -94,11 +85,23 @@ def check(folder: Path, name: str) -> None:
             raise NotLoaded(_refusal(f"for {update.target[:80]}, which the weights lack", name))
 
 
+def check_kind(config: dict, name: str) -> None:
+    """Raises NotLoaded where an adapter's configuration is of another kind than plain LoRA."""
+    kind = config.get("peft_type")
+    if kind != "LORA":
+        raise NotLoaded(_refusal(f"of the type {str(kind)[:30]}", name))
+    for key, what in OTHERWISE.items():
+        if config.get(key):
+            raise NotLoaded(_refusal(f"{what} ({key})", name))
+    begun = config.get("init_lora_weights")
+    if isinstance(begun, str) and begun.lower().startswith(CHANGED_BASE):
+        raise NotLoaded(_refusal(f"begun with {begun[:30]}, which changes the weights too", name))
+
+
 def _refusal(what: str, name: str) -> str:
-    return (
-        f"The adapter beside the weights of {name} is {what}, and plain LoRA alone is merged here; "
-        f"remove its {ADAPTER} to see the model without it."
-    )
+    is_here = model_files.is_folder(model_files.bare(name))
+    advice = f"remove its {ADAPTER} to see the model without it" if is_here else "choose another"
+    return f"The adapter of {name} is {what}, and plain LoRA alone is merged here; {advice}."
 
 
 def updates(folder: Path, name: str) -> Iterator[Update]:

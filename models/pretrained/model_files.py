@@ -87,6 +87,18 @@ def steps_of(folder: Path) -> dict[int, Path]:
     return dict(sorted((int(step), each) for step, each in steps.items() if step.isdecimal()))
 
 
+def as_step(where: str) -> str:
+    """A path as it is; for that of a checkpoint in a training run that has other weights too
+    RUN@STEP, the run by its whole path."""
+    folder = Path(os.path.abspath(where))
+    if not folder.name.startswith(CHECKPOINT):
+        return where
+    steps = steps_of(run := folder.parent)
+    step = next((step for step, each in steps.items() if each == folder), None)
+    has_others = len(steps) > 1 or _holds_model(run)
+    return where if step is None or not has_others else f"{run}@{step}"
+
+
 def folder_of(where: str) -> Path:
     """The folder that a path means: that of a checkpoint for "run@500", and of the latest one for a
     training run without a model of its own; for a LoRA adapter one with the files of its model
@@ -155,12 +167,19 @@ def base_of(folder: Path) -> str:
 
 
 def with_model(folder: Path) -> Path:
-    """A folder in the user's cache with links to the files of an adapter and of its model, which is
-    in a folder or in the cache of the hub; the folder itself where it needs none, and where its
-    model is not on this machine. The adapter's tokenizer goes before the model's."""
+    """A folder with the files of an adapter and of its model, which is in a folder or in the cache
+    of the hub, as `beside` makes it; the folder itself where it needs none, and where its model is
+    not on this machine."""
     base = base_of(folder)
-    model = (Path(base).expanduser() if is_folder(base) else local_folder(base)) if base else None
-    if model is None or not (model / "config.json").is_file():
+    model = (Path(base).expanduser() if is_folder(base) else snapshot(base)) if base else None
+    return folder if model is None else beside(folder, model)
+
+
+def beside(folder: Path, model: Path) -> Path:
+    """A folder in the user's cache with links to the files of an adapter and of its model; the
+    adapter's own folder where that has no model, or there can be no links. The adapter's tokenizer
+    goes before the model's."""
+    if not (model / "config.json").is_file():
         return folder
     links = {file.name: file.resolve() for file in model.iterdir() if file.is_file()}
     links |= {file.name: file.resolve() for file in folder.iterdir() if _goes_along(file)}
@@ -194,17 +213,29 @@ def is_gguf(path: Path) -> bool:
 def local_folder(where: str) -> Path | None:
     """The folder with a model's files as they lie on this machine, None where they do not. Nothing
     is fetched."""
-    from huggingface_hub import constants, try_to_load_from_cache
-    from huggingface_hub.errors import HFValidationError
-
     if is_folder(where):
         folder = folder_of(where)
         return folder if folder.is_dir() else None
+    if (model := snapshot(where)) is not None:
+        return model
+    if (adapter := snapshot(where, ADAPTER)) is None:
+        return None
+    # What it names is a name on the hub: a folder here is none of its maker's.
+    base = snapshot(base_of(adapter))
+    return adapter if base is None else beside(adapter, base)
+
+
+def snapshot(name: str, file: str = "config.json") -> Path | None:
+    """The folder in this machine's cache of the hub where a file of a model of that name lies; None
+    where it does not, or it is no name on the hub."""
+    from huggingface_hub import constants, try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError
+
     try:
-        config = try_to_load_from_cache(where, "config.json", cache_dir=constants.HF_HUB_CACHE)
+        found = try_to_load_from_cache(name, file, cache_dir=constants.HF_HUB_CACHE)
     except HFValidationError:
         return None
-    return Path(config).parent if isinstance(config, str) else None
+    return Path(found).parent if isinstance(found, str) else None
 
 
 def remedy(name: str) -> str:

@@ -222,7 +222,8 @@ class StreamPlan:
     a layer here is one of them with those before it, and the last with those after it too.
 
     law: every sub-layer's `.wrote` and sum are among the sites. final_norm: the LayerNorm after the
-    last layer. positions: the table that is added to the embeddings. norm: "post", "pre", "branch"
+    last layer. narrow_norm: the norm of narrower vectors, of which a matrix makes the first state.
+    positions: the table that is added to the embeddings. norm: "post", "pre", "branch"
     where what a sub-layer writes has passed a norm (OLMo 2), or "both" before it and there (Gemma
     2)."""
 
@@ -235,6 +236,7 @@ class StreamPlan:
     final_norm: nn.Module | None
     positions: nn.Module | None
     attended: tuple[int, ...] = ()
+    narrow_norm: nn.Module | None = None
 
     def places(self) -> list[HookPoint]:
         """Every place that is heard."""
@@ -297,7 +299,25 @@ def stream_plan(
         norm,
         positions,
         attended if hybrid else (),
+        _narrow_norm(trace, entrance),
     )
+
+
+def _narrow_norm(trace: TraceLog, entrance: list[tuple[str, Source]]) -> nn.Module | None:
+    """The norm of narrower vectors that a matrix reads which gives the first state; None where
+    there is no such matrix, or it reads something else."""
+    (_, ((place, _), *more)), *others = entrance
+    module = place.module
+    if more or others or not isinstance(module, nn.Linear) or place.side != "out":
+        return None
+    events = [each for each in trace.log if isinstance(each, TensorEvent)]
+    read_at = HookPoint(module, "in", place.call).key
+    at = next(at for at, each in enumerate(events) if each.place.key == read_at)
+    for each in events[:at]:
+        is_output = each.place.side == "out" and module.in_features != module.out_features
+        if is_output and is_norm(each) and nearly_equal(each.value, events[at].value):
+            return each.place.module
+    return None
 
 
 def _attended(trace: TraceLog, state_indices: list[int]) -> tuple[int, ...]:
