@@ -73,18 +73,32 @@ class Views:
         labels = {name: label for name, (label, _) in self.panels.items()}
         return Parameter(self.choice, str, False, next(iter(labels)), Choice(labels, "View"))
 
+    @property
+    def _group_of(self) -> dict[str, str]:
+        return {each: group for group, names in self.groups.items() for each in names}
+
+    @property
+    def _buttons(self) -> dict[str, str]:
+        """The label of each view or group, by the word of the view that it opens."""
+        group_of = self._group_of
+        return {
+            self.groups[group_of[each]][0] if each in group_of else each: group_of.get(each, label)
+            for each, (label, _) in self.panels.items()
+        }
+
+    @property
+    def is_menu(self) -> bool:
+        """True for too many views to stand side by side: they are in a menu with a label."""
+        return len(self._buttons) > FEW
+
     def pick(self, run: Run, bar: DeltaGenerator) -> tuple[PanelFunction, ...]:
         """The panels of the view on screen, with the buttons of the views, and of those of its
         group."""
         name, choice = url_state.value(self.parameter, run, {}), self.choice
-        group_of = {each: group for group, names in self.groups.items() for each in names}
-        names = self.groups.get(group_of.get(name, ""), ())
-        buttons = {
-            self.groups[group_of[each]][0] if each in group_of else each: group_of.get(each, label)
-            for each, (label, _) in self.panels.items()
-        }
+        names = self.groups.get(self._group_of.get(name, ""), ())
+        buttons = self._buttons
         bound = bind(choice, f"{choice} view", names[0] if names else name)
-        if len(buttons) > FEW:
+        if self.is_menu:
             bar.selectbox("View", buttons, format_func=buttons.__getitem__, width=MENU, **bound)
         else:
             pick("View", buttons, bare=True, container=bar, **bound)
@@ -144,8 +158,11 @@ class Tab:
     def has_fields(self) -> bool:
         """True where a widget at its top has a label above it."""
         of_subject = choices_of(self.subject) if self.subject else ()
-        has_labels = any(map(_has_widget, of_subject))
-        return has_labels or self.views is None and any(map(_is_field, self.arguments))
+        if any(map(_has_widget, of_subject)):
+            return True
+        if self.views is not None:
+            return self.views.is_menu
+        return any(map(_is_field, self.arguments))
 
     @property
     def is_open(self) -> bool:

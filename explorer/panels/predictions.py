@@ -11,7 +11,14 @@ import numpy as np
 
 from explorer.analysis import logit_lens, predictions
 from explorer.analysis.figures import BarRow, Bars, Facts, TokenRow
-from explorer.analysis.formatting import enough_digits, fixed, probability, softmax_texts, tenths
+from explorer.analysis.formatting import (
+    enough_digits,
+    fixed,
+    plural,
+    probability,
+    softmax_texts,
+    tenths,
+)
 from explorer.analysis.predictions import Distribution, Word, first_piece, without_mark
 from explorer.panels import spec
 from explorer.panels.choice import Choice
@@ -189,7 +196,9 @@ def _bars(on: Prediction, selected: int | None) -> Bars:
         for each in on.words
     ]
     rest = predictions.remaining_words(on.of, on.words)
-    others = words("others", n=f"{rest.n:,}", p=tenths(rest.own)) if rest.n else ""
+    others = (
+        words("others", words=plural(rest.n, "other word"), p=tenths(rest.own)) if rest.n else ""
+    )
     return Bars(
         title=words("next_bars" if on.kind == "next" else "masked_bars"),
         note=with_line_break(others, [row.label for row in rows]),

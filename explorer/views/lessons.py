@@ -51,7 +51,7 @@ def _offer(run: Run, name: str) -> None:
             st.caption(f"{about['about']} {literal(str(why))}")
             return
         st.markdown(f"{about['about']} {WORDS('size', n=n, minutes=about['minutes'])}")
-        with st.container(horizontal=True):
+        with st.container(horizontal=True, vertical_alignment="center"):
             _start(first, name)
             _worksheet(partial(lessons.on, run, name), name)
 
