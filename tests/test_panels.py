@@ -256,7 +256,9 @@ def test_a_template_is_in_the_fields_words() -> None:
 # "1 of 8 heads" counts the eight, and "step 1 makes" and "layer 1 raises" are places.
 NOUNS = "characters heads keys layers neurons others parts positions queries rows scores sentences "
 NOUNS += "steps targets times tokens units values vectors words"
-ONE_OF_SEVERAL = re.compile(rf"(?<![\d.,/×^−-])\b1 ([a-z]+ )?({'|'.join(NOUNS.split())})\b")
+ONE_OF_SEVERAL = re.compile(
+    rf"(?<![\d.,/×^−-])\b1 ((next|other|smaller|stored) )?({'|'.join(NOUNS.split())})\b"
+)
 
 
 @pytest.mark.slow
