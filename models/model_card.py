@@ -33,7 +33,7 @@ def facts(model: str) -> dict:
     return {
         "kind": card.kind,
         "readout": bool(features.logits),
-        "classes": bool(features.classes),
+        "classes": features.classes,
         "n_parameters": card.n_parameters,
         "headline": "",
         "summary": summary,

@@ -119,6 +119,19 @@ def test_a_link_may_switch_heads_off_as_people_write_them() -> None:
 
 
 @pytest.mark.slow
+def test_a_link_with_edits_and_heads_that_are_off_says_which_it_follows() -> None:
+    app = opened("flow", edits="ZeroHead:1:2:self", off="1.5")
+    assert from_line(app.session_state["edits"]) == (ZeroHead(1, 2),)
+    assert asked_of(app)["off"] == "1.2"
+    message = told(app, "toast")
+    assert "both `edits` and `off`" in message and "“1.5” is left out" in message
+    assert "do not have" not in message
+    app = opened("flow", edits="ZeroHead:1:5:self", off="1.5")
+    assert from_line(app.session_state["edits"]) == (ZeroHead(1, 5),)
+    assert not app.get("toast"), "both say the same"
+
+
+@pytest.mark.slow
 def test_a_head_that_is_not_there_is_told() -> None:
     app = opened("flow", head="9.42", word="it")
     assert "layer “9”, head “42”" in told(app, "toast")

@@ -17,6 +17,7 @@ from test_hf_models_on_pages import opened, there
 from tolerances import STORED, SUMMED
 
 import headlight
+from explorer.text.markdown_escape import literal
 from models import edits
 from models.pretrained import sandbox
 from models.recording import Recording
@@ -298,6 +299,9 @@ def test_the_page_shows_its_classes_before_and_after_an_edit(tmp_path: Path) -> 
     assert not app.exception
     (panel,) = panels_on(app)
     assert panel["title"] == "Class prediction"
+    purpose = "sorts a text into 3 classes: calm, glad <b>, sad"
+    labels = [each.proto.popover.label for each in app.get("popover")]
+    assert any(label.endswith(literal(purpose)) for label in labels), labels
     app = opened("word", model=name, text=TEXT, edits="ZeroHead:0:1:self")
     assert not app.exception
 

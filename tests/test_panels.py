@@ -253,6 +253,28 @@ def test_a_template_is_in_the_fields_words() -> None:
             assert not PRIVATE & set(sentence.lower().replace(",", "").split()), place
 
 
+# "1 of 8 heads" counts the eight, and "step 1 makes" and "layer 1 raises" are places.
+NOUNS = "characters heads keys layers neurons others parts positions queries rows scores sentences "
+NOUNS += "steps targets times tokens units values vectors words"
+ONE_OF_SEVERAL = re.compile(
+    rf"(?<![\d.,/×^−-])\b1 ((next|other|smaller|stored) )?({'|'.join(NOUNS.split())})\b"
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["encoder", "decoder", "translator"])
+def test_what_is_one_has_its_noun_in_the_singular(model: str) -> None:
+    """A text of one or two tokens, where most of what is counted is one."""
+    for name in NAMES:
+        if model_of(name) not in ("encoder", model):
+            continue
+        for text in ("a", "Go."):
+            panel = made(name, Run(model, text))
+            shown = panel if isinstance(panel, str) else codec.decode(panel.encode())[0]
+            texts = [each for _, each in read_aloud(shown, name)]
+            assert not [each for each in texts if ONE_OF_SEVERAL.search(each)], name
+
+
 # ---- soft lookup ---------------------------------------------------------------------------------
 
 

@@ -20,6 +20,7 @@ from starlette.responses import (
     HTMLResponse,
     JSONResponse,
     PlainTextResponse,
+    RedirectResponse,
     Response,
     StreamingResponse,
 )
@@ -30,6 +31,7 @@ from explorer.classroom.service import ClassService
 from explorer.classroom.store import MemoryStore, TooMany, Unknown
 from explorer.components import bundle
 from explorer.server import request_body
+from explorer.server.base_path import base_path
 from explorer.server.client_address import network
 from explorer.state import event_log
 from explorer.state.settings import settings
@@ -102,7 +104,14 @@ async def qr_picture(request: Request) -> Response:
     )
 
 
+async def to_page(request: Request) -> Response:
+    """To the page of classes, whose address people shorten as its button is called."""
+    query = request.url.query
+    return RedirectResponse(f"{base_path()}/classroom{'?' if query else ''}{query}", 307)
+
+
 JOIN_ROUTES = [
+    Route("/class", to_page),
     Route("/join", join),
     Route("/join/{code}", join),
     Route("/class/code.svg", qr_picture),

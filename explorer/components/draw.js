@@ -11,7 +11,8 @@ import { css, wordAt } from "./theme.js";
 /**
  * Styles of a text: size in letters, weight, colour, anchor, rotation, and the room it may take.
  * @typedef {{ size?: number, bold?: boolean, fill?: string, anchor?: "start" | "middle" | "end",
- *   turn?: number, room?: number, halo?: boolean, alpha?: number, italic?: boolean }} TextStyle
+ *   turn?: number, room?: number, halo?: boolean, alpha?: number, italic?: boolean,
+ *   plate?: boolean }} TextStyle
  */
 
 /**
@@ -235,6 +236,18 @@ export class Pen {
     if (this.least && !turn) this.right = Math.max(this.right, box[2]);
     this.texts.push({ text, shown, size: this.type(size), box });
     if (this.measures) return;
+    if (style.plate) {
+      const [left, top, right, foot] = box;
+      this.put("rect", {
+        class: "plate",
+        x: at(left - 2),
+        y: at(top),
+        width: at(right - left + 4),
+        height: at(foot - top),
+        rx: 3,
+        fill: this.look.paper,
+      });
+    }
     const ring = { stroke: this.look.paper, "stroke-width": 3, "paint-order": "stroke" };
     const hint = shown !== text && this.screen ? tag("title", {}, escaped(text)) : "";
     this.put(

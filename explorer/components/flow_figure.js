@@ -26,6 +26,8 @@ const FAINT = 0.02; // share below which a curve is not drawn
 const FOCUS = 1.8; // times as wide as another layer is the one in focus
 const WORDS = 15; // letters of the words that come out
 const SUMS = [[0.62], [0.34, 0.68]]; // of a layer's width, where its attentions end
+const DOWN = [[0.58], [0.3, 0.58]]; // the same where layers run downwards
+const LONG = 10; // letters of a layer that runs downwards, and of the one in focus half as many more
 const THIN = 1; // letters of a layer's width beside one that is opened
 const MIDDLE = 0.4; // of the width, that these take at most
 const HEADS = [[0.76], [0.39, 0.8]]; // of an opened layer's width, where its attentions' heads end
@@ -157,7 +159,7 @@ function planned(pen, figure, { x, y, width, height }) {
   const inner = bands.length > 1 ? 2.4 * letter : 0;
   const isOpen = figure.level >= LAYER;
   const opened = (figure.level === LAYER ? HIGH * countOf(focusOf(figure)) + 7 : 6) * letter;
-  const long = isOpen ? THIN * letter * (n - 1) + opened : (9 * (n - 1) + 14) * letter;
+  const long = isOpen ? THIN * letter * (n - 1) + opened : LONG * (n + 0.5) * letter;
   const whole = turned ? long : width - (start - x) - out - inner;
   const even = whole / (n - 1 + FOCUS);
   const others = Math.max(1, n - 1);
@@ -258,18 +260,21 @@ function heading(pen, figure, plan, layer, at) {
   if (plan.turned) {
     if (!isSpine)
       pressed(pen, figure, layer, () =>
-        pen.text(x + 0.5 * letter, y + 0.9 * letter, name, { ...style, size: 0.85 }),
+        pen.text(x + 0.5 * letter, y + 0.9 * letter, name, { ...style, size: 0.85, plate: true }),
       );
-  } else if (!isSpine)
+  } else if (!isSpine) {
+    // What cross-attention brings runs past the middle.
+    const isCrossed = layer.attentions.length > 1 && layer.band > 0;
     pressed(pen, figure, layer, () =>
-      pen.text(x + wide / 2, y - 2.3 * letter, name, {
+      pen.text(isCrossed ? x : x + wide / 2, y - 2.3 * letter, name, {
         ...style,
-        anchor: "middle",
+        anchor: isCrossed ? "start" : "middle",
         size: 0.9,
         room: wide,
+        plate: isCrossed,
       }),
     );
-  else if (
+  } else if (
     layer.layer % 5 === 0 &&
     pen.isFree(
       pen.box(x + wide / 2, y - 0.8 * letter, `0${layer.layer}`, { anchor: "middle", size: 0.8 }),
@@ -317,6 +322,7 @@ function heads(pen, figure, plan, layer, [x, y, wide]) {
       const removed = attention.removed.includes(head);
       const draw = () => {
         const r = Math.min(0.42 * letter, 0.4 * step) * (chosen ? 1.25 : 1);
+        pen.circle(at, across, r, { fill: look.paper });
         pen.circle(at, across, r, {
           fill: colour,
           "fill-opacity": Math.min(1, 0.06 + 2.6 * Math.max(0, share)).toFixed(2),
@@ -451,7 +457,7 @@ function column(pen, figure, plan, layer, at) {
   layer.attentions.forEach((/** @type {any} */ attention, /** @type {number} */ i) => {
     const ends = spread
       ? HEADS[Math.min(n, HEADS.length) - 1].map((share) => share + 0.02)
-      : SUMS[Math.min(n, SUMS.length) - 1];
+      : (plan.turned ? DOWN : SUMS)[Math.min(n, SUMS.length) - 1];
     const sums = ends.map((share) => from + share * wide);
     const begin = i ? sums[i - 1] + 0.8 * letter : start;
     const sum = isSpine ? from + 0.75 * wide : sums[i];
@@ -470,14 +476,13 @@ function column(pen, figure, plan, layer, at) {
     });
     if (!isSpine) pen.text(x, y, "+", { anchor: "middle", bold: true, fill: look.primary });
   });
-  const ffn = isSpread(figure, layer) ? 0.92 : plan.turned ? 0.78 : 0.84; // of its width
+  const ffn = isSpread(figure, layer) ? 0.92 : plan.turned ? 0.77 : 0.84; // of its width
   if (!isSpine && layer.ffn !== null)
     square(pen, plan, layer, [from + ffn * wide, across], isFocus(figure, layer));
   if (layer.says) says(pen, figure, plan, layer, at, isSpine);
   const numbers = { size: 0.85, alpha: 0.8 };
   if (plan.turned) {
-    if (layer.numbers && !isSpine)
-      pen.text(plan.rows[0] - 0.4 * letter, to - 0.9 * letter, layer.numbers, numbers);
+    if (layer.numbers && !isSpine) besideRow(pen, figure, plan, layer, at, layer.numbers, numbers);
   } else if (!isSpine)
     pen.text((from + to) / 2, plan.foots[layer.band] + 0.9 * letter, layer.numbers, {
       ...numbers,
@@ -544,6 +549,36 @@ function square(pen, plan, layer, [along, across], isStop) {
   pen.select = before;
 }
 
+/** A text at the foot of a layer that runs downwards, where it covers no other text and not the line of the chosen row: at the left or the right of the layer, beside that line, or before the layer. isNear: beside the line first. @param {Pen} pen @param {Flow} figure @param {Plan} plan @param {FlowLayer} layer @param {number} at @param {string} text @param {import("./draw.js").TextStyle} style @param {boolean} [isNear] */
+function besideRow(pen, figure, plan, layer, at, text, style, isNear = false) {
+  const { letter } = pen;
+  const { x, wide } = boxOf(pen, plan, layer, at);
+  const y = plan.ends[at] - 0.75 * letter;
+  const across = plan.rows[chosenRow(figure, layer.band)];
+  const inset = 0.4 * letter;
+  /** @type {[number, "start" | "end"][]} */
+  const sides = [
+    [x + inset, "start"],
+    [x + wide - inset, "end"],
+  ];
+  /** @type {[number, "start" | "end"][]} */
+  const near = [
+    [across - inset, "end"],
+    [across + inset, "start"],
+  ];
+  /** @type {[number, "start" | "end"][]} */
+  const before = layer.band ? [[x - inset, "end"]] : [];
+  const places = [...(isNear ? near : sides), ...(isNear ? sides : near), ...before];
+  const room = [layer.band ? 0 : x, x + wide];
+  const isClear = (/** @type {[number, "start" | "end"]} */ [left, anchor]) => {
+    const box = pen.box(left, y, text, { ...style, anchor });
+    const isOff = box[2] < across || box[0] > across;
+    return isOff && box[0] >= room[0] && box[2] <= room[1] && pen.isFree(box);
+  };
+  const [left, anchor] = places.find(isClear) ?? places[0];
+  pen.text(left, y, text, { ...style, anchor, plate: true });
+}
+
 /** The word that the stream would give after a layer. @param {Pen} pen @param {Flow} figure @param {Plan} plan @param {FlowLayer} layer @param {number} at @param {boolean} isSpine */
 function says(pen, figure, plan, layer, at, isSpine) {
   const { letter, look } = pen;
@@ -559,11 +594,7 @@ function says(pen, figure, plan, layer, at, isSpine) {
     halo: true,
   };
   if (plan.turned && isSpine) return;
-  if (plan.turned)
-    return pen.text(plan.rows[plan.rows.length - 1], to - 0.9 * letter, `“${word}” ${text}`, {
-      ...style,
-      anchor: "end",
-    });
+  if (plan.turned) return besideRow(pen, figure, plan, layer, at, `“${word}” ${text}`, style, true);
   const y = across + BELOW * letter;
   if (!isSpine) {
     const whole = `“${word}” ${text}`;

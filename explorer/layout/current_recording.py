@@ -265,7 +265,9 @@ def note_pieces(recording: Recording, notes: DeltaGenerator) -> None:
     if part is not None:
         character, n = part.groups()
         model = literal(model_names.title(recording.model.name))
-        notes.caption(NOTES("byte", character=literal(character), n=n, model=model))
+        notes.caption(
+            NOTES("byte", character=literal(character), tokens=plural(n, "token"), model=model)
+        )
     elif continued:
         rest = takewhile(lambda token: token.startswith(CONTINUES), tokens[continued:])
         word = [tokens[continued - 1], *rest]

@@ -91,7 +91,7 @@ def model_label(model: str) -> str:
     """A model's name and purpose, as Markdown."""
     title = literal(model_names.title(model))
     purpose = model_descriptions.purpose(model) or _purpose_of_opened(model)
-    return f"**{title}** {purpose}" if purpose else f"**{title}**"
+    return f"**{title}** {literal(purpose)}" if purpose else f"**{title}**"
 
 
 def _purpose_of_opened(model: str) -> str:
@@ -104,7 +104,9 @@ def _purpose_of_opened(model: str) -> str:
     if not models.is_loaded(model):
         return model_descriptions.UNOPENED
     facts = model_card.facts(model)
-    return model_descriptions.purpose_by_kind(facts["kind"], facts["readout"])
+    return model_descriptions.purpose_by_kind(
+        facts["kind"], facts["readout"], facts.get("classes", ())
+    )
 
 
 def _group(model: str) -> str:

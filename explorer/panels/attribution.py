@@ -423,7 +423,7 @@ def _strongest(on: LogitParts, part: str) -> Bars:
     ]
     if n := len(parts) - len(listed):
         rest = logit_lens.parts_sum(on.attribution) - sum(row.values[0] for row in rows)
-        rows.append(BarRow(words("weaker", n=n), (rest,), (_short(rest),)))
+        rows.append(BarRow(plural(n, "smaller part"), (rest,), (_short(rest),)))
     return Bars(title=words("strongest"), select=("part",), columns=("",), rows=tuple(rows))
 
 
@@ -579,9 +579,9 @@ def _of_neuron(units: Neurons, unit: int) -> tuple[str, str]:
         ),
         words(
             "up_and_down",
-            n_up=f"{totals.n_up:,}",
+            rising=plural(totals.n_up, "neuron"),
             up=signed(totals.up),
-            n_down=f"{totals.n_down:,}",
+            falling=plural(totals.n_down, "neuron"),
             down=signed(totals.down),
         ),
     )

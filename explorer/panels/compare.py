@@ -27,7 +27,13 @@ from explorer.analysis.figures import (
     Stack,
     TextTable,
 )
-from explorer.analysis.formatting import fixed, named_word, percent, tenths
+from explorer.analysis.formatting import (
+    fixed,
+    named_word,
+    percent,
+    plural,
+    tenths,
+)
 from explorer.panels import spec
 from explorer.panels.choice import Choice
 from explorer.panels.selection import model_name, place_if_any, place_of, select
@@ -168,7 +174,7 @@ class TwoRuns:
         """A sentence for each side whose text did not fit its model."""
         words = sentences(CONCEPT, "shared")
         return tuple(
-            words("dropped", side=side, n=f"{each.dropped:,}")
+            words("dropped", side=side, tokens=plural(each.dropped, "token"))
             for side, each in zip("AB", (self.a, self.b))
             if each.dropped
         )
@@ -808,7 +814,7 @@ def tokens(run: Run, other: Other = None, attention: OfA = "", other_attention: 
         lines.append(words("all"))
     details = list(words.lines("characters" if columns.rule == alignment.CHARACTERS else "words"))
     if forced := int((~patterns.free).sum()):
-        details.append(words("forced", n=forced))
+        details.append(words("forced", rows=plural(forced, "row")))
     return Panel(
         title=words("title"),
         finding=" ".join(lines),

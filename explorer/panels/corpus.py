@@ -14,7 +14,10 @@ import numpy as np
 
 from explorer.analysis import corpus
 from explorer.analysis.figures import BarRow, Bars, Matrix
-from explorer.analysis.formatting import percent
+from explorer.analysis.formatting import (
+    percent,
+    plural,
+)
 from explorer.analysis.head_naming import MEANING, MEANING_ACROSS
 from explorer.panels import spec
 from explorer.panels.choice import Choice
@@ -67,7 +70,9 @@ class CorpusReading:
     def caption(self, *lines: str) -> tuple[str, ...]:
         """Lines of a caption, with how many sentences were read and how many were not."""
         words = sentences(CONCEPT, "shared")
-        read = words("read", n=len(self.measured), attention=self.attention)
+        read = words(
+            "read", sentences=plural(len(self.measured), "sentence"), attention=self.attention
+        )
         if not self.unread:
             return read, *lines
         return read, words("left_out", n=len(self.unread), reason=self.unread[0]), *lines

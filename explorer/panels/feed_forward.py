@@ -20,7 +20,11 @@ from explorer.analysis.figures import (
     Strip,
     TokenRow,
 )
-from explorer.analysis.formatting import fixed, percent
+from explorer.analysis.formatting import (
+    fixed,
+    percent,
+    plural,
+)
 from explorer.analysis.terminology import unit_formula
 from explorer.panels import spec
 from explorer.panels.choice import Choice
@@ -169,7 +173,7 @@ def _units(
         for each in listed.tolist()
     ]
     rest = float(shares[:-1].sum() - shares[listed].sum())
-    others = [(words("others", n=f"{len(shares) - 1 - len(listed):,}"), rest)]
+    others = [(plural(len(shares) - 1 - len(listed), "other"), rest)]
     others += [(words("bias"), float(shares[-1]))] if has_bias else []
     rows += [BarRow(label, (value, 0.0), (percent(value), "")) for label, value in others]
     columns = words("share"), words("activation")

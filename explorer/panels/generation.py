@@ -318,7 +318,8 @@ def _bars(prediction: NextToken) -> Bars:
             )
         )
     rest = predictions.remaining_words(prediction.of, prediction.listed)
-    slots = {"n": f"{rest.n:,}", "p": tenths(rest.own), "drawn": tenths(rest.drawn)}
+    slots = {"p": tenths(rest.own), "drawn": tenths(rest.drawn)}
+    slots["tokens"] = plural(rest.n, "other token")
     others = words("others_with" if settings else "others", settings=settings, **slots)
     return Bars(
         title=words("bars"),
@@ -555,7 +556,7 @@ def loops(run: Run) -> Panel:
     n_scores = int(attention.allowed.sum()) * heads
     sizes = {"n": n, "layers": layers, "heads": key_heads, "d": model.d_head}
     of_source = [
-        Box(words("source"), words("source_keys", n=len(recording.streams[0].tokens)))
+        Box(words("source"), plural(len(recording.streams[0].tokens), "stored key"))
         for _ in recording.streams[1:]
     ]
     steps = (
@@ -566,10 +567,10 @@ def loops(run: Run) -> Panel:
         *of_source,
         Box(words("add")),
     )
-    block = Box(words("layers"), words("times", n=layers), steps)
+    block = Box(words("layers"), plural(layers, "time"), steps)
     token = Box(
         words("tokens"),
-        words("times", n=n),
+        plural(n, "time"),
         (Box(words("embedding")), block, Box(words("predict"))),
     )
     numbers = {"stored": stored, "scores": n_scores, "read": n, "read without the cache": without}

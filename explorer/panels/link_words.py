@@ -110,9 +110,10 @@ def in_todays_words(parameters: Mapping[str, str]) -> dict[str, str]:
     if pair and "layer" not in named:
         named["layer"], named["head"] = pair.groups()
     heads = [HEAD_OF_LAYER.fullmatch(each) for each in named.get("off", "").split(",")]
-    if all(heads) and "edits" not in named:
+    edits = ",".join(f"ZeroHead:{each[1]}:{each[2]}:self" for each in heads if each)
+    if all(heads) and named.get("edits", edits) == edits:
         del named["off"]
-        named["edits"] = ",".join(f"ZeroHead:{each[1]}:{each[2]}:self" for each in heads if each)
+        named["edits"] = edits
     if not named.get("word", "0").isdecimal() and "token" not in named:  # a number is a word's id
         named["token"] = named.pop("word")
     return {name: EARLIER_WORDS.get((name, word), word) for name, word in named.items()}

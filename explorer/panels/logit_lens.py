@@ -13,7 +13,11 @@ import numpy as np
 
 from explorer.analysis import logit_lens, residual
 from explorer.analysis.figures import BarRow, Bars, Chart, Matrix, Series, TextTable
-from explorer.analysis.formatting import fixed, tenths
+from explorer.analysis.formatting import (
+    fixed,
+    plural,
+    tenths,
+)
 from explorer.analysis.logit_lens import LensCell
 from explorer.analysis.predictions import first_piece
 from explorer.analysis.terminology import recording_norm_name, with_article
@@ -327,8 +331,8 @@ def _words(on: Reading) -> Bars:
         for id, p in zip(cell.ids.tolist(), cell.probabilities.tolist())
         for named in [name(id)]
     ]
-    n = f"{on.recording.model.n_vocab - len(rows):,}"
-    others = words("others", n=n, p=tenths(cell.others))
+    left = plural(on.recording.model.n_vocab - len(rows), "other word")
+    others = words("others", words=left, p=tenths(cell.others))
     site = logit_lens.site_words(on.lens.sites[on.site])
     return Bars(
         title=words("bars", site=site, word=on.word, token=on.token),

@@ -10,6 +10,7 @@ import numpy as np
 from explorer.analysis import anatomy
 from explorer.analysis.figures import Factor, Frame, Product, Steps, factor
 from explorer.analysis.figures import matrix as matrix_values
+from explorer.analysis.formatting import plural
 from explorer.analysis.soft_lookup import attention_input
 from explorer.panels import spec
 from explorer.panels.choice import Choice
@@ -57,7 +58,10 @@ def shapes(
     (n, m), d, d_v = of.pattern.shape[2:], of.q.shape[-1], of.v.shape[-1]
     d_model = selection.recording.model.d_model
     slots = {
-        **{"n": n, "m": m, "d": d, "d_v": d_v, "d_model": d_model, "cells": f"{n * m:,}"},
+        **{"n": n, "m": m, "d": d, "d_v": d_v, "d_model": d_model},
+        **{"vectors": plural(n, "vector"), "queries": plural(n, "query", "queries")},
+        **{"keys": plural(m, "key"), "scores": plural(n * m, "score")},
+        "products": plural(n * m, "dot product"),
         **selection.slots,
     }
     drawn = {

@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 
 from explorer.analysis import ffn, recorded_findings, residual
 from explorer.analysis.figures import Block, PaperFigure, Tier, Tower
+from explorer.analysis.formatting import plural
 from explorer.analysis.terminology import recording_norm_name
 from explorer.panels import architecture, spec
 from explorer.panels.predictions import Prediction, prediction_at
@@ -82,7 +83,8 @@ def stacks(run: Run, token: int | None = None) -> Panel:
     machine = Machine(recording, prediction)
     towers = tuple(_tower(machine, side) for side in SIDES)
     card = recording.model
-    slots = {"model": model_name(recording), "n": card.n_layer, "heads": card.n_head}
+    slots = {"model": model_name(recording)}
+    slots |= {"layers": plural(card.n_layer, "layer"), "heads": plural(card.n_head, "head")}
     stream = run.recording().streams[-1]
     at = architecture.first_token(recording, stream) if token is None else token
     slots["token"] = stream.tokens[at if prediction is None else prediction.at.token]

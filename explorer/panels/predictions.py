@@ -15,6 +15,7 @@ from explorer.analysis.formatting import (
     BLANKS,
     enough_digits,
     fixed,
+    plural,
     probability,
     softmax_texts,
     tenths,
@@ -195,7 +196,9 @@ def _bars(on: Prediction, selected: int | None) -> Bars:
         for each in on.words
     ]
     rest = predictions.remaining_words(on.of, on.words)
-    others = words("others", n=f"{rest.n:,}", p=tenths(rest.own)) if rest.n else ""
+    others = (
+        words("others", words=plural(rest.n, "other word"), p=tenths(rest.own)) if rest.n else ""
+    )
     return Bars(
         title=words("next_bars" if on.kind == "next" else "masked_bars"),
         note=with_blanks(others, [row.label for row in rows]),

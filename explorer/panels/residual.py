@@ -24,7 +24,13 @@ from explorer.analysis.figures import (
     Strips,
     TextTable,
 )
-from explorer.analysis.formatting import enough_digits_for_all, fixed, percent, power
+from explorer.analysis.formatting import (
+    enough_digits_for_all,
+    fixed,
+    percent,
+    plural,
+    power,
+)
 from explorer.analysis.terminology import EITHER_NORM, norm_name, recording_norm_name
 from explorer.panels import spec
 from explorer.panels.choice import WHOLE_LAYERS, Choice, is_deep
@@ -589,7 +595,7 @@ def _changes(selection: StreamSelection, changed: residual.NormChange, norm: str
     hidden = len(tokens) - len(listed)
     return Bars(
         title=words("changes", token=selection.word, times=f"{changed.times:g}"),
-        note=sentences(CONCEPT, "shared")("rest", count=hidden) if hidden else "",
+        note=plural(hidden, "other token") if hidden else "",
         select=("token",),
         columns=(norm, "BatchNorm"),
         rows=tuple(
@@ -683,7 +689,7 @@ def _largest_heads(token_map: TokenMap, words: Sentences) -> Bars:
     hidden = len(own) - len(order)
     return Bars(
         title=words("largest", token=token_map.selection.word),
-        note=words("rest", count=hidden) if hidden else "",
+        note=plural(hidden, "other head") if hidden else "",
         columns=(token_map.selection.word, sentences(CONCEPT, "shared")("median")),
         rows=tuple(
             BarRow(

@@ -11,7 +11,14 @@ import numpy as np
 
 from explorer.analysis import figures, logit_lens, score_parts
 from explorer.analysis.figures import BarRow, Bars, Matrix, TokenRow
-from explorer.analysis.formatting import fixed, hundredths, percent, power, signed
+from explorer.analysis.formatting import (
+    fixed,
+    hundredths,
+    percent,
+    plural,
+    power,
+    signed,
+)
 from explorer.analysis.score_parts import Largest, SourceRow
 from explorer.panels import spec
 from explorer.panels.anatomy import weight_text
@@ -194,7 +201,7 @@ def _sums(cell: ScoreCell, parts: ScoreParts) -> Bars:
     rows = [_sum(_row_label(on, row), row.query, row.key) for row in largest]
     if rest := every[len(largest) :]:
         sums = sum(row.query for row in rest), sum(row.key for row in rest)
-        rows.append(_sum(words("smaller", n=len(rest)), *sums))
+        rows.append(_sum(plural(len(rest), "smaller part"), *sums))
     if parts.added:
         rows.append(_sum(words("added"), parts.added, parts.added))
     key = words("of_key" if parts.against is None else "of_keys", **cell.slots)
@@ -239,7 +246,7 @@ def _pairs(parts: ScoreParts, score: str) -> Matrix:
 
 
 def _side_names(largest: Largest, parts: Sequence[Part], side: str) -> tuple[str, ...]:
-    rest = (sentences(CONCEPT, "sources")("smaller", n=largest.rest),) if largest.rest else ()
+    rest = (plural(largest.rest, "smaller part"),) if largest.rest else ()
     return (*(_label(parts[at], side) for at in largest.places), *rest)
 
 

@@ -28,6 +28,7 @@ from explorer.analysis.formatting import (
     fixed,
     hundredths,
     percent,
+    plural,
     power,
     signed,
 )
@@ -151,7 +152,9 @@ def _temperature_frame(
     n_others = int(allowed.sum()) - len(order)
     if n_others:
         others = float(weights.sum() - weights[list(order)].sum())
-        rows.append(BarRow(words("rest", count=n_others), (others,), (hundredths(others),), key=""))
+        rows.append(
+            BarRow(plural(n_others, "other token"), (others,), (hundredths(others),), key="")
+        )
     vectors = {
         "soft": result.z_soft,
         "hard": result.z_hard,
@@ -365,7 +368,7 @@ def _received(selection: Selection, received: Columns, largest: int) -> Bars:
         )
     ]
     note = (
-        words("rest", count=len(received["from"]) - N_ROWS)
+        plural(len(received["from"]) - N_ROWS, "other token")
         if len(received["from"]) > N_ROWS
         else ""
     )
@@ -461,7 +464,7 @@ def scoring(
         details=words.lines(
             "details",
             naive_own=variants[0].own,
-            rows=variants[0].rows,
+            rows=plural(variants[0].rows, "row"),
             head_own_rows=variants[2].own,
         ),
         caption=(words("caption", layer=layer, head=head),),

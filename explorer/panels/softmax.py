@@ -270,7 +270,7 @@ def combination(
     )
     return Panel(
         title=words("title"),
-        finding=words("finding", **slots),
+        finding=words("finding" if len(allowed) > 1 else "finding_one", **slots),
         figures=(Steps.opened(frames, step, "mean_step"),),
         table={
             "key": allowed,

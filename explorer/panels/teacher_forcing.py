@@ -6,7 +6,11 @@ import numpy as np
 
 from explorer.analysis import logit_lens
 from explorer.analysis.figures import Matrix, truncation_note, window
-from explorer.analysis.formatting import power_of_e, tenths
+from explorer.analysis.formatting import (
+    plural,
+    power_of_e,
+    tenths,
+)
 from explorer.panels import spec
 from explorer.panels.selection import StreamSelection, model_name, predicted
 from explorer.panels.spec import Panel
@@ -41,8 +45,9 @@ def offset(run: Run) -> Panel:
     best = int(places[p[places].argmax()])
     right = int((likeliest == at.stream.ids[1:]).sum())
     slots = {
-        **{"n": n, "input": tokens[best], "target": tokens[best + 1], "p": tenths(float(p[best]))},
-        **{"right": right, "all": power_of_e(float(np.log(p).sum()), 2)},
+        **{"input": tokens[best], "target": tokens[best + 1], "p": tenths(float(p[best]))},
+        **{"tokens": plural(n, "next token"), "places": plural(right, "position")},
+        "all": power_of_e(float(np.log(p).sum()), 2),
     }
     rows = (
         [tokens[each] for each in places],

@@ -301,6 +301,7 @@ MAX_NUMBERS_LENGTH = 8000  # characters of a list of numbers
 
 
 OFF = "off"  # the choice of a link that names heads which are switched off
+BESIDE_EDITS = "off beside edits"  # such a choice of a link that has `edits` too
 # What a link to a tab means that names no view, by the choice and its word: the view that stood
 # first when it was shared. Today's links name one; a bare address opens on the first of today.
 EARLIER_VIEWS = {"positions": ("ask", "Sentence")}
@@ -481,8 +482,9 @@ def _take_choices(parameters: dict[str, str]) -> None:
         if name not in state or state[name] != word:
             st.session_state[name] = word
     visit.linked = parameters
-    if "edits" not in parameters and (heads := parameters.get(OFF)):
-        visit.refusals = {**visit.refusals, OFF: heads}
+    if heads := parameters.get(OFF):
+        name = BESIDE_EDITS if "edits" in parameters else OFF
+        visit.refusals = {**visit.refusals, name: heads}
 
 
 def _is_text_of(link: dict[str, str], page: str) -> bool:
@@ -623,17 +625,20 @@ def _refuse(name: str, value: str, replacement: str) -> None:
 
 def _show_refusals() -> None:
     """Say in one sentence what of a link could not be followed."""
-    refusals, visit.refusals = visit.refusals, {}
+    refusals, visit.refusals = dict(visit.refusals), {}
+    messages = []
+    if heads := refusals.pop(BESIDE_EDITS, ""):
+        messages.append(ADDRESS("off_beside_edits", heads=_quoted(heads)))
     if refusals:
-        unmet = ", ".join(
-            f"{_noun(name, value)} “{literal(value[:40])}{'…' if len(value) > 40 else ''}”"
-            for name, value in refusals.items()
-        )
-        st.toast(
-            ADDRESS("unmet", unmet=unmet),
-            icon=":material/link_off:",
-            duration="long",
-        )
+        unmet = (f"{_noun(name, value)} {_quoted(value)}" for name, value in refusals.items())
+        messages.append(ADDRESS("unmet", unmet=", ".join(unmet)))
+    if messages:
+        st.toast(" ".join(messages), icon=":material/link_off:", duration="long")
+
+
+def _quoted(value: str) -> str:
+    """The first letters of a link's word, in quotation marks."""
+    return f"“{literal(value[:40])}{'…' if len(value) > 40 else ''}”"
 
 
 def _noun(name: str, value: str) -> str:

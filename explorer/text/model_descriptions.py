@@ -21,6 +21,7 @@ KINDS = {
     "encoder-decoder": "writes a text from a text",
     "no readout": "turns a text into vectors",
 }
+MOST_LETTERS = 40  # of the names of a classifier's classes that are listed
 HEAD_SCORE = re.compile(r"([\d.]+) L(\d+)H(\d+)")
 # Headings of the menu of models.
 GROUPS = {
@@ -115,8 +116,13 @@ def group(name: str) -> str:
     return _descriptions().get(base, {}).get("group", "yours")
 
 
-def purpose_by_kind(kind: str, readout: bool) -> str:
-    """The purpose of a model that has no entry, from what its trial found."""
+def purpose_by_kind(kind: str, readout: bool, classes: Sequence[str] = ()) -> str:
+    """The purpose of a model that has no entry, from what its trial found. classes: the names of a
+    classifier's classes."""
+    if classes:
+        names = ", ".join(classes)
+        purpose = f"sorts a text into {len(classes):,} classes"
+        return purpose if len(names) > MOST_LETTERS else f"{purpose}: {names}"
     return KINDS[kind] if readout else KINDS["no readout"]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import streamlit as st
 
+from explorer.analysis.formatting import plural
 from explorer.analysis.terminology import recording_norm_name
 from explorer.layout.tab import Fold, Tab, choose, show, view
 from explorer.panels import gradients, residual
@@ -28,7 +29,7 @@ def recurrence_panels(run: Run, on_tab: Mapping[str, Any]) -> None:
     name = on_tab["stream"]
     words, stream = sentences(gradients.CONCEPT, "recurrence_task"), {"stream": name}
     if not gradients.lags(run, stream):
-        st.info(words("short", n=len(run.recording().stream(name).tokens)))
+        st.info(words("short", tokens=plural(len(run.recording().stream(name).tokens), "token")))
         return
     st.markdown(words("task"))
     chosen = choose(gradients.recurrence, run, stream)

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from explorer.analysis.formatting import plural
 from explorer.layout import current_recording, output, tab
 from explorer.panels import translation as translation_panels
 from explorer.panels.choice import Choice, Parameter
@@ -146,7 +147,7 @@ def searched(model: str, text: str) -> drafts.Search:
         search.resume()
     if not search.finished:
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.info(WORDS("stopped", n=len(search.steps)))
+            st.info(WORDS("stopped", tokens=plural(len(search.steps), "token")))
             st.button("Continue", key="go on", on_click=stop_search, args=(None,))
     return search
 
