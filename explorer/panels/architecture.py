@@ -551,9 +551,9 @@ def _figure(view: FlowView, number: str, temperature: float) -> Flow:
     plain, ways, focus, reading = view.run.recording(), view.ways, view.focus, view.reading
     rows = _rows(ways)
     number = number if number != "Prediction" or reading else "Rotation angle"
-    units = _units(ways, focus)
+    units, names = _units(ways, focus), _names(plain)
     layers = tuple(
-        _layer(plain, way, at, each, rows, reading, number, units.get((at, each), ""))
+        _layer(plain, way, at, each, rows, reading, number, units.get((at, each), ""), names)
         for at, way in enumerate(ways)
         for each in way.layers
     )
@@ -791,6 +791,7 @@ def _layer(
     reading: LensReading | None,
     number: str,
     units: str,
+    names: PatternNames,
 ) -> FlowLayer:
     """One column of the picture."""
     of_way = reading is not None and reading.way is way
@@ -809,7 +810,7 @@ def _layer(
         layer=layer,
         band=band,
         attentions=tuple(
-            _of_attention(plain, way, band, each, layer, rows)
+            _of_attention(plain, way, band, each, layer, rows, names.get((each.name, layer), ()))
             for each in way.attentions
             if layer in flow_analysis.layer_numbers(each)
         ),
@@ -855,6 +856,7 @@ def _of_attention(
     attention: Attention,
     layer: int,
     rows: Sequence[Rows],
+    names: tuple[PatternName | None, ...],
 ) -> FlowAttention:
     """Contribution of one attention of a layer to the token, and to the other rows."""
     at = flow_analysis.layer_numbers(attention).index(layer)
@@ -884,29 +886,29 @@ def _of_attention(
         shares=spread[0],
         weights=spread[1],
         bias=float(brought.bias[0]),
-        names=_names(plain, attention, layer),
+        names=names,
         others=np.array(curves).reshape(-1, 3),
         attention="" if is_first else attention.name,
         removed=tuple(sorted(removed)),
     )
 
 
-def _names(
-    recording: Recording, attention: Attention, layer: int
-) -> tuple[tuple[str, float, float] | None, ...]:
-    """Pattern of each head of a layer on this text, its score and chance, None for no pattern."""
-    try:
-        of = next(each for each in recording.attention if each.name == attention.name)
-        named = recorded_findings.named_heads(recording, of)
-    except ValueError:
-        return ()
-    return tuple(
-        (each.name, round(each.score, 2), round(each.chance, 2))
-        if each.name != NO_PATTERN and each.n_queries
-        else None
-        for each in named
-        if each.layer == layer
-    )
+PatternName = tuple[str, float, float]  # of a head, with its score and chance
+PatternNames = dict[tuple[str, int], tuple[PatternName | None, ...]]
+
+
+def _names(recording: Recording) -> PatternNames:
+    """Pattern of each head on this text, its score and chance, None for no pattern, by attention
+    and layer."""
+    names: dict[tuple[str, int], list[PatternName | None]] = {}
+    for attention in recording.attention:
+        with suppress(ValueError):
+            for each in recorded_findings.named_heads(recording, attention):
+                is_named = each.name != NO_PATTERN and each.n_queries
+                name = (each.name, round(each.score, 2), round(each.chance, 2))
+                of_layer = names.setdefault((attention.name, each.layer), [])
+                of_layer.append(name if is_named else None)
+    return {place: tuple(each) for place, each in names.items()}
 
 
 def _units(ways: Sequence[Way], focus: Focus) -> dict[tuple[int, int], str]:
@@ -925,10 +927,8 @@ def _units(ways: Sequence[Way], focus: Focus) -> dict[tuple[int, int], str]:
                 continue
             with suppress(ValueError, AttributeError):
                 hidden = model.ffn_activations(way.recording, way.stream.name, layer, way.token)
-                update = hidden.writes.sum(0) + hidden.bias
-                order = np.argsort(-(hidden.writes @ update), kind="stable")[:N_UNITS]
-                strongest[band, layer] = order
-                writes.append(hidden.writes[order])
+                units = strongest[band, layer] = hidden.strongest(N_UNITS)
+                writes.append(hidden.writes_of(units))
     if not writes:
         return {}
     try:  # all at once: each time the vocabulary is read

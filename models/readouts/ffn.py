@@ -35,10 +35,10 @@ def ffn_activations(
     network, inputs = ffn_input(model, recording, stream, layer, token)
     preactivations = network.before(inputs)[token]
     by_token = hidden_units(recording, stream, layer, network, inputs)
-    hidden = by_token[token]
-    writes = hidden[:, None] * network.w_2.weight.T.contiguous()
-    parts = preactivations, hidden, writes, ffn_bias(network), by_token
-    return FFNActivations(*(each.numpy().copy() for each in parts))
+    of_token = (each.numpy().copy() for each in (preactivations, by_token[token]))
+    bias, hidden = (each.numpy().copy() for each in (ffn_bias(network), by_token))
+    rows = network.w_2.weight.numpy().copy().T  # as they lie in memory, which is read at once
+    return FFNActivations(*of_token, rows, bias, hidden)
 
 
 def ffn_input(
