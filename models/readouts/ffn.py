@@ -35,10 +35,9 @@ def ffn_activations(
     network, inputs = ffn_input(model, recording, stream, layer, token)
     preactivations = network.before(inputs)[token]
     by_token = hidden_units(recording, stream, layer, network, inputs)
-    of_token = (each.numpy().copy() for each in (preactivations, by_token[token]))
-    bias, hidden = (each.numpy().copy() for each in (ffn_bias(network), by_token))
-    rows = network.w_2.weight.numpy().copy().T  # as they lie in memory, which is read at once
-    return FFNActivations(*of_token, rows, bias, hidden)
+    parts = preactivations, by_token[token], network.w_2.weight, ffn_bias(network), by_token
+    before, after, w_2, bias, hidden = (each.numpy().copy() for each in parts)
+    return FFNActivations(before, after, w_2.T, bias, hidden)
 
 
 def ffn_input(
