@@ -43,7 +43,7 @@ export function tag(name, attributes, ...inside) {
 export function shown(svg, attributes) {
   const whole = tag("svg", { xmlns: SPACE, ...attributes }, svg);
   const made = new DOMParser().parseFromString(whole, "image/svg+xml").documentElement;
-  return /** @type {SVGElement} */ (/** @type {unknown} */ (document.importNode(made, true)));
+  return /** @type {SVGElement} */ (/** @type {unknown} */ (document.adoptNode(made))); // not a copy of it
 }
 
 /** @typedef {{ view: import("./mount.js").View, what: string, draw: (look: Look) => string }} Offer */
