@@ -16,6 +16,7 @@ st.logo(navigation.mark(), size="large")
 # after the first elements
 from explorer.layout import export_menu, header, lesson_bar, share_menu  # noqa: E402
 from explorer.state import event_log, host, opened_recordings, sessions, url_state  # noqa: E402
+from explorer.state.scheduling import script_queue  # noqa: E402
 from explorer.state.visit import visit  # noqa: E402
 from explorer.text import places  # noqa: E402
 from explorer.views import tabs  # noqa: E402
@@ -35,6 +36,9 @@ if first := lesson_bar.opening():
     tab, choices = first
     choices = choices if tab == places.first_tab(places.place_of(tab)) else {"tab": tab, **choices}
     st.switch_page(pages[places.place_of(tab)], query_params=choices)
+# What is made ahead of this run comes first: two threads for one text take longer, and so does the
+# browser that draws the page's other parts meanwhile.
+script_queue.wait_for((visit.model, visit.text))
 ahead = host.recorded_ahead(visit.model, visit.text)
 with ahead, event_log.timed_run():
     if st.session_state.lesson:

@@ -50,13 +50,18 @@ contents: dict[int, str] = {}  # digests of recordings that callers handed in, b
 
 @contextmanager
 def hurrying() -> Iterator[None]:
-    """Leave tokens that begin a word as they are, where the word is not known: to read it takes
-    passes of its own."""
+    """Leave out what takes long and is not seen at once: tokens that begin a word stay as they are,
+    where the word is not known, since to read it takes passes of its own."""
     token = _in_a_hurry.set(True)
     try:
         yield
     finally:
         _in_a_hurry.reset(token)
+
+
+def is_hurrying() -> bool:
+    """True within `hurrying`."""
+    return _in_a_hurry.get()
 
 
 def use(new: host.Host) -> None:
@@ -402,7 +407,7 @@ class CachedModel(Model):
             return whole_words.whole_words(model, writing, followed)
 
         key = ("whole", n_read, tuple(id for id, _ in followed))
-        if _in_a_hurry.get() and not has_memo(recording, key):
+        if is_hurrying() and not has_memo(recording, key):
             return {}
         return memo(recording, key, lambda: in_slot(make))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -322,16 +323,35 @@ def mask_pattern(name: str = "") -> re.Pattern[str]:
 
 @dataclass(frozen=True, eq=False)
 class FFNActivations:
-    """FFN(x) = act(x W_1 + b_1) W_2 + b_2 at one token: before, after (d_ff) the activation; writes
-    (d_ff, d_model), a unit's activation times its row of W_2; bias (d_model). The sum of `writes`
-    and `bias` is what the FFN wrote. Of a gated one `before` is the gate, and `after` what comes of
-    it times the unit. by_token (token, d_ff): `after` at every token of the text."""
+    """FFN(x) = act(x W_1 + b_1) W_2 + b_2 at one token: before, after (d_ff) the activation; rows
+    (d_ff, d_model) of W_2; bias (d_model). The sum of `writes` and `bias` is what the FFN wrote. Of
+    a gated one `before` is the gate, and `after` what comes of it times the unit. by_token (token,
+    d_ff): `after` at every token of the text."""
 
     before: np.ndarray
     after: np.ndarray
-    writes: np.ndarray
+    rows: np.ndarray
     bias: np.ndarray
     by_token: np.ndarray
+
+    @cached_property
+    def writes(self) -> np.ndarray:
+        """A unit's activation times its row of W_2, (d_ff, d_model)."""
+        return self.writes_of(np.arange(len(self.after)))
+
+    def writes_of(self, units: np.ndarray) -> np.ndarray:
+        """The same of some units, (unit, d_model)."""
+        return self.after[units, None] * self.rows[units]
+
+    @cached_property
+    def update(self) -> np.ndarray:
+        """What the FFN wrote, (d_model)."""
+        return self.after @ self.rows + self.bias
+
+    def strongest(self, n: int) -> np.ndarray:
+        """The units that write most along the update, at most n of them, the strongest first."""
+        along = self.after * (self.rows @ self.update)
+        return np.argsort(-along, kind="stable")[:n]
 
 
 @dataclass(frozen=True, eq=False)

@@ -245,6 +245,8 @@ def test_a_browser_draws_each_formula_and_its_numbers_are_the_recordings(
     page = browser.new_page(viewport={"width": 1440, "height": 900})
     page.goto((tmp_path / "panel.html").as_uri())
     page.wait_for_selector("main[data-drawn]")
+    assert not page.locator(".formulas dl").count()
+    page.locator(".formulas button").last.click()
     symbols = page.evaluate(READ)
     page.locator(".formulas button").first.click()
     shown = page.evaluate(READ)

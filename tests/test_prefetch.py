@@ -67,7 +67,7 @@ def test_they_are_what_the_page_sends(model: str, asked: dict[str, str]) -> None
         ("decoder", {"flow_temperature": "0.5"}),
     ],
 )
-def test_a_flow_is_what_its_page_sends_but_for_words_that_go_on(
+def test_a_flow_is_what_its_page_sends_but_for_words_that_take_long(
     model: str, asked: dict[str, str]
 ) -> None:
     text = f"{TEXT} {model}"
@@ -86,6 +86,9 @@ def test_a_flow_is_what_its_page_sends_but_for_words_that_go_on(
     for each in (quick, whole):
         for word in each["figures"][0]["words"]:
             word["label"] = word["label"].partition("… (")[0].rstrip("…")
+    layers, whole_layers = (each["figures"][0]["layers"] for each in (quick, whole))
+    assert any([each.pop("units") for each in whole_layers])
+    assert not any([each.pop("units") for each in layers])
     assert quick == whole
     assert all(np.array_equal(blocks[each], others[each]) for each in others)
     assert not pictures(model, text, {"flow_level": "Layer", "pattern": "sink"}, "flow")

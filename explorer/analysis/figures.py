@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -694,19 +695,25 @@ def as_plain(value: Any, blocks: dict[str, np.ndarray], coarse: bool = False) ->
         levels = (value - low) * (LEVELS / ((high - low) or 1.0))
         blocks[name] = np.where(np.isnan(value), LEVELS + 1, np.rint(levels)).astype(np.uint8)
         return {"block": name, "low": low, "high": high}
-    if is_dataclass(value) and not isinstance(value, type):
-        plain = {
-            each.name: as_plain(getattr(value, each.name), blocks, each.metadata == COARSE)
-            for each in fields(value)
-        }
-        return plain | ({"kind": value.kind} if isinstance(value, Figure) else {})
     if isinstance(value, (tuple, list)):
         return [as_plain(each, blocks) for each in value]
+    if is_dataclass(value) and not isinstance(value, type):
+        plain = {
+            name: as_plain(getattr(value, name), blocks, is_coarse)
+            for name, is_coarse in _fields(type(value))
+        }
+        return plain | ({"kind": value.kind} if isinstance(value, Figure) else {})
     if isinstance(value, Mapping):
         return {name: as_plain(each, blocks) for name, each in value.items()}
     if isinstance(value, np.generic):
         return value.item()
     return value
+
+
+@cache
+def _fields(kind: type) -> tuple[tuple[str, bool], ...]:
+    """The fields of a dataclass, and whether they are COARSE."""
+    return tuple((each.name, each.metadata == COARSE) for each in fields(kind))
 
 
 PLAIN_TYPES = {str, int, float, bool, type(None)}

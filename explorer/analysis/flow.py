@@ -41,16 +41,19 @@ def key_shares(
     """The shares of one layer's heads and keys in what they write at some queries. outputs: W_O cut
     by head, (layer, head, d_head, d_model), and b_O (layer, d_model). at: which of the attention's
     layers."""
-    w_o, bias = (each[at].astype(np.float64) for each in outputs)
+    w_o, bias = outputs[0][at], outputs[1][at].astype(np.float64)
     n_head, d_head, d_model = w_o.shape
     rows, joined = list(queries), w_o.reshape(-1, d_model)  # W_O as one matrix, (head x d_head, ..)
     pattern = consistency.layer_weights(recording, attention, at)[:, rows]  # (head, query, key)
     values = np.asarray(attention.v[at], np.float64)  # (head, key, d_head)
     brought = (pattern @ values).swapaxes(0, 1).reshape(len(rows), -1)  # (query, head x d_head)
-    written = brought @ joined + bias
+    # W_O is the large part of the work: its products are made in the bits in which the model made
+    # them.
+    written = brought.astype(w_o.dtype) @ joined + bias
     square = (written**2).sum(-1)
     square = np.where(square > 0, square, np.nan)
-    onto = (written @ joined.T).reshape(len(rows), n_head, d_head).swapaxes(0, 1)
+    onto = (written.astype(w_o.dtype) @ joined.T).astype(np.float64)
+    onto = onto.reshape(len(rows), n_head, d_head).swapaxes(0, 1)
     shares = pattern * (onto @ values.swapaxes(1, 2))
     return KeyShares(shares / square[:, None], written @ bias / square)
 

@@ -100,13 +100,11 @@ function between(pen, figure, box) {
 /** Note in each attention how many rows there are, and what each head brings from all of them. @param {Flow} figure */
 function numbered(figure) {
   const n = labelsOf(figure).length;
-  const sum = (/** @type {number[]} */ values) => values.reduce((a, b) => a + b, 0);
   for (const layer of figure.layers)
     for (const each of layer.attentions) {
       each.n = n;
-      each.totals = [...Array(count(each)).keys()].map((head) =>
-        sum([...each.shares.slice(head * n, (head + 1) * n)]),
-      );
+      each.totals = Array(count(each)).fill(0);
+      each.shares.forEach((share, at) => (each.totals[Math.floor(at / n)] += share));
     }
 }
 

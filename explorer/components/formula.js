@@ -36,22 +36,22 @@ export function typeset(formulas, { shown = [], focus = [], filled, explained })
   return chosen.map(({ id, title, lines, numbers, symbols }) => {
     const isStep = shown.length < 2 || id === shown[shown.length - 1];
     const rows = filled && isStep && numbers.length ? numbers : lines;
-    const means = symbols.flatMap(([symbol, text]) => [
+    const means = (/** @type {[Node, string]} */ [symbol, text]) => [
       make("dt", "", math(symbol, focus)),
       make("dd", "", text),
-    ]);
+    ];
     return make(
       "div",
       { class: "formula", role: "group", data: { formula: id }, "aria-label": title },
       ...rows.map((line) => math(line, focus)),
-      make("dl", { hidden: !explained }, ...means),
+      explained && make("dl", "", ...symbols.flatMap(means)),
     );
   });
 }
 
 /**
- * Formulas with the buttons that put numbers in and explain symbols. Returns the element, and what shows
- * others of them.
+ * Formulas with the buttons that put numbers in and explain symbols. Returns the element, and what draws
+ * them in it.
  * @param {Formula[]} formulas @param {How} memory of what was pressed @param {() => void} [after] a press
  * @returns {[HTMLElement, (how?: How) => void]}
  */
@@ -83,7 +83,6 @@ export function formulaBox(formulas, memory, after) {
     formulas.some(({ numbers }) => numbers.length) && toggle("filled"),
     toggle("explained"),
   ];
-  draw();
   const box = make("div", "formulas", list, make("div", "buttons", ...buttons));
   return [box, (next = {}) => ((how = next), draw())];
 }

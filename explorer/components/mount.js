@@ -249,13 +249,13 @@ export function hear(view, handler) {
 }
 
 /**
- * Call `fit` whenever the width of an element has changed.
+ * Call `fit` whenever the width of an element is another than it was.
  * @param {View} view
  * @param {HTMLElement} element
+ * @param {number} width
  * @param {() => void} fit
  */
-export function resized(view, element, fit) {
-  let width = element.clientWidth;
+export function resized(view, element, width, fit) {
   const observer = new ResizeObserver(() => {
     if (element.clientWidth === width) return;
     width = element.clientWidth;
@@ -263,12 +263,6 @@ export function resized(view, element, fit) {
   });
   observer.observe(element);
   until(view, "size", () => observer.disconnect());
-}
-
-/** The same, and now. @param {View} view @param {HTMLElement} element @param {() => void} fit */
-export function fitted(view, element, fit) {
-  resized(view, element, fit);
-  fit();
 }
 
 /**

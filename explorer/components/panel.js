@@ -3,9 +3,10 @@
 // pressed, read with the arrow keys, stepped through and taken along as files.
 
 import { Pen } from "./draw.js";
-import { between, figure } from "./figures.js";
+import { figure } from "./figures.js";
 import { fly, headline, outputs, player, playOnce } from "./flow_player.js";
 import { formulaBox } from "./formula.js";
+import { change, glide, startOf } from "./gliding.js";
 import { bus } from "./bus.js";
 import {
   chosen,
@@ -27,7 +28,7 @@ import {
   unpack,
   value,
 } from "./linked_weights.js";
-import { fitted, hear, hostOf, letter, make, mount, redraw, still, until } from "./mount.js";
+import { hear, hostOf, letter, make, mount, redraw, resized, still, until } from "./mount.js";
 import { fixed, tenths } from "./number_format.js";
 import { ahead, Echoes, whole } from "./optimistic_updates.js";
 import { bring, frame, pad } from "./scroll_frame.js";
@@ -64,9 +65,13 @@ export default mount("panel", style, (view) => {
   const before = view.figures || [];
   const places = outputs(view);
   view.figures = resolved(figures, view.blocks);
-  build(view);
+  const starts = view.figures.map((/** @type {any} */ each, /** @type {number} */ at) =>
+    each.kind === LINKED ? undefined : startOf(before[at], each),
+  );
+  build(view, starts);
   view.figures.forEach((_, at) => {
-    glide(view, at, before[at]);
+    if (starts[at]) glide(view, at, before[at], paint);
+    else if (view.figures[at].kind === LINKED) change(view, at, before[at], paint); // unpacked by now
     fly(view, at, before[at], places);
   });
   const [linked, grid] = [LINKED, HEADS].map((kind) =>
@@ -91,9 +96,10 @@ const alike = (header) =>
     ),
   });
 
-/** @param {View} view */
-function build(view) {
+/** Put the panel on the page. @param {View} view @param {any[]} starts what is drawn at first of figures that change step by step */
+function build(view, starts) {
   const { header, figures } = view;
+  measure(view, view.root); // before anything is put there: afterwards the browser lays out all of it for the answer
   const terms = new Set();
   const sentence = sentenceOf(view, header.finding, terms);
   const style = { minHeight: view.finding?.style.minHeight || "" };
@@ -113,7 +119,7 @@ function build(view) {
   });
   const linked = figures.findIndex((/** @type {any} */ each) => each.kind === LINKED);
   const button = linked >= 0 && fold(view, linked);
-  const gap = `${GAP * TYPE * letter()}px`;
+  const gap = `${GAP * view.type}px`;
   const row = make("div", { class: "figures", style: { columnGap: gap } }, ...columns);
   const tip = make("div", { class: "tip", role: "status" });
   const hasFlow = figures.some(isFlow); // its picture comes first
@@ -154,9 +160,17 @@ function build(view) {
     ].filter(Boolean),
   );
   view.tip = tip;
-  fitted(view, row, () =>
-    figures.forEach((each, at) => (each.follows === "head" ? soon : paint)(view, at)),
-  );
+  const fit = (/** @type {any[]} */ instead) =>
+    figures.forEach((each, at) =>
+      each.follows === "head" ? soon(view, at) : paint(view, at, instead[at]),
+    );
+  for (const frame of view.gliding || []) cancelAnimationFrame(frame);
+  view.gliding = [];
+  fit(starts);
+  resized(view, row, view.room, () => {
+    measure(view, row);
+    fit([]);
+  });
   view.root.onclick = (/** @type {MouseEvent} */ event) =>
     press(view, /** @type {Element} */ (event.target), event);
   view.root.onkeydown = (/** @type {KeyboardEvent} */ event) => key(view, event);
@@ -171,6 +185,12 @@ function build(view) {
   offer(view, header.title, (look) => sheet(view, look));
   const flow = figures.findIndex((/** @type {any} */ each) => each.kind === "flow");
   if (flow >= 0) playOnce(view, flow, () => rest(view, figures[flow]));
+}
+
+/** Note how wide the figures of a panel may be together, and the pixels of their type. @param {View} view @param {HTMLElement} element as wide as they are */
+function measure(view, element) {
+  view.room = element.clientWidth;
+  view.type = TYPE * letter();
 }
 
 /** The flow shows the head of its headline alone, until the pointer goes elsewhere. @param {View} view @param {any} flow */
@@ -200,11 +220,10 @@ function soon(view, at) {
 
 /** @param {View} view @param {number} at @param {any} [one] in the place of the figure, on its way */
 function paint(view, at, one) {
-  if (!one) cancelAnimationFrame(view.gliding?.[at]);
+  if (!one) cancelAnimationFrame(view.gliding[at]);
   view.settle?.();
   const box = view.boxes[at];
-  const size = TYPE * letter();
-  const room = box.parentElement.parentElement.clientWidth;
+  const { type: size, room } = view;
   const width = fitting(view, widths(room, view.figures, size), room, at);
   const height = Math.max(
     22 * size,
@@ -261,9 +280,9 @@ function patched(view, at, { parts, pane }, took) {
   view.drawn[at] = { parts, fixed };
   if (drawn?.fixed === fixed) {
     const old = [...box.firstChild.childNodes];
-    parts.forEach(
-      (part, i) => part === drawn.parts[i] || old[i].replaceWith(...shown(part, {}).childNodes),
-    );
+    const changed = [...parts.keys()].filter((i) => parts[i] !== drawn.parts[i]);
+    const made = [...shown(changed.map((i) => parts[i]).join(""), {}).childNodes];
+    changed.forEach((i, each) => old[i].replaceWith(made[each]));
     if (pane) box.querySelector("g.front").replaceChildren(...shown(pane.front, {}).childNodes);
     return true;
   }
@@ -649,7 +668,7 @@ function go(view, linked, address) {
   else if (token < 0 && address.selected !== "none") return; // which word is selected, the page says
   Object.assign(linked, { selected: [token, token], cell: null, over: null });
   drawn(view, linked);
-  glide(view, view.figures.indexOf(linked), before);
+  change(view, view.figures.indexOf(linked), before, paint);
   changed(view, linked);
   if (isOther) bus.tell({ layer, head });
 }
@@ -715,33 +734,6 @@ const isFlow = (one) => one.kind === "flow";
 
 /** Whether a figure is a few frames that are no sequence in time. @param {any} one */
 const isWalked = (one) => one.kind === "steps" && one.frames.length <= FEW && !one.plays;
-
-const CHANGE = 240; // milliseconds that a change takes
-const MOST = 4096; // cells of a figure that changes step by step
-const GLIDING = [LINKED, "bars", "chart", "flow", "links", "matrix", "stack", "strips"];
-
-/** Show a figure's change from the one before it, where both are of one make. @param {View} view @param {number} at @param {any} from */
-function glide(view, at, from) {
-  const to = view.figures[at];
-  const size = (/** @type {any} */ one) => one.weight?.length || one.values?.length || 0;
-  if (
-    still() ||
-    from?.kind !== to.kind ||
-    !GLIDING.includes(to.kind) ||
-    size(from) !== size(to) ||
-    size(to) > MOST
-  )
-    return;
-  const began = performance.now();
-  const tick = (/** @type {number} */ now) => {
-    const share = Math.min(1, Math.max(0, (now - began) / CHANGE));
-    if (share === 1 || !view.root.isConnected || view.figures[at] !== to)
-      return view.root.isConnected && paint(view, at);
-    paint(view, at, between(from, to, share * (2 - share)));
-    (view.gliding ||= {})[at] = requestAnimationFrame(tick);
-  };
-  tick(began);
-}
 
 /** The slider of a figure of frames. @param {View} view @param {number} at @param {Element} finding */
 function slider(view, at, finding) {
@@ -872,7 +864,7 @@ function follow(view, choice, { x = null, beside }, to) {
     if (figure.kind === "matrix" && figure.follows === choice && beside) {
       view.figures[at] = { ...figure, ...beside };
       paint(view, at);
-      if (figure.values !== beside.values) glide(view, at, figure);
+      if (figure.values !== beside.values) change(view, at, figure, paint);
       return;
     }
     const charts = [figure, ...(figure.figures || [])].filter((one) => one.follows === choice);

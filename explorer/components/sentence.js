@@ -57,7 +57,7 @@ function build(view) {
   const button = make("button", { type: "button", onclick: () => draw(view) }, "Draw  ⏎");
   view.root.append(...skips, field, button, view.says);
   until(view, "clock", () => clearTimeout(view.timer));
-  resized(view, view.root, () => fit(field));
+  resized(view, view.root, view.root.clientWidth, () => fit(field));
 }
 
 /** A button that only who presses Tab sees: it leads past the frame. @param {string} label

@@ -18,9 +18,13 @@ const MARKS = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
 const legible = (text) =>
   text.replace(/[^\t\n\r\x20-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu, "\ufffd");
 
+const PLAIN = /^[ !#-%'-;=?-~]*$/; // what stands as it is
+
 /** Text as XML. @param {any} text */
 export const escaped = (text) =>
-  legible(`${text}`).replace(/[&<>"]/g, (c) => MARKS[/** @type {keyof typeof MARKS} */ (c)]);
+  PLAIN.test(text)
+    ? `${text}`
+    : legible(`${text}`).replace(/[&<>"]/g, (c) => MARKS[/** @type {keyof typeof MARKS} */ (c)]);
 
 /**
  * An element of a file. What is `inside` is SVG already; undefined attributes are left out.
@@ -29,8 +33,9 @@ export const escaped = (text) =>
  * @param {...string} inside
  */
 export function tag(name, attributes, ...inside) {
-  const list = Object.entries(attributes).filter(([, value]) => value !== undefined);
-  const written = list.map(([key, value]) => ` ${key}="${escaped(value)}"`).join("");
+  let written = "";
+  for (const key in attributes)
+    if (attributes[key] !== undefined) written += ` ${key}="${escaped(attributes[key])}"`;
   return `<${name}${written}>${inside.join("")}</${name}>`;
 }
 
@@ -38,7 +43,7 @@ export function tag(name, attributes, ...inside) {
 export function shown(svg, attributes) {
   const whole = tag("svg", { xmlns: SPACE, ...attributes }, svg);
   const made = new DOMParser().parseFromString(whole, "image/svg+xml").documentElement;
-  return /** @type {SVGElement} */ (/** @type {unknown} */ (document.importNode(made, true)));
+  return /** @type {SVGElement} */ (/** @type {unknown} */ (document.adoptNode(made))); // not a copy of it
 }
 
 /** @typedef {{ view: import("./mount.js").View, what: string, draw: (look: Look) => string }} Offer */

@@ -48,6 +48,9 @@ export function lookOf({ sequential, categorical, ...rest }) {
   };
 }
 
+/** @type {{ colours: string, look: Look } | undefined} */
+let latest; // look, which all views of a page share
+
 /** The look of the page around an element. @param {Element} element */
 export function onScreen(element) {
   const style = getComputedStyle(element);
@@ -56,7 +59,7 @@ export function onScreen(element) {
     value(name)
       .split(",")
       .map((each) => each.trim());
-  return lookOf({
+  const colours = {
     ink: value("text-color"),
     paper: value("background-color"),
     primary: value("primary-color"),
@@ -64,7 +67,10 @@ export function onScreen(element) {
     font: value("font") || style.fontFamily,
     sequential: list("chart-sequential-colors"),
     categorical: list("chart-categorical-colors"),
-  });
+  };
+  const key = JSON.stringify(colours);
+  if (latest?.colours !== key) latest = { colours: key, look: lookOf(colours) };
+  return latest.look;
 }
 
 /** The light theme's colours on white, for print, whatever the screen shows. */

@@ -3,6 +3,7 @@ out."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -33,7 +34,7 @@ from explorer.panels.selection import Selection, model_name, place_if_any, place
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models import chat
-from models.caching import loaded, memo
+from models.caching import is_hurrying, loaded, memo
 from models.edits import HideToken, ZeroHead, to_line
 from models.recording import Attention, Recording, Stream
 from models.results import Attribution, Lens, Sampling
@@ -267,7 +268,9 @@ def flow(
     if cover:
         return _covered(panel)
     machine, *below = panel.figures
-    return replace(panel, figures=(_with_whole_words(panel.at["run"], machine), *below))
+    drawn = panel.at["run"]
+    machine = _with_units(drawn.recording(), _with_whole_words(drawn, machine))
+    return replace(panel, figures=(machine, *below))
 
 
 def _covered(panel: Panel) -> Panel:
@@ -314,6 +317,25 @@ def _with_whole_words(run: Run, machine: Flow) -> Flow:
     return replace(machine, words=words)
 
 
+def comes_in_parts(recording: Recording) -> bool:
+    """True where the picture that comes ahead of its page lacks what takes long and is not seen at
+    once: of a decoder, the ends of words and the words nearest to hidden units."""
+    return recording.model.kind == "decoder"
+
+
+def _with_units(recording: Recording, machine: Flow) -> Flow:
+    """The picture, whose FFNs say the words nearest to what their strongest hidden units write."""
+    if is_hurrying() and comes_in_parts(recording):
+        return machine
+    tokens = tuple(int(each.places[each.selected]) for each in machine.bands)
+    key = ("units of flow", tokens, machine.band, machine.layer)
+    units = memo(recording, key, lambda: _units(recording, tokens, machine))
+    layers = (
+        replace(each, units=units.get((each.band, each.layer), "")) for each in machine.layers
+    )
+    return replace(machine, layers=tuple(layers))
+
+
 def _machine(
     run: Run,
     token: int | None,
@@ -327,7 +349,7 @@ def _machine(
     temperature: float,
     number: str,
 ) -> Panel:
-    """The picture, whose words that come out are tokens."""
+    """The picture, whose words that come out are tokens and whose hidden units are not named."""
     plain = run.recording()
     if not plain.attention or not flow_analysis.in_layers(plain.streams[0]):
         raise ValueError(WORDS("closed", model=model_name(plain)))
@@ -551,9 +573,9 @@ def _figure(view: FlowView, number: str, temperature: float) -> Flow:
     plain, ways, focus, reading = view.run.recording(), view.ways, view.focus, view.reading
     rows = _rows(ways)
     number = number if number != "Prediction" or reading else "Rotation angle"
-    units = _units(ways, focus)
+    names = _names(plain)
     layers = tuple(
-        _layer(plain, way, at, each, rows, reading, number, units.get((at, each), ""))
+        _layer(plain, way, at, each, rows, reading, number, names)
         for at, way in enumerate(ways)
         for each in way.layers
     )
@@ -790,7 +812,7 @@ def _layer(
     rows: Sequence[Rows],
     reading: LensReading | None,
     number: str,
-    units: str,
+    names: PatternNames,
 ) -> FlowLayer:
     """One column of the picture."""
     of_way = reading is not None and reading.way is way
@@ -809,12 +831,11 @@ def _layer(
         layer=layer,
         band=band,
         attentions=tuple(
-            _of_attention(plain, way, band, each, layer, rows)
+            _of_attention(plain, way, band, each, layer, rows, names.get((each.name, layer), ()))
             for each in way.attentions
             if layer in flow_analysis.layer_numbers(each)
         ),
         ffn=size,
-        units=units,
         ffn_key=_ffn_address(way, band, layer) if ffn is not None else "",
         says=says,
         answer=reading.probability(layer) if reading and of_way else None,
@@ -855,6 +876,7 @@ def _of_attention(
     attention: Attention,
     layer: int,
     rows: Sequence[Rows],
+    names: tuple[PatternName | None, ...],
 ) -> FlowAttention:
     """Contribution of one attention of a layer to the token, and to the other rows."""
     at = flow_analysis.layer_numbers(attention).index(layer)
@@ -884,51 +906,53 @@ def _of_attention(
         shares=spread[0],
         weights=spread[1],
         bias=float(brought.bias[0]),
-        names=_names(plain, attention, layer),
+        names=names,
         others=np.array(curves).reshape(-1, 3),
         attention="" if is_first else attention.name,
         removed=tuple(sorted(removed)),
     )
 
 
-def _names(
-    recording: Recording, attention: Attention, layer: int
-) -> tuple[tuple[str, float, float] | None, ...]:
-    """Pattern of each head of a layer on this text, its score and chance, None for no pattern."""
-    try:
-        of = next(each for each in recording.attention if each.name == attention.name)
-        named = recorded_findings.named_heads(recording, of)
-    except ValueError:
-        return ()
-    return tuple(
-        (each.name, round(each.score, 2), round(each.chance, 2))
-        if each.name != NO_PATTERN and each.n_queries
-        else None
-        for each in named
-        if each.layer == layer
-    )
+PatternName = tuple[str, float, float]  # of a head, with its score and chance
+PatternNames = dict[tuple[str, int], tuple[PatternName | None, ...]]
 
 
-def _units(ways: Sequence[Way], focus: Focus) -> dict[tuple[int, int], str]:
+def _names(recording: Recording) -> PatternNames:
+    """Pattern of each head on this text, its score and chance, None for no pattern, by attention
+    and layer."""
+    names: dict[tuple[str, int], list[PatternName | None]] = {}
+    for attention in recording.attention:
+        with suppress(ValueError):
+            for each in recorded_findings.named_heads(recording, attention):
+                is_named = each.name != NO_PATTERN and each.n_queries
+                name = (each.name, round(each.score, 2), round(each.chance, 2))
+                of_layer = names.setdefault((attention.name, each.layer), [])
+                of_layer.append(name if is_named else None)
+    return {place: tuple(each) for place, each in names.items()}
+
+
+def _units(
+    recording: Recording, tokens: Sequence[int], machine: Flow
+) -> dict[tuple[int, int], str]:
     """The words nearest to what the strongest hidden units of FFNs write, by band and layer, of
     those whose nearest is a whole word: of the layer in focus, and of all of a stream of few;
-    nothing where they cannot be read."""
-    model = loaded(ways[0].recording)
+    nothing where they cannot be read. tokens: of each band."""
+    model = loaded(recording)
     if not model.capabilities.weights:
         return {}
     strongest: dict[tuple[int, int], np.ndarray] = {}
     writes: list[np.ndarray] = []
-    for band, way in enumerate(ways):
-        for layer, parts in way.layers.items():
-            is_named = len(way.layers) <= FEW_LAYERS or (band, layer) == (focus.band, focus.layer)
-            if not is_named or not any(each.place == "ffn" for each in parts):
-                continue
-            with suppress(ValueError, AttributeError):
-                hidden = model.ffn_activations(way.recording, way.stream.name, layer, way.token)
-                update = hidden.writes.sum(0) + hidden.bias
-                order = np.argsort(-(hidden.writes @ update), kind="stable")[:N_UNITS]
-                strongest[band, layer] = order
-                writes.append(hidden.writes[order])
+    n_layers = Counter(each.band for each in machine.layers)
+    for each in machine.layers:
+        band, layer = each.band, each.layer
+        in_focus = (band, layer) == (machine.band, machine.layer)
+        if each.ffn is None or not (in_focus or n_layers[band] <= FEW_LAYERS):
+            continue
+        with suppress(ValueError, AttributeError):
+            stream = recording.streams[band].name
+            hidden = model.ffn_activations(recording, stream, layer, tokens[band])
+            units = strongest[band, layer] = hidden.strongest(N_UNITS)
+            writes.append(hidden.writes_of(units))
     if not writes:
         return {}
     try:  # all at once: each time the vocabulary is read

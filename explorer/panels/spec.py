@@ -64,6 +64,7 @@ PREDICTS = frozenset(
         *("card.headline", "attention.strongest_findings"),
     }
 )
+FORMULA_BYTES = 10_000  # about what a formula with its numbers takes
 BESIDE = ["attention.heads", "attention.head"]  # panels that stand side by side in a document
 
 
@@ -117,7 +118,8 @@ class Panel:
         if run is None:
             raise ValueError("this panel was not made of a run")
         make = lambda: formula_lines(self.formulas, MeasureContext.of(run), at)
-        return run.memo(("formulas", self.token, *self.formulas), make)
+        weigh = lambda lines: FORMULA_BYTES * len(lines)
+        return run.memo(("formulas", self.token, *self.formulas), make, weigh)
 
     def encode(self, bare: bool = False) -> bytes:
         """Encode the panel for the renderer: a header and blocks of numbers. bare: without title
@@ -394,10 +396,15 @@ PANELS: dict[str, Callable[..., Panel]] = {}
 
 def panel_names() -> list[str]:
     """The names of all panels, each module of this package imported."""
+    _import_all()
+    return sorted(PANELS)
+
+
+@cache
+def _import_all() -> None:
     folder = __package__ or ""
     for each in iter_modules(import_module(folder).__path__):
         import_module(f"{folder}.{each.name}")
-    return sorted(PANELS)
 
 
 def from_words(name: str, run: Run, choices: Mapping[str, str | Run]) -> Panel:

@@ -45,9 +45,9 @@ OF_FLOW = {each.name for each in parameters(architecture.flow)} - {"token", "sou
 @memory_budget.work()
 def pictures(model: str, text: str, words: Mapping[str, str], tab: str = "") -> dict[str, bytes]:
     """The payloads of the views of a tab by name, the same bytes as the page will send, but that
-    the flow's words are tokens until the whole ones are read. None where they cannot be predicted:
-    another choice than a text leaves as it is, a model that is not loaded. words: of an address.
-    Raises ValueError for what is not there."""
+    of a decoder's flow a part is missing (`architecture.comes_in_parts`). None where they cannot be
+    predicted: another choice than a text leaves as it is, a model that is not loaded. words: of an
+    address. Raises ValueError for what is not there."""
     if not words.keys() <= (OF_FLOW if tab == FLOW else CHOICES) or not is_ready(model):
         return {}
     run = Run(model, text)
@@ -56,8 +56,9 @@ def pictures(model: str, text: str, words: Mapping[str, str], tab: str = "") -> 
         token = str(architecture.first_token(recording, recording.streams[0]))
         with host.hurrying():
             flow = spec.from_words("architecture.flow", run, {**words, "token": token})
-        is_whole = recording.model.kind != "decoder"  # else the page's own may say more
-        return {flow.name: (flow if is_whole else replace(flow, token=f"{flow.token}+")).encode()}
+        if architecture.comes_in_parts(recording):  # the page's own says more
+            flow = replace(flow, token=f"{flow.token}+")
+        return {flow.name: flow.encode()}
     first = "" if any(map(words.get, SELECTION_KEYS)) else default_attention(run.recording())
     on = select(run, attention=words.get("attention", first))
     chosen = attention_panels.choices_of(run, {**words, "attention": on.name})

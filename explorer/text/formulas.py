@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from html import escape
 from itertools import chain
 from math import cos, e, inf, isnan, log, pi, sin, sqrt, tanh
@@ -162,7 +162,7 @@ def filled(line: str, numbers: Mapping[str, Number]) -> Node | None:
     """A line with numbers in its slots, those without a text of their own in the fewest figures
     with which each of its sides is the last one at the figures of that; None where nothing makes
     them so. Raises KeyError for a slot without a number."""
-    sides = _sides(typeset(line, {})[2][0][2])
+    sides = _sides(line)
     for digits in range(RESULT_DIGITS, MOST_DIGITS):
         *parts, last = (
             _in_row(side, numbers, digits if side is not sides[-1] else RESULT_DIGITS)
@@ -180,15 +180,16 @@ def filled(line: str, numbers: Mapping[str, Number]) -> Node | None:
     return None
 
 
-def _sides(items: Sequence[Node]) -> list[list[Node]]:
-    """The sides of an equation."""
+@cache
+def _sides(line: str) -> tuple[tuple[Node, ...], ...]:
+    """The sides of an equation, typeset once for all texts."""
     sides: list[list[Node]] = [[]]
-    for item in items:
+    for item in typeset(line, {})[2][0][2]:
         if item == ("mo", {}, "="):
             sides.append([])
         else:
             sides[-1].append(item)
-    return sides
+    return tuple(map(tuple, sides))
 
 
 def _in_row(items: Sequence[Node], numbers: Mapping[str, Number], digits: int) -> list[Node]:
@@ -301,6 +302,11 @@ class Formula:
         """Its symbols and what each is."""
         return {name: means for line in self.typeset for name, means in symbols_in(line)}
 
+    @cached_property
+    def meanings(self) -> tuple[tuple[Node, str], ...]:
+        """Its symbols as MathML, and what each is."""
+        return tuple((typeset(name, {}), means) for name, means in self.defined.items())
+
     def measure(self, context: MeasureContext) -> Measure:
         """The largest difference of both sides in a recording, relative to the largest number, or
         to 1 where that is smaller. Raises Untestable where the formula is not about the model."""
@@ -315,13 +321,12 @@ class Formula:
 
     def plain(self, numbers: Mapping[str, Number]) -> dict[str, Any]:
         """The formula for the browser: as `Node`s, with these numbers too, and its symbols."""
-        means = [(typeset(name, {}), text) for name, text in self.defined.items()]
         return {
             "id": self.id,
             "title": self.title,
             "lines": self.typeset,
             "numbers": self.filled(numbers),
-            "symbols": means,
+            "symbols": self.meanings,
         }
 
 

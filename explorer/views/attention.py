@@ -46,7 +46,6 @@ from explorer.panels.choice import Choice
 from explorer.panels.selection import Selection, select
 from explorer.panels.spec import Panel
 from explorer.state import url_state
-from explorer.state.scheduling import script_queue
 from explorer.state.visit import visit
 from explorer.text import attention as attention_text
 from explorer.text import findings, glossary, model_descriptions, templates
@@ -502,10 +501,8 @@ def take_token(run: Run, name: str, at: tuple[int, int], display: DisplayOptions
 
 
 def read_heads() -> Run:
-    """The run on screen, once pictures that are made ahead of it are there, with its attention
-    chosen."""
+    """The run on screen, with its attention chosen."""
     run = current_recording.read_current(headline=True)
-    script_queue.wait_for((run.model, run.text))
     controls.choose_attention(run)
     return run
 

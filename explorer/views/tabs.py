@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from explorer.analysis import residual
-from explorer.layout import current_recording
 from explorer.layout.tab import Tab, view
 from explorer.panels import architecture, feed_forward
-from explorer.state.scheduling import script_queue
 from explorer.views.attention import aggregated, heads_tab, one_weight, qk_and_ov
 from explorer.views.compare import compare
 from explorer.views.embeddings import word_paths
@@ -22,15 +20,6 @@ from explorer.views.residual import residual_stream
 from explorer.views.sentences import many_sentences
 from explorer.views.training import checkpoints, paired_runs, train_live
 from explorer.views.translation import translate
-from models.run import Run
-
-
-def read_after_prefetch() -> Run:
-    """The run on screen, once what is computed ahead of it is there."""
-    run = current_recording.read_current()
-    script_queue.wait_for((run.model, run.text))
-    return run
-
 
 TABS: dict[str, Callable[[], None]] = {
     "heads": heads_tab,
@@ -42,7 +31,6 @@ TABS: dict[str, Callable[[], None]] = {
         Tab(
             (architecture.flow,),
             token_of=architecture.first_token,
-            read=read_after_prefetch,
         )
     ),
     "positions": word_order,

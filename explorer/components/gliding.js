@@ -1,0 +1,49 @@
+// @ts-check
+// The change of a figure from the one before it, shown step by step: bars, strips and curves move.
+
+import { between } from "./figures.js";
+import { still } from "./mount.js";
+
+/** @typedef {import("./mount.js").View} View */
+/** Paints a figure of a view, or another one in its place. @typedef {(view: View, at: number, one?: any) => void} Paint */
+
+const CHANGE = 240; // milliseconds that a change takes
+const MOST = 4096; // cells of a figure that changes step by step
+const KINDS = ["linkedweights", "bars", "chart", "flow", "links", "matrix", "stack", "strips"];
+
+/** What a change begins with; undefined where the figures are not of one make. @param {any} from @param {any} to */
+export function startOf(from, to) {
+  const size = (/** @type {any} */ one) => one.weight?.length || one.values?.length || 0;
+  const isShown =
+    from?.kind === to.kind &&
+    KINDS.includes(to.kind) &&
+    size(from) === size(to) &&
+    size(to) <= MOST &&
+    !still();
+  return isShown ? between(from, to, 0) : undefined;
+}
+
+/** Show a figure's change from the one before it, where both are of one make. @param {View} view @param {number} at @param {any} from @param {Paint} paint */
+export function change(view, at, from, paint) {
+  const start = startOf(from, view.figures[at]);
+  if (!start) return;
+  paint(view, at, start);
+  glide(view, at, from, paint);
+}
+
+/** The same, where its start is painted already: it stands for a frame. @param {View} view @param {number} at @param {any} from @param {Paint} paint */
+export function glide(view, at, from, paint) {
+  const to = view.figures[at];
+  let began = 0;
+  const tick = (/** @type {number} */ now) => {
+    const share = Math.min(1, Math.max(0, (now - began) / CHANGE));
+    if (share === 1 || !view.root.isConnected || view.figures[at] !== to)
+      return view.root.isConnected && paint(view, at);
+    paint(view, at, between(from, to, share * (2 - share)));
+    view.gliding[at] = requestAnimationFrame(tick);
+  };
+  view.gliding[at] = requestAnimationFrame((now) => {
+    began = now;
+    view.gliding[at] = requestAnimationFrame(tick);
+  });
+}
