@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from explorer.analysis import recorded_findings, residual
+from explorer.analysis import gradients, recorded_findings, residual
 from explorer.analysis.figures import Figure
 from explorer.analysis.findings import Finding
 from explorer.analysis.formatting import fill
@@ -25,7 +25,7 @@ from models.caching import CachedModel, depth_gradients, in_slot, loaded
 from models.capabilities import Capabilities
 from models.edits import Edit, from_line
 from models.recording import Attention, Recording, Stream
-from models.results import FFNActivations, Jacobian, Lens, Norm, ResidualGradients
+from models.results import FFNActivations, HeadGradients, Jacobian, Lens, Norm, ResidualGradients
 from models.run import Run
 
 REASONS = sentences("measure", "untestable")
@@ -174,6 +174,12 @@ class MeasureContext:
     def gradients(self, stream: str, token: int) -> ResidualGradients:
         """The gradient at a token back to every state of a stream, see `Model.gradients`."""
         return self.model.gradients(self.recording, stream, token)
+
+    def head_gradients(self, attention: str, layer: int) -> HeadGradients:
+        """The gradient of the text's loss at an attention's layer, see `Model.head_gradients`."""
+        return self.model.head_gradients(
+            self.recording, attention, layer, gradients.targets(self.run)
+        )
 
     def jacobian(self, stream: str, token: int, site: str) -> Jacobian:
         """The Jacobians of a sub-layer at one token, see `Model.jacobian`."""
