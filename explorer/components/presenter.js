@@ -8,6 +8,7 @@ import { send, spelled, wayIn } from "./class_part.js";
 import { answerList } from "./class_answers.js";
 import { ANSWER, ASKED, questionSlide, stepOf } from "./class_slide.js";
 import { typeset } from "./formula.js";
+import { isRunning } from "./optimistic_updates.js";
 import { clamp } from "./theme.js";
 import { plainKey } from "./keys.js";
 import { hear, make, mount, put, until, viewOf } from "./mount.js";
@@ -151,7 +152,16 @@ function blank(view) {
 /** Look again when the page is at rest. @param {View} view */
 function later(view) {
   clearTimeout(view.timer);
-  view.timer = setTimeout(() => bus.now.presenter && changed(view) && present(view), SETTLES);
+  view.timer = setTimeout(() => {
+    if (!bus.now.presenter) return;
+    if (isUnderWay()) later(view);
+    else if (changed(view)) present(view);
+  }, SETTLES);
+}
+
+/** True while the page that has the picture of a step is being made: until then the slide before it stays. */
+function isUnderWay() {
+  return Boolean(bus.now.steps?.panel) && isRunning() && !ofStep(pictures());
 }
 
 /** True where the page shows something else than when it was last looked at. @param {View} view */
