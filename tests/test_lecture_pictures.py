@@ -21,6 +21,7 @@ from explorer.analysis import (
     word_classes,
 )
 from explorer.analysis.figures import Factor, Product, factor
+from explorer.analysis.measure import MeasureContext
 from explorer.panels import (
     attribution,
     distances,
@@ -389,12 +390,12 @@ def test_the_gradient_of_a_head_is_that_of_a_loss_through_its_rows_of_w_o(
     recording, loaded_model = run.recording(), read_once(model)
     of, network = recording.attention[attention], loaded_model.network
     module, last = loaded_model.attentions[of.name][1], recording.streams[-1]
-    right = np.array(gradients.targets(run))
+    right = np.array(MeasureContext.of(run).targets)
     if edits:
         assert right.tolist() == [[3, plain.recording().streams[-1].ids[3]]]
     else:
         assert right[:, 1].tolist() == last.ids[1:].tolist()
-    found = loaded_model.head_gradients(recording, of.name, 1, gradients.targets(run))
+    found = loaded_model.head_gradients(recording, of.name, 1, MeasureContext.of(run).targets)
     outputs: list[torch.Tensor] = []
 
     def keep(_: torch.nn.Module, inputs: tuple[torch.Tensor], output: torch.Tensor) -> None:
@@ -429,7 +430,7 @@ def test_heads_that_begin_equal_get_equal_updates_only_where_their_rows_of_w_o_a
     assert matrix.values[2, 2] == pytest.approx(1) and matrix.values[0, 1] < 0.9
     assert f"{max(lengths) / min(lengths):.1f} times" in panel.details[1]
     model = read_once("decoder")
-    gradient = model.head_gradients(run.recording(), "self", 1, gradients.targets(run))
+    gradient = model.head_gradients(run.recording(), "self", 1, MeasureContext.of(run).targets)
     equal = np.repeat(gradient.heads[:1], 4, axis=0)
     np.testing.assert_allclose(gradients.cosines(equal), 1, atol=PASSED)
     with pytest.raises(ValueError, match="targets"):

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from explorer.analysis import anatomy, consistency, gradients, positions, predictions, residual
+from explorer.analysis import anatomy, consistency, positions, predictions, residual
 from explorer.analysis.consistency import SUM_ROUNDING, Check
 from explorer.analysis.formatting import Written
 from explorer.analysis.gradients import NETWORK_WIDTH
@@ -406,7 +406,7 @@ def sum_over_heads(at: RecordedPlace) -> Evidence:
 def output_gradient(at: RecordedPlace) -> Evidence:
     """The gradient of each head's output by automatic differentiation, beside the gradient of the
     sum through that head's rows of W_O."""
-    if at.context.capabilities.no_readout or not gradients.targets(at.context.run):
+    if at.context.capabilities.no_readout or not at.context.targets:
         raise Untestable(LACKS)
     w_o = at.projection[0][at.layer].astype(np.float64)
     of = at.context.head_gradients(at.opened.name, at.layer)

@@ -8,11 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from explorer.analysis import logit_lens
 from explorer.analysis.csv import Columns
 from explorer.analysis.embeddings import cosine
-from models.edits import HideToken
-from models.run import Run
 
 NETWORKS = ("RNN", "LSTM", "Transformer")
 N_NETWORKS, NETWORK_WIDTH = 20, 64  # untrained ones, whose weights are drawn
@@ -37,19 +34,6 @@ def recurrent_gradient(
         gradient = (((1 - h**2) * gradient)[:, None] @ w)[:, 0]
         lengths.append(np.linalg.norm(gradient, axis=-1))
     return np.median(lengths, axis=1)
-
-
-def targets(run: Run) -> tuple[tuple[int, int], ...]:
-    """The targets of a text's loss, (token of the last stream, id): of a model that goes on the
-    token after each; of another the words that edits hide, or else all words as they stand."""
-    stream = run.recording().streams[-1]
-    if logit_lens.predicts_next(run.recording()):
-        return tuple(enumerate(map(int, stream.ids[1:])))
-    seen = tuple(each for each in run.edits if not isinstance(each, HideToken))
-    plain = run.under(seen).recording().streams[-1]
-    places = np.flatnonzero(plain.ids != stream.ids)
-    places = places if len(places) else np.flatnonzero(~plain.special)
-    return tuple((int(at), int(plain.ids[at])) for at in places)
 
 
 def cosines(heads: np.ndarray) -> np.ndarray:

@@ -12,6 +12,7 @@ from explorer.analysis import anatomy, gradients, logit_lens
 from explorer.analysis.figures import BarRow, Bars, Factor, Frame, Matrix, Product, Steps, factor
 from explorer.analysis.figures import matrix as matrix_values
 from explorer.analysis.formatting import fixed, power
+from explorer.analysis.measure import MeasureContext
 from explorer.analysis.soft_lookup import attention_input
 from explorer.panels import architecture, spec
 from explorer.panels.choice import Choice
@@ -230,10 +231,10 @@ def head_gradients(
         raise ValueError(words("one_head"))
     hides = architecture.can_hide(run, {"token": token})
     read = run.under((*run.edits, HideToken(token))) if hides else run
-    targets = gradients.targets(read)
-    if not targets:
+    context = MeasureContext.of(read)
+    if not context.targets:
         raise ValueError(words("short"))
-    of = read.loaded.head_gradients(read.recording(), selection.attention.name, layer, targets)
+    of = context.head_gradients(selection.attention.name, layer)
     lengths = np.linalg.norm(of.heads.astype(np.float64), axis=(1, 2))
     if not lengths.all():
         raise ValueError(words("none"))
@@ -246,7 +247,7 @@ def head_gradients(
         **{"heads": n_heads, "mean": fixed(float(pairs.mean())), "loss": power(of.loss)},
         **{"other": other, "nearest": fixed(float(nearest[other]))},
         "ratio": f"{lengths.max() / lengths.min():.1f}",
-        "n": len(targets),
+        "n": len(context.targets),
     }
     goes_on = logit_lens.predicts_next(read.recording())
     loss = "next" if goes_on else "hidden" if hides else "seen"
