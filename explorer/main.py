@@ -45,9 +45,9 @@ with ahead, event_log.timed_run():
         visit.toured = True  # the first page offers it no more
     share, export = header.header()
     header.class_bar()  # it takes no room
+    header.listen_for_presenter()  # before the page, so that a slow one leaves its slide on screen
     lesson_bar.show()
     navigation.show_places(pages)
     page.run()
-    header.listen_for_presenter()
     share_menu.fill(share)
     export_menu.fill(export, visit.page)

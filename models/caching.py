@@ -26,6 +26,7 @@ from models.results import (
     Beam,
     Circuits,
     FFNActivations,
+    HeadGradients,
     Jacobian,
     Lens,
     Neurons,
@@ -309,6 +310,16 @@ class CachedModel(Model):
     def gradients(self, recording: Recording, stream: str, token: int) -> ResidualGradients:
         """As `Model.gradients`."""
         return self._of_recording(recording, "gradients", stream, token)
+
+    def head_gradients(
+        self,
+        recording: Recording,
+        attention: str,
+        layer: int,
+        targets: Sequence[tuple[int, int]],
+    ) -> HeadGradients:
+        """As `Model.head_gradients`."""
+        return self._of_recording(recording, "head_gradients", attention, layer, tuple(targets))
 
     def jacobian(self, recording: Recording, stream: str, token: int, site: str) -> Jacobian:
         """As `Model.jacobian`."""

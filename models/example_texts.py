@@ -12,6 +12,7 @@ EXAMPLES = {
     "Apple devices": "Explain me about the new apple devices.",
     "Apple and juice": "She ate the apple with some fruit juice.",
     "Ram pushed Hari": "Ram pushed Hari",
+    "Every student": "Every student solved one problem.",
     "Herbivores": "Herbivores eat plants",
     "Shyam from Nepal": (
         "Shyam grew up in Nepal where he stayed until he was 20 years old therefore he speaks "
@@ -29,6 +30,7 @@ MATES = {
     "I love to eat pizza": "I love to drive cars",
     "She ate the apple with some fruit juice.": "She sold the apple with some other device.",
     "Ram pushed Hari": "Hari pushed Ram",
+    "Every student solved one problem.": "One student solved every problem.",
     "Herbivores eat plants": "Carnivores eat animals",
     "The red car is in front of the white house.": "The old man is in front of the small church.",
 }

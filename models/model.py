@@ -28,6 +28,7 @@ from models.results import (
     Beam,
     Circuits,
     FFNActivations,
+    HeadGradients,
     HeadScore,
     Jacobian,
     Lens,
@@ -212,6 +213,21 @@ class Model:
         stream."""
         token = expect_recording_of(self, recording, stream, token)
         return self._source.gradients(self, recording, stream, token)
+
+    def head_gradients(
+        self,
+        recording: Recording,
+        attention: str,
+        layer: int,
+        targets: Sequence[tuple[int, int]],
+    ) -> HeadGradients:
+        """The gradient of a loss at an attention's layer: what reaches W_O, and what each head gets
+        of it. targets: (token of the last stream, id that is right there); the loss is the mean of
+        -ln p. Raises ValueError for what is not there and for a model without a readout."""
+        cell = of_attention(self, recording, HeadScore(attention, layer, 0, 0, 0))
+        return self._readout("gradients").head_gradients(
+            self, recording, attention, cell.layer, targets
+        )
 
     def nearest(self, vectors: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
         """The words whose embeddings have the largest cosine with vectors (row, d_model): ids and

@@ -419,6 +419,18 @@ class ResidualGradients:
 
 
 @dataclass(frozen=True, eq=False)
+class HeadGradients:
+    """The gradient of a loss at one attention layer: of its output y, and of each head's z.
+
+    loss: the mean of -ln p(target) over the targets; output (query, d_model): d loss/d y, what
+    reaches W_O from above; heads (head, query, d_head): d loss/d z, what each head gets of it."""
+
+    loss: float
+    output: np.ndarray
+    heads: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
 class Jacobian:
     """Derivatives of one sub-layer at one token by that token's own vector x, everything else
     fixed: d x d matrices by their singular values.

@@ -11,8 +11,17 @@ import torch
 from conftest import needs_smollm2, read_once
 from tolerances import DOUBLE_LONG, PASSED, STORED, SUMMED, TOTAL
 
-from explorer.analysis import ffn, head_naming, logit_lens, positions, residual
+from explorer.analysis import (
+    ffn,
+    gradients,
+    head_naming,
+    logit_lens,
+    positions,
+    residual,
+    word_classes,
+)
 from explorer.analysis.figures import Factor, Product, factor
+from explorer.analysis.measure import MeasureContext
 from explorer.panels import (
     attribution,
     distances,
@@ -26,7 +35,7 @@ from explorer.panels import (
     teacher_forcing,
 )
 from models.caching import loaded
-from models.edits import PatchHead, ScaledBy, ZeroHead
+from models.edits import HideToken, PatchHead, ScaledBy, ZeroHead
 from models.recording import stored_array
 from models.results import softmax as probabilities
 from models.run import Run
@@ -90,6 +99,9 @@ def test_between_two_texts_the_shapes_are_those_of_both() -> None:
     n, m = cross.pattern.shape[2:]
     assert steps.frames[2].figures[0].factors[-1].shape == (n, m)
     assert all(fits(frame.figures[0]) for frame in steps.frames)
+    queries = np.asarray(cross.q[0, 0], np.float64)
+    made = seen(steps.frames[1].figures[0].factors[-1])
+    np.testing.assert_allclose(made, queries, atol=PASSED * np.abs(queries).max())
 
 
 @pytest.mark.slow
@@ -342,8 +354,87 @@ def test_a_word_moves_between_the_words_whose_cosines_change_most(model: str) ->
     for word, state, value in zip(*(panel.table[name] for name in ("word", "state", "cosine"))):
         sign = {plane.frames[0].label: -1, plane.frames[-1].label: 1}.get(state, 0)
         change[word] = change.get(word, 0) + sign * value
-    assert f"“{max(change, key=change.__getitem__)}”" in toward
-    assert f"“{min(change, key=change.__getitem__)}”" in away
+    kinds = dict(zip(stream.tokens, word_classes.classes(stream.tokens)))
+    content = {each: by for each, by in change.items() if kinds[each] == word_classes.CONTENT}
+    assert f"“{max(content, key=content.__getitem__)}”" in toward
+    assert f"“{min(content, key=content.__getitem__)}”" in away
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", MODELS)
+def test_the_word_that_opens_is_one_of_two_senses_or_the_noun_that_moves_most(model: str) -> None:
+    def word(text: str) -> str:
+        stream = Run(model, text).recording().streams[0]
+        return stream.tokens[neighbours.opening_word(Run(model, text).recording(), stream)]
+
+    assert word("Explain me about the new apple devices.") == "apple"
+    run = Run(model, "The red house was near the old tree.")
+    stream = run.recording().streams[0]
+    turns = {}
+    for name in ("house", "tree"):
+        move = neighbours.move_of(stream, stream.tokens.index(name))
+        change = move.cosines[-1, move.at] - move.cosines[0, move.at]
+        turns[name] = change[move.toward] - change[move.away]
+    assert word(run.text) == max(turns, key=turns.__getitem__)
+    assert f"“{word(run.text)}”" in neighbours.between(run).title
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("attention", [0, -1])
+def test_the_gradient_of_a_head_is_that_of_a_loss_through_its_rows_of_w_o(
+    model: str, attention: int
+) -> None:
+    edits = (HideToken(3),) if model == "encoder" else ()
+    run, plain = Run(model, TEXT, edits), Run(model, TEXT)
+    recording, loaded_model = run.recording(), read_once(model)
+    of, network = recording.attention[attention], loaded_model.network
+    module, last = loaded_model.attentions[of.name][1], recording.streams[-1]
+    right = np.array(MeasureContext.of(run).targets)
+    if edits:
+        assert right.tolist() == [[3, plain.recording().streams[-1].ids[3]]]
+    else:
+        assert right[:, 1].tolist() == last.ids[1:].tolist()
+    found = loaded_model.head_gradients(recording, of.name, 1, MeasureContext.of(run).targets)
+    outputs: list[torch.Tensor] = []
+
+    def keep(_: torch.nn.Module, inputs: tuple[torch.Tensor], output: torch.Tensor) -> None:
+        outputs.extend((inputs[0], output))
+
+    ids = [torch.tensor(each.ids)[None] for each in recording.streams]
+    handle = module.w_o.register_forward_hook(keep)
+    try:
+        reads_two = len(ids) > 1
+        vectors = network.decode(ids[1], network.encode(ids[0])) if reads_two else network(*ids)
+        p = torch.log_softmax(network.logits(vectors[0]), dim=-1)
+        loss = -p[right[:, 0], right[:, 1]].mean()
+        z, y = torch.autograd.grad(loss, outputs)
+    finally:
+        handle.remove()
+    assert found.loss == pytest.approx(loss.item(), rel=PASSED)
+    scale = z.abs().max().item()
+    heads = z[0].numpy().reshape(len(z[0]), module.n_head, -1).swapaxes(0, 1)
+    np.testing.assert_allclose(found.heads, heads, atol=PASSED * scale)
+    np.testing.assert_allclose(found.output, y[0].numpy(), atol=PASSED * y.abs().max().item())
+    w_o = module.w_o.weight.detach().numpy().T.reshape(module.n_head, -1, y.shape[-1])
+    by_rows = np.stack([y[0].numpy() @ each.T for each in w_o])
+    np.testing.assert_allclose(found.heads, by_rows, atol=PASSED * scale)
+
+
+@pytest.mark.slow
+def test_heads_that_begin_equal_get_equal_updates_only_where_their_rows_of_w_o_are() -> None:
+    run = Run("decoder", TEXT)
+    panel = multi_head.head_gradients(run, **AT)
+    bars, matrix = panel.figures
+    lengths = [row.values[0] for row in bars.rows]
+    assert matrix.values[2, 2] == pytest.approx(1) and matrix.values[0, 1] < 0.9
+    assert f"{max(lengths) / min(lengths):.1f} times" in panel.details[1]
+    model = read_once("decoder")
+    gradient = model.head_gradients(run.recording(), "self", 1, MeasureContext.of(run).targets)
+    equal = np.repeat(gradient.heads[:1], 4, axis=0)
+    np.testing.assert_allclose(gradients.cosines(equal), 1, atol=PASSED)
+    with pytest.raises(ValueError, match="targets"):
+        model.head_gradients(run.recording(), "self", 1, ())
 
 
 @pytest.mark.parametrize(

@@ -326,6 +326,14 @@ def test_scores_are_of_this_texts_vectors(quantity: str) -> None:
         every()["soft_lookup.scoring"](Run("translator", TEXT), attention="cross")
 
 
+def test_the_pair_of_a_word_is_that_word_and_the_one_it_attends_to_most() -> None:
+    run = Run("encoder", "The animal didn't cross the street because it was too tired.")
+    panel = every()["soft_lookup.scoring"](run, layer=1, head=5, token=9)
+    assert "“it” to “animal” 5.39, and “animal” to “it” −0.46" in panel.finding
+    marks = {mark[:2] for figure in panel.figures for mark in figure.marks}
+    assert marks == {(9, 2), (2, 9)}
+
+
 def test_circuits_are_those_of_the_words_that_are_named() -> None:
     run = Run("decoder", TEXT)
     stream = run.recording().streams[0]

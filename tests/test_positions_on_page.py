@@ -99,7 +99,9 @@ def test_other_words_and_no_words_are_told_apart() -> None:
 
 
 def test_the_encoding_is_the_formula_sines_first() -> None:
-    table, wave = positions.encoding(Run("encoder", TEXT), 20, 32, 3).figures
+    table, wave = positions.encoding(Run("encoder", TEXT), 20, 32, 3, token=2).figures
+    assert table.selected == 2, "the row of a token is framed"
+    assert positions.encoding(Run("encoder", TEXT), 20, 32, 3).figures[0].selected == -1
     order = [*range(0, 32, 2), *range(1, 32, 2)]
     np.testing.assert_allclose(table.values, laws.table(20, 32)[:, order])
     assert list(map(int, table.columns)) == order

@@ -403,6 +403,24 @@ def sum_over_heads(at: RecordedPlace) -> Evidence:
     return Evidence(_compared(pairs), concatenation(at).numbers)
 
 
+def output_gradient(at: RecordedPlace) -> Evidence:
+    """The gradient of each head's output by automatic differentiation, beside the gradient of the
+    sum through that head's rows of W_O."""
+    if at.context.capabilities.no_readout or not at.context.targets:
+        raise Untestable(LACKS)
+    w_o = at.projection[0][at.layer].astype(np.float64)
+    of = at.context.head_gradients(at.opened.name, at.layer)
+    output = of.output.astype(np.float64)
+    own = of.heads[at.head, at.token]
+    dimension = largest(own)
+    numbers: dict[str, Number] = {
+        "sum": terms(output[at.token], w_o[at.head, dimension]),
+        "z": float(own[dimension]),
+    }
+    pairs = lambda: ((output @ each.T, heads) for each, heads in zip(w_o, of.heads))
+    return Evidence(_compared(pairs), numbers)
+
+
 def messages(at: RecordedPlace) -> Evidence:
     """The messages along the edges of the graph beside what attention wrote."""
     outputs, of, (w_o, bias) = at.outputs, at.opened, at.projection

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from explorer.analysis.csv import Columns
+from explorer.analysis.embeddings import cosine
 
 NETWORKS = ("RNN", "LSTM", "Transformer")
 N_NETWORKS, NETWORK_WIDTH = 20, 64  # untrained ones, whose weights are drawn
@@ -33,6 +34,13 @@ def recurrent_gradient(
         gradient = (((1 - h**2) * gradient)[:, None] @ w)[:, 0]
         lengths.append(np.linalg.norm(gradient, axis=-1))
     return np.median(lengths, axis=1)
+
+
+def cosines(heads: np.ndarray) -> np.ndarray:
+    """The cosine of each head's gradient with each other's, (head, head); heads (head, query,
+    d_head)."""
+    flat = heads.reshape(len(heads), -1).astype(np.float64)
+    return cosine(flat[:, None], flat[None])
 
 
 def stack_columns(gradients: Any) -> Columns:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from explorer.analysis import recorded_findings, residual
+from explorer.analysis import logit_lens, recorded_findings, residual
 from explorer.analysis.figures import Figure
 from explorer.analysis.findings import Finding
 from explorer.analysis.formatting import fill
@@ -23,9 +23,9 @@ from explorer.text.templates import sentences
 from models import model_names
 from models.caching import CachedModel, depth_gradients, in_slot, loaded
 from models.capabilities import Capabilities
-from models.edits import Edit, from_line
+from models.edits import Edit, HideToken, from_line
 from models.recording import Attention, Recording, Stream
-from models.results import FFNActivations, Jacobian, Lens, Norm, ResidualGradients
+from models.results import FFNActivations, HeadGradients, Jacobian, Lens, Norm, ResidualGradients
 from models.run import Run
 
 REASONS = sentences("measure", "untestable")
@@ -174,6 +174,24 @@ class MeasureContext:
     def gradients(self, stream: str, token: int) -> ResidualGradients:
         """The gradient at a token back to every state of a stream, see `Model.gradients`."""
         return self.model.gradients(self.recording, stream, token)
+
+    @cached_property
+    def targets(self) -> tuple[tuple[int, int], ...]:
+        """The targets of the text's loss, (token of the last stream, id): of a model that goes on
+        the token after each; of another the words that edits hide, or else all words as they
+        stand."""
+        stream = self.recording.streams[-1]
+        if logit_lens.predicts_next(self.recording):
+            return tuple(enumerate(map(int, stream.ids[1:])))
+        seen = tuple(each for each in self.run.edits if not isinstance(each, HideToken))
+        plain = self.run.under(seen).recording().streams[-1]
+        places = np.flatnonzero(plain.ids != stream.ids)
+        places = places if len(places) else np.flatnonzero(~plain.special)
+        return tuple((int(at), int(plain.ids[at])) for at in places)
+
+    def head_gradients(self, attention: str, layer: int) -> HeadGradients:
+        """The gradient of the text's loss at an attention's layer, see `Model.head_gradients`."""
+        return self.model.head_gradients(self.recording, attention, layer, self.targets)
 
     def jacobian(self, stream: str, token: int, site: str) -> Jacobian:
         """The Jacobians of a sub-layer at one token, see `Model.jacobian`."""

@@ -102,14 +102,17 @@ def _select_questions(
     looks = by_kind[LOOKS]
     of_pronouns = _pronouns(recording)
     later = [one for one in looks if (one.attention, one.token) not in of_pronouns]
-    by_kind[LOOKS] = [one for one in looks if _can_be_reasoned(one, of_pronouns)]
+    by_kind[LOOKS] = [
+        replace(one, form="pronoun") for one in looks if _can_be_reasoned(one, of_pronouns)
+    ]
     chosen = _kind_by_kind(by_kind, [])
     return _kind_by_kind({kind: later if kind == LOOKS else [] for kind in MIN_MARGIN}, chosen)
 
 
 def _pronouns(recording: Recording) -> Mapping[tuple[str, int], set[int]]:
     """The likely nouns before each pronoun, by an attention of one text and the pronoun's token:
-    the tokens at which their words begin."""
+    the tokens at which their words begin. The word right before it is none of them, since a head
+    may attend to it by its place alone."""
     before: dict[tuple[str, int], set[int]] = {}
     for attention in recording.attention:
         if attention.query != attention.key:
@@ -118,7 +121,7 @@ def _pronouns(recording: Recording) -> Mapping[tuple[str, int], set[int]]:
         starts, is_noun = groups.starts, word_classes.nouns(groups.labels)
         for at, kind in enumerate(word_classes.classes(groups.labels)):
             if kind == word_classes.PRONOUN:
-                nouns = {int(starts[each]) for each in range(at) if is_noun[each]}
+                nouns = {int(starts[each]) for each in range(at - 1) if is_noun[each]}
                 before[attention.name, int(starts[at])] = nouns
     return before
 

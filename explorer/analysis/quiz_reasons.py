@@ -66,7 +66,7 @@ MOST_DRAWN = 16  # tokens on a small picture
 CLEAR = 0.5  # a weight that a head gives for a reason
 SEEN = 0.05  # the largest weight over all heads that is not nothing
 LARGER = 4.0  # times the square root of d_k, for a softmax that is less sharp
-SURE = 0.2  # by how much a masked word leads that can be reasoned
+SURE = 0.6  # probability of a masked word that the rest of the sentence tells
 MOVED = 0.05  # of its length: a vector that is another
 SAME = 1e-3  # of its length: rounding
 SENTENCE_ENDS = (".", "!", "?", "…", ":", ";")
@@ -292,7 +292,7 @@ def masked_word(on: AskedSentence) -> Iterator[Question]:
     for token in [places[int(at)] for at in on.draw.permutation(len(places))][:MOST_MASKED]:
         for one in _masked(on, token):
             is_content = word_classes.classes((one.answer.word,)) == (word_classes.CONTENT,)
-            if is_content and one.margin >= SURE:
+            if is_content and one.answer.value >= SURE:
                 yield one
 
 
@@ -666,18 +666,17 @@ def _row_then(
     names: dict[int, str],
     change: tuple[str, int, str],
 ) -> Iterator[Question]:
-    """The question which word gets most from a word of a head after a change."""
+    """The question which word gets most from a pronoun of a head after another word was changed."""
     layer, head, row = cell
     old, at, text = change
     before, after = (each[layer, head, row].astype(np.float64) for each in patterns)
     best, was = int(after.argmax()), int(before.argmax())
     lead = after[best] - np.delete(after, best).max()
-    if row in (at, best, was) or {best, was} - names.keys() or lead < MIN_MARGIN[CHANGED]:
+    if {row, at} & {best, was} or {best, was} - names.keys() or lead < MIN_MARGIN[CHANGED]:
         return
     row_class, key_class = word_classes.classes((names[row], names[best]))
-    is_pronoun = row_class == word_classes.PRONOUN
     far = key_class == word_classes.CONTENT and abs(best - row) > 1  # no neighbour
-    if best == was and not (is_pronoun and far and after[best] >= CLEAR):
+    if row_class != word_classes.PRONOUN or not far or best == was and after[best] < CLEAR:
         return
     keys = sorted((each for each in names if each != row), key=lambda each: -after[each])
     chosen = keys[:MOST_ANSWERS]
@@ -691,8 +690,7 @@ def _row_then(
     form = "stays" if best == was else "moves"
     about = on.question(CHANGED, form, token=row, layer=layer, head=head, text=text, slots=slots)
     address = place(layer, head, row, other_text=text)
-    interest = float(lead) + is_pronoun
-    about = replace(about, page="compare", address=address, interest=interest)
+    about = replace(about, page="compare", address=address, interest=1 + float(lead))
     yield from most_question(ranked, about)
 
 

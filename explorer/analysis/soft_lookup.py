@@ -469,12 +469,13 @@ class ScoringVariant:
 
 
 def attention_input(recording: Recording, attention: Attention, layer: int) -> np.ndarray | None:
-    """The vectors that self-attention of a layer reads, (token, d_model); None where the model does
-    not offer them."""
+    """The vectors that an attention of a layer makes its queries of, (token, d_model), where it
+    is within one text its keys and values too; None where the model does not offer them."""
     stream = recording.stream(attention.query)
-    if f"{layer}.attn.read" in stream.sites:
-        return stream.at(f"{layer}.attn.read")
-    before = [state for state, wrote, _ in stream.writes() if wrote == f"{layer}.attn.wrote"]
+    site = f"{layer}.attn" if attention.query == attention.key else f"{layer}.cross"
+    if f"{site}.read" in stream.sites:
+        return stream.at(f"{site}.read")
+    before = [state for state, wrote, _ in stream.writes() if wrote == f"{site}.wrote"]
     return stream.at(before[0]) if before else None
 
 

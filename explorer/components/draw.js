@@ -27,6 +27,8 @@ const at = (value) => `${+value.toFixed(1)}`;
 // How far letters reach above and below the middle of their line, in type sizes.
 const [ABOVE, BELOW] = [0.4, 0.5];
 
+// The places within a name where it may be broken, as in RMSNorm and BatchNorm.
+const WITHIN_WORDS = /(?<=\p{Ll})(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})/u;
 const NOTE = 2; // lines of a note on a slide
 const TIGHT = 1.02; // letters between lines of a slide in its smallest type
 
@@ -177,10 +179,12 @@ export class Pen {
     return `${letters.slice(0, low).join("")}…`;
   }
 
-  /** A text in lines of at most so many pixels. @param {string} text @param {number} room @param {TextStyle} [style] */
+  /** A text in lines of at most so many pixels; a name such as BatchNorm that does not fit is two words. @param {string} text @param {number} room @param {TextStyle} [style] */
   lines(text, room, style) {
     const lines = [""];
-    for (const word of text.split(" ")) {
+    const fitting = (/** @type {string} */ word) =>
+      this.width(word, style) <= room ? [word] : word.split(WITHIN_WORDS);
+    for (const word of text.split(" ").flatMap(fitting)) {
       const last = lines[lines.length - 1] || "";
       const longer = last ? `${last} ${word}` : word;
       if (!last || this.width(longer, style) <= room) lines[lines.length - 1] = longer;
@@ -223,6 +227,13 @@ export class Pen {
     return !this.texts.some(
       ({ box: [a, b, c, d] }) => a < right && left < c && b < foot && top < d,
     );
+  }
+
+  /** A text in its room, or whole where it covers nothing beyond it. @param {number} x @param {number} y @param {string} text @param {TextStyle} style */
+  freely(x, y, text, style) {
+    const isWide = this.width(text, style) > (style.room ?? Infinity);
+    const isWhole = isWide && this.isFree(this.box(x, y, text, style));
+    this.text(x, y, text, isWhole ? { ...style, room: undefined } : style);
   }
 
   /** A text whose middle line stands at y. @param {number} x @param {number} y @param {string} text @param {TextStyle} [style] */

@@ -481,12 +481,15 @@ function column(pen, figure, plan, layer, at) {
   const numbers = { size: 0.85, alpha: 0.8 };
   if (plan.turned) {
     if (layer.numbers && !isSpine) besideRow(pen, figure, plan, layer, at, layer.numbers, numbers);
-  } else if (!isSpine)
-    pen.text((from + to) / 2, plan.foots[layer.band] + 0.9 * letter, layer.numbers, {
+  } else if (!isSpine) {
+    const isWide = pen.width(layer.numbers, numbers) > wide;
+    const label = isWide ? layer.numbers.replace(UNIT, "") : layer.numbers;
+    pen.text((from + to) / 2, plan.foots[layer.band] + 0.9 * letter, label, {
       ...numbers,
       anchor: "middle",
       room: wide,
     });
+  }
 }
 
 /** The heads of an attention side by side, each with its own curves. @param {Pen} pen @param {Flow} figure @param {Plan} plan @param {FlowLayer} layer @param {FlowAttention} attention @param {{ step: number, places: number[] }} where */
@@ -597,11 +600,8 @@ function says(pen, figure, plan, layer, at, isSpine) {
   if (!isSpine) {
     const whole = `“${word}” ${text}`;
     const room = to - from - 0.6 * letter;
-    return pen.text(to - 0.6 * letter, y, pen.width(whole, style) > room ? `“${word}”` : whole, {
-      ...style,
-      anchor: "end",
-      room,
-    });
+    const label = pen.width(whole, style) > room ? `“${word}”` : whole;
+    return pen.freely(to - 0.6 * letter, y, label, { ...style, anchor: "end", room });
   }
   const before = figure.layers[at - 1]?.says?.[0];
   const middle = (from + to) / 2;
@@ -761,6 +761,7 @@ function output(pen, figure, plan, box) {
   pen.put("g", { class: "flow-output" }, inside);
 }
 
+const UNIT = / \p{L}+$/u; // a word behind a number
 const FEWEST = 4; // rows from which on a slide has room for the note
 
 /** A flow of at most so many rows: the chosen ones and those that most is brought from. With the fewest its note, which says how it is read, makes room for larger type. @param {Flow} figure @param {number} most */

@@ -304,24 +304,36 @@ function wordmatrix(pen, figure, { x, y, width, height }) {
   const [skipX, skipY] = [every(wide, 1.4 * letter), every(tall, 0.9 * letter)];
   let written = 0; // names of columns
   const heads = () => {
-    // First the names of marked columns, then those that cover none of them.
+    const styleOf = (/** @type {number} */ at) => ({
+      size: 0.85,
+      anchor: /** @type {"middle"} */ ("middle"),
+      bold: atColumn.has(at),
+    });
+    const own = wide * skipX - 4;
+    const isWide = (/** @type {number} */ at) => pen.width(columns[at], styleOf(at)) > own;
+    const spotOf = (/** @type {number} */ at, /** @type {string} */ label) => [
+      Math.min(left + (at + 0.5) * wide, left + n * wide - pen.width(label, styleOf(at)) / 2),
+      top - 0.85 * letter,
+    ];
+    const boxOf = (/** @type {number} */ at, /** @type {string} */ label) => {
+      const [across, down] = spotOf(at, label);
+      return pen.box(across, down, label, styleOf(at));
+    };
+    // First the names of marked columns, then those that cover none of them; a name that is wider than
+    // its column last, whole where its neighbours leave the room.
     for (const at of [...columns.keys()].sort(
-      (a, b) => +atColumn.has(b) - +atColumn.has(a) || a - b,
+      (a, b) => +atColumn.has(b) - +atColumn.has(a) || +isWide(a) - +isWide(b) || a - b,
     )) {
       if (at % skipX && !atColumn.has(at)) continue;
-      const style = {
-        size: 0.85,
-        anchor: /** @type {"middle"} */ ("middle"),
-        bold: atColumn.has(at),
-      };
-      const label = pen.cut(columns[at], wide * skipX - 4, style);
-      const half = pen.width(label, style) / 2;
-      const spot = [
-        Math.min(left + (at + 0.5) * wide, left + n * wide - half),
-        top - 0.85 * letter,
-      ];
-      if (!atColumn.has(at) && !pen.isFree(pen.box(spot[0], spot[1], label, style))) continue;
-      pen.text(spot[0], spot[1], columns[at], { ...style, room: wide * skipX - 4 });
+      const box = boxOf(at, columns[at]);
+      const isWhole = box[0] >= x && pen.isFree([box[0] - 3, box[1], box[2] + 3, box[3]]);
+      const label = isWhole ? columns[at] : pen.cut(columns[at], own, styleOf(at));
+      if (!atColumn.has(at) && !pen.isFree(boxOf(at, label))) continue;
+      const spot = spotOf(at, label);
+      pen.text(spot[0], spot[1], columns[at], {
+        ...styleOf(at),
+        room: isWhole ? undefined : own,
+      });
       written++;
     }
   };

@@ -8,6 +8,7 @@ import { send, spelled, wayIn } from "./class_part.js";
 import { answerList } from "./class_answers.js";
 import { ANSWER, ASKED, questionSlide, stepOf } from "./class_slide.js";
 import { typeset } from "./formula.js";
+import { isRunning } from "./optimistic_updates.js";
 import { clamp } from "./theme.js";
 import { plainKey } from "./keys.js";
 import { hear, make, mount, put, until, viewOf } from "./mount.js";
@@ -151,7 +152,16 @@ function blank(view) {
 /** Look again when the page is at rest. @param {View} view */
 function later(view) {
   clearTimeout(view.timer);
-  view.timer = setTimeout(() => bus.now.presenter && changed(view) && present(view), SETTLES);
+  view.timer = setTimeout(() => {
+    if (!bus.now.presenter) return;
+    if (isUnderWay()) later(view);
+    else if (changed(view)) present(view);
+  }, SETTLES);
+}
+
+/** True while the page that has the picture of a step is being made: until then the slide before it stays. */
+function isUnderWay() {
+  return Boolean(bus.now.steps?.panel) && isRunning() && !ofStep(pictures());
 }
 
 /** True where the page shows something else than when it was last looked at. @param {View} view */
@@ -160,7 +170,20 @@ function changed(view) {
   const current = ofClass(view);
   if (current || view.current) return JSON.stringify(current) !== view.current;
   if (!pictures().includes(picture) || plate.scrollHeight > plate.clientHeight + 1) return true;
+  if (cameLate(view)) return true;
   return view.shown !== about(picture) || view.size !== sizeOf(plate);
+}
+
+/** The picture that a step of a lesson speaks of; undefined while it is not on the page. @param {Picture[]} list */
+function ofStep(list) {
+  const { panel } = bus.now.steps || {};
+  return panel && list.find((each) => rootOf(each)?.dataset.panel === panel);
+}
+
+/** True where the picture of a step came after another was put on the screen, and nobody chose that. @param {View} view */
+function cameLate({ picture, chosen }) {
+  const own = ofStep(pictures());
+  return Boolean(own) && own !== picture && chosen !== picture;
 }
 
 /** @param {Element} plate */
@@ -184,9 +207,8 @@ function free() {
 /** The picture that is looked at: the one with the focus, else the first of which half is in sight, else the one most of which is. */
 function inSight() {
   const list = pictures();
-  const { panel } = bus.now.steps || {};
   const own =
-    (panel && list.find((each) => rootOf(each)?.dataset.panel === panel)) ||
+    ofStep(list) ||
     list.find((each) => each.contains(document.activeElement)) ||
     list.find((each) => is(each, "[data-panel='attention.head']"));
   const seen = (/** @type {Picture} */ each) => {
@@ -277,7 +299,7 @@ function present(view) {
   const list = pictures();
   const { steps } = bus.now;
   if (steps && view.step !== steps.at) [view.step, view.picture] = [steps.at, undefined];
-  if (!view.picture?.isConnected || !list.includes(view.picture))
+  if (!view.picture?.isConnected || !list.includes(view.picture) || cameLate(view))
     view.picture = steps ? inSight() : list[clamp(view.at, 0, list.length - 1)];
   const { picture, head, caption, plate } = view;
   view.at = list.indexOf(picture);
@@ -433,7 +455,7 @@ function walks(view, key) {
   const list = pictures();
   if (!step || !list.length) return Boolean(step);
   view.at = clamp(view.at + step, 0, list.length - 1);
-  view.picture = list[view.at];
+  view.picture = view.chosen = list[view.at];
   present(view);
   return true;
 }

@@ -18,7 +18,7 @@ from explorer.panels.selection import Selection
 from explorer.state import url_state
 from explorer.state.visit import visit
 from models.caching import memo
-from models.recording import Stream
+from models.recording import Recording, Stream
 
 EVERY_WORD = -1  # as a query: no word is selected
 
@@ -220,13 +220,21 @@ def _labelled(text: str) -> DeltaGenerator:
     return row
 
 
-def choose(selection: Selection, view: Callable[[], None] | None = None) -> Selection:
+def choose(
+    selection: Selection,
+    view: Callable[[], None] | None = None,
+    opening: Callable[[Recording, Stream], int] | None = None,
+) -> Selection:
     """The head and the query of the address, with the bar. Where it names none: those of the
-    strongest finding, else of the row whose second key matters most. view: as of `show`."""
+    strongest finding, else of the row whose second key matters most. view: as of `show`; opening:
+    gives the query that is shown where the address names none."""
     take()
     *size, rows = selection.attention.pattern.shape[:3]
     layer, head = controls.head_on_screen(size) or (None, None)
     query = url_state.whole_number("token", rows)
+    stream = selection.recording.stream(selection.attention.query)
+    if query is None and opening is not None:
+        query = opening(selection.recording, stream)
     if layer is None and query is None:
         first = recorded_findings.opening_finding(selection.recording, selection.attention)
         if first is not None and first.query >= 0:
@@ -243,7 +251,7 @@ def choose(selection: Selection, view: Callable[[], None] | None = None) -> Sele
     words = Words(
         selection.axes.rows,
         query,
-        roles=selection.recording.stream(selection.attention.query).roles,
+        roles=stream.roles,
     )
     show(words, (size[0], size[1]), (layer, head), view)
     return replace(selection, layer=layer, head=head, query=query)

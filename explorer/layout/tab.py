@@ -61,17 +61,23 @@ class Lead:
 class Views:
     """Panels of which some are shown at a time: the choice of the address that says which, and by
     its words their label and the panels. groups: by their labels the words of several that stand
-    behind one button, in a row of their own while one of them is shown."""
+    behind one button, in a row of their own while one of them is shown. openings: of views that
+    open on a word of their own what gives its token."""
 
     choice: str
     panels: Mapping[str, tuple[str, tuple[PanelFunction, ...]]]
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    openings: Mapping[str, Callable[[Recording, Stream], int]] = field(default_factory=dict)
 
     @property
     def parameter(self) -> Parameter:
         """The choice; the first view is shown until it is made."""
         labels = {name: label for name, (label, _) in self.panels.items()}
         return Parameter(self.choice, str, False, next(iter(labels)), Choice(labels, "View"))
+
+    def opening(self, run: Run) -> Callable[[Recording, Stream], int] | None:
+        """What gives the token that the view on screen opens on, None for that of the tab."""
+        return self.openings.get(url_state.value(self.parameter, run, {}))
 
     def pick(self, run: Run, bar: DeltaGenerator) -> tuple[PanelFunction, ...]:
         """The panels of the view on screen, with the buttons of the views, and of those of its
@@ -273,7 +279,8 @@ def _select(
             arguments = {each.name for each in declared}
             return selected | row.select(run, {**chosen, **selected}, arguments)
         if on is not None:
-            return selected | _selected_in(on, named, declared)
+            opening = row.views.opening(run) if row.views is not None else None
+            return selected | _selected_in(on, named, declared, opening)
         if "token" in named:
             stream = recording.stream(selected.get("stream", names[0]))
             selected |= _selected(row, recording, stream)
@@ -331,7 +338,10 @@ def _attention(run: Run, named: set[str]) -> Selection:
 
 
 def _selected_in(
-    selection: Selection, named: set[str], declared: Sequence[Parameter]
+    selection: Selection,
+    named: set[str],
+    declared: Sequence[Parameter],
+    opening: Callable[[Recording, Stream], int] | None,
 ) -> dict[str, Any]:
     """The selection in an attention, with the menus: a weight, a head and a query, or a query
     alone; None for every query where the panels that are shown take it so."""
@@ -339,7 +349,7 @@ def _selected_in(
     if {"layer", "head", "source"} <= named:
         selection, chosen["source"] = selection_bar.cell(selection)
     elif {"layer", "head"} <= named:
-        selection = selection_bar.choose(selection)
+        selection = selection_bar.choose(selection, opening=opening)
     elif "token" in named:
         stream = selection.recording.stream(selection.attention.query)
         every = all(each.is_optional for each in declared if each.name == "token")

@@ -1,5 +1,6 @@
 """The panels on the matrices of multi-head attention: what is multiplied with what and in which
-shapes, and the heads side by side before the output matrix."""
+shapes, the heads side by side before the output matrix, and the gradient that each head gets
+through it."""
 
 from __future__ import annotations
 
@@ -7,17 +8,19 @@ from typing import Annotated
 
 import numpy as np
 
-from explorer.analysis import anatomy
-from explorer.analysis.figures import Factor, Frame, Product, Steps, factor
+from explorer.analysis import anatomy, gradients, logit_lens
+from explorer.analysis.figures import BarRow, Bars, Factor, Frame, Matrix, Product, Steps, factor
 from explorer.analysis.figures import matrix as matrix_values
-from explorer.analysis.formatting import plural
+from explorer.analysis.formatting import fixed, plural, power
+from explorer.analysis.measure import MeasureContext
 from explorer.analysis.soft_lookup import attention_input
-from explorer.panels import spec
+from explorer.panels import architecture, spec
 from explorer.panels.choice import Choice
 from explorer.panels.selection import Selection, expect_vectors, select
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models.caching import loaded
+from models.edits import HideToken
 from models.run import Run
 
 CONCEPT = "multi_head"
@@ -103,7 +106,7 @@ def _projected(selection: Selection, rows: range | list[int]) -> tuple[Factor, .
     """The vectors of some tokens times W_Q, or W_V where queries are turned before they are used;
     boxes without numbers where the model does not give these."""
     of, layer, head = selection.attention, selection.layer, selection.head
-    x = None if selection.is_across else attention_input(selection.recording, of, layer)
+    x = attention_input(selection.recording, of, layer)
     try:
         matrices = loaded(selection.recording).projections(of.name, layer)
     except (ValueError, AttributeError):
@@ -205,3 +208,100 @@ def _numbers(outputs: anatomy.HeadOutputs) -> spec.Columns:
         "dimension": [*dimension.ravel().tolist(), *range(n)],
         "number": [*outputs.z.ravel().tolist(), *outputs.total.tolist()],
     }
+
+
+# ---- backwards -----------------------------------------------------------------------------------
+
+
+@spec.panel
+def head_gradients(
+    run: Run, layer: int = 0, head: int = 0, token: int = 0, attention: str = ""
+) -> Panel:
+    """The gradient of the loss that each head of a layer gets through its rows of W_O: its length,
+    and its cosine with that of every other head.
+
+    A model that fills in words has the selected word hidden, and its loss is of that word. Raises
+    ValueError for what is not there, for one head alone, and for a model without a readout or in
+    its own code.
+    """
+    selection = select(run, layer, head, token, attention)
+    layer, head, token = selection.at
+    words = sentences(CONCEPT, "head_gradients")
+    if loaded(selection.recording).capabilities.no_readout:
+        raise ValueError(words("no_loss", model=selection.model))
+    n_heads = selection.attention.pattern.shape[1]
+    if n_heads < 2:
+        raise ValueError(words("one_head"))
+    hides = architecture.can_hide(run, {"token": token})
+    read = run.under((*run.edits, HideToken(token))) if hides else run
+    context = MeasureContext.of(read)
+    if not context.targets:
+        raise ValueError(words("short"))
+    of = context.head_gradients(selection.attention.name, layer)
+    lengths = np.linalg.norm(of.heads.astype(np.float64), axis=(1, 2))
+    if not lengths.all():
+        raise ValueError(words("none"))
+    cosines = gradients.cosines(of.heads)
+    pairs = cosines[np.triu_indices(n_heads, 1)]
+    nearest = np.where(np.eye(n_heads, dtype=bool), -2, cosines)[head]
+    other = int(nearest.argmax())
+    slots = {
+        **selection.slots,
+        **{"heads": n_heads, "mean": fixed(float(pairs.mean())), "loss": power(of.loss)},
+        **{"other": other, "nearest": fixed(float(nearest[other]))},
+        "ratio": f"{lengths.max() / lengths.min():.1f}",
+        "n": len(context.targets),
+    }
+    goes_on = logit_lens.predicts_next(read.recording())
+    loss = "next" if goes_on else "hidden" if hides else "seen"
+    return Panel(
+        title=words("title"),
+        finding=words("finding", **slots),
+        figures=(_lengths(lengths, head), _cosines(cosines, head)),
+        table={
+            "head": list(range(n_heads)),
+            "length of the gradient": lengths,
+            **{f"cosine with head {at}": row for at, row in enumerate(cosines)},
+        },
+        details=(words(f"loss_{loss}", **slots), *words.lines("details", **slots)),
+        caption=(words("caption", **slots),),
+        file=f"L{layer}-head-gradients-q{token}",
+        formulas=("output-gradient",),
+        focus=("W_O^h",),
+        at={"run": read},
+    )
+
+
+def _lengths(lengths: np.ndarray, head: int) -> Bars:
+    """The length of each head's gradient."""
+    words = sentences(CONCEPT, "head_gradients")
+    return Bars(
+        title=words("lengths"),
+        select=("head",),
+        columns=(words("length"),),
+        rows=tuple(
+            BarRow(
+                words("head", head=at),
+                (float(each),),
+                (power(float(each)),),
+                key=str(at),
+                selected=at == head,
+            )
+            for at, each in enumerate(lengths)
+        ),
+    )
+
+
+def _cosines(cosines: np.ndarray, head: int) -> Matrix:
+    """The cosine of each head's gradient with each other's."""
+    words = sentences(CONCEPT, "head_gradients")
+    names = tuple(words("head", head=at) for at in range(len(cosines)))
+    return Matrix(
+        title=words("cosines"),
+        select=("head",),
+        rows=names,
+        columns=names,
+        values=cosines,
+        signed=True,
+        selected=head,
+    )

@@ -664,17 +664,20 @@ def encoding(
     n: Places = 64,
     width: Width = None,
     pair: Annotated[int | None, replace(PAIR, when=_has_sinusoids)] = None,
+    token: int | None = None,
     stream: str = "",
 ) -> Panel:
     """The sinusoids of the first n positions and one of their pairs; of a model that learned a
     table, that table and the norms of its rows.
 
-    width: of the sinusoids, the model's where None. pair: of dimensions. Raises ValueError for
-    sizes that no table has.
+    token: the one whose position is framed, none where None. width: of the sinusoids, the model's
+    where None. pair: of dimensions. Raises ValueError for sizes that no table has and for a token
+    that is not there.
     """
-    _, runs = _runs(run, 0, stream)
+    selection, runs = _runs(run, token or 0, stream)
+    framed = -1 if token is None else selection.token
     if runs.adds == "learned":
-        return _learned_encoding(runs, n)
+        return _learned_encoding(runs, n, framed)
     words = sentences(CONCEPT, "encoding")
     n, d = _sizes(runs, n, width)
     pair = _default_pair(d) if pair is None else place_of("pair", pair, d // 2)
@@ -699,7 +702,7 @@ def encoding(
         )
         + _not_added(runs),
         figures=(
-            _table(positions.table(n, d), words("table", n=n, d=d), 1.0, _sines_first(d)),
+            _table(positions.table(n, d), words("table", n=n, d=d), 1.0, _sines_first(d), framed),
             Chart(
                 title=words("wave", pair=pair, first=2 * pair, second=2 * pair + 1),
                 series=(
@@ -712,6 +715,11 @@ def encoding(
         table=positions.table_columns(positions.table(n, d)),
         details=(
             *([words("added", model=runs.model, off=off)] if off else []),
+            *(
+                [words("framed", word=selection.stream.tokens[framed], token=framed)]
+                if 0 <= framed < n
+                else []
+            ),
             *words.lines(
                 "details",
                 pair=pair,
@@ -735,8 +743,11 @@ def _sines_first(d: int) -> list[int]:
     return [*range(0, d, 2), *range(1, d, 2)]
 
 
-def _table(values: np.ndarray, title: str, high: float, order: Sequence[int]) -> Matrix:
-    """An encoding, (position, dimension), its dimensions in an order."""
+def _table(
+    values: np.ndarray, title: str, high: float, order: Sequence[int], framed: int
+) -> Matrix:
+    """An encoding, (position, dimension), its dimensions in an order. framed: a position, -1 for
+    none."""
     return Matrix(
         title=title,
         rows=tuple(map(str, range(len(values)))),
@@ -744,14 +755,15 @@ def _table(values: np.ndarray, title: str, high: float, order: Sequence[int]) ->
         values=values[:, order],
         high=high,
         signed=True,
+        selected=framed if framed < len(values) else -1,
         sides=("pos", "dimension"),
         digits=3,
         wide=True,
     )
 
 
-def _learned_encoding(runs: PositionRuns, n: int) -> Panel:
-    """A table that training has made, and the norms of its rows."""
+def _learned_encoding(runs: PositionRuns, n: int, framed: int) -> Panel:
+    """A table that training has made, and the norms of its rows. framed: as of `_table`."""
     words = sentences(CONCEPT, "learned_encoding")
     whole = runs.table()
     table = whole[: max(2, n)]
@@ -762,7 +774,7 @@ def _learned_encoding(runs: PositionRuns, n: int) -> Panel:
         title=words("title"),
         finding=words("finding", model=runs.model, n=f"{len(whole):,}", off=power(off)),
         figures=(
-            _table(table, words("table"), positions.scale_end(table), range(d)),
+            _table(table, words("table"), positions.scale_end(table), range(d), framed),
             Chart(
                 title=words("norms"),
                 series=(

@@ -33,6 +33,7 @@ from explorer.analysis.formatting import (
     signed,
 )
 from explorer.analysis.measure import gaussian
+from explorer.analysis.word_classes import is_word
 from explorer.panels import spec
 from explorer.panels.choice import Choice
 from explorer.panels.selection import Selection, expect_vectors, select
@@ -418,15 +419,18 @@ def scoring(
     run: Run,
     layer: int = 0,
     head: int = 0,
+    token: int | None = None,
     quantity: Annotated[str, Choice(QUANTITIES, "Show", name="look_before", menu=True)] = "Weights",
     attention: str = "",
 ) -> Panel:
-    """x · x, q · q and the head's own q · k over all pairs of tokens.
+    """x · x, q · q and the head's own q · k over all pairs of tokens, and of one pair the scores in
+    both directions: that of a token and the word that it attends to most.
 
-    quantity: "Weights" after the softmax or "Scores" before it. Raises ValueError for an attention
-    between two texts and for a model that does not give its vectors.
+    token: where None, the pair is that whose two scores differ most. quantity: "Weights" after the
+    softmax or "Scores" before it. Raises ValueError for an attention between two texts and for a
+    model that does not give its vectors.
     """
-    selection = select(run, layer, head, 0, attention)
+    selection = select(run, layer, head, token or 0, attention)
     layer, head, _ = selection.at
     words = sentences(CONCEPT, "scoring")
     if selection.is_across:
@@ -436,7 +440,8 @@ def scoring(
     if x is None:
         raise ValueError(words("no_vectors", model=selection.model))
     variants = soft_lookup.scoring_variants(x, selection.attention, layer, head, selection.allowed)
-    pair = soft_lookup.most_asymmetric_pair(variants[2], selection.axes.special)
+    pair = None if token is None else _own_pair(selection)
+    pair = pair or soft_lookup.most_asymmetric_pair(variants[2], selection.axes.special)
     keys = selection.axes.keys
     finding = words("symmetric")
     if pair:
@@ -471,6 +476,18 @@ def scoring(
         file=f"L{layer}H{head}-scoring",
         formulas=("scorings",),
     )
+
+
+def _own_pair(selection: Selection) -> tuple[int, int] | None:
+    """The query and the other word of the text that it attends to most; None for a special one, and
+    where there is no other."""
+    is_text = np.array([is_word(each) for each in selection.axes.keys])
+    is_text &= ~np.asarray(selection.axes.special, bool)
+    is_other = is_text & selection.allowed[selection.query]
+    is_other[selection.query] = False
+    if not is_text[selection.query] or not is_other.any():
+        return None
+    return selection.query, int(np.where(is_other, selection.weights, -1).argmax())
 
 
 def _scores(

@@ -36,7 +36,7 @@ from models.edits import (
     describe,
     to_line,
 )
-from models.example_texts import MATES
+from models.example_texts import EXAMPLES, MATES
 from models.recording import NotFinite, Recording
 from models.run import Run
 
@@ -66,11 +66,16 @@ def example_pills(model: str) -> None:
     )
 
 
+# The same words in another order, with another meaning: one for all, or all for one.
+EVERY_AND_ONE = (EXAMPLES["Every student"], MATES[EXAMPLES["Every student"]])
+
+
 def _offered(model: str) -> Suggestions:
     tired, wide = next(iter(MATES.items()))
     offered = {
         "tired / wide": _sentences(tired, wide),
         "Ram / Hari": _sentences("Ram pushed Hari", "Hari pushed Ram"),
+        "every / one": _sentences(*EVERY_AND_ONE),
     }
     encodes, features = loaded(model).card.kind == "encoder", loaded(model).capabilities
     edits: dict[str, Edit] = {

@@ -54,6 +54,7 @@ concepts = tab.view(
                 "Mean": ("The weighted mean of values", (softmax.combination,)),
                 "Graph": ("Messages", (soft_lookup.messages,)),
                 "Heads": ("Heads side by side, and W_O", (multi_head.concatenation,)),
+                "Gradient": ("The gradient of each head", (multi_head.head_gradients,)),
                 "Distance": ("Near and far heads", (distances.near_and_far,)),
                 "Stages": ("Two stages of a layer", (stages.exchanged,)),
                 "Norm": ("Post-LN and pre-LN", (norm_place.diagrams,)),
@@ -67,6 +68,7 @@ concepts = tab.view(
                 ),
                 "Textbook": ("A textbook figure", (textbook.own_weight,)),
             },
+            openings={"Moves": neighbours.opening_word},
         ),
         read=current_recording.unedited,
     )

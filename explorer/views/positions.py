@@ -31,11 +31,15 @@ def select(run: Run, chosen: Mapping[str, Any], arguments: set[str]) -> dict[str
     """The token and the head on screen, with their menus, where the panel on show takes them. Of a
     model whose stream has no vectors of positions the head alone, since there is nothing to see of
     a token."""
-    if "head" not in arguments:
+    if not {"head", "token"} & arguments:
         return {}
     selection_bar.take()
     runs = PositionRuns(run, chosen["stream"])
     stream, card = runs.plain.stream(runs.stream), runs.plain.model
+    if "head" not in arguments:
+        return {
+            "token": selection_bar.word(stream, recorded_findings.first_word(runs.plain, stream))
+        }
     at, size = chosen_head(runs), (card.n_layer, card.n_head)
     if "token" not in arguments or not runs.has_vectors:
         if at:

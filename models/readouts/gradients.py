@@ -1,16 +1,18 @@
 """Gradients through the layers of a model: how far an output can feel a state it depends on.
 
-Two measurements, each by automatic differentiation on the shared model, which stays as it is
+Three measurements, each by automatic differentiation on the shared model, which stays as it is
 (nothing accumulates on its parameters):
 
     gradients  d(one logit)/d(the state after each sub-layer)
+    head_gradients  d(a loss)/d(an attention's output), and of each head's before W_O
     jacobian   of one sub-layer at one token: f, x + f and LayerNorm(x + f)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from types import MappingProxyType
 
 import numpy as np
 import torch
@@ -22,11 +24,11 @@ from models.cancellation import checkpoint
 from models.config import Config
 from models.edits import Edit, PatchHead, PatchSite, WithoutNorm, WithoutResidual
 from models.embedding import sinusoids
-from models.layers import Patch, Tape
+from models.layers import Patch, Tape, no_tape
 from models.own_model import OwnModel
 from models.readouts.weights import input_site, layers_of
 from models.recording import Recording
-from models.results import DRAWS, Decay, Depth, Jacobian, ResidualGradients
+from models.results import DRAWS, Decay, Depth, HeadGradients, Jacobian, ResidualGradients
 from models.transformer import EncoderDecoder, Layer
 
 # Gradients through the tokens of a text: of a small RNN, an LSTM and a Transformer of the same
@@ -274,11 +276,7 @@ def gradients(model: OwnModel, recording: Recording, stream: str, token: int) ->
     token that is not there, for a model without a readout, and for a run into which something of
     another was put.
     """
-    if any(isinstance(edit, (PatchHead, PatchSite)) for edit in recording.edits):
-        raise ValueError(
-            "gradients are those of a text's own run, and something of another was put into "
-            "this one"
-        )
+    _expect_own_run(recording)
     output = recording.streams[-1]
     row = token if output.name == stream else 0
     if not 0 <= token < len(recording.stream(stream).tokens):
@@ -320,7 +318,9 @@ def integrated(
     embedded = torch.tensor(recording.stream(stream).at(site))
     total = torch.zeros_like(embedded)
     ends = (
-        model.network.logits(_last_vectors(model, recording, stream, Patch(site, x))[0, row])[word]
+        model.network.logits(
+            _last_vectors(model, recording, patches={stream: Patch(site, x)})[0, row]
+        )[word]
         for x in (embedded, total)
     )
     whole = float((next(ends) - next(ends)).detach())
@@ -328,21 +328,74 @@ def integrated(
         checkpoint()
         with torch.enable_grad():
             start = (embedded * ((step + 0.5) / steps)).requires_grad_()
-            last = _last_vectors(model, recording, stream, Patch(site, start))
+            last = _last_vectors(model, recording, patches={stream: Patch(site, start)})
             score = model.network.logits(last[0, row])[word]
             (gradient,) = torch.autograd.grad(score, start)
         total += gradient
     return (total / steps * embedded).sum(-1).numpy(), whole
 
 
-def _last_vectors(model: OwnModel, recording: Recording, stream: str, patch: Patch) -> Tensor:
-    """A model's last vectors with something put into one of its streams."""
+def _last_vectors(
+    model: OwnModel,
+    recording: Recording,
+    tape: Callable[[str], Tape] = lambda stream: no_tape,
+    patches: Mapping[str, Patch] = MappingProxyType({}),
+) -> Tensor:
+    """A model's last vectors (1, token, d_model) under a recording's edits. By the names of
+    streams: tape makes the one of a stream, patches are what is put into it."""
     ids = [torch.tensor(each.ids)[None] for each in recording.streams]
-    plain, edits = recording.edits, (*recording.edits, patch)
+    names = [each.name for each in recording.streams]
+    edits = [(*recording.edits, *filter(None, (patches.get(name),))) for name in names]
     if not isinstance(model.network, EncoderDecoder):
-        return model.network(ids[0], edits=edits)
-    memory = model.network.encode(ids[0], edits=edits if stream == "encoder" else plain)
-    return model.network.decode(ids[1], memory, edits=edits if stream == "decoder" else plain)
+        return model.network(ids[0], tape=tape(names[0]), edits=edits[0])
+    memory = model.network.encode(ids[0], tape=tape(names[0]), edits=edits[0])
+    return model.network.decode(ids[1], memory, tape=tape(names[1]), edits=edits[1])
+
+
+def head_gradients(
+    model: OwnModel,
+    recording: Recording,
+    attention: str,
+    layer: int,
+    targets: Sequence[tuple[int, int]],
+) -> HeadGradients:
+    """The gradient of a loss at an attention's layer, on both sides of W_O: the mean of
+    -ln p(target), of `targets`, each a token of the last stream and the id that is right there.
+
+    Raises ValueError for no target and one that is not there, for a model without a readout, and
+    for a run into which something of another was put.
+    """
+    _expect_own_run(recording)
+    if not model.network.config.readout:
+        raise ValueError("a model without a readout has no loss")
+    n = len(recording.streams[-1].tokens)
+    if not targets or not all(0 <= token < n for token, _ in targets):
+        raise ValueError(f"a loss needs targets, at tokens 0 to {n - 1}")
+    of = next(each for each in recording.attention if each.name == attention)
+    module = model.attentions[attention][layer]
+    sites: dict[str, Tensor] = {}
+
+    def tape(stream: str) -> Tape:
+        def store(site: str, tensor: Tensor) -> None:
+            if stream == of.query and site in (f"{module.name}.wrote", f"{module.name}.z"):
+                sites[site.rpartition(".")[2]] = tensor
+
+        return store
+
+    tokens, ids = (torch.tensor(each) for each in zip(*targets))
+    with torch.enable_grad():
+        scores = model.network.logits(_last_vectors(model, recording, tape)[0, tokens])
+        loss = F.cross_entropy(scores, ids)
+        output, heads = torch.autograd.grad(loss, (sites["wrote"], sites["z"]))
+    return HeadGradients(loss.item(), output[0].numpy(), heads[0].numpy())
+
+
+def _expect_own_run(recording: Recording) -> None:
+    if any(isinstance(edit, (PatchHead, PatchSite)) for edit in recording.edits):
+        raise ValueError(
+            "gradients are those of a text's own run, and something of another was put into "
+            "this one"
+        )
 
 
 def _states(model: OwnModel, recording: Recording, stream: str) -> tuple[dict[str, Tensor], Tensor]:
@@ -361,13 +414,7 @@ def _states(model: OwnModel, recording: Recording, stream: str) -> tuple[dict[st
 
         return store
 
-    ids = [torch.tensor(each.ids)[None] for each in recording.streams]
-    names, edits = [each.name for each in recording.streams], recording.edits
-    if isinstance(model.network, EncoderDecoder):
-        memory = model.network.encode(ids[0], tape=tape(names[0]), edits=edits)
-        last_vectors = model.network.decode(ids[1], memory, tape=tape(names[1]), edits=edits)
-    else:
-        last_vectors = model.network(ids[0], tape=tape(names[0]), edits=edits)
+    last_vectors = _last_vectors(model, recording, tape)
     return states[stream], last_vectors
 
 
