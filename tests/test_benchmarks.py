@@ -24,7 +24,7 @@ from models.pretrained import weight_conversion
 pytestmark = pytest.mark.slow
 CALIBRATION = re.compile(r"this machine: .* ms, a product of .* ms")
 ROOT = Path(__file__).resolve().parent.parent
-COMMANDS = {"browser", "class", "forward", "names"}
+COMMANDS = {"browser", "class", "flow", "forward", "names"}
 
 
 def test_every_command_is_run_below_and_by_make() -> None:
@@ -139,3 +139,13 @@ def test_browser() -> None:
     of_flows = ["flow", "flow while it plays"] * n_models
     assert kinds == [*of_texts, "open a head", "hover", *of_flows]
     assert all(float(row[44:].split()[0]) > 0 for row in rows[3:] if "hover" not in row), rows
+
+
+def test_flow() -> None:
+    """In a process of its own, which becomes the app's host."""
+    command = [sys.executable, "-m", "benchmarks.flow", "--model", "encoder", "--texts", "1"]
+    done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    machine, row = done.stdout.splitlines()
+    assert CALIBRATION.fullmatch(machine)
+    parts = r"encoder: pass \d+, word \d+, pass without the word \d+, panel and bytes \d+"
+    assert re.fullmatch(parts + r", together \d+ ms; \d+\.\d kB", row), row

@@ -33,7 +33,7 @@ def ffn_activations(
     """The hidden units of a layer's FFN at a token. Raises ValueError for a stream, a layer or a
     token that is not there, and where an edit took the FFN away or put in what another wrote."""
     network, inputs = ffn_input(model, recording, stream, layer, token)
-    preactivations = network.before(inputs[token])
+    preactivations = network.before(inputs)[token]
     by_token = hidden_units(recording, stream, layer, network, inputs)
     parts = preactivations, by_token[token], network.w_2.weight, ffn_bias(network), by_token
     before, after, w_2, bias, hidden = (each.numpy().copy() for each in parts)
