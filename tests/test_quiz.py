@@ -11,7 +11,7 @@ from functools import cache
 import numpy as np
 import pytest
 from app_harness import ROOT, clean, page_at
-from conftest import AWKWARD, on_page, read_once
+from conftest import AWKWARD, in_turn, on_page, read_once
 
 from explorer.analysis import quiz_question as kinds
 from explorer.analysis import quiz_reasons, words
@@ -65,17 +65,17 @@ def asked(model: str, text: str) -> tuple[MeasureContext, tuple[Question, ...], 
 
 
 def taken() -> list[tuple[str, str]]:
-    """Every third sentence for the first model, every twelfth for the others."""
+    """A third of the sentences for the first model, a twelfth for the others, in turn."""
     assert len(lines()) >= 100
-    every = {model: 3 if model == "encoder" else 12 for model in MODELS}
-    return [(model, text) for model in MODELS for text in lines()[:: every[model]]]
+    parts = {model: 3 if model == "encoder" else 12 for model in MODELS}
+    return [(model, text) for model in MODELS for text in in_turn(lines(), parts[model], model)]
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("model", MODELS)
 def test_ten_on_any_sentence_most_of_reasons_each_with_one_right_answer(model: str) -> None:
-    for each, text in taken():
-        if each != model:
-            continue
+    texts = [text for each, text in taken() if each == model]
+    for text in in_turn(texts, 3, model):
         context, made, said = asked(model, text)
         assert len(made) == N_QUESTIONS, text
         assert sum(one.is_reason for one in made) >= FEWEST_REASONS, text
