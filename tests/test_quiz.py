@@ -65,10 +65,10 @@ def asked(model: str, text: str) -> tuple[MeasureContext, tuple[Question, ...], 
 
 
 def taken() -> list[tuple[str, str]]:
-    """A third of the sentences for the first model, a twelfth for the others, in turn."""
+    """Every third sentence for the first model, every twelfth for the others."""
     assert len(lines()) >= 100
-    parts = {model: 3 if model == "encoder" else 12 for model in MODELS}
-    return [(model, text) for model in MODELS for text in in_turn(lines(), parts[model], model)]
+    every = {model: 3 if model == "encoder" else 12 for model in MODELS}
+    return [(model, text) for model in MODELS for text in lines()[:: every[model]]]
 
 
 @pytest.mark.in_turn
