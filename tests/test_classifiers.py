@@ -13,6 +13,7 @@ import tiny
 import torch
 import transformers
 from app_harness import panels_on
+from conftest import in_turn
 from test_hf_models_on_pages import opened, there
 from tolerances import STORED, SUMMED
 
@@ -100,6 +101,7 @@ def from_nothing(folder: Path, n: int) -> np.ndarray:
         return model(inputs_embeds=torch.zeros(1, n, width)).logits[0].numpy()
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("kind", KINDS)
 def test_shares_of_the_words_sum_to_what_they_bring_to_a_class(kind: str, tmp_path: Path) -> None:
     """The law of completeness, against the scores of transformers' own code."""
@@ -107,7 +109,7 @@ def test_shares_of_the_words_sum_to_what_they_bring_to_a_class(kind: str, tmp_pa
     model = headlight.load(f"hub:{folder}")
     recording = model.record(TEXT)
     brought = oracle(folder, recording) - from_nothing(folder, len(recording.streams[0].tokens))
-    for at in range(len(NAMES)):
+    for at in in_turn(range(len(NAMES)), len(NAMES), kind):
         shares = model.class_attribution(recording, at, steps=300)
         assert shares.shape == (len(recording.streams[0].tokens),)
         # 300 parts of a smooth curve.

@@ -26,7 +26,6 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.web.cli import main_run
 from websockets.sync.client import connect
 
-from explorer.server.routes import CACHE_SECONDS
 from explorer.state.settings import PREFIX, Settings, from_environment
 from models import smollm2
 
@@ -325,12 +324,12 @@ def stay_at(address: str, port: str, stay: ExitStack) -> None:
 
 
 def readers_at(server: str, n: int) -> bool:
-    """True once a server says that it has so many readers; /healthz gives an answer again for
-    `CACHE_SECONDS`."""
-    for _ in range(4):
-        if httpx2.get(f"{server}/healthz", timeout=30).json()["sessions"] == n:
+    """True once a server says that it has so many readers, False where it does not within 30 s."""
+    for _ in range(600):
+        said = httpx2.get(f"{server}/metrics", timeout=30).text
+        if f"\nheadlight_readers {n}\n" in said:
             return True
-        time.sleep(CACHE_SECONDS + 0.1)
+        time.sleep(0.05)
     return False
 
 

@@ -56,6 +56,7 @@ def evidence(context: MeasureContext, id: str) -> Any:
 
 
 @pytest.mark.slow
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("model", model_names.names())
 def test_both_sides_agree_on_every_shipped_model(model: str) -> None:
     fails = next((ids for part, ids in WITHOUT.items() if model.endswith(part)), set())

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from conftest import read_once
+from conftest import in_turn, read_once
 from test_findings import LINKED, SENTENCES
 from tolerances import STORED, SUMMED
 
@@ -493,15 +493,18 @@ def test_no_headline_breaks_the_rule(name: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.in_turn
 @pytest.mark.parametrize(
-    ("name", "every", "least"),
-    [("encoder", 7, 10), ("minilm", 7, 10), ("decoder", 7, 1), ("translator", 1, 20)],
+    ("name", "parts", "least"),
+    [("encoder", 7, 10), ("minilm", 7, 10), ("decoder", 3, 3), ("translator", 3, 4)],
 )
 def test_where_a_head_shows_a_pronouns_noun_the_headline_is_of_the_pronoun(
-    name, every, least
+    name, parts, least
 ) -> None:
     """The smallest size of `python -m benchmarks.names --pronoun-headlines`."""
-    found = names.pronoun_headlines(read_once(name), names.pronoun_sentences()[::every])
+    found = names.pronoun_headlines(
+        read_once(name), in_turn(names.pronoun_sentences(), parts, name)
+    )
     assert found.n_pronoun == found.n >= least, found.missed
 
 

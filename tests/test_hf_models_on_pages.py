@@ -127,6 +127,7 @@ LOOKS = [
 
 
 @pytest.mark.slow
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("page", TABS)
 def test_every_page_tells_a_borrowed_model_as_it_is(
     borrowed: Callable[[str], str], page: str

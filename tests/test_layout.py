@@ -10,7 +10,7 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
-from conftest import AWKWARD
+from conftest import AWKWARD, in_turn
 from javascript import needs_node, run, served
 from test_panels import NAMES, made, model_of
 
@@ -19,7 +19,7 @@ from explorer.text.templates import sentences
 from models.example_texts import DEFAULT_TEXT
 from models.run import Run
 
-pytestmark = [pytest.mark.slow, needs_node]
+pytestmark = [pytest.mark.slow, pytest.mark.in_turn, needs_node]
 
 TEXTS = {
     "encoder": DEFAULT_TEXT,
@@ -40,9 +40,9 @@ NUMBER = re.compile(r"[^\w“]*\d[\d.,]*( ?× ?10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹
 
 
 def payloads(kind: str) -> Iterator[tuple[str, bytes]]:
-    """The name of each panel that a text has, and what the browser is sent."""
+    """The name of each panel that a text has, in its turn, and what the browser is sent."""
     model, text = ("encoder" if kind == "awkward" else kind), TEXTS[kind]
-    for name in NAMES:
+    for name in in_turn(NAMES, 3, kind):
         own = model_of(name)
         if own != "encoder" and kind not in ("encoder", own):
             continue

@@ -224,17 +224,23 @@ def test_no_string_of_the_wheel_names_a_module_by_its_name_in_the_clone(site: Pa
 
 
 @pytest.mark.slow
-def test_installed_it_records_what_the_clone_does_to_the_last_bit(installed: Installed) -> None:
-    """And says where the earlier weights are, which it has not."""
+def test_installed_it_works_as_the_clone_does(installed: Installed) -> None:
+    """It records to the last bit what the clone does, says where the earlier weights are, which it
+    has not, trains in a process beside other modules of its modules' names, and runs the lines of
+    the Export menu."""
     texts = {
         "encoder": "The animal didn't cross the street because it was too tired.",
         "decoder": "Ram pushed Hari because he was angry.",
         "translator": "The red car is new.",
     }
-    where, earlier = installed.script(f"""
-import json
+    run = Run("induction", "the cat the cat", headlight.edits.from_line("ZeroHead:0:1:self"))
+    lines = python(attention.opened(run, {}))
+    measures = ", ".join(path.stem for path in MEASURES)
+    sentences = "\n".join(f"headlight.{path.stem}_text" for path in SENTENCES)
+    where, earlier, trained = installed.script(f"""
+import json, time
 import headlight
-from headlight import registry
+from headlight import live_training, registry
 from headlight.models.recording_file import to_npz
 
 for model, text in {texts!r}.items():
@@ -243,31 +249,25 @@ for model, text in {texts!r}.items():
         file.write(to_npz(headlight.record(model, text, edits)))
 print(headlight.__file__)
 print(json.dumps([registry.checkpoints("induction"), registry.without_earlier()]))
+training = live_training.TrainingProcess(live_training.TrainingPlan("copy"))
+training.resume()
+while training.running and not training.weights:
+    time.sleep(0.1)
+training.end()
+print(training.problem or len(training.weights))
+from headlight import {measures}
+{sentences}
+{lines}
 """).splitlines()
+    assert trained == "1"
+    (file, *_) = re.findall(r'save\("(.+?)"\)', lines)
+    assert (installed.folder / file).stat().st_size > 10**5
     assert json.loads(earlier) == [[], shipped_models.NO_EARLIER]
     assert Path(where) == installed.site / "headlight" / "__init__.py"
     for model, text in texts.items():
         edits = headlight.edits.from_line("ZeroHead:0:1:self") if model == "encoder" else ()
         made = from_npz((installed.folder / f"{model}.npz").read_bytes())
         assert made == headlight.record(model, text, edits) and made.version == VERSION
-
-
-@pytest.mark.slow
-def test_installed_its_processes_start_beside_other_modules_of_their_names(
-    installed: Installed,
-) -> None:
-    said = installed.script("""
-import time
-from headlight import live_training
-
-run = live_training.TrainingProcess(live_training.TrainingPlan("copy"))
-run.resume()
-while run.running and not run.weights:
-    time.sleep(0.1)
-run.end()
-print(run.problem or len(run.weights))
-""")
-    assert said == "1\n"
 
 
 # What a script of a user does beside modules of theirs that are named as ours are.
@@ -360,18 +360,6 @@ def test_what_the_library_has_is_listed_by_its_name() -> None:
     assert all(getattr(headlight, name) is not None for name in listed)
     with pytest.raises(AttributeError, match="headlight has no 'nothing'"):
         headlight.nothing  # noqa: B018
-
-
-@pytest.mark.slow
-def test_lines_of_the_export_menu_run_where_it_is_installed(installed: Installed) -> None:
-    run = Run("induction", "the cat the cat", headlight.edits.from_line("ZeroHead:0:1:self"))
-    lines = python(attention.opened(run, {}))
-    measures = ", ".join(path.stem for path in MEASURES)
-    texts = [f"headlight.{path.stem}_text" for path in SENTENCES]
-    others = ["import headlight", f"from headlight import {measures}", *texts]
-    installed.script("\n".join([lines, *others]))
-    (file, *_) = re.findall(r'save\("(.+?)"\)', lines)
-    assert (installed.folder / file).stat().st_size > 10**5
 
 
 WITHOUT_THE_APP = """

@@ -80,7 +80,7 @@ def n_read() -> int:
 # ---- what it answers -----------------------------------------------------------------------------
 
 
-@pytest.mark.in_turn
+@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_panel_leaves_as_each_file(ask: TestClient, name: str) -> None:
     """What the library writes, byte for byte: each panel as two kinds of files in turn, in the

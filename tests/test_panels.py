@@ -56,8 +56,8 @@ from models.results import softmax
 from models.run import Run
 
 TEXT = "the cat sat on the mat"
-SMOLLM2 = pytest.param("smollm2", marks=needs_smollm2)
-MODELS = ("encoder", "decoder", "translator", SMOLLM2)
+OWN = ("encoder", "decoder", "translator")
+MODELS = (*OWN, pytest.param("smollm2", marks=needs_smollm2))
 
 
 @cache
@@ -68,6 +68,7 @@ def every() -> dict[str, Callable[..., Panel]]:
 
 
 NAMES = sorted(each for each in every() if smollm2.file() or not each.startswith("modern."))
+AS_MANY_AS_HEADS = ("interventions.patches",)  # passes of a model
 MATRICES = ("attention.head", "summaries.aggregated")
 MOST_COLUMNS = 20  # of a table: of one weight, with the numbers of each of its steps
 LENS_COLUMNS = 27  # a row for each cell, with its ten words and their probabilities
@@ -114,22 +115,28 @@ def made(name: str, run: Run, **choices: Any) -> Panel | str:
 # ---- any panel -----------------------------------------------------------------------------------
 
 
-# Each panel reads its turn of the texts: encoder, which opens every page, three, others one, and
-# smollm2, which takes longest, none but TEXT.
-def texts_in_turn(name: str, model: str) -> tuple[str, ...]:
-    if not EVERY and (model, name) == ("smollm2", "interventions.patches"):
-        return ()  # as many passes as it has heads
-    texts = tuple((HOSTILE if model == "encoder" else AWKWARD).values())
-    parts = {"encoder": 6, "smollm2": len(NAMES)}.get(model, 5)
-    return TEXT, *in_turn(texts, parts, name)
-
-
+# Each panel reads its turn of the texts: encoder, which opens every page, three, others one.
 @pytest.mark.slow
 @pytest.mark.in_turn(3)
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", OWN)
 def test_a_panel_says_what_it_shows_of_any_text(name: str, model: str) -> None:
-    for text in texts_in_turn(name, model):
+    texts = tuple((HOSTILE if model == "encoder" else AWKWARD).values())
+    check(name, model, TEXT, *in_turn(texts, 6 if model == "encoder" else 5, name))
+
+
+@needs_smollm2
+@pytest.mark.slow
+@pytest.mark.in_turn(9)
+@pytest.mark.parametrize("name", [each for each in NAMES if EVERY or each not in AS_MANY_AS_HEADS])
+def test_a_panel_of_smollm2_says_what_it_shows(name: str) -> None:
+    """A second each."""
+    check(name, smollm2.NAME, TEXT, *(AWKWARD.values() if EVERY else ()))
+
+
+def check(name: str, model: str, *texts: str) -> None:
+    """A panel of each text has a title, a sentence, figures and a table, and nothing left open."""
+    for text in texts:
         panel = made(name, Run(model, text))
         if isinstance(panel, str):
             assert panel.endswith(".") and len(panel.split()) <= 30
@@ -149,6 +156,7 @@ AT_MOST = {"place"}  # beyond the last position it is the last one
 BEYOND = 10**6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("model", ["encoder", "translator"])
 def test_a_negative_place_counts_from_the_end(name: str, model: str) -> None:
@@ -175,6 +183,7 @@ def test_a_negative_place_counts_from_the_end(name: str, model: str) -> None:
         assert one == other, place
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_its_python_line_and_the_words_of_an_address_make_a_panel_again(name: str) -> None:
     model = model_of(name)

@@ -11,7 +11,7 @@ from functools import cache
 import numpy as np
 import pytest
 from app_harness import ROOT, clean, page_at
-from conftest import AWKWARD, on_page, read_once
+from conftest import AWKWARD, in_turn, on_page, read_once
 
 from explorer.analysis import quiz_question as kinds
 from explorer.analysis import quiz_reasons, words
@@ -71,11 +71,11 @@ def taken() -> list[tuple[str, str]]:
     return [(model, text) for model in MODELS for text in lines()[:: every[model]]]
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("model", MODELS)
 def test_ten_on_any_sentence_most_of_reasons_each_with_one_right_answer(model: str) -> None:
-    for each, text in taken():
-        if each != model:
-            continue
+    texts = [text for each, text in taken() if each == model]
+    for text in in_turn(texts, 3, model):
         context, made, said = asked(model, text)
         assert len(made) == N_QUESTIONS, text
         assert sum(one.is_reason for one in made) >= FEWEST_REASONS, text

@@ -294,7 +294,10 @@ def answer(request: dict) -> dict:
 
 
 def prepare() -> None:
-    """Import the heavy libraries, once for all trials."""
+    """Import the heavy libraries, once for all trials. Where a system cannot fork, each trial
+    imports them itself."""
+    if not FORKS:
+        return
     import torch
     from transformers import AutoConfig, AutoModel, AutoTokenizer, BertModel  # noqa: F401
 
