@@ -76,7 +76,8 @@ def _edits(rows: list[str]) -> Iterable[str]:
 def _methods(rows: list[str]) -> Iterable[str]:
     for name, method in inspect.getmembers(Model, inspect.isfunction):
         if not name.startswith("_"):
-            yield f"| `{signature(name, method)}` | {_first_paragraph(method)} |"
+            gives = str(inspect.signature(method).return_annotation).replace(" | ", " or ")
+            yield f"| `{signature(name, method)}` | `{gives}` | {_first_paragraph(method)} |"
 
 
 def _panels(rows: list[str]) -> Iterable[str]:

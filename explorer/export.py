@@ -47,7 +47,7 @@ def page(
     """A view of a recording as one HTML document, interactive, that asks for nothing from
     elsewhere. A notebook draws it.
 
-    view: one of VIEWS, or a panel such as "soft_lookup.temperature", whose choices are its
+    view: "heads", "findings", or a panel such as "soft_lookup.temperature", whose choices are its
     arguments. model: the recording's, loaded; it is loaded anew where None. other: what stands
     beside it, in the panels of `compare`. target: what was typed for a decoder to read. link: the
     address of a Headlight that the file shall lead back to. choices: as in the address of the page,

@@ -20,7 +20,7 @@ def edits_of(edits: Edit | Iterable[Edit]) -> tuple[Edit, ...]:
     invalid = [edits] if sequence is None else [each for each in sequence if not _is_edit(each)]
     if sequence is None or invalid:
         raise TypeError(
-            f"edits are those of models.edits, such as ZeroHead(0, 3); {_brief(invalid[0])} is none"
+            f"edits are of headlight.edits, such as ZeroHead(0, 3); {_brief(invalid[0])} is none"
         )
     return sequence
 

@@ -836,3 +836,10 @@ def _value(text: str, hint: str) -> int | float | str | None:
         return None
     text = unquote(text)  # the plus of 1e+20 is a sign that is escaped
     return int(text) if "int" in hint else float(text) if "float" in hint else text
+
+
+def __dir__() -> list[str]:
+    """The edits, what their arguments may be, and what describes, writes and reads them."""
+    arguments = {"NORMS", "NORM_PLACES", "PATH_ENDS", "POSITIONS", "SUBLAYERS"}
+    functions = {"describe", "from_json", "from_line", "to_json", "to_line"}
+    return sorted({"Edit", *KINDS, *arguments, *functions})

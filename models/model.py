@@ -258,9 +258,9 @@ class Model:
         return writing
 
     def beams(self, text: str, strategy: int | SeededSampling) -> Iterator[tuple[Beam, ...]]:
-        """Beam search for the translation of a text, one step at a time: the `how` best hypotheses,
-        best first, or one sampled hypothesis. Raises ValueError for a model that does not
-        translate."""
+        """Beam search for the translation of a text, one step at a time. strategy: so many of the
+        best hypotheses, best first, or the settings by which one is sampled. Raises ValueError for
+        a model that does not translate."""
         return self._source.beams(self, text, strategy)
 
     def norms(self, stream: str, edits: Edit | Iterable[Edit] = ()) -> dict[str, Norm]:

@@ -75,7 +75,7 @@ def wrap(
     else:
         raise TypeError(
             "wrap takes a transformers model, an nn.TransformerEncoder, its layer or an "
-            f"nn.MultiheadAttention, and not a {type(model).__name__}"
+            f"nn.MultiheadAttention; {type(model).__name__} is none of them"
         )
     registry.hold(wrapped)
     host.current.adopt(wrapped)

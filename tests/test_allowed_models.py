@@ -161,3 +161,17 @@ def test_a_public_sentence_names_no_place_of_this_server_and_the_log_does(
     loading = models.Loading.of(f"ours:{broken}")
     loading.wait(None)
     assert "(60, 32) by the configuration" in loading.problem
+
+
+def test_a_public_server_offers_the_checkpoints_of_a_run_that_it_lists(
+    under: Callable[..., None], tmp_path: Path
+) -> None:
+    for step in (90, 500):
+        tiny.build("bert", tmp_path / f"checkpoint-{step}")
+    run = f"ours:{tmp_path}"
+    under(PUBLIC="1", MODELS=run)
+    steps = (f"{run}@90", f"{run}@500")
+    assert all(map(models.is_allowed, (run, *steps)))
+    assert not any(map(models.is_allowed, (f"{run}@7", f"{run}@../x", f"hub:{tmp_path}@90")))
+    under(PUBLIC="1", MODELS=f"{run}/checkpoint-500")  # that one alone
+    assert [models.is_allowed(each) for each in (run, *steps)] == [False, False, True]

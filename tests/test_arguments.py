@@ -89,9 +89,7 @@ def test_one_edit_is_a_tuple_of_one(encoder) -> None:
 
 @pytest.mark.parametrize("edits", ["0.3", ("0.3",), 5, [None], ZeroHead])
 def test_what_is_no_edit_is_refused(edits, encoder) -> None:
-    with pytest.raises(
-        TypeError, match=r"edits are those of models.edits, such as ZeroHead\(0, 3\)"
-    ):
+    with pytest.raises(TypeError, match=r"edits are of headlight.edits, such as ZeroHead\(0, 3\)"):
         encoder.record(TEXT, edits)
 
 
@@ -206,6 +204,15 @@ def test_an_unknown_site_or_token_lists_those_that_there_are(encoder, recording:
         encoder.ffn_activations(recording, "encoder", 9, 1)
     with pytest.raises(ValueError, match="stream encoder has tokens 0 to 8, not 99"):
         encoder.logits(recording, "encoder", 99)
+
+
+@pytest.mark.parametrize("wrong", ["cat", 1.5])
+def test_a_place_that_is_no_number_is_refused_in_a_sentence(wrong: object, encoder) -> None:
+    recording = encoder.record(TEXT)
+    for name in ("token", "layer", "head"):
+        says = f"A {name} is named by its place, a whole number from 0, and not by {wrong!r}"
+        with pytest.raises(TypeError, match=says):
+            headlight.panels.attention.head(recording, **{name: wrong})
 
 
 def test_a_recording_is_printed_in_a_few_words(encoder) -> None:

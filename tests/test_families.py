@@ -105,7 +105,8 @@ def test_positions_that_are_no_state_are_said_to_be_added(
         panels.positions.overlap(run)
     assert "before its stream begins" in panels.positions.encoding(run).finding
     tower = panels.paper_figure.stacks(run).figures[0].towers[0]
-    assert [each.text for each in tower.under[1:]] == ["400 × 16", "position (learned)", "16 → 32"]
+    below = ["400 × 16", "position (learned)", "LayerNorm", "16 → 32"]
+    assert [each.text for each in tower.under[1:]] == below
     assert tower.above[-1].text == "32 → 16 → 400"
 
 

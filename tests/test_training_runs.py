@@ -12,7 +12,7 @@ import pytest
 import tiny
 import torch
 import transformers
-from app_harness import ROOT, aimed, panels_on
+from app_harness import ROOT, aimed, panels_on, told
 from in_own_code import TEXT
 from streamlit.testing.v1 import AppTest
 from test_hf_models_on_pages import opened, there
@@ -20,6 +20,7 @@ from test_lora import with_adapter
 from tolerances import PASSED, SUMMED
 
 import headlight
+from explorer.state.settings import settings
 from models import model_card, registry
 from models.pretrained import model_files
 
@@ -118,6 +119,24 @@ def test_the_checkpoints_tab_shows_a_run(by: str, run: Path) -> None:
     panel = next(each for each in panels_on(app) if each["panel"] == "training.checkpoints")
     assert "3 checkpoints" in " ".join(panel["caption"]) and "500" in " ".join(panel["caption"])
     assert app.session_state.train_step == "500"
+
+
+def test_a_server_that_lists_one_checkpoint_shows_no_other(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = f"ours:{run}@500"
+    monkeypatch.setenv("HEADLIGHT_PUBLIC", "1")
+    monkeypatch.setenv("HEADLIGHT_MODELS", f"ours:{run}/checkpoint-500")
+    settings.cache_clear()
+    try:
+        there(name)
+        for page in ("checkpoints", "compare", "heads"):
+            app = opened(page, model=name, text=TEXT)
+            assert not app.exception and app.session_state.model == name
+            assert (page == "checkpoints") == ("offers this checkpoint by itself" in told(app))
+    finally:
+        monkeypatch.undo()
+        settings.cache_clear()
 
 
 @pytest.mark.parametrize("by", ["folder", "name in the cache"])

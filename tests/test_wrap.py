@@ -130,7 +130,7 @@ def test_what_torch_has_and_we_do_not_is_said(make: Callable, why: str) -> None:
         headlight.wrap(layer())
     with pytest.raises(ValueError, match=r"has the shape \(3, 16\); here it must be \(10, 16\)"):
         headlight.wrap(layer(), WORDS, embedding=torch.zeros(3, D))
-    with pytest.raises(TypeError, match="and not a Linear"):
+    with pytest.raises(TypeError, match="Linear is none of them"):
         headlight.wrap(nn.Linear(2, 2), WORDS)
 
 

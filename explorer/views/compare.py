@@ -17,7 +17,7 @@ from explorer.panels import compare as compare_panels
 from explorer.panels import interventions
 from explorer.panels.choice import TRUE, Choice
 from explorer.state import url_state
-from explorer.state.models import choices, needs_asking
+from explorer.state.models import choices, is_allowed, needs_asking
 from explorer.state.visit import visit
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
@@ -94,7 +94,8 @@ def _offered(model: str) -> Suggestions:
         if {"encoder", other} <= set(cards):
             offered[f"encoder / {title}"] = _models("encoder", other)
     base = model.partition("@")[0]
-    started = next((name for name in (base, *cards) if model_names.checkpoints(name)), None)
+    trained = (name for name in (base, *cards) if model_names.checkpoints(name))
+    started = next(filter(is_allowed, trained), None)
     if started:
         untrained = model_names.checkpoints(started)[0]
         offered[f"{started} / untrained"] = _models(started, untrained)

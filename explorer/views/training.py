@@ -21,6 +21,7 @@ from explorer.panels.choice import Choice, declared
 from explorer.panels.training import Measured
 from explorer.state import event_log, host, jobs, url_state
 from explorer.state.jobs import TrainingJob
+from explorer.state.models import is_allowed
 from explorer.state.settings import truncate
 from explorer.state.visit import visit
 from explorer.text import model_descriptions
@@ -287,6 +288,9 @@ def read_last() -> Run | None:
         st.info(missing)
         return None
     base, _, step = visit.model.partition("@")
+    if not is_allowed(base):
+        st.info(sentences("server", "models")("one_checkpoint"))
+        return None
     if step and not state.train_step:
         state.train_step = step
     with st.spinner("Loading the model …"):
