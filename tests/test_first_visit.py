@@ -144,7 +144,7 @@ SHIFTS = """window.shifted = 0;
 STILL = 0.05  # half of what browsers call a page that does not jump
 
 
-@pytest.mark.parametrize("size", [(1440, 900), (390, 844)])
+@pytest.mark.parametrize("size", [(1440, 900), (390, 844), (720, 450)])
 def test_nothing_jumps_when_the_views_of_the_first_page_come(browser, server: str, size) -> None:
     visitor = Visitor(browser, server, viewport={"width": size[0], "height": size[1]})
     page, late = visitor.page, []

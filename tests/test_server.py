@@ -82,6 +82,9 @@ def test_every_page_is_there_and_an_unknown_one_leads_to_those_that_are(ask: htt
         if name != places.FIRST:
             assert ask.head(f"/{name}").status_code == 200, name
     assert ask.get(f"/{places.FIRST}").status_code == 404, "it stands at / alone"
+    shortened = ask.get("/class?text=it+slept", follow_redirects=False)
+    assert shortened.status_code == 307
+    assert shortened.headers["location"] == "/classroom?text=it+slept"
     said = ask.get("/attentoin<script>alert(1)</script>")
     assert said.status_code == 404 and 'href="/learn"' in said.text and "script" not in said.text
 

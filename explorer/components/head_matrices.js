@@ -213,7 +213,12 @@ export function headmatrices(pen, figure, { x, y, width, height = Infinity }) {
   const bare = word && width < NARROW * letter;
   const [gap, label] = [(heads > 8 || pen.least ? 0.3 : 0.5) * letter, (bare ? 0.5 : 1.7) * letter];
   const lead = which ? 1.1 * letter : 0;
-  const lines = which ? Math.ceil(which.length / heads) : layers;
+  const nameOf = (/** @type {number} */ at) => `L${Math.floor(at / heads)} H${at % heads}`;
+  // Of heads in a list as many stand side by side as have room for their names.
+  const widest = Math.max(0, ...(which || []).map((at) => pen.width(nameOf(at), { size: 0.75 })));
+  const fitting = Math.floor((width + gap) / (widest + 2 * gap));
+  const perLine = which && !pen.least ? Math.max(1, Math.min(heads, fitting)) : heads;
+  const lines = which ? Math.ceil(which.length / perLine) : layers;
   const [low, full] = says?.all ? ends(scale, log) : [num(0, 2), num(1, 2)];
   const bold = { bold: true };
   const title = says?.all ? heading(figure, which) : "";
@@ -221,7 +226,7 @@ export function headmatrices(pen, figure, { x, y, width, height = Infinity }) {
   const beside = width - (bar + 3) * letter - pen.width(full, { size: 0.8 }); // what the colour scale leaves
   const titles = title ? pen.lines(title, Math.max(beside, 6 * letter), bold) : [];
   const legend = (2 + 1.3 * Math.max(0, titles.length - 1)) * letter;
-  const room = (width - down) / heads - gap;
+  const room = (width - down) / perLine - gap;
   const under = pen.least && says?.all ? 1.4 * letter : 0; // how many weights a pixel stands for
   const most = (height - legend - across - under) / lines - label - lead;
   const wide = Math.max(
@@ -233,7 +238,7 @@ export function headmatrices(pen, figure, { x, y, width, height = Infinity }) {
   const [left, top] = [x + down, y + legend + across];
   const headed = Math.max(0, ...titles.map((line) => pen.width(line, bold))) + width - beside;
   const right =
-    x + Math.min(width, Math.max(down + heads * (wide + gap) - gap, 12 * letter, headed));
+    x + Math.min(width, Math.max(down + perLine * (wide + gap) - gap, 12 * letter, headed));
   pen.scale(right, y + 0.7 * letter, look.one, low, full, bar);
   titles.forEach((line, at) => pen.text(x, y + (0.7 + 1.3 * at) * letter, line, bold));
   for (let head = 0; head < heads && !which; head++)
@@ -248,12 +253,12 @@ export function headmatrices(pen, figure, { x, y, width, height = Infinity }) {
   const fold = word ? 1 : Math.max(1, Math.ceil(Math.max(columns, rows) / wide));
   (which || [...names.keys()]).forEach((at, place) => {
     const [layer, head] = [Math.floor(at / heads), at % heads];
-    const line = top + Math.floor(place / heads) * (high + label + lead) + lead;
-    const spot = left + (place % heads) * (wide + gap);
+    const line = top + Math.floor(place / perLine) * (high + label + lead) + lead;
+    const spot = left + (place % perLine) * (wide + gap);
     const on = openLayer === layer && openHead === head;
     const draw = () => {
       if (which)
-        pen.text(spot, line - 0.55 * letter, `L${layer} H${head}`, {
+        pen.text(spot, line - 0.55 * letter, nameOf(at), {
           size: 0.75,
           room: wide + gap,
           alpha: 0.75,

@@ -55,6 +55,7 @@ def _exchanged(context: MeasureContext, token: int | None) -> Panel:
     place = place_of("token", first if token is None else token, len(stream.tokens))
     others = np.delete(np.arange(len(stream.tokens)), place)
     others = others[~stream.special[others]]
+    require_count(len(others) + 1, "tokens", 2)
     # Some layers rest on a special token altogether: the one of the first few where most is seen.
     by_layer = [
         _output_change(context, stream, layer, place, "attn")
