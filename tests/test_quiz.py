@@ -190,6 +190,24 @@ def beside(one, context, said):
     return [weights[c.layer, c.head].mean() for c in one.choices], []
 
 
+def received(one, context, said):
+    """Over all rows of the pattern, a token each."""
+    attention = attention_of(one, context.recording)
+    _, keys = groups(context.recording, attention)
+    mean = attention.pattern[one.layer, one.head].astype(np.float64).mean(axis=0)
+    return [sum(mean[list(spans(keys)[at(keys, each.token)])]) for each in one.choices], []
+
+
+def spread(one, context, said):
+    """Over tokens, special ones and pieces of words among them."""
+    attention = attention_of(one, context.recording)
+    rows, _ = groups(context.recording, attention)
+    pattern = attention.pattern[one.layer, one.head].astype(np.float64)
+    matrix = [pattern[list(row)].mean(axis=0) for row in spans(rows)]
+    wide = [np.prod([p**-p for p in row if p > 0]) for row in matrix]
+    return [wide[at(rows, each.token)] for each in one.choices], []
+
+
 def following(one, context, said):
     return [dict((word.strip(), p) for word, p in reversed(said))[c.word] for c in one.choices], [
         p for _, p in said
@@ -224,6 +242,8 @@ OTHER_WAY = {
     kinds.LOOKS: looks,
     kinds.BACK: beside,
     kinds.AHEAD: beside,
+    kinds.RECEIVED: received,
+    kinds.SPREAD: spread,
     kinds.NEXT: following,
     kinds.MASKED: filled,
     kinds.CHANGED: moved_row,

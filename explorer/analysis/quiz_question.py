@@ -11,7 +11,9 @@ import numpy as np
 
 Slots = tuple[tuple[str, str | float], ...]
 
-LOOKS = "looks"  # the kind that is read off a picture: the word that a word attends to
+# Kinds that are read off a picture: the word that a word attends to, that receives most, and that
+# has the most diffuse attention.
+LOOKS, RECEIVED, SPREAD = "looks", "received", "spread"
 # Kinds that are reasoned. What is predicted; which of four pictures; what changes where a part, a
 # word or a place is another; and what follows from how attention and FFN are made.
 NEXT, MASKED, BACK, AHEAD = "next", "masked", "back", "ahead"
@@ -39,7 +41,10 @@ MIN_MARGIN = {
     CONVEX: 0.0,
     NORM: 2.0,
     AHEAD: 0.3,
+    RECEIVED: 0.03,
+    SPREAD: 0.3,
 }
+READ_OFF = (LOOKS, RECEIVED, SPREAD)
 FEWEST_ANSWERS, MOST_ANSWERS = 3, 4  # answers
 
 
@@ -106,7 +111,7 @@ class Question:
     def is_reason(self) -> bool:
         """True for a question of what changes and why, or of what follows; False for one whose
         answer is read off a picture."""
-        return self.kind != LOOKS
+        return self.kind not in READ_OFF
 
 
 def most_question(ranked: list[AnswerOption], about: Question) -> Iterator[Question]:

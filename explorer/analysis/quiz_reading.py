@@ -1,8 +1,10 @@
-"""Questions whose answer is read off a head's picture: the word that a word attends to most."""
+"""Questions whose answer is read off a head's picture: the word that a word attends to most, the
+one that receives most, and the one with the most diffuse attention."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,8 @@ from explorer.analysis.findings import WordLevelAttention
 from explorer.analysis.quiz_question import (
     LOOKS,
     MIN_MARGIN,
+    RECEIVED,
+    SPREAD,
     AnswerOption,
     Question,
     answer_names,
@@ -23,7 +27,10 @@ FEWEST_KEYS = 4  # words that a row may look at, for a question about it
 def head_questions(word_attention: WordLevelAttention, all_words: bool) -> Iterator[Question]:
     """Questions about an attention between words, none about special tokens. `all_words`: a
     repeated word has its number, else there are no questions about it."""
-    yield from AttentionQuestions(word_attention, all_words).looks()
+    attention_questions = AttentionQuestions(word_attention, all_words)
+    yield from attention_questions.looks()
+    yield from attention_questions.received()
+    yield from attention_questions.spread()
 
 
 class AttentionQuestions:
@@ -94,3 +101,44 @@ class AttentionQuestions:
                 far = min(abs(best - row), 6) / 6
                 about = self.about(LOOKS, layer, head, row, interest=float(lead) * (0.3 + far))
                 yield from most_question([self.word(each, weights[each]) for each in ranked], about)
+
+    def received(self) -> Iterator[Question]:
+        """Questions on the word that receives most attention, over all rows of a head."""
+        if len(self.keys) < FEWEST_KEYS:
+            return
+        text_columns = np.flatnonzero(self.seen.text_masks[1])
+        for layer, head in np.ndindex(self.layers, self.heads):
+            mean = np.average(self.w[layer, head], axis=0, weights=self.seen.rows.sizes)
+            ranked = sorted(self.keys.tolist(), key=lambda each: -mean[each])
+            # A repeated word that gets more would be the true answer.
+            if mean[text_columns].max() > mean[ranked[0]]:
+                continue
+            about = self.about(RECEIVED, layer, head, interest=float(mean[ranked[0]]))
+            yield from most_question([self.word(each, mean[each]) for each in ranked], about)
+
+    def spread(self) -> Iterator[Question]:
+        """Questions on the word with the widest attention, by the exponential of its mean row's
+        entropy."""
+        is_self = self.seen.attention.query == self.seen.attention.key
+        rows = [row for row in self.rows.tolist() if not is_self or len(self.columns(row)) >= 1]
+        if len(rows) < FEWEST_KEYS:
+            return
+        pattern = self.seen.attention.pattern.astype(np.float64)
+        rows_of = self.seen.rows
+        shares = np.add.reduceat(pattern, rows_of.starts, axis=2) / rows_of.sizes[:, None]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            entropy = -np.where(shares > 0, shares * np.log(shares), 0).sum(axis=3)
+        for layer, head in np.ndindex(self.layers, self.heads):
+            perplexity = np.exp(entropy[layer, head])
+            ranked = sorted(rows, key=lambda each: -perplexity[each])
+            text_rows = np.flatnonzero(self.seen.text_masks[0])
+            if perplexity[text_rows].max() > perplexity[ranked[0]]:
+                continue
+            labels, starts = self.row_names, self.seen.rows.starts
+            choices = [
+                AnswerOption(float(perplexity[each]), labels[each], int(starts[each]))
+                for each in ranked
+            ]
+            interest = 1.0 - 1.0 / float(perplexity[ranked[0]])
+            about = self.about(SPREAD, layer, head, ranked[0], interest=interest)
+            yield from most_question(choices, replace(about, words=()))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from explorer.analysis.measure import MeasureContext
-from explorer.analysis.quiz_question import LOOKS, AnswerOption, Question
+from explorer.analysis.quiz_question import LOOKS, RECEIVED, SPREAD, AnswerOption, Question
 from explorer.text.findings import LONGEST, quoted
 from explorer.text.formulas import html
 
@@ -23,6 +23,7 @@ SIDES = {
     "decoder self": "in the decoder",
     "encoder self": "in the encoder",
 }
+NAMES_SIDE = (LOOKS, RECEIVED, SPREAD)
 UNKNOWN = re.compile(r" = \[UNK\](?=$| \(\d+\)$)")  # after a word that a vocabulary lacks
 HIDDEN = re.compile(r"(?<=\S)U\+(200D|FE0F)")  # what joins the parts of one sign
 
@@ -44,7 +45,7 @@ def ask(one: Question) -> str:
     question = pattern(one)["ask"].format(**_parts(one))
     side = SIDES.get(one.attention, "")
     # Where an attention is named, at the end of the sentence that asks.
-    return f"{question[:-1]}, {side}?" if side and one.kind == LOOKS else question
+    return f"{question[:-1]}, {side}?" if side and one.kind in NAMES_SIDE else question
 
 
 def says(one: Question) -> str:
