@@ -190,3 +190,11 @@ def test_every_card_says_who_made_the_model_and_what_it_reaches() -> None:
     whole, earlier = map(current_recording.card_lines, ("induction", "induction@450"))
     for part in (registry.card("induction")["headline"], "Best heads"):
         assert part in whole and part not in earlier
+
+
+def test_a_weight_of_an_address_is_the_one_that_flow_opens() -> None:
+    asked = {"flow_level": "Weight", "layer": "1", "head": "5", "token": "9", "source": "4"}
+    app = page_at("flow", **asked)
+    parts = [codec.decode(each.proto.bytes)[0] for each in on_page(app)]
+    flow = next(each for each in parts if each.get("panel") == "architecture.flow")
+    assert "“it” attends to “'t”" in flow["finding"]

@@ -103,7 +103,7 @@ PAGES = {
     f"/?tab=weight&layer=1&head=5&{EDIT}": ["edits: no positions", "Layer 1, head 5"],
     "/?tab=aggregated": ["rollout", "share of"],
     "/?tab=circuits": ["Keys that match", "Logits that attending"],
-    "/?tab=sentences": ["9 sentences"],
+    "/?tab=sentences": ["10 sentences"],
     f"/architecture?{EDIT}": ["edits: no positions"],
     "/architecture?tab=positions&ask=Sentence": ["position vector"],
     f"/architecture?tab=residual&{EDIT}": ["edits: no positions"],

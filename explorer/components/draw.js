@@ -193,14 +193,15 @@ export class Pen {
     return lines.map((line) => this.cut(line, room, style));
   }
 
-  /** A note in lines; on a slide as many of its sentences as two lines hold, or two lines of its first. @param {string} text @param {number} room */
+  /** A note in lines; on a slide as many of its sentences as two lines hold, or its first in three; of a longer one two lines. @param {string} text @param {number} room */
   note(text, room) {
     if (!text) return [];
-    const sentences = text.split(/(?<=[.!?]) /);
-    for (let n = sentences.length; ; n--) {
-      const part = sentences.slice(0, n).join(" ") + (n < sentences.length ? " …" : "");
+    const parts = text.split(/(?<=[.!?] )|(?<= · )/);
+    for (let n = parts.length; ; n--) {
+      const whole = parts.slice(0, n).join("");
+      const part = n < parts.length ? `${whole.replace(/ (· )?$/, "")} …` : whole;
       const lines = this.lines(part, room, { size: 0.85 });
-      if (!this.least || lines.length <= NOTE) return lines;
+      if (!this.least || lines.length <= (n > 1 ? NOTE : NOTE + 1)) return lines;
       if (n > 1) continue;
       const rest = this.cut(lines.slice(NOTE - 1).join(" "), room, { size: 0.85 });
       return [...lines.slice(0, NOTE - 1), rest];

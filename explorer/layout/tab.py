@@ -288,7 +288,9 @@ def _select(
         return selected
     chosen_head, of = _head(recording)
     if "source" in named:
-        selected["source"] = selection_bar.key_of(selected["token"], of.pattern.shape[3])
+        n = of.pattern.shape[3]
+        key = selection_bar.key_of(selected["token"], n)
+        selected["source"] = url_state.whole_number("source", n) if key is None else key
     return selected | {name: value for name, value in chosen_head.items() if name in named}
 
 
