@@ -96,13 +96,15 @@ class Patch(Edit):
 class Path(Edit):
     """The CutPaths to one reader during one pass. end: the label of its attention, its layer, its
     head, and "q", "k" or "v". heads: the (layer, head) that are cut off from it. written (batch,
-    token, d_model): what they have just written, until it is left out of the sum; without: the
-    state as it is without that; inputs: the same as the reader has it, in its layer."""
+    token, d_model): what they have just written, until it is left out of the sum; part: all that is
+    left out, of a stream that is a sum; without: the state as it is without that; inputs: the same
+    as the reader has it, in its layer."""
 
     def __init__(self, end: tuple[str, int, int, str]) -> None:
         self.attention, self.to_layer, self.to_head, self.to = end
         self.heads: set[tuple[int, int]] = set()
         self.written: Tensor | None = None
+        self.part: Tensor | None = None
         self.without: Tensor | None = None
         self.inputs: Tensor | None = None
 

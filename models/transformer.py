@@ -40,6 +40,7 @@ from models.edits import (
     SetNeuron,
     ShufflePositions,
     SideBySide,
+    SiteEdit,
     WithoutFeedForward,
     WithoutNorm,
     WithoutResidual,
@@ -51,6 +52,7 @@ from models.embedding import Embedding
 from models.layers import (
     GatedFeedForward,
     Norm,
+    Patch,
     Path,
     Tape,
     apply_norm,
@@ -108,6 +110,12 @@ class AddAndNorm(nn.Module):
         """True where the sub-layer's output is added to the stream and does not replace it."""
         return self.residual and not applies(edits, WithoutResidual, self.layer, self.sublayer)
 
+    def is_sum(self, edits: tuple[Edit, ...]) -> bool:
+        """True where the stream after the sub-layer is the sum of what was written, so that a part
+        of it can be taken off: no norm is behind the sum, and no edit changes it at a site."""
+        changes = any(isinstance(each, (Patch, SiteEdit, WithoutResidual)) for each in edits)
+        return self.residual and not changes and self.norm_at(edits) != "post"
+
     def read(self, x: Tensor, tape: Tape, edits: tuple[Edit, ...]) -> Tensor:
         """The input of the sub-layer, from the stream x (batch, token, d_model)."""
         if self.norm is None or self.norm_at(edits) != "pre":
@@ -119,10 +127,11 @@ class AddAndNorm(nn.Module):
     def forward(self, x: Tensor, output: Tensor, tape: Tape, edits: tuple[Edit, ...]) -> Tensor:
         """The stream after the sub-layer: x and `output` (batch, token, d_model) -> the same
         shape."""
+        after = self._added(x, output, tape, edits)
         for path in edits:
             if isinstance(path, Path):
-                self._follow(path, x, output, edits)
-        return self._added(x, output, tape, edits)
+                self._follow(path, x, output, after, edits)
+        return after
 
     def _added(self, x: Tensor, output: Tensor, tape: Tape, edits: tuple[Edit, ...]) -> Tensor:
         output = hook_point(f"{self.name}.wrote", output, tape, edits)
@@ -134,15 +143,23 @@ class AddAndNorm(nn.Module):
             f"{self.name}.normed", apply_norm(self.norm, x, edits, self.layer), tape, edits
         )
 
-    def _follow(self, path: Path, x: Tensor, output: Tensor, edits: tuple[Edit, ...]) -> None:
-        """The state without what heads wrote, after this sub-layer's output, under the edits at its
-        sites as the state itself."""
-        before = x if path.without is None else path.without
-        if path.written is not None:
-            output, path.written = output - path.written, None
-        elif path.without is None:
+    def _follow(
+        self, path: Path, x: Tensor, output: Tensor, after: Tensor, edits: tuple[Edit, ...]
+    ) -> None:
+        """The state without what heads wrote, where the state before and `after` this sub-layer's
+        output is x and `after`: less their part where the stream is a sum of parts, else made anew,
+        under the edits at its sites as the state itself."""
+        written, path.written = path.written, None
+        if written is None and path.without is None:
             return
-        path.without = self._added(before, output, no_tape, edits)
+        if self.is_sum(edits):
+            if written is not None:
+                path.part = written if path.part is None else path.part + written
+            path.without = after - path.part
+        else:
+            before = x if path.without is None else path.without
+            output = output if written is None else output - written
+            path.without = self._added(before, output, no_tape, edits)
 
 
 class LastNorm(nn.Module):

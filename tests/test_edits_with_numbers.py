@@ -335,6 +335,24 @@ def test_paths_to_one_reader_go_together(small_decoder: own_model.OwnModel, to: 
         np.testing.assert_allclose(made[2, 3], read @ weight[:, at] + offset[at], atol=PASSED)
 
 
+def test_where_a_path_is_cut_and_the_stream_is_no_sum_no_state_has_one_gradient(
+    small_decoder: own_model.OwnModel,
+) -> None:
+    cut = edits.CutPath(0, 1, -1, 3)
+    for changed, is_there in (
+        ((edits.MoveNorm("pre"),), True),
+        ((edits.MoveNorm("post"),), False),
+        ((edits.MoveNorm("pre"), edits.ScaleSite(2.0, "1.ffn.wrote")), False),
+        ((edits.MoveNorm("pre"), edits.WithoutResidual(1)), False),
+    ):
+        made = recorded(small_decoder, cut, *changed)
+        if is_there:
+            small_decoder.gradients(made, "decoder", 2)
+            continue
+        with pytest.raises(ValueError, match="no one gradient"):
+            small_decoder.gradients(made, "decoder", 2)
+
+
 @pytest.mark.parametrize("place", ["pre", "post"])
 def test_edits_at_sites_hold_for_a_stream_without_a_head_too(
     small_decoder: own_model.OwnModel, place: str

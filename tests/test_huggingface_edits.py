@@ -168,11 +168,12 @@ def test_a_path_that_is_cut_is_cut_as_in_our_own_classes(
             one, other = (getattr(of.attention[0], each) for of in (made, expected))
             np.testing.assert_allclose(one, other, atol=PARITY)
         np.testing.assert_allclose(made.streams[0].resid, expected.streams[0].resid, atol=PARITY)
-        # From the word's logit back to where the stream begins, through both streams of the reader.
+        # From the word's logit back to every state, also through what the reader has in its place.
         each = (theirs, made), (ours, expected)
         one, other = (model.gradients(of, "decoder", -1) for model, of in each)
         assert one.logit == pytest.approx(other.logit, abs=PARITY)
-        np.testing.assert_allclose(one.norm[0], other.norm[0], atol=PARITY)
+        assert one.sites[1:] == other.sites[1:]
+        np.testing.assert_allclose(one.norm, other.norm, atol=PARITY)
     assert theirs.record(TEXT) == plain, "nothing is left behind"
     with pytest.raises(ValueError, match="beside a path that is cut, this edit needs"):
         theirs.record(TEXT, (cuts[0], edits.ScaleSite(2.0, "0.ffn.wrote")))

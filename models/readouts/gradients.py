@@ -22,7 +22,15 @@ from torch import Tensor, nn
 from models.attention import KVCache, causal_mask
 from models.cancellation import checkpoint
 from models.config import Config
-from models.edits import Edit, PatchHead, PatchSite, WithoutNorm, WithoutResidual
+from models.edits import (
+    CutPath,
+    Edit,
+    PatchHead,
+    PatchSite,
+    WithoutNorm,
+    WithoutResidual,
+    of_stream,
+)
 from models.embedding import sinusoids
 from models.layers import Patch, Tape, no_tape
 from models.own_model import OwnModel
@@ -273,10 +281,11 @@ def gradients(model: OwnModel, recording: Recording, stream: str, token: int) ->
     """The gradient of the likeliest word's logit at a token, back to every state of the stream.
 
     For the encoder of a translator the output is the decoder's first word. Raises ValueError for a
-    token that is not there, for a model without a readout, and for a run into which something of
-    another was put.
+    token that is not there, for a model without a readout, for a run into which something of
+    another was put, and for a path that is cut where the stream is no sum.
     """
     _expect_own_run(recording)
+    _expect_one_state(model, recording)
     output = recording.streams[-1]
     row = token if output.name == stream else 0
     if not 0 <= token < len(recording.stream(stream).tokens):
@@ -396,6 +405,20 @@ def _expect_own_run(recording: Recording) -> None:
             "gradients are those of a text's own run, and something of another was put into "
             "this one"
         )
+
+
+def _expect_one_state(model: OwnModel, recording: Recording) -> None:
+    """Raises ValueError for a run in which the reader of a path has a state of its own, which is no
+    function of the one that is recorded."""
+    cut = {edit.attention for edit in recording.edits if isinstance(edit, CutPath)}
+    for stream in {each.query for each in recording.attention if each.name in cut}:
+        edits = of_stream(recording.edits, stream, first=stream == recording.streams[0].name)
+        for layer in layers_of(model, stream):
+            if not (layer.attention_out.is_sum(edits) and layer.feed_forward_out.is_sum(edits)):
+                raise ValueError(
+                    "where a path is cut and the stream is no sum of what was written, its reader "
+                    "has a state of its own, and there is no one gradient of a state"
+                )
 
 
 def _states(model: OwnModel, recording: Recording, stream: str) -> tuple[dict[str, Tensor], Tensor]:
