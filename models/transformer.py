@@ -153,8 +153,8 @@ class AddAndNorm(nn.Module):
         if written is None and path.without is None:
             return
         if self.is_sum(edits):
-            if written is not None:
-                path.part = written if path.part is None else path.part + written
+            parts = [each for each in (path.part, written) if each is not None]
+            path.part = sum(parts[1:], parts[0])
             path.without = after - path.part
         else:
             before = x if path.without is None else path.without

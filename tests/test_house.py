@@ -179,7 +179,7 @@ FLOORS = [
     (
         r"explorer/main\.py",
         {"streamlit"},
-        r"explorer\.(state\.(host|url_state|event_log|opened_recordings|sessions|visit)|layout\.(header|export_menu|lesson_bar|share_menu|navigation)|views\.tabs|text\.places)",
+        r"explorer\.(state\.(host|url_state|event_log|opened_recordings|scheduling|sessions|visit)|layout\.(header|export_menu|lesson_bar|share_menu|navigation)|views\.tabs|text\.places)",
     ),
     (
         r"pages/.*",

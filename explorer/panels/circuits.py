@@ -89,9 +89,8 @@ def circuits(
         at, writes = 0, _circuits_here(selection, layer, head, place)
     query, key = _labels(selection, np.array([chosen.query, chosen.key]))
     if word is None:
-        streams = (selection.attention.query, selection.attention.key)
-        rows, columns = (selection.recording.stream(each).tokens for each in streams)
-        query, key = rows[min(selection.query, len(rows) - 1)], columns[place]
+        query, key = selection.axes.rows[selection.query], selection.axes.keys[place]
+    is_of_text = keys == "Text" and word is None
     matches = _matches(selection, bare, ids.index(chosen.query), query, keys == "All")
     raised = _changes(selection, writes, at, key)
     copies = soft_lookup.copy_counts(bare)
@@ -113,12 +112,10 @@ def circuits(
         details.append(words("other_readout"))
     return Panel(
         title=words("title"),
-        finding=_finding(
+        finding=_circuits_finding(
             selection,
             matches.rows[0].label,
-            _allowed_match(selection, bare, ids.index(chosen.query))
-            if keys == "Text" and word is None
-            else "",
+            _allowed_match(selection, bare, ids.index(chosen.query)) if is_of_text else "",
             [row.label for row in raised.rows],
             (query, key),
         ),
@@ -132,7 +129,7 @@ def circuits(
     )
 
 
-def _finding(
+def _circuits_finding(
     selection: Selection, match: str, allowed: str, changed: Sequence[str], at: tuple[str, str]
 ) -> str:
     """Sentences on the key that a query matches by the words alone, and on the words that attending
