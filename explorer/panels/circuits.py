@@ -87,9 +87,8 @@ def circuits(
     in_context = value == "Here" and word is None
     if in_context:
         at, writes = 0, _circuits_here(selection, layer, head, place)
-    query, key = _labels(selection, np.array([chosen.query, chosen.key]))
-    if word is None:
-        query, key = selection.axes.rows[selection.query], selection.axes.keys[place]
+    ends = np.array([chosen.query, chosen.key])
+    query, key = _read_words(selection, place) if word is None else _labels(selection, ends)
     is_of_text = keys == "Text" and word is None
     matches = _matches(selection, bare, ids.index(chosen.query), query, keys == "All")
     raised = _changes(selection, writes, at, key)
@@ -154,6 +153,12 @@ def _allowed_match(selection: Selection, circuit: Circuits, at: int) -> str:
     ranked = circuit.ids[soft_lookup.nearest_words(circuit, at, len(circuit.ids))]
     first = next((id for id in ranked if int(id) in allowed), None)
     return "" if first is None else _labels(selection, np.array([first]))[0]
+
+
+def _read_words(selection: Selection, place: int) -> tuple[str, str]:
+    """The token of the query and that of the key at a place, as the model reads them."""
+    of, stream = selection.attention, selection.recording.stream
+    return stream(of.query).tokens[selection.query], stream(of.key).tokens[place]
 
 
 def _words(selection: Selection, place: int, word: int | None) -> CircuitWords:
