@@ -148,11 +148,14 @@ def _circuits_finding(
 
 def _allowed_match(selection: Selection, circuit: Circuits, at: int) -> str:
     """The word of the text that a query scores highest of those that it may attend to."""
-    keys = selection.recording.stream(selection.attention.key).ids
-    allowed = set(keys[selection.allowed[selection.query]].tolist())
+    allowed = _key_ids(selection)[selection.allowed[selection.query]]
     ranked = circuit.ids[soft_lookup.nearest_words(circuit, at, len(circuit.ids))]
-    first = next((id for id in ranked if int(id) in allowed), None)
-    return "" if first is None else _labels(selection, np.array([first]))[0]
+    first = ranked[np.isin(ranked, allowed)][:1]
+    return _labels(selection, first)[0] if len(first) else ""
+
+
+def _key_ids(selection: Selection) -> np.ndarray:
+    return selection.recording.stream(selection.attention.key).ids
 
 
 def _read_words(selection: Selection, place: int) -> tuple[str, str]:
@@ -174,13 +177,12 @@ def _matches(
 ) -> Bars:
     """The keys that a query scores highest, in the text or in the vocabulary."""
     words = sentences("circuits", "circuits")
-    near = soft_lookup.nearest_words(circuit, at, N_ROWS)
-    ids, scores = (
-        (circuit.key_ids[at][:N_ROWS], circuit.keys[at][:N_ROWS])
-        if everywhere
-        else (circuit.ids[near], circuit.among[at, near])
-    )
-    n_words = selection.recording.model.n_vocab if everywhere else len(circuit.ids)
+    ids, scores, n_words = circuit.key_ids[at], circuit.keys[at], selection.recording.model.n_vocab
+    if not everywhere:
+        near = soft_lookup.nearest_words(circuit, at, len(circuit.ids))
+        near = near[np.isin(circuit.ids[near], _key_ids(selection))]
+        ids, scores, n_words = circuit.ids[near], circuit.among[at, near], len(near)
+    ids, scores = ids[:N_ROWS], scores[:N_ROWS]
     return Bars(
         title=words("query_all" if everywhere else "query_here", query=query),
         note=words("best", n=len(ids), all=f"{n_words:,}") if len(ids) < n_words else "",
