@@ -14,7 +14,7 @@ from app_harness import ROOT, clean, page_at
 from conftest import AWKWARD, in_turn, on_page, read_once
 
 from explorer.analysis import quiz_question as kinds
-from explorer.analysis import quiz_reasons, words
+from explorer.analysis import quiz_reasons, word_classes, words
 from explorer.analysis.measure import MeasureContext
 from explorer.analysis.quiz import N_QUESTIONS, guesses, questions
 from explorer.analysis.quiz_question import MIN_MARGIN, Question
@@ -498,6 +498,17 @@ def test_what_is_right_cannot_be_told_by_its_letter_or_its_length() -> None:
             for one, lengths in names.items()
         ]
         assert np.mean(told) < 0.4, ends
+
+
+def test_the_word_behind_a_text_is_of_its_language() -> None:
+    assert set(quiz_reasons.ADDED_WORDS) == {"", *word_classes.languages()}
+    for text, word in (
+        ("Die Kinder hatten den Schlüssel in der Küche vergessen.", "heute"),
+        ("The children had left the key in the kitchen.", "today"),
+    ):
+        context = MeasureContext.of(Run("minilm", text))
+        made = list(quiz_reasons.added_word(quiz_reasons.AskedSentence.of(context)))
+        assert [one.text for one in made] == [f"{text} {word}"]
 
 
 def test_a_law_is_asked_in_another_way_of_another_sentence() -> None:

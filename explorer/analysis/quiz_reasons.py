@@ -70,7 +70,8 @@ SURE = 0.6  # probability of a masked word that the rest of the sentence tells
 MOVED = 0.05  # of its length: a vector that is another
 SAME = 1e-3  # of its length: rounding
 SENTENCE_ENDS = (".", "!", "?", "…", ":", ";")
-ADDED_WORD = "today"
+# A word that is written behind a text, by the language of the text.
+ADDED_WORDS = {"en": "today", "fr": "demain", "de": "heute", "es": "hoy", "it": "oggi", "": "today"}
 WORDS_BEFORE = 8  # of a text that a question shows before the word that is guessed
 
 
@@ -751,7 +752,8 @@ def added_word(on: AskedSentence) -> Iterator[Question]:
         recording.model.n_positions or 1 << 30
     ):
         return
-    text = f"{recording.text.rstrip()} {ADDED_WORD}"
+    word = ADDED_WORDS[word_classes.language_of(tuple(recording.text.split()))]
+    text = f"{recording.text.rstrip()} {word}"
     after = on.rerun(text=text)
     ends = int((~on.stream.special).nonzero()[0][-1]) + 1
     if after.stream(on.stream.name).tokens[:ends] != on.stream.tokens[:ends]:
@@ -769,7 +771,7 @@ def added_word(on: AskedSentence) -> Iterator[Question]:
         if on.causal
         else options("all", "masked", "only_last", "position", value=change)
     )
-    slots: Slots = (("added", ADDED_WORD), ("change", change))
+    slots: Slots = (("added", word), ("change", change))
     about = on.question(ADDED, form, token=token, text=text, slots=slots, interest=1.0)
     at = (("token", str(token)), ("other_text", text))
     yield replace(about, choices=choices, page="compare", address=at)
