@@ -171,8 +171,10 @@ def test_a_tokenizer_in_transformers_own_code_needs_no_file(tmp_path: Path) -> N
     own = transformers.ByT5Tokenizer()
     own.save_pretrained(tmp_path)
     assert registry.trial_load(str(tmp_path))[0] == f"hub:{tmp_path}"
-    recording = load(str(tmp_path)).record("café")
-    assert recording.streams[0].ids.tolist() == own("café").input_ids
+    model = load(str(tmp_path))
+    assert model.record("café").streams[0].ids.tolist() == own("café").input_ids
+    beyond = model.card.n_vocab - 1  # an id for which the tokenizer has no token
+    assert beyond >= len(own) and model.tokenizer.text((*own("né").input_ids, beyond)) == "né"
     settings = tmp_path / "tokenizer_config.json"
     for kind in ("T5Tokenizer", "Trainer", "../x", "NoSuchTokenizer", 5):
         words = {"tokenizer_class": kind, "auto_map": {"AutoTokenizer": ["x.X", None]}}

@@ -247,7 +247,8 @@ def test_generation_says_how_many_heads_attend_to_the_first_token() -> None:
     recording = run.recording()
     rows = recording.attention[0].pattern[:, :, -1]
     n_first = int((rows.argmax(-1) == 0).sum())
-    assert f"{n_first} of {rows.shape[0] * rows.shape[1]} heads attend most to" in panel.finding
+    n = rows.shape[0] * rows.shape[1]
+    assert f"The largest weight of {n_first} of {n} heads is on the first token" in panel.finding
     assert n_first > 135 and "an attention sink" in panel.finding
     assert "attention sink" not in generation.attention(run, layer=0, head=0).finding
 

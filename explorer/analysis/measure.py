@@ -184,7 +184,9 @@ class MeasureContext:
         if logit_lens.predicts_next(self.recording):
             return tuple(enumerate(map(int, stream.ids[1:])))
         seen = tuple(each for each in self.run.edits if not isinstance(each, HideToken))
-        plain = self.run.under(seen).recording().streams[-1]
+        plain = stream
+        if seen != self.run.edits:
+            plain = self.model.record_once(self.run.text_or_ids, seen, None).streams[-1]
         places = np.flatnonzero(plain.ids != stream.ids)
         places = places if len(places) else np.flatnonzero(~plain.special)
         return tuple((int(at), int(plain.ids[at])) for at in places)

@@ -227,8 +227,10 @@ def head_gradients(
     selection = select(run, layer, head, token, attention)
     layer, head, token = selection.at
     words = sentences(CONCEPT, "head_gradients")
-    if loaded(selection.recording).capabilities.no_readout:
-        raise ValueError(words("no_loss", model=selection.model))
+    capabilities = loaded(selection.recording).capabilities
+    if capabilities.no_readout or not capabilities.weights:
+        why = "own_code" if not capabilities.weights else "no_loss"
+        raise ValueError(words(why, model=selection.model))
     n_heads = selection.attention.pattern.shape[1]
     if n_heads < 2:
         raise ValueError(words("one_head"))
@@ -250,7 +252,7 @@ def head_gradients(
         **{"heads": n_heads, "mean": fixed(float(pairs.mean())), "loss": power(of.loss)},
         **{"other": other, "nearest": fixed(float(nearest[other]))},
         "ratio": f"{lengths.max() / lengths.min():.1f}",
-        "n": len(context.targets),
+        "tokens": plural(len(context.targets), "token"),
     }
     goes_on = logit_lens.predicts_next(read.recording())
     loss = "next" if goes_on else "hidden" if hides else "seen"

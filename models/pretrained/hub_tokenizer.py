@@ -110,10 +110,11 @@ class HubTokenizer:
         )
 
     def text(self, ids: Iterable[int]) -> str:
-        """The text that token ids spell, special tokens left out."""
+        """The text that token ids spell, without special tokens and ids that no text has."""
         ids = [int(token) for token in ids if token not in self.special]
         if self._rules is not None:
             return encoding.decode(self._rules, ids).strip()
+        ids = [token for token in ids if token < len(self)]
         with self._slow, encoding.guarded():
             return str(self.own.decode(ids, skip_special_tokens=False)).strip()
 
