@@ -406,10 +406,9 @@ def sum_over_heads(at: RecordedPlace) -> Evidence:
 def output_gradient(at: RecordedPlace) -> Evidence:
     """The gradient of each head's output by automatic differentiation, beside the gradient of the
     sum through that head's rows of W_O."""
-    if at.context.capabilities.no_readout:
-        raise Untestable(REASONS("no_readout"))
+    at.context.require_readout()
     if not at.context.targets:
-        raise Untestable(REASONS("no_text"))
+        raise Untestable(LACKS)
     w_o = at.projection[0][at.layer].astype(np.float64)
     of = at.context.head_gradients(at.opened.name, at.layer)
     output = of.output.astype(np.float64)
