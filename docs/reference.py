@@ -68,16 +68,63 @@ def _choice(name: str, by: Mapping[str, Parameter]) -> str:
     return f"| `{name}` | {', '.join(by)} | {default} | {means} |"
 
 
+# Arguments of the examples, of a decoder and six words; of some functions others.
+ARGUMENTS = {
+    **{"layer": "1", "head": "2", "token": "3", "query": "3", "key": "1", "source": "1"},
+    **{
+        "to_layer": "2",
+        "to_head": "0",
+        "neuron": "7",
+        "stream": '"decoder"',
+        "attention": '"self"',
+    },
+    **{"text": "text", "donor": '"The dog sat on the mat"', "texts": '[text, "A dog ran"]'},
+    **{
+        "recording": "recording",
+        "ids": "[5, 9]",
+        "id": "5",
+        "against": "9",
+        "site": '"1.ffn.wrote"',
+    },
+    **{"values": "vector", "value": "1.0", "factor": "2.0", "divisor": "4.0", "size": "3"},
+    **{"groups": "2", "seed": "1", "by": "5", "strategy": "2", "n_read": "3", "top": "4"},
+    **{"targets": "[(3, 5)]", "vectors": "model.embeddings([5, 9])"},
+    "logits": 'model.logits(recording, "decoder", 3)',
+}
+OF_SOME = {
+    "OtherPositions": {"to": '"rotary"'},
+    "MoveNorm": {"to": '"pre"'},
+    "OtherNorm": {"to": '"rms"'},
+    "jacobian": {"site": '"1.ffn"'},
+}
+SELECTION = ("layer", "head", "token")
+
+
+def example(name: str, function: Callable[..., Any], selects: bool = False) -> str:
+    """A call of a function with all that it needs; where it `selects`, with a layer, a head and a
+    token by name too, as far as it takes them."""
+    values = {**ARGUMENTS, "run": "run", **OF_SOME.get(name.rpartition(".")[2], {})}
+    arguments = [
+        f"{each.name}={values[each.name]}" if each.default is not each.empty else values[each.name]
+        for each in inspect.signature(function).parameters.values()
+        if each.default is each.empty and each.name != "self" or selects and each.name in SELECTION
+    ]
+    return f"`{name}({', '.join(arguments)})`"
+
+
 def _edits(rows: list[str]) -> Iterable[str]:
     for name, kind in edits.KINDS.items():
-        yield f"| `{signature(name, kind)}` | {_first_paragraph(kind)} |"
+        call = example(f"edits.{name}", kind)
+        yield f"| `{signature(name, kind)}` | {_first_paragraph(kind)} | {call} |"
 
 
 def _methods(rows: list[str]) -> Iterable[str]:
     for name, method in inspect.getmembers(Model, inspect.isfunction):
         if not name.startswith("_"):
             gives = str(inspect.signature(method).return_annotation).replace(" | ", " or ")
-            yield f"| `{signature(name, method)}` | `{gives}` | {_first_paragraph(method)} |"
+            call = example(f"model.{name}", method)
+            about = _first_paragraph(method)
+            yield f"| `{signature(name, method)}` | `{gives}` | {about} | {call} |"
 
 
 def _panels(rows: list[str]) -> Iterable[str]:
@@ -85,7 +132,9 @@ def _panels(rows: list[str]) -> Iterable[str]:
     for module in sorted(modules):
         for name, made in vars(import_module(f"explorer.panels.{module}")).items():
             if is_panel(made, f"explorer.panels.{module}"):
-                yield f"| `{signature(f'{module}.{name}', made)}` | {_first_paragraph(made)} |"
+                call = example(f"panels.{module}.{name}", made, selects=True)
+                code = signature(f"{module}.{name}", made)
+                yield f"| `{code}` | {_first_paragraph(made)} | {call} |"
 
 
 def is_panel(made: object, module: str) -> bool:

@@ -335,9 +335,8 @@ class Model:
         component of the activation has its mean slope on the way from 0, and `explained` says how
         well that holds. Raises ValueError for a model that is no classifier of texts, for a class
         that is not there, and where the scores are read in another way."""
-        return self._source.class_parts(
-            self, recording, self._class(recording, id, against), against
-        )
+        place = self._class(recording, id, against)
+        return self._source.class_parts(self, recording, place, against)
 
     def _class(self, recording: Recording, id: int | None, against: int | None) -> int:
         """The place of a class, the likeliest where None. Raises ValueError as `class_parts`."""
