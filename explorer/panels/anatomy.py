@@ -46,7 +46,6 @@ from models.run import Run
 CONCEPT = "anatomy"
 WEIGHT_STEP = Choice(name="weight_step", help="the step of the calculation that is shown")
 MOST_KEYS = 16  # listed one by one
-FEW_KEYS = 6  # listed below vectors
 MOST_CELLS = 4096  # of a matrix that follows the steps
 # Each step's formulas, and the symbols in them that it is about.
 STEPS = {
@@ -278,8 +277,6 @@ def _strips(*rows: tuple[str, str, np.ndarray], text: bool = True) -> Strips:
 def _dot(cell: Cell) -> list:
     words, opened = sentences(CONCEPT, "weight"), cell.opened
     dot = weight_texts.texts(opened).dot
-    every = np.ones(len(opened.dots), bool)
-    column = words("dot_result"), opened.dots, weight_texts.decimals(dot)
     return [
         words("dot_says", **cell.slots),
         [(dot, words("dot_result"))],
@@ -289,7 +286,6 @@ def _dot(cell: Cell) -> list:
             ("=", "q × k", opened.products),
             text=False,
         ),
-        _bars(cell, every, column, most=FEW_KEYS),
     ]
 
 
@@ -356,8 +352,6 @@ def _value(cell: Cell) -> list:
     value = opened.v[at]
     weighted = opened.weights[at] * value
     texts = weight_texts.texts(opened)
-    norms = np.linalg.norm(opened.v, axis=1)
-    many, many_weighted = map(weight_texts.decimals, (texts.norm, texts.weighted))
     return [
         words("value_says", **cell.slots),
         [
@@ -367,13 +361,6 @@ def _value(cell: Cell) -> list:
         ],
         _strips(
             ("", words("v", **cell.slots), value), ("", words("weighted"), weighted), text=False
-        ),
-        _bars(
-            cell,
-            opened.allowed,
-            (words("norm_v"), norms, many),
-            (words("norm_weighted"), opened.weights * norms, many_weighted),
-            most=FEW_KEYS,
         ),
     ]
 
@@ -458,17 +445,12 @@ FRAMES = {
 }
 
 
-def _bars(
-    cell: Cell,
-    allowed: np.ndarray,
-    *columns: tuple[str, np.ndarray, int],
-    most: int = MOST_KEYS,
-) -> Bars:
-    """The keys of the row with their numbers, in so many decimals: at most `most`, those of the
-    largest scores, and the cell's own. A press selects the key."""
+def _bars(cell: Cell, allowed: np.ndarray, *columns: tuple[str, np.ndarray, int]) -> Bars:
+    """The keys of the row with their numbers, in so many decimals: those of the largest scores, and
+    the cell's own. A press selects the key."""
     words, opened = sentences(CONCEPT, "weight"), cell.opened
     order = np.argsort(-np.where(opened.allowed, opened.scores, -np.inf), kind="stable").tolist()
-    listed = sorted({cell.key, *[key for key in order if key != cell.key][: most - 1]})
+    listed = sorted({cell.key, *[key for key in order if key != cell.key][: MOST_KEYS - 1]})
     n = len(opened.scores)
     return Bars(
         select=("key",),
