@@ -223,7 +223,7 @@ def asks(teacher: Visitor, students: list[Visitor]) -> None:
     assert makes_room(students[0], text)
     assert students[1].page.locator(".panel .choice").count() == 0
     press(teacher, "Question")
-    assert page.locator(".panel .choice.right").count() == 1
+    page.wait_for_selector(".panel .choice.right")
     press(teacher, "Take it away")
     for one in students:
         one.page.wait_for_selector("section.panel", state="detached")
