@@ -228,6 +228,7 @@ def test_pictures_are_presented_whole_and_fit_a_phone(visitor: driver.Visitor) -
         page.wait_for_url(f"**{to}*")
         page.wait_for_selector(".panel[data-token]", state="attached")
         page.wait_for_selector("[data-testid=stStatusWidget]", state="detached")
+        visitor.until(KEYS)
         page.keyboard.press("p")
         page.wait_for_selector(".board .plate svg text:not(:empty)")
         page.wait_for_function(NEW, arg=sorted(said))  # the page before may be there for a moment
