@@ -61,8 +61,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         loaded(model)
         texts = [random_text(random.Random(-1 - at), 12) for at in range(FIRST + options.texts)]
         *parts, n_bytes = map(median, zip(*[costs(model, text) for text in texts][FIRST:]))
-        told = ", ".join(f"{part} {ms:.0f}" for part, ms in zip(PARTS, parts))
-        print(f"{model}: {told}, together {sum(parts):.0f} ms; {n_bytes / 1e3:.1f} kB", flush=True)
+        times = ", ".join(f"{part} {ms:.0f}" for part, ms in zip(PARTS, parts))
+        print(f"{model}: {times}, together {sum(parts):.0f} ms; {n_bytes / 1e3:.1f} kB", flush=True)
 
 
 if __name__ == "__main__":

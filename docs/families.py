@@ -116,7 +116,7 @@ def measured(families: Iterable[str]) -> dict[str, dict[str, dict[str, float]]]:
 
 
 def versions() -> dict[str, str]:
-    """What the numbers depend on."""
+    """Versions of the software that the numbers depend on."""
     return {
         "Headlight": VERSION,
         "transformers": transformers.__version__,

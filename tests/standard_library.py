@@ -17,7 +17,8 @@ from types import ModuleType
 
 
 def main(package: Path, known: set[str]) -> Iterator[str]:
-    """What is wrong. known: names of modules of the standard library, of this Python or another."""
+    """Problems of a package's modules. known: names of modules of the standard library, of this
+    Python or another."""
     sys.path.insert(0, str(package.parent))
     warnings.simplefilter("error")
     for file in sorted(package.rglob("*.py")):
@@ -79,8 +80,8 @@ def is_submodule(module: str, name: str) -> bool:
 
 
 def import_problem(module: str, known: set[str]) -> str:
-    """Why a module cannot be imported, "" where it can, or where a package that is not `known` is
-    missing."""
+    """Reason why a module cannot be imported, "" where it can, or where a package that is not
+    `known` is missing."""
     try:
         importlib.import_module(module)
     except ModuleNotFoundError as error:

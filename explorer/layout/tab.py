@@ -76,7 +76,7 @@ class Views:
         return Parameter(self.choice, str, False, next(iter(labels)), Choice(labels, "View"))
 
     def opening(self, run: Run) -> Callable[[Recording, Stream], int] | None:
-        """What gives the token that the view on screen opens on, None for that of the tab."""
+        """Function of the token that the view on screen opens on, None for the tab's own."""
         return self.openings.get(url_state.value(self.parameter, run, {}))
 
     def pick(self, run: Run, bar: DeltaGenerator) -> tuple[PanelFunction, ...]:

@@ -144,7 +144,7 @@ class Paths(Protocol):
         """An attention is about to read."""
 
     def projected(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """What an attention computes with, of its queries, keys and values."""
+        """Queries, keys and values in the place of those that an attention has projected."""
 
 
 # What becomes of a tensor at a place, given the places that came by before it.

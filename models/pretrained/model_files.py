@@ -232,10 +232,10 @@ def snapshot(name: str, file: str = "config.json") -> Path | None:
     from huggingface_hub.errors import HFValidationError
 
     try:
-        found = try_to_load_from_cache(name, file, cache_dir=constants.HF_HUB_CACHE)
+        cached = try_to_load_from_cache(name, file, cache_dir=constants.HF_HUB_CACHE)
     except HFValidationError:
         return None
-    return Path(found).parent if isinstance(found, str) else None
+    return Path(cached).parent if isinstance(cached, str) else None
 
 
 def remedy(name: str) -> str:

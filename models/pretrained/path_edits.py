@@ -79,19 +79,20 @@ class CutPaths:
     def projected(self, query: Tensor, key: Tensor, value: Tensor) -> Projected:
         """Queries, keys and values of the attention that has just begun, those at the ends of
         paths made of the stream without what was cut off."""
-        found = dict(zip("qkv", (query, key, value)))
+        tensors = dict(zip("qkv", (query, key, value)))
         for to, head, other in self._at_ends:
             if other.shape[1] != query.shape[1]:
                 raise ValueError(shared_keys_error(self.name))
-            found[to] = torch.cat(
-                (found[to][:, :head], other[:, head : head + 1], found[to][:, head + 1 :]), dim=1
+            tensors[to] = torch.cat(
+                (tensors[to][:, :head], other[:, head : head + 1], tensors[to][:, head + 1 :]),
+                dim=1,
             )
         self._at_ends = []
-        return found["q"], found["k"], found["v"]
+        return tensors["q"], tensors["k"], tensors["v"]
 
     def _written(self, current: ForwardPass, layer: int, head: int) -> Tensor:
-        """What a head has written into the stream, (1, token, d_model). Raises ValueError where
-        what the heads of its layer give does not add up to what was written there."""
+        """A head's part of the stream, (1, token, d_model). Raises ValueError where what the heads
+        of its layer give does not add up to what was written there."""
         (place, _), *_ = self.sites[f"{layer}.attn.wrote"]
         z, module = self.outputs[layer], place.module
         weight, bias = getattr(module, "weight", None), getattr(module, "bias", None)
@@ -123,6 +124,6 @@ class _SecondCall:
         """No path ends in it."""
 
     def projected(self, query: Tensor, key: Tensor, value: Tensor) -> Projected:
-        """What it computes with, as it is."""
+        """Keep query, key and value, and return them as they are."""
         self.tensors = {"q": query, "k": key, "v": value}
         return query, key, value
