@@ -10,6 +10,11 @@ of how many texts the two pictures came before their page, with p50 and p95.
 and these; at the end the ratios of their p95. `--beside lens beam`: the same readers alone, then
 beside one reader whose long computation on 512 words runs again and again.
 
+`--followers 60`: instead, a teacher who goes on to `--moves` texts, and so many students who
+follow, in their own pages and by the picture of the teacher's window, which stands in for them:
+milliseconds from the move until a student has it, and CPU of the server a student and move, also in
+times of a million additions. What the teacher's own page costs is left out.
+
 `--texts 400 --sessions 60`: instead, the server's memory. First visit after visit with another
 long text on the next page, by some readers at once, who leave; then as many sessions that stay
 until all are there; then twenty seconds after they left. Printed at each part of the visits: the
@@ -28,9 +33,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from statistics import median
+from urllib.parse import urlencode, urlsplit
 from urllib.request import Request, urlopen
 
-from benchmarks.calibration import print_calibration
+from websockets.asyncio.client import ClientConnection
+
+from benchmarks.calibration import additions_ms, print_calibration
 from benchmarks.clients import (
     cpu_ms,
     memory_of,
@@ -58,6 +66,7 @@ COMPUTATIONS = {
 TABS = tuple(tab for place in places.PLACES.values() for tab in place.tabs)
 MODELS = ("encoder", "decoder", "minilm", "translator")
 PARTS = 10  # of the visits
+PICTURE = 20_000  # bytes of a teacher's window, packed
 PAUSE = 10  # seconds between two looks after all have left
 
 
@@ -204,6 +213,114 @@ async def beside(address: str, pid: int, name: str, readers: int, seconds: float
     return load
 
 
+def send(address: str, body: bytes, kind: str = "json", key: str = "") -> bytes:
+    """The answer to what is sent to an address."""
+    headers = {"Content-Type": f"application/{kind}", "X-Headlight-Key": key}
+    with urlopen(Request(address, body, headers), timeout=300) as answer:
+        return answer.read()
+
+
+class Student:
+    """A student's window: a line on which it hears of its class, and one by which it fetches
+    pictures."""
+
+    async def join(self, address: str, code: str) -> Student:
+        """Take part in a class."""
+        body = json.dumps({"code": code}).encode()
+        made = json.loads(await asyncio.to_thread(send, f"{address}/class/join", body))
+        self.part = {"code": code, "as": made["student"]}
+        to = urlsplit(address)
+        self.lines = [await asyncio.open_connection(to.hostname, to.port) for _ in range(2)]
+        await self.get(0, "/class/news", self.part)
+        await self.hear()
+        return self
+
+    async def get(self, line: int, path: str, query: dict[str, str]) -> bytes:
+        """Request something on a line; the head of the answer."""
+        reader, writer = self.lines[line]
+        request = f"GET {path}?{urlencode(query)} HTTP/1.1\r\nHost: {self.part['code']}\r\n\r\n"
+        writer.write(request.encode())
+        return await reader.readuntil(b"\r\n\r\n")
+
+    async def hear(self) -> dict[str, str]:
+        """The next news of the class. Raises ConnectionError where it ends."""
+        while not (line := await self.lines[0][0].readline()).startswith(b"data: {"):
+            if not line:
+                raise ConnectionError("the class ended")
+        return json.loads(line.removeprefix(b"data: "))
+
+    async def see(self, location: str) -> float:
+        """Wait for the picture of an address and fetch it: the time when it was there."""
+        while (seen := await self.hear())["of"] != location:
+            pass
+        head = await self.get(1, "/class/picture", {**self.part, "name": seen["picture"]})
+        n_bytes = int(head.lower().partition(b"content-length: ")[2].split()[0])
+        await self.lines[1][0].readexactly(n_bytes)
+        return time.monotonic()
+
+    def leave(self) -> None:
+        """Take part no longer."""
+        for _, writer in self.lines:
+            writer.close()
+
+
+async def by_pictures(address: str, pid: int, followers: int, moves: int) -> Load:
+    """What so many students cost who see the teacher's window."""
+    load, dice = Load(followers), random.Random(0)
+    made = json.loads(await asyncio.to_thread(send, f"{address}/class/start", b"{}"))
+    students = [await Student().join(address, made["code"]) for _ in range(followers)]
+    before = cpu_ms(pid)
+    for _ in range(moves):
+        at = places.address("heads", {"text": random_text(dice, 12)})
+        start = time.monotonic()
+        coming = [asyncio.create_task(each.see(at)) for each in students]
+        move = json.dumps({"code": made["code"], "key": made["key"], "at": at}).encode()
+        await asyncio.to_thread(send, f"{address}/class/move", move)
+        show = f"{address}/class/show?{urlencode({'code': made['code'], 'at': at})}"
+        picture = dice.randbytes(PICTURE)
+        await asyncio.to_thread(send, show, picture, "octet-stream", made["key"])
+        load.times += [(end - start) * 1e3 for end in await asyncio.gather(*coming)]
+    load.cpu, load.rss = cpu_ms(pid) - before, memory_of(pid)
+    for each in students:
+        each.leave()
+    return load
+
+
+async def by_pages(address: str, pid: int, followers: int, moves: int) -> Load:
+    """What they cost when each page follows, all at once, of texts that are in memory."""
+    load, dice = Load(followers), random.Random(1)
+
+    async def page(line: ClientConnection, text: str) -> float:
+        start = time.monotonic()
+        if error := await open_page(line, "heads", {"text": text}):
+            raise ValueError(error)
+        return (time.monotonic() - start) * 1e3
+
+    async with AsyncExitStack() as stay:
+        lines = [await stay.enter_async_context(reader_line(address)) for _ in range(followers + 1)]
+        for at in range(moves + 1):
+            text = random_text(dice, 12)
+            await page(lines[0], text)  # the teacher's
+            before = cpu_ms(pid)
+            times = await asyncio.gather(*(page(line, text) for line in lines[1:]))
+            if at:  # the first imports and sends what later ones do not
+                load.times += times
+                load.cpu += cpu_ms(pid) - before
+        load.rss = memory_of(pid)
+    return load
+
+
+def print_followers(followers: int, moves: int) -> None:
+    """Print a row of both, and what a student costs in times of a million additions."""
+    addition, ratios = additions_ms(), []
+    with server() as (address, pid):
+        for name, way in (("own pages", by_pages), ("pictures", by_pictures)):
+            load = asyncio.run(way(address, pid, followers, moves))
+            print(load.row(name), flush=True)
+            ratios.append(f"{name} {load.cpu / len(load.times) / addition:.3f}")
+    print(f"CPU a student and move, in times of a million additions: {', '.join(ratios)}")
+
+
 @dataclass
 class Memory:
     """The server's memory in bytes: the median of each part of the visits, and the largest sample
@@ -293,6 +410,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--model", default="")
     parser.add_argument("--beside", nargs="+", choices=sorted(COMPUTATIONS), default=[])
     parser.add_argument("--with", dest="other", default="", help="a second model")
+    parser.add_argument("--followers", type=int, default=0, help="students of a class, alone")
+    parser.add_argument("--moves", type=int, default=10, help="of their teacher")
     parser.add_argument("--texts", type=int, default=0, help="of visits that leave: memory alone")
     parser.add_argument("--sessions", type=int, default=0, help="that stay: memory alone")
     parser.add_argument("--words", type=int, default=LONG, help="of a visit's text")
@@ -305,6 +424,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         f"{'page':<12} {'readers':>7} {'texts':>6} {'p50 ms':>8} {'p95 ms':>8} "
         f"{'CPU a text':>10} {'RSS MB':>8} {'first':>7} {'p50 ms':>7} {'p95 ms':>7}"
     )
+    if options.followers:
+        return print_followers(options.followers, options.moves)
     for readers in options.readers:
         if options.other:
             p95 = {}

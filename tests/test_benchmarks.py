@@ -103,6 +103,10 @@ def test_class(class_benchmark: ModuleType, capsys: pytest.CaptureFixture[str]) 
     empty, app = ([float(cell) for cell in row.split()[1:]] for row in rows)
     del empty[4]  # its processor time, less than the clock of processes tells
     assert min(empty) > 0 and min(app) > 0, rows
+    class_benchmark.main(["--followers", "2", "--moves", "1"])
+    _, _, *rows, ratios = capsys.readouterr().out.splitlines()
+    assert [row[:9].strip() for row in rows] == ["own pages", "pictures"]
+    assert re.fullmatch(r"CPU a student and move, .*: own pages \d.*, pictures \d.*", ratios)
     if smollm2.file():  # of two models
         class_benchmark.main([*sizes, "--with", smollm2.NAME])
         _, _, *rows, ratios = capsys.readouterr().out.splitlines()

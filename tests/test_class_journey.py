@@ -8,8 +8,9 @@ import gzip
 import io
 import json
 import re
-from collections.abc import Iterator
-from urllib.parse import urlencode
+from collections.abc import Callable, Iterator
+from http.client import HTTPConnection
+from urllib.parse import urlencode, urlsplit
 
 import httpx2
 import pytest
@@ -383,3 +384,92 @@ def test_a_picture_waits_for_a_view_whose_code_comes_late(browser: object, serve
     assert late, "the code was held up"
     one.leave()
     assert not one.wrong(), one.errors
+
+
+@pytest.fixture
+def crowd(server: str) -> Iterator[Callable[[str], None]]:
+    """Lets ten more students into a class, by lines alone: more than pages follow at once for."""
+    lines = []
+
+    def join(code: str) -> None:
+        at = urlsplit(server)
+        for _ in range(10):
+            student = httpx2.post(f"{server}/class/join", json={"code": code}).json()["student"]
+            line = HTTPConnection(at.hostname, at.port)
+            line.request("GET", f"/class/news?{urlencode({'code': code, 'as': student})}")
+            assert line.getresponse().status == 200
+            lines.append(line)
+
+    yield join
+    for line in lines:
+        line.close()
+
+
+BOARD = ".shown"
+IS_UNDER = "each => Boolean(each.getRootNode().host.closest('[inert]'))"
+COUNT_SENT = """() => { window.sent = 0; const send = WebSocket.prototype.send;
+  WebSocket.prototype.send = function (...all) { window.sent++; send.apply(this, all); }; }"""
+
+
+def test_of_a_large_class_a_page_is_requested_when_its_student_presses_the_picture(
+    browser: object, server: str, crowd: Callable[[str], None]
+) -> None:
+    teacher, student = leading(browser, server), Visitor(browser, server)
+    code = json.loads(teacher.page.evaluate("sessionStorage['headlight class']"))["code"]
+    crowd(code)
+    student.page.goto(f"{server}/join/{code}")
+    student.page.wait_for_selector(".follow .line:has-text('you follow your teacher')")
+    teacher.open(text="The cat sat on the old mat because it was tired.")
+    board = student.page.locator(BOARD)
+    button = board.get_by_role("button", name="Work on it yourself")
+    button.wait_for()
+    assert "mat" in board.locator("[data-panel='attention.head']").text_content()
+    # Nothing is asked of the server but pictures, wherever the teacher goes.
+    student.page.evaluate(COUNT_SENT)
+    teacher.page.locator(".cell").nth(5).click()
+    finding = board.locator("[data-panel='attention.head'] .finding")
+    finding.filter(has_text="Layer 0, head 5").wait_for()
+    teacher.page.get_by_role("tab", name="One weight").click()
+    board.locator("[data-panel^='anatomy'] svg").first.wait_for()
+    assert student.page.evaluate("window.sent") == 0 and "mat" not in student.page.url
+    # What lies under the picture cannot be reached; the picture can, by keyboard too.
+    assert student.page.locator("textarea").first.evaluate(IS_UNDER)
+    student.page.keyboard.press("Shift")  # is no press of it
+    assert button.count() == 1
+    button.press("Enter")
+    student.page.wait_for_url("**mat**tab=weight**")
+    board.wait_for(state="detached")
+    student.page.locator("[data-panel^='anatomy'] svg").first.wait_for()
+    assert not student.page.locator("textarea").first.evaluate(IS_UNDER)
+    # And again by a touch; who looks around does so from where the class is.
+    teacher.page.get_by_role("tab", name="Heads").click()
+    board.locator(".cell").nth(31).wait_for()
+    board.locator("[data-panel='attention.heads']").first.click()
+    student.drawn()
+    board.wait_for(state="detached")
+    teacher.page.get_by_role("link", name="Architecture", exact=True).click()
+    board.locator("[data-panel='architecture.flow']").wait_for()
+    press(student, "Look around")
+    student.page.wait_for_url("**/architecture?**")
+    student.page.wait_for_selector(".follow .line:has-text('by yourself')")
+    board.wait_for(state="detached")
+    for one in (teacher, student):
+        one.leave()
+        assert not one.errors, one.errors
+
+
+def test_where_no_picture_comes_the_page_comes_by_itself(
+    browser: object, server: str, crowd: Callable[[str], None]
+) -> None:
+    teacher, student = leading(browser, server), Visitor(browser, server)
+    code = json.loads(teacher.page.evaluate("sessionStorage['headlight class']"))["code"]
+    crowd(code)
+    student.page.goto(f"{server}/join/{code}")
+    student.page.wait_for_selector(".follow .line:has-text('you follow your teacher')")
+    teacher.page.route("**/class/show?**", lambda route: route.abort())
+    teacher.open(text="The dog ran home.")
+    student.page.wait_for_url("**text=The+dog**")
+    student.page.wait_for_selector(f"{HEAD} .token:has-text('dog')")
+    for one in (teacher, student):
+        one.leave()
+    assert not student.errors, student.errors

@@ -21,20 +21,26 @@ export { offered, spelled, unfinished, wayIn } from "./class_part.js";
 const SOON = 80; // ms after a change of the address, in which others of the same step may follow
 const LATER = 700; // ms in which a page that was just opened writes what it shows
 const DESK = "/classroom"; // where a teacher prepares; a class is not led there
-// Students' pages come one after another, each so many ms of the server's time; where they are more
-// than a few, the teacher's picture, which is a matter of a moment, comes before the first of them.
-const [A_PAGE, FEW, FIRST] = [45, 8, 800];
+// Students' pages come one after another, each so many ms of the server's time. Where they are more
+// than a few, the teacher's picture stands in for a page until its student presses it; where none
+// comes within so many ms, their pages come after all.
+const [A_PAGE, FEW, NO_PICTURE] = [45, 8, 10_000];
+const LOOKS = [2, 10]; // at a page: once when it seems to be there, and again where more has come to it
+const NOTHING = new Uint8Array(); // of a page that is no picture
 const AGAIN = [500, 1000, 2000, 4000, 8000]; // ms between tries of what did not arrive
 const BEHIND = 2000; // ms after which a page that has not come is worth a word
 const UNANSWERED = 15_000; // ms after which a page that has not come is requested once more
 const SILENCE = 50_000; // ms without a sign of life, which comes every 20 s, after which a line is lost
+const MODIFIERS = ["Shift", "Control", "Alt", "Meta"]; // keys that do nothing by themselves
+const AROUND = "[data-testid=stHeader], [data-testid=stSidebar]"; // a page
 const STATE = "data-test-connection-state"; // Streamlit's word for its own connection
 
 /** What is true in this window. `goal`: the address that was requested and whose page has not begun;
- * `before`: the address last seen of a page that a class is led to; `subject`: text and model on
+ * `waits`: that page is not requested until its student presses the teacher's picture, or a time is
+ * over; `holds`: the page on screen holds what the class went on to; `before`: the address last seen of a page that a class is led to; `subject`: text and model on
  * screen, null where no address can carry them; `texts`: what pages open on, where it is another text.
  * @type {{ line?: EventSource, sent: string, gone: string, acted: boolean, moving: boolean,
- *   picture?: Promise<any>, timer: any, turn: any, late: any, silent: any, goal: string,
+ *   picture?: Promise<any>, timer: any, turn: any, late: any, silent: any, goal: string, waits: boolean, holds: boolean,
  *   by: "replaceState" | "pushState", before: string,
  *   shown: string, resumed: boolean, defaults: Record<string, string>,
  *   texts: Record<string, string>, subject: Record<string, string> | null }} */
@@ -48,6 +54,8 @@ const own = {
   late: 0,
   silent: 0,
   goal: "",
+  waits: false,
+  holds: false,
   by: "pushState",
   before: "",
   shown: "",
@@ -69,7 +77,8 @@ export function takePart(next) {
   own.line?.close();
   own.line = undefined;
   own.sent = own.gone = own.shown = own.goal = "";
-  own.resumed = false;
+  own.resumed = own.waits = false;
+  clearTimeout(own.turn);
   tell({});
   if (next) open();
 }
@@ -198,7 +207,8 @@ export function go(at, by = "pushState") {
   const to = explicit(at);
   if (to.origin !== location.origin || !to.pathname.startsWith(ROOT.pathname)) return;
   if (`${to}` === `${explicit(here())}` && !own.goal) return;
-  Object.assign(own, { acted: false, goal: `${to}`, by });
+  clearTimeout(own.turn);
+  Object.assign(own, { acted: false, waits: false, goal: `${to}`, by });
   travel();
 }
 
@@ -206,8 +216,8 @@ export function go(at, by = "pushState") {
 // the connection stands again, and one whose page did not begin is made once more.
 function travel() {
   clearTimeout(own.late);
-  const { goal, by } = own;
-  if (!goal) return;
+  const { goal, by, waits } = own;
+  if (!goal || waits) return;
   own.late = setTimeout(() => {
     tell({ behind: Boolean(own.goal) });
     own.late = setTimeout(() => own.goal && (isRunning() || travel()), UNANSWERED);
@@ -227,7 +237,9 @@ export function requestedStep() {
 function began(at) {
   if (own.goal && `${explicit(at)}` !== own.goal) return;
   clearTimeout(own.late);
+  clearTimeout(own.turn);
   own.goal = "";
+  own.waits = false;
   if (bus.now.lesson?.behind) tell({ behind: false });
 }
 
@@ -242,15 +254,33 @@ function linked() {
 /** To where the class is, where this window has not been led there yet. */
 function follow() {
   const kept = part();
-  const { at, many = 1 } = bus.now.lesson || {};
-  if (!kept?.student || kept.alone || !at || own.gone === at) return;
-  own.gone = at;
-  if (within(explicit(here()), explicit(at))) announce(explicit(at));
+  const { at, of, picture, many = 1 } = bus.now.lesson || {};
+  if (!kept?.student || kept.alone || !at) return;
+  const isNew = own.gone !== at;
+  const isLooked = of === at; // what the teacher's window shows there is known: a picture, or that there is none
+  if (isNew) {
+    own.gone = at;
+    own.waits = many > FEW && !isAt(at);
+    if (own.waits) own.goal = `${explicit(at)}`;
+    own.holds = isWithin(here(), at);
+    if (own.holds) announce(explicit(at));
+  }
+  if (!isNew && !(own.waits && isLooked)) return;
   clearTimeout(own.turn);
+  if (own.waits && isLooked && picture) return;
+  const wait = own.waits && !isLooked ? NO_PICTURE : 0;
   own.turn = setTimeout(
     () => part()?.student && !part()?.alone && go(at, "replaceState"),
-    Math.random() * A_PAGE * (many - 1) + (many > FEW ? FIRST : 0),
+    wait + Math.random() * A_PAGE * (many - 1),
   );
+}
+
+/** True while this window's own page waits until its student presses the picture that stands in for it. */
+export const waits = () => own.waits;
+
+/** Request the page that waits. */
+export function reach() {
+  if (own.waits) go(own.gone, "replaceState");
 }
 
 /** What is shown already goes to where the class is. @param {string} at */
@@ -259,6 +289,9 @@ export const lead = (at) => announce(explicit(at));
 /** True where this window is at an address of the class. @param {string} at */
 export const isAt = (at) => `${explicit(here())}` === `${explicit(at)}`;
 
+/** True for two addresses of the class that are one page, text and picture. @param {string} one @param {string} other */
+export const isWithin = (one, other) => within(explicit(one), explicit(other));
+
 /**
  * The picture of the class that a student's window may show until its own page is there: its name,
  * undefined where there is none.
@@ -266,8 +299,9 @@ export const isAt = (at) => `${explicit(here())}` === `${explicit(at)}`;
  */
 export function pictureOf(lesson) {
   const { student, alone, over, picture, of, at } = lesson || {};
-  const fits = student && !alone && !over && picture && of && at;
-  return fits && within(explicit(of), explicit(at)) ? picture : undefined;
+  const isWanted = own.waits || !own.holds;
+  const fits = isWanted && student && !alone && !over && picture && of && at;
+  return fits && isWithin(of, at) ? picture : undefined;
 }
 
 /** The bytes of a picture. @param {string} name @returns {Promise<Uint8Array>} */
@@ -280,9 +314,8 @@ export async function fetched(name) {
   return new Uint8Array(await answer.arrayBuffer());
 }
 
-/** Let the class see what this window shows at an address, once it does. @param {string} at */
+/** Let the class see what this window shows at an address, once it does; nothing, where that is no picture. @param {string} at */
 async function show(at) {
-  if (own.shown && within(explicit(own.shown), explicit(at))) return;
   own.shown = at;
   const { code = "", key = "" } = part() || {};
   const still = () => own.shown === at && within(explicit(here()), explicit(at));
@@ -290,12 +323,13 @@ async function show(at) {
   const to = new URL("class/show", ROOT);
   to.search = `${new URLSearchParams({ code, at })}`;
   const headers = { "Content-Type": "application/octet-stream", "X-Headlight-Key": key };
-  let last = 0;
-  // Once when the page seems to be there, and again where more has come to it.
-  for (const looks of [2, 10]) {
-    const body = (await atRest(still, looks)) && (await taken());
+  let last = -1;
+  for (const looks of LOOKS) {
+    if (!(await atRest(still, looks))) return;
+    const body = (await taken()) || NOTHING;
     await own.picture; // one at a time, so that they arrive in their order
-    if (!body || !still() || body.length === last) return;
+    if (!still() || body.length === last) return;
+    if (body === NOTHING && looks !== LOOKS.at(-1)) continue;
     last = body.length;
     const init = { method: "POST", headers, body: /** @type {any} */ (body) };
     await (own.picture = fetch(to, init).catch(() => {}));
@@ -306,6 +340,7 @@ async function show(at) {
 export function wander(alone) {
   const kept = part();
   if (!kept?.student || !!kept.alone === alone) return;
+  if (alone) reach(); // on from what is on screen
   keep({ ...kept, alone });
   own.gone = "";
   if (alone) clearTimeout(own.turn);
@@ -335,6 +370,10 @@ function publish(wait, tries = 0) {
     }
   }, wait);
 }
+
+/** True for what is done to a page, and not to the links around it. @param {Event} event */
+const isOfPage = (event) =>
+  !event.composedPath().some((each) => each instanceof Element && each.matches(AROUND));
 
 /** The address has changed. @param {string} page the one before @param {string} search what it showed */
 function moved(page, search) {
@@ -373,9 +412,15 @@ export function takesPart({ defaults, texts, subject, at }, outside) {
     addEventListener("popstate", (event) => {
       if (!event.isTrusted) return;
       own.goal = ""; // the reader's Back is the last wish
+      own.waits = false;
       moved("", "");
     });
-    const acts = (/** @type {Event} */ event) => outside(event) && (own.acted = true);
+    const acts = (/** @type {Event} */ event) => {
+      const key = /** @type {KeyboardEvent} */ (event).key;
+      if (!outside(event) || MODIFIERS.includes(key)) return;
+      if (own.waits && isOfPage(event)) reach();
+      else own.acted = true;
+    };
     for (const act of ["pointerdown", "keydown"]) addEventListener(act, acts, true);
     tell({});
     open();

@@ -1,7 +1,8 @@
 // @ts-check
-// What the teacher's window shows, in a student's window, until the student's own page is there.
+// What the teacher's window shows, in a student's window, until the student's own page is there. Of many
+// students the page is requested when its student presses the picture.
 
-import { fetched, isAt, lead, pictureOf } from "./class_client.js";
+import { fetched, isAt, isWithin, lead, pictureOf, reach, waits } from "./class_client.js";
 import { arrived, drawn } from "./class_snapshot.js";
 import { make } from "./mount.js";
 import { isRunning } from "./optimistic_updates.js";
@@ -9,8 +10,9 @@ import { sentences } from "./sentences.js";
 
 /** @typedef {import("./mount.js").View} View */
 
-const SAYS = sentences("class")("preview");
-const TICK = 50; // ms between two looks at this window's own page
+const say = sentences("class");
+const TICK = 50; // ms between two looks at this window's own page, and
+const REST = 250; // while it waits
 const OWN = 5; // ticks that a page which is coming already may take before the picture stands in for it
 const CALM = 3; // ticks without a run after which a page is there
 const LONG = 80; // ticks after which a page of which no run was seen is taken to be there
@@ -28,19 +30,23 @@ export function board(view, lesson) {
 /** @param {View} view @param {string} name */
 async function bring(view, name) {
   const wanted = () => view.picture === name;
-  const at = () => /** @type {any} */ (globalThis).headlight.lesson.at;
+  const lesson = () => /** @type {any} */ (globalThis).headlight.lesson;
+  const at = () => lesson().at;
+  const { of } = lesson();
   const made = await drawn(await fetched(name));
   const there = coming(at, made.tokens);
   for (let tick = 0; wanted(); tick++) {
-    if (there()) break;
+    if (!waits() && there()) break;
     // A picture that stands there already is what this one goes on from.
     if (view.board !== made && (view.board || tick >= OWN || !isAt(at()))) {
-      put(view, made);
-      takeAway(view);
-      view.board = made;
+      put(view, made, view.of && isWithin(view.of, of) ? view.board?.board.scrollTop : 0);
+      view.board?.end();
+      view.uncover ||= cover(view);
+      Object.assign(view, { board: made, of });
       lead(at());
     }
-    await new Promise((done) => setTimeout(done, TICK));
+    if (view.board === made) tell(made.board, waits());
+    await new Promise((done) => setTimeout(done, waits() ? REST : TICK));
   }
   if (wanted()) takeAway(view);
 }
@@ -48,7 +54,8 @@ async function bring(view, name) {
 /** @param {View} view */
 function takeAway(view) {
   view.board?.end();
-  view.board = undefined;
+  view.uncover?.();
+  view.board = view.uncover = undefined;
 }
 
 /** Says at each look whether this window's own page is there. @param {() => string} at @param {string[]} tokens */
@@ -65,12 +72,36 @@ function coming(at, tokens) {
   };
 }
 
-/** Over the page, and nothing else. @param {View} view @param {{ board: HTMLElement, draw: () => void }} made */
-function put(view, { board, draw }) {
+/** What the picture is, and the press that requests the page, where it waits. @param {HTMLElement} board @param {boolean} isWaiting */
+function tell(board, isWaiting) {
+  const says = /** @type {HTMLElement} */ (board.querySelector(".says"));
+  if (says.dataset.waits === `${isWaiting}`) return;
+  says.dataset.waits = `${isWaiting}`;
+  const press = { type: "button", onclick: reach };
+  says.replaceChildren(
+    say(isWaiting ? "stands_in" : "preview"),
+    ...(isWaiting ? [make("button", press, say("work_on_it"))] : []),
+  );
+}
+
+/** Keep what lies under the picture from focus, and from being read. @param {View} view @returns {() => void} to let it go */
+function cover({ root }) {
+  const under = [];
+  const main = document.querySelector("[data-testid=stMain]");
+  let at = /** @type {Element | null} */ (/** @type {ShadowRoot} */ (root.getRootNode()).host);
+  for (; at && at !== main; at = at.parentElement)
+    under.push(...[...(at.parentElement?.children || [])].filter((each) => each !== at));
+  const all = /** @type {HTMLElement[]} */ (under).filter((each) => !each.inert);
+  for (const each of all) each.inert = true;
+  return () => all.forEach((each) => (each.inert = false));
+}
+
+/** Over the page, and nothing else. @param {View} view @param {{ board: HTMLElement, draw: () => void }} made @param {number} [scrolled] pixels, as the one before it was */
+function put(view, { board, draw }, scrolled = 0) {
   const main = /** @type {HTMLElement} */ (document.querySelector("[data-testid=stMain]"));
   const { left, top, width } = main.getBoundingClientRect();
   const bar = document.querySelector("[data-testid=stHeader]")?.getBoundingClientRect().bottom || 0;
-  board.prepend(make("p", "says", SAYS));
+  board.prepend(make("p", "says"));
   Object.assign(board.style, {
     left: `${left}px`,
     top: `${Math.max(bar, top)}px`,
@@ -78,4 +109,5 @@ function put(view, { board, draw }) {
   });
   view.root.after(board);
   draw();
+  if (scrolled) board.scrollTop = scrolled;
 }

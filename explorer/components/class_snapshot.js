@@ -2,6 +2,7 @@
 // What a teacher's window shows, for students whose own pages are on their way: the page's headings,
 // sentences and views, packed and sent once, and drawn in a student's window by the views themselves.
 
+import { bus } from "./bus.js";
 import { called, make, viewOf } from "./mount.js";
 import { isRunning } from "./optimistic_updates.js";
 import { is, rootOf } from "./presenter_pictures.js";
@@ -24,10 +25,13 @@ const WORDS = `h1, h2, h3, [data-testid=stMarkdownContainer] p`;
 // Views that are no part of what is shown to others.
 const OWN =
   ".way, .lesson_bar, .presenter, .follow, .load, .pictures, .classroom, .questions, .sentence";
+// What is there to be pressed: words of these are no part of the picture.
+const PRESSED = "button, label, summary, a, [role=tab], .st-key-selection-bar";
 const KINDS = ["h1", "h2", "h3", "p", "small"];
 const MOST_PACKED = 500_000; // bytes: what is larger is not sent, and students wait for their own page
 const MOST_UNPACKED = 12_000_000;
 const MOST_PARTS = 60;
+const LONGEST = 300; // characters of the text of a page
 const TRIES = 400;
 const NARROW = 120; // pixels: a smaller view is no picture
 
@@ -38,18 +42,31 @@ export async function taken() {
   /** @type {Record<string, Uint8Array>} */
   const blocks = {};
   const main = /** @type {HTMLElement} */ (document.querySelector(MAIN));
+  const { steps } = bus.now; // of a lesson: what students have of it, and not what its speaker has
+  if (steps)
+    parts.push(
+      { kind: "h2", side: 0, text: steps.heading },
+      { kind: "p", side: 0, text: steps.says },
+    );
   for (const each of main.querySelectorAll(`${WORDS}, ${VIEW}, ${CHART}`)) {
     const { width, height } = each.getBoundingClientRect();
     const side = sideOf(each, main);
     const view = each.matches(VIEW) && viewOf(rootOf(/** @type {HTMLElement} */ (each)));
     if (!width || !height || parts.length === MOST_PARTS) continue;
-    if (view && !is(/** @type {HTMLElement} */ (each), OWN) && width > NARROW) {
+    if (view && is(/** @type {HTMLElement} */ (each), ".sentence")) {
+      const text = view.root.querySelector("textarea")?.value || "";
+      parts.push({
+        kind: "p",
+        side,
+        text: text.length > LONGEST ? `${text.slice(0, LONGEST)} …` : text,
+      });
+    } else if (view && !is(/** @type {HTMLElement} */ (each), OWN) && width > NARROW) {
       const at = `v${parts.length}`;
       blocks[at] = new Uint8Array(view.data);
       parts.push({ kind: "view", side, view: view.name, place: view.root.className, at });
     } else if (each.matches(CHART)) {
       parts.push({ kind: "small", side, text: say("chart") });
-    } else if (each.matches(WORDS) && !each.closest("button, label, summary")) {
+    } else if (each.matches(WORDS) && !each.closest(PRESSED)) {
       const kind = each.closest(CAPTION) ? "small" : each.localName;
       parts.push({ kind, side, text: each.textContent?.trim() || "" });
     }

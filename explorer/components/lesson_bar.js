@@ -140,7 +140,8 @@ function draw(view) {
   view.root.hidden = !item;
   if (!item) return redraw(view, []); // the class's lesson is on its way
   const by = (/** @type {number} */ step) => walk(view, want + step);
-  bus.tell({ steps: { at: want, heading: item.heading, panel: item.panel, by } });
+  const said = item.says + item.number + item.rest;
+  bus.tell({ steps: { at: want, heading: item.heading, says: said, panel: item.panel, by } });
   if (view.sought !== item) until(view, "sight", bring(placeOf(view), item.panel));
   view.sought = item;
   const says = make("p", { class: "says", dir: "auto" }, item.says);
@@ -209,7 +210,7 @@ function draw(view) {
     at: want + 1,
     n: items.length,
     heading: item.heading,
-    says: item.says + item.number + item.rest,
+    says: said,
   });
 }
 
