@@ -23,7 +23,9 @@ def test_what_is_not_set_is_as_documented() -> None:
 
 def test_the_readme_lists_every_setting_with_what_it_is_by_itself() -> None:
     rows = re.findall(
-        r"^\| `([A-Z_]+)` \| .+ \| (.+) \|$", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE
+        r"^\| `([A-Z_]+)` \| .+ \| (.+) \|$",
+        (ROOT / "deploy" / "README.md").read_text("utf-8"),
+        re.MULTILINE,
     )
     told = {name: value.replace(",", "") for name, value in rows}
     nothing = {False: "off", (): "none"}
