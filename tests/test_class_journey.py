@@ -406,6 +406,9 @@ def crowd(server: str) -> Iterator[Callable[[str], None]]:
 
 
 BOARD = ".shown"
+COUNT_GAPS = """() => { window.gaps = 0;
+  const board = (each) => each.shadowRoot?.querySelector('.shown');
+  setInterval(() => window.gaps += ![...document.querySelectorAll('*')].some(board), 40); }"""
 IS_UNDER = "each => Boolean(each.getRootNode().host.closest('[inert]'))"
 COUNT_SENT = """() => { window.sent = 0; const send = WebSocket.prototype.send;
   WebSocket.prototype.send = function (...all) { window.sent++; send.apply(this, all); }; }"""
@@ -427,8 +430,7 @@ def test_of_a_large_class_a_page_is_requested_when_its_student_presses_the_pictu
     # Nothing is asked of the server but pictures, wherever the teacher goes.
     student.page.evaluate(COUNT_SENT)
     teacher.page.locator(".cell").nth(5).click()
-    finding = board.locator("[data-panel='attention.head'] .finding")
-    finding.filter(has_text="Layer 0, head 5").wait_for()
+    board.locator("p", has_text="Layer 0, head 5 (").wait_for()  # below the headline of the page
     teacher.page.get_by_role("tab", name="One weight").click()
     board.locator("[data-panel^='anatomy'] svg").first.wait_for()
     assert student.page.evaluate("window.sent") == 0 and "mat" not in student.page.url
@@ -453,6 +455,20 @@ def test_of_a_large_class_a_page_is_requested_when_its_student_presses_the_pictu
     student.page.wait_for_url("**/architecture?**")
     student.page.wait_for_selector(".follow .line:has-text('by yourself')")
     board.wait_for(state="detached")
+    # Back with the class, its picture stays while the next one is on its way; then the class ends.
+    press(student, "Return to the class")
+    teacher.page.get_by_role("tab", name="Positions").click()
+    button.wait_for()
+    student.page.evaluate(COUNT_GAPS)
+    teacher.page.get_by_role("link", name="Attention", exact=True).click()
+    board.locator(".cell").nth(31).wait_for()
+    assert student.page.evaluate("window.gaps") == 0
+    press(teacher, "End")
+    press(teacher, "End it for all")
+    student.page.wait_for_selector(".follow .line:has-text('has ended')")
+    press(student, "Close")
+    student.drawn()
+    assert "mat" in student.page.url
     for one in (teacher, student):
         one.leave()
         assert not one.errors, one.errors

@@ -73,6 +73,7 @@ export function putAside(code) {
 
 /** Take part from here on, or with null no longer. @param {Part | null} next */
 export function takePart(next) {
+  if (!next) reach(); // on from what is on screen
   keep(next);
   own.line?.close();
   own.line = undefined;

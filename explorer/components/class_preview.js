@@ -22,7 +22,7 @@ export function board(view, lesson) {
   const name = pictureOf(lesson);
   if (view.picture !== name) {
     view.picture = name;
-    if (!name) takeAway(view);
+    if (!name) stay(view);
     else bring(view, name).catch(() => view.picture === name && takeAway(view));
   } else if (name && view.board) lead(lesson.at);
 }
@@ -49,6 +49,13 @@ async function bring(view, name) {
     await new Promise((done) => setTimeout(done, waits() ? REST : TICK));
   }
   if (wanted()) takeAway(view);
+}
+
+/** A picture stays until the next one is there, while the page waits. @param {View} view */
+async function stay(view) {
+  while (waits() && view.board && !view.picture)
+    await new Promise((done) => setTimeout(done, TICK));
+  if (!view.picture) takeAway(view);
 }
 
 /** @param {View} view */
