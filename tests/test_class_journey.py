@@ -482,6 +482,8 @@ def test_where_no_picture_comes_the_page_comes_by_itself(
     crowd(code)
     student.page.goto(f"{server}/join/{code}")
     student.page.wait_for_selector(".follow .line:has-text('you follow your teacher')")
+    teacher.page.get_by_role("link", name="Learn", exact=True).click()  # a page of words alone
+    student.page.wait_for_selector("h2:has-text('In three minutes')")
     teacher.page.route("**/class/show?**", lambda route: route.abort())
     teacher.open(text="The dog ran home.")
     student.page.wait_for_url("**text=The+dog**")

@@ -72,6 +72,9 @@ async def test_students_fetch_the_last_picture_and_nobody_else_does(classes: Cla
     ):
         with pytest.raises(Unknown):
             await classes.picture(code, word, name)
+    await classes.show(made.code, made.key, "/predict", b"")  # words alone
+    seen = await line.next()
+    assert (seen["picture"], seen["of"]) == ("", "/predict")
     with pytest.raises(Unknown):
         await classes.show(made.code, other.key, "/", b"")
     await classes.end(made.code, made.key)

@@ -126,10 +126,11 @@ class ClassService:
             await self.store.tell(code, STUDENTS)
 
     async def show(self, code: str, key: str, location: str, picture: bytes) -> None:
-        """Store a picture of the teacher's window, for students whose pages are still loading."""
+        """Store a picture of the teacher's window, which stands in for students' own pages; no
+        bytes where the window shows none."""
         stamp = self._next_stamp()
         await self.rules(code, key)
-        fields = {"picture": secrets.token_urlsafe(8), "of": location}
+        fields = {"picture": secrets.token_urlsafe(8) if picture else "", "of": location}
         if await self.store.show(code, stamp, fields, picture):
             await self.store.tell(code, STUDENTS)
 
