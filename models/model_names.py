@@ -171,7 +171,8 @@ def bare_name(name: str) -> str:
 
 def is_local(name: str) -> bool:
     """True for a model that is read from this project's own files or from memory."""
-    return name.partition("@")[0] in names() or live_training.is_live(name)
+    base = name.partition("@")[0]  # most are shipped, and asked for many times a page
+    return base in shipped_models.names() or base in names() or live_training.is_live(name)
 
 
 def is_recorded(name: str) -> bool:

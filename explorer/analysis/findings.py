@@ -248,6 +248,11 @@ class WordLevelAttention:
         return words.merge_allowed(self.attention.allowed[layer], self.rows, self.keys)
 
     @cached_property
+    def spellings(self) -> np.ndarray:
+        """The words of the columns without their capitals, (column)."""
+        return np.array([label.casefold() for label in self.keys.labels])
+
+    @cached_property
     def text_masks(self) -> tuple[np.ndarray, np.ndarray]:
         """Masks of the rows and of the columns that are words of the text."""
         return text_mask(self.rows), text_mask(self.keys)
@@ -419,9 +424,7 @@ def _predicted_by_name(
     word_attention: WordLevelAttention, names: np.ndarray, row: np.ndarray, key: np.ndarray
 ) -> np.ndarray:
     """Mask of the pairs that a head's name predicts, (pair) bool; names (pair)."""
-    _, code = np.unique(
-        [label.casefold() for label in word_attention.keys.labels], return_inverse=True
-    )
+    _, code = np.unique(word_attention.spellings, return_inverse=True)
     if len(word_attention.rows.labels) != len(code):
         return np.zeros(len(names), bool)
     relations = {
@@ -1218,7 +1221,7 @@ def _contest(word_attention: WordLevelAttention, link: Link) -> tuple[str, float
     """The word that gets most of a link's row after the key, of those that would make a link of its
     order, and its weight; ("", 0) where that is under CONTEST of the link's."""
     row, key = link.places
-    labels = np.array([label.casefold() for label in word_attention.keys.labels])
+    labels = word_attention.spellings
     weights = word_attention.weights[link.layer, link.head, row]
     order = word_attention.order(row, np.arange(len(labels)))
     possible = word_attention.text_masks[1] & (order <= min(order[key], BETWEEN_CONTENT))

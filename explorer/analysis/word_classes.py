@@ -129,7 +129,11 @@ def _known_counts(labels: Sequence[str]) -> dict[str, int]:
 
 def classes(labels: Sequence[str]) -> tuple[int, ...]:
     """The class of each word of a text: CONTENT, PRONOUN, UNSURE or FILLER."""
-    labels = tuple(labels)
+    return _classes(tuple(labels))
+
+
+@lru_cache(maxsize=1000)  # every text is asked for several times
+def _classes(labels: tuple[str, ...]) -> tuple[int, ...]:
     first, *others = (_classes_in(labels, code) for code in likely_languages(labels))
     return tuple(
         FILLER if kind == PRONOUN and any(other[at] != PRONOUN for other in others) else kind
@@ -186,8 +190,13 @@ def nouns(labels: Sequence[str]) -> tuple[bool, ...]:
     quantity, or one of these and an adjective between, which may be a compound (*deep-sea fish*);
     or by a capital, unless a function word is written so. In a language that writes nouns with
     capitals, by these alone."""
-    language = languages()[language_of(tuple(labels)) or FIRST]
-    kinds = classes(labels)
+    return _nouns(tuple(labels))
+
+
+@lru_cache(maxsize=1000)
+def _nouns(labels: tuple[str, ...]) -> tuple[bool, ...]:
+    language = languages()[language_of(labels) or FIRST]
+    kinds = _classes(labels)
     if language.capitals and _has_capitals(labels[1:]):
         return tuple(kind == CONTENT and label[:1].isupper() for label, kind in zip(labels, kinds))
     is_noun = []

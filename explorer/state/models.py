@@ -406,7 +406,7 @@ def _pretrained() -> list[str]:
 
 
 def _is_pretrained(name: str) -> bool:
-    return not model_names.is_local(name) or name in registry.PACKAGED
+    return name in registry.PACKAGED or not model_names.is_local(name)
 
 
 def _note_request(name: str) -> None:
@@ -454,7 +454,8 @@ def is_chat_model(model: str) -> bool:
 def typed_special(recording: Recording) -> str:
     """The first special token of its model that a text spells and that is read as letters, "" where
     there is none."""
-    tokenizer = in_memory(recording.model.name).tokenizer
+    model = in_memory(recording.model.name)
+    tokenizer = model.tokenizer
     rules = getattr(tokenizer, "rules", None)
     if rules is None:
         return ""
@@ -465,7 +466,7 @@ def typed_special(recording: Recording) -> str:
         for name in map(tokenizer.label, tokenizer.special)
         if len(name) > 2 and name in recording.text
     }
-    mask = in_memory(recording.model.name).capabilities.mask
+    mask = model.capabilities.mask
     read = {at for start, end in recording.streams[0].spans.tolist() for at in range(start, end)}
     places = [
         (recording.text.find(name), -len(name), name)

@@ -464,8 +464,9 @@ def _take_link(parameters: dict[str, str], page: str) -> None:
         visit.unknown_model = visit.model
         visit.model = DEFAULT_MODEL
     # A link alone fetches nothing: the reader is asked first. A page loaded anew fetches nothing.
-    is_mine = models.is_of_this_browser(visit.model) and is_loaded(visit.model)
-    if models.needs_asking(visit.model) and not is_mine:
+    if models.needs_asking(visit.model) and not (
+        models.is_of_this_browser(visit.model) and is_loaded(visit.model)
+    ):
         visit.offered_model, visit.model = visit.model, DEFAULT_MODEL
         visit.offered_link = dict(parameters)
     if page in EARLIER_VIEWS and parameters.keys() - {"tab"}:
@@ -477,9 +478,9 @@ def _take_choices(parameters: dict[str, str]) -> None:
     """Take every choice as a link has it."""
     state = st.session_state.to_dict()  # at once: each look by itself is a look whether to stop
     parameters = link_words.in_todays_words(parameters)
-    for name in names():
-        word = parameters.get(name, default(name))
-        if name not in state or state[name] != word:
+    for name, each in _every().items():
+        word = parameters.get(name, each.first)
+        if state.get(name) != word:
             st.session_state[name] = word
     visit.linked = parameters
     if heads := parameters.get(OFF):
@@ -659,11 +660,12 @@ def link_parameters() -> dict[str, str]:
     state = st.session_state.to_dict()
     text, page = well_formed(visit.text), visit.page
     elsewhere = OWN_LIST if page != "sentences" else ()
-    choices = ((name, well_formed(str(state[name]))) for name in names() if name not in elsewhere)
-    parameters = {
-        name: value for name, value in choices if value != default(name) and fits_address(value)
-    }
-    parameters = link_words.written(parameters)
+    chosen = (
+        (name, well_formed(word))
+        for name, each in _every().items()
+        if (word := str(state[name])) != each.first and name not in elsewhere
+    )
+    parameters = link_words.written({name: word for name, word in chosen if fits_address(word)})
     first, model = opening(page)
     if parameters or page in OPENING_TEXTS or (text, visit.model) != (first, model):
         says_model = visit.model != DEFAULT_MODEL or model != DEFAULT_MODEL
