@@ -20,6 +20,7 @@ from torch import Tensor
 from models.config import Config
 from models.tokenizer import CAUSAL_LM_SPECIALS, MASKED_LM_SPECIALS, Tokenizer
 from models.training import grammar, masked, next_word, translation
+from models.training.head_scores import BestHead, best_head
 from models.training.training_config import SEED, Kind, Recipe, Scores, TrainingState, padded
 from models.transformer import Decoder, Encoder, EncoderDecoder
 
@@ -88,13 +89,10 @@ class Induction(Algorithm[Decoder]):
         ids = torch.tensor([[bos, *2 * rng.sample(words, n)] for _ in range(100)])
         predictions = model.logits(model(ids[:, :-1])).argmax(-1)
         accuracy = (predictions[:, n + 1 :] == ids[:, n + 2 :]).float().mean().item()
-        heads = {
-            name: f"{score:.3f} L{layer}H{head}"
-            for name, (score, layer, head) in next_word.repetition_scores(
-                model, tokenizer, n
-            ).items()
+        heads = next_word.repetition_scores(model, tokenizer, n)
+        return {"accuracy, second time": round(accuracy, 4)} | {
+            name: str(best) for name, best in heads.items()
         }
-        return {"accuracy, second time": round(accuracy, 4), **heads}
 
 
 class Copy(Algorithm[EncoderDecoder]):
@@ -135,19 +133,18 @@ class Copy(Algorithm[EncoderDecoder]):
             for each, answer in zip(lists, answers)
             for a, b in zip(self.answer(each), answer)
         ) / (n * len(lists))
-        score, layer, head = self.alignment(model, tokenizer, lists)
         return {
             "lists right": round(accuracy, 4),
             "tokens right": round(tokens, 4),
-            "attention to the right place": f"{score:.3f} L{layer}H{head}",
+            "attention to the right place": str(self.alignment(model, tokenizer, lists)),
         }
 
     @torch.inference_mode()
     def alignment(
         self, model: EncoderDecoder, tokenizer: Tokenizer, lists: list[list[int]]
-    ) -> tuple[float, int, int]:
-        """(mean attention, layer, head) of the cross-attention head that most looks at the source
-        token it is about to say. Lists of one length, each of different tokens."""
+    ) -> BestHead:
+        """The cross-attention head that most looks at the source token it is about to say, by mean
+        attention. Lists of one length, each of different tokens."""
         (bos, eos), pad = tokenizer.ends, tokenizer.padding
         source, _ = padded([[*each, eos] for each in lists], pad)
         target, _ = padded([[bos, *self.answer(each)] for each in lists], pad)
@@ -161,8 +158,7 @@ class Copy(Algorithm[EncoderDecoder]):
         pattern = torch.stack(patterns)[..., :-1, :-1]  # the row of a token says the one after
         n = pattern.shape[-1]
         places = torch.tensor(self.answer(list(range(n))))
-        scores = pattern[..., torch.arange(n), places].mean(dim=(1, -1))
-        return float(scores.max()), *divmod(int(scores.argmax()), scores.shape[1])
+        return best_head(pattern[..., torch.arange(n), places].mean(dim=(1, -1)))
 
 
 class Reverse(Copy):
@@ -253,9 +249,7 @@ class GrammarMasked(Algorithm[Encoder]):
         return grammar_scores(at_mask, tokenizer)
 
 
-def grammar_scores(
-    logits_at: Callable[[str, str], Tensor], tokenizer: Tokenizer, most: int = 300
-) -> Scores:
+def grammar_scores(logits_at: Callable[[str, str], Tensor], tokenizer: Tokenizer) -> Scores:
     """On sentences whose combination of words was kept out of training: how often the language, the
     verb's number and the kind of thing are right. `logits_at(before, after)` -> scores (n_vocab) of
     the word between two parts of a sentence."""
@@ -271,7 +265,7 @@ def grammar_scores(
         "agreement": [],
         "agreement across a distractor": [],
     }
-    while min(map(len, outcomes.values())) < most // 3:
+    while min(map(len, outcomes.values())) < 100:
         text = grammar.sentence(rng)
         if not grammar.is_held_out(text):
             continue
