@@ -30,11 +30,6 @@ LONGEST_LIST = 20
 N_SENTENCES = 20_000  # of the grammar, that the tokenizer is learned from
 
 
-def vocabulary_of(tokenizer: Tokenizer) -> list[int]:
-    """Every token that is no special one."""
-    return [token for token in range(len(tokenizer)) if token not in tokenizer.special]
-
-
 class Algorithm(Recipe[Kind]):
     """Base of the small recipes: `steps` of one batch each; an epoch is 200 of them."""
 
@@ -69,7 +64,7 @@ class Induction(Algorithm[Decoder]):
         return Decoder(self.config)
 
     def batch(self, tokenizer: Tokenizer, rng: Random) -> tuple[Tensor, ...]:
-        words, (bos, _) = vocabulary_of(tokenizer), tokenizer.ends
+        words, (bos, _) = next_word.vocabulary_of(tokenizer), tokenizer.ends
         n = rng.randint(4, LONGEST_LIST)
         return padded(
             [
@@ -85,7 +80,7 @@ class Induction(Algorithm[Decoder]):
     @torch.inference_mode()
     def progress(self, model: Decoder, tokenizer: Tokenizer) -> Scores:
         rng, n = Random(0), 16
-        words, (bos, _) = vocabulary_of(tokenizer), tokenizer.ends
+        words, (bos, _) = next_word.vocabulary_of(tokenizer), tokenizer.ends
         ids = torch.tensor([[bos, *2 * rng.sample(words, n)] for _ in range(100)])
         predictions = model.logits(model(ids[:, :-1])).argmax(-1)
         accuracy = (predictions[:, n + 1 :] == ids[:, n + 2 :]).float().mean().item()
@@ -108,7 +103,7 @@ class Copy(Algorithm[EncoderDecoder]):
         return words
 
     def batch(self, tokenizer: Tokenizer, rng: Random) -> tuple[Tensor, ...]:
-        words = vocabulary_of(tokenizer)
+        words = next_word.vocabulary_of(tokenizer)
         lists = [
             [rng.choice(words) for _ in range(rng.randint(1, LONGEST_LIST))] for _ in range(BATCH)
         ]
@@ -122,7 +117,7 @@ class Copy(Algorithm[EncoderDecoder]):
 
     @torch.inference_mode()
     def progress(self, model: EncoderDecoder, tokenizer: Tokenizer) -> Scores:
-        rng, words, n = Random(0), vocabulary_of(tokenizer), 12
+        rng, words, n = Random(0), next_word.vocabulary_of(tokenizer), 12
         lists = [rng.sample(words, n) for _ in range(100)]
         answers = translation.greedy(model, tokenizer, lists, 2 * LONGEST_LIST)
         accuracy = sum(answer == self.answer(each) for each, answer in zip(lists, answers)) / len(
@@ -168,25 +163,25 @@ class Reverse(Copy):
         return words[::-1]
 
 
-class Grammar(Algorithm[Decoder]):
-    """A decoder of the small grammar."""
+class OfGrammar(Algorithm[Kind]):
+    """Base of the recipes of the small grammar: a sentence in each row."""
 
     config = Config(N_VOCAB, 96, 3, 4, 384, N_POSITIONS)
+
+    def batch(self, tokenizer: Tokenizer, rng: Random) -> tuple[Tensor, ...]:
+        first, last = tokenizer.ends if tokenizer.mask is None else tokenizer.fills[:2]
+        sentences = tokenizer.ids([grammar.training_sentence(rng) for _ in range(BATCH)])
+        return padded([[first, *ids, last] for ids in sentences], tokenizer.padding)
+
+
+class Grammar(OfGrammar[Decoder]):
+    """A decoder of the small grammar."""
+
     steps = 800
     checkpoint_steps = (0, 25, 50, 100, 200, 300, 400, 550)
 
     def model(self) -> Decoder:
         return Decoder(self.config)
-
-    def batch(self, tokenizer: Tokenizer, rng: Random) -> tuple[Tensor, ...]:
-        bos, eos = tokenizer.ends
-        return padded(
-            [
-                [bos, *ids, eos]
-                for ids in tokenizer.ids([grammar.training_sentence(rng) for _ in range(BATCH)])
-            ],
-            tokenizer.padding,
-        )
 
     def loss(self, model: Decoder, batch: tuple[Tensor, ...], at: TrainingState) -> Tensor:
         return next_word.loss(model, *batch)
@@ -201,26 +196,15 @@ class Grammar(Algorithm[Decoder]):
         return grammar_scores(last, tokenizer)
 
 
-class GrammarMasked(Algorithm[Encoder]):
+class GrammarMasked(OfGrammar[Encoder]):
     """An encoder of the small grammar."""
 
-    config = Config(N_VOCAB, 96, 3, 4, 384, N_POSITIONS)
     steps = 1500
     checkpoint_steps = (0, 50, 100, 200, 300, 450, 900, 1200)
     specials = MASKED_LM_SPECIALS
 
     def model(self) -> Encoder:
         return Encoder(self.config)
-
-    def batch(self, tokenizer: Tokenizer, rng: Random) -> tuple[Tensor, ...]:
-        cls, sep, _ = tokenizer.fills
-        return padded(
-            [
-                [cls, *ids, sep]
-                for ids in tokenizer.ids([grammar.training_sentence(rng) for _ in range(BATCH)])
-            ],
-            tokenizer.padding,
-        )
 
     def loss(self, model: Encoder, batch: tuple[Tensor, ...], at: TrainingState) -> Tensor:
         ids, present = batch

@@ -64,6 +64,11 @@ Row = tuple[list[int], frozenset[int]]
 ALL_COUNT: frozenset[int] = frozenset()
 
 
+def vocabulary_of(tokenizer: Tokenizer) -> list[int]:
+    """Every token that is no special one."""
+    return [token for token in range(len(tokenizer)) if token not in tokenizer.special]
+
+
 def repeated(words: list[int], rng: Random, longest: int) -> list[int]:
     """A list of tokens drawn from `words`, said over and over until a row of `longest` tokens is
     nearly full."""
@@ -92,7 +97,7 @@ def rows(corpus: Library, tokenizer: Tokenizer, rng: Random, epoch: int) -> Iter
         for texts, parts in zip((corpus.sentences, corpus.paragraphs, corpus.books), PARTS)
     )
     rng.shuffle(sentences)
-    vocabulary = [token for token in range(len(tokenizer)) if token not in tokenizer.special]
+    vocabulary = vocabulary_of(tokenizer)
     frequent = [token for sentence in sentences[:2000] for token in sentence]
     for at in range(n_repeated):
         yield repeated((vocabulary, frequent)[at % 2], rng, longest), ALL_COUNT
@@ -177,7 +182,7 @@ def repetition_scores(
     """The best previous-token and induction heads on repeated random lists of `n` tokens, by mean
     attention, the latter's over the second time (Olsson et al., 2022)."""
     rng = Random(0)
-    vocabulary = [token for token in range(len(tokenizer)) if token not in tokenizer.special]
+    vocabulary = vocabulary_of(tokenizer)
     ids = torch.tensor(
         [
             [tokenizer.bos, *words, *words]
