@@ -374,11 +374,6 @@ def extreme_heads(
     )
 
 
-def mask_values(values: np.ndarray, allowed: np.ndarray) -> np.ndarray:
-    """Values (query, key) with NaN where attending is not allowed."""
-    return values if allowed.all() else np.where(allowed, values, np.nan)
-
-
 def layer_table(
     contributions: Contributions, measure: str
 ) -> tuple[np.ndarray, list[str], list[str]]:

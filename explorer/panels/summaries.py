@@ -175,7 +175,7 @@ def _matrix(aggregation: Aggregation) -> Matrix:
         select=("token", "source"),
         rows=view.axes.rows,
         columns=view.axes.keys,
-        values=summaries.mask_values(view.matrix, view.allowed),
+        values=np.where(view.allowed, view.matrix, np.nan),
         high=summaries.scale_maximum(view.matrix, aggregation.kind),
         marks=(mark,) if min(mark[:2]) >= 0 else (),
         sides=view.axes.sides,
