@@ -3,24 +3,13 @@ drawn."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import anywidget
 import traitlets
 
-from explorer.html_export import FRAME_HEIGHT, Document
-
-
-class Drawn(Protocol):
-    """A panel, as a cell shows it."""
-
-    def html(self) -> Document:
-        """Its document."""
-
-    def with_choices(self, chosen: Mapping[str, Any]) -> Drawn:
-        """The same with other choices."""
+from explorer.html_export import FRAME_HEIGHT
 
 
 class PanelWidget(anywidget.AnyWidget):
@@ -36,7 +25,7 @@ class PanelWidget(anywidget.AnyWidget):
     height = traitlets.Int(FRAME_HEIGHT).tag(sync=True)
     document = traitlets.Unicode().tag(sync=True)
 
-    def __init__(self, panel: Drawn, **traits: Any) -> None:
+    def __init__(self, panel: Any, **traits: Any) -> None:
         super().__init__(panel=panel, **traits)
 
     @traitlets.observe("panel")

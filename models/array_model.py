@@ -151,7 +151,6 @@ def bare_stream(
     labels: tuple[str, ...],
     sites: tuple[str, ...] = (),
     resid: np.ndarray | None = None,
-    ids: Sequence[int] | None = None,
 ) -> Stream:
     """A stream of tokens that stand in a text with spaces between them; without vectors where there
     are none."""
@@ -162,7 +161,7 @@ def bare_stream(
     return Stream(
         name=name,
         tokens=labels,
-        ids=np.array([number[label] for label in labels] if ids is None else ids),
+        ids=np.array([number[label] for label in labels]),
         special=np.zeros(n, dtype=bool),
         spans=np.stack((starts, ends), axis=1),
         sites=sites,

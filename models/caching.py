@@ -7,9 +7,11 @@ how many, and gives turns at the processor."""
 from __future__ import annotations
 
 import hashlib
+import inspect
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import wraps
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,25 +19,13 @@ import numpy as np
 from models import buffer_pool, host, registry, whole_words
 from models.argument_validation import edits_of, text_or_ids
 from models.cache import Cache
-from models.capabilities import Capabilities, TextGenerator
+from models.capabilities import Capabilities
 from models.edits import Edit, OtherNorm
 from models.model import Model
 from models.recording import Recording
 from models.results import (
-    Attribution,
-    Beam,
     Circuits,
-    FFNActivations,
-    HeadGradients,
-    Jacobian,
-    Lens,
-    Neurons,
     Norm,
-    ResidualGradients,
-    ScoreParts,
-    ScorePath,
-    SeededSampling,
-    Sweep,
     WholeWord,
 )
 
@@ -221,64 +211,7 @@ class CachedModel(Model):
         """As `Model.record_batch`; not kept."""
         return in_slot(lambda: self.uncached.record_batch(texts))
 
-    def generate(self, text: str, prefix: tuple[int, ...] = ()) -> TextGenerator:
-        """As `Model.generate`: each has a state of its own. Whoever takes a step takes a slot."""
-        return self.uncached.generate(text, prefix)
-
-    def beams(self, text: str, strategy: int | SeededSampling) -> Iterator[tuple[Beam, ...]]:
-        """As `Model.beams`. Whoever takes a step takes a slot."""
-        return self.uncached.beams(text, strategy)
-
-    def patch_heads(self, *arguments: Any) -> Sweep:
-        """As `Model.patch_heads`. Whoever takes a step takes a slot."""
-        return self.uncached.patch_heads(*arguments)
-
-    def patch_sites(self, *arguments: Any) -> Sweep:
-        """As `Model.patch_sites`. Whoever takes a step takes a slot."""
-        return self.uncached.patch_sites(*arguments)
-
-    # Of a recording.
-
-    def _of_recording(self, recording: Recording, method: str, *arguments: Any) -> Any:
-        compute = getattr(self.uncached, method)
-        return memo(
-            recording, (method, *arguments), lambda: in_slot(lambda: compute(recording, *arguments))
-        )
-
-    def lens(
-        self,
-        recording: Recording,
-        stream: str,
-        top: int = 10,
-        token: int | None = None,
-        sites: tuple[str, ...] | None = None,
-    ) -> Lens:
-        """As `Model.lens`."""
-        return self._of_recording(recording, "lens", stream, top, token, sites)
-
-    def logits(self, recording: Recording, stream: str, token: int) -> np.ndarray:
-        """As `Model.logits`."""
-        return self._of_recording(recording, "logits", stream, token)
-
-    def class_logits(self, recording: Recording) -> np.ndarray:
-        """As `Model.class_logits`."""
-        return self._of_recording(recording, "class_logits")
-
-    def class_attribution(
-        self,
-        recording: Recording,
-        id: int | None = None,
-        steps: int = 50,
-        against: int | None = None,
-    ) -> np.ndarray:
-        """As `Model.class_attribution`."""
-        return self._of_recording(recording, "class_attribution", id, steps, against)
-
-    def class_parts(
-        self, recording: Recording, id: int | None = None, against: int | None = None
-    ) -> Attribution:
-        """As `Model.class_parts`."""
-        return self._of_recording(recording, "class_parts", id, against)
+    # Of a recording, beside `READOUTS`.
 
     def all_logits(self, recording: Recording, stream: str) -> np.ndarray:
         """Scores over the vocabulary at every token of a stream, (token, id). Large, and so not
@@ -286,62 +219,6 @@ class CachedModel(Model):
         rows = range(len(recording.stream(stream).tokens))
         score = self.uncached.logits
         return np.stack([in_slot(lambda: score(recording, stream, token)) for token in rows])
-
-    def attribute(
-        self, recording: Recording, stream: str, token: int, id: int, against: int | None = None
-    ) -> Attribution:
-        """As `Model.attribute`."""
-        return self._of_recording(recording, "attribute", stream, token, id, against)
-
-    def head_sources(
-        self, recording: Recording, stream: str, token: int, id: int, against: int | None = None
-    ) -> dict[str, np.ndarray]:
-        """As `Model.head_sources`."""
-        return self._of_recording(recording, "head_sources", stream, token, id, against)
-
-    def score_parts(self, recording: Recording, *cell: Any) -> ScoreParts:
-        """As `Model.score_parts`."""
-        return self._of_recording(recording, "score_parts", *cell)
-
-    def score_path(self, recording: Recording, *cell: Any) -> ScorePath:
-        """As `Model.score_path`."""
-        return self._of_recording(recording, "score_path", *cell)
-
-    def gradients(self, recording: Recording, stream: str, token: int) -> ResidualGradients:
-        """As `Model.gradients`."""
-        return self._of_recording(recording, "gradients", stream, token)
-
-    def head_gradients(
-        self,
-        recording: Recording,
-        attention: str,
-        layer: int,
-        targets: Sequence[tuple[int, int]],
-    ) -> HeadGradients:
-        """As `Model.head_gradients`."""
-        return self._of_recording(recording, "head_gradients", attention, layer, tuple(targets))
-
-    def jacobian(self, recording: Recording, stream: str, token: int, site: str) -> Jacobian:
-        """As `Model.jacobian`."""
-        return self._of_recording(recording, "jacobian", stream, token, site)
-
-    def ffn_activations(
-        self, recording: Recording, stream: str, layer: int, token: int
-    ) -> FFNActivations:
-        """As `Model.ffn_activations`."""
-        return self._of_recording(recording, "ffn_activations", stream, layer, token)
-
-    def neurons(
-        self,
-        recording: Recording,
-        stream: str,
-        layer: int,
-        token: int,
-        id: int,
-        against: int | None = None,
-    ) -> Neurons:
-        """As `Model.neurons`."""
-        return self._of_recording(recording, "neurons", stream, layer, token, id, against)
 
     # Of the model alone, whatever the text.
 
@@ -357,10 +234,6 @@ class CachedModel(Model):
     def outputs(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """As `Model.outputs`."""
         return self.memo("outputs", self.uncached.outputs)
-
-    def embeddings(self, ids: np.ndarray | None = None) -> np.ndarray:
-        """As `Model.embeddings`. Large, and so not kept."""
-        return self.uncached.embeddings(ids)
 
     def nearest(self, vectors: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
         """As `Model.nearest`; not kept."""
@@ -427,3 +300,47 @@ class CachedModel(Model):
         by the token."""
         scores = self.logits(recording, recording.streams[-1].name, token)
         return self.predicted_words(recording, whole_words.likely_tokens(scores), token=token)
+
+
+# What a model computes of a recording, kept beside it.
+READOUTS = (
+    *("lens", "logits", "attribute", "head_sources", "score_parts", "score_path", "gradients"),
+    *("head_gradients", "jacobian", "ffn_activations", "neurons"),
+    *("class_logits", "class_attribution", "class_parts"),
+)
+# What is not kept: each text or sweep has a state of its own, whose steps their reader takes in a
+# slot, and embeddings are large.
+PASSED_ON = ("generate", "beams", "patch_heads", "patch_sites", "embeddings")
+
+
+def _kept(name: str) -> Callable[..., Any]:
+    """The method of `Model` of this name whose result is kept beside the recording."""
+    method = getattr(Model, name)
+    signature = inspect.signature(method)
+
+    @wraps(method)
+    def kept(self: CachedModel, *arguments: Any, **named: Any) -> Any:
+        bound = signature.bind(self, *arguments, **named)
+        bound.apply_defaults()
+        _, recording, *rest = bound.args
+        rest = [tuple(each) if isinstance(each, list) else each for each in rest]
+        compute = getattr(self.uncached, name)
+        return memo(recording, (name, *rest), lambda: in_slot(lambda: compute(recording, *rest)))
+
+    return kept
+
+
+def _passed_on(name: str) -> Callable[..., Any]:
+    """The method of `Model` of this name, which asks the model itself."""
+
+    @wraps(getattr(Model, name))
+    def passed_on(self: CachedModel, *arguments: Any, **named: Any) -> Any:
+        return getattr(self.uncached, name)(*arguments, **named)
+
+    return passed_on
+
+
+for _name in READOUTS:
+    setattr(CachedModel, _name, _kept(_name))
+for _name in PASSED_ON:
+    setattr(CachedModel, _name, _passed_on(_name))

@@ -648,14 +648,12 @@ def applies(
 ) -> bool:
     """True if `edits` holds one of this kind for this layer (or for all layers), and for this
     sub-layer where edits of the kind name one."""
-    for edit in edits:
-        if (
-            isinstance(edit, kind)
-            and getattr(edit, "layer", None) in (None, layer)
-            and getattr(edit, "sublayer", None) in (None, sublayer)
-        ):
-            return True
-    return False
+    return any(
+        isinstance(edit, kind)
+        and getattr(edit, "layer", None) in (None, layer)
+        and getattr(edit, "sublayer", None) in (None, sublayer)
+        for edit in edits
+    )
 
 
 def last_edit(edits: tuple[Edit, ...], kind: type[E], layer: int | None = None) -> E | None:

@@ -348,31 +348,24 @@ def _record_two(
     network.decode(torch.tensor([tokens.ids]), memory, tape=target_tape, edits=decoder_edits)
     tape = target_tape.text()
     _finite(tape, "decoder ")
-    attention = (
+    of_source, of_target = (
+        self_attention_mask(0, size, causal, edits).numpy()
+        for size, causal in ((n, False), (m, True))
+    )
+    attention = tuple(
         Attention(
-            name="encoder self",
-            query="encoder",
-            key="encoder",
-            allowed=self_attention_mask(0, n, False, edits).numpy(),
-            scale=_scale(model, "encoder self", edits),
-            **memory_tape.heads["attn"],
-        ),
-        Attention(
-            name="decoder self",
-            query="decoder",
-            key="decoder",
-            allowed=self_attention_mask(0, m, True, edits).numpy(),
-            scale=_scale(model, "decoder self", edits),
-            **tape.heads["attn"],
-        ),
-        Attention(
-            name="cross",
-            query="decoder",
-            key="encoder",
-            allowed=np.ones((m, n), dtype=bool),
-            scale=_scale(model, "cross", edits),
-            **tape.heads["cross"],
-        ),
+            name=name,
+            query=query,
+            key=key,
+            allowed=allowed,
+            scale=_scale(model, name, edits),
+            **heads,
+        )
+        for name, query, key, allowed, heads in (
+            ("encoder self", "encoder", "encoder", of_source, memory_tape.heads["attn"]),
+            ("decoder self", "decoder", "decoder", of_target, tape.heads["attn"]),
+            ("cross", "decoder", "encoder", np.ones((m, n), dtype=bool), tape.heads["cross"]),
+        )
     )
     streams = (memory_tape.stream("encoder", source), tape.stream("decoder", tokens))
     expect_followed(edits, streams)

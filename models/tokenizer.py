@@ -39,7 +39,43 @@ class Tokens:
     roles: tuple[str, ...] = ()
 
 
-class Tokenizer:
+class LabelledTokens:
+    """Base of tokenizers whose tokens have labels. mask: the id of the mask token, None for none.
+    special: the ids of tokens that are no text."""
+
+    mask: int | None
+    special: frozenset[int]
+    _labels: TokenLabels
+
+    @property
+    def mask_name(self) -> str:
+        """The name of the mask token, "" where there is none."""
+        return "" if self.mask is None else self.label(self.mask)
+
+    def written(
+        self, text: str, ids: list[int], offsets: list[tuple[int, int]]
+    ) -> tuple[list[str], list[tuple[int, int]]]:
+        """Labels of tokens that stand at these places of a text, and the place where each shows
+        something."""
+        return self._labels.in_text(text, ids, offsets)
+
+    def tokens_of(self, ids: Sequence[int]) -> Tokens:
+        """Tokens that no text was split into, such as a model's own answer: each labelled by
+        itself, none with a place in a text."""
+        return Tokens(
+            tuple(ids),
+            tuple(map(self.label, ids)),
+            (NO_SPAN,) * len(ids),
+            tuple(token in self.special for token in ids),
+        )
+
+    def label(self, token: int) -> str:
+        """One token as a person reads it away from any text: "‧ices" goes on inside a word, a part
+        of a character is shown as its bytes."""
+        return self._labels.label(token)
+
+
+class Tokenizer(LabelledTokens):
     """Rules of a tokenizer.json. `pad`, `cls`, `sep`, `mask`, `bos`, `eos` are the ids of the
     special tokens that it has, None for those it has not. `eos_ids`: each of them ends a text that
     the model writes. `special`: the ids of tokens that are no text.
@@ -138,24 +174,12 @@ class Tokenizer:
         )
         return tokens, len(all_ids) - len(ids)
 
-    def written(
-        self, text: str, ids: list[int], offsets: list[tuple[int, int]]
-    ) -> tuple[list[str], list[tuple[int, int]]]:
-        """Labels of tokens that stand at these places of a text, and the place where each shows
-        something."""
-        return self._labels.in_text(text, ids, offsets)
-
     def _split(self, text: str, typed_masks: bool) -> tuple[list[int], list[tuple[int, int]]]:
         if typed_masks and self._typed is not None and self._typed.pattern.search(text):
             ids, _, spans = self._typed.split(text, framed=False)
             return ids, spans
         encoding = encode(self.bpe, text, special=False)
         return encoding.ids, encoding.offsets
-
-    @property
-    def mask_name(self) -> str:
-        """The name of the mask token, "" where there is none."""
-        return "" if self.mask is None else self.label(self.mask)
 
     @property
     def ends(self) -> tuple[int, int]:
@@ -186,16 +210,6 @@ class Tokenizer:
             raise ValueError(f"the vocabulary has no token {name!r}")
         return token_id
 
-    def tokens_of(self, ids: Sequence[int]) -> Tokens:
-        """Tokens that no text was split into, each labelled by itself, none with a place in a
-        text."""
-        return Tokens(
-            tuple(ids),
-            tuple(map(self.label, ids)),
-            (NO_SPAN,) * len(ids),
-            tuple(token in self.special for token in ids),
-        )
-
     def text(self, ids: Iterable[int]) -> str:
         """The text that token ids spell, special tokens left out. A character of which bytes are
         missing becomes U+FFFD."""
@@ -204,11 +218,6 @@ class Tokenizer:
     def _decoded(self, ids: Iterable[int]) -> str:
         text_ids = [token for token in ids if token not in self.special]
         return decode(self.bpe, text_ids, special=False)
-
-    def label(self, token: int) -> str:
-        """One token as a person reads it away from any text: "‧ices" goes on inside a word, a part
-        of a character is shown as its bytes."""
-        return self._labels.label(token)
 
 
 def id_set(*ids: int | None) -> frozenset[int]:

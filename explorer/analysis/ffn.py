@@ -66,8 +66,8 @@ def shares_of_update(hidden: FFNActivations) -> np.ndarray:
     return parts @ update / (update @ update or 1.0)
 
 
-def fewest_for(shares: np.ndarray, part: float = HALF) -> int | None:
-    """Least number of some shares, the largest first, that make up a part of the whole; None where
+def fewest_for(shares: np.ndarray) -> int | None:
+    """Least number of some shares, the largest first, that make up HALF of the whole; None where
     all of them together do not."""
-    reached = np.flatnonzero(np.cumsum(np.sort(shares)[::-1]) >= part)
+    reached = np.flatnonzero(np.cumsum(np.sort(shares)[::-1]) >= HALF)
     return int(reached[0]) + 1 if len(reached) else None

@@ -744,9 +744,9 @@ def window(n: int, focus: Sequence[int], limit: int = MOST_TOKENS) -> np.ndarray
     return np.sort(nearest)
 
 
-def truncation_note(n_visible: int, n: int, noun: str = "tokens") -> str:
+def truncation_note(n_visible: int, n: int) -> str:
     """A word on how much of a sentence is shown; "" where all is."""
-    return "" if n_visible == n else f"{n_visible} of {n} {noun}"
+    return "" if n_visible == n else f"{n_visible} of {n} tokens"
 
 
 def factor(name: str, values: np.ndarray, sign: str = "", **other: Any) -> Factor:

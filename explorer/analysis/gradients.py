@@ -43,11 +43,6 @@ def cosines(heads: np.ndarray) -> np.ndarray:
     return cosine(flat[:, None], flat[None])
 
 
-def stack_columns(gradients: Any) -> Columns:
-    """The gradient of a `registry.depth` at every layer, of that at the last one, each way."""
-    return {"layer": list(range(gradients.layers + 1))} | dict(zip(gradients.ways, gradients.norm))
-
-
 def singular_value_series(jacobian: Any, norm: str = "") -> list[tuple[str, np.ndarray]]:
     """The singular values of a `Model.jacobian` by what they are of. norm: what the norm is
     called that follows the sum, "" where none does."""
@@ -55,11 +50,6 @@ def singular_value_series(jacobian: Any, norm: str = "") -> list[tuple[str, np.n
     if jacobian.adds:
         series.append(("I + ∂f, the sum", jacobian.total))
     return [*series, (f"after {norm}", jacobian.after)] if norm else series
-
-
-def singular_value_columns(jacobian: Any, norm: str = "") -> Columns:
-    """The same as named columns."""
-    return {"rank": range(1, len(jacobian.wrote) + 1)} | dict(singular_value_series(jacobian, norm))
 
 
 def distance_columns(decay: Any) -> Columns:

@@ -92,15 +92,6 @@ def result_columns(models: Sequence[AblationModel]) -> Columns:
     }
 
 
-def curve_columns(series: Sequence[tuple[str, np.ndarray]]) -> Columns:
-    """Learning curves, (name, (look, 2) of step and loss), as named columns one below the other."""
-    return {
-        "model": [name for name, curve in series for _ in curve],
-        "step": [int(step) for _, curve in series for step in curve[:, 0]],
-        "loss": [float(loss) for _, curve in series for loss in curve[:, 1]],
-    }
-
-
 # Activation patching in numbers: which two words tell two runs apart, and what each part of the
 # other run, put into this one, does to the difference of their logits.
 
@@ -283,11 +274,6 @@ def stream_paths(before: Stream, after: Stream) -> StreamPaths:
     )
     length, other_length, distance = (np.linalg.norm(each, axis=-1) for each in (x, y, y - x))
     return StreamPaths(places, length, other_length, distance, cosine(x, y))
-
-
-def needs_log_scale(paths: StreamPaths) -> bool:
-    """True where the two paths lie so far apart that a logarithmic scale suits their distance."""
-    return bool(np.nanmax(paths.relative, initial=0.0) > 10)
 
 
 def growth(stream: Stream) -> float:
@@ -628,14 +614,4 @@ def matrix_columns(
         "before": before.ravel(),
         "after": after.ravel(),
         "difference": after.ravel().astype(np.float64) - before.ravel(),
-    }
-
-
-def change_columns(changes: Sequence[QuantityChange]) -> Columns:
-    """Measured quantities before and after the edit, as named columns."""
-    return {
-        "measured": [change.name for change in changes],
-        "before": [change.before for change in changes],
-        "after": [change.after for change in changes],
-        "moved, 0 to 1": [change.magnitude for change in changes],
     }

@@ -7,7 +7,7 @@ radians."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -263,16 +263,6 @@ def table_columns(values: np.ndarray) -> Columns:
     return long_form({"position": positions, "dimension": dimensions}, values, "value")
 
 
-def product_columns(products: Products) -> Columns:
-    """The products by distance as named columns."""
-    return {
-        "distance": np.arange(len(products.law)),
-        "sum of cosines": products.law,
-        "smallest p·p": products.low,
-        "largest p·p": products.high,
-    }
-
-
 def circle_columns(wave: Wave, shift: int, d: int, pair: int) -> Columns:
     """A pair at every position, and turned by `shift` positions, as named columns."""
     rotated = rotation_matrix(d, pair, shift) @ np.stack((wave.sine, wave.cosine))
@@ -282,16 +272,6 @@ def circle_columns(wave: Wave, shift: int, d: int, pair: int) -> Columns:
         "cos": wave.cosine,
         f"rotated by {shift}: sin": rotated[0],
         f"rotated by {shift}: cos": rotated[1],
-    }
-
-
-def distance_columns(products: ByDistance) -> Columns:
-    """Products of a learned table by distance as named columns."""
-    return {
-        "distance": np.arange(len(products.mean)),
-        "mean p·p": products.mean,
-        "smallest p·p": products.low,
-        "largest p·p": products.high,
     }
 
 
@@ -481,35 +461,6 @@ def dimensions_needed(encoding: np.ndarray, share: float) -> int:
 def _shares(parts: np.ndarray) -> np.ndarray:
     total = np.concatenate(([0.0], np.maximum(parts, 0).cumsum()))
     return total / (total[-1] or 1)
-
-
-def position_sum_columns(
-    sums: PositionSum, tokens: Sequence[str], word: str = "√d × embedding"
-) -> Columns:
-    """Word + position as named columns; `word` is what the word's vector is called."""
-    return {
-        "position": np.arange(len(tokens)),
-        "token": list(tokens),
-        word: sums.word,
-        "encoding": sums.encoding,
-        "sum": sums.both,
-        "cosine": sums.cosine,
-    }
-
-
-def offset_columns(scores: ByOffset) -> Columns:
-    """Scores by offset as named columns."""
-    return {"key − query": scores.offset, "pairs": scores.pairs} | dict(scores.lines)
-
-
-def overlap_columns(overlap: Overlap) -> Columns:
-    """Shares by number of directions as named columns."""
-    return {
-        "directions": np.arange(len(overlap.words)),
-        "embeddings": overlap.words,
-        "encoding": overlap.places,
-        "chance": overlap.chance,
-    }
 
 
 # Another order of the words: whether vectors know in which order the words came.

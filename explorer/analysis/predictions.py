@@ -277,18 +277,6 @@ def columns(distribution: Distribution, labels: Sequence[str]) -> Columns:
     }
 
 
-def written_token_columns(tokens: Sequence, labels: Sequence[str]) -> Columns:
-    """Written tokens as named columns. tokens: things with an id, the model's own probability
-    `own`, and a rank from 0."""
-    return {
-        "step": list(range(1, len(labels) + 1)),
-        "token": list(labels),
-        "id": [word.id for word in tokens],
-        "probability": [word.own for word in tokens],
-        "rank": [word.rank + 1 for word in tokens],
-    }
-
-
 def attention_columns(rows: np.ndarray, tokens: Sequence[str]) -> Columns:
     """One token's attention as named columns, a row for each head and token. rows (layer, head,
     key)."""

@@ -12,12 +12,11 @@ from models.results import Part, ScoreParts
 
 @dataclass(frozen=True)
 class Largest:
-    """The largest parts of one side, in order, by their places; `rest`: how many others there are,
-    and their sum."""
+    """The largest parts of one side, in order, by their places; `rest`: how many others there
+    are."""
 
     places: tuple[int, ...]
     rest: int
-    rest_sum: float
 
 
 def largest(parts: Sequence[Part], most: int) -> Largest:
@@ -25,8 +24,7 @@ def largest(parts: Sequence[Part], most: int) -> Largest:
     listed too."""
     order = sorted(range(len(parts)), key=lambda at: -abs(parts[at].value))
     places = order[: most if len(order) > most + 1 else len(order)]
-    others = order[len(places) :]
-    return Largest(tuple(places), len(others), sum(parts[at].value for at in others))
+    return Largest(tuple(places), len(order) - len(places))
 
 
 @dataclass(frozen=True)

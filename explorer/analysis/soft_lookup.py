@@ -623,35 +623,19 @@ def _largest(scores: np.ndarray, allowed: np.ndarray, width: int) -> tuple[float
     return scaled, raw
 
 
-def variance_lines(
-    random: ScoreVariance, model: ScoreVariance | None
+def width_lines(
+    random: ScoreVariance, model: ScoreVariance, without: str, scaled: str
 ) -> list[tuple[str, tuple[int, ...], np.ndarray]]:
-    """The variance with the scale and without as named lines over the width."""
-    lines = []
-    for source, series in _named_variances(random, model):
-        lines.append((f"{source}, no scale", series.widths, series.variance))
-        lines.append((f"{source}, with the scale", series.widths, series.divided))
-    return lines
+    """Two fields of the variances, one without the scale and one with it, as named lines over the
+    width."""
+    return [
+        (f"{source}, {name}", series.widths, getattr(series, each))
+        for source, series in (("random", random), ("this model", model))
+        for name, each in (("no scale", without), ("with the scale", scaled))
+    ]
 
 
-def largest_weight_lines(
-    random: ScoreVariance, model: ScoreVariance | None
-) -> list[tuple[str, tuple[int, ...], np.ndarray]]:
-    """The mean largest weight with the scale and without as named lines over the width."""
-    lines = []
-    for source, series in _named_variances(random, model):
-        lines.append((f"{source}, no scale", series.widths, series.raw))
-        lines.append((f"{source}, with the scale", series.widths, series.scaled))
-    return lines
-
-
-def _named_variances(
-    random: ScoreVariance, model: ScoreVariance | None
-) -> list[tuple[str, ScoreVariance]]:
-    return [("random", random), *([("this model", model)] if model else [])]
-
-
-def variance_table(random: ScoreVariance, model: ScoreVariance | None) -> dict[str, list]:
+def variance_table(random: ScoreVariance, model: ScoreVariance) -> dict[str, list]:
     """Both as named columns, a row a width."""
     rows = [
         (
@@ -662,7 +646,7 @@ def variance_table(random: ScoreVariance, model: ScoreVariance | None) -> dict[s
             series.scaled[at],
             series.raw[at],
         )
-        for source, series in _named_variances(random, model)
+        for source, series in (("random", random), ("this model", model))
         for at, width in enumerate(series.widths)
     ]
     names = (

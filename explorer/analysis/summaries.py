@@ -15,7 +15,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from explorer.analysis import consistency
-from explorer.analysis.csv import Columns
 from models.recording import Attention, Recording
 
 # Attention followed down to the input, Abnar & Zuidema 2020, "Quantifying Attention Flow in
@@ -375,11 +374,6 @@ def extreme_heads(
     )
 
 
-def mask_values(values: np.ndarray, allowed: np.ndarray) -> np.ndarray:
-    """Values (query, key) with NaN where attending is not allowed."""
-    return values if allowed.all() else np.where(allowed, values, np.nan)
-
-
 def layer_table(
     contributions: Contributions, measure: str
 ) -> tuple[np.ndarray, list[str], list[str]]:
@@ -394,17 +388,3 @@ def layer_table(
         [] if measure == "Length" else ["b_O"]
     )
     return values, [f"layer {layer}" for layer in range(len(values))], columns
-
-
-def disagreement_columns(
-    disagreements: Disagreements, rows: Sequence[str], keys: Sequence[str]
-) -> Columns:
-    """Disagreements as named columns."""
-    return {
-        "layer": [cell.layer for cell in disagreements.cells],
-        "head": [cell.head for cell in disagreements.cells],
-        "query": [f"{cell.query} {rows[cell.query]}" for cell in disagreements.cells],
-        "key": [f"{cell.key} {keys[cell.key]}" for cell in disagreements.cells],
-        "weight": [cell.weight for cell in disagreements.cells],
-        "share of what is written": [cell.share for cell in disagreements.cells],
-    }

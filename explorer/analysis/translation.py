@@ -49,13 +49,9 @@ def produced_tokens(
 class DecodedSteps:
     """Tokens that a decoder produced, step by step, with their probabilities and the alternatives.
 
-    logit (step) of the token and log_sum (step), the logarithm of the sum of e^logit over the
-    vocabulary, in float64: their difference is logprob (step), in nats. rank (step) from
-    0: how many tokens the model held to be likelier. top_ids and top_logprobs (step, place), the
-    likeliest first."""
+    logprob (step), in nats, float64. rank (step) from 0: how many tokens the model held to be
+    likelier. top_ids and top_logprobs (step, place), the likeliest first."""
 
-    logit: np.ndarray
-    log_sum: np.ndarray
     logprob: np.ndarray
     rank: np.ndarray
     top_ids: np.ndarray
@@ -75,8 +71,6 @@ def decoded_steps(logits: np.ndarray, ids: np.ndarray, top: int = MOST_TOP) -> D
         steps, np.argsort(-z[steps, likeliest_ids], axis=1, kind="stable")
     ]
     return DecodedSteps(
-        own_logits,
-        log_sum,
         own_logits - log_sum,
         (z > own_logits[:, None]).sum(axis=1),
         likeliest_ids,

@@ -3,7 +3,7 @@ probabilities of the generated ones, and the KV cache."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import truediv
 from typing import Annotated, Any
@@ -14,7 +14,6 @@ from explorer.analysis import predictions
 from explorer.analysis.figures import BarRow, Bars, Box, Facts, Loops, Matrix, TokenRow
 from explorer.analysis.formatting import (
     enough_digits,
-    fixed,
     hundredths,
     plural,
     power,
@@ -25,8 +24,8 @@ from explorer.analysis.formatting import (
 from explorer.analysis.measure import Untestable, causal_attention
 from explorer.analysis.predictions import Distribution, Draw, Word
 from explorer.panels import spec
-from explorer.panels.choice import Choice
-from explorer.panels.predictions import with_blanks
+from explorer.panels.choice import Choice, Options
+from explorer.panels.predictions import entropy_slots, whole_words, with_blanks
 from explorer.panels.selection import model_name, place_if_any
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
@@ -150,50 +149,22 @@ class NextToken:
         return predictions.without_mark(word, after_special=bool(self.on.special[-1]))
 
 
+def _setting(name: str, options: Options, label: str, accepts: Callable[[Any], bool]) -> Choice:
+    """The choice of a sampling setting, whose sentence on it is called `name`."""
+    help = SETTINGS(name)
+    return Choice(options, label, accepts=accepts, clears=ANOTHER_DRAW, help=help)
+
+
 @spec.panel
 def next_token(
     run: Run,
     continuation: Continued = "",
     temperature: Annotated[
-        float,
-        Choice(
-            TEMPERATURES,
-            "Temperature",
-            accepts=lambda temperature: temperature >= 0,
-            clears=ANOTHER_DRAW,
-            help=SETTINGS("temperature"),
-        ),
+        float, _setting("temperature", TEMPERATURES, "Temperature", lambda t: t >= 0)
     ] = 0.5,
-    top_k: Annotated[
-        int,
-        Choice(
-            TOP_KS,
-            "Top-k",
-            accepts=lambda k: k >= 0,
-            clears=ANOTHER_DRAW,
-            help=SETTINGS("top_k"),
-        ),
-    ] = 0,
-    top_p: Annotated[
-        float,
-        Choice(
-            TOP_PS,
-            "Top-p",
-            accepts=lambda p: 0 < p <= 1,
-            clears=ANOTHER_DRAW,
-            help=SETTINGS("top_p"),
-        ),
-    ] = 1.0,
-    seed: Annotated[
-        int,
-        Choice(
-            SEEDS,
-            "Seed",
-            accepts=lambda seed: seed >= 0,
-            clears=ANOTHER_DRAW,
-            help=SETTINGS("seed"),
-        ),
-    ] = 0,
+    top_k: Annotated[int, _setting("top_k", TOP_KS, "Top-k", lambda k: k >= 0)] = 0,
+    top_p: Annotated[float, _setting("top_p", TOP_PS, "Top-p", lambda p: 0 < p <= 1)] = 1.0,
+    seed: Annotated[int, _setting("seed", SEEDS, "Seed", lambda seed: seed >= 0)] = 0,
 ) -> Panel:
     """The text so far with the probabilities of its generated tokens, and the most likely next
     tokens, without and with sampling settings.
@@ -334,26 +305,16 @@ def _bars(prediction: NextToken) -> Bars:
 def _details(prediction: NextToken) -> tuple[str, ...]:
     """Sentences on the softmax, the settings, the draw, and the entropy."""
     words, of, drawn = sentences(CONCEPT, "next_token"), prediction.of, prediction.drawn
-    entropy = predictions.entropy(of.own)
-    bits = fixed(predictions.bits(entropy))
-    (nats,) = enough_digits(bits, predictions.bits, entropy)
-    perplexity = f"{predictions.perplexity(entropy):,.1f}"
     lines = [*_arithmetic(prediction, drawn.id if drawn else prediction.listed[0].id)]
     if drawn and drawn.number is not None:
         slots: dict[str, Any] = {"seed": prediction.seed, "place": len(prediction.on.tokens)}
         for name in ("number", "start", "end"):
             slots[name] = f"{getattr(drawn, name):.4f}"
         lines.append(words("random", word=prediction.labels[drawn.id], **slots))
-    lines.append(words("entropy", nats=nats, bits=bits, perplexity=perplexity))
-    for id, each in prediction.whole.items():
-        first, *rest = each.pieces
-        slots = {
-            "word": prediction.unmarked(each.word),
-            "first": prediction.unmarked(first),
-            "p": tenths(each.own),
-            "own": tenths(of.own[id]),
-        }
-        lines.append(words("whole_word", **slots, rest=", ".join(rest), most="at most " * each.cut))
+    lines += [
+        words("entropy", **entropy_slots(of)),
+        *whole_words(of, prediction.whole, prediction.unmarked),
+    ]
     return (*lines, *words.lines("details"))
 
 
@@ -490,7 +451,13 @@ def tokens(run: Run, continuation: Continued = "") -> Panel:
         title=words("title"),
         finding=finding,
         figures=(Bars(columns=(words("probability"),), rows=rows, high=1.0),),
-        table=predictions.written_token_columns(all_tokens, on.labels),
+        table={
+            "step": range(1, len(on.labels) + 1),
+            "token": list(on.labels),
+            "id": [each.id for each in all_tokens],
+            "probability": [each.own for each in all_tokens],
+            "rank": [each.rank + 1 for each in all_tokens],
+        },
         caption=(words("caption"),),
         file="generated-tokens",
         formulas=("chain",),

@@ -108,7 +108,7 @@ def deep_stack(run: Run, stream: str = "") -> Panel:
             ),
             _ends(depth.ways, depth.norm),
         ),
-        table=gradients.stack_columns(depth),
+        table={"layer": range(depth.layers + 1)} | dict(zip(depth.ways, depth.norm)),
         details=(
             *(verdict(way, each) for way, each in left.items()),
             *words.lines(
@@ -201,7 +201,7 @@ def jacobian(
                 log_y=True,
             ),
         ),
-        table=gradients.singular_value_columns(spectrum, norm),
+        table={"rank": range(1, len(spectrum.wrote) + 1)} | dict(series),
         details=words.lines("details" if spectrum.adds else "details_alone", **slots),
         caption=(words("caption", **slots),),
         file=f"jacobian-{site}-token{token}",

@@ -571,7 +571,13 @@ def _effect_table(
     change: interventions.PredictionChange | str,
 ) -> spec.Columns:
     """Every measured quantity, and the probabilities of the likeliest words."""
-    words, columns = sentences(CONCEPT, "effect"), interventions.change_columns(measured)
+    words = sentences(CONCEPT, "effect")
+    columns: dict[str, list] = {
+        "measured": [each.name for each in measured],
+        "before": [each.before for each in measured],
+        "after": [each.after for each in measured],
+        "moved, 0 to 1": [each.magnitude for each in measured],
+    }
     if isinstance(change, str):
         return columns
     best = [id for id in change.top(N_WORDS) if id != change.top_before]
@@ -690,7 +696,7 @@ def residual_stream(run: Run, token: int | None = None, stream: str = "") -> Pan
         (selected.word, columns["distance / length before"], True),
         (words("mean"), columns["mean distance / length before"], False),
     ]
-    log = interventions.needs_log_scale(paths)
+    log = bool(np.nanmax(paths.relative, initial=0.0) > 10)  # far apart
     figures = [_chart(words("norms"), norms, states, words("norm"), True)]
     finding = words("no_edit")
     if run.edits:
@@ -804,7 +810,13 @@ def trained_without(
         title=words("title"),
         finding=words("finding" if losses else "no_curve", **slots),
         figures=tuple(figures),
-        table=interventions.curve_columns(series) if series else results,
+        table={
+            "model": [name for name, curve in series for _ in curve],
+            "step": [int(step) for _, curve in series for step in curve[:, 0]],
+            "loss": [float(loss) for _, curve in series for loss in curve[:, 1]],
+        }
+        if series
+        else results,
         details=words.lines("details"),
         caption=(words("caption", full=name),),
         file=f"trained-without-{name}",

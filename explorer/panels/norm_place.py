@@ -10,6 +10,7 @@ import numpy as np
 from explorer.analysis import residual
 from explorer.analysis.figures import Branch, Branches, Chart, Series, Stack
 from explorer.analysis.formatting import power
+from explorer.analysis.measure import text_places
 from explorer.analysis.terminology import recording_norm_name
 from explorer.panels import spec
 from explorer.panels.selection import model_name
@@ -42,7 +43,7 @@ def depth_of(run: Run) -> ByLayer:
     stream = recording.streams[-1]
     whole = residual.whole_layers(stream)
     states = [each for each in whole.sites if not each.endswith(".wrote")]
-    at = text_of(stream)
+    at = text_places(stream)
     lengths = [np.linalg.norm(residual.site_vectors(whole, each)[at], axis=1) for each in states]
     try:
         gradients = loaded(recording).gradients(recording, stream.name, int(at[-1]))
@@ -51,12 +52,6 @@ def depth_of(run: Run) -> ByLayer:
     norm = np.linalg.norm(gradients.norm, axis=1)
     ends = {site.partition(".")[0]: float(each) for site, each in zip(gradients.sites, norm)}
     return ByLayer(model_name(recording), np.array(lengths).mean(1), np.array([*ends.values()]))
-
-
-def text_of(stream: Stream) -> np.ndarray:
-    """The places of a stream's tokens that are not special, of all where nothing else is there."""
-    text = np.flatnonzero(~stream.special)
-    return text if len(text) else np.arange(len(stream.tokens))
 
 
 @spec.panel
@@ -89,7 +84,7 @@ def diagrams(run: Run) -> Panel:
     if own.gradient is not None:
         charts.append(_chart("gradient", lines))
         ends = (power(float(own.gradient[at]), 2) for at in (0, -1))
-        token = stream.tokens[text_of(stream)[-1]]
+        token = stream.tokens[text_places(stream)[-1]]
         token_details = (WORDS("told", **dict(zip(("first", "last"), ends)), token=token),)
     return Panel(
         title=WORDS("title"),

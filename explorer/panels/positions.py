@@ -231,7 +231,14 @@ def sentence(
         title=words("title"),
         finding=finding,
         figures=(_norms(selection, sums), Stack(figures=tuple(beside), main=len(beside) - 1)),
-        table=positions.position_sum_columns(sums, tokens, name),
+        table={
+            "position": np.arange(len(tokens)),
+            "token": list(tokens),
+            name: sums.word,
+            "encoding": sums.encoding,
+            "sum": sums.both,
+            "cosine": sums.cosine,
+        },
         details=tuple(details),
         caption=(words("caption", word=name),),
         file="positions-sentence",
@@ -356,12 +363,12 @@ def _score_parts(selection: StreamSelection, runs: PositionRuns, layer: int) -> 
 def _scores_alone(by_distance: DistanceScores) -> Panel:
     """The scores of a model that rotates its queries and keys."""
     words = sentences(CONCEPT, "scores")
-    layer, head = by_distance.layer, by_distance.head
+    layer, head, scores = by_distance.layer, by_distance.head, by_distance.by_offset
     return Panel(
         title=words("title"),
         finding=by_distance.finding,
         figures=(by_distance.chart,),
-        table=positions.offset_columns(by_distance.by_offset),
+        table={"key − query": scores.offset, "pairs": scores.pairs} | dict(scores.lines),
         details=words.lines("details"),
         caption=(words("caption", layer=layer, head=head),),
         file=f"positions-scores-L{layer}H{head}",
@@ -829,7 +836,12 @@ def distance(run: Run, n: Places = 64, width: Width = None, stream: str = "") ->
                 x_title=words("x"),
             ),
         ),
-        table=positions.product_columns(products),
+        table={
+            "distance": np.arange(len(products.law)),
+            "sum of cosines": products.law,
+            "smallest p·p": products.low,
+            "largest p·p": products.high,
+        },
         details=words.lines(
             "details",
             pairs=d // 2,
@@ -888,7 +900,12 @@ def _learned_distance(runs: PositionRuns, n: int) -> Panel:
                 x_title=sentences(CONCEPT, "distance")("x"),
             ),
         ),
-        table=positions.distance_columns(by_distance),
+        table={
+            "distance": np.arange(len(by_distance.mean)),
+            "mean p·p": by_distance.mean,
+            "smallest p·p": by_distance.low,
+            "largest p·p": by_distance.high,
+        },
         details=tuple(details),
         caption=(words("caption", first=first, last=n - 1),),
         file="positions-products-learned",
@@ -1036,7 +1053,12 @@ def overlap(run: Run, stream: str = "") -> Panel:
                 y_title=words("y"),
             ),
         ),
-        table=positions.overlap_columns(overlaps),
+        table={
+            "directions": np.arange(len(overlaps.words)),
+            "embeddings": overlaps.words,
+            "encoding": overlaps.places,
+            "chance": overlaps.chance,
+        },
         details=(
             words(relation),
             *words.lines(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated
@@ -280,20 +280,10 @@ def _details(on: Prediction) -> tuple[str, ...]:
         words("made", n=f"{len(on.of.order):,}"),
         words("softmax", word=on.labels[on.words[0].id], z=score, part=part, total=total, p=p),
     ]
-    entropy = predictions.entropy(on.of.own)
-    bits = fixed(predictions.bits(entropy))
-    (nats,) = enough_digits(bits, predictions.bits, entropy)
-    perplexity = f"{predictions.perplexity(entropy):,.1f}"
-    lines.append(words("entropy_line", nats=nats, bits=bits, perplexity=perplexity))
-    for id, each in on.whole.items():
-        first, *rest = each.pieces
-        slots = {
-            "word": on.unmarked(each.word),
-            "first": on.unmarked(first),
-            "p": tenths(each.own),
-            "own": tenths(on.of.own[id]),
-        }
-        lines.append(words("whole_word", **slots, rest=", ".join(rest), most="at most " * each.cut))
+    lines += [
+        words("entropy_line", **entropy_slots(on.of)),
+        *whole_words(on.of, on.whole, on.unmarked),
+    ]
     if on.kind == "typed":
         masks = len(predictions.typed_masks(stream, on.at.word))
         if masks == int((~stream.special).sum()):
@@ -303,6 +293,35 @@ def _details(on: Prediction) -> tuple[str, ...]:
     if on.kind == "masked" and predictions.is_piece(stream.tokens, on.at.token):
         lines.append(words("piece"))
     return (*lines, *words.lines("details"))
+
+
+def entropy_slots(of: Distribution) -> dict[str, str]:
+    """The entropy of a distribution in nats and in bits, and its perplexity."""
+    entropy = predictions.entropy(of.own)
+    bits = fixed(predictions.bits(entropy))
+    (nats,) = enough_digits(bits, predictions.bits, entropy)
+    perplexity = f"{predictions.perplexity(entropy):,.1f}"
+    return {"nats": nats, "bits": bits, "perplexity": perplexity}
+
+
+def whole_words(
+    of: Distribution, whole: Mapping[int, WholeWord], unmarked: Callable[[str], str]
+) -> list[str]:
+    """A sentence on each word of several tokens, by the first of them. unmarked: as a word is
+    written after the text."""
+    words = sentences(CONCEPT, "word")
+    return [
+        words(
+            "whole_word",
+            word=unmarked(each.word),
+            first=unmarked(each.pieces[0]),
+            rest=", ".join(each.pieces[1:]),
+            most="at most " * each.cut,
+            p=tenths(each.own),
+            own=tenths(of.own[id]),
+        )
+        for id, each in whole.items()
+    ]
 
 
 def _every_word(on: Prediction) -> spec.Columns:

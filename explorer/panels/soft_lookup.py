@@ -528,6 +528,7 @@ def scale(run: Run, attention: str = "") -> Panel:
         ("scale, own", selection.attention.name),
         lambda: soft_lookup.model_variance(selection.attention),
     )
+    width_lines = soft_lookup.width_lines
     at = min(range(len(random.widths)), key=lambda at: abs(random.widths[at] - own.widths[0]))
     width = random.widths[at]
     divided = power(float(random.divided[at]))
@@ -547,8 +548,10 @@ def scale(run: Run, attention: str = "") -> Panel:
             scaled=divided,
         ),
         figures=(
-            _by_width(words("variance"), soft_lookup.variance_lines(random, own), log_y=True),
-            _by_width(words("largest"), soft_lookup.largest_weight_lines(random, own)),
+            _by_width(
+                words("variance"), width_lines(random, own, "variance", "divided"), log_y=True
+            ),
+            _by_width(words("largest"), width_lines(random, own, "raw", "scaled")),
         ),
         table=soft_lookup.variance_table(random, own),
         details=words.lines(

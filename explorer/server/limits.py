@@ -57,8 +57,8 @@ Slot = Connection | tuple[float, Group]  # a reader's, or one that is kept until
 class SlotCounter:
     """Slots of readers: one for each active connection, and one for each page that is being loaded.
 
-    A connection without a message for `silence` seconds, or without a first request for `first`,
-    stays open but loses its slot until its next message. When all slots are in use and one network
+    A connection without a message for SILENCE, or without a first request for FIRST_REQUEST, stays
+    open but loses its slot until its next message. When all slots are in use and one network
     has more of them than another that requests one, its longest silent connection gives up its
     slot. Networks are compared from the largest to the smallest, and then browsers within one: so
     no client can lock others out, by however many addresses of its own or from within a school, and
@@ -66,14 +66,8 @@ class SlotCounter:
     too many, who opened a page and did nothing on it makes room, the longest silent first. At most
     twice `limit` connections are open."""
 
-    def __init__(
-        self,
-        limit: int,
-        first: float = FIRST_REQUEST,
-        silence: float = SILENCE,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self.limit, self.first, self.silence, self.clock = limit, first, silence, clock
+    def __init__(self, limit: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self.limit, self.clock = limit, clock
         self._reserved: deque[tuple[float, Group]] = deque()  # until when, and for whom
         # Connections with a place and those without, the longest silent first.
         self._seated: OrderedDict[Connection, None] = OrderedDict()
@@ -135,9 +129,9 @@ class SlotCounter:
             self._reserved.popleft()
         silent = []
         for connection in self._seated:
-            if now - connection.latest < self.first:
+            if now - connection.latest < FIRST_REQUEST:
                 break
-            if not connection.requested or now - connection.latest >= self.silence:
+            if not connection.requested or now - connection.latest >= SILENCE:
                 silent.append(connection)
         for connection in silent:
             self._demote(connection)
@@ -267,7 +261,7 @@ class Reader:
         if connection is None:
             return await receive()
         waits = not (connection.requested or self.returns)
-        limit = connection.latest + self.places.first - self.places.clock() if waits else None
+        limit = connection.latest + FIRST_REQUEST - self.places.clock() if waits else None
         incoming, ending = (
             asyncio.ensure_future(receive()),
             asyncio.ensure_future(self.ended.wait()),

@@ -7,14 +7,14 @@ slow one, in Python code, does not: its spans are -1 where its tokens' bytes are
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from threading import Lock
 from typing import TYPE_CHECKING
 
 from models import encoding
 from models.results import mask_pattern
 from models.token_labels import NO_SPAN, TokenLabels, VocabularySpelling
-from models.tokenizer import Tokens, id_set
+from models.tokenizer import LabelledTokens, Tokens, id_set
 from models.typed_mask import TypedMask
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 
-class HubTokenizer:
+class HubTokenizer(LabelledTokens):
     """`own` is the transformers tokenizer. `mask` and `eos` are the ids of those special tokens,
     None where the model has none. `eos_ids`: each of them ends a text that the model writes."""
 
@@ -66,11 +66,6 @@ class HubTokenizer:
     def __len__(self) -> int:
         return len(self.own)
 
-    @property
-    def mask_name(self) -> str:
-        """The name of the mask token, "" where there is none."""
-        return "" if self.mask is None else self.label(self.mask)
-
     def tokens(self, text: str, limit: int, masks: bool = False) -> tuple[Tokens, int]:
         """The text as the model reads it, special tokens and all, at most `limit` tokens, and how
         many of the text's own were left out at its end. `masks`: a typed mask token is one.
@@ -92,23 +87,6 @@ class HubTokenizer:
         labels, spans = self._labels.in_text(text, ids, spans, special)
         return Tokens(tuple(ids), tuple(labels), tuple(spans), tuple(special)), dropped
 
-    def written(
-        self, text: str, ids: list[int], offsets: list[tuple[int, int]]
-    ) -> tuple[list[str], list[tuple[int, int]]]:
-        """Labels of tokens that stand at these places of a text, and the place where each shows
-        something."""
-        return self._labels.in_text(text, ids, offsets)
-
-    def tokens_of(self, ids: Sequence[int]) -> Tokens:
-        """Tokens that no text was split into, such as a model's own answer: each labelled by
-        itself, none with a place in a text."""
-        return Tokens(
-            tuple(ids),
-            tuple(map(self.label, ids)),
-            (NO_SPAN,) * len(ids),
-            tuple(token in self.special for token in ids),
-        )
-
     def text(self, ids: Iterable[int]) -> str:
         """The text that token ids spell, without special tokens and ids that no text has."""
         ids = [int(token) for token in ids if token not in self.special]
@@ -117,11 +95,6 @@ class HubTokenizer:
         ids = [token for token in ids if token < len(self)]
         with self._slow, encoding.guarded():
             return str(self.own.decode(ids, skip_special_tokens=False)).strip()
-
-    def label(self, token: int) -> str:
-        """One token of the vocabulary as a person reads it away from any text: "‧ing" goes on
-        inside a word, a part of a character is its bytes."""
-        return self._labels.label(token)
 
     def _split(self, text: str, masks: bool) -> tuple[list[int], list[bool], list[tuple[int, int]]]:
         if masks and self._typed is not None and self._typed.pattern.search(text):

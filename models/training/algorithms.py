@@ -20,6 +20,7 @@ from torch import Tensor
 from models.config import Config
 from models.tokenizer import CAUSAL_LM_SPECIALS, MASKED_LM_SPECIALS, Tokenizer
 from models.training import grammar, masked, next_word, translation
+from models.training.head_scores import BestHead, best_head
 from models.training.training_config import SEED, Kind, Recipe, Scores, TrainingState, padded
 from models.transformer import Decoder, Encoder, EncoderDecoder
 
@@ -27,11 +28,6 @@ N_VOCAB, N_POSITIONS = 948, 128
 BATCH, EPOCH = 64, 200
 LONGEST_LIST = 20
 N_SENTENCES = 20_000  # of the grammar, that the tokenizer is learned from
-
-
-def vocabulary_of(tokenizer: Tokenizer) -> list[int]:
-    """Every token that is no special one."""
-    return [token for token in range(len(tokenizer)) if token not in tokenizer.special]
 
 
 class Algorithm(Recipe[Kind]):
@@ -68,7 +64,7 @@ class Induction(Algorithm[Decoder]):
         return Decoder(self.config)
 
     def batch(self, tokenizer: Tokenizer, rng: Random) -> tuple[Tensor, ...]:
-        words, (bos, _) = vocabulary_of(tokenizer), tokenizer.ends
+        words, (bos, _) = next_word.vocabulary_of(tokenizer), tokenizer.ends
         n = rng.randint(4, LONGEST_LIST)
         return padded(
             [
@@ -84,17 +80,14 @@ class Induction(Algorithm[Decoder]):
     @torch.inference_mode()
     def progress(self, model: Decoder, tokenizer: Tokenizer) -> Scores:
         rng, n = Random(0), 16
-        words, (bos, _) = vocabulary_of(tokenizer), tokenizer.ends
+        words, (bos, _) = next_word.vocabulary_of(tokenizer), tokenizer.ends
         ids = torch.tensor([[bos, *2 * rng.sample(words, n)] for _ in range(100)])
         predictions = model.logits(model(ids[:, :-1])).argmax(-1)
         accuracy = (predictions[:, n + 1 :] == ids[:, n + 2 :]).float().mean().item()
-        heads = {
-            name: f"{score:.3f} L{layer}H{head}"
-            for name, (score, layer, head) in next_word.repetition_scores(
-                model, tokenizer, n
-            ).items()
+        heads = next_word.repetition_scores(model, tokenizer, n)
+        return {"accuracy, second time": round(accuracy, 4)} | {
+            name: str(best) for name, best in heads.items()
         }
-        return {"accuracy, second time": round(accuracy, 4), **heads}
 
 
 class Copy(Algorithm[EncoderDecoder]):
@@ -110,7 +103,7 @@ class Copy(Algorithm[EncoderDecoder]):
         return words
 
     def batch(self, tokenizer: Tokenizer, rng: Random) -> tuple[Tensor, ...]:
-        words = vocabulary_of(tokenizer)
+        words = next_word.vocabulary_of(tokenizer)
         lists = [
             [rng.choice(words) for _ in range(rng.randint(1, LONGEST_LIST))] for _ in range(BATCH)
         ]
@@ -124,7 +117,7 @@ class Copy(Algorithm[EncoderDecoder]):
 
     @torch.inference_mode()
     def progress(self, model: EncoderDecoder, tokenizer: Tokenizer) -> Scores:
-        rng, words, n = Random(0), vocabulary_of(tokenizer), 12
+        rng, words, n = Random(0), next_word.vocabulary_of(tokenizer), 12
         lists = [rng.sample(words, n) for _ in range(100)]
         answers = translation.greedy(model, tokenizer, lists, 2 * LONGEST_LIST)
         accuracy = sum(answer == self.answer(each) for each, answer in zip(lists, answers)) / len(
@@ -135,19 +128,18 @@ class Copy(Algorithm[EncoderDecoder]):
             for each, answer in zip(lists, answers)
             for a, b in zip(self.answer(each), answer)
         ) / (n * len(lists))
-        score, layer, head = self.alignment(model, tokenizer, lists)
         return {
             "lists right": round(accuracy, 4),
             "tokens right": round(tokens, 4),
-            "attention to the right place": f"{score:.3f} L{layer}H{head}",
+            "attention to the right place": str(self.alignment(model, tokenizer, lists)),
         }
 
     @torch.inference_mode()
     def alignment(
         self, model: EncoderDecoder, tokenizer: Tokenizer, lists: list[list[int]]
-    ) -> tuple[float, int, int]:
-        """(mean attention, layer, head) of the cross-attention head that most looks at the source
-        token it is about to say. Lists of one length, each of different tokens."""
+    ) -> BestHead:
+        """The cross-attention head that most looks at the source token it is about to say, by mean
+        attention. Lists of one length, each of different tokens."""
         (bos, eos), pad = tokenizer.ends, tokenizer.padding
         source, _ = padded([[*each, eos] for each in lists], pad)
         target, _ = padded([[bos, *self.answer(each)] for each in lists], pad)
@@ -161,8 +153,7 @@ class Copy(Algorithm[EncoderDecoder]):
         pattern = torch.stack(patterns)[..., :-1, :-1]  # the row of a token says the one after
         n = pattern.shape[-1]
         places = torch.tensor(self.answer(list(range(n))))
-        scores = pattern[..., torch.arange(n), places].mean(dim=(1, -1))
-        return float(scores.max()), *divmod(int(scores.argmax()), scores.shape[1])
+        return best_head(pattern[..., torch.arange(n), places].mean(dim=(1, -1)))
 
 
 class Reverse(Copy):
@@ -172,25 +163,25 @@ class Reverse(Copy):
         return words[::-1]
 
 
-class Grammar(Algorithm[Decoder]):
-    """A decoder of the small grammar."""
+class OfGrammar(Algorithm[Kind]):
+    """Base of the recipes of the small grammar: a sentence in each row."""
 
     config = Config(N_VOCAB, 96, 3, 4, 384, N_POSITIONS)
+
+    def batch(self, tokenizer: Tokenizer, rng: Random) -> tuple[Tensor, ...]:
+        first, last = tokenizer.ends if tokenizer.mask is None else tokenizer.fills[:2]
+        sentences = tokenizer.ids([grammar.training_sentence(rng) for _ in range(BATCH)])
+        return padded([[first, *ids, last] for ids in sentences], tokenizer.padding)
+
+
+class Grammar(OfGrammar[Decoder]):
+    """A decoder of the small grammar."""
+
     steps = 800
     checkpoint_steps = (0, 25, 50, 100, 200, 300, 400, 550)
 
     def model(self) -> Decoder:
         return Decoder(self.config)
-
-    def batch(self, tokenizer: Tokenizer, rng: Random) -> tuple[Tensor, ...]:
-        bos, eos = tokenizer.ends
-        return padded(
-            [
-                [bos, *ids, eos]
-                for ids in tokenizer.ids([grammar.training_sentence(rng) for _ in range(BATCH)])
-            ],
-            tokenizer.padding,
-        )
 
     def loss(self, model: Decoder, batch: tuple[Tensor, ...], at: TrainingState) -> Tensor:
         return next_word.loss(model, *batch)
@@ -205,26 +196,15 @@ class Grammar(Algorithm[Decoder]):
         return grammar_scores(last, tokenizer)
 
 
-class GrammarMasked(Algorithm[Encoder]):
+class GrammarMasked(OfGrammar[Encoder]):
     """An encoder of the small grammar."""
 
-    config = Config(N_VOCAB, 96, 3, 4, 384, N_POSITIONS)
     steps = 1500
     checkpoint_steps = (0, 50, 100, 200, 300, 450, 900, 1200)
     specials = MASKED_LM_SPECIALS
 
     def model(self) -> Encoder:
         return Encoder(self.config)
-
-    def batch(self, tokenizer: Tokenizer, rng: Random) -> tuple[Tensor, ...]:
-        cls, sep, _ = tokenizer.fills
-        return padded(
-            [
-                [cls, *ids, sep]
-                for ids in tokenizer.ids([grammar.training_sentence(rng) for _ in range(BATCH)])
-            ],
-            tokenizer.padding,
-        )
 
     def loss(self, model: Encoder, batch: tuple[Tensor, ...], at: TrainingState) -> Tensor:
         ids, present = batch
@@ -253,9 +233,7 @@ class GrammarMasked(Algorithm[Encoder]):
         return grammar_scores(at_mask, tokenizer)
 
 
-def grammar_scores(
-    logits_at: Callable[[str, str], Tensor], tokenizer: Tokenizer, most: int = 300
-) -> Scores:
+def grammar_scores(logits_at: Callable[[str, str], Tensor], tokenizer: Tokenizer) -> Scores:
     """On sentences whose combination of words was kept out of training: how often the language, the
     verb's number and the kind of thing are right. `logits_at(before, after)` -> scores (n_vocab) of
     the word between two parts of a sentence."""
@@ -271,7 +249,7 @@ def grammar_scores(
         "agreement": [],
         "agreement across a distractor": [],
     }
-    while min(map(len, outcomes.values())) < most // 3:
+    while min(map(len, outcomes.values())) < 100:
         text = grammar.sentence(rng)
         if not grammar.is_held_out(text):
             continue

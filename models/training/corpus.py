@@ -63,11 +63,8 @@ def read(data: Path) -> tuple[Corpus, Corpus]:
     """The corpora below `data` as (training, held-out). Raises FileNotFoundError where a corpus is
     missing."""
     rng = Random(0)
-    lines = dict.fromkeys([*_tatoeba(data, "fra"), *_tatoeba(data, "deu"), *_common_voice(data)])
-    sentences = [vary_each_name(line, rng) for line in lines if is_suitable(line)]
-    paragraphs = [
-        paragraph for paragraph in dict.fromkeys(_gutenberg(data)) if is_suitable(paragraph)
-    ]
+    lines, paragraphs = _suitable(data)
+    sentences = [vary_each_name(line, rng) for line in lines]
     train, held_out = (
         Corpus(
             tuple(text for text in sentences if is_held_out(text) is wanted),
@@ -76,6 +73,15 @@ def read(data: Path) -> tuple[Corpus, Corpus]:
         for wanted in (False, True)
     )
     return train, held_out
+
+
+def _suitable(data: Path) -> tuple[list[str], list[str]]:
+    """The sentences and the paragraphs that suit, each once."""
+    lines = (*_tatoeba(data, "fra"), *_tatoeba(data, "deu"), *_common_voice(data))
+    sentences, paragraphs = (
+        list(filter(is_suitable, dict.fromkeys(texts))) for texts in (lines, _gutenberg(data))
+    )
+    return sentences, paragraphs
 
 
 @dataclass(frozen=True)
@@ -116,16 +122,7 @@ def read_divided(
 ) -> tuple[Corpus, Corpus]:
     """The corpora as (training, held-out), the sentences divided by `split.divide`, two names in a
     sentence never become one."""
-    lines = [
-        line
-        for line in dict.fromkeys(
-            [*_tatoeba(data, "fra"), *_tatoeba(data, "deu"), *_common_voice(data)]
-        )
-        if is_suitable(line)
-    ]
-    paragraphs = [
-        paragraph for paragraph in dict.fromkeys(_gutenberg(data)) if is_suitable(paragraph)
-    ]
+    lines, paragraphs = _suitable(data)
     train, held_out = divide(lines)
     rng = Random(0)
     return (

@@ -38,8 +38,8 @@ from models.training import (
     norm_placement_ablation,
     translation,
 )
-from models.training.corpus import read, read_divided, read_library, read_pairs
-from models.training.head_scores import best_heads, previous_far_out
+from models.training.corpus import Corpus, read, read_divided, read_library, read_pairs
+from models.training.head_scores import best_head, best_heads, previous_far_out
 from models.training.training_config import Kind
 from models.transformer import Decoder, Encoder, EncoderDecoder
 
@@ -133,8 +133,7 @@ def model_from(name: str, folder: Path) -> OwnModel:
 def encoder(name: str, model: OwnModel, data: Path) -> tuple[dict, str]:
     """Masked words, and heads on held-out and hand-made text."""
     _, held_out = read(data)
-    network = of_kind(model, Encoder)
-    scores = masked.held_out_scores(network, model.tokenizer, held_out)
+    scores, headline = masked_words(model, held_out)
     scores |= pronoun_heads(model) | dependency_heads(model) | example_pronoun_head(model)
     scores["heads with a sink in an ordinary sentence"] = round(
         sink_share(model, ordinary_texts(held_out.sentences)), 3
@@ -142,21 +141,19 @@ def encoder(name: str, model: OwnModel, data: Path) -> tuple[dict, str]:
     scores["previous, positions 400 to 510 of 512"] = round(
         previous_far_out(model, list(held_out.paragraphs)), 3
     )
-    return (
-        scores,
-        f"It guesses {scores['masked_accuracy']:.0%} of masked words in text it never saw.",
-    )
+    return scores, headline
 
 
 def twin(name: str, model: OwnModel, data: Path) -> tuple[dict, str]:
     """Masked words, and heads on held-out text."""
-    _, held_out = read_divided(data)
-    network = of_kind(model, Encoder)
-    scores = masked.held_out_scores(network, model.tokenizer, held_out)
-    return (
-        scores,
-        f"It guesses {scores['masked_accuracy']:.0%} of masked words in text it never saw.",
-    )
+    return masked_words(model, read_divided(data)[1])
+
+
+def masked_words(model: OwnModel, held_out: Corpus) -> tuple[dict, str]:
+    """(scores, headline) of an encoder on held-out text."""
+    scores = masked.held_out_scores(of_kind(model, Encoder), model.tokenizer, held_out)
+    share = scores["masked_accuracy"]
+    return scores, f"It guesses {share:.0%} of masked words in text it never saw."
 
 
 def decoder(name: str, model: OwnModel, data: Path) -> tuple[dict, str]:
@@ -181,8 +178,8 @@ def decoder(name: str, model: OwnModel, data: Path) -> tuple[dict, str]:
         for name, score in best_heads(network, tokenizer, texts).items()
         if name in ("previous", "first", "self", "broad")
     }
-    for relation, (score, layer, head) in next_word.repetition_scores(network, tokenizer).items():
-        scores[f"{relation}, 24 random tokens repeated"] = f"{score:.3f} L{layer}H{head}"
+    for relation, best in next_word.repetition_scores(network, tokenizer).items():
+        scores[f"{relation}, 24 random tokens repeated"] = str(best)
     scores["induction, held-out sentences said twice"] = repetition_score(model, texts[:40])
     prompts = text_prompts(held_out.sentences[1::7])
     looping = [has_loop(ids) for ids in continuations(model, prompts, 60)]
@@ -245,10 +242,8 @@ def translator(name: str, model: OwnModel, data: Path) -> tuple[dict, str]:
 
 def greedy(model: OwnModel, sources: list[str]) -> list[str]:
     """The likeliest token each time, many sentences at once."""
-    tokenizer, order = (
-        model.tokenizer,
-        sorted(range(len(sources)), key=lambda at: len(sources[at])),
-    )
+    tokenizer = model.tokenizer
+    order = sorted(range(len(sources)), key=lambda at: len(sources[at]))
     translations = [""] * len(sources)
     for at in range(0, len(order), 64):
         batch = order[at : at + 64]
@@ -334,9 +329,7 @@ def repeated_tokens(model: OwnModel) -> dict[str, float | str]:
         means["induction"] = means["induction"] + pattern[:, :, second, second - n + 1].mean(-1)
         means["previous"] = means["previous"] + pattern[:, :, later, later - 1].mean(-1)
     for relation, mean in means.items():
-        layer, head = divmod(int(mean.argmax()), mean.shape[1])
-        score = f"{float(mean.max()) / 8:.3f} L{layer}H{head}"
-        scores[f"{relation}, random tokens repeated"] = score
+        scores[f"{relation}, random tokens repeated"] = str(best_head(mean / 8))
     return scores
 
 
@@ -494,11 +487,10 @@ def accuracy(model: OwnModel) -> dict[str, str | float]:
     alignments = word_alignments(model)
     mean = np.mean([alignment.mean for alignment in alignments], axis=0)
     heads = np.mean([alignment.right for alignment in alignments], axis=0)
-    layer, head = np.unravel_index(heads.argmax(), heads.shape)
     return {
         "word pairs": len(alignments),
         "alignment, mean of a layer's heads": f"{mean.max():.3f} L{mean.argmax()}",
-        "alignment, best head": f"{heads.max():.3f} L{layer}H{head}",
+        "alignment, best head": str(best_head(heads)),
     }
 
 
@@ -577,7 +569,7 @@ def pronoun_heads(model: OwnModel) -> dict[str, str]:
 
 def dependency_heads(model: OwnModel) -> dict[str, str]:
     """The best heads from determiners to their nouns and from verbs to their subjects."""
-    best_heads = {}
+    best = {}
     for name, at in (("determiner to its noun", 0), ("verb to its subject", 1)):
         scores = np.concatenate(
             [
@@ -585,9 +577,8 @@ def dependency_heads(model: OwnModel) -> dict[str, str]:
                 for text, determiners, verbs in heldout_sentences.PAIRS
             ]
         ).mean(0)
-        layer, head = np.unravel_index(scores.argmax(), scores.shape)
-        best_heads[name] = f"{scores.max():.3f} L{layer}H{head}"
-    return best_heads
+        best[name] = str(best_head(scores))
+    return best
 
 
 def example_pronoun_head(model: OwnModel) -> dict[str, str]:
@@ -639,9 +630,7 @@ def repetition_score(model: OwnModel, texts: Sequence[str]) -> str:
         n = (pattern.shape[-1] - 1) // 2
         second_positions = np.arange(n + 1, 2 * n + 1)
         diagonals.append(pattern[:, :, second_positions, second_positions - n + 1].mean(-1))
-    scores = np.mean(diagonals, axis=0)
-    layer, head = np.unravel_index(scores.argmax(), scores.shape)
-    return f"{scores.max():.3f} L{layer}H{head}"
+    return str(best_head(np.mean(diagonals, axis=0)))
 
 
 @torch.inference_mode()
@@ -666,16 +655,16 @@ def continuations(
     return continuations
 
 
-def has_loop(ids: Sequence[int], n: int = 8) -> bool:
-    """True where a run of `n` tokens comes a second time."""
-    runs = [tuple(ids[at : at + n]) for at in range(len(ids) - n + 1)]
+def has_loop(ids: Sequence[int]) -> bool:
+    """True where a run of 8 tokens comes a second time."""
+    runs = [tuple(ids[at : at + 8]) for at in range(len(ids) - 7)]
     return len(set(runs)) < len(runs)
 
 
-def text_prompts(texts: Sequence[str], n: int = 50, words: int = 4) -> list[str]:
-    """The first words of texts, as prompts."""
-    long = [text for text in texts if len(text.split()) > words + 2]
-    return [" ".join(text.split()[:words]) for text in long[:n]]
+def text_prompts(texts: Sequence[str]) -> list[str]:
+    """The first four words of 50 texts of more than six, as prompts."""
+    long = [text for text in texts if len(text.split()) > 6]
+    return [" ".join(text.split()[:4]) for text in long[:50]]
 
 
 def unknown_share(texts: Sequence[str], known_words: set[str]) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -11,6 +12,23 @@ from models import token_relations
 from models.own_model import OwnModel, from_network, record
 from models.tokenizer import Tokenizer
 from models.transformer import Transformer
+
+
+class BestHead(NamedTuple):
+    """The highest of all heads' scores and whose it is; as text "0.812 L1H3"."""
+
+    score: float
+    layer: int
+    head: int
+
+    def __str__(self) -> str:
+        return f"{self.score:.3f} L{self.layer}H{self.head}"
+
+
+def best_head(scores: Any) -> BestHead:
+    """The best of scores (layer, head), an array or a tensor; NaN for a head without one."""
+    layer, head = divmod(int(np.nanargmax(scores)), scores.shape[1])
+    return BestHead(float(scores[layer, head]), layer, head)
 
 
 def mean_scores(model: OwnModel, texts: list[str]) -> dict[str, np.ndarray]:
@@ -31,13 +49,11 @@ def mean_scores(model: OwnModel, texts: list[str]) -> dict[str, np.ndarray]:
     return {name: np.nanmean(scores, axis=0) for name, scores in by_relation.items()}
 
 
-def previous_far_out(
-    model: OwnModel, texts: list[str], positions: range = range(400, 511)
-) -> float:
-    """The best previous-token head's weight on the token before, at late positions of a long
+def previous_far_out(model: OwnModel, texts: list[str]) -> float:
+    """The best previous-token head's weight on the token before, at positions 400 to 510 of a long
     text."""
     pattern = record(model, " ".join(texts)).attention[0].pattern
-    at = np.array(positions)
+    at = np.arange(400, 511)
     return float(pattern[:, :, at, at - 1].mean(axis=-1).max())
 
 
@@ -46,8 +62,4 @@ def best_heads(network: Transformer, tokenizer: Tokenizer, texts: list[str]) -> 
     with torch.inference_mode(False):
         # A loaded model lays the matrices out anew, and an optimizer would go on in the old order.
         model = from_network(deepcopy(network), tokenizer, "in training", fingerprint="")
-    best = {}
-    for name, scores in mean_scores(model, texts).items():
-        layer, head = np.unravel_index(np.nanargmax(scores), scores.shape)
-        best[name] = f"{scores[layer, head]:.3f} L{layer}H{head}"
-    return best
+    return {name: str(best_head(scores)) for name, scores in mean_scores(model, texts).items()}

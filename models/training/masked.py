@@ -27,7 +27,14 @@ from models.training import grammar
 from models.training.corpus import Corpus, Library, read, read_library
 from models.training.grammar import MEN, PLACES, WOMEN
 from models.training.head_scores import best_heads
-from models.training.training_config import SEED, Scores, TrainingState, padded
+from models.training.training_config import (
+    SEED,
+    Scores,
+    TrainingState,
+    packed,
+    padded,
+    random_starts,
+)
 from models.transformer import Encoder
 
 LONGEST_ROW = 128
@@ -131,11 +138,7 @@ class Masked:
         random one, so that all positions are trained."""
         if epoch < FIRST_EPOCH_ANYWHERE:
             return None
-        batch, n = ids.shape
-        anywhere = torch.randint(
-            0, self.config.n_positions - n + 1, (batch, 1), generator=generator
-        )
-        return anywhere * (torch.rand(batch, 1, generator=generator) < ANYWHERE_SHARE)
+        return random_starts(ids, self.config.n_positions, ANYWHERE_SHARE, generator)
 
     def progress(self, model: Encoder, tokenizer: Tokenizer) -> Scores:
         return held_out_scores(model, tokenizer, self.held_out)
@@ -218,32 +221,18 @@ def rows(
     ]
     sentences = tokenizer.ids([*corpus_sentences, *synthetic])
     rng.shuffle(sentences)
-    yield from _packed(sentences, rng, longest - 2)
+    yield from packed(sentences, rng, longest - 2, lambda each: _twice(each, rng, longest - 2))
     for paragraph in tokenizer.ids(paragraphs + books):
         for at in range(0, len(paragraph), longest - 2):
             yield paragraph[at : at + longest - 2]
 
 
-def _packed(sentences: list[list[int]], rng: Random, most: int) -> Iterator[list[int]]:
-    """Rows of whole sentences, of many lengths from one sentence to a full row; some of them
-    echoed."""
-    row: list[int] = []
-    room = 0
-    for sentence in sentences:
-        if row and len(row) + len(sentence) > room:
-            yield row
-            row = []
-        if not row:
-            room = rng.choice((1, most // 2, most, most))
-        kind = rng.random()
-        if kind < ECHO_SHARE and len(sentence) > 3:
-            yield echo(sentence[: most // 2], rng)
-        elif kind < ECHO_SHARE + REPEAT_SHARE:
-            yield (sentence + sentence)[:most]
-        else:
-            row = (row + sentence)[:most]
-    if row:
-        yield row
+def _twice(sentence: list[int], rng: Random, most: int) -> list[int] | None:
+    """Row of a sentence that stands twice in it, echoed or as it is; None for most sentences."""
+    kind = rng.random()
+    if kind < ECHO_SHARE and len(sentence) > 3:
+        return echo(sentence[: most // 2], rng)
+    return (sentence + sentence)[:most] if kind < ECHO_SHARE + REPEAT_SHARE else None
 
 
 def echo(words: list[int], rng: Random) -> list[int]:
@@ -287,8 +276,8 @@ def mask_tokens(
     generator: torch.Generator,
     echo: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """(ids with some words hidden, which): a quarter of the words, hidden as FATE says, or
-    FATE_IN_ECHO in rows where `echo` (batch, 1)."""
+    """(ids with some words hidden, which): a quarter of the words, hidden as MASK_SPLIT says, or
+    ECHO_MASK_SPLIT in rows where `echo` (batch, 1)."""
     cls, sep, mask = tokenizer.fills
     ordinary = present & (ids != cls) & (ids != sep)
     chosen = ordinary & (torch.rand(ids.shape, generator=generator) < MASKED_SHARE)

@@ -25,7 +25,8 @@ from models.config import Config
 from models.tokenizer import CAUSAL_LM_SPECIALS, Tokenizer
 from models.training import grammar
 from models.training.corpus import Corpus, Library, read_divided, read_library
-from models.training.training_config import SEED, TrainingState, padded
+from models.training.head_scores import BestHead, best_head
+from models.training.training_config import SEED, TrainingState, packed, padded, random_starts
 from models.transformer import Decoder
 
 BATCH_TOKENS = 2048
@@ -41,6 +42,7 @@ UNCOUNTED_TOKENS = 2
 # An epoch reads one part in so many of each: the sentences, the paragraphs of children's books, the
 # other books.
 PARTS = (3, 3, 20)
+ANYWHERE_SHARE = 0.5  # of the rows, from the third epoch on, begin anywhere
 N_GRAMMAR = 2_500
 SHORTEST_PERIOD, LONGEST_PERIOD = 3, 20
 HELD_OUT_SENTENCES, HELD_OUT_PARAGRAPHS, LONGEST_MEASURED = 600, 60, 96
@@ -60,6 +62,11 @@ WOMEN = tuple(
 # A row of tokens, and which places of it do not count.
 Row = tuple[list[int], frozenset[int]]
 ALL_COUNT: frozenset[int] = frozenset()
+
+
+def vocabulary_of(tokenizer: Tokenizer) -> list[int]:
+    """Every token that is no special one."""
+    return [token for token in range(len(tokenizer)) if token not in tokenizer.special]
 
 
 def repeated(words: list[int], rng: Random, longest: int) -> list[int]:
@@ -90,14 +97,14 @@ def rows(corpus: Library, tokenizer: Tokenizer, rng: Random, epoch: int) -> Iter
         for texts, parts in zip((corpus.sentences, corpus.paragraphs, corpus.books), PARTS)
     )
     rng.shuffle(sentences)
-    vocabulary = [token for token in range(len(tokenizer)) if token not in tokenizer.special]
+    vocabulary = vocabulary_of(tokenizer)
     frequent = [token for sentence in sentences[:2000] for token in sentence]
     for at in range(n_repeated):
         yield repeated((vocabulary, frequent)[at % 2], rng, longest), ALL_COUNT
     if epoch == 0:
-        yield from ((row, ALL_COUNT) for row in _packed(sentences[:20_000], rng, longest))
+        yield from ((row, ALL_COUNT) for row in packed(sentences[:20_000], rng, longest))
         return
-    yield from ((row, ALL_COUNT) for row in _packed(sentences, rng, longest))
+    yield from ((row, ALL_COUNT) for row in packed(sentences, rng, longest))
     for synthetic in tokenizer.ids([grammar.sentence(rng) for _ in range(N_GRAMMAR)]):
         yield synthetic[:longest], ALL_COUNT
     fitting = [text for text in sentences if 5 <= len(text) <= longest // 3]
@@ -108,21 +115,6 @@ def rows(corpus: Library, tokenizer: Tokenizer, rng: Random, epoch: int) -> Iter
     for paragraph in (*paragraphs, *books):
         for at in range(0, len(paragraph), longest):
             yield paragraph[at : at + longest], ALL_COUNT
-
-
-def _packed(sentences: list[list[int]], rng: Random, longest: int) -> Iterator[list[int]]:
-    """Rows of one or more whole sentences."""
-    row: list[int] = []
-    room = 0
-    for sentence in sentences:
-        if row and len(row) + len(sentence) > room:
-            yield row
-            row = []
-        if not row:
-            room = rng.choice((1, longest // 2, longest, longest))
-        row = (row + sentence)[:longest]
-    if row:
-        yield row
 
 
 def batches(
@@ -186,11 +178,11 @@ def perplexity(model: Decoder, tokenizer: Tokenizer, texts: Sequence[str]) -> tu
 @torch.inference_mode()
 def repetition_scores(
     model: Decoder, tokenizer: Tokenizer, n: int = 24, lists: int = 40
-) -> dict[str, tuple[float, int, int]]:
-    """Scores of the best previous-token and induction heads on repeated random lists of `n` tokens:
-    (mean attention, layer, head) of each, the latter over the second time (Olsson et al., 2022)."""
+) -> dict[str, BestHead]:
+    """The best previous-token and induction heads on repeated random lists of `n` tokens, by mean
+    attention, the latter's over the second time (Olsson et al., 2022)."""
     rng = Random(0)
-    vocabulary = [token for token in range(len(tokenizer)) if token not in tokenizer.special]
+    vocabulary = vocabulary_of(tokenizer)
     ids = torch.tensor(
         [
             [tokenizer.bos, *words, *words]
@@ -206,13 +198,9 @@ def repetition_scores(
     model(ids, tape)
     pattern = torch.stack(patterns)  # (layer, head, query, key)
     second_positions = torch.arange(n + 1, 2 * n + 1)
-    by_relation = {
-        "previous": pattern.diagonal(-1, 2, 3).mean(-1),
-        "induction": pattern[:, :, second_positions, second_positions - n + 1].mean(-1),
-    }
     return {
-        name: (float(scores.max()), *divmod(int(scores.argmax()), scores.shape[1]))
-        for name, scores in by_relation.items()
+        "previous": best_head(pattern.diagonal(-1, 2, 3).mean(-1)),
+        "induction": best_head(pattern[:, :, second_positions, second_positions - n + 1].mean(-1)),
     }
 
 
@@ -253,11 +241,8 @@ class NextWord:
     def loss(self, model: Decoder, batch: tuple[Tensor, ...], at: TrainingState) -> Tensor:
         ids, _, counts = batch
         start = None
-        if at.epoch > 1:  # half of the rows begin anywhere, so that all positions are met
-            anywhere = torch.randint(
-                0, self.config.n_positions - ids.shape[1] + 1, (len(ids), 1), generator=at.generator
-            )
-            start = anywhere * (torch.rand(len(ids), 1, generator=at.generator) < 0.5)
+        if at.epoch > 1:
+            start = random_starts(ids, self.config.n_positions, ANYWHERE_SHARE, at.generator)
         return loss(model, ids, counts, start)
 
     def progress(self, model: Decoder, tokenizer: Tokenizer) -> dict[str, float | str]:
@@ -267,12 +252,8 @@ class NextWord:
         paragraphs, _ = perplexity(
             model, tokenizer, list(self.held_out.paragraphs[:HELD_OUT_PARAGRAPHS])
         )
-        heads = {
-            name: f"{score:.3f} L{layer}H{head}"
-            for name, (score, layer, head) in repetition_scores(model, tokenizer).items()
-        }
         return {
             "sentences_loss": round(sentences, 4),
             "paragraphs_loss": round(paragraphs, 4),
-            **heads,
+            **{name: str(best) for name, best in repetition_scores(model, tokenizer).items()},
         }

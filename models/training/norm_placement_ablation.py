@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cached_property
 
-import torch.nn.functional as F
 from torch import Tensor
 
 from models.config import Config
@@ -39,11 +38,9 @@ class Post(masked.Masked):
 
     def loss(self, model: Encoder, batch: tuple[Tensor, ...], at: TrainingState) -> Tensor:
         ids, present, echo = batch
-        words = masked.WordBoundaries.of(at.tokenizer)
-        masked_ids, chosen = masked.mask_words(ids, present, words, at.generator, echo)
+        masked_ids, chosen = self.masked(ids, present, echo, at)
         start = self._start(ids, at.generator, at.epoch)
-        x = model(masked_ids, allowed=present[:, None, None, :], start=start)
-        return F.cross_entropy(model.logits(x[chosen]).float(), ids[chosen])
+        return masked.loss(model, masked_ids, ids, present, chosen, start)
 
 
 class Pre(Post):

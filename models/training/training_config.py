@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from random import Random
 from time import perf_counter
 from typing import Protocol, TypeVar
 
@@ -69,6 +70,40 @@ def padded(rows: list[list[int]], pad: int) -> tuple[Tensor, Tensor]:
     for at, row in enumerate(rows):
         ids[at, : len(row)] = torch.tensor(row)
     return ids, ids != pad
+
+
+def packed(
+    sentences: list[list[int]],
+    rng: Random,
+    longest: int,
+    alone: Callable[[list[int]], list[int] | None] = lambda _: None,
+) -> Iterator[list[int]]:
+    """Rows of whole sentences, of many lengths from one sentence to a full row. alone: the row that
+    a sentence makes by itself, None for one that stands among others."""
+    row: list[int] = []
+    room = 0
+    for sentence in sentences:
+        if row and len(row) + len(sentence) > room:
+            yield row
+            row = []
+        if not row:
+            room = rng.choice((1, longest // 2, longest, longest))
+        if own_row := alone(sentence):
+            yield own_row
+        else:
+            row = (row + sentence)[:longest]
+    if row:
+        yield row
+
+
+def random_starts(
+    ids: Tensor, n_positions: int, share: float, generator: torch.Generator
+) -> Tensor:
+    """The first position of each row (batch, 1): of a share of the rows a random one, so that all
+    positions are trained, else 0. ids (batch, token)."""
+    batch, n = ids.shape
+    anywhere = torch.randint(0, n_positions - n + 1, (batch, 1), generator=generator)
+    return anywhere * (torch.rand(batch, 1, generator=generator) < share)
 
 
 def with_dropout(model: Transformer, share: float) -> None:
