@@ -322,7 +322,7 @@ def alone(browser: object, tmp_path: Path) -> Iterator[Callable[..., driver.Visi
     def open_(made: str, **options) -> driver.Visitor:
         file = tmp_path / f"{len(visits)}.html"
         file.write_text(made, "utf-8")
-        one = driver.Visitor(browser, "", **options)
+        one = driver.Visitor(browser, "", **options).hear_requests()
         one.context.set_offline(True)
         one.page.goto(file.as_uri())
         one.page.wait_for_selector("main[data-drawn]", timeout=20_000)

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 ROOT = Path(__file__).resolve().parent.parent
-CHROMIUM = (
-    shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-)
+# Any of them will do. The first has no window to draw and takes the least of the processor.
+BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), None)
 MARKS = [pytest.mark.browser, pytest.mark.slow]
 if CHROMIUM is None and not os.environ.get("CI"):
     MARKS.append(pytest.mark.skip(reason="no chromium on this machine; under CI this is an error"))
@@ -48,6 +48,8 @@ QUIET = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    # V8's optimising compilers cost more than they save in a page that lives for seconds.
+    "--js-flags=--no-opt --no-maglev",
 ]
 
 
@@ -168,12 +170,17 @@ def point_at(page: Page, query: int, key: int, shape: tuple[int, ...]) -> tuple[
     return x, y
 
 
+# What the startup bundle's loader asks before it gets the bundle.
+ONE_BY_ONE = "HTMLScriptElement.supports = () => false"
+
+
 class Visitor:
     """One browser page, and what went wrong on it.
 
     A page that another visit has left is used again: its process has read and compiled the app's
     code, more than half of the work of opening a page. What the visit before it stored, where it
-    went and how its window was is forgotten."""
+    went and how its window was is forgotten. Its first visit gets the app's modules in the startup
+    bundle, later ones each by its own address: what a browser compiled, it keeps by address."""
 
     waiting: ClassVar[dict[str, list]] = {}  # pages that were left, by the options of their context
     here: ClassVar[list[Visitor]] = []
@@ -181,10 +188,12 @@ class Visitor:
     def __init__(self, browser, server: str, **options) -> None:
         options = {**USUAL, **options}
         viewport, scheme = options.pop("viewport"), options.pop("color_scheme", "light")
+        motion = options.pop("reduced_motion")
         self.left = self.waiting.setdefault(repr(sorted(options.items())), [])
-        self.page = self.left.pop() if self.left else browser.new_context(**options).new_page()
+        self.is_first = not self.left  # of its page
+        self.page = browser.new_context(**options).new_page() if self.is_first else self.left.pop()
         self.page.set_viewport_size(viewport)
-        self.page.emulate_media(color_scheme=scheme)
+        self.page.emulate_media(color_scheme=scheme, reduced_motion=motion)
         self.page.set_default_timeout(PATIENCE)
         self.context = self.page.context
         self.files = tempfile.TemporaryDirectory()  # lies as long as the visit
@@ -196,11 +205,17 @@ class Visitor:
                 if message.type == "error" and not is_looking(message)
                 else None
             ),
-            "request": lambda request: self.requests.append(request.url),
         }
         for event, hear in self.hears.items():
             self.page.on(event, hear)
         self.here.append(self)
+
+    def hear_requests(self) -> Visitor:
+        """Gather in `requests` what the page asks for from now on: some 150 addresses a visit,
+        each of which takes time of this process."""
+        self.hears["request"] = lambda request: self.requests.append(request.url)
+        self.page.on("request", self.hears["request"])
+        return self
 
     def wrong(self) -> list[str]:
         """Errors of the page, but for files that were not found: Streamlit asks for two beside the
@@ -219,6 +234,8 @@ class Visitor:
         self.page.mouse.move(-1, -1)
         self.page.goto(f"{self.server}/_stcore/health")
         self.page.evaluate("sessionStorage.clear()")
+        if self.is_first:
+            self.context.add_init_script(ONE_BY_ONE)
         origin = "/".join(self.server.split("/")[:3])
         store = {"origin": origin, "storageTypes": "cookies,indexeddb,local_storage"}
         tools = self.context.new_cdp_session(self.page)

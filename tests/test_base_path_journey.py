@@ -55,7 +55,7 @@ def outside(one: Visitor) -> list[str]:
 
 @pytest.fixture
 def teacher(browser: object, server: str) -> Iterator[Visitor]:
-    one = Visitor(browser, server)
+    one = Visitor(browser, server).hear_requests()
     yield one
     assert not outside(one) and not one.wrong()
     one.leave()

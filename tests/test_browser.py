@@ -30,7 +30,7 @@ def recorded(text: str) -> Recording:
 def test_a_sentence_is_drawn_goes_along_to_other_pages_and_asks_no_other_host(
     visitor: Visitor,
 ) -> None:
-    visitor.open("?view=Matrix")
+    visitor.hear_requests().open("?view=Matrix")
     assert "animal" in visitor.tokens()
     visitor.paste(TEXT)
     recording = recorded(TEXT)

@@ -23,6 +23,11 @@ def listed(app: AppTest) -> list[str]:
     return [option for radio in app.radio for option in radio.options]
 
 
+def results(app: AppTest) -> list[str]:
+    """What stands below each of them."""
+    return [caption for radio in app.radio for caption in radio.proto.captions]
+
+
 def finished(app: AppTest) -> AppTest:
     """The page run again, as it does by itself, until every claim is tested."""
     for _ in range(600):
@@ -35,12 +40,15 @@ def finished(app: AppTest) -> AppTest:
 
 @pytest.mark.slow
 def test_the_page_fills_and_says_what_the_tests_find() -> None:
-    app = finished(page_at("claims", model="translator", text=TEXT))
+    app = page_at("claims", model="translator", text=TEXT)
+    names = set(listed(app))
+    app = finished(app)
+    assert set(listed(app)) == names, "a claim keeps its name, by which the browser selects it"
     e = real("translator")
     expected = {claim.id: verdicts.evaluate_claim(claim, e) for claim in claims.CLAIMS}
     order = claims.ordered(expected)
-    for option, claim in zip(listed(app), order, strict=True):
-        assert option.startswith(claims.MARKS[expected[claim.id].verdict])
+    for result, claim in zip(results(app), order, strict=True):
+        assert result.startswith(claims.MARKS[expected[claim.id].verdict])
     assert expected[order[0].id].verdict == FAILS, "the page opens on what does not hold"
     one, *every = panels_on(app)
     assert one["title"] == order[0].statement
@@ -54,7 +62,7 @@ def test_a_link_opens_a_claim_and_a_choice_and_refuses_what_is_not_there() -> No
     chosen = {"claim": "unit-length", "claim_verdict": "Do not hold", "claim_note": note}
     app = finished(page_at("claims", model="induction", **chosen))
     assert panels_on(app)[0]["title"] == claims.BY_ID["unit-length"].statement
-    assert all(option.startswith(claims.MARKS[FAILS]) for option in listed(app))
+    assert all(result.startswith(claims.MARKS[FAILS]) for result in results(app))
     wrong = {"claim": "<b>", "claim_verdict": "?", "claim_note": "9" * 900}
     app = clean(page_at("claims", model="induction", **wrong))
     assert len(listed(app)) == len(claims.CLAIMS)

@@ -158,7 +158,7 @@ def test_a_folder_is_opened_with_the_keyboard_and_for_its_reader_alone(
     assert name in visitor.at_rest().page.locator(menu).inner_text()
     assert not page.get_by_text(ASKS).count()
     # Another browser is asked, as of any other model.
-    other = driver.Visitor(visitor.context.browser, visitor.server, locale="de")
+    other = driver.Visitor(visitor.context.browser, visitor.server)
     other.page.goto(page.url)
     other.page.get_by_text(ASKS).first.wait_for()
     assert name not in other.page.locator(menu).inner_text()

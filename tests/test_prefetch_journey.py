@@ -148,7 +148,7 @@ def test_a_step_back_leaves_no_picture_of_the_other(browser: Browser, server: st
 
 
 def test_the_page_alone_and_two_texts_at_once(visitor: Visitor) -> None:
-    page = visitor.open().page
+    page = visitor.hear_requests().open().page
     page.route("**/ahead", lambda route: route.abort())
     before = shown(visitor)
     send(visitor, FIRST)

@@ -84,11 +84,14 @@ function show({ currentTarget: target }) {
   line.style.top = `${box.bottom - all.top}px`;
 }
 
-/** Hide it again, unless the pointer goes to what is shown. @param {any} event */
+/**
+ * Hide it again, unless the pointer goes to what is shown or leaves a term that has the focus.
+ * @param {any} event
+ */
 function hide({ type, currentTarget: term, relatedTarget: to }) {
   const line = meaningOf(term);
   if (type === "mouseleave" && line.contains(to)) line.onmouseleave = hide;
-  else line.classList.remove("open");
+  else if (type !== "mouseleave" || !term.matches(":focus")) line.classList.remove("open");
 }
 
 /** @param {Element} element a term, or what it means */

@@ -179,28 +179,27 @@ def _fails(verdict: Verdict | None) -> bool:
 
 
 def _choose(ids: Sequence[str], chosen: str, results: dict[str, Verdict]) -> None:
-    """The list of claims, of which one is selected."""
+    """The list of claims, of which one is selected. The browser names one by its label, which stays
+    as it is while claims are tested; what was found stands below it."""
     with st.container(height=LIST_HEIGHT, key="claims list"):
         st.radio(
             "Claims",
             ids,
-            format_func=lambda id: _label(claims_text.BY_ID[id], results.get(id)),
-            captions=[_number(claims_text.BY_ID[id], results.get(id)) for id in ids],
+            format_func=lambda id: literal(claims_text.BY_ID[id].statement),
+            captions=[_result(claims_text.BY_ID[id], results.get(id)) for id in ids],
             label_visibility="collapsed",
             **bind("claim", "claim shown", chosen),
         )
 
 
-def _label(claim: Claim, verdict: Verdict | None) -> str:
-    mark = claims_text.MARKS[verdict.verdict] if verdict else "…"
-    return literal(f"{mark} {claim.statement}")
-
-
-def _number(claim: Claim, verdict: Verdict | None) -> str:
-    """The number of a claim and its rule, below its statement."""
-    if verdict is None or verdict.value is None:
-        return verdict.verdict if verdict else "being tested"
-    return literal(f"{verdict.value_text} {claim.noun}; rule: {claim.rule}")
+def _result(claim: Claim, verdict: Verdict | None) -> str:
+    """The verdict's mark, the number of a claim and its rule, below its statement."""
+    if verdict is None:
+        return "… being tested"
+    mark = claims_text.MARKS[verdict.verdict]
+    if verdict.value is None:
+        return literal(f"{mark} {verdict.verdict}")
+    return literal(f"{mark} {verdict.value_text} {claim.noun}; rule: {claim.rule}")
 
 
 def _progress(results: dict[str, Verdict]) -> str:
