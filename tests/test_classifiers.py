@@ -32,6 +32,7 @@ KINDS: dict[str, tuple[Callable, dict]] = {
     "DistilBert": (tiny.wordpiece, tiny.DISTIL),
     "GPT2": (tiny.gpt2_bytes, {**tiny.GPT2, **tiny.ENDS, "pad_token_id": 0}),
 }
+TRIED = ("Bert", "GPT2")  # in a process of their own, seconds each
 TEXT = "the cat sat on the mat"
 STEPS = 100  # of a sum along a smooth curve
 
@@ -55,7 +56,8 @@ def oracle(folder: Path, recording: Recording) -> np.ndarray:
 @pytest.mark.parametrize("kind", KINDS)
 def test_classes_are_those_of_its_own_code(kind: str, tmp_path: Path) -> None:
     folder = classifier(tmp_path, kind)
-    assert sandbox.try_model(folder, str(folder)) == "hub:"
+    if kind in TRIED:
+        assert sandbox.try_model(folder, str(folder)) == "hub:"
     model = headlight.load(f"hub:{folder}")
     assert model.capabilities.classes == tuple(NAMES.values())
     recording = model.record(TEXT)

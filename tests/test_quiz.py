@@ -76,7 +76,7 @@ def taken() -> list[tuple[str, str]]:
 @pytest.mark.parametrize("model", MODELS)
 def test_ten_on_any_sentence_most_of_reasons_each_with_one_right_answer(model: str) -> None:
     texts = [text for each, text in taken() if each == model]
-    for text in in_turn(texts, 3, model):
+    for text in in_turn(texts, 6, model):
         context, made, said = asked(model, text)
         assert len(made) == N_QUESTIONS, text
         assert sum(one.is_reason for one in made) >= FEWEST_REASONS, text
