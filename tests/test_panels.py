@@ -115,14 +115,14 @@ def made(name: str, run: Run, **choices: Any) -> Panel | str:
 # ---- any panel -----------------------------------------------------------------------------------
 
 
-# Each panel reads its turn of the texts: encoder, which opens every page, three, others one or two.
+# Each panel reads its turn of the texts: encoder, which opens every page, three, others one.
 @pytest.mark.slow
 @pytest.mark.in_turn(3)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("model", OWN)
 def test_a_panel_says_what_it_shows_of_any_text(name: str, model: str) -> None:
     texts = TEXT, *(HOSTILE if model == "encoder" else AWKWARD).values()
-    check(name, model, *in_turn(texts, 6 if model == "encoder" else 5, name))
+    check(name, model, *in_turn(texts, 6, name))
 
 
 @needs_smollm2
