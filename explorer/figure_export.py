@@ -182,11 +182,19 @@ def _set(
         "made": MADE_WITH,
         "points": f"{points:.3f}",
     }
-    fonts = typst.Fonts(font_paths=[str(STATIC)])
     how: dict[str, Any] = {"ppi": dpi} if kind == "png" else {"pdf_standards": PDF_VERSION}
     return bytes(
-        typst.compile(PAGE.encode(), format=kind, font_paths=fonts, sys_inputs=inputs, **how)
+        typst.compile(PAGE.encode(), format=kind, font_paths=_fonts(), sys_inputs=inputs, **how)
     )
+
+
+@cache
+def _fonts() -> Any:
+    """Typst's fonts: the app's own, and for letters that it has not those of the system, which are
+    read once."""
+    import typst
+
+    return typst.Fonts(font_paths=[str(STATIC)])
 
 
 def _chunk(name: bytes, data: bytes) -> bytes:

@@ -32,7 +32,9 @@ KINDS: dict[str, tuple[Callable, dict]] = {
     "DistilBert": (tiny.wordpiece, tiny.DISTIL),
     "GPT2": (tiny.gpt2_bytes, {**tiny.GPT2, **tiny.ENDS, "pad_token_id": 0}),
 }
+TRIED = ("Bert", "GPT2")  # in a process of their own, seconds each
 TEXT = "the cat sat on the mat"
+STEPS = 100  # of a sum along a smooth curve
 
 
 def classifier(folder: Path, kind: str, **settings: object) -> Path:
@@ -54,7 +56,8 @@ def oracle(folder: Path, recording: Recording) -> np.ndarray:
 @pytest.mark.parametrize("kind", KINDS)
 def test_classes_are_those_of_its_own_code(kind: str, tmp_path: Path) -> None:
     folder = classifier(tmp_path, kind)
-    assert sandbox.try_model(folder, str(folder)) == "hub:"
+    if kind in TRIED:
+        assert sandbox.try_model(folder, str(folder)) == "hub:"
     model = headlight.load(f"hub:{folder}")
     assert model.capabilities.classes == tuple(NAMES.values())
     recording = model.record(TEXT)
@@ -104,20 +107,21 @@ def from_nothing(folder: Path, n: int) -> np.ndarray:
 @pytest.mark.in_turn
 @pytest.mark.parametrize("kind", KINDS)
 def test_shares_of_the_words_sum_to_what_they_bring_to_a_class(kind: str, tmp_path: Path) -> None:
-    """The law of completeness, against the scores of transformers' own code."""
+    """The law of completeness, against the scores of transformers' own code, of a class in turn."""
     folder = classifier(tmp_path, kind)
     model = headlight.load(f"hub:{folder}")
     recording = model.record(TEXT)
     brought = oracle(folder, recording) - from_nothing(folder, len(recording.streams[0].tokens))
     for at in in_turn(range(len(NAMES)), len(NAMES), kind):
-        shares = model.class_attribution(recording, at, steps=300)
+        shares = model.class_attribution(recording, at, steps=STEPS)
         assert shares.shape == (len(recording.streams[0].tokens),)
-        # 300 parts of a smooth curve.
+        # Of a smooth curve.
         assert shares.sum() == pytest.approx(brought[at], rel=0.01, abs=0.002)
         assert np.abs(shares).max() > STORED
     likeliest = int(model.class_logits(recording).argmax())
     np.testing.assert_array_equal(
-        model.class_attribution(recording), model.class_attribution(recording, likeliest)
+        model.class_attribution(recording, steps=2),
+        model.class_attribution(recording, likeliest, steps=2),
     )
     np.testing.assert_allclose(
         model.class_logits(recording), oracle(folder, recording), atol=SUMMED
@@ -208,8 +212,8 @@ def test_a_heads_part_is_what_its_own_code_makes_of_it(tmp_path: Path) -> None:
 def test_shares_of_a_difference_are_the_difference_of_shares(tmp_path: Path) -> None:
     model = headlight.load(f"hub:{classifier(tmp_path, 'Roberta')}")
     recording = model.record(TEXT)
-    one, other = (model.class_attribution(recording, at) for at in (0, 2))
-    both = model.class_attribution(recording, 0, against=2)
+    one, other = (model.class_attribution(recording, at, steps=2) for at in (0, 2))
+    both = model.class_attribution(recording, 0, against=2, steps=2)
     np.testing.assert_allclose(both, one - other, atol=SUMMED)
 
 
@@ -227,7 +231,7 @@ def test_a_head_that_reads_otherwise_is_refused(tmp_path: Path) -> None:
 
 def test_shares_that_miss_their_sum_are_told(tiny_loaded: Callable) -> None:
     """An RMSNorm that reads the embeddings alone has the score jump near 0."""
-    for kind, steps in (("llama", 20), ("gpt2", 300)):
+    for kind, steps in (("llama", 20), ("gpt2", STEPS)):
         model = tiny_loaded(kind)
         recording = model.record("the cat sat")
         with warnings.catch_warnings(record=True) as told:
@@ -244,12 +248,12 @@ def test_shares_of_a_word_in_a_models_own_code(kind: str, tiny_loaded: Callable)
     model = tiny_loaded(kind)
     recording = model.record("the cat sat")
     stream, last = recording.streams[0], len(recording.streams[0].tokens) - 1
-    shares = model.integrated_gradients(recording, stream.name, last, 7, steps=300)
+    shares = model.integrated_gradients(recording, stream.name, last, 7, steps=STEPS)
     width = model.network.get_input_embeddings().weight.shape[1]
     with torch.no_grad():
         nothing = model.network(inputs_embeds=torch.zeros(1, last + 1, width)).logits[0, last, 7]
     brought = model.logits(recording, stream.name, last)[7] - float(nothing)
-    # 300 parts of a smooth curve.
+    # Of a smooth curve.
     assert shares.sum() == pytest.approx(brought, rel=0.01, abs=0.002)
 
 

@@ -41,7 +41,7 @@ CONTINUED = "the cat sat on the mat and the dog ran"
 
 
 @pytest.mark.slow
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize(
     ("way", "family"),
     [*(("ours:", each) for each in UNLIKE), *(("hub:", each) for each in IN_OWN_CODE)],

@@ -13,7 +13,7 @@ import driver
 import numpy as np
 import pytest
 from claim_fixtures import TEXT, flowing, material, on_text
-from conftest import needs_smollm2, read_once
+from conftest import in_turn, needs_smollm2, read_once
 from test_equalities import computed, number
 from tolerances import PASSED
 
@@ -56,11 +56,11 @@ def evidence(context: MeasureContext, id: str) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.in_turn(2)
 @pytest.mark.parametrize("model", model_names.names())
 def test_both_sides_agree_on_every_shipped_model(model: str) -> None:
+    """On one of the texts in turn."""
     fails = next((ids for part, ids in WITHOUT.items() if model.endswith(part)), set())
-    for text in TEXTS:
+    for text in in_turn(TEXTS, len(TEXTS), model):
         context = on_text(model, text)
         for id, formula in FORMULAS.items():
             made = None if id in ONCE and text != TEXT else evidence(context, id)

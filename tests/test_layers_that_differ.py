@@ -178,7 +178,7 @@ class models_at:
         del models.loaded_models[self.kind]
 
 
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("kind", LAYERS)
 def test_every_panel_shows_such_a_model_or_says_why_not(kind: str) -> None:
     assert headlight.panels  # imports all of them

@@ -73,7 +73,7 @@ def stop_all() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(3)
 @pytest.mark.parametrize("page", TABS)
 def test_a_visit_holds_no_recording_beyond_the_cache(
     page: str, callables: list, monkeypatch: pytest.MonkeyPatch

@@ -54,7 +54,7 @@ def check(model: str, page: str, choices: dict[str, str]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.in_turn(3)
+@pytest.mark.in_turn(4)
 @pytest.mark.parametrize(
     ("page", "choices"),
     [view for view in VIEWS if view not in LARGE or registry.MINILM not in registry.names()],
@@ -64,7 +64,7 @@ def test_no_view_of_a_long_text_sends_too_much(page: str, choices: dict[str, str
 
 
 @pytest.mark.slow
-@pytest.mark.in_turn(2)
+@pytest.mark.in_turn(3)
 @pytest.mark.skipif(
     registry.MINILM not in registry.names(), reason="the package with MiniLM is not installed"
 )

@@ -6,6 +6,7 @@ import ast
 import re
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -100,12 +101,14 @@ def sentences(text: str) -> list[str]:
     return re.split(r"(?<=[.?!;:])\s+|\n|\|", text)
 
 
-def constants(file: Path) -> Iterator[tuple[str, str]]:
+@cache
+def constants(file: Path) -> list[tuple[str, str]]:
     """The texts in a file of Python, docstrings left out, with their places; a formatted text
     without its slots."""
-    tree = ast.parse(file.read_text("utf-8"))
-    bare = {id(each.value) for each in ast.walk(tree) if isinstance(each, ast.Expr)}
-    for each in ast.walk(tree):
+    texts = []
+    nodes = list(ast.walk(ast.parse(file.read_text("utf-8"))))
+    bare = {id(each.value) for each in nodes if isinstance(each, ast.Expr)}
+    for each in nodes:
         parts = each.values if isinstance(each, ast.JoinedStr) else [each]
         said = "…".join(
             part.value
@@ -113,7 +116,8 @@ def constants(file: Path) -> Iterator[tuple[str, str]]:
             if isinstance(part, ast.Constant) and isinstance(part.value, str)
         )
         if " " in said.strip() and id(each) not in bare:
-            yield f"{file.relative_to(ROOT)}:{each.lineno}", said
+            texts.append((f"{file.relative_to(ROOT)}:{each.lineno}", said))
+    return texts
 
 
 def files() -> list[Path]:
