@@ -216,10 +216,16 @@ def parsed(path: Path) -> ast.Module:
 
 
 @cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    """All nodes of a file's syntax tree."""
+    return tuple(ast.walk(parsed(path)))
+
+
+@cache
 def imports(path: Path) -> set[str]:
     """The modules a file imports, at its top or inside a function."""
     found = set()
-    for node in ast.walk(parsed(path)):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -274,10 +280,9 @@ ABOUT = re.compile(r"(?:^|[.;]\s+|\n\n)((?:[a-z_]\w*(?:, | and ))*[a-z_]\w*)(?: 
 def test_a_docstring_is_about_parameters_and_results_that_exist() -> None:
     n_names = 0
     for file in SOURCES:
-        nodes = list(ast.walk(parsed(file)))
-        texts = {node.value for node in nodes if isinstance(node, ast.Constant)}
-        names = {node.id.lower() for node in nodes if isinstance(node, ast.Name)}
-        for node in nodes:
+        texts = {node.value for node in nodes(file) if isinstance(node, ast.Constant)}
+        names = {node.id.lower() for node in nodes(file) if isinstance(node, ast.Name)}
+        for node in nodes(file):
             if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 continue
             arguments = {each.arg for each in ast.walk(node.args) if isinstance(each, ast.arg)}
@@ -352,7 +357,7 @@ def keys_of(path: Path) -> list[tuple[str, str]]:
     """The keys written out in a file's calls, each with what is called: `key="..."`, and the second
     argument of a picture's `show`."""
     found = []
-    for node in ast.walk(parsed(path)):
+    for node in nodes(path):
         if not isinstance(node, ast.Call):
             continue
         called = getattr(node.func, "attr", getattr(node.func, "id", ""))
@@ -385,11 +390,12 @@ def is_state(node: ast.expr, names: set[str]) -> bool:
     return getattr(node, "attr", "") == "session_state" or getattr(node, "id", "") in names
 
 
+@cache
 def keys_of_state(path: Path) -> set[str]:
     """The keys of the session state that a file writes out: as attributes, in brackets, in calls
     (`get`, `pop`), before `in`, and as constants of its own."""
-    tree, names, keys = parsed(path), set(), []
-    for node in ast.walk(tree):
+    names, keys = set(), []
+    for node in nodes(path):
         if isinstance(node, ast.Assign):
             target, value = node.targets[0], node.value
             each = target.elts if isinstance(target, ast.Tuple) else [target]
@@ -397,7 +403,7 @@ def keys_of_state(path: Path) -> set[str]:
             for name, given in zip(each, of):
                 if isinstance(name, ast.Name) and STATE.search(ast.unparse(given)):
                     names.add(name.id)
-    for node in ast.walk(tree):
+    for node in nodes(path):
         if isinstance(node, ast.Attribute) and is_state(node.value, names):
             keys.append(ast.Constant(node.attr))
         elif isinstance(node, ast.Subscript) and is_state(node.value, names):
@@ -442,7 +448,7 @@ VERBS = {name for name in vars(Model) if not name.startswith("_")} | {"load", "m
 def test_a_class_name_means_one_class_and_a_function_name_few_functions() -> None:
     classes, functions = defaultdict(list), defaultdict(list)
     for path in SOURCES:
-        for node in ast.walk(parsed(path)):
+        for node in nodes(path):
             if isinstance(node, ast.ClassDef):
                 classes[node.name].append(module_of(path))
         for node in parsed(path).body:
@@ -460,7 +466,7 @@ MOST_LINES_OF_A_FUNCTION = 80
 def test_functions_stay_short() -> None:
     """Their branches and parameters are bounded by ruff (C901, PLR0913)."""
     for path in [*SOURCES, *sorted((ROOT / "benchmarks").glob("*.py"))]:
-        for node in ast.walk(parsed(path)):
+        for node in nodes(path):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.end_lineno:
                 lines = node.end_lineno - node.lineno
                 assert lines < MOST_LINES_OF_A_FUNCTION, f"{path}: {node.name}"
@@ -469,7 +475,7 @@ def test_functions_stay_short() -> None:
 def test_a_module_is_called_by_its_own_name() -> None:
     """An import may add a module's folder to its name (`positions_text`), and nothing else."""
     for path in SOURCES:
-        for node in ast.walk(parsed(path)):
+        for node in nodes(path):
             if not isinstance(node, ast.ImportFrom) or not is_project(node.module or ""):
                 continue
             folder = (node.module or "").rpartition(".")[2]
@@ -485,7 +491,7 @@ def test_every_tolerance_of_the_suite_says_why_it_is_that() -> None:
     asked = 0
     for path in sorted((ROOT / "tests").glob("*.py")):
         lines = path.read_text("utf-8").splitlines()
-        for call in (each for each in ast.walk(parsed(path)) if isinstance(each, ast.Call)):
+        for call in (each for each in nodes(path) if isinstance(each, ast.Call)):
             for given in call.keywords:
                 if given.arg not in ("atol", "rtol", "abs", "rel"):
                     continue

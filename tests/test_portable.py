@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from test_house import ROOT, SOURCES
+from test_house import ROOT, SOURCES, parsed
 
 
 @pytest.mark.slow
@@ -115,7 +115,7 @@ def test_nothing_that_only_some_systems_have_is_imported_unguarded() -> None:
     """Not at a file's top level, where an import that fails keeps the file out."""
     partial = re.compile(r"resource|fcntl|pwd|grp|termios|pty|syslog|winreg|msvcrt")
     for path in SOURCES:
-        for node in ast.parse(path.read_text("utf-8")).body:
+        for node in parsed(path).body:
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom):
                 names = [node.module or ""]

@@ -119,7 +119,7 @@ def oracle(source: Path) -> torch.nn.Module:
     put_back = LlamaTensorProcessor(HEADS)
     names = {gguf_files.called(name): name for name in model.state_dict()}
     tensors = {}
-    for each in gguf_conversion.Reader(source).tensors:
+    for each in gguf_conversion.PlainReader(source).tensors:
         numbers = gguf.dequantize(each.data, each.tensor_type)
         numbers = put_back.process(numbers, each.name).weights
         tensors[names[each.name]] = torch.from_numpy(numbers.copy())

@@ -64,9 +64,9 @@ STRETCH = "rope_freqs.weight"  # what each pair's angle is divided by, as Llama 
 LLAMA3 = {"low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8192}
 
 
-class Reader(gguf.GGUFReader):
-    """The package's reader, over a plain array: a slice of a memory map costs several times as much,
-    and it makes three of each word."""
+class PlainReader(gguf.GGUFReader):
+    """The package's reader, over a plain array: it makes three slices of each word, and one of a
+    memory map costs several times as much."""
 
     def __setattr__(self, name: str, value: object) -> None:
         super().__setattr__(name, np.asarray(value) if name == "data" else value)
@@ -277,7 +277,7 @@ def convert(source: Path, goal: Path, name: str) -> None:
     """Write a GGUF file into a folder as Hugging Face files. Raises NotLoaded."""
     gguf_header.check(source, name)
     try:
-        reader = Reader(source)
+        reader = PlainReader(source)
     except MemoryError:
         raise
     except Exception as error:  # files from anywhere fail in any way
