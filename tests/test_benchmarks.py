@@ -89,14 +89,13 @@ def class_benchmark(monkeypatch: pytest.MonkeyPatch, app_server: tuple[str, int]
 
     monkeypatch.setattr(module, "server", server)
     monkeypatch.setattr(module, "EVERY", 0.5)
-    monkeypatch.setattr(module, "LONG", 32)
     monkeypatch.setattr(module, "REST", 0.0)
     monkeypatch.setattr(module, "PAUSE", 0)
     return module
 
 
 def test_class(class_benchmark: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
-    sizes = ["--readers", "1", "--seconds", "0.1"]
+    sizes = ["--readers", "1", "--seconds", "1"]
     class_benchmark.main(sizes)
     machine, head, *rows = capsys.readouterr().out.splitlines()
     assert CALIBRATION.fullmatch(machine)
@@ -117,12 +116,12 @@ def test_every_page_answers_readers_who_leave_sessions_that_stay_and_a_long_comp
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     n = len(class_benchmark.TABS)
-    class_benchmark.main(["--texts", f"{n}", "--sessions", "2", "--words", "8"])
+    class_benchmark.main(["--texts", f"{n}", "--sessions", "2", "--words", "30"])
     _, *rows, seconds, no_errors = capsys.readouterr().out.splitlines()
     assert no_errors == "" and seconds.startswith("seconds a visit: ")
     assert len(rows) == class_benchmark.PARTS + 2 and all(" MiB " in row for row in rows)
     assert rows[class_benchmark.PARTS - 1].startswith(f"{n + 2} visits, 2 stay"), rows
-    load = asyncio.run(class_benchmark.beside(*app_server, "beam", readers=1, seconds=0.1))
+    load = asyncio.run(class_benchmark.beside(*app_server, "beam", readers=1, seconds=1.0))
     assert load.times
 
 
