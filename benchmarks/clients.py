@@ -107,7 +107,9 @@ async def open_page(line: ClientConnection, page: str, choices: dict[str, str]) 
     await line.send(BackMsg(rerun_script=request).SerializeToString())
     while True:
         try:
-            data = await asyncio.wait_for(line.recv(), LONGEST_WAIT)
+            # Not wait_for, which Python 3.11 lets swallow an end of the task.
+            async with asyncio.timeout(LONGEST_WAIT):
+                data = await line.recv()
         except TimeoutError:
             return f"{page}: nothing for {LONGEST_WAIT} seconds"
         message = ForwardMsg.FromString(data)

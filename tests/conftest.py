@@ -29,6 +29,7 @@ from explorer.views import tabs
 from models import registry, smollm2
 from models.config import Config
 from models.own_model import OwnModel, from_network
+from models.pretrained import sandbox
 from models.tokenizer import CAUSAL_LM_SPECIALS, Tokenizer
 from models.transformer import Decoder, Encoder, EncoderDecoder, Transformer
 
@@ -37,6 +38,9 @@ assert tabs.TABS  # and with the choices of all its tabs
 
 # These check for several files; what they find wrong is told as a test's own asserts tell it.
 pytest.register_assert_rewrite("claimed", "predicted", "translating")
+
+# One process tries models for as long as tests run: it takes three seconds to start.
+sandbox.tester.worker.idle = 3600.0
 
 # Every AppTest looks through all installed packages for components, a quarter of a second each;
 # what is installed stays while tests run.

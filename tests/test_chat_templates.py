@@ -231,9 +231,7 @@ DOUBLED = (
 # Templates that take time or memory without end, by what is said of them.
 ATTACKS = {
     "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}": "not end",
-    "{{ lipsum(n=100000) }}": "does not end|writes|memory",
     "{{ 'a' * 5000000000 }}": "memory",
-    "{{ '%2000000000d' % 1 }}": "memory|fails",
     DOUBLED + "{% endfor %}{{ ns.a }}": "memory",
     "{{ 'a' * 900000 }}": r"writes 900,000 characters for a chat of 6",
     "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}": "calls itself without end|crashes",
@@ -267,16 +265,14 @@ def put(folder: Path, template: str) -> Path:
 @pytest.mark.slow
 @pytest.mark.parametrize("template", ATTACKS)
 def test_a_template_without_bound_is_refused_in_the_trial(template: str, folder: Path) -> None:
-    made, before = of(put(folder, template)), time.process_time()
+    model, before = weight_conversion.load(put(folder, template), "it"), time.process_time()
+    with pytest.raises(NotLoaded, match=f"The chat template of it .*(?:{ATTACKS[template]})"):
+        sandbox._expect_chats(model, "it")
     with pytest.raises(Overrun, match=ATTACKS[template]) as refused:
-        made.tokens("user: a word", 100)
+        model.record("user: a word")  # of which nothing is tried again
     said = str(refused.value)
     assert said.endswith("; choose another model.") and len(said) < 160
-    with pytest.raises(Overrun):
-        made.tokens("user: another word", 100)  # which is not tried again
     assert time.process_time() - before < 1, "nothing of it ran here"
-    with pytest.raises(NotLoaded, match=f"The chat template of it .*(?:{ATTACKS[template]})"):
-        sandbox._expect_chats(weight_conversion.load(folder, "it"), "it")
 
 
 @pytest.mark.slow
@@ -288,15 +284,10 @@ def test_the_trial_itself_renders_chats(
     file.parent.mkdir()
     endless = "{{ 'a' * 900000 }}"
     gguf_files.write(bytes_alone, file, tokenizer__chat_template=endless)
-    tester = sandbox.Tester()
-    try:
-        assert tester.try_out(put(folder, CHATML), "it") == "ours:"
+    assert sandbox.tester.try_out(put(folder, CHATML), "it") == "ours:"
+    for model in (put(folder, endless), hub.locate(str(file))):
         with pytest.raises(NotLoaded, match="The chat template of it writes 900,000 characters"):
-            tester.try_out(put(folder, endless), "it")
-        with pytest.raises(NotLoaded, match="The chat template of it writes 900,000 characters"):
-            tester.try_out(hub.locate(str(file)), "it")
-    finally:
-        tester.close()
+            sandbox.tester.try_out(model, "it")
 
 
 @pytest.mark.parametrize("template", FAULTS)

@@ -8,7 +8,6 @@ import json
 import os
 import re
 import shutil
-import signal as signals
 import struct
 import subprocess
 import sys
@@ -192,15 +191,14 @@ def converting(file: Path) -> tuple[subprocess.Popen, Path, int]:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
-@pytest.mark.parametrize("signal", [signals.SIGKILL, signals.SIGTERM])
 def test_a_conversion_that_is_killed_leaves_nothing_that_stays(
-    signal: signals.Signals, wide_llama: Path, tmp_path: Path, own_cache: Path
+    wide_llama: Path, tmp_path: Path, own_cache: Path
 ) -> None:
     """Its converter ends with it, and the next look at any GGUF file removes what it had made."""
     gguf_files.write(wide_llama, file := tmp_path / "model.gguf")
     process, folder, converter = converting(file)
     (folder / "model.safetensors").write_bytes(b"half of it")
-    process.send_signal(signal)
+    process.kill()
     process.wait()
     for _ in range(3000):
         if not Path(f"/proc/{converter}").exists():

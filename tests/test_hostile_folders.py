@@ -8,7 +8,7 @@ import re
 import resource
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,11 +17,12 @@ from malformed_models import KINDS, stored, words
 from test_live_training import goes_first
 
 from explorer.state import models
-from models import registry
+from models import registry, template_renderer
 from models.caching import loaded
 from models.pretrained import sandbox
 from models.pretrained.model_files import NotLoaded
-from models.pretrained.sandbox import Tester
+from models.pretrained.sandbox import Tester, tester
+from models.template_renderer import Request
 
 pytestmark = pytest.mark.slow
 # What Python, torch or a tokenizer say for themselves, and advice that does not fit a folder or a
@@ -32,14 +33,6 @@ RAW = re.compile(
     r"|Traceback|0x[0-9a-f]+|positional argument|index out of|__\w+__|line \d+|column "
     r"\d+|expected `|shorten|fetch",
 )
-
-
-@pytest.fixture(scope="module")
-def tester() -> Iterator[Tester]:
-    """One process that tries them all."""
-    one = Tester()
-    yield one
-    one.close()
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +60,7 @@ def spoilt(sound: Path, tmp_path: Path) -> Callable[[str], Path]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_hostile_folder_is_refused_in_one_sentence(
-    kind: str, tester: Tester, spoilt: Callable[[str], Path]
+    kind: str, spoilt: Callable[[str], Path]
 ) -> None:
     folder = spoilt(kind)
     with pytest.raises(NotLoaded) as refused:
@@ -96,7 +89,7 @@ def test_the_door_itself_refuses_them_too(
         registry.load(f"{way}{spoilt(kind)}")
 
 
-def test_rotary_positions_need_a_base_above_0(tester: Tester, tmp_path: Path) -> None:
+def test_rotary_positions_need_a_base_above_0(tmp_path: Path) -> None:
     folder = tiny.build("llama", tmp_path)
     for said in (
         *({"rope_theta": base} for base in (0, True, float("inf"))),
@@ -173,7 +166,7 @@ def test_a_folder_that_changes_while_it_is_read_is_not_taken(
 
 
 def test_what_is_sound_still_loads_after_all_of_them(
-    tester: Tester, sound: Path, spoilt: Callable[[str], Path]
+    sound: Path, spoilt: Callable[[str], Path]
 ) -> None:
     assert tester.try_out(sound, str(sound)) == "ours:"
     pid = tester.worker.process.pid
@@ -188,16 +181,16 @@ def test_what_is_sound_still_loads_after_all_of_them(
     assert goes_first(pid) and not goes_first(os.getpid())
 
 
-def test_a_family_outside_our_classes_runs_in_its_own_code(tester: Tester, tmp_path: Path) -> None:
+def test_a_family_outside_our_classes_runs_in_its_own_code(tmp_path: Path) -> None:
     assert tester.try_out(tiny.build("bloom", tmp_path), str(tmp_path)) == "hub:"
 
 
-def test_a_trial_without_end_is_ended(tester: Tester, sound: Path) -> None:
+def test_a_trial_without_end_is_ended(sound: Path) -> None:
     with pytest.raises(NotLoaded, match="did not end within 0 seconds"):
         tester.try_out(sound, "it", seconds=0.001)
 
 
-def test_a_trial_that_takes_too_much_memory_is_ended(tester: Tester, sound: Path) -> None:
+def test_a_trial_that_takes_too_much_memory_is_ended(sound: Path) -> None:
     with pytest.raises(NotLoaded) as refused:
         tester.try_out(sound, str(sound), spare=-(2**29))
     assert not RAW.search(str(refused.value))
@@ -212,17 +205,19 @@ def test_a_reader_who_no_longer_wants_it_waits_for_nothing(sound: Path) -> None:
     one.close()
 
 
-def test_a_trial_is_heard_where_many_files_are_open(sound: Path) -> None:
+def test_an_answer_is_heard_where_many_files_are_open() -> None:
+    """Of a process such as the trial's, whose pipes then have large numbers."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard < 2048:
         pytest.skip("this machine lets a process open few files")
-    one = Tester()
+    template_renderer.worker.close()
     resource.setrlimit(resource.RLIMIT_NOFILE, (2048, hard))
     held = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
     try:
-        assert one.try_out(sound, str(sound)) == "ours:"
+        asked = Request("{{ messages[0].content }}", (("user", "a"),), (), False, ("(", ")"))
+        assert template_renderer.render(asked) == ("a", "(a)")
     finally:
         for each in held:
             os.close(each)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-        one.close()
+        template_renderer.worker.close()

@@ -21,7 +21,7 @@ from safetensors.torch import load_file, save_file
 from tolerances import PASSED, SUMMED
 
 from models import registry
-from models.pretrained import hf_source, hub, model_files
+from models.pretrained import hf_source, hub, machine_limits, model_files
 from models.pretrained.hf_model import load
 
 pytestmark = [pytest.mark.slow, pytest.mark.parity]
@@ -265,10 +265,10 @@ def test_names_and_paths_that_lead_nowhere(tmp_path: Path) -> None:
 def test_a_model_too_large_is_refused_before_it_is_read(
     tiny_folder: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hub, "free_memory", lambda: 1 << 20)
+    monkeypatch.setattr(machine_limits, "free_memory", lambda: 1 << 20)
     with pytest.raises(model_files.NotLoaded, match="needs 1.0 GiB of memory and 0.0 GiB are free"):
         load(str(tiny_folder("bert")))
-    monkeypatch.setattr(hub, "MOST_PARAMETERS", 1000)
+    monkeypatch.setattr(machine_limits, "MOST_PARAMETERS", 1000)
     with pytest.raises(model_files.NotLoaded, match="takes up to 0 million"):
         load(str(tiny_folder("bert")))
-    assert hub.free_memory() is None or hub.free_memory() > 0
+    assert machine_limits.free_memory() is None or machine_limits.free_memory() > 0

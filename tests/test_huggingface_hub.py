@@ -19,7 +19,7 @@ from test_lora import with_adapter
 from tolerances import PASSED, SUMMED
 
 from models import registry, shipped_models
-from models.pretrained import hf_source, hub, model_files
+from models.pretrained import hf_source, hub, machine_limits, model_files
 from models.pretrained.hf_model import load
 
 pytestmark = [pytest.mark.slow, pytest.mark.parity]
@@ -153,11 +153,11 @@ def test_nothing_large_is_fetched_of_a_model_that_cannot_be_used(
     a_hub.size = 7_000_000_000
     refused("7.0 billion parameters and Headlight takes up to 1.6 billion")
     a_hub.size = 1_000_000_000
-    monkeypatch.setattr(hub, "free_memory", lambda: 2 << 30)
+    monkeypatch.setattr(machine_limits, "free_memory", lambda: 2 << 30)
     refused("needs 4.7 GiB of memory")
     a_hub.size = None
-    monkeypatch.setattr(hub, "free_memory", lambda: None)
-    monkeypatch.setattr(hub, "_free_disk", lambda: 1000)
+    monkeypatch.setattr(machine_limits, "free_memory", lambda: None)
+    monkeypatch.setattr(machine_limits, "free_disk", lambda: 1000)
     refused("of disk are free")
     tiny.change(a_hub.folder, model_type="zebra", auto_map={"AutoModel": "zebra.Zebra"})
     refused("code of its own")
@@ -251,7 +251,7 @@ def test_an_adapter_is_as_safe_as_a_model(
     a_hub.size = 7_000_000_000  # the model that it names
     refused("cannot be used: someone/llama has 7.0 billion parameters")
     a_hub.size = None
-    monkeypatch.setattr(hub, "_free_disk", lambda: 1000)
+    monkeypatch.setattr(machine_limits, "free_disk", lambda: 1000)
     refused("someone/adapter is a download of .* free")
     (an_adapter / "adapter_model.safetensors").rename(an_adapter / "adapter_model.bin")
     refused("a format that can carry code")

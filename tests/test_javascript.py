@@ -124,7 +124,9 @@ def test_types_of_the_browser_code() -> None:
 @needs_node
 @pytest.mark.slow
 def test_the_browser_code_is_formatted() -> None:
-    check = (str(tools() / "prettier"), "--check", "--print-width", "100")
+    cache = Path(__file__).parent.parent / ".pytest_cache" / "prettier"
+    kept = ("--cache", "--cache-strategy", "content", "--cache-location", str(cache))
+    check = (str(tools() / "prettier"), "--check", "--print-width", "100", *kept)
     done = run(*check, *map(str, (*MODULES, WIDGET, figure_types.FILE)), "*.js")
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
 

@@ -22,6 +22,7 @@ from models import caching, model_names, own_model, registry, smollm2
 from models.cache import Cache
 from models.caching import loaded
 from models.model import Model
+from models.pretrained import gguf_conversion
 from models.pretrained.hub import quietly
 from models.recording import Recording
 from models.run import Run
@@ -118,7 +119,7 @@ def oracle(source: Path) -> torch.nn.Module:
     put_back = LlamaTensorProcessor(HEADS)
     names = {gguf_files.called(name): name for name in model.state_dict()}
     tensors = {}
-    for each in gguf.GGUFReader(source).tensors:
+    for each in gguf_conversion.PlainReader(source).tensors:
         numbers = gguf.dequantize(each.data, each.tensor_type)
         numbers = put_back.process(numbers, each.name).weights
         tensors[names[each.name]] = torch.from_numpy(numbers.copy())

@@ -24,7 +24,7 @@ import numpy as np
 from models import child_process
 from models.pretrained import gguf_header, gguf_tokenizer, model_files
 from models.pretrained.gguf import MANIFEST
-from models.pretrained.hub import DISK_TO_SPARE, check_size
+from models.pretrained.machine_limits import DISK_TO_SPARE, check_size
 from models.pretrained.model_files import NotLoaded
 
 SPARE = 2 << 30  # bytes beside the file: the vocabulary's many small pieces, and the libraries
@@ -62,6 +62,14 @@ INSIDE = {
 IN_A_LAYER = re.compile(r"blk\.(\d+)\.([a-z_]+)\.(weight|bias)")
 STRETCH = "rope_freqs.weight"  # what each pair's angle is divided by, as Llama 3.1 has it
 LLAMA3 = {"low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8192}
+
+
+class PlainReader(gguf.GGUFReader):
+    """The package's reader, over a plain array: it makes three slices of each word, and one of a
+    memory map costs several times as much."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        super().__setattr__(name, np.asarray(value) if name == "data" else value)
 
 
 class GGUFHeader:
@@ -269,7 +277,7 @@ def convert(source: Path, goal: Path, name: str) -> None:
     """Write a GGUF file into a folder as Hugging Face files. Raises NotLoaded."""
     gguf_header.check(source, name)
     try:
-        reader = gguf.GGUFReader(source)
+        reader = PlainReader(source)
     except MemoryError:
         raise
     except Exception as error:  # files from anywhere fail in any way

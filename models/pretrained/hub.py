@@ -7,7 +7,6 @@ numbers and no code, and no code of a model's own is ever run."""
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import prod
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from models.encoding import guarded
-from models.pretrained import config_mapping, gguf, gguf_header, lora, model_files
+from models.pretrained import config_mapping, gguf, gguf_header, lora, machine_limits, model_files
 from models.pretrained.hub_tokenizer import HubTokenizer
 from models.pretrained.model_files import NotLoaded, remedy
 
@@ -187,12 +186,6 @@ def quietly() -> Iterator[None]:
         _silence.release()
 
 
-# The largest model that is accepted; at 4 bytes each its numbers fill 6 GiB, and a sentence takes
-# seconds.
-MOST_PARAMETERS = 1_600_000_000
-# What running needs beside the weights: the libraries, and one recording in the making.
-MEMORY_TO_SPARE = 1 << 30
-DISK_TO_SPARE = 1 << 30
 WAIT_SECONDS = 10.0
 
 SMALL_FILES = (".json", ".txt", ".model", ".spm")  # configuration and tokenizer
@@ -234,7 +227,7 @@ def locate(
     folder = model_files.folder_of(where)
     if (file := gguf.gguf_file(folder)) is not None:
         tensors = gguf_header.check(file, file.name)
-        check_size(sum(prod(each.shape) for each in tensors), 0, file.name)
+        machine_limits.check_size(sum(prod(each.shape) for each in tensors), 0, file.name)
         return gguf.converted(file, file.name, progress=progress, cancelled=cancelled)
     if not folder.is_dir():
         raise NotLoaded(_no_folder(where))
@@ -272,7 +265,7 @@ def check(folder: Path, name: str) -> None:
         tensors = list(model_files.headers(folder, name))
         model_files.check_layers(config, len(tensors), name)
         model_files.check_types(tensors, name)
-        check_size(model_files.parameters(folder, name), 0, name)
+        machine_limits.check_size(model_files.parameters(folder, name), 0, name)
         lora.check(folder, name)
         model_files.check_rules(folder, name)
     except NotLoaded:
@@ -365,55 +358,6 @@ def _check_family(config: dict, kind: str, name: str) -> None:
             )
 
 
-def check_size(count: int, download: int, name: str) -> None:
-    """Raises NotLoaded where `count` parameters in float32, or a `download` of that many bytes, do
-    not fit this machine."""
-    if count > MOST_PARAMETERS:
-        raise NotLoaded(
-            f"{name} has {_count(count)} parameters and Headlight takes up to "
-            f"{_count(MOST_PARAMETERS)}; choose a smaller model."
-        )
-    need, free = 4 * count + MEMORY_TO_SPARE, free_memory()
-    if free is not None and need > free:
-        raise NotLoaded(
-            f"{name} needs {_size(need)} of memory and {_size(free)} are free; close "
-            "something or choose a smaller model."
-        )
-    if download > 8 * MOST_PARAMETERS + MEMORY_TO_SPARE:
-        raise NotLoaded(
-            f"{name} is a download of {_size(download)}, far more than a model of the size "
-            "that Headlight takes; choose a smaller one."
-        )
-    if download and download + DISK_TO_SPARE > (free_disk := _free_disk()):
-        raise NotLoaded(
-            f"{name} is a download of {_size(download)} and {_size(free_disk)} of disk are free; "
-            "make room or choose a smaller model."
-        )
-
-
-def free_memory() -> int | None:
-    """Bytes of memory that this process may still take, as the machine or its container says; None
-    where neither does."""
-    limits = []
-    meminfo = Path("/proc/meminfo")
-    if meminfo.is_file():
-        limits += [
-            int(line.split()[1]) * 1024
-            for line in meminfo.read_text().splitlines()
-            if line.startswith("MemAvailable:")
-        ]
-    limit_file, usage_file = (
-        Path("/sys/fs/cgroup") / name for name in ("memory.max", "memory.current")
-    )
-    if (
-        limit_file.is_file()
-        and usage_file.is_file()
-        and (limit := limit_file.read_text().strip()).isdigit()
-    ):
-        limits.append(max(0, int(limit) - int(usage_file.read_text())))
-    return min(limits, default=None)
-
-
 def _from_hub(name: str, progress: Progress | None, of_adapter: bool = False) -> Path:
     """The folder in the cache of a model on the hub, all that is needed fetched; of an adapter one
     with the files of its model too. of_adapter: an adapter names this model, which may be none
@@ -450,7 +394,7 @@ def _from_hub(name: str, progress: Progress | None, of_adapter: bool = False) ->
         # Without a revision, so that it is found again offline.
         folder = Path(_fetch(name, "config.json", None, None)).parent
         check_config(model_files.read_config(folder, name), name)
-        check_size(_count_on_hub(info, sizes, files), total, name)
+        machine_limits.check_size(_count_on_hub(info, sizes, files), total, name)
         for file in files:
             _fetch(
                 name, file, folder.name, progress and _file_progress(done_bytes, total, progress)
@@ -497,7 +441,8 @@ def _small_files(sizes: dict[str, int], name: str) -> list[str]:
     small_files = sorted(file for file in sizes if file.endswith(SMALL_FILES))
     if large := [file for file in small_files if sizes[file] > model_files.MOST_VOCABULARY]:
         raise NotLoaded(
-            f"{large[0]} of {name} is a download of {_size(sizes[large[0]])}, more than any "
+            f"{large[0]} of {name} is a download of "
+            f"{machine_limits.size_text(sizes[large[0]])}, more than any "
             "vocabulary; choose another."
         )
     return small_files
@@ -509,7 +454,7 @@ def _adapter_from_hub(name: str, sizes: dict[str, int], progress: Progress | Non
     if lora.WEIGHTS not in sizes:
         raise model_files.without_safetensors(sizes, name)
     files = [*_small_files(sizes, name), lora.WEIGHTS]
-    check_size(sizes[lora.WEIGHTS] // 2, sum(sizes[file] for file in files), name)
+    machine_limits.check_size(sizes[lora.WEIGHTS] // 2, sum(sizes[file] for file in files), name)
     folder = Path(_fetch(name, model_files.ADAPTER, None, None)).parent
     config = model_files.read_object(folder / model_files.ADAPTER, name, "no adapter")
     base, revision = model_files.base_of(folder), config.get("revision")
@@ -626,20 +571,3 @@ def _plain_errors(name: str) -> Iterator[None]:
         raise NotLoaded(
             f"The files of {name} could not be stored ({error.strerror or error}); check the disk."
         ) from error
-
-
-def _free_disk() -> int:
-    from huggingface_hub import constants
-
-    folder = Path(constants.HF_HUB_CACHE)
-    while not folder.exists():
-        folder = folder.parent
-    return shutil.disk_usage(folder).free
-
-
-def _size(n: int) -> str:
-    return f"{n / (1 << 30):.1f} GiB"
-
-
-def _count(n: int) -> str:
-    return f"{n / 1e9:.1f} billion" if n >= 1e9 else f"{n / 1e6:.0f} million"
