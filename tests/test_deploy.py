@@ -320,6 +320,7 @@ def stay_at(address: str, port: str, stay: ExitStack) -> None:
         subprotocols=["streamlit", "xsrf"],
         additional_headers={"Cookie": f"headlight_place={port}"},
         max_size=None,
+        max_queue=None,  # one who goes without reading on goes at once
     )
     stay.enter_context(line).send(BackMsg(rerun_script={}).SerializeToString())
 

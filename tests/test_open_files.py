@@ -50,6 +50,7 @@ def enter(address: str, visits: ExitStack) -> connect:
         f"{address.replace('http', 'ws')}/_stcore/stream",
         subprotocols=["streamlit", "xsrf"],
         max_size=None,
+        max_queue=None,  # one who goes without reading on goes at once
         open_timeout=60,
         ping_interval=None,
     )
