@@ -321,12 +321,16 @@ class Visitor:
             button.click()
         path = Path(tempfile.mkdtemp(dir=self.files.name)) / waiting.value.suggested_filename
         waiting.value.save_as(path)
+        self.close_menu(".pictures")
+        return path
+
+    def close_menu(self, inside: str) -> None:
+        """Close an open menu, by something that is in it."""
         self.page.keyboard.press("Escape")
-        self.page.wait_for_selector(".pictures", state="detached")
+        self.page.wait_for_selector(inside, state="detached")
         # The run that follows closes the menu once more: a press within 60 ms would be undone.
         self.page.wait_for_timeout(150)
         self.at_rest()
-        return path
 
     def view(self, choice: str) -> None:
         """Choose in the View menu, by what the choice reads as; the menu is left open."""

@@ -295,7 +295,7 @@ def test_back_takes_one_press_a_choice_and_small_choices_are_no_stops(
         visitor.view(name)
         page.wait_for_url("**tone=1**" if name == "Log" else lambda url: "tone" not in url)
     assert page.evaluate("history.length") == before
-    page.keyboard.press("Escape")
+    visitor.close_menu("[data-testid=stPopoverBody]")
     visitor.paste("Plants eat herbivores")
     page.wait_for_url("**text=Plants**")
     page.locator(".cell").nth(13).click()
@@ -307,9 +307,10 @@ def test_back_takes_one_press_a_choice_and_small_choices_are_no_stops(
     page.wait_for_url("**tab=weight**")
     page.go_back()
     page.wait_for_url(lambda url: "tab" not in url and "architecture" not in url)
-    page.go_back()
+    visitor.drawn().page.go_back()
     page.wait_for_url("**/architecture?**")
-    page.go_back()
+    page.wait_for_selector("[data-panel='architecture.flow'][data-token]")
+    visitor.at_rest().page.go_back()
     page.wait_for_url(lambda url: "architecture" not in url)
     visitor.drawn()
     assert asked(page)["tone"] == ["1"] and asked(page)["head"] == ["5"]
@@ -325,7 +326,7 @@ def test_back_takes_one_press_a_choice_and_small_choices_are_no_stops(
     visitor.at_rest()
     page.go_back()
     page.wait_for_url(lambda url: "architecture" not in url)
-    page.go_back()
+    visitor.drawn().page.go_back()
     first = ".cell[aria-pressed=true][aria-label^='Layer 0, head 2']"
     page.wait_for_selector(first)
     assert "Layer 0, head 2" in visitor.drawn().title() and "eat" in visitor.tokens()
