@@ -192,7 +192,9 @@ class EmptyPage(Visitor):
 def report(name: str, costs: Sequence[Cost], empty: Sequence[float], at: int = 0) -> None:
     """Print a line of the table: the median of a group's times beside those of the empty page."""
     times = [time for each in costs if (time := each.took[at]) is not None]
-    took, base = median(times or [float("nan")]), median(empty)
+    if not times:
+        return print(f"{name:<44} shows again what it showed", flush=True)
+    took, base = median(times), median(empty)
     print(
         f"{name:<44} {took:7.0f} ms   E {base:4.0f}   E + {took - base:6.0f} ms   "
         f"{took / base:5.1f} x E   {median(each.n_bytes for each in costs) / 1e3:7.1f} kB   CPU "
