@@ -166,8 +166,9 @@ def test_a_press_in_a_panel_comes_back_to_python_and_draws_the_panel_of_it(brows
     page.evaluate(HOST, [str(widget._esm), values])
     inside = page.frame_locator("iframe")
     inside.locator("main[data-drawn]").wait_for()
+    page.evaluate("document.querySelector('iframe').dataset.before = 1")
     inside.get_by_role("button", name="Layer 2, head 5:").click()
-    page.wait_for_function("document.querySelectorAll('iframe').length === 1")
+    page.wait_for_function("[...document.querySelectorAll('iframe')].every(e => !e.dataset.before)")
     inside.locator("main[data-drawn]").wait_for()
     assert pressed == [{"layer": "2", "head": "5"}]
     assert (widget.panel.arguments["layer"], widget.panel.arguments["head"]) == (2, 5)
