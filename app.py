@@ -45,6 +45,7 @@ async def lifespan(app: st.App) -> AsyncIterator[None]:
     streamlit_patches.close_loops()
     streamlit_patches.finish_callbacks()
     streamlit_patches.skip_forgotten_widgets()
+    streamlit_patches.look_up_values()
     warm_up()
     with streamlit_patches.on_shutdown(routes.leave):
         yield

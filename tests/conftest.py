@@ -24,6 +24,7 @@ from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.testing.v1 import AppTest, local_script_runner
 from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 
+from explorer.server import streamlit_patches
 from explorer.state import host as app_host
 from explorer.views import tabs
 from models import registry, smollm2
@@ -34,6 +35,7 @@ from models.tokenizer import CAUSAL_LM_SPECIALS, Tokenizer
 from models.transformer import Decoder, Encoder, EncoderDecoder, Transformer
 
 assert app_host.app  # tests run as the app does: its queue, its limits, its models
+streamlit_patches.look_up_values()
 assert tabs.TABS  # and with the choices of all its tabs
 
 # These check for several files; what they find wrong is told as a test's own asserts tell it.

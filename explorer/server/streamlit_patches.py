@@ -1,12 +1,12 @@
-"""Changes to Streamlit's private parts: its end, its theme, callbacks, event loops, and batches of
-messages."""
+"""Changes to Streamlit's private parts: its end, its theme, callbacks, event loops, batches of
+messages, and the values of a session."""
 
 from __future__ import annotations
 
 import asyncio
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -16,7 +16,7 @@ from streamlit.proto.NewSession_pb2 import CustomThemeConfig
 from streamlit.runtime import app_session
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.scriptrunner.script_runner import ScriptRunnerEvent
-from streamlit.runtime.state import SafeSessionState
+from streamlit.runtime.state import SafeSessionState, SessionState
 from streamlit.runtime.state.session_state import WStates
 
 from explorer.state.sessions import uninterrupted
@@ -198,3 +198,43 @@ def unless_closed(session: Any, call: Callable[[], None]) -> None:
     except RuntimeError:
         if not session._event_loop.is_closed():
             raise
+
+
+# The values of a session: Streamlit gathers all of them wherever one is wanted, for each menu on a
+# page this app's two hundred.
+
+OWN = "$$"  # the keys of Streamlit's own begin so, the ids of widgets among them
+PARTS = "_key_id_mapper", "_new_session_state", "_old_state"
+_gathered: Any = SessionState.filtered_state
+
+
+class SessionValues(Mapping[str, Any]):
+    """What `st.session_state` says now under each key: of a widget that has a key its value."""
+
+    def __init__(self, state: SessionState) -> None:
+        self._state = state
+
+    def __getitem__(self, key: str) -> Any:
+        if key.startswith(OWN):
+            raise KeyError(key)
+        state = self._state
+        if key in state._key_id_mapper:  # a widget's
+            return state[key]
+        written = state._new_session_state  # in this run
+        return written[key] if key in written else state._old_state[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_gathered.fget(self._state))
+
+    def __len__(self) -> int:
+        return len(_gathered.fget(self._state))
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+
+def look_up_values() -> None:
+    """Look up the value of a session that is asked for. Where Streamlit keeps its state in another
+    way nothing is changed."""
+    if all(hasattr(SessionState(), name) for name in PARTS):
+        SessionState.filtered_state = property(SessionValues)  # type: ignore[assignment]

@@ -9,8 +9,6 @@ from typing import Any
 
 import streamlit as st
 
-from explorer.state import session_values as session_values
-
 Sent = Mapping[str, Any]  # by name, what a part of the page that is drawn in the browser sent last
 
 
