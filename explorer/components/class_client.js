@@ -284,6 +284,12 @@ export function reach() {
   if (own.waits) go(own.gone, "replaceState");
 }
 
+/** The picture did not come: so does the page, unless another one is there before. */
+export function missed() {
+  clearTimeout(own.turn);
+  own.turn = setTimeout(reach, NO_PICTURE);
+}
+
 /** What is shown already goes to where the class is. @param {string} at */
 export const lead = (at) => announce(explicit(at));
 
@@ -326,11 +332,15 @@ async function show(at) {
   const headers = { "Content-Type": "application/octet-stream", "X-Headlight-Key": key };
   let last = -1;
   for (const looks of LOOKS) {
-    if (!(await atRest(still, looks))) return;
+    if (!(await atRest(still, looks))) {
+      if (own.shown === at) own.shown = ""; // it was left: where it comes back, it is shown anew
+      return;
+    }
     const body = (await taken()) || NOTHING;
     await own.picture; // one at a time, so that they arrive in their order
     if (!still() || body.length === last) return;
-    if (body === NOTHING && looks !== LOOKS.at(-1)) continue;
+    // A page that turns to another one is empty for a moment.
+    if (body === NOTHING && (last >= 0 || looks !== LOOKS.at(-1))) continue;
     last = body.length;
     const init = { method: "POST", headers, body: /** @type {any} */ (body) };
     await (own.picture = fetch(to, init).catch(() => {}));
@@ -356,6 +366,7 @@ function publish(wait, tries = 0) {
     const at = place();
     if (!part()?.key || bus.now.lesson?.over) return;
     tell({ unfit: !at });
+    if (at && at === own.sent && at === here() && at !== own.shown) show(at).catch(() => {});
     if (!at || at === own.sent) return;
     if (own.moving) return publish(SOON, tries); // one at a time, so that they arrive in their order
     own.moving = true;

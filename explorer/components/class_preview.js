@@ -2,7 +2,7 @@
 // What the teacher's window shows, in a student's window, until the student's own page is there. Of many
 // students the page is requested when its student presses the picture.
 
-import { fetched, isAt, isWithin, lead, pictureOf, reach, waits } from "./class_client.js";
+import { fetched, isAt, isWithin, lead, missed, pictureOf, reach, waits } from "./class_client.js";
 import { arrived, drawn } from "./class_snapshot.js";
 import { make } from "./mount.js";
 import { isRunning } from "./optimistic_updates.js";
@@ -23,7 +23,7 @@ export function board(view, lesson) {
   if (view.picture !== name) {
     view.picture = name;
     if (!name) stay(view);
-    else bring(view, name).catch(() => view.picture === name && takeAway(view));
+    else bring(view, name).catch(() => view.picture === name && miss(view));
   } else if (name && view.board) lead(lesson.at);
 }
 
@@ -49,6 +49,14 @@ async function bring(view, name) {
     await new Promise((done) => setTimeout(done, waits() ? REST : TICK));
   }
   if (wanted()) takeAway(view);
+}
+
+/** The picture of that name is gone: another one is on its way, as a rule. @param {View} view */
+function miss(view) {
+  if (!waits()) return takeAway(view);
+  missed();
+  view.picture = undefined;
+  stay(view);
 }
 
 /** A picture stays until the next one is there, while the page waits. @param {View} view */
