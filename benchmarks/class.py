@@ -214,7 +214,7 @@ async def beside(address: str, pid: int, name: str, readers: int, seconds: float
 
 
 def send(address: str, body: bytes, kind: str = "json", key: str = "") -> bytes:
-    """The answer to what is sent to an address."""
+    """POST bytes to an address; the answer."""
     headers = {"Content-Type": f"application/{kind}", "X-Headlight-Key": key}
     with urlopen(Request(address, body, headers), timeout=300) as answer:
         return answer.read()
@@ -265,7 +265,7 @@ class Student:
 
 
 async def by_pictures(address: str, pid: int, followers: int, moves: int) -> Load:
-    """What so many students cost who see the teacher's window."""
+    """Measure so many students who see the picture of the teacher's window."""
     load, dice = Load(followers), random.Random(0)
     made = json.loads(await asyncio.to_thread(send, f"{address}/class/start", b"{}"))
     students = [await Student().join(address, made["code"]) for _ in range(followers)]
@@ -287,7 +287,7 @@ async def by_pictures(address: str, pid: int, followers: int, moves: int) -> Loa
 
 
 async def by_pages(address: str, pid: int, followers: int, moves: int) -> Load:
-    """What they cost when each page follows, all at once, of texts that are in memory."""
+    """Measure students whose own pages follow, all at once, to texts that are in memory."""
     load, dice = Load(followers), random.Random(1)
 
     async def page(line: ClientConnection, text: str) -> float:

@@ -313,13 +313,13 @@ READOUTS = (
 PASSED_ON = ("generate", "beams", "patch_heads", "patch_sites", "embeddings")
 
 
-def _kept(name: str) -> Callable[..., Any]:
+def _cached_readout(name: str) -> Callable[..., Any]:
     """The method of `Model` of this name whose result is kept beside the recording."""
     method = getattr(Model, name)
     signature = inspect.signature(method)
 
     @wraps(method)
-    def kept(self: CachedModel, *arguments: Any, **named: Any) -> Any:
+    def readout(self: CachedModel, *arguments: Any, **named: Any) -> Any:
         bound = signature.bind(self, *arguments, **named)
         bound.apply_defaults()
         _, recording, *rest = bound.args
@@ -327,7 +327,7 @@ def _kept(name: str) -> Callable[..., Any]:
         compute = getattr(self.uncached, name)
         return memo(recording, (name, *rest), lambda: in_slot(lambda: compute(recording, *rest)))
 
-    return kept
+    return readout
 
 
 def _passed_on(name: str) -> Callable[..., Any]:
@@ -341,6 +341,6 @@ def _passed_on(name: str) -> Callable[..., Any]:
 
 
 for _name in READOUTS:
-    setattr(CachedModel, _name, _kept(_name))
+    setattr(CachedModel, _name, _cached_readout(_name))
 for _name in PASSED_ON:
     setattr(CachedModel, _name, _passed_on(_name))

@@ -8,7 +8,7 @@ import gzip
 import io
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from http.client import HTTPConnection
 from urllib.parse import urlencode, urlsplit
 
@@ -223,6 +223,7 @@ def asks(teacher: Visitor, students: list[Visitor]) -> None:
     press(students[0], "See it")
     assert makes_room(students[0], text)
     assert students[1].page.locator(".panel .choice").count() == 0
+    page.wait_for_function("location.href.endsWith(headlight.lesson.at)")  # a move folds it anew
     press(teacher, "Question")
     page.wait_for_selector(".panel .choice.right")
     press(teacher, "Take it away")
@@ -387,20 +388,20 @@ def test_a_picture_waits_for_a_view_whose_code_comes_late(browser: object, serve
 
 
 @pytest.fixture
-def crowd(server: str) -> Iterator[Callable[[str], None]]:
-    """Lets ten more students into a class, by lines alone: more than pages follow at once for."""
-    lines = []
-
-    def join(code: str) -> None:
-        at = urlsplit(server)
-        for _ in range(10):
-            student = httpx2.post(f"{server}/class/join", json={"code": code}).json()["student"]
-            line = HTTPConnection(at.hostname, at.port)
-            line.request("GET", f"/class/news?{urlencode({'code': code, 'as': student})}")
-            assert line.getresponse().status == 200
-            lines.append(line)
-
-    yield join
+def large_class(browser: object, server: str) -> Iterator[tuple[Visitor, Visitor]]:
+    """A teacher and a student of a class with ten more students, who are lines alone: more than
+    pages follow at once for."""
+    teacher, student = leading(browser, server), Visitor(browser, server)
+    code = json.loads(teacher.page.evaluate("sessionStorage['headlight class']"))["code"]
+    at, lines = urlsplit(server), []
+    for _ in range(10):
+        word = httpx2.post(f"{server}/class/join", json={"code": code}).json()["student"]
+        lines.append(HTTPConnection(at.hostname, at.port))
+        lines[-1].request("GET", f"/class/news?{urlencode({'code': code, 'as': word})}")
+        assert lines[-1].getresponse().status == 200
+    student.page.goto(f"{server}/join/{code}")
+    student.page.wait_for_selector(".follow .line:has-text('you follow your teacher')")
+    yield teacher, student
     for line in lines:
         line.close()
 
@@ -414,14 +415,10 @@ COUNT_SENT = """() => { window.sent = 0; const send = WebSocket.prototype.send;
   WebSocket.prototype.send = function (...all) { window.sent++; send.apply(this, all); }; }"""
 
 
-def test_of_a_large_class_a_page_is_requested_when_its_student_presses_the_picture(
-    browser: object, server: str, crowd: Callable[[str], None]
+def test_in_a_large_class_a_press_requests_a_students_page(
+    large_class: tuple[Visitor, Visitor],
 ) -> None:
-    teacher, student = leading(browser, server), Visitor(browser, server)
-    code = json.loads(teacher.page.evaluate("sessionStorage['headlight class']"))["code"]
-    crowd(code)
-    student.page.goto(f"{server}/join/{code}")
-    student.page.wait_for_selector(".follow .line:has-text('you follow your teacher')")
+    teacher, student = large_class
     teacher.open(text="The cat sat on the old mat because it was tired.")
     board = student.page.locator(BOARD)
     button = board.get_by_role("button", name="Work on it yourself")
@@ -474,14 +471,10 @@ def test_of_a_large_class_a_page_is_requested_when_its_student_presses_the_pictu
         assert not one.errors, one.errors
 
 
-def test_where_no_picture_comes_the_page_comes_by_itself(
-    browser: object, server: str, crowd: Callable[[str], None]
+def test_in_a_large_class_a_page_follows_where_no_picture_comes(
+    large_class: tuple[Visitor, Visitor],
 ) -> None:
-    teacher, student = leading(browser, server), Visitor(browser, server)
-    code = json.loads(teacher.page.evaluate("sessionStorage['headlight class']"))["code"]
-    crowd(code)
-    student.page.goto(f"{server}/join/{code}")
-    student.page.wait_for_selector(".follow .line:has-text('you follow your teacher')")
+    teacher, student = large_class
     teacher.page.get_by_role("link", name="Learn", exact=True).click()  # a page of words alone
     student.page.wait_for_selector("h2:has-text('In three minutes')")
     teacher.page.route("**/class/show?**", lambda route: route.abort())

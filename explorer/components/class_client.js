@@ -258,7 +258,7 @@ function follow() {
   const { at, of, picture, many = 1 } = bus.now.lesson || {};
   if (!kept?.student || kept.alone || !at) return;
   const isNew = own.gone !== at;
-  const isLooked = of === at; // what the teacher's window shows there is known: a picture, or that there is none
+  const isKnown = of === at; // whether the teacher's window has a picture there
   if (isNew) {
     own.gone = at;
     own.waits = many > FEW && !isAt(at);
@@ -266,10 +266,10 @@ function follow() {
     own.holds = isWithin(here(), at);
     if (own.holds) announce(explicit(at));
   }
-  if (!isNew && !(own.waits && isLooked)) return;
+  if (!isNew && !(own.waits && isKnown)) return;
   clearTimeout(own.turn);
-  if (own.waits && isLooked && picture) return;
-  const wait = own.waits && !isLooked ? NO_PICTURE : 0;
+  if (own.waits && isKnown && picture) return;
+  const wait = own.waits && !isKnown ? NO_PICTURE : 0;
   own.turn = setTimeout(
     () => part()?.student && !part()?.alone && go(at, "replaceState"),
     wait + Math.random() * A_PAGE * (many - 1),
@@ -284,8 +284,8 @@ export function reach() {
   if (own.waits) go(own.gone, "replaceState");
 }
 
-/** The picture did not come: so does the page, unless another one is there before. */
-export function missed() {
+/** Request the page in a while, for a picture that is gone, unless another one comes before. */
+export function reachLater() {
   clearTimeout(own.turn);
   own.turn = setTimeout(reach, NO_PICTURE);
 }

@@ -2,7 +2,16 @@
 // What the teacher's window shows, in a student's window, until the student's own page is there. Of many
 // students the page is requested when its student presses the picture.
 
-import { fetched, isAt, isWithin, lead, missed, pictureOf, reach, waits } from "./class_client.js";
+import {
+  fetched,
+  isAt,
+  isWithin,
+  lead,
+  reachLater,
+  pictureOf,
+  reach,
+  waits,
+} from "./class_client.js";
 import { arrived, drawn } from "./class_snapshot.js";
 import { make } from "./mount.js";
 import { isRunning } from "./optimistic_updates.js";
@@ -45,21 +54,21 @@ async function bring(view, name) {
       Object.assign(view, { board: made, of });
       lead(at());
     }
-    if (view.board === made) tell(made.board, waits());
+    if (view.board === made) caption(made.board, waits());
     await new Promise((done) => setTimeout(done, waits() ? REST : TICK));
   }
   if (wanted()) takeAway(view);
 }
 
-/** The picture of that name is gone: another one is on its way, as a rule. @param {View} view */
+/** Wait for another picture where one is gone. @param {View} view */
 function miss(view) {
   if (!waits()) return takeAway(view);
-  missed();
+  reachLater();
   view.picture = undefined;
   stay(view);
 }
 
-/** A picture stays until the next one is there, while the page waits. @param {View} view */
+/** Keep a picture until the next one is there, while the page waits. @param {View} view */
 async function stay(view) {
   while (waits() && view.board && !view.picture)
     await new Promise((done) => setTimeout(done, TICK));
@@ -87,8 +96,8 @@ function coming(at, tokens) {
   };
 }
 
-/** What the picture is, and the press that requests the page, where it waits. @param {HTMLElement} board @param {boolean} isWaiting */
-function tell(board, isWaiting) {
+/** Say what the picture is, with the press that requests the page, where it waits. @param {HTMLElement} board @param {boolean} isWaiting */
+function caption(board, isWaiting) {
   const says = /** @type {HTMLElement} */ (board.querySelector(".says"));
   if (says.dataset.waits === `${isWaiting}`) return;
   says.dataset.waits = `${isWaiting}`;
