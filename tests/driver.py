@@ -272,6 +272,12 @@ class Visitor:
         self.errors[:] = self.wrong()
         return self
 
+    def join(self, code: str) -> Visitor:
+        """To a class by its link, and the press that joins it."""
+        self.page.goto(f"{self.server}/join/{code}")
+        self.page.get_by_role("button", name="Join").click()
+        return self
+
     def open(self, query: str = "", text: str | None = None) -> Visitor:
         """The first page by a link, of a `text` where one is given."""
         said = "" if text is None else f"{'&' if query else '?'}{urlencode({'text': text})}"
@@ -294,8 +300,21 @@ class Visitor:
         return self.at_rest()
 
     def until(self, script: str, argument: object = None) -> None:
-        # Whoever looks at a whole page in every frame keeps it from being drawn.
-        self.page.wait_for_function(script, arg=argument, polling=50)
+        """Wait until a script says so. Playwright's own way evaluates texts in the page, whose
+        policy forbids it."""
+        from playwright.sync_api import Error
+
+        end = time.monotonic() + PATIENCE / 1000
+        while time.monotonic() < end:
+            try:
+                if self.page.evaluate(script, argument):
+                    return
+            except Error as error:
+                if "context" not in str(error):  # that of a page which was left
+                    raise
+            # Whoever looks at a whole page all the time keeps it from being drawn.
+            self.page.wait_for_timeout(50)
+        pytest.fail(f"it never came: {script}")
 
     def paste(self, text: str) -> Visitor:
         before = [self.drawing(each) for each in (GRID, HEAD)]

@@ -169,9 +169,7 @@ def test_menus_have_the_colours_of_the_page_whatever_its_scheme(visitor: Visitor
     page, seen = visitor.open().page, []
     for scheme in ("dark", "light"):
         page.emulate_media(color_scheme=scheme)
-        page.wait_for_function(
-            "scheme => document.documentElement.style.colorScheme === scheme", arg=scheme
-        )
+        visitor.until("scheme => document.documentElement.style.colorScheme === scheme", scheme)
         page.locator(".st-key-model_menu button").first.click()
         fold = page.locator(".st-key-models summary")
         fold.first.wait_for()

@@ -98,10 +98,10 @@ def test_step_play_pause_and_back(visitor: Visitor) -> None:
     assert written(visitor) == so_far, "after Pause nothing more is written"
     press_button(visitor, "Back")
     until(visitor, written, lambda now: now == so_far[:-1])
-    page.wait_for_function(
+    visitor.until(
         "n => (new URL(location).searchParams.get('said') || "
         "'').split('.').filter(Boolean).length === n",
-        arg=len(so_far) - 1,
+        len(so_far) - 1,
     )
     ids = [int(id) for id in re.search(r"said=([\d.]+)", page.url).group(1).split(".")]
     assert loaded("decoder").labels(ids) == so_far[:-1]

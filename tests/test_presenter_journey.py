@@ -203,7 +203,7 @@ def test_findings_and_heads_are_walked_by_arrows(visitor: driver.Visitor) -> Non
     first = page.locator(".board h1").inner_text()
     page.keyboard.press("ArrowRight")
     page.wait_for_url(lambda url: "head=5" not in url)  # the next finding
-    page.wait_for_function(NEW, arg=[first])
+    visitor.until(NEW, [first])
     page.keyboard.press("ArrowLeft")
     page.locator(".board h1", has_text="it attends to animal 0.72").wait_for()
     page.keyboard.press("b")
@@ -231,7 +231,7 @@ def test_pictures_are_presented_whole_and_fit_a_phone(visitor: driver.Visitor) -
         visitor.until(KEYS)
         page.keyboard.press("p")
         page.wait_for_selector(".board .plate svg text:not(:empty)")
-        page.wait_for_function(NEW, arg=sorted(said))  # the page before may be there for a moment
+        visitor.until(NEW, sorted(said))  # the page before may be there for a moment
         small, large = (slide_of(visitor, size, named) for size in (SMALL, LARGE))
         assert small <= large, f"the larger screen shows less of {to}"
         said.add(page.locator(".board h1").inner_text())

@@ -3,22 +3,47 @@ the page, and no other host learns its address."""
 
 from __future__ import annotations
 
+import hashlib
+import re
+from base64 import b64encode
+
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from explorer.server.static import STATIC
 from explorer.state.settings import settings
 
 FRAMES = ("'self'", *settings().frames)
-# Streamlit's page has one inline script and styles itself from script; everything must come from
-# this server.
-POLICY = (
-    "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; "
-    "style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; "
-    "connect-src 'self' data: blob:; worker-src 'self' blob:; object-src 'none'; "
-    f"base-uri 'self'; form-action 'self'; frame-ancestors {' '.join(FRAMES)}"
-)
+INLINE = re.compile(r"<script>(.*?)</script>", re.DOTALL)
+
+
+def hash_of(script: str) -> str:
+    """The source of a policy that lets this inline script run, and no other."""
+    digest = hashlib.sha256(script.replace("\r\n", "\n").encode()).digest()
+    return f"'sha256-{b64encode(digest).decode()}'"
+
+
+# The inline scripts of Streamlit's page as it is installed.
+OF_STREAMLIT = [
+    hash_of(each) for each in INLINE.findall((STATIC / "index.html").read_bytes().decode())
+]
+
+
+def policy(*scripts: str) -> str:
+    """The policy of the app's pages: everything comes from this server, and of inline scripts those
+    of Streamlit's page run and these, of which each is a source. Streamlit styles its page from
+    script, and it makes modules of blobs as our startup bundle does."""
+    own = " ".join((*OF_STREAMLIT, *scripts))
+    return (
+        f"default-src 'self'; script-src 'self' blob: {own}; "
+        "style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; "
+        "connect-src 'self' data: blob:; worker-src 'self' blob:; object-src 'none'; "
+        f"base-uri 'self'; form-action 'self'; frame-ancestors {' '.join(FRAMES)}"
+    )
+
+
 HEADERS = {
-    "Content-Security-Policy": POLICY,
+    "Content-Security-Policy": policy(),
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",  # the reader's text stands in the address
     "Cross-Origin-Opener-Policy": "same-origin",

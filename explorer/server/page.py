@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import secrets
 from html import escape
 
 from starlette.concurrency import run_in_threadpool
@@ -13,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from explorer.components import bundle
 from explorer.server import shared_link, startup_bundle
+from explorer.server.headers import policy
 from explorer.state.settings import settings
 from explorer.text import places
 from explorer.text.templates import sentences
@@ -86,7 +88,7 @@ def link(href: str, name: str) -> str:
 # place or tab, another text (a second one too) or model, another word, layer or head; all else, and
 # what a page writes into its own address when it opens, takes the place of what was there. What a
 # page on its way would still write after the reader went back from it is left out.
-SCRIPT = b"""<script>
+SCRIPT = b"""<script nonce="NONCE">
 (() => {
   const push = history.pushState.bind(history);
   const STOPS = ["text", "target", "second", "donor", "other_text", "model", "layer", "head",
@@ -141,9 +143,12 @@ class Placeholder:
             whole, address = b"".join(parts).decode(), settings().address
             titled = run_in_threadpool(shared_link.titled, whole, scope["path"], query, address)
             whole = await titled
-            body = startup_bundle.with_loader(whole).encode()
-            body = body.replace(ROOT_EMPTY, ROOT_WITH_WORDS + SCRIPT)
+            nonce = secrets.token_urlsafe(16)
+            body = startup_bundle.with_loader(whole, nonce).encode()
+            script = SCRIPT.replace(b"NONCE", nonce.encode())
+            body = body.replace(ROOT_EMPTY, ROOT_WITH_WORDS + script)
             headers = MutableHeaders(scope=start)
+            headers["content-security-policy"] = policy(f"'nonce-{nonce}'")
             for name in ("etag", "last-modified", "accept-ranges"):  # of Streamlit's own page
                 del headers[name]
             if zipped:

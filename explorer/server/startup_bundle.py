@@ -43,8 +43,9 @@ ROOT = "@app/"  # in the import map: the app's address
 # The file begins with a line of JSON: path and size of each module, in order, and the paths of
 # those that are imported while the first page is on its way. The browser reads and compiles all of
 # them at once (modulepreload), not each when it comes to its import.
-LOADER = """<script>
+LOADER = """<script nonce="NONCE">
 (async () => {
+  const { nonce } = document.currentScript;
   const root = new URL("./", document.baseURI);
   let soon = [];
   try {
@@ -60,7 +61,7 @@ LOADER = """<script>
       imports["@app/" + path] = imports[new URL(path, root)] = URL.createObjectURL(module);
     }
     const map = document.createElement("script");
-    map.type = "importmap";
+    [map.type, map.nonce] = ["importmap", nonce];
     map.textContent = JSON.stringify({ imports });
     document.head.append(map);
     for (const [path] of index.modules) {
@@ -93,13 +94,16 @@ class StartupBundle:
 _lock = threading.Lock()
 
 
-def with_loader(page: str) -> str:
+def with_loader(page: str, nonce: str = "") -> str:
     """Streamlit's page with a script that loads the bundle in place of its modules, and its style
-    at the end; the same page where it is built in a way that is not known here."""
+    at the end; the same page where it is built in a way that is not known here. nonce: by which the
+    page's policy lets the script run, and what the script makes: addresses of blobs, which no hash
+    can know."""
     entry = ENTRY.search(page)
     if entry is None:
         return page
     loader = LOADER.replace("BUNDLE", _path(entry[1])).replace("ENTRY", entry[1])
+    loader = loader.replace("NONCE", nonce)
     styles = "".join(STYLES.findall(page))
     page = STYLES.sub("", EARLY.sub("", page))
     return ENTRY.sub(lambda _: loader, page).replace("</body>", f"{styles}</body>")
