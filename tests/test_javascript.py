@@ -21,7 +21,7 @@ MODULES = sorted(COMPONENTS.glob("*.js"))
 WIDGET = COMPONENTS.parent / "notebook_widget.js"  # of a notebook, where none of the others is
 LAYER = {
     *("axis", "bus", "matrix_canvas", "keys", "mount", "number_format", "svg_export", "theme"),
-    *("tokens", "codec", "sentences", "cover"),
+    *("tokens", "codec", "sentences", "cover", "allowed"),
 }
 # What stands in one module and in no other: exports of files, mounting, colour scales, rasters,
 # news, formats of numbers.
@@ -34,7 +34,7 @@ ONLY = {
     r"new Event\(": {"bus"},
     r"ResizeObserver": {"mount"},
     r"toLocaleString|toExponential|toPrecision": {"number_format", "axis"},
-    r"createElement\(": {"mount", "matrix_canvas"},
+    r"createElement\(": {"mount", "matrix_canvas", "class_picture"},
     r"DOMParser|font-family=": {"svg_export"},
     r"createElementNS": {"formula"},
     r"TextDecoder|TextEncoder|DataView": {"codec", "file_upload"},

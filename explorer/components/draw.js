@@ -339,7 +339,7 @@ export class Pen {
       this.put("image", {
         ...{ x: at(x), y: at(y), width: at(width), height: at(height) },
         preserveAspectRatio: "none",
-        style: "image-rendering:pixelated",
+        "image-rendering": "pixelated",
         href: (cache[this.look.key] ||= raster(rows, columns, word).toDataURL()),
       });
       return;

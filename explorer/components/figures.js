@@ -71,6 +71,7 @@ export function figure(pen, figure, { x, y, width, height, titled = 0 }) {
     top += 1.4 * letter;
   }
   if (figure.title) top += (0.4 + 1.4 * Math.max(0, titled - titles.length)) * letter;
+  if (!Object.hasOwn(KINDS, figure.kind)) throw new TypeError("a kind of figure that is not drawn");
   const draw = KINDS[figure.kind];
   const own = figure.omitted || [];
   const written = (/** @type {Omitted[]} */ omitted, /** @type {any[]} */ ...notes) => {

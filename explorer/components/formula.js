@@ -1,6 +1,7 @@
 // @ts-check
 // Formulas, typeset as MathML: with their symbols, or with the numbers of the text on a press.
 
+import { MATH, attribute, known } from "./allowed.js";
 import { make } from "./mount.js";
 import { sentences } from "./sentences.js";
 
@@ -12,8 +13,9 @@ const NAMESPACE = "http://www.w3.org/1998/Math/MathML";
 
 /** @param {Node} node @param {string[]} focus symbols that are spoken of @returns {Element} */
 function math([tag, attributes, inside], focus) {
-  const element = document.createElementNS(NAMESPACE, tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  const element = document.createElementNS(NAMESPACE, known(tag, MATH.elements));
+  for (const [name, value] of Object.entries(attributes))
+    element.setAttribute(name, attribute(name, value, MATH));
   element.classList.toggle("focus", focus.includes(attributes["data-symbol"]));
   element.append(
     ...(typeof inside === "string"

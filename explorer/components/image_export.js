@@ -82,8 +82,8 @@ function copier(address) {
     } catch {
       const field = make("input", {
         value: address,
-        readOnly: true,
-        ariaLabel: say("copy"),
+        readonly: "",
+        "aria-label": say("copy"),
       });
       button.replaceWith(field);
       field.select();

@@ -1,6 +1,7 @@
 // @ts-check
 // A view on the page: elements, their style, what they know between two drawings, and their end.
 
+import { HTML, attribute, known, setStyles, word } from "./allowed.js";
 import { bus, listen } from "./bus.js";
 import { covers } from "./cover.js";
 import { onScreen } from "./theme.js";
@@ -16,7 +17,8 @@ import { decode } from "./codec.js";
 
 /**
  * An element with its attributes and what is in it. `on...` are handlers, `data` the dataset,
- * `style` properties of its style, `vars` custom ones; undefined is left out.
+ * `style` properties of its style, `vars` custom ones; undefined is left out. Raises TypeError for a
+ * name that no view has and for an object where a word is meant.
  * @template {keyof HTMLElementTagNameMap} Tag
  * @param {Tag} tag
  * @param {string | Record<string, any>} [attributes] or the class alone
@@ -24,7 +26,7 @@ import { decode } from "./codec.js";
  * @returns {HTMLElementTagNameMap[Tag]}
  */
 export function make(tag, attributes = {}, ...inside) {
-  const element = document.createElement(tag);
+  const element = document.createElement(known(tag, HTML.elements));
   put(element, typeof attributes === "string" ? { class: attributes } : attributes);
   element.append(...inside.filter((each) => each !== undefined && each !== null && each !== false));
   return element;
@@ -40,13 +42,17 @@ export function make(tag, attributes = {}, ...inside) {
 export function put(element, attributes) {
   for (const [name, value] of Object.entries(attributes)) {
     if (value === undefined) continue;
-    if (name === "data") Object.assign(element.dataset, value);
-    else if (name === "style") Object.assign(element.style, value);
+    if (name === "data")
+      for (const [key, text] of Object.entries(value)) element.dataset[key] = word(text);
+    else if (name === "style") setStyles(element.style, value);
     else if (name === "vars")
-      for (const [key, size] of Object.entries(value)) element.style.setProperty(`--${key}`, size);
-    else if (name.startsWith("on")) /** @type {any} */ (element)[name] = value;
+      for (const [key, size] of Object.entries(value))
+        element.style.setProperty(`--${key}`, word(size));
+    // A function is of this code: no bytes hold one.
+    else if (typeof value === "function") /** @type {any} */ (element)[name] = value;
     else if (name === "hidden") element.hidden = value;
-    else if (value !== "" || name !== "class") element.setAttribute(name, value);
+    else if (value !== "" || name !== "class")
+      element.setAttribute(name, attribute(name, value, HTML));
   }
   return element;
 }

@@ -193,11 +193,7 @@ export function plane(pen, figure, { x, y, width, height: room = Infinity }) {
       if (pen.isFree(pen.box(a, b, text, style))) pen.text(a, b, text, style);
   });
   const box = { x, y: top, width, height: high };
-  pen.put(
-    "svg",
-    { ...box, viewBox: Object.values(box).join(" "), style: "overflow:hidden" },
-    inside,
-  );
+  pen.put("svg", { ...box, viewBox: Object.values(box).join(" "), overflow: "hidden" }, inside);
   pen.rect(x, top, width, high, { fill: "none", stroke: look.border, rx: 4 });
   note.forEach((line, i) =>
     pen.text(x, top + high + (1 + 1.25 * i) * letter, line, { size: 0.85, alpha: 0.75 }),

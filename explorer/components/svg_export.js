@@ -2,6 +2,7 @@
 // Pictures to take along: an SVG that stands by itself, with title and caption, and the same as PNG,
 // in the screen's colours or on white.
 
+import { SVG, attribute, known } from "./allowed.js";
 import { bus, listen } from "./bus.js";
 import { context } from "./matrix_canvas.js";
 import { make, until } from "./mount.js";
@@ -27,7 +28,8 @@ export const escaped = (text) =>
     : legible(`${text}`).replace(/[&<>"]/g, (c) => MARKS[/** @type {keyof typeof MARKS} */ (c)]);
 
 /**
- * An element of a file. What is `inside` is SVG already; undefined attributes are left out.
+ * An element of a file. What is `inside` is SVG already; undefined attributes are left out. Raises
+ * TypeError for a name that no picture has and for an object where a word is meant.
  * @param {string} name
  * @param {Record<string, any>} attributes
  * @param {...string} inside
@@ -35,8 +37,9 @@ export const escaped = (text) =>
 export function tag(name, attributes, ...inside) {
   let written = "";
   for (const key in attributes)
-    if (attributes[key] !== undefined) written += ` ${key}="${escaped(attributes[key])}"`;
-  return `<${name}${written}>${inside.join("")}</${name}>`;
+    if (attributes[key] !== undefined)
+      written += ` ${key}="${escaped(attribute(key, attributes[key], SVG))}"`;
+  return `<${known(name, SVG.elements)}${written}>${inside.join("")}</${name}>`;
 }
 
 /** A picture of a file on the page. @param {string} svg @param {Record<string, any>} attributes */

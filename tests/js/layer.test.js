@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 const of = (name) => import(`${process.env.MODULES}/${name}.js`);
+const { HTML, MATH, SVG, attribute, known } = await of("allowed");
 const { channels, css, inkOn, lookOf, onWhite, ramp, shade, wordAt } = await of("theme");
 const { ends, folded } = await of("matrix_canvas");
 const { FONT, escaped, tag } = await of("svg_export");
@@ -115,8 +116,43 @@ test("a file says its title and caption, names its fonts, and no text can break 
   const height = Number(svg.match(/ height="([\d.]+)" viewBox/)[1]);
   const lowest = Math.max(...[...svg.matchAll(/ y="([\d.]+)"/g)].map(([, y]) => Number(y)));
   assert.ok(lowest > 100 && lowest <= height, "nothing stands below the paper");
-  assert.equal(tag("a", { b: undefined, c: `"0` }, "d"), '<a c="&quot;0">d</a>');
+  assert.equal(tag("g", { id: undefined, d: `"0` }, "d"), '<g d="&quot;0">d</g>');
   assert.equal(escaped("a\u0000b\ud800"), "a\ufffdb\ufffd");
+});
+
+test("a name that no view has is refused, in any spelling, and an object where a word is meant", () => {
+  const names =
+    "onload ONLOAD OnLoad style srcset srcdoc formaction xlink:href HREF __proto__ constructor";
+  for (const name of names.split(" "))
+    for (const of of [HTML, SVG, MATH])
+      assert.throws(() => attribute(name, "alert(1)", of), TypeError, name);
+  for (const name of [
+    "script",
+    "SCRIPT",
+    "iframe",
+    "object",
+    "template",
+    "foreignObject",
+    "animate",
+  ])
+    for (const { elements } of [HTML, SVG, MATH])
+      assert.throws(() => known(name, elements), TypeError, name);
+  assert.throws(() => tag("g", JSON.parse('{"ONLOAD": "alert(1)"}')), TypeError);
+  assert.throws(() => tag("g", JSON.parse('{"__proto__": "x"}')), TypeError);
+  for (const value of [{}, ["x"], null, () => "x", { toString: () => "x" }, Symbol("x")])
+    assert.throws(() => attribute("class", value, HTML), TypeError);
+  for (const to of [
+    "javascript:alert(1)",
+    " JavaScript:alert(1)",
+    "java\nscript:alert(1)",
+    "vbscript:x",
+    "data:text/html,x",
+    "//other",
+    {},
+  ])
+    assert.throws(() => attribute("href", to, HTML), TypeError, `${to}`);
+  for (const to of ["./?text=a", "../", "blob:x", "data:image/png;base64,", "https://a/", "."])
+    assert.equal(attribute("href", to, HTML), to);
 });
 
 test("ticks are round, inside, and evenly apart", () => {
