@@ -59,8 +59,9 @@ input, button {{ font: inherit; box-sizing: border-box; width: 100%; padding: 0.
   border-radius: 0.5rem; }}
 input {{ font-size: 1.75rem; text-align: center; letter-spacing: 0.08em; text-transform: uppercase;
   background: transparent; color: inherit; border: 2px solid light-dark(#8a8177, #8d93a3); }}
-button {{ margin-top: 1rem; border: 0; background: light-dark(#b45309, #f5a524);
-  color: light-dark(#fff, #12151d); font-weight: 600; cursor: pointer; }}
+button {{ margin-top: 1rem; border: 0; min-height: 4rem; font-size: 1.375rem; cursor: pointer;
+  background: light-dark(#b45309, #f5a524);
+  color: light-dark(#fff, #12151d); font-weight: 600; }}
 :focus-visible {{ outline: 3px solid light-dark(#b45309, #f5a524); outline-offset: 2px; }}
 p {{ opacity: 0.85; font-size: 1rem; }} [role=alert] {{ min-height: 1.5em; opacity: 1; }}
 </style>

@@ -1,5 +1,6 @@
 // @ts-check
-// The page on which a student joins: the code is sent, and the window goes where the class is.
+// The page on which a student joins: at a press the code is sent, and the window goes where the class is.
+// A link alone joins nobody.
 
 import { keep, ROOT, send } from "./class_part.js";
 
@@ -19,5 +20,4 @@ form.onsubmit = async (event) => {
     field.select();
   }
 };
-if (field.value) form.requestSubmit();
-else field.focus();
+(field.value ? form.querySelector("button") : field)?.focus();
