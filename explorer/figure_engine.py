@@ -7,12 +7,10 @@ no page, no network and no files; what it gets are an encoded panel and the widt
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import subprocess
 from base64 import b64encode
 from collections.abc import Mapping
-from functools import cache
 from importlib.util import find_spec
 
 from explorer.components import bundle
@@ -20,11 +18,6 @@ from explorer.text.templates import sentences
 
 WORDS = sentences("selection", "figure_files")
 ENTRY = "figure_file.js"
-IMPORT = re.compile(r'^import (?:(\w+)|\{([^}]*)\}) from "\./([\w.]+)";\n', re.MULTILINE)
-EXPORT = re.compile(
-    r"^export (?=(?:async )?(?:function|class|const|let) (\w+|\[[\w, ]+\]))", re.MULTILINE
-)
-DEFAULT = re.compile(r"^export default ", re.MULTILINE)
 MOST_BYTES = 1 << 30  # of the engine's memory
 MOST_SECONDS = 120
 # What browsers and Node.js have, and QuickJS has not.
@@ -54,7 +47,7 @@ def drawn(panel: bytes, how: Mapping[str, object]) -> tuple[str, float, float]:
     run = _run_quickjs if find_spec("quickjs") else _run_node if shutil.which("node") else None
     if run is None:
         raise ValueError(WORDS("no_engine"))
-    answer = json.loads(run(script(), call))
+    answer = json.loads(run(BROWSERS + bundle.script(ENTRY), call))
     return answer["svg"], answer["width"], answer["height"]
 
 
@@ -75,30 +68,3 @@ def _run_node(code: str, call: str) -> str:
         command, input=program.encode(), capture_output=True, timeout=MOST_SECONDS, check=True
     )
     return done.stdout.decode()
-
-
-@cache
-def script() -> str:
-    """The modules that draw a panel, each a function whose results the later ones take, in one
-    script."""
-    modules: dict[str, str] = {}
-    _add(ENTRY, modules)
-    return "\n".join((BROWSERS, "const $ = {};", *modules.values()))
-
-
-def _add(name: str, modules: dict[str, str]) -> None:
-    """A module after all that it imports."""
-    code = bundle.modules()[name].decode()
-    for imported in IMPORT.finditer(code):
-        if imported[3] not in modules:
-            _add(imported[3], modules)
-    names = [each for imported in EXPORT.finditer(code) for each in re.findall(r"\w+", imported[1])]
-    names += ["default: $default"] * bool(DEFAULT.search(code))
-    code = IMPORT.sub(_binding, DEFAULT.sub("const $default = ", EXPORT.sub("", code)))
-    modules[name] = f'$["{name}"] = (() => {{\n{code}\nreturn {{ {", ".join(names)} }};\n}})();'
-
-
-def _binding(match: re.Match[str]) -> str:
-    """An import as what it takes from a module that has run."""
-    names = f"default: {match[1]}" if match[1] else match[2].replace(" as ", ": ")
-    return f'const {{ {names} }} = $["{match[3]}"];\n'

@@ -136,16 +136,20 @@ def _font(family: str, file: str, more: str = "") -> str:
 
 
 @cache
+def fonts(formulas: bool) -> str:
+    """Write the screen's font into a style, and where there are formulas theirs."""
+    written = _font("Inter", "inter.woff2", "font-weight:100 900;")
+    return written + (_font("Formulas", "formulas.woff2") if formulas else "")
+
+
+@cache
 def _style(formulas: bool) -> str:
     """Write the document's own style with the app's colours, light and dark, and its font; with
     that of its formulas where it has some."""
     theme = tomllib.loads(bundle.THEME.read_text("utf-8"))["theme"]
     light, dark = (_colours(theme[name]) for name in ("light", "dark"))
-    fonts = _font("Inter", "inter.woff2", "font-weight:100 900;")
-    if formulas:
-        fonts += _font("Formulas", "formulas.woff2")
     return (
-        fonts + f":root{{color-scheme:light;--st-font:{theme['font']};"
+        fonts(formulas) + f":root{{color-scheme:light;--st-font:{theme['font']};"
         f"--st-base-radius:{theme['baseRadius']};{light}}}\n"
         f":root[data-theme=dark]{{color-scheme:dark;{dark}}}\n"
         "@media (prefers-color-scheme:dark){:root:not([data-theme=light])"

@@ -10,8 +10,12 @@ import shutil
 import socket
 import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
+from http.client import HTTPConnection
 from pathlib import Path
+from urllib.parse import urlencode, urlsplit
 
+import httpx2
 import pytest
 from driver import free_port
 from waiting import until
@@ -89,6 +93,20 @@ def classes(request: pytest.FixtureRequest) -> ClassService:
 def processes(redis_address: str) -> tuple[ClassService, ClassService]:
     """Classes of two processes on one Redis."""
     return ClassService(redis_store(redis_address)), ClassService(redis_store(redis_address))
+
+
+@contextmanager
+def crowd(server: str, code: str) -> Iterator[None]:
+    """Ten more students of a class, who are lines alone: more than pages follow at once for."""
+    at, lines = urlsplit(server), []
+    for _ in range(10):
+        word = httpx2.post(f"{server}/class/join", json={"code": code}).json()["student"]
+        lines.append(HTTPConnection(at.hostname, at.port))
+        lines[-1].request("GET", f"/class/news?{urlencode({'code': code, 'as': word})}")
+        assert lines[-1].getresponse().status == 200
+    yield
+    for line in lines:
+        line.close()
 
 
 class Line:

@@ -73,7 +73,7 @@ def begin(teacher: Visitor, student: Visitor, query: str = "", text: str = TEXT)
     teacher.page.wait_for_selector(".questions li")
     press(teacher, "Start a class")
     code = teacher.page.locator(".how .code").inner_text()
-    student.page.goto(f"{student.server}/join/{code}")
+    student.join(code)
     student.page.wait_for_selector(FOLLOWS)
     student.drawn()
     return code
@@ -149,7 +149,7 @@ def arrives(student: Visitor, text: str, head: str) -> None:
     student.page.wait_for_selector(FOLLOWS)
     student.until(IS, text)
     student.page.wait_for_selector(f"[data-testid=stMain] .st-key-finding p:has-text('{head}')")
-    student.page.wait_for_selector(".shown", state="detached")
+    student.page.wait_for_selector(".shown", state="hidden")
     student.drawn()
     assert set(student.tokens()) >= set(text.rstrip(".").split()), student.tokens()
 

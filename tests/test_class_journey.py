@@ -9,15 +9,16 @@ import io
 import json
 import re
 from collections.abc import Iterator
-from http.client import HTTPConnection
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 import httpx2
 import pytest
+from classes import crowd
 from driver import HEAD, MARKS, Visitor
 from playwright.sync_api import Request, Route
 
 pytestmark = MARKS
+BOARD, FRAME = ".shown", ".shown iframe"
 PHONE = {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark"}
 
 
@@ -81,7 +82,7 @@ def test_a_teacher_and_three_students(visitors: list[Visitor]) -> None:
 def join(students: list[Visitor], code: str) -> None:
     """By the link of the QR code, by typing it, and on the app's own page."""
     phone, typist, third = students
-    phone.page.goto(f"{phone.server}/join/{code}")
+    phone.join(code)
     typist.page.goto(f"{typist.server}/join")
     typist.page.keyboard.type("2222222")
     typist.page.keyboard.press("Enter")
@@ -109,17 +110,17 @@ def shows_at_once(teacher: Visitor, student: Visitor) -> None:
     assert student.page.locator(".st-key-finding p:has-text('Layer 0, head 5')").count() == 0
     # Another page too: the teacher's own picture, drawn by the views themselves.
     teacher.page.get_by_role("tab", name="One weight").click()
-    board = student.page.locator(".shown")
+    board = student.page.frame_locator(FRAME)
     board.locator("[data-panel^='anatomy'] svg").first.wait_for()
     text = board.locator("[data-panel^='anatomy']").first.text_content()
-    assert "is loading" in board.inner_text() and "sat" in text
+    assert "is loading" in board.locator(".says").inner_text() and "sat" in text
     teacher.page.get_by_role("tab", name="Heads").click()
     board.locator(".cell").nth(31).wait_for()
     assert board.locator("[data-panel^='anatomy']").count() == 0
     student.page.reload()
     student.page.wait_for_selector(".st-key-finding p:has-text('Layer 0, head 5')")
     student.drawn()
-    student.page.wait_for_selector(".shown", state="detached")
+    student.page.wait_for_selector(BOARD, state="hidden")
     assert "from the small picture" not in student.said()
 
 
@@ -132,7 +133,7 @@ def wanders(teacher: Visitor, student: Visitor) -> None:
     teacher.page.locator(f"{HEAD} .token").nth(4).click()
     wanted = "4"
     teacher.page.wait_for_url(f"**token={wanted}**")
-    student.page.wait_for_function("at => headlight.lesson.at.includes(at)", arg=f"token={wanted}")
+    student.until("at => headlight.lesson.at.includes(at)", f"token={wanted}")
     assert student.page.url == at
     press(student, "Return to the class")
     student.page.wait_for_url(f"**token={wanted}**")
@@ -213,9 +214,7 @@ def asks(teacher: Visitor, students: list[Visitor]) -> None:
     page.wait_for_url(lambda url: "/classroom" not in url)
     teacher.drawn()  # and has written all that it shows into its address
     for one in students:
-        one.page.wait_for_function(
-            "at => location.href.includes(at)", arg=page.url.rpartition("/")[2]
-        )
+        one.until("at => location.href.includes(at)", page.url.rpartition("/")[2])
     assert makes_room(teacher, text), "the teacher sees the page"
     for one in students:
         assert makes_room(one, text), "and so does each student, on the phone too"
@@ -223,7 +222,7 @@ def asks(teacher: Visitor, students: list[Visitor]) -> None:
     press(students[0], "See it")
     assert makes_room(students[0], text)
     assert students[1].page.locator(".panel .choice").count() == 0
-    page.wait_for_function("location.href.endsWith(headlight.lesson.at)")  # a move folds it anew
+    teacher.until("location.href.endsWith(headlight.lesson.at)")  # a move folds it anew
     press(teacher, "Question")
     page.wait_for_selector(".panel .choice.right")
     press(teacher, "Take it away")
@@ -271,7 +270,7 @@ def test_a_prediction_is_covered_on_every_screen_until_the_answer(visitors: list
     press(teacher, "Start a class")
     code = teacher.page.locator(".how .code").inner_text()
     for one in (phone, desktop):
-        one.page.goto(f"{one.server}/join/{code}")
+        one.join(code)
         one.page.wait_for_selector("[data-panel='predictions.word'] svg")
     press(teacher, "Let the class type it")
     for one, word in ((phone, "door"), (desktop, "window")):
@@ -389,27 +388,22 @@ def test_a_picture_waits_for_a_view_whose_code_comes_late(browser: object, serve
 
 @pytest.fixture
 def large_class(browser: object, server: str) -> Iterator[tuple[Visitor, Visitor]]:
-    """A teacher and a student of a class with ten more students, who are lines alone: more than
-    pages follow at once for."""
+    """A teacher and a student of a class in which pictures stand in for pages."""
     teacher, student = leading(browser, server), Visitor(browser, server)
     code = json.loads(teacher.page.evaluate("sessionStorage['headlight class']"))["code"]
-    at, lines = urlsplit(server), []
-    for _ in range(10):
-        word = httpx2.post(f"{server}/class/join", json={"code": code}).json()["student"]
-        lines.append(HTTPConnection(at.hostname, at.port))
-        lines[-1].request("GET", f"/class/news?{urlencode({'code': code, 'as': word})}")
-        assert lines[-1].getresponse().status == 200
-    student.page.goto(f"{server}/join/{code}")
-    student.page.wait_for_selector(".follow .line:has-text('you follow your teacher')")
-    yield teacher, student
-    for line in lines:
-        line.close()
+    with crowd(server, code):
+        student.join(code)
+        student.page.wait_for_selector(".follow .line:has-text('you follow your teacher')")
+        yield teacher, student
 
 
-BOARD = ".shown"
-COUNT_GAPS = """() => { window.gaps = 0;
-  const board = (each) => each.shadowRoot?.querySelector('.shown');
-  setInterval(() => window.gaps += ![...document.querySelectorAll('*')].some(board), 40); }"""
+# In the frame, how often nothing is drawn; and around it, how often it is not there or not seen.
+COUNT_EMPTY = """() => { window.gaps = 0;
+  setInterval(() => window.gaps += !document.querySelector('.shown .part'), 20); }"""
+COUNT_GAPS = """frame => { window.gaps = 0; window.frame = frame;
+  const seen = () => frame.isConnected && getComputedStyle(frame).visibility === 'visible' &&
+    frame.parentElement.style.opacity === '';
+  setInterval(() => window.gaps += !seen(), 20); }"""
 IS_UNDER = "each => Boolean(each.getRootNode().host.closest('[inert]'))"
 COUNT_SENT = """() => { window.sent = 0; const send = WebSocket.prototype.send;
   WebSocket.prototype.send = function (...all) { window.sent++; send.apply(this, all); }; }"""
@@ -420,7 +414,8 @@ def test_in_a_large_class_a_press_requests_a_students_page(
 ) -> None:
     teacher, student = large_class
     teacher.open(text="The cat sat on the old mat because it was tired.")
-    board = student.page.locator(BOARD)
+    board = student.page.frame_locator(FRAME)
+    gone = lambda: student.page.wait_for_selector(BOARD, state="hidden")
     button = board.get_by_role("button", name="Work on it yourself")
     button.wait_for()
     assert "mat" in board.locator("[data-panel='attention.head']").text_content()
@@ -437,7 +432,7 @@ def test_in_a_large_class_a_press_requests_a_students_page(
     assert button.count() == 1
     button.press("Enter")
     student.page.wait_for_url("**mat**tab=weight**")
-    board.wait_for(state="detached")
+    gone()
     student.page.locator("[data-panel^='anatomy'] svg").first.wait_for()
     assert not student.page.locator("textarea").first.evaluate(IS_UNDER)
     # And again by a touch; who looks around does so from where the class is.
@@ -445,21 +440,25 @@ def test_in_a_large_class_a_press_requests_a_students_page(
     board.locator(".cell").nth(31).wait_for()
     board.locator("[data-panel='attention.heads']").first.click()
     student.drawn()
-    board.wait_for(state="detached")
+    gone()
     teacher.page.get_by_role("link", name="Architecture", exact=True).click()
     board.locator("[data-panel='architecture.flow']").wait_for()
     press(student, "Look around")
     student.page.wait_for_url("**/architecture?**")
     student.page.wait_for_selector(".follow .line:has-text('by yourself')")
-    board.wait_for(state="detached")
+    gone()
     # Back with the class, its picture stays while the next one is on its way; then the class ends.
     press(student, "Return to the class")
     teacher.page.get_by_role("tab", name="Positions").click()
     button.wait_for()
-    student.page.evaluate(COUNT_GAPS)
+    frame = student.page.locator(FRAME)
+    frame.evaluate(COUNT_GAPS)
+    board.locator("body").evaluate(COUNT_EMPTY)
     teacher.page.get_by_role("link", name="Attention", exact=True).click()
     board.locator(".cell").nth(31).wait_for()
-    assert student.page.evaluate("window.gaps") == 0
+    assert student.page.evaluate("window.gaps") == 0, "it does not blink"
+    assert board.locator("body").evaluate("() => window.gaps") == 0
+    assert frame.evaluate("frame => frame === window.frame"), "one frame for all pictures"
     press(teacher, "End")
     press(teacher, "End it for all")
     student.page.wait_for_selector(".follow .line:has-text('has ended')")

@@ -139,6 +139,11 @@ FLOORS = [
         r"|explorer\.(server|state)\..*|models\.(caching|cancellation|version)",
     ),
     (
+        r"explorer/server/class_frame\.py",
+        {"starlette"},
+        r"explorer\.(html_export|components\.bundle)|explorer\.server\..*",
+    ),
+    (
         r"explorer/server/shared_link\.py",  # its title is what the card tells
         set(),
         r"explorer\.(analysis\.recorded_findings|components\.bundle|panels\.(link_words|spec)|text\.(templates|places))"

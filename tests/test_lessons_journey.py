@@ -180,7 +180,7 @@ def test_a_class_follows_a_lesson_without_its_notes(browser: object, server: str
     student.page.on("response", lambda one: "/class/lesson" in one.url and got.append(one.body()))
     teacher.page.goto(f"{server}/learn?lesson=first-attention")
     at_step(teacher, 1, 10)
-    student.page.goto(f"{server}/join/{code}")
+    student.join(code)
     student.page.wait_for_selector(".follow .line:has-text('you follow your teacher')")
     at_step(student, 1, 10)
     teacher.page.keyboard.press("ArrowRight")
@@ -219,7 +219,7 @@ def test_a_class_follows_a_lesson_that_no_address_holds(browser: object, server:
     teacher.page.locator("summary", has_text=re.compile(r"2\. ")).wait_for()
     teacher.page.get_by_role("link", name="Start", exact=True).last.click()
     at_step(teacher, 1, 8)
-    student.page.goto(f"{server}/join/{code}")
+    student.join(code)
     at_step(student, 1, 8)
     teacher.page.keyboard.press("ArrowRight")
     for one in (teacher, student):

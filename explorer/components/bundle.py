@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -23,6 +24,11 @@ ROUTE = "headlight"
 SHARED, PAGE = HERE / "shared.css", HERE / "page.css"
 CARD = HERE / "card_layout.toml"
 THEME = HERE.parent.parent / ".streamlit" / "config.toml"
+IMPORT = re.compile(r'^import (?:(\w+)|\{([^}]*)\}) from "\./([\w.]+)";\n', re.MULTILINE)
+EXPORT = re.compile(
+    r"^export (?=(?:async )?(?:function|class|const|let) (\w+|\[[\w, ]+\]))", re.MULTILINE
+)
+DEFAULT = re.compile(r"^export default ", re.MULTILINE)
 
 
 @cache
@@ -52,6 +58,32 @@ def folder() -> str:
 def files() -> dict[str, bytes]:
     """Every module by its path on the server, below ROUTE."""
     return {f"{folder()}/{name}": content for name, content in modules().items()}
+
+
+@cache
+def script(entry: str) -> str:
+    """A module with all that it imports as one script: `$[name]` holds what a module exports."""
+    modules: dict[str, str] = {}
+    _add(entry, modules)
+    return "\n".join(("const $ = {};", *modules.values()))
+
+
+def _add(name: str, made: dict[str, str]) -> None:
+    """A module after all that it imports."""
+    code = modules()[name].decode()
+    for imported in IMPORT.finditer(code):
+        if imported[3] not in made:
+            _add(imported[3], made)
+    names = [each for imported in EXPORT.finditer(code) for each in re.findall(r"\w+", imported[1])]
+    names += ["default: $default"] * bool(DEFAULT.search(code))
+    code = IMPORT.sub(_binding, DEFAULT.sub("const $default = ", EXPORT.sub("", code)))
+    made[name] = f'$["{name}"] = (() => {{\n{code}\nreturn {{ {", ".join(names)} }};\n}})();'
+
+
+def _binding(match: re.Match[str]) -> str:
+    """An import as what it takes from a module that has run."""
+    names = f"default: {match[1]}" if match[1] else match[2].replace(" as ", ": ")
+    return f'const {{ {names} }} = $["{match[3]}"];\n'
 
 
 def loader(component: str) -> str:

@@ -387,6 +387,12 @@ function publish(wait, tries = 0) {
 const isOfPage = (event) =>
   !event.composedPath().some((each) => each instanceof Element && each.matches(AROUND));
 
+/** Its reader does something in this window. @param {boolean} [ofPage] to its page, or to the picture that stands in for it */
+export function acted(ofPage = true) {
+  if (own.waits && ofPage) reach();
+  else own.acted = true;
+}
+
 /** The address has changed. @param {string} page the one before @param {string} search what it showed */
 function moved(page, search) {
   const kept = part();
@@ -429,9 +435,7 @@ export function takesPart({ defaults, texts, subject, at }, outside) {
     });
     const acts = (/** @type {Event} */ event) => {
       const key = /** @type {KeyboardEvent} */ (event).key;
-      if (!outside(event) || MODIFIERS.includes(key)) return;
-      if (own.waits && isOfPage(event)) reach();
-      else own.acted = true;
+      if (outside(event) && !MODIFIERS.includes(key)) acted(isOfPage(event));
     };
     for (const act of ["pointerdown", "keydown"]) addEventListener(act, acts, true);
     tell({});

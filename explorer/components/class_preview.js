@@ -3,28 +3,31 @@
 // students the page is requested when its student presses the picture.
 
 import {
+  acted,
   fetched,
   isAt,
   isWithin,
   lead,
+  reach,
   reachLater,
   pictureOf,
-  reach,
   waits,
 } from "./class_client.js";
-import { arrived, drawn } from "./class_snapshot.js";
-import { make } from "./mount.js";
+import { PictureFrame } from "./class_picture.js";
+import { arrived } from "./class_snapshot.js";
+import { isCovering } from "./cover.js";
+import { until } from "./mount.js";
 import { isRunning } from "./optimistic_updates.js";
-import { sentences } from "./sentences.js";
 
 /** @typedef {import("./mount.js").View} View */
 
-const say = sentences("class");
 const TICK = 50; // ms between two looks at this window's own page, and
 const REST = 250; // while it waits
 const OWN = 5; // ticks that a page which is coming already may take before the picture stands in for it
 const CALM = 3; // ticks without a run after which a page is there
 const LONG = 80; // ticks after which a page of which no run was seen is taken to be there
+
+const now = () => /** @type {any} */ (globalThis).headlight;
 
 /** @param {View} view @param {any} lesson */
 export function board(view, lesson) {
@@ -33,28 +36,60 @@ export function board(view, lesson) {
     view.picture = name;
     if (!name) stay(view);
     else bring(view, name).catch(() => view.picture === name && miss(view));
-  } else if (name && view.board) lead(lesson.at);
+  } else if (name && view.board) goOn(view);
+  if (view.frame) told(view);
+}
+
+/** What is shown goes to where the class is. @param {View} view */
+function goOn(view) {
+  const { at } = now().lesson;
+  if (view.shownAt === at) return;
+  view.shownAt = at;
+  lead(at);
+}
+
+/** The frame hears where the class goes, and whether predictions are covered. @param {View} view */
+function told({ frame }) {
+  const { ahead, lesson } = now();
+  frame.tell("news", { ahead, lesson: isCovering(lesson) && { question: { covers: true } } });
+}
+
+/** The frame of this window, which stays as long as its view. @param {View} view @returns {PictureFrame} */
+function frameOf(view) {
+  if (view.frame) return view.frame;
+  const lost = () => {
+    until(view, "frame", () => {});
+    takeAway(view);
+    reach();
+  };
+  const frame = new PictureFrame(view.root, { acted, reach, lost });
+  view.frame = frame;
+  until(view, "frame", () => {
+    frame.end();
+    view.frame = view.picture = undefined;
+  });
+  return frame;
 }
 
 /** @param {View} view @param {string} name */
 async function bring(view, name) {
   const wanted = () => view.picture === name;
-  const lesson = () => /** @type {any} */ (globalThis).headlight.lesson;
-  const at = () => lesson().at;
-  const { of } = lesson();
-  const made = await drawn(await fetched(name));
-  const there = coming(at, made.tokens);
+  const at = () => now().lesson.at;
+  const { of } = now().lesson;
+  const frame = frameOf(view);
+  const there = coming(at, await frame.make(name, await fetched(name)));
   for (let tick = 0; wanted(); tick++) {
     if (!waits() && there()) break;
+    frame.dress();
+    frame.tell("wait", waits());
     // A picture that stands there already is what this one goes on from.
-    if (view.board !== made && (view.board || tick >= OWN || !isAt(at()))) {
-      put(view, made, view.of && isWithin(view.of, of) ? view.board?.board.scrollTop : 0);
-      view.board?.end();
+    if (view.board !== name && (view.board || tick >= OWN || !isAt(at()))) {
+      await frame.show(name, view.board && isWithin(view.of, of));
+      if (!wanted()) return;
       view.uncover ||= cover(view);
-      Object.assign(view, { board: made, of });
-      lead(at());
+      Object.assign(view, { board: name, of, shownAt: undefined });
+      goOn(view);
     }
-    if (view.board === made) caption(made.board, waits());
     await new Promise((done) => setTimeout(done, waits() ? REST : TICK));
   }
   if (wanted()) takeAway(view);
@@ -77,7 +112,7 @@ async function stay(view) {
 
 /** @param {View} view */
 function takeAway(view) {
-  view.board?.end();
+  view.frame?.hide();
   view.uncover?.();
   view.board = view.uncover = undefined;
 }
@@ -96,18 +131,6 @@ function coming(at, tokens) {
   };
 }
 
-/** Say what the picture is, with the press that requests the page, where it waits. @param {HTMLElement} board @param {boolean} isWaiting */
-function caption(board, isWaiting) {
-  const says = /** @type {HTMLElement} */ (board.querySelector(".says"));
-  if (says.dataset.waits === `${isWaiting}`) return;
-  says.dataset.waits = `${isWaiting}`;
-  const press = { type: "button", onclick: reach };
-  says.replaceChildren(
-    say(isWaiting ? "stands_in" : "preview"),
-    ...(isWaiting ? [make("button", press, say("work_on_it"))] : []),
-  );
-}
-
 /** Keep what lies under the picture from focus, and from being read. @param {View} view @returns {() => void} to let it go */
 function cover({ root }) {
   const under = [];
@@ -118,20 +141,4 @@ function cover({ root }) {
   const all = /** @type {HTMLElement[]} */ (under).filter((each) => !each.inert);
   for (const each of all) each.inert = true;
   return () => all.forEach((each) => (each.inert = false));
-}
-
-/** Over the page, and nothing else. @param {View} view @param {{ board: HTMLElement, draw: () => void }} made @param {number} [scrolled] pixels, as the one before it was */
-function put(view, { board, draw }, scrolled = 0) {
-  const main = /** @type {HTMLElement} */ (document.querySelector("[data-testid=stMain]"));
-  const { left, top, width } = main.getBoundingClientRect();
-  const bar = document.querySelector("[data-testid=stHeader]")?.getBoundingClientRect().bottom || 0;
-  board.prepend(make("p", "says"));
-  Object.assign(board.style, {
-    left: `${left}px`,
-    top: `${Math.max(bar, top)}px`,
-    width: `${width}px`,
-  });
-  view.root.after(board);
-  draw();
-  if (scrolled) board.scrollTop = scrolled;
 }

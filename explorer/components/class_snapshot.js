@@ -1,20 +1,19 @@
 // @ts-check
 // What a teacher's window shows, for students whose own pages are on their way: the page's headings,
-// sentences and views, packed and sent once, and drawn in a student's window by the views themselves.
+// sentences and panels, packed and sent once, and drawn in a frame of a student's window (class_frame.js).
 
 import { bus } from "./bus.js";
-import { called, make, viewOf } from "./mount.js";
+import { viewOf } from "./mount.js";
 import { isRunning } from "./optimistic_updates.js";
 import { is, rootOf } from "./presenter_pictures.js";
-import { decode, encode } from "./codec.js";
+import { encode } from "./codec.js";
 import { sentences } from "./sentences.js";
 
 const say = sentences("class");
 
 /**
  * A part of a page. `side`: 0 across it, 1 in its left half, 2 in its right half.
- * @typedef {{ kind: string, side: number, text?: string, view?: string, place?: string,
- *   at?: string }} Part
+ * @typedef {{ kind: string, side: number, text?: string, at?: string }} Part
  */
 
 const MAIN = "[data-testid=stMain]";
@@ -22,14 +21,9 @@ const VIEW = "[data-testid=stBidiComponentIsolated]";
 const CHART = ".stPlotlyChart, .stDataFrame";
 const CAPTION = "[data-testid=stCaptionContainer]";
 const WORDS = `h1, h2, h3, [data-testid=stMarkdownContainer] p`;
-// Views that are no part of what is shown to others.
-const OWN =
-  ".way, .lesson_bar, .presenter, .follow, .load, .pictures, .classroom, .questions, .sentence";
 // What is there to be pressed: words of these are no part of the picture.
 const PRESSED = "button, label, summary, a, [role=tab], .st-key-selection-bar";
-const KINDS = ["h1", "h2", "h3", "p", "small"];
 const MOST_PACKED = 500_000; // bytes: what is larger is not sent, and students wait for their own page
-const MOST_UNPACKED = 12_000_000;
 const MOST_PARTS = 60;
 const LONGEST = 300; // characters of the text of a page
 const TRIES = 400;
@@ -60,10 +54,10 @@ export async function taken() {
         side,
         text: text.length > LONGEST ? `${text.slice(0, LONGEST)} …` : text,
       });
-    } else if (view && !is(/** @type {HTMLElement} */ (each), OWN) && width > NARROW) {
+    } else if (view && view.name === "panel" && width > NARROW) {
       const at = `v${parts.length}`;
       blocks[at] = new Uint8Array(view.data);
-      parts.push({ kind: "view", side, view: view.name, place: view.root.className, at });
+      parts.push({ kind: "view", side, at });
     } else if (each.matches(CHART)) {
       parts.push({ kind: "small", side, text: say("chart") });
     } else if (each.matches(WORDS) && !each.closest(PRESSED)) {
@@ -72,7 +66,9 @@ export async function taken() {
     }
   }
   if (!Object.keys(blocks).length) return null;
-  const packed = await through(encode({ parts }, blocks), new CompressionStream("gzip"), Infinity);
+  const whole = new Blob([/** @type {any} */ (encode({ parts }, blocks))]).stream();
+  const zipped = new Response(whole.pipeThrough(new CompressionStream("gzip")));
+  const packed = new Uint8Array(await zipped.arrayBuffer());
   return packed.length > MOST_PACKED ? null : packed;
 }
 
@@ -82,63 +78,6 @@ function sideOf(each, main) {
   const whole = main.getBoundingClientRect();
   if (column.width > 0.65 * whole.width) return 0;
   return column.left + column.width / 2 < whole.left + whole.width / 2 ? 1 : 2;
-}
-
-/**
- * What was packed, drawn: an element, what its views show, and what is to be called when it comes
- * and when it goes.
- * @param {Uint8Array} packed
- * @returns {Promise<{ board: HTMLElement, tokens: string[], draw: () => void, end: () => void }>}
- */
-export async function drawn(packed) {
-  const { header, blocks } = decode(
-    await through(packed, new DecompressionStream("gzip"), MOST_UNPACKED),
-  );
-  const board = make("div", {
-    class: "shown",
-    role: "region",
-    "aria-label": say("shown"),
-  });
-  const views = [];
-  /** @type {HTMLElement[]} */
-  let halves = [];
-  for (const part of /** @type {Part[]} */ (header.parts).slice(0, MOST_PARTS)) {
-    const view = part.kind === "view" && (await made(part, blocks[part.at || ""]));
-    const box = view ? view.box : words(part);
-    if (!box) continue;
-    if (view) views.push(view);
-    if (part.side && !halves.length) {
-      halves = [make("div", "half"), make("div", "half")];
-      board.append(make("div", "halves", ...halves));
-    } else if (!part.side) halves = [];
-    (halves[part.side - 1] || board).append(box);
-  }
-  /** @type {(() => void)[]} */
-  let ends = [];
-  return {
-    board,
-    tokens: views.flatMap(({ token }) => (token === undefined ? [] : [String(token)])),
-    draw: () => (ends = views.map(({ draw }) => draw())),
-    end: () => (board.remove(), ends.forEach((each) => each?.())),
-  };
-}
-
-/** @param {Part} part */
-function words({ kind, text }) {
-  const tag = /** @type {"p"} */ (KINDS.includes(kind) && kind);
-  return tag && make(tag, { dir: "auto" }, text);
-}
-
-/** A view of its own, as Streamlit would mount it. @param {Part} part @param {Uint8Array} data */
-async function made({ view = "", place }, data) {
-  const name = view === "matrices" ? "matrix" : view;
-  if (!/^[a-z]+$/.test(name) || OWN.includes(`.${name}`)) return undefined;
-  const { default: draw } = await import(`./${name}.js`);
-  const box = make("div", "part");
-  const inside = box.attachShadow({ mode: "open" });
-  inside.append(make("div", place));
-  const { token } = decode(data).header;
-  return { box, token, draw: () => draw(called(data, inside, () => {})) };
 }
 
 /** True where a view has its place on the page and its code is still on its way. */
@@ -168,20 +107,4 @@ export function arrived(tokens) {
   const views = [...document.querySelectorAll(`${MAIN} ${VIEW}`)];
   const own = views.map((each) => rootOf(/** @type {HTMLElement} */ (each))?.dataset.token);
   return tokens.length > 0 && tokens.every((token) => own.includes(token));
-}
-
-/** @param {Uint8Array} bytes @param {any} change @param {number} most */
-async function through(bytes, change, most) {
-  const stream = new Blob([/** @type {any} */ (bytes)]).stream().pipeThrough(change);
-  const reader = stream.getReader();
-  const parts = [];
-  let size = 0;
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) break;
-    size += value.length;
-    if (size > most) throw new Error(say("too_large"));
-    parts.push(value);
-  }
-  return new Uint8Array(await new Blob(parts).arrayBuffer());
 }

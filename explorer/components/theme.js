@@ -48,6 +48,18 @@ export function lookOf({ sequential, categorical, ...rest }) {
   };
 }
 
+// What a theme says to views, which a page without Streamlit is told.
+const VARIABLES =
+  "primary-color background-color secondary-background-color text-color border-color blue-text-color " +
+  "chart-sequential-colors chart-categorical-colors font base-radius";
+
+/** The theme around an element, to be set as variables elsewhere. @param {Element} element @returns {Record<string, string>} */
+export function variables(element) {
+  const style = getComputedStyle(element);
+  const names = VARIABLES.split(" ").map((name) => `st-${name}`);
+  return Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`)]));
+}
+
 /** @type {{ colours: string, look: Look } | undefined} */
 let latest; // look, which all views of a page share
 

@@ -19,7 +19,7 @@ from starlette.routing import Route
 
 from explorer.classroom import routes
 from explorer.components import bundle
-from explorer.server import open_files, panel, prefetch
+from explorer.server import class_frame, open_files, panel, prefetch
 from explorer.server.addresses import RouteFilter
 from explorer.server.base_path import WithBasePath, WithoutBasePath
 from explorer.server.client_address import lies_in
@@ -159,6 +159,7 @@ def rss() -> int:
 
 
 ROUTES = [
+    *class_frame.ROUTES,
     Route(f"/{bundle.ROUTE}/{{name:path}}", component),
     Route("/healthz", healthz),
     Route("/readyz", readyz),
