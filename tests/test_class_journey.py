@@ -404,6 +404,7 @@ COUNT_GAPS = """frame => { window.gaps = 0; window.frame = frame;
   const seen = () => frame.isConnected && getComputedStyle(frame).visibility === 'visible' &&
     frame.parentElement.style.opacity === '';
   setInterval(() => window.gaps += !seen(), 20); }"""
+COUNT_NEWS = "() => { window.news = 0; addEventListener('headlight', () => window.news++); }"
 IS_UNDER = "each => Boolean(each.getRootNode().host.closest('[inert]'))"
 COUNT_SENT = """() => { window.sent = 0; const send = WebSocket.prototype.send;
   WebSocket.prototype.send = function (...all) { window.sent++; send.apply(this, all); }; }"""
@@ -426,6 +427,9 @@ def test_in_a_large_class_a_press_requests_a_students_page(
     teacher.page.get_by_role("tab", name="One weight").click()
     board.locator("[data-panel^='anatomy'] svg").first.wait_for()
     assert student.page.evaluate("window.sent") == 0 and "mat" not in student.page.url
+    student.page.evaluate(COUNT_NEWS)
+    student.page.wait_for_timeout(1000)
+    assert student.page.evaluate("window.news") < 10, "a picture that stands keeps nobody busy"
     # What lies under the picture cannot be reached; the picture can, by keyboard too.
     assert student.page.locator("textarea").first.evaluate(IS_UNDER)
     student.page.keyboard.press("Shift")  # is no press of it

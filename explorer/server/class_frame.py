@@ -7,6 +7,7 @@ host."""
 from __future__ import annotations
 
 import gzip
+import hashlib
 from functools import cache
 
 from starlette.concurrency import run_in_threadpool
@@ -17,7 +18,6 @@ from starlette.routing import Route
 from explorer import html_export
 from explorer.components import bundle
 from explorer.server.headers import FRAMES, hash_of
-from explorer.server.static import IMMUTABLE
 
 NAME = "class_frame"  # of its module, beside which it stands
 
@@ -37,8 +37,14 @@ def page() -> tuple[str, dict[str, str]]:
         f"<style>{html_export.fonts(True)}</style></head><body><script>{script}</script>"
         "</body></html>"
     )
-    headers = {"Content-Security-Policy": policy, "Cross-Origin-Opener-Policy": "unsafe-none"}
-    return html, IMMUTABLE | headers
+    headers = {
+        "Content-Security-Policy": policy,
+        "Cross-Origin-Opener-Policy": "unsafe-none",  # no browser opens a sandbox under another one
+        "Cache-Control": "no-cache",
+        "ETag": f'"{hashlib.sha256((policy + html).encode()).hexdigest()[:24]}"',
+        "Vary": "Accept-Encoding",
+    }
+    return html, headers
 
 
 @cache
@@ -50,7 +56,8 @@ def packed() -> bytes:
 async def answer(request: Request) -> Response:
     """The page, at the address of the modules that it is made of."""
     html, headers = await run_in_threadpool(page)
-    headers = headers | {"Vary": "Accept-Encoding"}
+    if headers["ETag"] in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
     if "gzip" not in request.headers.get("accept-encoding", ""):
         return Response(html, headers=headers, media_type="text/html")
     data = await run_in_threadpool(packed)
