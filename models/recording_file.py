@@ -23,7 +23,10 @@ KINDS = {
 }
 TYPES: dict[str, type] = {"str": str, "int": int}
 NOT_WRITTEN = "this .npz file is not as Headlight writes a recording"
-MOST_LAYERS, MOST_HEADS = 1000, 2**16  # of a model; heads of all layers together
+# Of any model: layers, its width, heads of all layers together, and numbers of what is measured of
+# pairs of heads and of pairs of a head's dimensions.
+MOST_LAYERS, MOST_WIDTH, MOST_HEADS, MOST_HEAD_PAIRS = 1000, 2**15, 2**14, 2**22
+MOST_DIMENSION_PAIRS = 2**26
 # Counts that no array shows: tokens left out, words, positions, parameters.
 MOST_COUNT = {"n_vocab": 2**24, "n_parameters": 2**48}
 MOST_OF_OTHERS = 2**31
@@ -140,6 +143,15 @@ def _expect_counts(recording: Recording) -> None:
     layers, heads = counts["n_layer"], sum(shape[0] * shape[1] for shape in patterns)
     if layers > MOST_LAYERS or heads > MOST_HEADS:
         raise ValueError(f"{NOT_WRITTEN}: it has {layers:,} layers and {heads:,} heads")
+    if counts["d_model"] > MOST_WIDTH:
+        raise ValueError(f"{NOT_WRITTEN}: d_model is {counts['d_model']:,}")
+    widths = (each.shape[-1] for of in recording.attention if of.opens for each in (of.q, of.v))
+    d_head = max(widths, default=0)
+    head_pairs, dimension_pairs = heads * counts["n_head"], counts["n_head"] * d_head**2
+    if head_pairs > MOST_HEAD_PAIRS or dimension_pairs > MOST_DIMENSION_PAIRS:
+        raise ValueError(
+            f"{NOT_WRITTEN}: a layer has {counts['n_head']:,} heads of {d_head:,} numbers"
+        )
 
 
 def _parts(

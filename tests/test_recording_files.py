@@ -20,8 +20,9 @@ from conftest import HOSTILE, read_once
 import headlight
 from explorer.panels import spec
 from models import edits, npz, recorded_model, registry
+from models.array_model import bare_stream
 from models.recorded_model import NO_MODEL, opened
-from models.recording import Recording
+from models.recording import Attention, Recording
 from models.recording_file import from_npz, to_npz
 from models.run import Run, run_of
 
@@ -109,9 +110,17 @@ def heads_of_one_token(header: dict, arrays: dict) -> None:
     one_token(header, arrays, (1, 100_000))
 
 
+def wide_stream(header: dict, arrays: dict) -> None:
+    """Of which what is measured of two dimensions each takes 80 GB."""
+    one_token(header, arrays, (1, 1))
+    n = len(header["stream"][0]["sites"])
+    arrays["stream.decoder.resid"] = np.zeros((n, 1, 100_000), np.float32)
+    header["model"]["d_model"] = 100_000
+
+
 def values_of_a_million(header: dict, arrays: dict) -> None:
-    """A file of 5 MB, whose values are 256 GB where each head has its own."""
-    one_token(header, arrays, (1, 2**16), 10**6)
+    """A file of 5 MB, whose values are 8 GB where each head has its own."""
+    one_token(header, arrays, (1, 2000), 10**6)
 
 
 SPOILT: dict[str, tuple[Spoil, str]] = {
@@ -140,7 +149,10 @@ SPOILT: dict[str, tuple[Spoil, str]] = {
     "a count of two": (value("target_dropped", True), "not as Headlight writes"),
     "100,000 layers of one head": (layers_without_numbers(100_000), "100,000 layers"),
     "100,000 heads": (heads_of_one_token, "100,000 heads"),
-    "heads that share wide values": (values_of_a_million, "too many heads share"),
+    "heads that share wide values": (values_of_a_million, "2,000 heads of 1,000,000 numbers"),
+    "10,000 heads in a layer": (lambda *of: one_token(*of, (1, 10_000)), "has 10,000 heads of 1"),
+    "a head of 10,000 numbers": (lambda *of: one_token(*of, (2, 1), 10_000), "of 10,000 numbers"),
+    "a stream of 100,000 numbers": (wide_stream, "d_model is 100,000"),
     "a size below zero": (value("dropped", -1), "negative or very large"),
     "another kind": (value("model.kind", "rnn"), "none of a model of the kind 'rnn'"),
     "other heads": (value("model.n_head", 7), "n_head is 7, and its arrays have"),
@@ -300,6 +312,20 @@ def test_what_is_no_recording_is_refused_and_nothing_large_is_made() -> None:
         assert said and len(said) < 300 and "\n" not in said, name
         assert not any(each in said for each in RAW.split("|")), (name, said)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 2**18, "KiB"
+
+
+def test_shared_values_are_bounded_as_the_heads_read_them() -> None:
+    """A head's values are views of them, and those of a layer 1 GB."""
+    words, heads, width = 1100, 1000, 259
+    streams = (bare_stream("encoder", ("a",) * words), bare_stream("decoder", ("b",)))
+    pattern = np.full((1, heads, 1, words), 1 / words, np.float32)
+    keys = [np.zeros((1, 1, words, each), np.float32) for each in (1, width)]
+    queries, allowed = np.zeros((1, heads, 1, 1), np.float32), np.ones((1, words), bool)
+    cross = Attention("cross", "decoder", "encoder", 0 * pattern, pattern, allowed, queries, *keys)
+    card = replace(read_once("translator").card, n_layer=1, n_head=heads, d_model=0, d_head=1)
+    text = "a " * words
+    with pytest.raises(ValueError, match="too many heads share its keys or values"):
+        opened(to_npz(Recording(card, text, (), streams, (cross,), target="b")))
 
 
 def test_the_library_refuses_what_the_app_refuses() -> None:
