@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from models import buffer_pool, host
+from models.cancellation import expect_wanted
 from models.recording import Recording
 
 PRIMITIVE_TYPES = frozenset((int, float, bool, type(None)))
@@ -89,6 +90,7 @@ class Cache:
         """The value under `key`, made now where it is missing. It weighs `weigh(value)` bytes, by
         default its arrays and texts. keep: False for a value that is dropped at once where it is
         heavy."""
+        expect_wanted()
         while True:
             with self.lock:
                 if key in self.entries:

@@ -1,9 +1,10 @@
 """Points at which a long computation can be interrupted.
 
-`breath()` does nothing unless the computation runs `with breathing(what)`. `what` may wait, so that
-other computations run, and may raise, which ends the computation at that point; no shared state is
-left changed by that. A result that another machine computes is awaited `with elsewhere()`:
-meanwhile this machine may serve others."""
+`checkpoint()` does nothing unless the computation runs `with interruptible(hook)`. The hook may
+wait, so that other computations run, and may raise, which ends the computation at that point; no
+shared state is left changed by that. A result that another machine computes is awaited `with
+remote_wait()`: meanwhile this machine may serve others. `expect_wanted()` waits for nothing: loops
+of measures and panels call it, wherever they run, and the host of the process says what it does."""
 
 from __future__ import annotations
 
@@ -20,6 +21,21 @@ WaitContext = Callable[[], AbstractContextManager[None]]
 _wait_context: ContextVar[WaitContext] = ContextVar("aside", default=nullcontext)
 _checkpoint_hook: ContextVar[Callable[[], None] | None] = ContextVar("between", default=None)
 _layer_hook: ContextVar[Callable[[], None] | None] = ContextVar("between layers", default=None)
+
+
+_expect_wanted: Callable[[], None] = lambda: None
+
+
+def expect_wanted() -> None:
+    """Called in loops: ends the computation, by an exception, where nobody waits for it any
+    more."""
+    _expect_wanted()
+
+
+def use(check: Callable[[], None]) -> None:
+    """Have `expect_wanted` call `check`, in the whole process."""
+    global _expect_wanted
+    _expect_wanted = check
 
 
 def checkpoint() -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
 
-from models import registry
+from models import cancellation, registry
 from models.edits import Edit
 from models.model import Model
 from models.recording import Recording
@@ -124,3 +124,4 @@ def use(host: Host) -> None:
     """Make this the host of the process."""
     global current
     current = host
+    cancellation.use(host.check_cancelled)

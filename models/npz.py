@@ -17,6 +17,8 @@ import numpy as np
 MOST_ARRAYS = 256
 MOST_DIRECTORY = 2**16  # bytes of the list of what is in the file
 MOST_AXES = 8
+MOST_OF_NOTHING = 2**20  # along an axis of an array without numbers, which takes no bytes of a file
+NUMBERS = ("b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8")
 # The end of a ZIP file, and the end before it of one that is too large for the first.
 END, END_OF_LARGE = struct.Struct("<4s4H2LH"), struct.Struct("<4sLQL")
 # What numpy writes before an array: its type, the order of its numbers and its shape.
@@ -27,6 +29,9 @@ HEADER = re.compile(
 )
 MOST_HEADER = 2**12
 NO_FILE = "this is no .npz file, or a damaged one"
+DAMAGE = (
+    *(zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, UnicodeDecodeError),
+)
 
 
 def read(data: bytes, most_bytes: int | None = None) -> dict[str, np.ndarray]:
@@ -47,7 +52,7 @@ def read(data: bytes, most_bytes: int | None = None) -> dict[str, np.ndarray]:
                     f"{most_bytes / 2**20:,.1f} MiB are read"
                 )
             return {each.filename.removesuffix(".npy"): _array(file, each) for each in entries}
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError) as error:
+    except DAMAGE as error:
         raise ValueError(NO_FILE) from error
 
 
@@ -89,13 +94,16 @@ def _array(file: zipfile.ZipFile, entry: zipfile.ZipInfo) -> np.ndarray:
         match = HEADER.fullmatch(member.read(n)) if 0 < n <= MOST_HEADER else None
         if length is None or match is None:
             raise ValueError("this file holds an array that is neither of numbers nor of text")
-        kind, shape = np.dtype(match[1].decode()), _shape(match[3])
-        size = prod(shape) * kind.itemsize
-        if kind.kind != "U" and kind.itemsize > 8:
-            raise ValueError(f"this file holds numbers of {8 * kind.itemsize} bits")
+        written, shape = match[1].decode(), _shape(match[3])
+        item = int(written[2:]) * (4 if written[1] == "U" else 1)
+        size = prod(shape) * item
+        if written[1] != "U" and written[1:] not in NUMBERS:
+            raise ValueError(f"this file holds numbers of {8 * item:,} bits ({written})")
+        if item > entry.file_size or (not size and max(shape, default=0) > MOST_OF_NOTHING):
+            raise ValueError("this file holds an array of another size than it says")
         if len(magic) + length.size + n + size != entry.file_size:
             raise ValueError("this file holds an array of another size than it says")
-        content = _exactly(member.read(size), size)
+        kind, content = np.dtype(written), _exactly(member.read(size), size)
         if member.read(1):
             raise ValueError(NO_FILE)
     order = "F" if match[2] == b"True" else "C"

@@ -15,10 +15,19 @@ import numpy as np
 from models import registry
 from models.array_model import ArrayModel, capabilities_of, words_of
 from models.array_model import capabilities as capabilities
-from models.edits import Edit, from_line, to_line
+from models.edit_validation import check_places
+from models.edits import CutEdge, Edit, from_line, to_line
 from models.model_names import FILE_PREFIX
-from models.recording import Attention, Card, Recording, Stream, digest, stored_array
-from models.recording_file import from_npz
+from models.recording import (
+    Attention,
+    Card,
+    GroupedArray,
+    Recording,
+    Stream,
+    digest,
+    stored_array,
+)
+from models.recording_file import MOST_LAYERS, from_npz
 
 NO_MODEL = "There is a recording here and no model, so nothing can be computed anew"
 NO_PARTS = "a recording holds no weights"
@@ -42,7 +51,7 @@ SITE = re.compile(
 )
 MOST_TOKENS, MOST_CHARACTERS, MOST_LABEL = 4096, 200_000, 400
 MOST_COUNT = 2**53
-MOST_EDITS = 4096
+MOST_SHARED = 2**28  # values of keys that heads share, as all of the heads read them
 LONGEST_NAME = 40
 
 
@@ -90,7 +99,7 @@ def opened(data: bytes, most_bytes: int | None = None) -> RecordedModel:
         _expect_stream(stream)
     for attention in recording.attention:
         _expect_attention(attention)
-    _expect_edits(recording.edits)
+    _expect_edits(recording)
     written_by = re.sub(r"[^A-Za-z0-9.]+", "-", recording.model.name)[:LONGEST_NAME].strip("-.")
     name = f"{FILE_PREFIX}{written_by or 'model'}-{digest(recording)[:16]}"
     if registry.holds(name):
@@ -137,14 +146,8 @@ def _expect_texts(recording: Recording) -> None:
 
 
 def _expect_sizes(recording: Recording) -> None:
-    """Raises ValueError where the parts are others than those of the model that is named, and where
-    tokens stand elsewhere than in the text."""
+    """Raises ValueError where the parts are others than those of the model that is named."""
     card: Card = recording.model
-    counts = [each for each in vars(card).values() if isinstance(each, int)]
-    if not all(0 <= each < MOST_COUNT for each in (*counts, recording.dropped)):
-        _refuse("a size in it is negative or very large")
-    if not 0 <= recording.target_dropped < MOST_COUNT:
-        _refuse("a size in it is negative or very large")
     if tuple(each.name for each in recording.streams) != STREAMS.get(card.kind):
         _refuse(f"its streams are none of a model of the kind {card.kind[:20]!r}")
     names = [(each.name, each.query, each.key) for each in recording.attention]
@@ -152,11 +155,8 @@ def _expect_sizes(recording: Recording) -> None:
         _refuse("its attentions are others than a model has")
     for attention in recording.attention:
         layers, heads = attention.pattern.shape[:2]
-        if not 1 <= layers <= max(card.n_layer, 1) or heads != card.n_head or not heads:
+        if not layers or heads != card.n_head or not heads:
             _refuse(f"{attention.name} has other layers and heads than the model")
-    for stream, text in zip(recording.streams, (recording.text, recording.target)):
-        if stream.spans.min(initial=-1) < -1 or stream.spans.max(initial=-1) > len(text):
-            _refuse("a token stands outside of the text")
 
 
 def _expect_stream(stream: Stream) -> None:
@@ -185,6 +185,8 @@ def _expect_order(sites: tuple[str, ...]) -> None:
     numbers = [int(each.partition(".")[0]) for each in sites if each[:1].isdecimal()]
     if numbers != sorted(numbers) or numbers and numbers[-1] > len({*numbers}) - 1:
         _refuse("its layers are not in order")
+    if numbers and numbers[-1] >= MOST_LAYERS:
+        _refuse(f"it has more than {MOST_LAYERS:,} layers")
 
 
 def _expect_attention(attention: Attention) -> None:
@@ -201,6 +203,8 @@ def _expect_attention(attention: Attention) -> None:
         _refuse("its queries or values have no numbers")
     if attention.opens and stored_array(attention.k).shape[-1] != attention.q.shape[-1]:
         _refuse("its queries and keys are of two sizes")
+    if any(isinstance(x, GroupedArray) and x.size > MOST_SHARED for x in vars(attention).values()):
+        _refuse("too many heads share its keys or values")
     layers = attention.layers
     if layers.size and (
         layers.shape != attention.pattern.shape[:1]
@@ -211,13 +215,21 @@ def _expect_attention(attention: Attention) -> None:
         _refuse("its layers are not in order")
 
 
-def _expect_edits(edits: tuple[Edit, ...]) -> None:
-    """Raises ValueError for edits whose fields are of other types."""
-    if len(edits) > MOST_EDITS:
-        _refuse(f"it has {len(edits):,} edits")
+def _expect_edits(recording: Recording) -> None:
+    """Raises ValueError for edits whose fields are of other types, or name what is not there."""
+    edits, layers = recording.edits, {each.name: len(each.pattern) for each in recording.attention}
     try:
         again = from_line(to_line(edits))
     except (TypeError, AttributeError):
         again = ()
     if again != edits:
         _refuse("its edits cannot be read")
+    try:
+        check_places(edits, recording.model, layers)
+    except ValueError as error:
+        _refuse(f"an edit cannot be, {str(error):.160}")
+    for edit in edits:
+        if isinstance(edit, CutEdge):
+            of = next(each for each in recording.attention if each.name == edit.attention)
+            if not (0 <= edit.query < of.pattern.shape[2] and 0 <= edit.key < of.pattern.shape[3]):
+                _refuse("an edit in it names a token that is not there")

@@ -29,6 +29,7 @@ from typing import Any
 
 import numpy as np
 
+from models.cancellation import expect_wanted
 from models.edits import Edit
 from models.version import VERSION
 
@@ -231,6 +232,7 @@ class Stream:
     def at(self, site: str) -> np.ndarray:
         """The vectors at one site, (token, d_model). Raises KeyError for a site the stream does not
         have."""
+        expect_wanted()
         if site not in self.sites:
             raise KeyError(
                 f"stream {self.name} has no site {site!r}; it has {', '.join(self.sites)}"

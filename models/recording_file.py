@@ -23,6 +23,13 @@ KINDS = {
 }
 TYPES: dict[str, type] = {"str": str, "int": int}
 NOT_WRITTEN = "this .npz file is not as Headlight writes a recording"
+# Of any model: layers, its width, heads of all layers together, and numbers of what is measured of
+# pairs of heads and of pairs of a head's dimensions.
+MOST_LAYERS, MOST_WIDTH, MOST_HEADS, MOST_HEAD_PAIRS = 1000, 2**15, 2**14, 2**22
+MOST_DIMENSION_PAIRS = 2**26
+# Counts that no array shows: tokens left out, words, positions, parameters.
+MOST_COUNT = {"n_vocab": 2**24, "n_parameters": 2**48}
+MOST_OF_OTHERS = 2**31
 
 
 def to_npz(recording: Recording, compressed: bool = True) -> bytes:
@@ -106,7 +113,45 @@ def _recording(header: Mapping[str, Any], arrays: dict[str, np.ndarray]) -> Reco
     )
     if arrays:
         raise ValueError(f"this recording has no place for {min(arrays)!r:.60}")
+    _expect_counts(recording)
+    for stream, of in zip(recording.streams, (recording.text, recording.target)):
+        if stream.spans.min(initial=-1) < -1 or stream.spans.max(initial=-1) > len(of):
+            raise ValueError(f"{NOT_WRITTEN}: a token stands outside of the text")
     return recording
+
+
+def _expect_counts(recording: Recording) -> None:
+    """Raises ValueError where a count in the header is not that of the arrays, or is larger than
+    that of any model. Whoever reads one may count up to it."""
+    card, patterns = vars(recording.model), [each.pattern.shape for each in recording.attention]
+    counts = {name: value for name, value in card.items() if isinstance(value, int)}
+    counts |= {name: getattr(recording, name) for name in ("dropped", "target_dropped")}
+    for name, value in counts.items():
+        if not 0 <= value < MOST_COUNT.get(name, MOST_OF_OTHERS):
+            raise ValueError(f"{NOT_WRITTEN}: {name} is negative or very large")
+    shown = {
+        "n_layer": {max((shape[0] for shape in patterns), default=0)},
+        "n_head": {shape[1] for shape in patterns},
+        "d_model": {each.resid.shape[-1] for each in recording.streams if each.sites},
+        "d_head": {each.q.shape[-1] for each in recording.attention if each.opens},
+    }
+    for name, of_arrays in shown.items():
+        if of_arrays and counts[name] not in of_arrays:
+            raise ValueError(
+                f"{NOT_WRITTEN}: {name} is {counts[name]:,}, and its arrays have {max(of_arrays):,}"
+            )
+    layers, heads = counts["n_layer"], sum(shape[0] * shape[1] for shape in patterns)
+    if layers > MOST_LAYERS or heads > MOST_HEADS:
+        raise ValueError(f"{NOT_WRITTEN}: it has {layers:,} layers and {heads:,} heads")
+    if counts["d_model"] > MOST_WIDTH:
+        raise ValueError(f"{NOT_WRITTEN}: d_model is {counts['d_model']:,}")
+    widths = (each.shape[-1] for of in recording.attention if of.opens for each in (of.q, of.v))
+    d_head = max(widths, default=0)
+    head_pairs, dimension_pairs = heads * counts["n_head"], counts["n_head"] * d_head**2
+    if head_pairs > MOST_HEAD_PAIRS or dimension_pairs > MOST_DIMENSION_PAIRS:
+        raise ValueError(
+            f"{NOT_WRITTEN}: a layer has {counts['n_head']:,} heads of {d_head:,} numbers"
+        )
 
 
 def _parts(

@@ -12,6 +12,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from models.cancellation import expect_wanted
+
 CHUNK_SIZE = 1 << 16  # weights, so that what is made of them stays in the processor's cache
 FEW = 32  # one cell in so many: sooner picked than all multiplied
 # How the tokenizer shows a token of white space alone.
@@ -177,6 +179,7 @@ def entropy(pattern: np.ndarray, allowed: np.ndarray | None = None) -> np.ndarra
     step = max(1, CHUNK_SIZE // flat.shape[1])
     buffer = np.empty((step, flat.shape[1]), pattern.dtype)
     for start in range(0, len(flat), step):
+        expect_wanted()
         block = flat[start : start + step]
         logs = np.maximum(block, np.finfo(pattern.dtype).tiny, out=buffer[: len(block)])
         np.einsum("qk,qk->q", block, np.log(logs, out=logs), out=nats[start : start + step])

@@ -255,6 +255,13 @@ def patched(data: bytes, key: str, skipped: int, kind: str, value: int) -> bytes
     return data[:at] + number + data[at + len(number) :]
 
 
+def with_value(data: bytes, key: str, kind: int, value: bytes) -> bytes:
+    """A file with one value more in its metadata, the first."""
+    (n,) = struct.unpack("<Q", data[16:24])
+    name = struct.pack("<Q", len(key)) + key.encode() + struct.pack("<I", kind)
+    return data[:16] + struct.pack("<Q", n + 1) + name + value + data[24:]
+
+
 # What is behind a tensor's name: its dimensions (4 + 8 each), its type (4), its offset (8).
 ATTACKS: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "before the file": (
@@ -284,6 +291,14 @@ ATTACKS: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "no heads": (
         lambda data: patched(data, "llama.attention.head_count", 4, "I", 0),
         "llama.attention.head_count is 0, and it is a whole number above 0",
+    ),
+    "a billion layers": (
+        lambda data: patched(data, "llama.block_count", 4, "I", 10**9),
+        "says num_hidden_layers is 1,000,000,000, and Headlight takes up to 1,000",
+    ),
+    "an alignment that is no number": (
+        lambda data: with_value(data, "general.alignment", 6, struct.pack("<f", float("nan"))),
+        "no GGUF file, or it is cut short or broken",
     ),
     "endless lists": (
         lambda data: patched(data, "tokenizer.ggml.tokens", 8, "Q", 1 << 60),

@@ -85,7 +85,18 @@ OTHER: dict[str, tuple[dict, str]] = {
     "DoRA": ({"use_dora": True}, "is DoRA (use_dora), and plain LoRA"),
     "PiSSA": ({"init_lora_weights": "pissa_niter_4"}, "begun with pissa_niter_4, which changes"),
     "no number": ({"lora_alpha": "4"}, "says lora_alpha is no number"),
-    "no end": ({"lora_alpha": float("inf")}, "says lora_alpha is no number"),
+    "yes": ({"lora_alpha": True}, "says lora_alpha is no number"),
+    "nothing": ({"lora_alpha": None}, "says lora_alpha is no number"),
+    "no end": ({"lora_alpha": float("inf")}, "says lora_alpha is not between"),
+    "NaN": ({"lora_alpha": float("nan")}, "says lora_alpha is not between"),
+    "400 digits": ({"lora_alpha": 10**400}, "says lora_alpha is not between"),
+    "400 digits below 0": ({"lora_alpha": -(10**400)}, "says lora_alpha is not between"),
+    "1e38": ({"lora_alpha": 1e38}, "says lora_alpha is not between -1,000,000 and 1,000,000"),
+    "400 digits of one layer": (
+        {"alpha_pattern": {"q_proj": 10**400}},
+        "says lora_alpha is not between",
+    ),
+    "a list of one layer": ({"alpha_pattern": {"q_proj": [1]}}, "says lora_alpha is no number"),
     "a pattern": ({"alpha_pattern": {"layers.[0-9]+.self_attn": 4}}, "by patterns of names"),
 }
 BEFORE = "base_model.model.model.layers.0.self_attn."
@@ -102,6 +113,20 @@ ODD: dict[str, tuple[dict[str, torch.Tensor | None], str]] = {
     ),
     "another size": ({f"{BEFORE}q_proj.lora_B.weight": torch.ones(8, 2)}, "does not fit"),
     "no number": ({f"{BEFORE}q_proj.lora_A.weight": torch.full((2, 32), torch.nan)}, "NaN"),
+    "beyond 32 bits": (
+        {
+            f"{BEFORE}q_proj.lora_A.weight": torch.full((2, 32), 1e30),
+            f"{BEFORE}q_proj.lora_B.weight": torch.full((32, 2), 1e30),
+        },
+        "NaN or infinite",
+    ),
+    "a product of 4 TB": (
+        {
+            f"{BEFORE}q_proj.lora_A.weight": torch.ones(1, 10**6),
+            f"{BEFORE}q_proj.lora_B.weight": torch.ones(10**6, 1),
+        },
+        "does not fit",
+    ),
 }
 
 

@@ -20,8 +20,9 @@ from conftest import HOSTILE, read_once
 import headlight
 from explorer.panels import spec
 from models import edits, npz, recorded_model, registry
+from models.array_model import bare_stream
 from models.recorded_model import NO_MODEL, opened
-from models.recording import Recording
+from models.recording import Attention, Recording
 from models.recording_file import from_npz, to_npz
 from models.run import Run, run_of
 
@@ -41,7 +42,8 @@ def saved() -> tuple[dict[str, Any], dict[str, np.ndarray]]:
 def file(header: Any, arrays: dict[str, Any], words: str = "") -> bytes:
     """A file of these, as numpy writes it."""
     made = io.BytesIO()
-    np.savez(made, header=np.array(words or json.dumps(header)), **arrays)
+    words = words or json.dumps(header).replace(f'"{PAST_READING}"', "9" * 5000)
+    np.savez(made, header=np.array(words), **arrays)
     return made.getvalue()
 
 
@@ -70,6 +72,57 @@ def with_nan(given: np.ndarray) -> np.ndarray:
     return given
 
 
+PAST_READING = "number of 5,000 digits"  # in the place of one that Python writes into no text
+
+
+def layers_without_numbers(n: int) -> Spoil:
+    """So many layers of one head over one token, which attends to itself."""
+
+    def spoil(header: dict, arrays: dict) -> None:
+        one_token(header, arrays, (n, 1))
+        header["model"]["n_layer"] = n
+
+    return spoil
+
+
+def one_token(header: dict, arrays: dict, heads: tuple[int, int], width: int = 1) -> None:
+    """A recording of one token: so many (layers, heads), with values of a width that all share."""
+    for name, each in list(arrays.items()):
+        if name.startswith("stream"):
+            arrays[name] = each[:, :1] if name.endswith("resid") else each[:1]
+    header["stream"][0]["tokens"] = header["stream"][0]["tokens"][:1]
+    shape = (*heads, 1, 1)
+    arrays |= {
+        "attention.self.pattern": np.ones(shape, np.float32),
+        "attention.self.scores": np.zeros(shape, np.float32),
+        "attention.self.allowed": np.ones((1, 1), bool),
+        "attention.self.q": np.zeros(shape, np.float32),
+        "attention.self.k": np.zeros((heads[0], 1, 1, 1), np.float32),
+        "attention.self.v": np.zeros((heads[0], 1, 1, width), np.float32),
+        "attention.self.scale": np.ones(heads[0]),
+    }
+    arrays.pop("attention.self.sink")
+    arrays.pop("attention.self.layers")
+    header["model"] |= {"n_layer": heads[0], "n_head": heads[1], "d_head": 1}
+
+
+def heads_of_one_token(header: dict, arrays: dict) -> None:
+    one_token(header, arrays, (1, 100_000))
+
+
+def wide_stream(header: dict, arrays: dict) -> None:
+    """Of which what is measured of two dimensions each takes 80 GB."""
+    one_token(header, arrays, (1, 1))
+    n = len(header["stream"][0]["sites"])
+    arrays["stream.decoder.resid"] = np.zeros((n, 1, 100_000), np.float32)
+    header["model"]["d_model"] = 100_000
+
+
+def values_of_a_million(header: dict, arrays: dict) -> None:
+    """A file of 5 MB, whose values are 8 GB where each head has its own."""
+    one_token(header, arrays, (1, 2000), 10**6)
+
+
 SPOILT: dict[str, tuple[Spoil, str]] = {
     "format": (value("format", "headlight recording 9"), "this version reads"),
     "format of no text": (value("format", ["x"] * 9), "this version reads"),
@@ -77,13 +130,36 @@ SPOILT: dict[str, tuple[Spoil, str]] = {
     "a size that is a text": (value("model.n_layer", "2"), "not as Headlight writes"),
     "a size that is yes": (value("model.n_head", True), "not as Headlight writes"),
     "a size that is large": (value("model.n_parameters", 2**70), "negative or very large"),
+    "a size with a fraction": (value("model.n_layer", 2.0), "not as Headlight writes"),
+    "a size that is nothing": (value("model.d_model", None), "not as Headlight writes"),
+    "a size of 4,000 digits": (value("model.n_vocab", 10**4000), "negative or very large"),
+    "a size of 5,000 digits": (
+        lambda header, arrays: header["model"].update(n_vocab=PAST_READING),
+        "not as Headlight writes",
+    ),
+    "a billion layers": (value("model.n_layer", 10**9), "n_layer is 1,000,000,000, and its arr"),
+    "a layer more": (value("model.n_layer", 3), "n_layer is 3, and its arrays have 2"),
+    "no layers": (value("model.n_layer", 0), "n_layer is 0"),
+    "a billion heads": (value("model.n_head", 10**9), "n_head is 1,000,000,000"),
+    "another width": (value("model.d_model", 7), "d_model is 7"),
+    "another width of heads": (value("model.d_head", 10**8), "d_head is 100,000,000"),
+    "a billion words": (value("model.n_vocab", 10**9), "n_vocab is negative or very large"),
+    "10^12 positions": (value("model.n_positions", 10**12), "n_positions is negative or very"),
+    "10^12 tokens left out": (value("dropped", 10**12), "dropped is negative or very large"),
+    "a count of two": (value("target_dropped", True), "not as Headlight writes"),
+    "100,000 layers of one head": (layers_without_numbers(100_000), "100,000 layers"),
+    "100,000 heads": (heads_of_one_token, "100,000 heads"),
+    "heads that share wide values": (values_of_a_million, "2,000 heads of 1,000,000 numbers"),
+    "10,000 heads in a layer": (lambda *of: one_token(*of, (1, 10_000)), "has 10,000 heads of 1"),
+    "a head of 10,000 numbers": (lambda *of: one_token(*of, (2, 1), 10_000), "of 10,000 numbers"),
+    "a stream of 100,000 numbers": (wide_stream, "d_model is 100,000"),
     "a size below zero": (value("dropped", -1), "negative or very large"),
     "another kind": (value("model.kind", "rnn"), "none of a model of the kind 'rnn'"),
-    "other heads": (value("model.n_head", 7), "other layers and heads"),
-    "fewer layers": (value("model.n_layer", 1), "other layers and heads"),
-    "a text of half a pair": (value("text", "\ud800"), "not well-formed"),
+    "other heads": (value("model.n_head", 7), "n_head is 7, and its arrays have"),
+    "fewer layers": (value("model.n_layer", 1), "n_layer is 1, and its arrays have 2"),
+    "a text of half a pair": (value("text", "red blue red\ud800"), "not well-formed"),
     "a long text": (value("text", "a" * 300_000), "too long"),
-    "a shorter text": (value("text", "red"), "outside of the text"),
+    "a shorter text": (value("text", "red"), "stands outside of the text"),
     "a version with a link": (value("version", "[x](http://x)"), "version or fingerprint"),
     "tokens that are numbers": (value("stream.0.tokens", [1, 2, 3]), "not as Headlight writes"),
     "fewer tokens": (value("stream.0.tokens", ["a"]), "should have shape"),
@@ -105,6 +181,18 @@ SPOILT: dict[str, tuple[Spoil, str]] = {
     "an edit of too many numbers": (
         value("edits", [{"kind": "SetSite", "values": "f4-99999999x99999999-AAAA", "site": "a"}]),
         "another size than it says",
+    ),
+    "an edit of a layer that is not there": (
+        value("edits", [{"kind": "ZeroHead", "layer": 10**9, "head": 0}]),
+        "names layer 1000000000",
+    ),
+    "an edit of an attention without end": (
+        value("edits", [{"kind": "ZeroHead", "layer": 0, "head": 0, "attention": "x" * 10**5}]),
+        "an edit cannot be",
+    ),
+    "an edge that is not there": (
+        value("edits", [{"kind": "CutEdge", "layer": 0, "head": 0, "query": 10**9, "key": 0}]),
+        "a token that is not there",
     ),
     "an array more": (
         lambda header, arrays: arrays.update({"x": np.zeros(1)}),
@@ -195,6 +283,20 @@ def spoilt_files() -> dict[str, bytes]:
         "one twice": twice.getvalue(),
         "packed otherwise": entry("header.npy", numpys("(0,)"), compression=zipfile.ZIP_LZMA),
         "a header of numbers": entry("header.npy", numpys("(0,)")),
+        **{
+            f"numbers as {kind}": entry(
+                "header.npy", numpys("(1,)", kind, bytes(min(99, int(kind[2:]))))
+            )
+            for kind in ("<f3", "<i9", "|b7", "<u0", "<f1", "|b16", "<i999999999")
+        },
+        "letters without end": entry("header.npy", numpys("(0,)", "<U999999999")),
+        "nothing, 10^15 times": entry("header.npy", numpys("(0, 999999999999999)")),
+        "nothing along axes beyond the machine": entry(
+            "header.npy", numpys("(999999999999999, 999999999999999, 0)")
+        ),
+        "a name of no letters": entry("\u00e9.npy", numpys("(0,)")).replace(
+            b"\xc3\xa9", b"\xff\xfe"
+        ),
         "deep words": file(None, {}, "[" * 100_000),
         "no words": file(None, {}, "nothing"),
         "a list": file(None, {}, "[]"),
@@ -210,6 +312,30 @@ def test_what_is_no_recording_is_refused_and_nothing_large_is_made() -> None:
         assert said and len(said) < 300 and "\n" not in said, name
         assert not any(each in said for each in RAW.split("|")), (name, said)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 2**18, "KiB"
+
+
+def test_shared_values_are_bounded_as_the_heads_read_them() -> None:
+    """A head's values are views of them, and those of a layer 1 GB."""
+    words, heads, width = 1100, 1000, 259
+    streams = (bare_stream("encoder", ("a",) * words), bare_stream("decoder", ("b",)))
+    pattern = np.full((1, heads, 1, words), 1 / words, np.float32)
+    keys = [np.zeros((1, 1, words, each), np.float32) for each in (1, width)]
+    queries, allowed = np.zeros((1, heads, 1, 1), np.float32), np.ones((1, words), bool)
+    cross = Attention("cross", "decoder", "encoder", 0 * pattern, pattern, allowed, queries, *keys)
+    card = replace(read_once("translator").card, n_layer=1, n_head=heads, d_model=0, d_head=1)
+    text = "a " * words
+    with pytest.raises(ValueError, match="too many heads share its keys or values"):
+        opened(to_npz(Recording(card, text, (), streams, (cross,), target="b")))
+
+
+def test_the_library_refuses_what_the_app_refuses() -> None:
+    """Places outside of the text, and counts that are not those of the arrays."""
+    for what in ("spans without end", "a shorter text", "a billion layers", "10^12 positions"):
+        header, arrays = saved()
+        spoil, why = SPOILT[what]
+        spoil(header, arrays)
+        with pytest.raises(ValueError, match=why):
+            headlight.from_npz(file(header, arrays))
 
 
 def test_a_directory_that_says_less_than_it_holds_is_not_read() -> None:

@@ -22,6 +22,7 @@ from explorer.analysis.alignment import Alignment, group_means
 from explorer.analysis.attention import numbered
 from explorer.analysis.csv import Cells, long_form
 from explorer.analysis.interventions import CHUNK_SIZE
+from models.cancellation import expect_wanted
 from models.recording import Attention, Recording
 
 NOT_ALIGNED = "(not aligned)"
@@ -149,6 +150,7 @@ def align_patterns(
 
 def row_distances(p: np.ndarray, q: np.ndarray) -> np.ndarray:
     """Jensen-Shannon distance of distributions along the last axis, (...), 0 to 1."""
+    expect_wanted()
     if p.ndim > 2 and p.size > CHUNK_SIZE:
         return np.stack([row_distances(one, other) for one, other in zip(p, q)])
     p, q = p.astype(np.float64), q.astype(np.float64)

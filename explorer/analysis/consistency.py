@@ -25,6 +25,7 @@ from explorer.analysis.residual import (
 )
 from explorer.analysis.terminology import norm_name
 from explorer.text.templates import sentences
+from models.cancellation import expect_wanted
 from models.edits import (
     AddToHead,
     AddToSite,
@@ -128,6 +129,7 @@ def allowed_cells(recording: Recording, attention: Attention, layer: int, head: 
 def head_weights(recording: Recording, attention: Attention, layer: int, head: int) -> np.ndarray:
     """By what a head's values are multiplied in its output, (query, key): its pattern; nothing
     where an edit has switched it off, and the mean of all rows under mean ablation."""
+    expect_wanted()
     pattern = attention.pattern[layer, head].astype(np.float64)
     if head_edit(recording, ZeroHead, attention.name, (layer, head)):
         return np.zeros_like(pattern)
@@ -631,6 +633,7 @@ def _heads(recording: Recording) -> Iterator[tuple[Attention, int, int]]:
     for attention in recording.attention:
         for layer in range(attention.pattern.shape[0]):
             for head in range(attention.pattern.shape[1]):
+                expect_wanted()
                 yield attention, layer, head
 
 

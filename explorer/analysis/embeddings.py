@@ -103,12 +103,16 @@ def axis_basis(rows: np.ndarray, start: np.ndarray, end: np.ndarray, name: str) 
 
 def _main_directions(offset: np.ndarray, n: int, avoid: np.ndarray | None = None) -> np.ndarray:
     """The n main directions (n, d_model) of centred rows, at right angles to `avoid`."""
-    scatter = offset.T @ offset
-    if avoid is not None:
-        # Last of all, also where nothing is left over and every direction is as good.
-        scatter -= (np.trace(scatter) + 1) * np.outer(avoid, avoid)
+    axis = np.zeros((0, offset.shape[1])) if avoid is None else avoid[None]
+    # Of more dimensions than rows, those in which the rows lie, and n more for rows that are alike.
+    span = np.vstack((offset, axis, np.eye(n, offset.shape[1])))
+    basis = np.linalg.qr(span.T)[0] if len(span) < offset.shape[1] else np.eye(offset.shape[1])
+    within, axis = offset @ basis, axis @ basis
+    scatter = within.T @ within
+    # Last of all, also where nothing is left over and every direction is as good.
+    scatter -= (np.trace(scatter) + 1) * (axis.T @ axis)
     _, eigenvectors = np.linalg.eigh(scatter)
-    axes = eigenvectors[:, ::-1][:, :n].T
+    axes = (basis @ eigenvectors[:, ::-1][:, :n]).T
     sign = np.sign(axes[np.arange(n), np.abs(axes).argmax(1)])
     return axes * sign[:, None]
 

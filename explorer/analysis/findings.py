@@ -6,7 +6,7 @@ findings that hold for any recording are listed: sinks, and the word whose vecto
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,6 +19,7 @@ from explorer.analysis.head_naming import MIN_LIFT
 from explorer.analysis.word_classes import HYPHENS, is_word
 from explorer.analysis.words import Groups
 from models import chat, token_relations
+from models.cancellation import expect_wanted
 from models.recording import Attention, Recording, Stream, stored_array
 from models.results import Attribution, Lens
 from models.token_relations import CHUNK_SIZE
@@ -183,35 +184,48 @@ def qk_fit(recording: Recording) -> float:
         heads = attention.pattern.shape[1]
         if not attention.opens or heads < 2:
             continue
-        queries = _spread(attention.q, recording.stream(attention.query).special)
-        keys = _spread(stored_array(attention.k), recording.stream(attention.key).special)
-        if queries is None or keys is None:
+        of_layers = [
+            _paired(q, k, heads // attention.key_heads)
+            for q, k in zip(
+                _spread(attention.q, recording.stream(attention.query).special),
+                _spread(stored_array(attention.k), recording.stream(attention.key).special),
+            )
+        ]
+        if None in of_layers:
             continue
-        with np.errstate(divide="ignore"):
-            products = np.log((queries @ keys.swapaxes(1, 2)).astype(np.float64))
-        products = np.repeat(products, heads // attention.key_heads, axis=2)
-        if not np.isfinite(products).all():
-            continue
-        pairs = products - products.mean(axis=2, keepdims=True)
-        pairs -= pairs.mean(axis=1, keepdims=True)
-        total += float(np.einsum("lhh->", pairs))
-        variance += float((pairs**2).sum()) / (heads - 1)
+        total += sum(own for own, _ in filter(None, of_layers))
+        variance += sum(square for _, square in filter(None, of_layers)) / (heads - 1)
     return total / variance**0.5 if variance > 0 else float("nan")
 
 
-def _spread(vectors: np.ndarray, special: np.ndarray) -> np.ndarray | None:
+def _paired(queries: np.ndarray, keys: np.ndarray, each: int) -> tuple[float, float] | None:
+    """Of a layer's scatter matrices, of queries (head, d_head x d_head) and of keys that so many
+    heads share: the sum over heads of how well its own pair goes together beside others, and the
+    sum of squares over all pairs. None where one has no logarithm."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        products = np.log((queries @ keys.T).astype(np.float64)).repeat(each, axis=1)
+    if not np.isfinite(products).all():
+        return None
+    pairs = products - products.mean(axis=1, keepdims=True)
+    pairs -= pairs.mean(axis=0)
+    return float(np.trace(pairs)), float((pairs**2).sum())
+
+
+def _spread(vectors: np.ndarray, special: np.ndarray) -> Iterator[np.ndarray]:
     """The scatter matrix of vectors (layer, head, token, d_head): summed outer products around the
-    mean, (layer, head, d_head x d_head). Over at most FIT_TOKENS words of the text, None for fewer
-    than two."""
+    mean, (head, d_head x d_head), a layer at a time. Over at most FIT_TOKENS words of the text,
+    nothing for fewer than two."""
     places = np.flatnonzero(~special)
     if len(places) < 2:
-        return None
+        return
     sampled = places
     if len(places) > FIT_TOKENS:
         sampled = places[np.unique(np.linspace(0, len(places) - 1, FIT_TOKENS).astype(int))]
-    centred = vectors[:, :, sampled].astype(np.float32)
-    centred = centred - centred.mean(axis=2, keepdims=True)
-    return (centred.swapaxes(2, 3) @ centred).reshape(*vectors.shape[:2], -1)
+    for of_layer in vectors:
+        expect_wanted()
+        centred = of_layer[:, sampled].astype(np.float32)
+        centred = centred - centred.mean(axis=1, keepdims=True)
+        yield (centred.swapaxes(1, 2) @ centred).reshape(len(of_layer), -1)
 
 
 def is_trained(recording: Recording) -> bool:
@@ -981,6 +995,7 @@ def _measure_pairs(
     result = np.empty((len(pairs), len(stream.tokens)), stream.resid.dtype)
     step = max(1, CHUNK_SIZE // max(1, stream.resid[0].size))
     for at in range(0, len(pairs), step):
+        expect_wanted()
         first_sites, second_sites = (
             [sites[each] for each in both] for both in zip(*pairs[at : at + step])
         )

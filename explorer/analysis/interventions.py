@@ -18,6 +18,7 @@ from explorer.analysis.csv import Columns, long_form
 from explorer.analysis.formatting import tenths
 from explorer.analysis.residual import HeatmapColumn, StreamQuantity, cosine
 from explorer.text.templates import sentences
+from models.cancellation import expect_wanted
 from models.recording import Attention, Recording, Stream
 from models.results import softmax
 
@@ -329,6 +330,7 @@ def distances(p: np.ndarray, q: np.ndarray) -> np.ndarray:
 
     The square root of H(m) - (H(p) + H(q)) / 2 in bits, where m is the mean of the two rows.
     """
+    expect_wanted()
     if p.ndim > 2 and p.size > CHUNK_SIZE:
         return np.stack([distances(one, other) for one, other in zip(p, q)])
     p, q = p.astype(np.float64), q.astype(np.float64)

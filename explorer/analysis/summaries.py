@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from explorer.analysis import consistency
+from models.cancellation import expect_wanted
 from models.recording import Attention, Recording
 
 # Attention followed down to the input, Abnar & Zuidema 2020, "Quantifying Attention Flow in
@@ -107,6 +108,7 @@ def maximum_flow(layers: np.ndarray, tops: np.ndarray, bottoms: np.ndarray) -> n
     excess[:, -1] = middle[-1][tops]
     flow_values, active = np.zeros(count), np.arange(count)
     while len(active):
+        expect_wanted()
         distance = _distances(capacity, sent, to_sink)
         alive = ((excess > TINY) & (distance < np.inf)).any(axis=(1, 2))
         if not alive.all():

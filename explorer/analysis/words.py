@@ -24,6 +24,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from models import buffer_pool
+from models.cancellation import expect_wanted
 from models.recording import CONTINUES, Stream
 from models.token_relations import CHUNK_SIZE
 
@@ -123,6 +124,7 @@ def weights_between(pattern: np.ndarray, rows: Groups, keys: Groups) -> np.ndarr
     longer = np.flatnonzero(rows.sizes > 1)
     step = max(1, CHUNK_SIZE // heads[0].size)
     for at in range(0, len(heads), step):
+        expect_wanted()
         by_row = sum_groups(heads[at : at + step], rows, 1)
         by_row[:, longer] /= rows.sizes[longer].astype(result.dtype)[:, None]
         sum_groups(by_row, keys, 2, result[at : at + step])

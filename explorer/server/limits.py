@@ -4,24 +4,26 @@ that it can serve."""
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import secrets
 import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from google.protobuf.message import DecodeError
-from starlette.datastructures import Headers
+from itsdangerous import Signer
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import cookie_parser
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from streamlit import config
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.runtime import Runtime
-from streamlit.web.server.starlette.starlette_app_utils import decode_xsrf_token_string
 
 from explorer.server import open_files
 from explorer.server.client_address import networks
 from explorer.server.page import is_page, page
 from explorer.state.event_log import log_refusal
-from explorer.state.models import COOKIE
 from explorer.state.settings import settings
 from explorer.text.templates import sentences
 
@@ -30,24 +32,28 @@ STREAM = "/_stcore/stream"
 RETRY_SECONDS = 5  # seconds after which a waiting browser asks once more
 # How long a place is kept for a browser that has just been given the page.
 RESERVATION_SECONDS = 10.0
+LOADING = 3.0  # seconds of it in which no browser that has no word takes it from another such
 FIRST_REQUEST = 10.0  # seconds within which a new connection asks for a page
 SILENCE = 3600.0  # seconds without a message after which a connection has no place any more
 SHARE = 0.05  # of all places: a network with no more connections makes room for no other network
 BROWSER_SHARE = 4  # the same of one browser, for others of its network
 IDLE = 60.0  # seconds of silence after which a reader who only opened a page makes room for others
 Group = tuple[str, ...]  # the networks of a reader, the largest first, and their browser
+COOKIE, LONGEST_WORD = "headlight_browser", 200  # a browser's word, which this server signed
+REMEMBERED = 32  # requests of a line for a page, of which a new one differs where its reader acts
 UNASKED, CROWDED_OUT = 1008, 1013  # why a connection is closed: policy violation, try again later
 
 
 @dataclass(eq=False)
 class Connection:
     """One reader's websocket: its group, its last message, whether it has asked for a page, and
-    whether its reader then did something on it."""
+    whether its reader then did something on it. asked: what it asked for, the last ones."""
 
     group: Group
     latest: float
     requested: bool = False
     acted: bool = False
+    asked: deque[int] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
     close: Callable[[], None] = lambda: None
 
 
@@ -62,12 +68,19 @@ class SlotCounter:
     has more of them than another that requests one, its longest silent connection gives up its
     slot. Networks are compared from the largest to the smallest, and then browsers within one: so
     no client can lock others out, by however many addresses of its own or from within a school, and
-    a school behind one address may fill the server while no one else is there. Where no network has
-    too many, who opened a page and did nothing on it makes room, the longest silent first. At most
-    twice `limit` connections are open."""
+    a school behind one address may fill the server while no one else is there. Who has no word of
+    this server is no browser: such lines make room for any other of their network, one without a
+    word too, as a browser's first page is (`makes_way`). Where no network has too many, who opened a page and did
+    nothing on it makes room, the longest silent first. At most twice `limit` connections are
+    open."""
 
-    def __init__(self, limit: int, clock: Callable[[], float] = time.monotonic) -> None:
-        self.limit, self.clock = limit, clock
+    def __init__(
+        self,
+        limit: int,
+        clock: Callable[[], float] = time.monotonic,
+        makes_way: bool = True,
+    ) -> None:
+        self.limit, self.clock, self.makes_way = limit, clock, makes_way
         self._reserved: deque[tuple[float, Group]] = deque()  # until when, and for whom
         # Connections with a place and those without, the longest silent first.
         self._seated: OrderedDict[Connection, None] = OrderedDict()
@@ -150,13 +163,22 @@ class SlotCounter:
             largest, most = max(counts.items(), key=lambda each: each[1], default=("", 0))
             last = depth == len(newcomer) - 1
             share = BROWSER_SHARE if last else max(1, int(SHARE * self.limit))
-            if most > share and most > counts[newcomer[depth]] + 1:
-                return _first_of_largest(
-                    [each for each in beside if _group(each)[depth] == largest], depth + 1
-                )
+            own = counts[newcomer[depth]] if newcomer[depth] or not self.makes_way else 0
+            if most > share and most > own + 1:
+                largest_slots = [each for each in beside if _group(each)[depth] == largest]
+                if largest != newcomer[depth]:
+                    return _first_of_largest(largest_slots, depth + 1)
+                if (slot := next(filter(self._has_come, largest_slots), None)) is not None:
+                    return slot
         now = self.clock()
         idle = (each for each in self._seated if not each.acted and now - each.latest >= IDLE)
         return next(idle, None)
+
+    def _has_come(self, slot: Slot) -> bool:
+        """False for a page that has just been given, whose browser may still be loading it."""
+        if isinstance(slot, Connection):
+            return True
+        return slot[0] - self.clock() <= RESERVATION_SECONDS - LOADING
 
     def _make_room(self, newcomer: Group) -> None:
         self._settle()
@@ -182,12 +204,29 @@ def _first_of_largest(slots: list[Slot], depth: int) -> Slot:
     return slots[0]
 
 
-def reader_group(scope: Scope) -> Group:
-    """The networks that a reader comes from, and the browser, by the word that Streamlit gave
-    it."""
+def _signer() -> Signer:
+    """Signer of browsers' words, by the secret that all processes have where Streamlit's setting
+    names one."""
+    secret = config.get_option("server.cookieSecret")
+    return Signer(secret, salt="browser", digest_method=hashlib.sha256)
+
+
+def browser_word(scope: Scope) -> str:
+    """The word that this server gave to the browser, "" where it has none."""
     word = cookie_parser(Headers(scope=scope).get("cookie", "")).get(COOKIE, "")
-    token, _ = decode_xsrf_token_string(word)
-    return (*networks(scope), token.hex()[:64] if token else "")
+    return word if len(word) <= LONGEST_WORD and _signer().validate(word) else ""
+
+
+def new_word(scope: Scope) -> str:
+    """A cookie with a word for a browser. In the frame of another site it takes TLS."""
+    word = _signer().sign(secrets.token_urlsafe(9)).decode()
+    framed = bool(settings().frames) and scope.get("scheme") == "https"
+    return f"{COOKIE}={word}; Path=/; HttpOnly; SameSite={'None; Secure' if framed else 'Lax'}"
+
+
+def reader_group(scope: Scope) -> Group:
+    """The networks that a reader comes from, and the browser, by the word that it was given."""
+    return (*networks(scope), browser_word(scope))
 
 
 open_files.raise_limit()
@@ -215,7 +254,13 @@ class SessionLimit:
             await full_page(self.places.limit)(scope, receive, send)
             return
         self.places.reserve(group)
-        await self.app(scope, receive, send)
+
+        async def with_word(message: Message) -> None:
+            if message["type"] == "http.response.start" and not group[-1]:
+                MutableHeaders(scope=message).append("set-cookie", new_word(scope))
+            await send(message)
+
+        await self.app(scope, receive, with_word)
 
     async def _reader(self, scope: Scope, receive: Receive, send: Send) -> None:
         # The reader's own page may be what is reserved; whoever was here a moment ago comes back to
@@ -283,19 +328,27 @@ class Reader:
     def _count(self, connection: Connection, message: Message) -> Message:
         """Return the message, and activate the connection where it is a reader's."""
         if message["type"] == "websocket.receive":
-            asks = requests_page(message)
-            if asks or connection.requested:
-                self.places.activate(connection, asks)
+            if asked := requested_page(message):
+                is_new = hash(asked) not in connection.asked
+                connection.asked.append(hash(asked))
+                self.places.activate(connection, is_new)
+            elif connection.requested:
+                self.places.activate(connection)
         return message
 
 
-def requests_page(message: Message) -> bool:
-    """True for a message that asks for a page."""
+def requested_page(message: Message) -> tuple[object, ...]:
+    """What a message asks for: the page, its address and what its controls hold; () for another
+    message."""
     try:
         back_message = BackMsg.FromString(message.get("bytes") or b"")
     except DecodeError:
-        return False
-    return back_message.WhichOneof("type") == "rerun_script"
+        return ()
+    if back_message.WhichOneof("type") != "rerun_script":
+        return ()
+    asked = back_message.rerun_script
+    states = sorted(each.SerializeToString() for each in asked.widget_states.widgets)
+    return asked.page_script_hash, asked.page_name, asked.query_string, *states
 
 
 def named_session(scope: Scope) -> str:

@@ -42,7 +42,7 @@ WORDS = sentences("server", "panels")
 MAX_AT_ONCE = 8  # requests that are computed or wait for it, of all readers
 SECONDS = 3600  # for which a browser or a proxy need not ask again
 LONGEST_REFUSAL = 300  # characters
-answering = SlotCounter(MAX_AT_ONCE)
+answering = SlotCounter(MAX_AT_ONCE, makes_way=False)  # what was begun goes on
 _threads = CapacityLimiter(2 * MAX_AT_ONCE)
 DRAWN = ("html", "svg", "pdf", "png")  # what the browser's code makes
 # A document and a picture are pages of their own: they run their code apart from the app, and ask

@@ -22,7 +22,7 @@ from explorer.components import bundle
 from explorer.server import class_frame, open_files, panel, prefetch
 from explorer.server.addresses import RouteFilter
 from explorer.server.base_path import WithBasePath, WithoutBasePath
-from explorer.server.client_address import lies_in
+from explorer.server.client_address import ClientAddress, lies_in
 from explorer.server.headers import SafeHeaders
 from explorer.server.limits import SessionLimit, slots
 from explorer.server.messages import WebSocketFilter
@@ -169,9 +169,10 @@ ROUTES = [
     *routes.ROUTES,
     *routes.JOIN_ROUTES,
 ]
-# Headers on whatever is answered; then what is closed; then whether there is room; then what may be
-# said; then Streamlit's settings, words and files.
+# Who asks; headers on whatever is answered; then what is closed; then whether there is room; then
+# what may be said; then Streamlit's settings, words and files.
 STACK = (
+    ClientAddress,
     SafeHeaders,
     WithoutBasePath,
     RouteFilter,

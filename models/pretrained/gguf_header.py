@@ -97,8 +97,8 @@ def _read(stream: BinaryIO, name: str) -> tuple[tuple[TensorInfo, ...], int]:
     alignment = USUAL_ALIGNMENT
     for _ in range(n_values):
         key, kind = _text(stream), _number(stream, "I")
-        if key == ALIGNMENT_KEY and kind in NUMBERS:
-            alignment = int(_number(stream, NUMBERS[kind]))
+        if key == ALIGNMENT_KEY and NUMBERS.get(kind, "f") not in "fd":
+            alignment = _number(stream, NUMBERS[kind])
         else:
             _skip(stream, kind)
     if not 0 < alignment <= MOST_PADDING:

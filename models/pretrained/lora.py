@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from math import isfinite, sqrt
+from math import sqrt
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ from models.pretrained import model_files
 from models.pretrained.model_files import ADAPTER, NotLoaded, remedy
 from models.pretrained.model_files import ADAPTER_WEIGHTS as WEIGHTS
 
+MOST_ALPHA = 1_000_000  # a thousand times what anyone trains with
 PLAIN = re.compile(r"[\w.]+")  # a layer's name, which peft reads as a regular expression
 BEFORE = "base_model.model."  # every name in an adapter's file begins so
 # Settings of peft under which an adapter is more than W + scale x B A, and what each makes of it.
@@ -49,13 +50,13 @@ class Update(NamedTuple):
     def merged(self, weight: Tensor, name: str, turned: bool) -> Tensor:
         """A weight with what is added, float32; `turned`: it is stored (in, out). Raises NotLoaded
         where it is of another size."""
-        added = self.scale * (self.b.float() @ self.a.float())
-        added = added.T if turned else added
-        if weight.shape != added.shape:
+        shape = (len(self.b), self.a.shape[1])  # the product of two long matrices may be large
+        if tuple(weight.shape) != (shape[::-1] if turned else shape):
             raise NotLoaded(
                 f"The LoRA adapter of {name} does not fit {self.target[:80]}; {remedy(name)}."
             )
-        return weight.float() + added
+        added = self.scale * (self.b.float() @ self.a.float())
+        return weight.float() + (added.T if turned else added)
 
 
 def files(folder: Path) -> list[Path]:
@@ -135,8 +136,13 @@ def _scale(config: dict, place: str, rank: int, name: str) -> float:
         raise NotLoaded(_refusal("LoRA with alpha by patterns of names (alpha_pattern)", name))
     alpha = config.get("lora_alpha", 8)
     alpha = next((each for key, each in by_layer.items() if f".{place}".endswith(f".{key}")), alpha)
-    if isinstance(alpha, bool) or not isinstance(alpha, (int, float)) or not isfinite(alpha):
+    if isinstance(alpha, bool) or not isinstance(alpha, (int, float)):
         raise NotLoaded(f"The {ADAPTER} of {name} says lora_alpha is no number; {remedy(name)}.")
+    if not -MOST_ALPHA <= alpha <= MOST_ALPHA:  # compared as it is: no float may hold it
+        raise NotLoaded(
+            f"The {ADAPTER} of {name} says lora_alpha is not between {-MOST_ALPHA:,} and "
+            f"{MOST_ALPHA:,}; {remedy(name)}."
+        )
     return alpha / (sqrt(rank) if config.get("use_rslora") else rank)
 
 

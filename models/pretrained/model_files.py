@@ -19,11 +19,13 @@ from tempfile import TemporaryDirectory
 from typing import TypeGuard
 
 MEGABYTE = 1 << 20
-MOST_HEADER = 100_000_000  # bytes; the format's own limit
+MOST_HEADER = 16 * MEGABYTE  # of a weight file: a hundred thousand tensors
+MOST_AXES, MOST_EDGE = 16, 2**48  # of a tensor
 MOST_CONFIG = 2 * MEGABYTE
 MOST_VOCABULARY = 64 * MEGABYTE
 MOST_INDEX = 16 * MEGABYTE
-MOST_LAYERS = 1000
+# What is built as often as config.json says, by a word in the key, and how often at most.
+MOST_BUILT = {"layers": 1000, "n_layer": 1000, "num_labels": 100_000, "experts": 10_000}
 MOST_GROWTH = 64  # how many times longer a tokenizer's rules may make a text
 MOST_AROUND = 64  # special tokens and other pieces that may stand around a text
 
@@ -369,16 +371,21 @@ def read_object(file: Path, name: str, problem: str) -> dict:
 
 
 def check_numbers(config: dict, name: str) -> None:
-    """Raises NotLoaded where config.json names more layers than any model that is taken, which
-    would be built without end."""
-    for key, value in config.items():
-        if "layers" in key or key == "n_layer":
+    """Raises NotLoaded where config.json names more layers, classes or experts than any model that
+    is taken, in itself or in a part of it: each would be built, without end."""
+    parts = [config]
+    while parts:
+        part = parts.pop()
+        parts += [each for each in part.values() if isinstance(each, dict)]
+        for key, value in part.items():
             if isinstance(value, bool) or not isinstance(value, int):
                 continue
-            if value > MOST_LAYERS:
+            most = next((most for word, most in MOST_BUILT.items() if word in key), value)
+            if value > most:
+                said = f"{value:,}" if value < 10**30 else "a number without end"
                 raise NotLoaded(
-                    f"The config.json of {name} says {key} is {value:,}, and Headlight takes "
-                    f"up to {MOST_LAYERS:,}; choose another model."
+                    f"The config.json of {name} says {key[:80]} is {said}, and Headlight takes "
+                    f"up to {most:,}; choose another model."
                 )
 
 
@@ -513,8 +520,8 @@ def header_of(file: Path, name: str) -> Iterator[tuple[str, str, tuple[int, ...]
             length = int.from_bytes(stream.read(8), "little")
             if 0 < length < size and length > MOST_HEADER:
                 raise NotLoaded(
-                    f"The header of {file.name} of {name} takes {length / 1e6:,.0f} MB, and "
-                    "the format allows 100; choose another model."
+                    f"The header of {file.name} of {name} takes {length / MEGABYTE:,.0f} MB, and "
+                    f"Headlight reads {MOST_HEADER // MEGABYTE}; choose another model."
                 )
             header = json.loads(stream.read(length) if 0 < length < size else b"")
         header.pop("__metadata__", None)
@@ -522,7 +529,9 @@ def header_of(file: Path, name: str) -> Iterator[tuple[str, str, tuple[int, ...]
         specs = [(key, entry["dtype"], tuple(entry["shape"])) for key, entry in header.items()]
         offsets = sorted(tuple(entry["data_offsets"]) for entry in tensors)
         fits = all(
-            isinstance(edge, int) and edge >= 0 for _, _, shape in specs for edge in shape
+            len(shape) <= MOST_AXES
+            and all(isinstance(edge, int) and 0 <= edge <= MOST_EDGE for edge in shape)
+            for _, _, shape in specs
         ) and all(
             entry["data_offsets"][1] - entry["data_offsets"][0] == BYTES[dtype] * prod(shape)
             for entry, (_, dtype, shape) in zip(tensors, specs)
