@@ -19,7 +19,8 @@ times of a million additions. What the teacher's own page costs is left out.
 long text on the next page, by some readers at once, who leave; then as many sessions that stay
 until all are there; then twenty seconds after they left. Printed at each part of the visits: the
 median of two samples a second, beside that of the second part (the first fills the cache), and the
-largest.
+largest; and what a session that stays has added, the model and the cache included.
+`--sessions 12 --words 450 --model minilm --tab heads`: twelve readers of long texts.
 """
 
 from __future__ import annotations
@@ -66,6 +67,7 @@ COMPUTATIONS = {
 TABS = tuple(tab for place in places.PLACES.values() for tab in place.tabs)
 MODELS = ("encoder", "decoder", "minilm", "translator")
 PARTS = 10  # of the visits
+AT_ONCE = 4  # readers of them
 PICTURE = 20_000  # bytes of a teacher's window, packed
 PAUSE = 10  # seconds between two looks after all have left
 
@@ -323,10 +325,13 @@ def print_followers(followers: int, moves: int) -> None:
 
 @dataclass
 class Memory:
-    """The server's memory in bytes: the median of each part of the visits, and the largest sample
-    of all; seconds of each visit, and errors of those that failed."""
+    """The server's memory in bytes: before the first visit, the median of each part of the visits,
+    when all who stay are there, and the largest sample of all; seconds of each visit, and errors of
+    those that failed."""
 
     pid: int
+    before: int
+    stays: int = 0
     parts: list[int] = field(default_factory=list)
     most: int = 0
     seconds: list[float] = field(default_factory=list)
@@ -353,19 +358,22 @@ class Memory:
         )
 
 
-def visits(n: int, words: int) -> Iterator[tuple[int, str, dict[str, str]]]:
-    """So many visits: a number, a tab, and a link with a text that is new to the server."""
+Visit = tuple[int, str, dict[str, str]]  # a number, a tab, and a link's text and model
+
+
+def visits(n: int, words: int, tabs: Sequence[str], models: Sequence[str]) -> Iterator[Visit]:
+    """So many visits, each with a text that is new to the server."""
     dice = random.Random(0)
     for at in range(n):
-        text, model = f"{at} {random_text(dice, words)}", MODELS[at // len(TABS) % len(MODELS)]
-        yield at, TABS[at % len(TABS)], {"text": text, "model": model}
+        text, model = f"{at} {random_text(dice, words)}", models[at // len(tabs) % len(models)]
+        yield at, tabs[at % len(tabs)], {"text": text, "model": model}
 
 
 async def memory(
-    address: str, pid: int, texts: int, sessions: int, readers: int, words: int
+    address: str, pid: int, remaining: Iterator[Visit], texts: int, sessions: int
 ) -> Memory:
     """The server's memory under so many texts of readers who leave, and sessions that stay."""
-    result, remaining = Memory(pid), visits(texts + sessions, words)
+    result = Memory(pid, memory_of(pid))
     watching = asyncio.create_task(result.watch())
 
     async def reader(stay: AsyncExitStack) -> None:
@@ -384,7 +392,8 @@ async def memory(
                 result.end_part(f"{n} visits, {max(0, n - texts)} stay")
 
     async with AsyncExitStack() as stay:
-        await asyncio.gather(*(reader(stay) for _ in range(readers)))
+        await asyncio.gather(*(reader(stay) for _ in range(AT_ONCE)))
+        result.stays = memory_of(pid)
     for step in (1, 2):
         await asyncio.sleep(PAUSE)
         result.samples.clear()
@@ -393,12 +402,14 @@ async def memory(
     return result
 
 
-def print_memory(texts: int, sessions: int, readers: int, words: int, cache: int) -> None:
+def print_memory(texts: int, sessions: int, remaining: Iterator[Visit], cache: int) -> None:
     """Print the table of memory, and seconds a text. cache: MiB that the server keeps."""
     with server(HEADLIGHT_CACHE_BYTES=str(cache * 2**20)) as (address, pid):
-        result = asyncio.run(memory(address, pid, texts, sessions, readers, words))
-    of = result.seconds
+        result = asyncio.run(memory(address, pid, remaining, texts, sessions))
+    of, added = result.seconds, (result.stays - result.before) / 1e6
     print(f"seconds a visit: {quantile(of, 0.5):.2f}, p95 {quantile(of, 0.95):.2f}")
+    if sessions:
+        print(f"MB that all have added: {added:,.0f}, {added / sessions:.1f} a session that stays")
     print(*(f"error: {each}" for each in result.errors[:10]), sep="\n")
 
 
@@ -415,11 +426,14 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--texts", type=int, default=0, help="of visits that leave: memory alone")
     parser.add_argument("--sessions", type=int, default=0, help="that stay: memory alone")
     parser.add_argument("--words", type=int, default=LONG, help="of a visit's text")
+    parser.add_argument("--tab", nargs="+", choices=TABS, default=TABS, help="of a visit, in turn")
     parser.add_argument("--cache", type=int, default=Settings.cache_bytes // 2**20, help="MiB")
     options = parser.parse_args(argv)
     print_calibration()
     if options.texts or options.sessions:
-        return print_memory(options.texts, options.sessions, 4, options.words, options.cache)
+        n, models = options.texts + options.sessions, (options.model,) if options.model else MODELS
+        remaining = visits(n, options.words, options.tab, models)
+        return print_memory(options.texts, options.sessions, remaining, options.cache)
     print(
         f"{'page':<12} {'readers':>7} {'texts':>6} {'p50 ms':>8} {'p95 ms':>8} "
         f"{'CPU a text':>10} {'RSS MB':>8} {'first':>7} {'p50 ms':>7} {'p95 ms':>7}"

@@ -31,6 +31,7 @@ class PooledBuffer:
 
     def __init__(self, memory: np.ndarray, n: int) -> None:
         self.__array_interface__ = memory[:n].__array_interface__
+        self.memory = memory  # all of which is counted
         weakref.finalize(self, _release, memory).atexit = False
 
 

@@ -5,19 +5,22 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable
 from contextlib import suppress
-from types import ModuleType
+from gc import get_referents
+from sys import getsizeof
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from models import buffer_pool, host
 from models.cancellation import expect_wanted
+from models.model import Model
 from models.recording import Recording
 
-PRIMITIVE_TYPES = frozenset((int, float, bool, type(None)))
-OBJECT_BYTES = 16  # bytes an object takes at least, beside its arrays and texts
+LEAVES = frozenset((int, float, bool, type(None), str, bytes))  # that hold nothing else
+PLAIN = frozenset((tuple, list, dict, set, frozenset))  # that hold what they list
 LARGE_BYTES = 2**24  # bytes; who wants less waits for nothing
 POLL_INTERVAL = 0.1  # seconds between two looks at whether a result is still wanted
 
@@ -84,12 +87,10 @@ class Cache:
         self,
         key: Hashable,
         make: Callable[[], Any],
-        weigh: Callable[[Any], int] | None = None,
         keep: bool = True,
     ) -> Any:
-        """The value under `key`, made now where it is missing. It weighs `weigh(value)` bytes, by
-        default its arrays and texts. keep: False for a value that is dropped at once where it is
-        heavy."""
+        """The value under `key`, made now where it is missing. keep: False for a value that is
+        dropped at once where it is heavy."""
         expect_wanted()
         while True:
             with self.lock:
@@ -106,7 +107,7 @@ class Cache:
                 if pending is None:
                     self.pending[key] = entry
             if pending is None:
-                return self._make(key, entry, make, weigh, keep)
+                return self._make(key, entry, make, keep)
             if pending.owner == threading.get_ident():
                 return make()  # asked for within its own making
             with host.current.slot_released(), host.current.memory.waiting():
@@ -127,14 +128,11 @@ class Cache:
         key: Hashable,
         entry: PendingEntry,
         make: Callable[[], Any],
-        weigh: Callable[[Any], int] | None,
         keep: bool,
     ) -> Any:
         try:
             value = make()
-            # A bare array is weighed at once, whatever is said of it.
-            least = weight_of(value) if isinstance(value, np.ndarray) else 0
-            weight = max(least, weigh(value)) if weigh else weight_of(value)
+            weight = weight_of(value)
             with self.lock:
                 self._reserved_bytes.pop(entry.owner, None)
                 self._insert(key, value, weight)
@@ -148,6 +146,12 @@ class Cache:
                 self.pending.pop(key, None)
                 self._reserved_bytes.pop(entry.owner, None)
             entry.ended.set()
+
+    def weigh_again(self, key: Hashable, value: Any) -> None:
+        """Keep a value that has grown since it was made, at what it weighs now."""
+        weight = weight_of(value)
+        with self.lock:
+            self._insert(key, value, weight)
 
     def weight(self) -> int:
         """The weight of all cached values in bytes."""
@@ -254,37 +258,33 @@ class Cache:
 
 
 def weight_of(value: Any) -> int:
-    """The bytes that a value keeps in memory: its arrays, each counted once and a view as the whole
-    array below it, texts, and a little for every object."""
-    visited: set[int] = set()
-    total, stack = 0, [value]
-    while stack:
-        item = stack.pop()
-        if type(item) in PRIMITIVE_TYPES:
-            total += OBJECT_BYTES
-            continue
-        if id(item) in visited:
-            continue
-        visited.add(id(item))
-        own, parts = _own_bytes(item)
-        total += own
-        stack += parts
-        total += OBJECT_BYTES
+    """The bytes that a value keeps in memory, each object counted once: its arrays, of a part of an
+    array the whole that it lies in, texts, what its functions close over, and all objects between.
+    Classes, modules and loaded models are everyone's."""
+    total, visited, found = 0, set[int](), [value]
+    while found:
+        new = dict(zip(map(id, found), found))
+        for each in visited.intersection(new):
+            del new[each]
+        visited.update(new)
+        found, others = [], []
+        for one in new.values():
+            if type(one) in LEAVES or type(one) in PLAIN:
+                others.append(one)
+            elif isinstance(one, np.ndarray):
+                total += getsizeof(one)
+                found += (one.base, *(one.flat if one.dtype.hasobject else ()))
+            elif isinstance(one, FunctionType):
+                found += (one.__closure__, one.__defaults__)
+            elif hasattr(type(one), "untyped_storage"):  # a tensor
+                storage = one.untyped_storage()
+                if storage.data_ptr() not in visited:
+                    visited.add(storage.data_ptr())
+                    total += storage.nbytes()
+            elif not isinstance(one, (type, ModuleType, Model)) and not hasattr(
+                type(one), "named_parameters"
+            ):
+                others.append(one)
+        total += sum(map(getsizeof, others))
+        found += get_referents(*others)
     return total
-
-
-def _own_bytes(one: Any) -> tuple[int, Iterable[Any]]:
-    """The bytes of a value's own, and what else it keeps in memory."""
-    if isinstance(one, np.ndarray):
-        return (0, (one.base,)) if isinstance(one.base, np.ndarray) else (one.nbytes, ())
-    if isinstance(one, (str, bytes, bytearray)):
-        return len(one), ()
-    if isinstance(one, (list, tuple, set, frozenset)):
-        return 0, one
-    if isinstance(one, Mapping):  # after the others, since it takes longest to ask
-        return 0, (*one.keys(), *one.values())
-    if hasattr(one, "nbytes"):
-        return int(one.nbytes), ()
-    if hasattr(one, "__dict__") and not isinstance(one, (type, ModuleType)):
-        return 0, vars(one).values()
-    return 0, ()

@@ -66,9 +66,9 @@ def in_slot(make: Callable[[], Result]) -> Result:
     return host.current.in_slot(make)
 
 
-def get(key: Hashable, make: Callable[[], Any], weigh: Callable[[Any], int] | None = None) -> Any:
+def get(key: Hashable, make: Callable[[], Any]) -> Any:
     """The value in the process's one cache under `key`, made now where it is missing."""
-    return cache.get(key, make, weigh)
+    return cache.get(key, make)
 
 
 def get_once(key: Hashable, make: Callable[[], Any]) -> Any:
@@ -91,14 +91,9 @@ def cause(recording: Recording) -> tuple[Any, ...]:
     )
 
 
-def memo(
-    recording: Recording,
-    key: Hashable,
-    make: Callable[[], Any],
-    weigh: Callable[[Any], int] | None = None,
-) -> Any:
+def memo(recording: Recording, key: Hashable, make: Callable[[], Any]) -> Any:
     """Something computed from a recording, kept under `key` beside it."""
-    return get(("derived", *cause(recording), key), make, weigh)
+    return get(("derived", *cause(recording), key), make)
 
 
 def has_memo(recording: Recording, key: Hashable) -> bool:

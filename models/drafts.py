@@ -164,12 +164,13 @@ class Search:
     all.
 
     `steps`: after each step the best hypotheses, best first. `finished`: there is no further
-    step."""
+    step. key: under which it lies in the cache, at what it weighs after each step."""
 
-    def __init__(self, remaining_steps: Iterator[tuple[Beam, ...]]) -> None:
+    def __init__(self, remaining_steps: Iterator[tuple[Beam, ...]], key: Hashable) -> None:
         self.steps: list[tuple[Beam, ...]] = []
         self.finished = False
         self._remaining_steps, self._step_lock = remaining_steps, threading.Lock()
+        self._key = key
 
     def resume(self) -> None:
         """Take one step, unless it has finished."""
@@ -183,6 +184,7 @@ class Search:
                     self.finished = True
                 if self.finished:
                     self._remaining_steps = iter(())  # lets the stored keys and values go
+                caching.cache.weigh_again(self._key, self)
 
 
 def search(model: str, text: str, decoding: int | SeededSampling) -> Search:
@@ -190,6 +192,4 @@ def search(model: str, text: str, decoding: int | SeededSampling) -> Search:
     kept as far as it has come."""
     translator, text = loaded(model), host.current.truncate(text)
     key = ("search", model, translator.card.fingerprint, text, decoding)
-    weight = 500_000 * (1 if isinstance(decoding, SeededSampling) else decoding)
-    begin = lambda: Search(iter(translator.beams(text, decoding)))
-    return caching.get(key, begin, lambda _: weight)
+    return caching.get(key, lambda: Search(iter(translator.beams(text, decoding)), key))

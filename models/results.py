@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -334,7 +333,7 @@ class FFNActivations:
     bias: np.ndarray
     by_token: np.ndarray
 
-    @cached_property
+    @property
     def writes(self) -> np.ndarray:
         """A unit's activation times its row of W_2, (d_ff, d_model)."""
         return self.writes_of(np.arange(len(self.after)))
@@ -343,7 +342,7 @@ class FFNActivations:
         """The same of some units, (unit, d_model)."""
         return self.after[units, None] * self.rows[units]
 
-    @cached_property
+    @property
     def update(self) -> np.ndarray:
         """What the FFN wrote, (d_model)."""
         return self.after @ self.rows + self.bias

@@ -101,14 +101,9 @@ class Run:
         one's reads."""
         return replace(self.under(()), model=self.model + PERMUTED_SUFFIX, contents="")
 
-    def memo(
-        self,
-        key: Hashable,
-        make: Callable[[], Any],
-        weigh: Callable[[Any], int] | None = None,
-    ) -> Any:
-        """Something computed from its recording, kept under `key` beside it. weigh: its bytes."""
-        return caching.memo(self.recording(), key, make, weigh)
+    def memo(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """Something computed from its recording, kept under `key` beside it."""
+        return caching.memo(self.recording(), key, make)
 
     def measure(self, key: Hashable, measure: Callable[[Recording], Any]) -> Any:
         """The result of `measure` on its recording, kept under `key`; the recording is not. A

@@ -39,7 +39,7 @@ streamlit_patches.look_up_values()
 assert tabs.TABS  # and with the choices of all its tabs
 
 # These check for several files; what they find wrong is told as a test's own asserts tell it.
-pytest.register_assert_rewrite("claimed", "predicted", "translating")
+pytest.register_assert_rewrite("claimed", "held_memory", "predicted", "translating")
 
 # One process tries models for as long as tests run: it takes three seconds to start.
 sandbox.tester.worker.idle = 3600.0

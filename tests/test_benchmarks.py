@@ -121,8 +121,9 @@ def test_every_page_answers_readers_who_leave_sessions_that_stay_and_a_long_comp
 ) -> None:
     n = len(class_benchmark.TABS)
     class_benchmark.main(["--texts", f"{n}", "--sessions", "2", "--words", "30"])
-    _, *rows, seconds, no_errors = capsys.readouterr().out.splitlines()
+    _, *rows, seconds, added, no_errors = capsys.readouterr().out.splitlines()
     assert no_errors == "" and seconds.startswith("seconds a visit: ")
+    assert re.fullmatch(r"MB that all have added: .*, -?[\d.]+ a session that stays", added)
     assert len(rows) == class_benchmark.PARTS + 2 and all(" MiB " in row for row in rows)
     assert rows[class_benchmark.PARTS - 1].startswith(f"{n + 2} visits, 2 stay"), rows
     load = asyncio.run(class_benchmark.beside(*app_server, "beam", readers=1, seconds=1.0))

@@ -56,10 +56,11 @@ def test_room_for_all_and_not_much_more() -> None:
     """A cache counts what is used, and little more is kept."""
     for n in (1, 7, 1000, 2**18 - 1, 2**18, BIG, BIG + 1):
         lent = buffer_pool.acquire(n)
-        assert len(lent) == n and weight_of(lent[:1]) in range(4 * n, 4 * n + 200)
+        most = 4 * n * (1 + 2 / buffer_pool.SIZE_STEPS)
+        assert len(lent) == n and 4 * n <= weight_of(lent[:1]) < most + 2000  # with the objects
         lent[:] = 1
         del lent
-        assert buffer_pool.pooled_bytes() <= 4 * n * (1 + 2 / buffer_pool.SIZE_STEPS) + 4
+        assert buffer_pool.pooled_bytes() <= most + 4
         buffer_pool.clear()
 
 

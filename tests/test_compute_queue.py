@@ -259,7 +259,7 @@ def test_where_the_maker_was_stopped_the_next_one_makes_it() -> None:
     assert got == ["made"] and not here.pending
 
 
-def test_things_weigh_what_they_keep_in_memory_and_the_bound_holds_whatever_is_said() -> None:
+def test_things_weigh_what_they_keep_in_memory() -> None:
     whole = np.zeros((100, 1000), np.float32)
     for thing in (whole, {"a row": whole[3], "twice": (whole, whole)}):
         # The objects around the numbers weigh a little too.
@@ -268,11 +268,6 @@ def test_things_weigh_what_they_keep_in_memory_and_the_bound_holds_whatever_is_s
     arrays = [*vars(recording.streams[0]).values(), *vars(recording.attention[0]).values()]
     least = sum(getattr(each, "nbytes", 0) for each in arrays)
     assert least <= weight_of(recording) < 2 * least + 10_000
-    here = Cache(1_000_000)
-    for at in range(50):
-        here.get(at, lambda: np.zeros(12_500), lambda _: 1)  # 100 kB each
-        assert here.weight() <= here.limit
-    assert len(here.entries) == 9
 
 
 @pytest.mark.slow

@@ -4,12 +4,10 @@ page is open."""
 from __future__ import annotations
 
 import gc
-import types
-from collections.abc import Iterator
 
-import numpy as np
 import pytest
 from app_harness import TABS, go, page_at
+from held_memory import expect_counted, numbers_of
 from streamlit.runtime.media_file_manager import MediaFileManager
 
 from explorer.state.jobs import Job
@@ -35,30 +33,6 @@ def callables(monkeypatch: pytest.MonkeyPatch) -> list:
     return held
 
 
-def arrays(value: object, seen: set[int]) -> Iterator[np.ndarray]:
-    """The arrays that a callable keeps alive by what it closes over; of a view the whole array
-    below it."""
-    if id(value) in seen or isinstance(value, (types.ModuleType, type)):
-        return
-    seen.add(id(value))
-    parts: list = []
-    if isinstance(value, np.ndarray):
-        yield value if value.base is None else np.asarray(value.base)
-    elif isinstance(value, types.FunctionType):
-        cells = [cell.cell_contents for cell in value.__closure__ or ()]
-        parts = [*cells, *(value.__defaults__ or ())]
-    elif isinstance(value, dict):
-        parts = list(value.values())
-    elif isinstance(value, (list, tuple, set, frozenset)):
-        parts = list(value)
-    elif hasattr(value, "func"):
-        parts = [value.func, value.args, value.keywords]
-    elif hasattr(value, "__dict__"):
-        parts = [vars(value)]
-    for part in parts:
-        yield from arrays(part, seen)
-
-
 def recorded() -> list:
     """Every recording, and every part of one, that anything in this process still holds."""
     gc.collect()
@@ -82,16 +56,17 @@ def test_a_visit_holds_no_recording_beyond_the_cache(
     before = {id(each) for each in recorded()}
     visit = go(page_at("heads", text=LONG, model="translator"), page)
     assert not visit.exception and not visit.error
-    in_cache = [value for value, _ in caching.cache.entries.values()]
-    pattern = max(
-        one.pattern.nbytes
-        for run in in_cache
-        if isinstance(run, Recording)
-        for one in run.attention
+    recordings = [each for each, _ in caching.cache.entries.values() if isinstance(each, Recording)]
+    pattern = max(one.pattern.nbytes for run in recordings for one in run.attention)
+    assert sum(numbers_of(callables).values()) < pattern / 2, (
+        "buttons hold arrays as large as a recording's"
     )
+    visit.session_state["export menu"] = True
+    visit.run()
+    in_menu = numbers_of(callables).keys()
+    assert not any(in_menu & numbers_of(each).keys() for each in recordings)
     stop_all()
+    expect_counted(caching.cache)
     caching.cache.entries.clear()
-    del in_cache
+    del recordings
     assert visit and not [each for each in recorded() if id(each) not in before]
-    kept = {id(each): each.nbytes for made in callables for each in arrays(made, set())}
-    assert sum(kept.values()) < pattern / 2, "buttons hold arrays as large as a recording's"

@@ -236,7 +236,7 @@ def test_an_experiment_that_runs_is_found_however_full_the_cache_is(
     experiment = jobs.decay_job(recording, "encoder", 1)
     experiment.resume()
     for at in range(3):
-        caching.get(at, lambda: "something large", lambda _: 1)
+        caching.get(at, lambda: "something large")
     again = jobs.decay_job(recording, "encoder", 1)
     assert again is experiment and again.running
     again.stop()

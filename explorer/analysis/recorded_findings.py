@@ -28,8 +28,6 @@ from models.results import softmax
 
 MAX_ANSWER_TOKENS = 64  # up to which findings say what the model predicts
 MAX_OPENING_TOKENS = 128  # up to which every page opens on the word that the first page opens on
-HEAD_BYTES = 1100  # what a head's name takes with all that speaks for it
-FINDING_BYTES = 500  # what a finding takes
 
 
 def next_token_label(recording: Recording, stream: str) -> str:
@@ -44,7 +42,7 @@ def next_token_label(recording: Recording, stream: str) -> str:
 
 def recording_findings(recording: Recording) -> tuple[Finding, ...]:
     """The findings of a recording, the most telling first, kept beside it."""
-    return memo(recording, "findings", lambda: _with_answer(recording), weigh=_findings_bytes)
+    return memo(recording, "findings", lambda: _with_answer(recording))
 
 
 def strongest_in_head(recording: Recording) -> Finding | None:
@@ -82,10 +80,6 @@ def leads_without_answer(others: Sequence[Finding]) -> bool:
     return len(chosen) == MAX_LISTED and chosen[-1].score > MAX_ANSWER_SCORE
 
 
-def _findings_bytes(results: Sequence[Finding]) -> int:
-    return FINDING_BYTES * len(results)
-
-
 def _with_answer(recording: Recording) -> tuple[Finding, ...]:
     others, answer = _other_findings(recording), _stream_prediction(recording)
     if answer is None:
@@ -95,9 +89,7 @@ def _with_answer(recording: Recording) -> tuple[Finding, ...]:
 
 def _other_findings(recording: Recording) -> tuple[Finding, ...]:
     """The findings of a recording but those about its prediction, the most telling first."""
-    return memo(
-        recording, "other findings", lambda: _compute_findings(recording), weigh=_findings_bytes
-    )
+    return memo(recording, "other findings", lambda: _compute_findings(recording))
 
 
 def _compute_findings(recording: Recording) -> tuple[Finding, ...]:
@@ -118,7 +110,6 @@ def named_heads(recording: Recording, attention: Attention) -> tuple[head_naming
         recording,
         (attention.name, "heads", coreference.is_measured(recording.model.fingerprint)),
         lambda: head_naming.describe(recording, attention),
-        weigh=lambda heads: HEAD_BYTES * len(heads),
     )
 
 

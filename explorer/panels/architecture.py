@@ -50,7 +50,6 @@ SEED = 0  # of the draw of a next word
 N_UNITS = 3  # of an FFN that are named
 FEW_LAYERS = 6  # up to which the units of all FFNs are named, not of that in focus alone
 MUCH = 0.15  # of the answer's logit, for the attention that adds most to be told
-MACHINE_BYTES, CELL_BYTES = 100_000, 16  # about what a picture takes, and a number of its table
 FAINTEST = 0.22  # share of what is brought to another row from which on its curve is drawn
 # Formulas of the model's level, without a head and with one in focus.
 OF_MODEL, OF_HEAD = ("embedding", "sum-over-heads", "readout"), ("attention", "rotary")
@@ -264,7 +263,7 @@ def flow(
     """
     choices = (token, layer, head, source, level, step, attention, hide, temperature, number)
     make = partial(_machine, run, *choices)
-    panel = memo(run.recording(), ("flow", run.target, *choices), make, _machine_bytes)
+    panel = memo(run.recording(), ("flow", run.target, *choices), make)
     if cover:
         return _covered(panel)
     machine, *below = panel.figures
@@ -289,12 +288,6 @@ def _covered(panel: Panel) -> Panel:
         figures=(bare, *(below if machine.level >= LEVELS.index(HEAD) else ())),
         table={},
     )
-
-
-def _machine_bytes(panel: Panel) -> int:
-    """About what a picture takes, with its table."""
-    cells = sum(map(len, panel.table.values()))
-    return MACHINE_BYTES + CELL_BYTES * cells
 
 
 def _with_whole_words(run: Run, machine: Flow) -> Flow:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from math import isfinite, nan
 from typing import Annotated, Any
 from urllib.parse import urlencode
@@ -311,8 +310,6 @@ def strongest_findings(run: Run) -> Panel:
 
 # ---- panels that the page and pictures made ahead share ------------------------------------------
 
-LABEL_BYTES = 60  # that a word in a table takes
-
 
 def cached_heads(selection: Selection, chosen: Mapping[str, Any]) -> Panel:
     """The panel of all heads. It has no selection, so choosing a head sends none of it again."""
@@ -327,16 +324,16 @@ def cached_head(selection: Selection, chosen: Mapping[str, Any]) -> Panel:
 def _cached_panel(
     selection: Selection, panel: Callable[..., Panel], chosen: Mapping[str, Any]
 ) -> Panel:
-    """A panel of a run, made once and kept beside its recording."""
+    """A panel of a run with its bytes, made once and kept beside its recording."""
+
+    def make() -> Panel:
+        made = panel(selection.run, **choices)
+        assert made.bare  # now, since what it weighs is counted when it is kept
+        return made
+
     choices = {each.argument: chosen.get(each.argument, each.default) for each in parameters(panel)}
     key = ("panel", panel.__name__, selection.run.target, *sorted(choices.items()))
-    return memo(selection.recording, key, partial(panel, selection.run, **choices), _panel_bytes)
-
-
-def _panel_bytes(panel: Panel) -> int:
-    """Bytes of a panel: its arrays, as it is sent, and its table."""
-    cells = (getattr(each, "nbytes", LABEL_BYTES * len(each)) for each in panel.table.values())
-    return 2 * len(panel.bare) + sum(cells)
+    return memo(selection.recording, key, make)
 
 
 # ---- one head ------------------------------------------------------------------------------------

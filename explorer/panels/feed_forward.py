@@ -79,7 +79,7 @@ def units(
     fewest = ffn.fewest_for(shares[:-1])
     model = loaded(selection.recording)
     nearest = _nearest_words(selection, hidden, unit)
-    least = chance_of_nearest(hidden.writes.shape[1], selection.recording.model.n_vocab)
+    least = chance_of_nearest(hidden.rows.shape[1], selection.recording.model.n_vocab)
     named = [
         label for id, label, cosine in nearest if cosine >= least and not model.is_special(id)
     ][:N_NAMED]
@@ -143,7 +143,7 @@ def _made_of(
     """Notes on how the network and its units are made, and from which cosine on the finding names
     words; no word on that where `least` is None."""
     words, shows = sentences(CONCEPT, "units"), loaded(selection.recording).capabilities
-    n_units, d_model = hidden.writes.shape
+    n_units, d_model = hidden.rows.shape
     lines = (
         words("made", unit=unit_formula(shows.gate, shows.ffn_biases)),
         words("sizes", d=d_model, n=f"{n_units:,}"),
@@ -247,7 +247,7 @@ def network(run: Run, token: int = 0, layer: int | None = None, stream: str = ""
     selection, layer, hidden = _read(run, token, layer, stream)
     words, shows = sentences(CONCEPT, "network"), loaded(selection.recording).capabilities
     shares = shares_of_update(hidden)
-    fewest, (n, d) = ffn.fewest_for(shares[:-1]), hidden.writes.shape
+    fewest, (n, d) = ffn.fewest_for(shares[:-1]), hidden.rows.shape
     name = shows.gate or ffn.activation_of(hidden) or words("activation")
     slots: dict[str, Any] = {
         **{"layer": layer, "word": selection.word, "token": selection.token, "name": name},

@@ -24,7 +24,7 @@ import numpy as np
 
 from explorer import figure_engine, figure_export, html_export, plotly_export
 from explorer.analysis.caption import caption
-from explorer.analysis.csv import Columns, plain_columns, to_csv
+from explorer.analysis.csv import Columns, by_itself, plain_columns, to_csv
 from explorer.analysis.figures import Figure, PictureCard, as_plain
 from explorer.analysis.measure import MeasureContext
 from explorer.components import codec
@@ -64,7 +64,6 @@ PREDICTS = frozenset(
         *("card.headline", "attention.strongest_findings"),
     }
 )
-FORMULA_BYTES = 10_000  # about what a formula with its numbers takes
 BESIDE = ["attention.heads", "attention.head"]  # panels that stand side by side in a document
 
 
@@ -118,8 +117,7 @@ class Panel:
         if run is None:
             raise ValueError("this panel was not made of a run")
         make = lambda: formula_lines(self.formulas, MeasureContext.of(run), at)
-        weigh = lambda lines: FORMULA_BYTES * len(lines)
-        return run.memo(("formulas", self.token, *self.formulas), make, weigh)
+        return run.memo(("formulas", self.token, *self.formulas), make)
 
     def encode(self, bare: bool = False) -> bytes:
         """Encode the panel for the renderer: a header and blocks of numbers. bare: without title
@@ -478,7 +476,7 @@ def panel(
     function: Callable[Concatenate[Run, Arguments], Panel],
 ) -> Callable[Concatenate[Run | Recording | Model, Arguments], Panel]:
     """A panel function that takes a run, a recording, or a loaded model on the default text, and
-    whose panel is completed: its caption, its file name, its call and its token."""
+    whose panel is completed: its table, its caption, its file name, its call and its token."""
     signature = inspect.signature(function)
     module = function.__module__.rpartition(".")[2]
     name = f"{module}.{function.__name__}"
@@ -502,6 +500,7 @@ def panel(
         words = ", ".join(["run", *(f"{each}={_argument(value)}" for each, value in named.items())])
         return replace(
             panel,
+            table=by_itself(panel.table),
             caption=caption(recording, *panel.caption),
             file="-".join(("headlight", recording.model.name, panel.file or function.__name__)),
             call=f"panels.{name}({words})",

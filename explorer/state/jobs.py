@@ -238,8 +238,6 @@ def keep_model(job: TrainingJob) -> str:
     return name
 
 
-# Bytes that networks in training and stored runs take, which no array of ours shows.
-JOB_BYTES = 2_000_000
 END_TIMEOUT = 5.0  # seconds
 # Seconds without its readers after which work ends: a broken line is soon back.
 READER_TIMEOUT = 10.0
@@ -326,6 +324,8 @@ class Job:
             self._remaining_steps, self._abandoned = self._begin(), False  # lets go of what it held
         finally:
             self.running = False
+            if self._key is not self:
+                caching.cache.weigh_again(self._key, self)
             self.running_jobs.pop(self._key, None)
 
 
@@ -337,10 +337,8 @@ def close() -> None:
 
 def _job(key: Hashable, begin: Callable[[], Iterator[Any]], takes_slots: bool = True) -> Job:
     """The experiment under a key: the one that runs, else the one in the cache, else a new one."""
-    # What one that runs comes to stays in the cache when it ends.
-    job = Job.running_jobs.get(key)
-    cached = caching.get(key, lambda: job or Job(begin, key, takes_slots), lambda _: JOB_BYTES)
-    job = job or cached
+    # What one that runs comes to stays in the cache when it ends, at what it weighs then.
+    job = Job.running_jobs.get(key) or caching.get(key, lambda: Job(begin, key, takes_slots))
     job.read_by(sessions.current())
     return job
 

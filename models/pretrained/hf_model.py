@@ -906,7 +906,7 @@ class HFGeneration:
         plan = self.model.plan
         trace = ForwardPass(plan.attentions, plan.n_layer)
         output = self._reading.read(torch.tensor([ids]), trace=trace)
-        self.logits = output.logits[0, -1].float().numpy()
+        self.logits = output.logits[0, -1].float().numpy().copy()  # not of all tokens
         self.rows = {
             place: trace.heads[name].arrays["pattern"][:, :, -1].copy()
             if plan.opens

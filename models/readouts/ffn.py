@@ -141,7 +141,7 @@ def neurons(
         against,
         float(ffn_output @ projection),
         float(ffn_bias(network).double() @ projection),
-        hidden[token].numpy(),
+        hidden[token].numpy().copy(),  # else all of them stay
         adds.numpy(),
         (hidden[token].abs() * rows.norm(dim=-1)).numpy(),
         strongest.numpy(),
