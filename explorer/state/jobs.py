@@ -322,7 +322,7 @@ class Job:
                         self.finished = True
                         return
                     self.latest = result
-        except Cancelled:
+        except (Cancelled, NoRoom):
             self._remaining_steps, self._abandoned = self._begin(), False  # lets go of what it held
         finally:
             self.running = False
@@ -398,6 +398,8 @@ def patch_sweep(
                 effects.append((effect.place, effect.value))
                 yield SweepProgress(patches.clean, patches.donor, patches.places, tuple(effects))
         except ValueError as error:
+            if isinstance(error, NoRoom) and error.passing:
+                raise
             yield SweepProgress(error=str(error))
 
     return _job(("sweep", *cause(recording), unit, donor, name, token, id, against), steps)
