@@ -72,8 +72,8 @@ class Cache:
     lives, and a new request returns it: the limit is one on all values in use, and on what is taken
     for those that are being made.
 
-    beyond: bytes that one computation may take where the limit does not suffice, while all others
-    wait; None for no such bound. So never more than `limit + beyond` bytes are taken."""
+    beyond: bytes that one computation may take beside the limit, while all others wait; None for no
+    such bound. So never more than `limit + beyond` bytes are taken."""
 
     def __init__(self, limit: int, beyond: int | None = None) -> None:
         self.limit, self.beyond = limit, beyond
@@ -220,7 +220,7 @@ class Cache:
 
     def expect(self, size: int) -> None:
         """Raises NoRoom for more bytes than one computation may take, however few others take."""
-        if self.beyond is not None and size > (most := max(self.limit, self.beyond)):
+        if self.beyond is not None and size > (most := self.limit + self.beyond):
             raise NoRoom(
                 f"This takes {_size_text(size)} of memory, and one computation may take "
                 f"{_size_text(most)} here. A shorter text takes less."

@@ -20,6 +20,7 @@ from models.recording import Recording
 
 Result = TypeVar("Result")
 FULL = "Long texts of others fill the memory of this server just now. Try again in a moment."
+TOO_MUCH = "This takes more memory than one computation may take here. A shorter text takes less."
 MAX_MODELS = 8  # loaded models that a caller of the library has at a time without holding them
 
 
@@ -44,7 +45,7 @@ class Memory:
         """Wait until so many bytes are taken. fits: takes them where they fit; fits(True) beside
         what the cache may hold, as far as a computation may go. Raises NoRoom where it may not."""
         if not (fits(False) or fits(True)):
-            raise NoRoom(FULL, passing=True)
+            raise NoRoom(TOO_MUCH)
 
     def working(self, size: int) -> AbstractContextManager[None]:
         """The caller computes with so many bytes inside this."""
@@ -54,9 +55,9 @@ class Memory:
 class Host:
     """A process with one caller: no queue, no limits, and the models that it has loaded.
 
-    cache_bytes: of what has been computed and is kept, or is in use by several. work_bytes: that
-    one computation may take where those do not suffice, None for no such bound. memory: who may
-    take much of it."""
+    cache_bytes: of what has been computed and is kept, or is in use. work_bytes: that one
+    computation may take beside, while all others wait, None for no such bound. memory: who may take
+    much of it."""
 
     cache_bytes: int = 320 * 2**20  # room for one recording of smollm2 at 253 tokens, 262 MiB
     work_bytes: int | None = None

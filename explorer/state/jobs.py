@@ -21,6 +21,7 @@ from explorer.state.visit import visit
 from explorer.text.templates import sentences
 from models import caching, drafts, live_training, registry
 from models.caching import cause, loaded
+from models.cancellation import NoRoom
 from models.recording import Recording
 from models.run import Run
 from models.training_plan import MAX_SECONDS, Progress, TrainingPlan

@@ -27,7 +27,7 @@ from explorer.text.templates import sentences
 from models.cache import LARGE_BYTES as LARGE_BYTES
 from models.cache import POLL_INTERVAL
 from models.cancellation import NoRoom, TimeLimit, interruptible
-from models.host import FULL, Memory
+from models.host import FULL, TOO_MUCH, Memory
 
 WORDS = sentences("server", "scheduling")
 
@@ -395,10 +395,15 @@ class MemoryBudget(Memory):
                         if fits(True):
                             return
                         if is_first or waited > self._seconds():
-                            raise NoRoom(FULL, passing=True)
+                            raise self._refusal(work)
                     self._wait()
         finally:
             work.asks = False
+
+    def _refusal(self, work: Work) -> NoRoom:
+        others = [each for each in tuple(self._works.values()) if each is not work]
+        passing = any(each.most or each.size for each in others)
+        return NoRoom(FULL if passing else TOO_MUCH, passing)
 
     def _wait(self) -> None:
         with self._moved:

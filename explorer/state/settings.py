@@ -47,7 +47,7 @@ class Settings:
     `max_chars`: characters of a text that are read. `max_sessions`: readers at once. `max_seconds`:
     of one long computation.
     `max_models`: pretrained models in memory at once. `cache_bytes`: of what has been computed.
-    `work_bytes`: that one view may take where those do not suffice, while others wait.
+    `work_bytes`: that one view may take beside, while others wait.
     `live`: small models that readers train at once, 0 for none. `public`: strangers use this
     server, so they choose among `models` and open none of their own. `models`: names that are
     offered beside the shipped ones, with commas between them. `redis`: where classes are kept when

@@ -456,8 +456,8 @@ def _rows_of_lens(
                     min=0
                 )
             )
-    by_site = (torch.stack(each[::-1]).numpy() for each in (ids, logprobs, rank, final_logprobs, kl))
-    return final_id.numpy(), *by_site
+    by_site = ids, logprobs, rank, final_logprobs, kl
+    return final_id.numpy(), *(torch.stack(each[::-1]).numpy() for each in by_site)
 
 
 def _final_vectors(model: OwnModel, stream: Stream, site: str, edits: tuple[Edit, ...]) -> Tensor:
