@@ -15,10 +15,12 @@ from importlib.util import find_spec
 
 from explorer.components import bundle
 from explorer.text.templates import sentences
+from models import caching
 
 WORDS = sentences("selection", "figure_files")
 ENTRY = "figure_file.js"
-MOST_BYTES = 1 << 30  # of the engine's memory
+# The engine's memory in bytes: without a panel, for each byte of one, and at most.
+ENGINE_BYTES, PANEL_BYTES, MOST_BYTES = 2**26, 400, 2**30
 MOST_SECONDS = 120
 # What browsers and Node.js have, and QuickJS has not.
 BROWSERS = """
@@ -47,22 +49,24 @@ def drawn(panel: bytes, how: Mapping[str, object]) -> tuple[str, float, float]:
     run = _run_quickjs if find_spec("quickjs") else _run_node if shutil.which("node") else None
     if run is None:
         raise ValueError(WORDS("no_engine"))
-    answer = json.loads(run(BROWSERS + bundle.script(ENTRY), call))
+    most = min(ENGINE_BYTES + PANEL_BYTES * len(panel), MOST_BYTES)
+    with caching.cache.working(most):
+        answer = json.loads(run(BROWSERS + bundle.script(ENTRY), call, most))
     return answer["svg"], answer["width"], answer["height"]
 
 
-def _run_quickjs(code: str, call: str) -> str:
+def _run_quickjs(code: str, call: str, most: int) -> str:
     import quickjs
 
     context = quickjs.Context()  # of this thread alone
-    context.set_memory_limit(MOST_BYTES)
+    context.set_memory_limit(most)
     context.set_time_limit(MOST_SECONDS)
     context.eval(code)
     return str(context.eval(f'[{call}].join("")'))  # which makes its parts one string
 
 
-def _run_node(code: str, call: str) -> str:
-    command = [shutil.which("node") or "node", "-"]
+def _run_node(code: str, call: str, most: int) -> str:
+    command = [shutil.which("node") or "node", f"--max-old-space-size={most >> 20}", "-"]
     program = f"{code}\nprocess.stdout.write({call});"
     done = subprocess.run(
         command, input=program.encode(), capture_output=True, timeout=MOST_SECONDS, check=True

@@ -23,6 +23,7 @@ from typing import Any, Literal
 from explorer import figure_engine
 from explorer.components import bundle
 from explorer.figure_engine import WORDS
+from models import caching
 from models.version import VERSION
 
 STATIC = Path(__file__).parent / "static"
@@ -33,7 +34,9 @@ POINTS = {"cm": 72 / 2.54, "mm": 72 / 25.4, "in": 72.0, "pt": 1.0, "px": 0.75}
 WIDTHS = (POINTS["cm"] * 5, POINTS["cm"] * 100)
 DPI, LEAST_DPI = 300, 72
 PDF_VERSION = "1.4"  # pdfTeX before 2024 warns of one above 1.5
-MOST_PIXELS = 40_000_000  # of a PNG: the typesetter takes some 16 bytes for each
+MOST_PIXELS = 40_000_000  # of a PNG
+# Bytes that the typesetter takes: at least, for each of an SVG and for each pixel.
+SETTER_BYTES, SVG_BYTES, PIXEL_BYTES = 2**25, 64, 16
 _one_png = threading.Lock()
 MADE_WITH = f"Headlight {VERSION}"
 SIZE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-z]+)\s*")
@@ -105,7 +108,8 @@ def png(panel: bytes, title: str, cause: Mapping[str, Any], sheet: Sheet) -> byt
     drawn = _drawn(panel, sheet)
     dpi = _dpi(drawn[1])
     # One at a time: each takes hundreds of megabytes as long as it is made.
-    with _one_png:
+    pixels = int(drawn[1][0] * drawn[1][1] * (dpi / 72) ** 2)
+    with caching.cache.working(SETTER_BYTES + PIXEL_BYTES * pixels), _one_png:
         image = _set("png", drawn, title, cause, dpi)
     per_metre = round(dpi / 0.0254)
     chunks = [_chunk(b"pHYs", struct.pack(">IIB", per_metre, per_metre, 1))]
@@ -183,9 +187,10 @@ def _set(
         "points": f"{points:.3f}",
     }
     how: dict[str, Any] = {"ppi": dpi} if kind == "png" else {"pdf_standards": PDF_VERSION}
-    return bytes(
-        typst.compile(PAGE.encode(), format=kind, font_paths=_fonts(), sys_inputs=inputs, **how)
-    )
+    with caching.cache.working(SETTER_BYTES + SVG_BYTES * len(drawn)):
+        return bytes(
+            typst.compile(PAGE.encode(), format=kind, font_paths=_fonts(), sys_inputs=inputs, **how)
+        )
 
 
 @cache

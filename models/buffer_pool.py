@@ -109,6 +109,11 @@ def clear() -> None:
     _free_buffers.clear()
 
 
+def shrink() -> None:
+    """Keep little, since memory is scarce."""
+    _trim(SCARCE_POOL_BYTES)
+
+
 def pooled_bytes() -> int:
     """The size in bytes of the free buffers that the pool keeps for reuse."""
     return sum(memory.nbytes for memory in tuple(_free_buffers))

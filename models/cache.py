@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from gc import get_referents
 from sys import getsizeof
 from types import FunctionType, ModuleType
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from models import buffer_pool, host
-from models.cancellation import expect_wanted
+from models.cancellation import NoRoom, expect_wanted
 from models.model import Model
 from models.recording import Recording
 
@@ -31,6 +31,7 @@ class PendingEntry:
     def __init__(self) -> None:
         self.owner, self.ended = threading.get_ident(), threading.Event()
         self.made: tuple[Any, ...] = ()
+        self.reserved = 0  # bytes taken for it
 
 
 def _hold_for_run(value: Any, weight: int) -> None:
@@ -71,15 +72,19 @@ class Cache:
 
     Each value is computed once for all who request it; no request waits for the computation of
     another key. A heavy value that was dropped while it is still referenced counts as long as it
-    lives, and a new request returns it: the limit is one on all values in use."""
+    lives, and a new request returns it: the limit is one on all values in use, and on what is taken
+    for those that are being made.
 
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
+    beyond: bytes that one computation may take beside the limit, while all others wait; None for no
+    such bound. So never more than `limit + beyond` bytes are taken."""
+
+    def __init__(self, limit: int, beyond: int | None = None) -> None:
+        self.limit, self.beyond = limit, beyond
         self.entries: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
         self._heavy: OrderedDict[Hashable, None] = OrderedDict()  # keys, of what makes room
         self._evicted: dict[Hashable, EvictedRef] = {}  # heavy, and maybe alive
         self.total = 0  # bytes of all that is held
-        self._reserved_bytes: dict[int, int] = {}  # bytes taken for what is being made, by thread
+        self._working: dict[int, int] = {}  # bytes taken for computations, by thread
         self.lock, self.take_lock = threading.Lock(), threading.Lock()
         self.pending: dict[Hashable, PendingEntry] = {}
 
@@ -134,7 +139,7 @@ class Cache:
             value = make()
             weight = weight_of(value)
             with self.lock:
-                self._reserved_bytes.pop(entry.owner, None)
+                entry.reserved = 0
                 self._insert(key, value, weight)
                 if not keep and key in self._heavy:
                     self._drop(key)
@@ -144,7 +149,6 @@ class Cache:
         finally:
             with self.lock:
                 self.pending.pop(key, None)
-                self._reserved_bytes.pop(entry.owner, None)
             entry.ended.set()
 
     def weigh_again(self, key: Hashable, value: Any) -> None:
@@ -182,31 +186,81 @@ class Cache:
 
     def take(self, size: int) -> bool:
         """Reserve so many bytes for this thread's computation: drop heavy values, and where that is
-        not enough, end the runs that reference them. True where anything was dropped."""
+        not enough, end the runs that reference them. True where anything was dropped. Raises NoRoom
+        where there cannot be so many."""
         scarce = self.make_room(size)
-        if size < LARGE_BYTES:
-            return scarce
-        host.current.memory.release_oldest()
-        if not self._try_take(size):
-            with host.current.slot_released():
-                if not host.current.memory.wait_for(size, lambda: self._try_take(size)):
-                    self._begin(size)
+        if size >= LARGE_BYTES:
+            self.expect(size)
+            host.current.memory.release_oldest()
+            self._wait_for(size, lambda: self._begin(size))
         return scarce
 
-    def _try_take(self, size: int) -> bool:
-        """Take so many bytes where there is room and the run of this thread may have them."""
-        with self.take_lock:
-            if not (self.fits(size) and host.current.memory.may_take(size, self.limit)):
-                return False
-            self._begin(size)
-            return True
+    @contextmanager
+    def working(self, size: int) -> Iterator[None]:
+        """Compute with so many bytes, beside what is kept of it: they are taken at the beginning
+        and free at the end. Within another such computation of the thread only what is more than
+        its bytes. Raises NoRoom as `take`, before anything is computed."""
+        thread = threading.get_ident()
+        before = self._working.get(thread, 0)
+        if size < LARGE_BYTES or size <= before:
+            yield
+            return
+
+        def begin() -> None:
+            with self.lock:
+                self._working[thread] = size
+
+        if self.make_room(size - before):
+            buffer_pool.shrink()
+        self.expect(size)
+        self._wait_for(size - before, begin)
+        try:
+            with host.current.memory.working(size):
+                yield
+        finally:
+            with self.lock:
+                self._working[thread] = before
+                if not before:
+                    del self._working[thread]
+
+    def expect(self, size: int) -> None:
+        """Raises NoRoom for more bytes than one computation may take, however few others take."""
+        if self.beyond is not None and size > (most := self.limit + self.beyond):
+            raise NoRoom(
+                f"This takes {_size_text(size)} of memory, and one computation may take "
+                f"{_size_text(most)} here. A shorter text takes less."
+            )
+
+    def _wait_for(self, size: int, begin: Callable[[], None]) -> None:
+        """Begin what takes so many bytes as soon as it may."""
+
+        def fits(beyond: bool) -> bool:
+            with self.take_lock:
+                if beyond:
+                    may = self._fits_beyond(size)
+                else:
+                    may = self.fits(size) and host.current.memory.may_take(size, self.limit)
+                if may:
+                    begin()
+                return may
+
+        if not fits(False):
+            with host.current.slot_released():
+                host.current.memory.wait_for(size, fits)
+
+    def _fits_beyond(self, size: int) -> bool:
+        with self.lock:
+            self._drop_for(size)
+            taken = self.total + self._outside_bytes() + size
+        return self.beyond is None or taken <= self.limit + self.beyond
 
     def _begin(self, size: int) -> None:
         host.current.memory.holds(size)
         thread = threading.get_ident()
         with self.lock:
-            if any(entry.owner == thread for entry in self.pending.values()):
-                self._reserved_bytes[thread] = self._reserved_bytes.get(thread, 0) + size
+            mine = (each for each in reversed(self.pending.values()) if each.owner == thread)
+            if (entry := next(mine, None)) is not None:
+                entry.reserved += size
 
     def _insert(self, key: Hashable, value: Any, weight: int) -> None:
         self._drop(key)
@@ -239,7 +293,8 @@ class Cache:
         """Bytes of dropped values that are still referenced, and of those being computed."""
         alive = {key: ref.alive() for key, ref in self._evicted.items()}
         self._evicted = {key: ref for key, ref in self._evicted.items() if alive[key]}
-        return sum(alive.values()) + sum(self._reserved_bytes.values())
+        reserved = sum(each.reserved for each in self.pending.values())
+        return sum(alive.values()) + reserved + sum(self._working.values())
 
     def _has_room(self, size: int) -> bool:
         return self.total + self._outside_bytes() + size <= self.limit
@@ -255,6 +310,10 @@ class Cache:
             del self._heavy[key]
             with suppress(TypeError):  # bytes and the like: whoever holds them has done so alone
                 self._evicted[key] = EvictedRef(value, weight)
+
+
+def _size_text(size: int) -> str:
+    return f"{size / 2**20:,.0f} MiB"
 
 
 def weight_of(value: Any) -> int:

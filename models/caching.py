@@ -56,9 +56,9 @@ def is_hurrying() -> bool:
 
 
 def use(new: host.Host) -> None:
-    """Make this the host of the process; its limit is the cache's."""
+    """Make this the host of the process; its limits are the cache's."""
     host.use(new)
-    cache.limit = new.cache_bytes
+    cache.limit, cache.beyond = new.cache_bytes, new.work_bytes
 
 
 def in_slot(make: Callable[[], Result]) -> Result:

@@ -17,6 +17,15 @@ class TimeLimit(ValueError):
     """A computation has taken more time than the host of the process gives to one."""
 
 
+class NoRoom(ValueError):
+    """A computation would take more memory than the host of the process gives to one, or than is
+    left just now: `passing`."""
+
+    def __init__(self, why: str, passing: bool = False) -> None:
+        super().__init__(why)
+        self.passing = passing
+
+
 WaitContext = Callable[[], AbstractContextManager[None]]
 _wait_context: ContextVar[WaitContext] = ContextVar("aside", default=nullcontext)
 _checkpoint_hook: ContextVar[Callable[[], None] | None] = ContextVar("between", default=None)

@@ -13,11 +13,14 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
 
 from models import cancellation, registry
+from models.cancellation import NoRoom
 from models.edits import Edit
 from models.model import Model
 from models.recording import Recording
 
 Result = TypeVar("Result")
+FULL = "Long texts of others fill the memory of this server just now. Try again in a moment."
+TOO_MUCH = "This takes more memory than one computation may take here. A shorter text takes less."
 MAX_MODELS = 8  # loaded models that a caller of the library has at a time without holding them
 
 
@@ -38,17 +41,26 @@ class Memory:
         """True where the caller may take so many bytes beside all others."""
         return True
 
-    def wait_for(self, size: int, fits: Callable[[], bool]) -> bool:
-        """Wait until so many bytes fit; False where they do not, and the caller goes on."""
-        return fits()
+    def wait_for(self, size: int, fits: Callable[[bool], bool]) -> None:
+        """Wait until so many bytes are taken. fits: takes them where they fit; fits(True) beside
+        what the cache may hold, as far as a computation may go. Raises NoRoom where it may not."""
+        if not (fits(False) or fits(True)):
+            raise NoRoom(TOO_MUCH)
+
+    def working(self, size: int) -> AbstractContextManager[None]:
+        """The caller computes with so many bytes inside this."""
+        return nullcontext()
 
 
 class Host:
     """A process with one caller: no queue, no limits, and the models that it has loaded.
 
-    cache_bytes: of what has been computed and is kept. memory: who may take much of it."""
+    cache_bytes: of what has been computed and is kept, or is in use. work_bytes: that one
+    computation may take beside, while all others wait, None for no such bound. memory: who may take
+    much of it."""
 
     cache_bytes: int = 320 * 2**20  # room for one recording of smollm2 at 253 tokens, 262 MiB
+    work_bytes: int | None = None
     memory: Memory = Memory()
 
     def __init__(self) -> None:

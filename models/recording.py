@@ -309,7 +309,7 @@ class Attention:
         if not error <= ROW_SUM_TOLERANCE:
             raise ValueError(f"rows of {self.name} do not sum to 1: off by {error:.3g}")
         for at, allowed in self.masks:
-            if not allowed.all() and self.pattern[at][..., ~allowed].any():
+            if not allowed.all() and any(layer[:, ~allowed].any() for layer in self.pattern[at]):
                 raise ValueError(f"{self.name} attends where it is not allowed")
         _freeze(self)
 

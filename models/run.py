@@ -10,6 +10,7 @@ from weakref import WeakValueDictionary
 
 from models import caching, host, registry
 from models.caching import CachedModel, loaded
+from models.cancellation import NoRoom
 from models.edits import Edit
 from models.example_texts import DEFAULT_TEXT
 from models.model import Model
@@ -118,6 +119,8 @@ class Run:
                 )
                 return measure(recording)
             except ValueError as error:
+                if isinstance(error, NoRoom) and error.passing:
+                    raise
                 return str(error)
 
         return model.memo((key, self), make)

@@ -16,6 +16,7 @@ from explorer.state.scheduling import MemoryBudget, Preempted, check_cancelled
 from models import buffer_pool, caching, host
 from models.cache import LARGE_BYTES, POLL_INTERVAL, Cache, weight_of
 from models.caching import loaded
+from models.cancellation import NoRoom
 
 WAIT = 20.0  # seconds after which a test gives up
 TEXT = "The cat sat on the mat, and the dog ran to the park. "
@@ -75,6 +76,80 @@ def test_readers_hold_what_there_is_room_for(
         for number in range(n):
             start(reader, number)
     assert len(made) >= n * each and max(alive) <= most
+
+
+@pytest.mark.parametrize("patient", [True, False], ids=["who waits", "who has waited long"])
+def test_never_more_is_taken_than_there_is_beside_the_cache(
+    here: MemoryBudget, monkeypatch: pytest.MonkeyPatch, patient: bool
+) -> None:
+    """Eight computations, each of which fills all that one may take beside."""
+    monkeypatch.setattr(here, "_longest", dict.fromkeys((False, True), WAIT if patient else 0.0))
+    caching.cache.beyond, each = 3 * ONE, 5 * ONE
+    taken, most, done = [0], [0], []
+    counting = threading.Lock()
+
+    def add(size: int) -> None:
+        with counting:
+            taken[0] += size
+            most[0] = max(most[0], taken[0])
+
+    def dear(number: int) -> None:
+        with here.work(), caching.cache.working(each):
+            add(each)
+            threading.Event().wait(POLL_INTERVAL / 5)
+            add(-each)
+            done.append(number)
+
+    with threads() as start:
+        for number in range(8):
+            start(dear, number)
+    assert sorted(done) == [*range(8)] and most[0] <= caching.cache.limit + caching.cache.beyond
+
+
+def test_what_can_never_fit_is_refused_before_it_begins(here: MemoryBudget) -> None:
+    caching.cache.beyond = ONE
+    most = caching.cache.limit + ONE
+    with here.work():
+        for take in (caching.cache.take, lambda size: caching.cache.working(size).__enter__()):
+            with pytest.raises(NoRoom, match="A shorter text takes less") as refused:
+                take(most + 1)
+            assert not refused.value.passing
+        with caching.cache.working(most):
+            assert not caching.cache.fits(LARGE_BYTES)
+        assert caching.cache.fits(caching.cache.limit), "it is free again"
+
+
+def test_who_finds_no_room_for_too_long_is_told_so(here: MemoryBudget) -> None:
+    """While another holds all that there is, and computes."""
+    caching.cache.beyond = ONE
+    budget = MemoryBudget(longest=0.0, behind=0.0, seconds=lambda: 0.0)
+    host.current.memory = budget
+    holding, go, said = threading.Event(), threading.Event(), []
+
+    def first() -> None:
+        with budget.work(), caching.cache.working(caching.cache.limit + ONE):
+            holding.set()
+            go.wait(WAIT)
+
+    def second() -> None:
+        with budget.work(), pytest.raises(NoRoom, match="Try again") as refused:
+            caching.get("second", Long)
+        said.append(refused.value.passing)
+
+    with threads() as start:
+        start(first, then=holding.is_set)
+        start(second).join(WAIT)
+        go.set()
+    assert said == [True] and "second" not in caching.cache.entries
+
+
+def test_what_is_computed_within_a_computation_takes_the_larger_of_both(here: MemoryBudget) -> None:
+    caching.cache.beyond = 0
+    with here.work(), caching.cache.working(2 * ONE):
+        with caching.cache.working(ONE), caching.cache.working(2 * ONE + 1):
+            assert not caching.cache.fits(ONE // 2)
+        assert caching.cache.fits(ONE // 2)
+    assert caching.cache.fits(5 * ONE // 2)
 
 
 def test_what_is_short_waits_for_nothing(here: MemoryBudget) -> None:

@@ -350,13 +350,25 @@ def distance_matrix(patterns: PatternPair, most: int = MOST_WORK) -> Distances:
         if len(rows) <= fitting
         else rows[np.unique(np.linspace(0, len(rows) - 1, fitting).round().astype(int))]
     )
-    a, b = (
-        np.concatenate([layer[:, used_rows].astype(np.float64) for layer in side])
-        for side in (patterns.a, patterns.b)
-    )
+    # Rows are summed one after the other, whatever the blocks.
+    distances = np.empty((la * ha, len(used_rows), lb * hb), dtype=np.float64).swapaxes(1, 2)
+    at_once = max(1, CHUNK_SIZE // (max(la * ha, lb * hb) * patterns.a.shape[-1]))
+    for start in range(0, len(used_rows), at_once):
+        part = used_rows[start : start + at_once]
+        a, b = (
+            np.concatenate([layer[:, part].astype(np.float64) for layer in side])
+            for side in (patterns.a, patterns.b)
+        )
+        _fill_distances(a, b, distances[..., start : start + at_once])
+    values = distances.mean(axis=-1)
+    return Distances(values, (la, ha), (lb, hb), len(used_rows), len(rows))
+
+
+def _fill_distances(a: np.ndarray, b: np.ndarray, distances: np.ndarray) -> None:
+    """Write the distance of each row of every head of A to that of every head of B into `distances`
+    (head of A, head of B, row); a, b (head, row, column) change."""
     for side in (a, b):
         side[side < TINY] = 0  # halves of smaller numbers are not exact
-    values = np.empty((len(a), len(b)), dtype=np.float64)
     half_a, half_b = plogp(a) / 2, plogp(b) / 2
     mean, log = np.empty_like(b), np.empty_like(b)
     for at, (head_a, half) in enumerate(zip(a, half_a)):
@@ -366,8 +378,7 @@ def distance_matrix(patterns: PatternPair, most: int = MOST_WORK) -> Distances:
         mean *= log
         np.subtract(half_b, mean, out=log)
         log += half  # equal rows leave exactly 0: half + half - whole, term by term
-        values[at] = np.sqrt(np.clip(log.sum(axis=-1) / np.log(2), 0, 1)).mean(axis=-1)
-    return Distances(values, (la, ha), (lb, hb), len(used_rows), len(rows))
+        distances[at] = np.sqrt(np.clip(log.sum(axis=-1) / np.log(2), 0, 1))
 
 
 @dataclass(frozen=True)

@@ -218,10 +218,17 @@ def measure_attention(recording: Recording, attention: Attention) -> Sentence:
     near = np.zeros((len(rows), len(words)), bool)
     if not across:
         near = np.abs(rows[:, None] - words[None]) < FAR
-    far_weights = np.where(near, 0, attention.pattern[:, :, rows[:, None], words[None]])
     query_tokens = [queries.tokens[row + across] for row in rows]
-    largest, looks = _largest(far_weights, query_tokens, [keys.tokens[word] for word in words])
-    shares = _shares(attention.pattern[:, :, rows], place, len(kind.places))
+    key_tokens = [keys.tokens[word] for word in words]
+    # A layer at a time: a copy of all patterns is as large as the recording.
+    by_layer = [
+        _largest(np.where(near, 0, layer[:, rows[:, None], words]), query_tokens, key_tokens)
+        for layer in attention.pattern
+    ]
+    largest, looks = np.stack([each for each, _ in by_layer]), tuple(each for _, each in by_layer)
+    shares = np.stack(
+        [_shares(layer[:, rows], place, len(kind.places)) for layer in attention.pattern]
+    )
     return Sentence(kind, recording.text, len(keys.tokens), shares, scores, largest, looks)
 
 
@@ -254,30 +261,25 @@ def _clip_places(offset: np.ndarray, reach: int, special: np.ndarray) -> np.ndar
 
 
 def _shares(rows: np.ndarray, place: np.ndarray, n_places: int) -> np.ndarray:
-    """Share of attention at each place, (layer, head, place), mean of rows (layer, head, row,
-    key)."""
+    """Share of attention at each place, (head, place), mean of rows (head, row, key)."""
     rows = rows.astype(np.float64)
-    totals = [np.where(place == at, rows, 0).sum(axis=(2, 3)) for at in range(n_places)]
-    return np.stack(totals, axis=-1) / rows.shape[2]
+    totals = [np.where(place == at, rows, 0).sum(axis=(1, 2)) for at in range(n_places)]
+    return np.stack(totals, axis=-1) / rows.shape[1]
 
 
 def _largest(
     between: np.ndarray, queries: Sequence[str], keys: Sequence[str]
-) -> tuple[np.ndarray, tuple[tuple[AttentionExample, ...], ...]]:
-    """The largest weight between words, (layer, head), and the words; 0 where none is left."""
-    layers, heads = between.shape[:2]
-    best = between.reshape(layers, heads, -1).argmax(axis=-1)
-    largest = between.reshape(layers, heads, -1).max(axis=-1)
-
-    def look(layer: int, head: int) -> AttentionExample:
-        query, key = divmod(int(best[layer, head]), len(keys))
-        weight = float(largest[layer, head])
-        return (
-            AttentionExample(weight, queries[query], keys[key]) if weight else AttentionExample(0.0)
-        )
-
-    looks = tuple(tuple(look(layer, head) for head in range(heads)) for layer in range(layers))
-    return largest.astype(np.float64), looks
+) -> tuple[np.ndarray, tuple[AttentionExample, ...]]:
+    """The largest weight between words of each head, (head), and the words; 0 where none is left.
+    between (head, query, key)."""
+    flat = between.reshape(len(between), -1)
+    largest = flat.max(axis=-1).astype(np.float64)
+    looks = []
+    for at, weight in zip(flat.argmax(axis=-1).tolist(), largest.tolist()):
+        query, key = divmod(at, len(keys))
+        found = AttentionExample(weight, queries[query], keys[key])
+        looks.append(found if weight else AttentionExample(0.0))
+    return largest, tuple(looks)
 
 
 @dataclass(frozen=True, eq=False)

@@ -44,6 +44,13 @@ def cosine(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return (unit_vectors(a) * unit_vectors(b)).sum(-1)
 
 
+def cosines(vectors: np.ndarray) -> np.ndarray:
+    """The `cosine` of each of some vectors (vector, width) with each other one, row by row: all
+    products at once are as many arrays as there are vectors."""
+    unit = unit_vectors(vectors)
+    return np.stack([(row * unit).sum(-1) for row in unit])
+
+
 @dataclass(frozen=True, eq=False)
 class Basis:
     """Three directions at right angles and the point they start from.

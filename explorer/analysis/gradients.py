@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from explorer.analysis import embeddings
 from explorer.analysis.csv import Columns
-from explorer.analysis.embeddings import cosine
 
 NETWORKS = ("RNN", "LSTM", "Transformer")
 N_NETWORKS, NETWORK_WIDTH = 20, 64  # untrained ones, whose weights are drawn
@@ -39,8 +39,7 @@ def recurrent_gradient(
 def cosines(heads: np.ndarray) -> np.ndarray:
     """The cosine of each head's gradient with each other's, (head, head); heads (head, query,
     d_head)."""
-    flat = heads.reshape(len(heads), -1).astype(np.float64)
-    return cosine(flat[:, None], flat[None])
+    return embeddings.cosines(heads.reshape(len(heads), -1).astype(np.float64))
 
 
 def singular_value_series(jacobian: Any, norm: str = "") -> list[tuple[str, np.ndarray]]:

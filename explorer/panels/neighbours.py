@@ -10,7 +10,7 @@ from typing import Annotated
 import numpy as np
 
 from explorer.analysis import recorded_findings, residual
-from explorer.analysis.embeddings import cosine
+from explorer.analysis.embeddings import cosines as cosines_of
 from explorer.analysis.figures import Chart, Cloud, Frame, Plane, Series
 from explorer.analysis.formatting import fixed
 from explorer.analysis.word_classes import CONTENT, classes, is_word, nouns
@@ -64,7 +64,7 @@ def _moves(stream: Stream, tokens: Iterable[int]) -> Iterator[Move]:
     states = [each for each in whole.sites if not each.endswith(".wrote")]
     vectors = np.stack([residual.site_vectors(whole, each)[places] for each in states])
     vectors = vectors - vectors.mean(axis=1, keepdims=True)
-    cosines = cosine(vectors[:, :, None], vectors[:, None])
+    cosines = np.stack([cosines_of(each) for each in vectors])
     content = np.flatnonzero(np.array(classes(stream.tokens))[places] == CONTENT)
     for token in tokens:
         at = min(int(np.searchsorted(places, token)), len(places) - 1)

@@ -30,6 +30,7 @@ from explorer.analysis.measure import MeasureContext
 from explorer.components import codec
 from explorer.figure_export import Sheet
 from explorer.html_export import Document, DocumentSpec, Line, Part, TextLines, View
+from explorer.panels import memory
 from explorer.panels.choice import Parameter, choices_of, declared, parameters
 from explorer.text import glossary
 from explorer.text.formulas import formula_lines
@@ -244,11 +245,17 @@ class Panel:
         return document([self])
 
     def csv(self) -> str:
-        """The table as CSV, below the title and the caption."""
-        return to_csv(self.table, (self.title, *self.caption))
+        """The table as CSV, below the title and the caption. Raises NoRoom where it is larger than
+        what may be written here."""
+        with memory.writing(self.table):
+            return to_csv(self.table, (self.title, *self.caption))
 
     def json(self) -> str:
-        """Its words, its table and the call that makes it, as JSON."""
+        """Its words, its table and the call that makes it, as JSON. Raises NoRoom as `csv`."""
+        with memory.writing(self.table):
+            return self._json()
+
+    def _json(self) -> str:
         plain = {
             "panel": self.name,
             "title": self.title,
@@ -495,7 +502,8 @@ def panel(
         }
         for each in chosen:
             each.expect(bound.arguments.get(each.argument, each.default))
-        panel = function(run, *arguments, **choices)
+        with memory.reserved(name, run, bound.arguments):
+            panel = function(run, *arguments, **choices)
         recording = run.recording()
         words = ", ".join(["run", *(f"{each}={_argument(value)}" for each, value in named.items())])
         return replace(

@@ -15,13 +15,14 @@ import hashlib
 import re
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
+from io import BytesIO
 from math import inf
 
 from anyio import CapacityLimiter, to_thread
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from explorer import html_export
@@ -35,13 +36,14 @@ from explorer.state.settings import settings, well_formed
 from explorer.text.templates import sentences
 from models import caching
 from models.caching import loaded
-from models.cancellation import TimeLimit
+from models.cancellation import NoRoom, TimeLimit
 from models.version import VERSION
 
 WORDS = sentences("server", "panels")
 MAX_AT_ONCE = 8  # requests that are computed or wait for it, of all readers
 SECONDS = 3600  # for which a browser or a proxy need not ask again
 LONGEST_REFUSAL = 300  # characters
+PIECE = 2**18  # bytes of a file that are unpacked at a time
 answering = SlotCounter(MAX_AT_ONCE, makes_way=False)  # what was begun goes on
 _threads = CapacityLimiter(2 * MAX_AT_ONCE)
 DRAWN = ("html", "svg", "pdf", "png")  # what the browser's code makes
@@ -66,11 +68,13 @@ class Refused(ValueError):
 
 @dataclass(frozen=True)
 class PanelFile:
-    """A panel as a file: its name, and its bytes, gzipped. etag: the name of these bytes."""
+    """A panel as a file: its name, and its bytes, gzipped. etag: the name of these bytes. size:
+    their number, unpacked."""
 
     name: str
     packed: bytes
     etag: str
+    size: int
 
 
 @dataclass(frozen=True)
@@ -147,6 +151,9 @@ async def panel(request: Request) -> Response:
         return Response(status_code=400)
     except ValueError as why:
         status = why.status if isinstance(why, Refused) else 400
+        if isinstance(why, NoRoom):
+            event_log.log_refusal("memory", page=address.PATH)
+            status = 503 if why.passing else 413
         headers = {"Retry-After": str(RETRY_SECONDS)} if status in (429, 503) else {}
         return PlainTextResponse(_line(str(why)), status, {"Cache-Control": "no-store", **headers})
     # Any fault of ours. It is logged by its kind and place alone, since the server's own traceback
@@ -174,12 +181,19 @@ async def _answer(request: Request, query: PanelRequest) -> Response:
         return Response(status_code=304, headers=headers)
     headers["Content-Disposition"] = f'inline; filename="{file.name}"'
     headers |= DOCUMENT if query.ending in ("html", "svg") else {}
-    data = file.packed
+    media_type = spec.FILES[query.ending].media_type
     if "gzip" in request.headers.get("accept-encoding", ""):
         headers["Content-Encoding"] = "gzip"
-    else:
-        data = await run_in_threadpool(gzip.decompress, data)
-    return Response(data, headers=headers, media_type=spec.FILES[query.ending].media_type)
+        return Response(file.packed, headers=headers, media_type=media_type)
+    headers["Content-Length"] = str(file.size)
+    return StreamingResponse(_unpacked(file.packed), headers=headers, media_type=media_type)
+
+
+def _unpacked(packed: bytes) -> Iterator[bytes]:
+    """The bytes that were packed, piece by piece: whoever reads slowly holds no more."""
+    with gzip.open(BytesIO(packed)) as file:
+        while piece := file.read(PIECE):
+            yield piece
 
 
 def _has(request: Request, etag: str) -> bool:
@@ -240,7 +254,7 @@ def _packed(query: PanelRequest, etag: str) -> PanelFile:
     panel = spec.from_words(query.name, address.run_of(dict(query.of_run)), dict(query.choices))
     name = re.sub(r"[^A-Za-z0-9_.-]+", "-", f"{panel.file}.{query.ending}")
     data = spec.FILES[query.ending].make(panel)
-    return PanelFile(name, gzip.compress(data, 6, mtime=0), etag)
+    return PanelFile(name, gzip.compress(data, 6, mtime=0), etag, len(data))
 
 
 ROUTES = [Route(f"/{address.PATH}/{{file}}", panel)]

@@ -21,6 +21,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from explorer.state.scheduling import NOTICE_INTERVAL, heavy_models, memory_budget, script_queue
 from explorer.state.visit import visit
 from explorer.text.templates import sentences
+from models.cancellation import NoRoom
 
 WORDS = sentences("server", "waits")
 
@@ -74,10 +75,26 @@ def _one_line_record(name: str, *arguments: Any, **keywords: Any) -> logging.Log
 @contextmanager
 def timed_run(**facts: object) -> Iterator[None]:
     """Run the script, or a part of it, after those of other readers (`runs.line`), and log it where
-    it takes long."""
-    if _inside_run.get():
+    it takes long. Where it finds no memory it ends there with the sentence that says so."""
+    with _told_where_full(**facts):
+        if _inside_run.get():
+            yield
+        else:
+            with _in_turn(**facts):
+                yield
+
+
+@contextmanager
+def _told_where_full(**facts: object) -> Iterator[None]:
+    try:
         yield
-        return
+    except NoRoom as why:
+        log_refusal("memory", **facts)
+        st.warning(str(why))
+
+
+@contextmanager
+def _in_turn(**facts: object) -> Iterator[None]:
     start, token = time.perf_counter(), _inside_run.set(True)
     try:
         is_heavy = visit.model in heavy_models

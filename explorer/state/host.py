@@ -44,6 +44,7 @@ class AppHost(Host):
     """The host of the app's process, for all its readers."""
 
     cache_bytes = settings().cache_bytes
+    work_bytes = settings().work_bytes
     memory = scheduling.memory_budget
 
     def model(self, name: str) -> Model:

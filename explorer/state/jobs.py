@@ -21,6 +21,7 @@ from explorer.state.visit import visit
 from explorer.text.templates import sentences
 from models import caching, drafts, live_training, registry
 from models.caching import cause, loaded
+from models.cancellation import NoRoom
 from models.recording import Recording
 from models.run import Run
 from models.training_plan import MAX_SECONDS, Progress, TrainingPlan
@@ -320,7 +321,7 @@ class Job:
                         self.finished = True
                         return
                     self.latest = result
-        except Cancelled:
+        except (Cancelled, NoRoom):
             self._remaining_steps, self._abandoned = self._begin(), False  # lets go of what it held
         finally:
             self.running = False
@@ -396,6 +397,8 @@ def patch_sweep(
                 effects.append((effect.place, effect.value))
                 yield SweepProgress(patches.clean, patches.donor, patches.places, tuple(effects))
         except ValueError as error:
+            if isinstance(error, NoRoom) and error.passing:
+                raise
             yield SweepProgress(error=str(error))
 
     return _job(("sweep", *cause(recording), unit, donor, name, token, id, against), steps)

@@ -26,8 +26,8 @@ from explorer.state.settings import settings
 from explorer.text.templates import sentences
 from models.cache import LARGE_BYTES as LARGE_BYTES
 from models.cache import POLL_INTERVAL
-from models.cancellation import TimeLimit, interruptible
-from models.host import Memory
+from models.cancellation import NoRoom, TimeLimit, interruptible
+from models.host import FULL, TOO_MUCH, Memory
 
 WORDS = sentences("server", "scheduling")
 
@@ -258,21 +258,29 @@ class Preempted(BaseException):
 class Work:
     """A run or a step that needs memory. behind: in the background. number: its place among those
     that use or wait for memory, None for one that does neither. most: bytes of its largest value;
-    values: the last ones. asks: it waits for memory; waits: for anything."""
+    values: the last ones. size: bytes that it computes with. asks: it waits for memory; waits: for
+    anything."""
 
     behind: bool
     number: int | None = None
     most: int = 0
+    size: int = 0
     values: list[Any] = field(default_factory=list)
     asks: bool = False
     waits: bool = False
 
 
 class MemoryBudget(Memory):
-    """Budget of memory for long computations: those that run, and those that wait."""
+    """Budget of memory for long computations: those that run, and those that wait, `seconds` at
+    most where there is no room at all."""
 
-    def __init__(self, longest: float = MAX_WAIT, behind: float = MAX_BACKGROUND_WAIT) -> None:
-        self._longest = {False: longest, True: behind}
+    def __init__(
+        self,
+        longest: float = MAX_WAIT,
+        behind: float = MAX_BACKGROUND_WAIT,
+        seconds: Callable[[], float] = lambda: settings().max_seconds,
+    ) -> None:
+        self._longest, self._seconds = {False: longest, True: behind}, seconds
         self._moved = threading.Condition()
         self._works: dict[int, Work] = {}  # by thread
         self._numbers = count()
@@ -338,12 +346,12 @@ class MemoryBudget(Memory):
         which may want its largest twice: most pages read a text twice. One that holds something
         has its place, others do not overtake; the background has none while a reader waits."""
         work = self._works.get(threading.get_ident())
-        if work is None or work.most:
+        if work is None or work.most or work.size:
             return work is None or not (work.behind and self._readers_ask())
         others = [each for each in tuple(self._works.values()) if each is not work]
         if any(each.asks and _priority(each) < _priority(work) for each in others):
             return False
-        largest = sum(each.most for each in others)
+        largest = sum(max(each.most, each.size) for each in others)
         return not largest or 2 * (size + largest) <= limit
 
     @contextmanager
@@ -356,25 +364,46 @@ class MemoryBudget(Memory):
         finally:
             work.waits = previous
 
-    def wait_for(self, size: int, fits: Callable[[], bool]) -> bool:
-        """Wait until so many bytes fit. False where they do not and this thread goes on all the
-        same: it is the first of those that all wait, or has waited long enough, or is no run and no
-        step."""
+    @contextmanager
+    def working(self, size: int) -> Iterator[None]:
+        """The work of this thread computes with so many bytes inside this."""
+        work = self._works.get(threading.get_ident(), Work(False))
+        number, before, work.size = work.number, work.size, size
+        work.number = next(self._numbers) if number is None else number
+        try:
+            yield
+        finally:
+            work.size, work.number = before, work.number if work.most else number
+            with self._moved:
+                self._moved.notify_all()
+
+    def wait_for(self, size: int, fits: Callable[[bool], bool]) -> None:
+        """Wait until so many bytes are taken. fits: takes them where they fit; fits(True) beside
+        what the cache may hold, which whoever is the first of those that all wait, or has waited
+        long, or is no run and no step, may do. Raises NoRoom where they do not fit even so: at once
+        where all wait, and after `seconds` in all."""
         if (work := self._works.get(threading.get_ident())) is None:
-            return False
-        deadline = time.monotonic() + self._longest[work.behind]
+            return super().wait_for(size, fits)
+        since = time.monotonic()
         work.number = next(self._numbers) if work.number is None else work.number
         work.asks = True
         try:
             with self.waiting():
-                while not fits():
-                    if self._is_first(work) or time.monotonic() > deadline:
-                        work.most = max(work.most, size)  # before the next one asks
-                        return False
+                while not fits(False):
+                    is_first, waited = self._is_first(work), time.monotonic() - since
+                    if is_first or waited > self._longest[work.behind]:
+                        if fits(True):
+                            return
+                        if is_first or waited > self._seconds():
+                            raise self._refusal(work)
                     self._wait()
-                return True
         finally:
             work.asks = False
+
+    def _refusal(self, work: Work) -> NoRoom:
+        others = [each for each in tuple(self._works.values()) if each is not work]
+        passing = any(each.most or each.size for each in others)
+        return NoRoom(FULL if passing else TOO_MUCH, passing)
 
     def _wait(self) -> None:
         with self._moved:
@@ -397,7 +426,7 @@ class MemoryBudget(Memory):
 def _priority(work: Work) -> tuple[bool, bool, float]:
     """The order of works: readers before the background, those that use memory before others, then
     by arrival."""
-    return work.behind, not work.most, inf if work.number is None else work.number
+    return work.behind, not (work.most or work.size), inf if work.number is None else work.number
 
 
 memory_budget = MemoryBudget()

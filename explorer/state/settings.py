@@ -47,6 +47,7 @@ class Settings:
     `max_chars`: characters of a text that are read. `max_sessions`: readers at once. `max_seconds`:
     of one long computation.
     `max_models`: pretrained models in memory at once. `cache_bytes`: of what has been computed.
+    `work_bytes`: that one view may take beside, while others wait.
     `live`: small models that readers train at once, 0 for none. `public`: strangers use this
     server, so they choose among `models` and open none of their own. `models`: names that are
     offered beside the shipped ones, with commas between them. `redis`: where classes are kept when
@@ -63,6 +64,7 @@ class Settings:
     max_seconds: int = 120
     max_models: int = 4
     cache_bytes: int = 320 * 2**20  # room for one recording of smollm2 at 253 tokens, 262 MiB
+    work_bytes: int = 2**30
     public: bool = False
     models: tuple[str, ...] = ()
     live: int = 1
@@ -81,6 +83,7 @@ BOUNDS = {
     "max_seconds": (1, 86_400),
     "max_models": (1, 100),
     "cache_bytes": (2**20, 2**44),
+    "work_bytes": (2**20, 2**44),
     "live": (0, 64),
 }
 

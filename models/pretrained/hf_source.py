@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from models import buffer_pool
 from models.cancellation import checkpoint
 from models.capabilities import Capabilities
 from models.edit_ops import expect_followed, expect_tokens, mask_tokens, of_text, shuffle_tokens
@@ -113,6 +114,8 @@ def record(
         edits = of_text(edits, lengths)
     expect_tokens(edits, lengths)
     trace = forward_pass(model, edits)
+    # Before the lock, for which others wait with memory of their own.
+    buffer_pool.make_room(recorded_bytes(model, [len(each.ids) for each in stream_tokens]))
     try:
         with model.lock, active_pass(trace):
             output = model.network(
@@ -142,6 +145,18 @@ def record(
         target_dropped,
         reading.as_ids,
     )
+
+
+def recorded_bytes(model: HFModel, lengths: list[int]) -> int:
+    """The bytes of a recorded pass over streams of so many tokens, about: the tensors of the pass,
+    the arrays that they are copied to, and the scores of the words."""
+    card, plan = model.card, model.plan
+    states = sum(
+        len(each.sites) * n * each.d_model for each, n in zip(plan.streams, lengths)
+    )
+    queries, keys = max(lengths), max(lengths[0], lengths[-1])
+    heads = sum(plan.n_layer.values()) * card.n_head * queries
+    return 4 * (2 * states + heads * (2 * keys + 3 * card.d_head) + queries * card.n_vocab)
 
 
 def forward_pass(model: HFModel, edits: tuple[Edit, ...]) -> ForwardPass:

@@ -406,7 +406,28 @@ def lens_of(
     top: int,
 ) -> Lens:
     """The lens on some sites, the last of which has the final say. vectors_at: the vectors at a
-    site as they would stand at the end, (token, d_model); logits_of: their scores, (token, id)."""
+    site as they would stand at the end, (token, d_model); logits_of: their scores, (token, id), of
+    which at most AT_ONCE rows are there at a time, however long the text is."""
+    n_tokens = len(vectors_at(sites[-1]))
+    blocks = [slice(start, start + AT_ONCE) for start in range(0, n_tokens, AT_ONCE)]
+    parts = [
+        _rows_of_lens(sites, lambda site, rows=rows: vectors_at(site)[rows], logits_of, top)
+        for rows in blocks
+    ]
+    final_id, *others = zip(*parts)
+    words, logprobs, ranks, logprob, divergences = (np.concatenate(each, 1) for each in others)
+    final = np.concatenate(final_id)
+    return Lens(stream, sites, words, logprobs, final, ranks, logprob, divergences)
+
+
+def _rows_of_lens(
+    sites: tuple[str, ...],
+    vectors_at: Callable[[str], Tensor],
+    logits_of: Callable[[Tensor], Tensor],
+    top: int,
+) -> tuple[np.ndarray, ...]:
+    """Of a few tokens the final answer, (token), and of each site, (site, token, ...): the top
+    words, their log-probabilities, the final answer's rank and log-probability, the divergence."""
     final = final_id = final_total = p = torch.zeros(0)
     ids, logprobs, rank, final_logprobs, kl = [], [], [], [], []
     n_tokens = len(vectors_at(sites[-1]))
@@ -435,10 +456,8 @@ def lens_of(
                     min=0
                 )
             )
-    words, words_logprobs, ranks, logprob, divergences = (
-        torch.stack(each[::-1]).numpy() for each in (ids, logprobs, rank, final_logprobs, kl)
-    )
-    return Lens(stream, sites, words, words_logprobs, final_id.numpy(), ranks, logprob, divergences)
+    by_site = ids, logprobs, rank, final_logprobs, kl
+    return final_id.numpy(), *(torch.stack(each[::-1]).numpy() for each in by_site)
 
 
 def _final_vectors(model: OwnModel, stream: Stream, site: str, edits: tuple[Edit, ...]) -> Tensor:
