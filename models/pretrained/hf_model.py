@@ -20,10 +20,11 @@ from models.edits import Edit
 from models.generation import max_answer_length, search
 from models.model import Model
 from models.model_names import in_languages
-from models.own_model import clean
+from models.own_model import ReadText, clean
 from models.pretrained import gguf, hub, languages, lora, model_files, weight_checks
 from models.pretrained.config_mapping import LONGEST, max_text_length, saved_head
 from models.pretrained.hooks import (
+    ATTENTION_NAME,
     ForwardPass,
     HookPoint,
     active_pass,
@@ -40,16 +41,20 @@ from models.pretrained.probing import (
     StreamPlan,
     TensorEvent,
     UntraceableModel,
+    config_value,
     embedding_matrix,
     nearly_equal,
+    own_output,
     patterns_of,
-    probe_inputs,
     probe_model,
+    shows_attention,
+    sorted_inputs,
+    sorts_in_two_parts,
     trace_modules,
     vectors_of_one,
 )
 from models.readouts.logit_lens import Linearization, LinearMap, linearize, pooled
-from models.recording import Attention, Card, NotFinite, Stream
+from models.recording import Attention, Card, NotFinite, NotFollowed, Stream
 from models.results import Beam, SeededSampling
 from models.token_labels import NO_SPAN
 from models.tokenizer import Tokens
@@ -162,6 +167,11 @@ class HFModel(Model):
     languages: Languages | None = None
     chat: ChatTemplate | None = field(default=None, repr=False)
 
+    @property
+    def sorts_in_two_parts(self) -> bool:
+        """True for a classifier whose decoder reads the text that its encoder reads."""
+        return sorts_in_two_parts(self.network)
+
     def tokens(self, text: str, masks: bool = False) -> tuple[Tokens, int]:
         """The text as the model reads it, a chat in the model's template, and how many tokens were
         dropped. `masks`: a typed mask token is one."""
@@ -242,15 +252,18 @@ def from_network(
     where it shows too little."""
     register()
     start = _decoder_start(network) if network.config.is_encoder_decoder else None
+    shown = False
     try:
-        plan = probe_model(network.eval(), start)
+        output = own_output(network.eval(), start)
     except UntraceableModel as error:
-        raise NotLoaded(
-            f"Headlight cannot show {name}: {error}; choose a model of another family."
-        ) from error
-    # a family's code, with settings from anywhere, breaks off in many ways
-    except (ValueError, TypeError, AttributeError, LookupError, RuntimeError) as error:
+        raise NotLoaded(not_followed(name, error)) from error
+    except Exception as error:  # a family's code, with settings from anywhere
         raise NotLoaded(_why_it_breaks_off(error, name)) from error
+    try:
+        shown = shows_attention(output)
+        plan = probe_model(network, start, output)
+    except Exception as error:  # it gives what no other family gives
+        raise NotLoaded(not_followed(name, error, shown)) from error
     put_hooks(
         [place.module for stream in plan.streams for place in stream.places()],
         [module for module in network.modules() if id(module) in plan.attentions],
@@ -294,29 +307,62 @@ def _between(model: HFModel, pair: tuple[str, str]) -> HFModel:
     return replace(model, tokenizer=HubTokenizer(own), start=chosen.start, languages=chosen)
 
 
+def not_followed(name: str, error: Exception, shown: bool = False) -> str:
+    """Error message for a model that its own code runs and the recorder does not. shown: that code
+    gives weights of attention, so that these can be looked at."""
+    why = error if isinstance(error, UntraceableModel) else f"“{first_line(error)}”"
+    other = ", or give its attentions to headlight.view" if shown else ""
+    return (
+        f"Headlight's recorder cannot follow {name}: {why}; choose a model of another family"
+        f"{other}."
+    )
+
+
+def not_followed_on(model: HFModel, n: int, error: Exception) -> str:
+    """Error message for a text of n tokens that a model's own code runs on and the recorder does
+    not."""
+    return (
+        f"Headlight's recorder cannot follow {model.card.name} on a text of {n} tokens "
+        f"(“{first_line(error)}”); give another text, or choose a model of another family."
+    )
+
+
+def broken_off(model: HFModel, inputs: dict[str, Tensor], error: Exception) -> ValueError:
+    """The reason why a recorded pass broke off: the recorder, where the model's own code runs on
+    these ids without it, else a limit that its configuration does not name."""
+    n = inputs["input_ids"].shape[1]
+    with model.lock:
+        model.network.set_attn_implementation("eager")
+        try:
+            model.network(**inputs, use_cache=False)
+        except Exception:  # whatever it says, it is its own
+            what = f"does not run on {n} tokens ({first_line(error)}); shorten the text"
+            return ValueError(f"{model.card.name} {what}")
+        finally:
+            if model.plan.opens:
+                model.network.set_attn_implementation(ATTENTION_NAME)
+    return NotFollowed(not_followed_on(model, n, error))
+
+
 def _why_it_breaks_off(error: Exception, name: str) -> str:
-    """Error message for a model whose code fails on the trial's text, with advice by kind of
+    """Error message for a model whose own code fails on the trial's text, with advice by kind of
     error."""
-    if isinstance(error, IndexError):
+    said = first_line(error)
+    if isinstance(error, MemoryError) or "allocate memory" in str(error):
+        return f"{name} needs more memory than is free; close something or choose a smaller model."
+    if isinstance(error, IndexError) and "out of range" in said:
         return (
             f"A token or position that the config.json of {name} names lies beyond the end of its "
             f"tables; {remedy(name)} or choose another."
         )
-    if isinstance(error, RuntimeError) and "allocate memory" in str(error):
-        return f"{name} needs more memory than is free; close something or choose a smaller model."
-    if isinstance(error, RuntimeError):
-        return (
-            f"The sizes in the config.json of {name} do not fit together; {remedy(name)} or choose "
-            "another."
-        )
     if isinstance(error, ValueError):  # written by its authors, for who uses it
         return (
-            f"The code of {name} refuses a text of {N_SOURCE} tokens (“{first_line(error)}”); "
+            f"The code of {name} refuses a text of {N_SOURCE} tokens (“{said}”); "
             "change its settings or choose a model of another family."
         )
     return (
         f"The code of {name} breaks off on a text of {N_SOURCE} tokens with the settings of its "
-        f"config.json; {remedy(name)} or choose another."
+        f"config.json (“{said}”); {remedy(name)} or choose another."
     )
 
 
@@ -337,7 +383,7 @@ def _longest(model: PreTrainedModel, tokenizer: HubTokenizer, plan: ModuleMap) -
     bounds += [
         value
         for key in (lengths if plan.opens else (*lengths, "sliding_window"))
-        if isinstance(value := getattr(model.config, key, None), int) and value > 0
+        if isinstance(value := config_value(model, key), int) and value > 0
     ]
     for stream in plan.streams:
         weight = getattr(stream.positions, "weight", None)
@@ -433,16 +479,15 @@ def class_head_of(model: HFModel) -> ClassHead | None:
     """The head of a classifier of texts, found once for a model by what comes by on a short text;
     None where it is another, and for a model without classes."""
     if model not in _class_heads:
-        has_one = bool(classes_of(model)) and model.start is None
-        _class_heads[model] = _find_class_head(model) if has_one else None
+        _class_heads[model] = _find_class_head(model) if classes_of(model) else None
     return _class_heads[model]
 
 
 def _find_class_head(model: HFModel) -> ClassHead | None:
-    inputs, scores = probe_inputs(model.network, None), list[Tensor]()
+    inputs, scores = sorted_inputs(model.network, model.start), list[Tensor]()
     log = trace_modules(model.network, lambda: scores.append(model.network(**inputs).logits[0]))
     events = [each for each in log if isinstance(each, TensorEvent) and each.value.dim() > 1]
-    (last_place, _), *more = model.plan.streams[0].sites[-1][1]
+    (last_place, _), *more = model.plan.streams[-1].sites[-1][1]
     last = next(_vectors(each) for each in events if each.place.key == last_place.key)
     read = {each.place.module: _vectors(each) for each in events if _is_input(each)}
     gave = {each.place.module: _vectors(each) for each in events if not _is_input(each)}
@@ -725,20 +770,40 @@ LONGEST_ANSWER = 128
 
 
 def target_of(
-    model: HFModel, source: Tokens, edits: tuple[Edit, ...], target: str | tuple[int, ...] | None
+    model: HFModel, reading: ReadText, edits: tuple[Edit, ...], target: str | tuple[int, ...] | None
 ) -> tuple[Tokens, str, int]:
     """The decoder's input as tokens and as text, and the number of its tokens that did not fit."""
+    if model.sorts_in_two_parts:
+        return _text_again(model, reading, target), reading.text, 0
     if isinstance(target, str):
         target = clean(target)
         tokens, dropped = _target_tokens(model, target)
         return tokens, target, dropped
-    ids = list(target) if target is not None else _answer(model, source, edits)
+    ids = list(target) if target is not None else _answer(model, reading.tokens, edits)
     text = model.tokenizer.text(ids)
     tokens, dropped = _target_tokens(model, text)
     if tokens.ids[1:] == tuple(ids):
         return tokens, text, dropped
     # another spelling of the same text; what was said counts
     return model.tokenizer.tokens_of((_begin(model), *ids)), text, 0
+
+
+def _text_again(model: HFModel, reading: ReadText, target: str | tuple[int, ...] | None) -> Tokens:
+    """What the decoder of a classifier of two parts reads: the text, moved on by the token that it
+    begins with. Raises ValueError for another text, and for one without the token that is last."""
+    read, name, end = reading.tokens, model.card.name, model.network.config.eos_token_id
+    if target not in (None, reading.text, read.ids[:-1]):
+        raise ValueError(f"the decoder of {name} reads the text itself; leave the target out")
+    if end is not None and end not in read.ids:
+        token = model.tokenizer.label(end)
+        raise ValueError(f"{name} tells a text's class by its last {token}; end the ids with {end}")
+    begin = _begin(model)
+    return Tokens(
+        (begin, *read.ids[:-1]),
+        (model.tokenizer.label(begin), *read.labels[:-1]),
+        (NO_SPAN, *read.spans[:-1]),
+        (True, *read.special[:-1]),
+    )
 
 
 def _begin(model: HFModel) -> int:

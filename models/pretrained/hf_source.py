@@ -11,6 +11,8 @@ model is pre-LN; those that change the architecture need Headlight's own classes
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -29,25 +31,30 @@ from models.pretrained.hf_model import (
     HFModel,
     attentions_of,
     begin_ids,
+    broken_off,
     class_head_of,
     expect_finite,
     expect_readout,
     no_readout,
+    not_followed_on,
     readout_of,
     stream_of,
     target_of,
 )
 from models.pretrained.hf_model import beams as search_of
 from models.pretrained.hooks import SUPPORTED_EDITS, ForwardPass, active_pass
-from models.pretrained.hub import first_line
 from models.pretrained.path_edits import OWN_CLASSES, CutPaths, supports_paths
 from models.pretrained.probing import StreamPlan, embedding_matrix, nearly_equal
 from models.pretrained.site_edits import SITE_EDITS, changes_of, expect_carried
 from models.readouts import logit_lens
 from models.readouts.gradients import ResidualGradients
 from models.readouts.logit_lens import BIAS, Linearization, PartKey, lens_of, states
-from models.recording import Recording, Stream, from_end
+from models.recording import Attention, NotFinite, NotFollowed, Recording, Stream, from_end
 from models.results import Attribution, Beam, Lens, Part, SeededSampling
+from models.tokenizer import Tokens
+
+if TYPE_CHECKING:
+    from transformers.utils import ModelOutput
 
 __all__ = [
     "attribute",
@@ -91,7 +98,9 @@ def record(
     reading = read_text(model, text, lambda each: model.tokens(each, masks))
     tokens = reading.tokens
     lengths: dict[str, int | None] = {model.plan.streams[0].name: len(tokens.ids)}
-    if has_decoder and target is None:
+    if model.sorts_in_two_parts:
+        lengths["decoder"] = len(tokens.ids)
+    elif has_decoder and target is None:
         lengths["decoder"] = None
         if any(isinstance(edit, SITE_EDITS) for edit in edits):
             raise ValueError(
@@ -106,7 +115,8 @@ def record(
     inputs = {"input_ids": torch.tensor([tokens.ids])}
     stream_tokens, target_text, target_dropped = [tokens], "", 0
     if has_decoder:
-        decoded, target_text, target_dropped = target_of(model, tokens, edits, target)
+        read = replace(reading, tokens=tokens)
+        decoded, target_text, target_dropped = target_of(model, read, edits, target)
         inputs["decoder_input_ids"] = torch.tensor([decoded.ids])
         stream_tokens.append(decoded)
         lengths["decoder"] = len(decoded.ids)
@@ -120,15 +130,9 @@ def record(
                 use_cache=False,
                 **({} if model.plan.opens else {"output_attentions": True}),
             )
-    except (RuntimeError, IndexError) as error:  # a limit that its configuration does not name
-        raise ValueError(
-            f"{model.card.name} does not run on {len(tokens.ids)} tokens "
-            f"({first_line(error)}); shorten the text"
-        ) from error
-    streams = tuple(
-        stream_of(plan, trace, each) for plan, each in zip(model.plan.streams, stream_tokens)
-    )
-    expect_finite(trace, streams)
+    except (RuntimeError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
+        raise broken_off(model, inputs, error) from error
+    streams, attention = _read_off(model, trace, output, stream_tokens)
     expect_followed(edits, streams)
     expect_carried(edits, model.plan.streams, streams, model.card.name)
     return Recording(
@@ -136,12 +140,29 @@ def record(
         reading.text,
         edits,
         streams,
-        attentions_of(model.plan, trace, output, streams),
+        attention,
         reading.dropped,
         target_text,
         target_dropped,
         reading.as_ids,
     )
+
+
+def _read_off(
+    model: HFModel, trace: ForwardPass, output: ModelOutput, tokens: list[Tokens]
+) -> tuple[tuple[Stream, ...], tuple[Attention, ...]]:
+    """The streams and attentions of a pass that was heard. Raises NotFinite, and NotFollowed where
+    it gave other than on the trial."""
+    try:
+        streams = tuple(
+            stream_of(plan, trace, each) for plan, each in zip(model.plan.streams, tokens)
+        )
+        expect_finite(trace, streams)
+        return streams, attentions_of(model.plan, trace, output, streams)
+    except NotFinite:
+        raise
+    except (ValueError, RuntimeError, LookupError, TypeError) as error:
+        raise NotFollowed(not_followed_on(model, len(tokens[0].ids), error)) from error
 
 
 def forward_pass(model: HFModel, edits: tuple[Edit, ...]) -> ForwardPass:
@@ -169,6 +190,8 @@ def class_logits(model: HFModel, recording: Recording) -> np.ndarray:
     more, under the recording's edits."""
     trace = forward_pass(model, recording.edits)
     inputs = {"input_ids": torch.tensor(recording.streams[0].ids)[None]}
+    if model.start is not None:
+        inputs["decoder_input_ids"] = torch.tensor(recording.streams[1].ids)[None]
     with model.lock, active_pass(trace):
         return model.network(**inputs).logits[0].numpy()
 
@@ -532,16 +555,14 @@ def class_parts(
 ) -> Attribution:
     """The score of a class as a sum of parts, as `Model.class_parts`."""
     head, name = class_head_of(model), model.card.name
-    if model.start is not None:
-        raise ValueError(f"{name} reads one text and writes another in its own code")
     if head is None:
         raise ValueError(
             f"the scores of {name} cannot be taken apart: what reads them off the first or last "
             "token's vector is neither a matrix nor a dense layer, a known activation and a matrix"
         )
-    if not model.plan.streams[0].law and model.plan.streams[0].norm == "post":
+    if not model.plan.streams[-1].law and model.plan.streams[-1].norm == "post":
         raise ValueError(f"the scores of {name} cannot be taken apart: {HIDDEN_WRITES}")
-    stream = recording.streams[0]
+    stream = recording.streams[-1]
     token = from_end(head.token, len(stream.tokens))
     contributions, last = _parts_of_last(model, recording, stream, token)
     made = _along(
