@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from models import handed_out, registry
-from models.capabilities import Capabilities
+from models.capabilities import READ_OFF, Capabilities
 from models.edits import Edit
 from models.model import Model
 from models.model_names import MINE_PREFIX
@@ -51,6 +51,11 @@ def record(
 def lens(*arguments: object) -> Any:
     """Raises ValueError, as all that follow do: nothing can be run."""
     raise ValueError(NO_MODEL)
+
+
+def hidden(model: ArrayModel, readout: str) -> str:
+    """Error message for what is read off weights."""
+    return f"{READ_OFF[readout]} cannot be read: {NO_MODEL}; record the text with a model"
 
 
 logits = attribute = gradients = integrated = nearest = generate = beams = lens

@@ -3,16 +3,23 @@ a sentence that says what to give in its place."""
 
 from __future__ import annotations
 
+import pkgutil
+from collections.abc import Callable
+from copy import deepcopy
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import tiny
 import torch
+from tolerances import SUMMED
 from torch import nn
 
 import headlight
-from models import handed_out
+from models import handed_out, readouts, recorded_model
+from models.capabilities import READ_OFF
+from models.pretrained import hf_source
 
 IDS = torch.arange(20, 27)[None]
 LABELS = [f"t{at}" for at in range(7)]
@@ -177,7 +184,7 @@ def test_what_the_sentences_advise_is_read() -> None:
     """Of a batch one text, of a padded text the text alone: its weights without the padding."""
     batch = output(input_ids=IDS.expand(3, -1)).attentions
     alone = torch.cat(output().attentions).numpy()
-    np.testing.assert_allclose(viewed([each[0:1] for each in batch]), alone, atol=1e-6)
+    np.testing.assert_allclose(viewed([each[0:1] for each in batch]), alone, atol=SUMMED)
     for side, kept in (("left", slice(2, 7)), ("right", slice(0, 5))):
         for kind in ("GPT2LMHeadModel", "BertForMaskedLM"):
             text = [each[..., kept, kept] for each in of_two(side, kind)]
@@ -198,7 +205,7 @@ def test_attention_that_is_no_padding_is_read() -> None:
     turned = even[::-1, ::-1]
     for array in (previous, first, np.eye(n), even, turned, np.ones((n, n)), first[:, ::-1]):
         weights = array / array.sum(-1, keepdims=True)
-        np.testing.assert_allclose(viewed(weights)[0, 0], weights, atol=1e-6)
+        np.testing.assert_allclose(viewed(weights)[0, 0], weights, atol=SUMMED)
     named = [*LABELS[:5], "[PAD]", "[PAD]"]
     assert viewed(output("BertForMaskedLM"), named).shape[-1] == n, "they were read as tokens"
     hard = previous.copy()
@@ -253,3 +260,157 @@ def test_arrays_that_hold_no_weights_raise_a_sentence() -> None:
     for kind in (torch.float8_e4m3fn, torch.float16, torch.float64):
         np.testing.assert_array_equal(viewed(torch.eye(7).to(kind))[0, 0], np.eye(7))
     np.testing.assert_array_equal(viewed(torch.eye(7).to_sparse())[0, 0], np.eye(7))
+
+
+# ---- models --------------------------------------------------------------------------------------
+
+
+def plain_recording() -> object:
+    return headlight.wrap(network("GPT2LMHeadModel")).record([20, 21, 22])
+
+
+def compiled_in_place() -> nn.Module:
+    model = deepcopy(network("GPT2LMHeadModel"))
+    for block in model.transformer.h:
+        block.compile(backend="eager")
+    return model
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: torch.compile(deepcopy(network("GPT2LMHeadModel"))),
+        compiled_in_place,
+        lambda: nn.DataParallel(deepcopy(network("GPT2LMHeadModel"))),
+        lambda: deepcopy(network("GPT2LMHeadModel", "sdpa")),
+    ],
+)
+def test_a_compiled_or_parallel_model_is_the_model_in_it(made: Callable) -> None:
+    recording, true = headlight.wrap(made()).record([20, 21, 22]), plain_recording()
+    assert recording.model.name.startswith("mine:GPT2LMHeadModel-")
+    np.testing.assert_allclose(recording.streams[0].resid, true.streams[0].resid, atol=SUMMED)
+    np.testing.assert_allclose(
+        recording.attention[0].pattern, true.attention[0].pattern, atol=SUMMED
+    )
+
+
+def test_autocast_halves_no_numbers() -> None:
+    """Of a caller's model and of one of Headlight's own, when it is looked over and recorded."""
+    true, own = plain_recording(), headlight.load("encoder")
+    plain = own.record("the cat sat")
+    with torch.autocast("cpu", torch.bfloat16):
+        assert torch.ones(2, 2).mm(torch.ones(2, 2)).dtype == torch.bfloat16
+        halved = headlight.wrap(network("GPT2LMHeadModel")).record([20, 21, 22])
+        again = own.record("the cat sat")
+        said = own.logits(again, "encoder", 1)
+    np.testing.assert_array_equal(halved.streams[0].resid, true.streams[0].resid)
+    assert halved.streams[0].sites == true.streams[0].sites
+    np.testing.assert_array_equal(again.streams[0].resid, plain.streams[0].resid)
+    np.testing.assert_array_equal(said, own.logits(plain, "encoder", 1))
+
+
+NO_MODELS: dict[str, tuple[Callable, type, str]] = {
+    "a name": (lambda: "owner/model", TypeError, r"headlight.load\('hub:owner/model'\) loads"),
+    "a class": (lambda: type(network("GPT2LMHeadModel")), TypeError, "a model and no class"),
+    "a pipeline": (
+        lambda: SimpleNamespace(model=network("GPT2LMHeadModel"), tokenizer=tiny.gpt2_bytes()),
+        TypeError,
+        "give the model in it",
+    ),
+    "weights that hold nothing": (
+        lambda: deepcopy(network("GPT2LMHeadModel")).to("meta"),
+        ValueError,
+        "the device meta, which holds no numbers; load it with",
+    ),
+    "halves": (
+        lambda: deepcopy(network("GPT2LMHeadModel")).half(),
+        ValueError,
+        r"float16, in which .* give model.float\(\)",
+    ),
+    "several texts at once": (
+        lambda: tiny.random_model("BertForMultipleChoice", tiny.BERT),
+        ValueError,
+        r"breaks off on a text of 7 tokens \(“shape .*”\); wrap its base_model",
+    ),
+}
+
+
+@pytest.mark.parametrize("form", NO_MODELS)
+def test_what_is_no_model_of_a_text_says_what_to_give(form: str) -> None:
+    made, kind, why = NO_MODELS[form]
+    with pytest.raises(kind, match=why):
+        headlight.wrap(made(), tiny.wordpiece())
+
+
+def test_a_model_of_two_parts_with_a_head_reads_its_text_twice() -> None:
+    own = tiny.random_model("BartForQuestionAnswering", tiny.BART)
+    recording = headlight.wrap(own, tiny.framed_bytes()).record("the cat sat")
+    ids = torch.tensor(recording.streams[0].ids)[None]
+    own.set_attn_implementation("eager")
+    with torch.no_grad():
+        true = own(ids, output_attentions=True)
+    for name in ("decoder_attentions", "cross_attentions"):
+        of = {"decoder_attentions": "decoder self", "cross_attentions": "cross"}[name]
+        (attention,) = [each for each in recording.attention if each.name == of]
+        np.testing.assert_allclose(attention.pattern, torch.cat(true[name]), atol=SUMMED)
+
+
+def test_padding_among_ids_is_not_read_as_text() -> None:
+    model = headlight.wrap(network("BertForMaskedLM"), tiny.wordpiece())
+    text = tiny.wordpiece()("the cat").input_ids
+    for ids, place in ((text + [0, 0], "end"), ([0, 0, *text], "begin")):
+        with pytest.raises(ValueError, match=rf"the ids {place} with padding, 2 × .*PAD"):
+            model.record(ids)
+    assert model.record(text).streams[0].ids.tolist() == text
+    ends = headlight.wrap(network("GPT2LMHeadModel"), tiny.gpt2_bytes())  # where it ends texts too
+    assert len(ends.record([20, 0]).streams[0].ids) == 2
+
+
+def test_a_tokenizer_of_another_model_is_told_so() -> None:
+    few = tiny.random_model("BertForMaskedLM", {**tiny.BERT, "vocab_size": 20})
+    model = headlight.wrap(few, tiny.wordpiece())
+    with pytest.raises(ValueError, match=r"embeddings of 20 tokens, and its tokenizer gives '.*' "):
+        model.record("the cat sat on the mat")
+
+
+# ---- what its own code does not show -------------------------------------------------------------
+
+
+def test_what_is_read_off_weights_says_what_it_is_and_where_to_find_it(
+    tiny_folder: Callable,
+) -> None:
+    folder = tiny_folder("gpt2")
+    in_own_code = headlight.load(f"hub:{folder}")
+    with pytest.raises(ValueError) as said:
+        in_own_code.outputs()
+    assert "does not show its matrices, norms and embeddings; load ours:" in str(said.value)
+    ours = headlight.load(str(said.value).partition("; load ")[2].partition(",")[0])
+    assert ours.outputs()["self"][0].shape[:2] == (2, 4)
+    mine = headlight.wrap(network("T5ForConditionalGeneration"))
+    recording = mine.record([20, 21, 22], (), (23, 24))
+    questions = {
+        "its matrices": lambda: mine.norms("decoder"),
+        "the hidden units of its FFN": lambda: mine.ffn_activations(recording, "decoder", 0, 0),
+        "the circuits of its heads": lambda: mine.circuits("cross", 0, 0, (1, 2)),
+        "gradients within a layer": lambda: mine.jacobian(recording, "decoder", 0, "0.attn"),
+        "what its scores are sums": lambda: mine.score_parts(recording, "cross", 0, 0, 0, 0),
+        "what a head brings": lambda: mine.head_sources(recording, "decoder", 0, 5),
+        "sweeps of patches": lambda: mine.patch_heads("1", "2", "cross", 0, 1, 2),
+    }
+    for what, asked in questions.items():
+        with pytest.raises(ValueError, match=f"does not show {what}.*; .*(model|recording|edits)"):
+            asked()
+    wrapped = headlight.wrap(network("GPT2LMHeadModel"))
+    with pytest.raises(ValueError, match="save it with save_pretrained and load ours:FOLDER"):
+        wrapped.outputs()
+    arrays = headlight.view(output(), LABELS)
+    with pytest.raises(ValueError, match="matrices.* cannot be read: there are arrays and no"):
+        headlight.load(arrays.model.name).outputs()
+    opened = recorded_model.opened(headlight.to_npz(recording))
+    with pytest.raises(ValueError, match="such as its matrices.*; record the text with its model"):
+        opened.outputs()
+
+
+def test_every_readout_has_a_name_in_the_sentence() -> None:
+    assert {each.name for each in pkgutil.iter_modules(readouts.__path__)} == {*READ_OFF}
+    assert {*hf_source.INSTEAD} == {*READ_OFF}

@@ -19,7 +19,7 @@ from models.config import ACTIVATIONS
 from models.edits import Edit
 from models.generation import max_answer_length, search
 from models.model import Model
-from models.model_names import in_languages
+from models.model_names import MINE_PREFIX, in_languages
 from models.own_model import ReadText, clean
 from models.pretrained import gguf, hub, languages, lora, model_files, weight_checks
 from models.pretrained.config_mapping import LONGEST, max_text_length, saved_head
@@ -47,9 +47,9 @@ from models.pretrained.probing import (
     own_output,
     patterns_of,
     probe_model,
+    reads_twice,
     shows_attention,
     sorted_inputs,
-    sorts_in_two_parts,
     trace_modules,
     vectors_of_one,
 )
@@ -168,9 +168,9 @@ class HFModel(Model):
     chat: ChatTemplate | None = field(default=None, repr=False)
 
     @property
-    def sorts_in_two_parts(self) -> bool:
-        """True for a classifier whose decoder reads the text that its encoder reads."""
-        return sorts_in_two_parts(self.network)
+    def reads_twice(self) -> bool:
+        """True where its decoder reads the text that its encoder reads."""
+        return reads_twice(self.network)
 
     def tokens(self, text: str, masks: bool = False) -> tuple[Tokens, int]:
         """The text as the model reads it, a chat in the model's template, and how many tokens were
@@ -360,9 +360,12 @@ def _why_it_breaks_off(error: Exception, name: str) -> str:
             f"The code of {name} refuses a text of {N_SOURCE} tokens (“{said}”); "
             "change its settings or choose a model of another family."
         )
+    broken = f"The code of {name} breaks off on a text of {N_SOURCE} tokens"
+    if name.startswith(MINE_PREFIX):  # it may read something else than one text
+        return f"{broken} (“{said}”); wrap its base_model, or choose another."
     return (
-        f"The code of {name} breaks off on a text of {N_SOURCE} tokens with the settings of its "
-        f"config.json (“{said}”); {remedy(name)} or choose another."
+        f"{broken} with the settings of its config.json (“{said}”); {remedy(name)} or choose "
+        "another."
     )
 
 
@@ -773,7 +776,7 @@ def target_of(
     model: HFModel, reading: ReadText, edits: tuple[Edit, ...], target: str | tuple[int, ...] | None
 ) -> tuple[Tokens, str, int]:
     """The decoder's input as tokens and as text, and the number of its tokens that did not fit."""
-    if model.sorts_in_two_parts:
+    if model.reads_twice:
         return _text_again(model, reading, target), reading.text, 0
     if isinstance(target, str):
         target = clean(target)
@@ -794,7 +797,7 @@ def _text_again(model: HFModel, reading: ReadText, target: str | tuple[int, ...]
     read, name, end = reading.tokens, model.card.name, model.network.config.eos_token_id
     if target not in (None, reading.text, read.ids[:-1]):
         raise ValueError(f"the decoder of {name} reads the text itself; leave the target out")
-    if end is not None and end not in read.ids:
+    if classes_of(model) and end is not None and end not in read.ids:
         token = model.tokenizer.label(end)
         raise ValueError(f"{name} tells a text's class by its last {token}; end the ids with {end}")
     begin = _begin(model)

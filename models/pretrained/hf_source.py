@@ -19,13 +19,14 @@ import torch
 from torch import Tensor, nn
 
 from models.cancellation import checkpoint
-from models.capabilities import Capabilities
+from models.capabilities import READ_OFF, Capabilities
 from models.edit_ops import expect_followed, expect_tokens, mask_tokens, of_text, shuffle_tokens
 from models.edit_validation import check_places, path_error
 from models.edits import CutPath, Edit, HideToken, ShuffleTokens, WithoutScale
 from models.generation import expect_room
+from models.model_names import HUB_PREFIX, MINE_PREFIX, OURS_PREFIX
 from models.own_model import clean, read_text
-from models.pretrained import hf_model
+from models.pretrained import hf_model, model_files, weight_conversion
 from models.pretrained.hf_model import (
     HFGeneration,
     HFModel,
@@ -46,6 +47,7 @@ from models.pretrained.hooks import SUPPORTED_EDITS, ForwardPass, active_pass
 from models.pretrained.path_edits import OWN_CLASSES, CutPaths, supports_paths
 from models.pretrained.probing import StreamPlan, embedding_matrix, nearly_equal
 from models.pretrained.site_edits import SITE_EDITS, changes_of, expect_carried
+from models.pretrained.weight_conversion import CONVERSIONS
 from models.readouts import logit_lens
 from models.readouts.gradients import ResidualGradients
 from models.readouts.logit_lens import BIAS, Linearization, PartKey, lens_of, states
@@ -98,7 +100,7 @@ def record(
     reading = read_text(model, text, lambda each: model.tokens(each, masks))
     tokens = reading.tokens
     lengths: dict[str, int | None] = {model.plan.streams[0].name: len(tokens.ids)}
-    if model.sorts_in_two_parts:
+    if model.reads_twice:
         lengths["decoder"] = len(tokens.ids)
     elif has_decoder and target is None:
         lengths["decoder"] = None
@@ -112,6 +114,7 @@ def record(
         tokens = mask_tokens(
             tokens, edits, model.tokenizer.mask, model.tokenizer.label(model.tokenizer.mask)
         )
+    _expect_embedded(model, tokens)
     inputs = {"input_ids": torch.tensor([tokens.ids])}
     stream_tokens, target_text, target_dropped = [tokens], "", 0
     if has_decoder:
@@ -146,6 +149,16 @@ def record(
         target_dropped,
         reading.as_ids,
     )
+
+
+def _expect_embedded(model: HFModel, tokens: Tokens) -> None:
+    """Raises ValueError for a token that a tokenizer has and the model has no embedding of."""
+    at = max(range(len(tokens.ids)), key=tokens.ids.__getitem__)
+    if tokens.ids[at] >= model.card.n_vocab:
+        raise ValueError(
+            f"{model.card.name} has embeddings of {model.card.n_vocab:,} tokens, and its tokenizer "
+            f"gives {tokens.labels[at]!r} the id {tokens.ids[at]:,}; wrap it with its own tokenizer"
+        )
 
 
 def _read_off(
@@ -496,6 +509,30 @@ def centres(norm: nn.Module | None) -> bool:
         return True
     x = torch.linspace(-1, 2, len(weight), dtype=weight.dtype)[None]
     return nearly_equal(norm(x + 1), norm(x))
+
+
+# What its own code shows in the place of what is read off weights.
+INSTEAD = {
+    "weights": "its tensors are model.network’s",
+    "gradients": "model.gradients shows those of its states",
+    "logit_lens": "model.attribute shows what each head brings in all",
+    "score_parts": "recording.attention has the scores, queries and keys",
+    "ffn": "model.attribute shows what each FFN brings in all",
+    "circuits": "its tensors are model.network’s",
+    "patching": "SetSite and SetHead of headlight.edits put vectors of another text in",
+}
+
+
+def hidden(model: HFModel, readout: str) -> str:
+    """Error message for what is read off weights: it is not shown, and where it is."""
+    name, location = model.name, model.name.removeprefix(HUB_PREFIX)
+    why = f"{name} runs in its own code, which does not show {READ_OFF[readout]}"
+    folder = model_files.local_folder(location) if location != name else None
+    if folder is not None and weight_conversion.covers(folder):
+        return f"{why}; load {OURS_PREFIX}{location}, whose classes do"
+    if name.startswith(MINE_PREFIX) and model.network.config.model_type in CONVERSIONS:
+        return f"{why}; save it with save_pretrained and load {OURS_PREFIX}FOLDER, whose classes do"
+    return f"{why}; {INSTEAD[readout]}"
 
 
 HIDDEN_WRITES = "its code does not show what each sub-layer writes before its LayerNorm"

@@ -554,17 +554,20 @@ class ModuleMap:
     bound: float = 0.0
 
 
-def sorts_in_two_parts(model: PreTrainedModel) -> bool:
-    """True for a classifier of texts whose decoder reads the text that its encoder reads, such as
-    BART's: it has one text, and its body two."""
-    names = [each.__name__ for each in type(model).__mro__]
-    is_classifier = any(each.endswith("ForSequenceClassification") for each in names)
-    return is_classifier and bool(model.config.is_encoder_decoder)
+READ_TWICE = ("ForSequenceClassification", "ForQuestionAnswering")
+
+
+def reads_twice(model: PreTrainedModel) -> bool:
+    """True for a model whose decoder reads the text that its encoder reads, such as BART with a
+    head for classes: it has one text, and its body two."""
+    has_head = any(each.__name__.endswith(READ_TWICE) for each in type(model).__mro__)
+    return has_head and bool(model.config.is_encoder_decoder)
 
 
 def body_of(model: PreTrainedModel) -> PreTrainedModel:
-    """The part that takes any two texts, of a classifier of two parts; another model as it is."""
-    return cast("PreTrainedModel", model.base_model) if sorts_in_two_parts(model) else model
+    """The part that takes any two texts, of a model that reads one twice; another model as it
+    is."""
+    return cast("PreTrainedModel", model.base_model) if reads_twice(model) else model
 
 
 @torch.inference_mode()
