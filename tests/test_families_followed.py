@@ -223,5 +223,32 @@ def test_a_classifier_of_two_parts_takes_no_other_text(tmp_path: Path) -> None:
         model.record(TEXT, (), "the dog")
     with pytest.raises(ValueError, match="by its last </s>; end the ids with 2"):
         model.record((20, 21, 22))
-    title = "Class prediction"
-    assert headlight.panels.predictions.word(model.record(TEXT)).title == title
+    assert headlight.panels.predictions.word(model.record(TEXT)).title == "Class prediction"
+
+
+def test_shares_of_the_words_sum_to_what_both_parts_read(tmp_path: Path) -> None:
+    """The law of completeness by transformers' own code: the score less that of words whose
+    embedding is 0 in both parts; the token that the decoder begins with stays."""
+    folder = two_parts("Bart", tmp_path)
+    model = headlight.load(f"hub:{folder}")
+    recording = model.record(TEXT)
+    own = transformers.BartForSequenceClassification.from_pretrained(folder).eval()
+    ids = torch.tensor(recording.streams[0].ids)[None]
+    with torch.no_grad():
+        full = own(ids).logits[0].numpy()
+        for part, first in ((own.model.encoder, 0), (own.model.decoder, 1)):
+            part.embed_tokens.register_forward_hook(
+                lambda module, args, output, first=first: torch.cat(
+                    [output[:, :first], torch.zeros_like(output[:, first:])], dim=1
+                )
+            )
+        nothing = own(ids).logits[0].numpy()
+    for at in range(3):
+        shares = model.class_attribution(recording, at, steps=100)
+        assert shares.shape == ids[0].shape and np.abs(shares).max() > PASSED
+        # Of a smooth curve.
+        assert shares.sum() == pytest.approx(full[at] - nothing[at], rel=0.01, abs=0.002)
+    panel = headlight.panels.attribution.class_logit(recording, of_class=1)
+    assert len(panel.figures) == 3 and "parts add up to" in " ".join(panel.details)
+    with pytest.raises(ValueError, match="1 step or more"):
+        model.class_attribution(recording, 1, steps=0)

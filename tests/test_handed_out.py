@@ -271,8 +271,7 @@ def plain_recording() -> object:
 
 def compiled_in_place() -> nn.Module:
     model = deepcopy(network("GPT2LMHeadModel"))
-    for block in model.transformer.h:
-        block.compile(backend="eager")
+    model.transformer.h[0].mlp.compile(backend="eager")
     return model
 
 

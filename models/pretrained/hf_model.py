@@ -486,21 +486,43 @@ def class_head_of(model: HFModel) -> ClassHead | None:
     return _class_heads[model]
 
 
-def _find_class_head(model: HFModel) -> ClassHead | None:
+def _traced_class(model: HFModel) -> tuple[list[TensorEvent], Tensor, Tensor]:
+    """What comes by where a classifier reads a short text, the last vectors of its last stream,
+    (token, d_model), and the scores, (class)."""
     inputs, scores = sorted_inputs(model.network, model.start), list[Tensor]()
     log = trace_modules(model.network, lambda: scores.append(model.network(**inputs).logits[0]))
     events = [each for each in log if isinstance(each, TensorEvent) and each.value.dim() > 1]
-    (last_place, _), *more = model.plan.streams[-1].sites[-1][1]
+    (last_place, _), *_ = model.plan.streams[-1].sites[-1][1]
     last = next(_vectors(each) for each in events if each.place.key == last_place.key)
+    return events, last, scores[0]
+
+
+@torch.inference_mode()
+def no_class_head(model: HFModel) -> str:
+    """The reason why a classifier's scores have no parts: what its head reads, as far as it is
+    known."""
+    events, last, _ = _traced_class(model)
+    tail = last.mean(0, keepdim=True)
+    if any(_is_input(each) and nearly_equal(_vectors(each), tail) for each in events):
+        return "its head reads the mean of all tokens’ vectors, and parts are those of one vector"
+    return (
+        "what reads them off the first or last token's vector is neither a matrix nor a dense "
+        "layer, a known activation and a matrix"
+    )
+
+
+def _find_class_head(model: HFModel) -> ClassHead | None:
+    events, last, scores = _traced_class(model)
+    _, *more = model.plan.streams[-1].sites[-1][1]
     read = {each.place.module: _vectors(each) for each in events if _is_input(each)}
     gave = {each.place.module: _vectors(each) for each in events if not _is_input(each)}
     layers = [each for each in gave if isinstance(each, nn.Linear) and each in read]
     ends = [last[0], last[-1]]
     for matrix in layers:
         rows = zip(read[matrix], gave[matrix])
-        for vector in [row for row, output in rows if nearly_equal(output, scores[0])]:
+        for vector in [row for row, output in rows if nearly_equal(output, scores)]:
             bias = matrix.bias
-            offset = scores[0].new_zeros(len(scores[0])) if bias is None else bias.detach()
+            offset = scores.new_zeros(len(scores)) if bias is None else bias.detach()
             for token, end in zip((0, -1), ends):
                 if not more and nearly_equal(vector, end):
                     return ClassHead(matrix.weight.detach(), offset, token)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -36,6 +36,7 @@ from models.pretrained.hf_model import (
     class_head_of,
     expect_finite,
     expect_readout,
+    no_class_head,
     no_readout,
     not_followed_on,
     readout_of,
@@ -399,7 +400,54 @@ def class_attribution(
     def scores_of(scores: Tensor) -> Tensor:
         return scores[0] if against is None else scores[0] - scores[0, against]
 
+    if model.reads_twice:
+        return _integrated_twice(model, recording, scores_of, id, steps)
     return _integrated(model, recording, scores_of, id, steps)
+
+
+def _integrated_twice(
+    model: HFModel, recording: Recording, row: Callable[[Tensor], Tensor], id: int, steps: int
+) -> tuple[np.ndarray, float]:
+    """As `_integrated`, of a model whose decoder reads the text too: a token's share is that of
+    both places where it is read, and the token that the decoder begins with stays."""
+    if steps < 1:
+        raise ValueError("gradients are summed in 1 step or more")
+    body: Any = model.network.base_model
+    places = {each.get_input_embeddings() for each in (body.get_encoder(), body.get_decoder())}
+    ids = [torch.tensor(each.ids)[None] for each in recording.streams]
+    share, embedded, starts = 1.0, list[Tensor](), list[Tensor]()
+
+    def scale(module: nn.Module, arguments: object, output: Tensor) -> Tensor:
+        factor = torch.full_like(output[..., :1], share)
+        if starts:  # the decoder's, after the encoder's
+            factor[:, 0] = 1.0
+        embedded.append(output.detach())
+        starts.append((embedded[-1] * factor).requires_grad_())
+        return starts[-1]
+
+    def score() -> Tensor:
+        embedded.clear()
+        starts.clear()
+        checkpoint()
+        with model.lock, active_pass(forward_pass(model, recording.edits)):
+            hooks = [each.register_forward_hook(scale) for each in places]
+            try:
+                return row(model.network(input_ids=ids[0], decoder_input_ids=ids[1]).logits)[id]
+            finally:
+                for each in hooks:
+                    each.remove()
+
+    with torch.enable_grad():
+        whole, share = float(score().detach()), 0.0
+        whole -= float(score().detach())
+        total = np.zeros(ids[0].shape[1])
+        for step in range(steps):
+            share = (step + 0.5) / steps
+            slopes = torch.autograd.grad(score(), starts)
+            source, again = ((a * b)[0].sum(-1).numpy() for a, b in zip(slopes, embedded))
+            total += source
+            total[:-1] += again[1:]
+    return total / steps, whole
 
 
 def _integrated(
@@ -593,10 +641,7 @@ def class_parts(
     """The score of a class as a sum of parts, as `Model.class_parts`."""
     head, name = class_head_of(model), model.card.name
     if head is None:
-        raise ValueError(
-            f"the scores of {name} cannot be taken apart: what reads them off the first or last "
-            "token's vector is neither a matrix nor a dense layer, a known activation and a matrix"
-        )
+        raise ValueError(f"the scores of {name} cannot be taken apart: {no_class_head(model)}")
     if not model.plan.streams[-1].law and model.plan.streams[-1].norm == "post":
         raise ValueError(f"the scores of {name} cannot be taken apart: {HIDDEN_WRITES}")
     stream = recording.streams[-1]
