@@ -41,11 +41,13 @@ from models.pretrained.probing import (
     StreamPlan,
     TensorEvent,
     UntraceableModel,
+    body_of,
     config_value,
     embedding_matrix,
     nearly_equal,
     own_output,
     patterns_of,
+    probe_inputs,
     probe_model,
     reads_twice,
     shows_attention,
@@ -136,15 +138,9 @@ def attentions_of(
         else:
             pattern = torch.cat(list(patterns_of(output)[name])).numpy()
             allowed = np.ones(pattern.shape[2:], dtype=bool)
-            attentions.append(
-                Attention.closed(
-                    name,
-                    query,
-                    key,
-                    pattern,
-                    np.tril(allowed) if query == key == "decoder" else allowed,
-                )
-            )
+            if query == key == "decoder" and not np.triu(pattern, 1).any():
+                allowed = np.tril(allowed)
+            attentions.append(Attention.closed(name, query, key, pattern, allowed))
     return tuple(attentions)
 
 
@@ -254,14 +250,15 @@ def from_network(
     start = _decoder_start(network) if network.config.is_encoder_decoder else None
     shown = False
     try:
-        output = own_output(network.eval(), start)
-    except UntraceableModel as error:
-        raise NotLoaded(not_followed(name, error)) from error
-    except Exception as error:  # a family's code, with settings from anywhere
-        raise NotLoaded(_why_it_breaks_off(error, name)) from error
-    try:
+        inputs = probe_inputs(body_of(network.eval()), start)
+        try:
+            output = own_output(network, inputs)
+        except Exception as error:  # a family's code, with settings from anywhere
+            raise NotLoaded(_why_it_breaks_off(error, name)) from error
         shown = shows_attention(output)
-        plan = probe_model(network, start, output)
+        plan = probe_model(network, start, inputs, output)
+    except NotLoaded:
+        raise
     except Exception as error:  # it gives what no other family gives
         raise NotLoaded(not_followed(name, error, shown)) from error
     put_hooks(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import product
@@ -571,13 +571,11 @@ def body_of(model: PreTrainedModel) -> PreTrainedModel:
 
 
 @torch.inference_mode()
-def own_output(model: PreTrainedModel, start: int | None) -> ModelOutput:
+def own_output(model: PreTrainedModel, inputs: dict[str, Tensor]) -> ModelOutput:
     """What a model's own code gives of the probe, with all that it is asked for. Raises whatever it
-    raises, and UntraceableModel where it takes no text alone."""
-    body = body_of(model)
-    inputs = probe_inputs(body, start)
-    _expect_text_alone(body, inputs)
-    return body(**inputs, output_attentions=True, output_hidden_states=True, use_cache=False)
+    raises."""
+    asked = {"output_attentions": True, "output_hidden_states": True, "use_cache": False}
+    return body_of(model)(**inputs, **asked)
 
 
 def shows_attention(output: ModelOutput) -> bool:
@@ -596,7 +594,9 @@ def shows_attention(output: ModelOutput) -> bool:
 
 
 @torch.inference_mode()
-def probe_model(model: PreTrainedModel, start: int | None, reference: ModelOutput) -> ModuleMap:
+def probe_model(
+    model: PreTrainedModel, start: int | None, inputs: dict[str, Tensor], reference: ModelOutput
+) -> ModuleMap:
     """Tries a model (loaded with eager attention) on a probe and says what it shows; `start` is the
     first token of its decoder, None where it has one stream. reference: its `own_output`. Leaves it
     with our attention function where that computes what its own does, else with its own.
@@ -604,7 +604,6 @@ def probe_model(model: PreTrainedModel, start: int | None, reference: ModelOutpu
     Raises UntraceableModel where its states are not found, and where not every layer has attention.
     """
     whole, model = model, body_of(model)
-    inputs = probe_inputs(model, start)
     patterns, states = patterns_of(reference), _states_of(reference)
     _expect_one_shape(patterns, states, inputs)
     attentions, calls = _attention_map(model, inputs, patterns)
@@ -717,10 +716,9 @@ def embedding_matrix(model: PreTrainedModel) -> Tensor:
 
 
 def probe_inputs(model: PreTrainedModel, start: int | None) -> dict[str, Tensor]:
-    """Two short texts of ordinary tokens, all different where the vocabulary is large enough."""
-    parts = [getattr(model, f"get_{each}", None) for each in ("encoder", "decoder")]
-    coders = [each() for each in parts if start is not None and each is not None]
-    n_vocab = min(map(len, map(embedding_matrix, [model, *coders])))  # FSMT's has two vocabularies
+    """Two short texts of ordinary tokens, all different where the vocabulary is large enough.
+    Raises UntraceableModel for a model that does not read texts alone."""
+    n_vocab = min(_vocabularies(model, start))
     shuffled = torch.randperm(n_vocab, generator=torch.Generator().manual_seed(0), device="cpu")
     special = {
         value
@@ -738,7 +736,18 @@ def probe_inputs(model: PreTrainedModel, start: int | None) -> dict[str, Tensor]
         inputs["decoder_input_ids"] = torch.tensor(
             [[start, *ids[N_SOURCE : N_SOURCE + N_TARGET - 1]]]
         )
+    _expect_text_alone(model, inputs)
     return inputs
+
+
+def _vocabularies(model: PreTrainedModel, start: int | None) -> Iterator[int]:
+    """The numbers of tokens that a model and its parts have embeddings of; FSMT has two."""
+    yield len(embedding_matrix(model))
+    for name in ("encoder", "decoder") if start is not None else ():
+        part: Any = getattr(model, f"get_{name}", lambda: None)()
+        weight = getattr(getattr(part, "embed_tokens", None), "weight", None)
+        if isinstance(weight, Tensor):
+            yield len(weight)
 
 
 def sorted_inputs(model: PreTrainedModel, start: int | None) -> dict[str, Tensor]:
