@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from models import handed_out
 from models.array_model import bare_stream, recording_of, rows_of_one
 from models.arrays import as_array
 from models.recording import Attention, Recording
@@ -42,17 +43,26 @@ def from_cache(
     Raises ValueError where no pattern is there, for arrays of other shapes, for rows that do not
     sum to 1, for numbers that are not finite, and for states that do not add up.
     """
+    if not hasattr(cache, "keys"):
+        raise TypeError(
+            f"a cache is a dict of arrays by their names, and no {type(cache).__name__}"
+        )
     arrays = {str(key): getattr(cache[key], "output", cache[key]) for key in cache.keys()}
+    if "logits" in arrays or "attentions" in arrays:
+        raise ValueError("this is what a model returned and no cache; give it to headlight.view")
     if any("hook_" in key for key in arrays):
         read = _Hooks({key: value for key, value in arrays.items() if "hook_" in key}, batch)
     else:
         read = _Hooks(_as_hooks(arrays), batch)
-    labels = tuple(map(str, tokens))
+    labels = handed_out.labels_of(tokens)
     layers = read.layers()
-    pattern = rows_of_one(np.stack([read.need(each, "attn.hook_pattern", 3) for each in layers]))
-    n = len(labels)
-    if pattern.shape[2:] != (n, n):
-        raise ValueError(f"the patterns are {pattern.shape[2:]}; there are {n} tokens")
+    weights = [read.need(each, "attn.hook_pattern", 3) for each in layers]
+    if len({each.shape for each in weights}) > 1:
+        raise ValueError(f"the layers have other shapes: {[each.shape for each in weights]}")
+    pattern, n = np.stack(weights), len(labels)
+    handed_out.expect_square(pattern, n)
+    handed_out.expect_no_padding(pattern, labels)
+    pattern = rows_of_one(pattern)
     causal = n > 1 and not np.triu(pattern, 1).any()
     stream = "decoder" if causal else "encoder"
     allowed = np.tril(np.ones((n, n), bool)) if causal else np.ones((n, n), bool)
@@ -96,7 +106,8 @@ class _Hooks:
         """An array of a layer. Raises ValueError where it is not there."""
         array = self.of_layer(layer, key, axes)
         if array is None:
-            raise ValueError(f"there is no {key} of layer {layer}")
+            why = f"; {handed_out.NOT_RETURNED}" if key == "attn.hook_pattern" else ""
+            raise ValueError(f"there is no {key} of layer {layer}{why}")
         return array
 
     def layers(self) -> list[int]:

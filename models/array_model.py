@@ -11,16 +11,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from models import registry
-from models.arrays import as_array
-from models.capabilities import Capabilities
+from models import handed_out, registry
+from models.capabilities import READ_OFF, Capabilities
 from models.edits import Edit
 from models.model import Model
 from models.model_names import MINE_PREFIX
 from models.recording import ROW_SUM_TOLERANCE, Attention, Card, Recording, Stream, digest
 from models.vocabulary import Vocabulary
 
-AXES = "(layer, head, query, key)"
 NO_MODEL = "there are arrays and no model here, so that nothing can be run"
 NO_READOUT = "is arrays alone and has no readout over the vocabulary"
 
@@ -53,6 +51,11 @@ def record(
 def lens(*arguments: object) -> Any:
     """Raises ValueError, as all that follow do: nothing can be run."""
     raise ValueError(NO_MODEL)
+
+
+def hidden(model: ArrayModel, readout: str) -> str:
+    """Error message for what is read off weights."""
+    return f"{READ_OFF[readout]} cannot be read: {NO_MODEL}; record the text with a model"
 
 
 logits = attribute = gradients = integrated = nearest = generate = beams = lens
@@ -122,28 +125,26 @@ def view(attention: Any, tokens: Sequence[str], *, name: str = "arrays") -> Reco
 
     attention: an array of any framework, (layer, head, query, key), or (head, query, key) of one
     layer, or (query, key) of one head; or the layers one by one, each (head, query, key) or (1,
-    head, query, key), as transformers returns them. tokens: what each is called. Where no query
-    attends to a later token, the mask is causal.
+    head, query, key), as transformers returns them, None for one without attention; or a model's
+    output that has them. tokens: what each is called, or what a tokenizer gives of the text. Where
+    no query attends to a later token, the mask is causal.
 
-    Raises ValueError where the shape is another, and where a row does not sum to 1.
+    Raises ValueError where the shape is another, where a row does not sum to 1, and for a text with
+    padding; `models.handed_out.FORMS` says what else transformers hands out.
     """
-    pattern = _four_axes(attention)
-    labels = tuple(map(str, tokens))
+    pattern, numbers = handed_out.attention_of(attention)
+    labels = handed_out.labels_of(tokens)
     n = len(labels)
-    if pattern.shape[2:] != (n, n):
-        raise ValueError(
-            f"the attention has {pattern.shape[2]} queries and {pattern.shape[3]} keys; there are "
-            f"{n} tokens"
-        )
+    handed_out.expect_square(pattern, n)
+    handed_out.expect_no_padding(pattern, labels)
     pattern = rows_of_one(pattern)
     allowed = np.ones((n, n), dtype=bool)
     causal = n > 1 and not np.triu(pattern, 1).any()
     stream = "decoder" if causal else "encoder"
-    return recording_of(
-        Attention.closed("self", stream, stream, pattern, np.tril(allowed) if causal else allowed),
-        bare_stream(stream, labels),
-        name,
-    )
+    allowed = np.tril(allowed) if causal else allowed
+    closed = Attention.closed("self", stream, stream, pattern, allowed)
+    layers = replace(closed, layers=np.array(numbers, int))
+    return recording_of(layers, bare_stream(stream, labels), name)
 
 
 def bare_stream(
@@ -167,22 +168,6 @@ def bare_stream(
         sites=sites,
         resid=np.zeros((len(sites), n, 0), np.float32) if resid is None else resid,
     )
-
-
-def _four_axes(attention: Any) -> np.ndarray:
-    """An array (layer, head, query, key). Raises ValueError for another shape, TypeError for no
-    array."""
-    if isinstance(attention, (list, tuple)) and attention and hasattr(attention[0], "shape"):
-        layers = [as_array(each) for each in attention]
-        layers = [each[0] if each.ndim == 4 and len(each) == 1 else each for each in layers]
-        if len({each.shape for each in layers}) > 1:
-            raise ValueError(f"the layers have other shapes: {[each.shape for each in layers]}")
-        array = np.stack(layers)
-    else:
-        array = as_array(attention)
-    if not 2 <= array.ndim <= 4 or not array.size:
-        raise ValueError(f"attention has the axes {AXES}; the shape {array.shape} is another")
-    return array.reshape((1,) * (4 - array.ndim) + array.shape)
 
 
 def rows_of_one(pattern: np.ndarray) -> np.ndarray:

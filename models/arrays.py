@@ -19,13 +19,10 @@ MAX_AXES = 2
 
 def as_array(value: Any) -> np.ndarray:
     """A numpy array of what an array of any framework holds (numpy, torch, jax, cupy, lists),
-    wherever it lies; halves of 16 bits as float32. Raises TypeError for what is no array of
-    numbers."""
+    wherever it lies; halves of 16 bits and less as float32. Raises TypeError for what is no array
+    of numbers."""
     if hasattr(value, "detach"):  # torch
-        value = value.detach().cpu()
-        if str(value.dtype) in ("torch.bfloat16", "torch.float16"):
-            value = value.float()
-        value = value.numpy()
+        value = _of_torch(value)
     if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
         value = value.get() if hasattr(value, "get") else np.from_dlpack(value)  # cupy: get()
     array = np.asarray(value)
@@ -34,6 +31,17 @@ def as_array(value: Any) -> np.ndarray:
     if array.dtype.kind not in "biuf":
         raise TypeError(f"an array of numbers, and not {type(value).__name__} of {array.dtype}")
     return array
+
+
+def _of_torch(tensor: Any) -> np.ndarray:
+    try:
+        tensor = tensor.detach().to_dense().cpu()
+        is_short = str(tensor.dtype).startswith(("torch.bfloat16", "torch.float16", "torch.float8"))
+        return (tensor.float() if is_short else tensor).numpy()
+    except (NotImplementedError, RuntimeError, TypeError) as error:
+        raise TypeError(
+            f"an array of numbers, and not a tensor on {tensor.device} of {tensor.dtype}"
+        ) from error
 
 
 class Numbers(str):

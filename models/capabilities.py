@@ -84,6 +84,18 @@ class Capabilities:
     sites: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
+# What each module of `models/readouts` reads off the weights of Headlight's own classes.
+READ_OFF = {
+    "weights": "its matrices, norms and embeddings",
+    "gradients": "gradients within a layer",
+    "logit_lens": "what a head brings from each token",
+    "score_parts": "what its scores are sums of",
+    "ffn": "the hidden units of its FFN",
+    "circuits": "the circuits of its heads",
+    "patching": "sweeps of patches",
+}
+
+
 def without_readout(head: str) -> str:
     """The predicate that says why a model predicts no words. head: what it was trained with in the
     place of a readout, "" for nothing."""

@@ -23,7 +23,7 @@ import numpy as np
 
 from models import npz
 from models.cancellation import remote_wait
-from models.capabilities import Capabilities
+from models.capabilities import READ_OFF, Capabilities
 from models.edits import KINDS, Edit, to_line
 from models.model import Model
 from models.model_names import CLUSTER_PREFIX
@@ -129,6 +129,12 @@ def nearest(model: ClusterModel, vectors: np.ndarray, top: int) -> tuple[np.ndar
 def integrated(model: ClusterModel, *arguments: object) -> np.ndarray:
     """Raises ValueError: gradients are not sent over the line."""
     raise ValueError(f"{model.name} runs on the cluster, which gives no gradients")
+
+
+def hidden(model: ClusterModel, readout: str) -> str:
+    """Error message for what is read off weights."""
+    what, own = READ_OFF[readout], model.tokenizer.model
+    return f"{model.name} runs on the cluster, which does not show {what}; load {own} itself"
 
 
 def packed(header: dict[str, Any], content: bytes = b"") -> bytes:

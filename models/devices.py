@@ -43,10 +43,18 @@ class _ArraysComeBack(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
+def halved() -> list[str]:
+    """The kinds of device on which torch computes in 16 bits here, by a caller's autocast."""
+    return [kind for kind in ("cpu", "cuda") if torch.is_autocast_enabled(kind)]
+
+
 @contextmanager
 def running_on(device: torch.device | str) -> Iterator[None]:
-    """Inside, in this thread, tensors are made on a device and their arrays come back from it."""
+    """Inside, in this thread, tensors are made on a device and their arrays come back from it;
+    numbers have the bits of the weights, also where a caller's autocast would halve them."""
     with ExitStack() as stack:
+        for kind in halved():
+            stack.enter_context(torch.autocast(kind, enabled=False))
         if torch.device(device).type != "cpu":
             stack.enter_context(torch.device(device))
             stack.enter_context(_ArraysComeBack())

@@ -5,6 +5,7 @@ called."""
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
@@ -491,13 +492,13 @@ class Model:
 
     def _readout(self, name: str) -> Any:
         if self.source != f"{__package__}.own_source":
-            raise ValueError(f"{self.name} runs in its own code, which does not show this")
+            raise ValueError(import_module(self.source).hidden(self, name))
         return self._placed(import_module(f"{__package__}.readouts.{name}"))
 
     def _placed(self, module: Any) -> Any:
-        """A module whose functions run where the network lies."""
-        if self.device == "cpu":
+        """A module whose functions run where the network lies, in the bits of its weights."""
+        if "torch" not in sys.modules:
             return module
-        from models.devices import Placed
+        from models.devices import Placed, halved
 
-        return Placed(module, self.device)
+        return module if self.device == "cpu" and not halved() else Placed(module, self.device)

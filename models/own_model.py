@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from math import prod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -529,6 +529,7 @@ def read_text(
     card, tokenizer = model.card, model.tokenizer
     if wrong := [each for each in source if not 0 <= each < card.n_vocab]:
         raise ValueError(f"{card.name} has ids 0 to {card.n_vocab - 1}, not {wrong[0]}")
+    _expect_no_padding(tokenizer, source)
     text = tokenizer.text(source)
     ids, dropped = source[: card.n_positions], max(0, len(source) - card.n_positions)
     try:
@@ -538,6 +539,19 @@ def read_text(
     if tokens is not None and not dropped and tokens.ids == ids:
         return ReadText(text, tokens, 0)
     return ReadText(text, tokenizer.tokens_of(ids), dropped, as_ids=True)
+
+
+def _expect_no_padding(tokenizer: Any, ids: tuple[int, ...]) -> None:
+    """Raises ValueError for ids with padding at an end, which would be read as text."""
+    pad = getattr(tokenizer, "pad", None)
+    if pad is None or not {*ids} - {pad}:
+        return
+    for row, place in ((ids, "begin"), (ids[::-1], "end")):
+        if n := next(at for at, each in enumerate(row) if each != pad):
+            raise ValueError(
+                f"the ids {place} with padding, {n} × {tokenizer.label(pad)}, which would be read "
+                "as text; leave it out"
+            )
 
 
 def frame(model: OwnModel, text: str) -> tuple[Tokens, int]:

@@ -15,6 +15,7 @@ import numpy as np
 from models import registry
 from models.array_model import ArrayModel, capabilities_of, words_of
 from models.array_model import capabilities as capabilities
+from models.capabilities import READ_OFF
 from models.edit_validation import check_places
 from models.edits import CutEdge, Edit, from_line, to_line
 from models.model_names import FILE_PREFIX
@@ -81,6 +82,11 @@ def record(
 def lens(*arguments: object) -> object:
     """Raises ValueError, as all that follow do: nothing can be computed."""
     raise ValueError(NO_MODEL)
+
+
+def hidden(model: RecordedModel, readout: str) -> str:
+    """Error message for what is read off weights."""
+    return f"{NO_MODEL}, such as {READ_OFF[readout]}; record the text with its model"
 
 
 logits = attribute = gradients = integrated = nearest = generate = beams = lens

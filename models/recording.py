@@ -149,6 +149,10 @@ class NotFinite(ValueError):
         self.site = site
 
 
+class NotFollowed(ValueError):
+    """A pass that a model's own code makes and that no recording can be made of."""
+
+
 class NotEncoded(ValueError):
     """A text on which a tokenizer's own rules fail, or that a chat template refuses."""
 

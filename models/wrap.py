@@ -46,6 +46,7 @@ def wrap(
     and words: wrap it again after they have changed. Raises TypeError for another model, and
     ValueError, one sentence that says why, for one that cannot be shown.
     """
+    model = unwrapped(model)
     called = f"{MINE_PREFIX}{name or type(model).__name__}"
     if isinstance(
         model, (nn.TransformerEncoder, nn.TransformerEncoderLayer, nn.MultiheadAttention)
@@ -75,11 +76,41 @@ def wrap(
     else:
         raise TypeError(
             "wrap takes a transformers model, an nn.TransformerEncoder, its layer or an "
-            f"nn.MultiheadAttention; {type(model).__name__} is none of them"
+            f"nn.MultiheadAttention; {type(model).__name__} is none of them{_instead_of(model)}"
         )
     registry.hold(wrapped)
     host.current.adopt(wrapped)
     return wrapped
+
+
+def unwrapped(model: Any) -> Any:
+    """The module within what torch.compile or a parallel run has put around it, which computes the
+    same; another as it is. Raises ValueError where its weights hold no numbers of their own."""
+    shells = (nn.DataParallel, nn.parallel.DistributedDataParallel)
+    while (inner := getattr(model, "_orig_mod", None)) is not None or isinstance(model, shells):
+        model = model.module if inner is None else inner
+    if isinstance(model, nn.Module) and any(each.is_meta for each in model.parameters()):
+        raise ValueError(
+            "its weights are on the device meta, which holds no numbers; load it with "
+            "from_pretrained(name) and without device_map"
+        )
+    if getattr(model, "is_quantized", False):
+        raise ValueError(
+            "its weights are quantised, which Headlight does not compute with; load it without "
+            "quantization_config"
+        )
+    return model
+
+
+def _instead_of(model: Any) -> str:
+    """What to give in the place of what is no model, as the end of a sentence."""
+    if isinstance(model, str):
+        return f"; headlight.load('hub:{model}') loads a model by its name or folder"
+    if isinstance(inner := getattr(model, "model", None), nn.Module) and hasattr(inner, "config"):
+        return "; give the model in it, its model and its tokenizer"
+    if isinstance(model, type):
+        return "; give a model and no class"
+    return ""
 
 
 def digest(*parts: nn.Module | Tensor | str) -> str:

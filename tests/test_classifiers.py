@@ -224,7 +224,7 @@ def test_a_head_that_reads_otherwise_is_refused(tmp_path: Path) -> None:
     own.bert.pooler.forward = lambda states: torch.tanh(own.bert.pooler.dense(states.mean(1)))
     model = headlight.wrap(own, tiny.wordpiece())
     recording = model.record(TEXT)
-    with pytest.raises(ValueError, match="scores of .* cannot be taken apart: what reads them"):
+    with pytest.raises(ValueError, match="cannot be taken apart: its head reads the mean of all"):
         model.class_parts(recording)
     assert model.class_attribution(recording).shape == (len(recording.streams[0].tokens),)
 
@@ -346,7 +346,8 @@ def test_a_panel_of_a_class_that_is_no_sum_has_the_words(tmp_path: Path) -> None
     own.bert.pooler.forward = lambda states: torch.tanh(own.bert.pooler.dense(states.mean(1)))
     model = headlight.wrap(own, tiny.wordpiece())
     panel = headlight.panels.attribution.class_logit(model.record(TEXT))
-    assert len(panel.figures) == 1 and "nor a dense layer" in " ".join(panel.details)
+    says = "its head reads the mean of all tokens’ vectors, and parts are those of one vector"
+    assert len(panel.figures) == 1 and says in " ".join(panel.details)
 
 
 def test_the_attribution_tab_of_a_classifier_is_of_its_classes(tmp_path: Path) -> None:

@@ -41,12 +41,12 @@ REFUSED: dict[str, tuple[str, dict, str]] = {
     "sizes": (
         "DeepseekV3ForCausalLM",
         tiny.LLAMA | DEEPSEEK,
-        "The sizes in the config.json of .* do not fit together; ",
+        r"breaks off on a text of 7 tokens .* config.json \(“The size of tensor a .*”\); ",
     ),
     "settings": (
         "BertForMaskedLM",
         tiny.BERT | {"chunk_size_feed_forward": "8"},
-        "breaks off on a text of 7 tokens with the settings of its config.json; ",
+        r"breaks off on a text of 7 tokens with the settings of its config.json \(“",
     ),
 }
 

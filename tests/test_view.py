@@ -91,6 +91,8 @@ def test_every_panel_that_needs_attention_alone_shows_it() -> None:
         lambda a: Capsule(a),
         lambda a: [torch.tensor(each)[None] for each in a],
         lambda a: tuple(a),
+        lambda a: a[None],
+        lambda a: a[:, None],
     ],
 )
 def test_arrays_of_any_framework(given) -> None:
@@ -119,7 +121,7 @@ def test_fewer_axes_and_fewer_bits() -> None:
         (2 * drawn(), TOKENS, r"that of query 0 in head 0 of layer 0 sums to 2"),
         (-drawn(), TOKENS, "0 or more, and finite"),
         (drawn() * np.nan, TOKENS, "0 or more, and finite"),
-        (drawn()[None], TOKENS, r"has the axes \(layer, head, query, key\)"),
+        (np.stack([drawn()] * 4), TOKENS, r"has the axes \(layer, head, query, key\)"),
         (np.zeros(3), TOKENS, "the shape .3,. is another"),
         ([np.eye(2), np.eye(3)], TOKENS, "the layers have other shapes"),
     ],

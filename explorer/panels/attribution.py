@@ -297,7 +297,7 @@ def class_parts(
         made = run.loaded.class_parts(recording, chosen, against)
     except ValueError as why:
         raise ValueError(str(why).replace(recording.model.name, model_name(recording))) from None
-    at = StreamSelection(recording, recording.streams[0], made.token)
+    at = StreamSelection(recording, recording.streams[-1], made.token)
     return LogitParts(at, made, classes[chosen], "" if against is None else classes[against])
 
 

@@ -72,7 +72,7 @@ def _output(run: Run, ended: bool) -> Output:
     """A run's translation. Raises ValueError for a model that does not translate and for an output
     without a token."""
     recording = run.recording()
-    if len(recording.streams) < 2:
+    if len(recording.streams) < 2 or run.loaded.capabilities.classes:
         raise ValueError(REFUSALS("no_translation", model=model_names.title(recording.model.name)))
     logits = loaded(recording).all_logits(recording, "decoder")
     end = None if recording.target_dropped or not ended else run.loaded.end_token(logits[-1])
@@ -298,7 +298,7 @@ def hypotheses(
         raise ValueError(f"n_beams is {n_beams}; it can be 1 to {MOST_BEAMS}")
     if most is not None and most < 1:
         raise ValueError(f"most is {most}; it must be 1 or more")
-    if len(run.recording().streams) < 2:
+    if len(run.recording().streams) < 2 or run.loaded.capabilities.classes:
         raise ValueError(REFUSALS("no_translation", model=model_names.title(run.model)))
     search = drafts.search(run.model, run.text, n_beams)
     while not search.finished and (most is None or len(search.steps) < most):

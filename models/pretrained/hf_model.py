@@ -19,11 +19,12 @@ from models.config import ACTIVATIONS
 from models.edits import Edit
 from models.generation import max_answer_length, search
 from models.model import Model
-from models.model_names import in_languages
-from models.own_model import clean
+from models.model_names import MINE_PREFIX, in_languages
+from models.own_model import ReadText, clean
 from models.pretrained import gguf, hub, languages, lora, model_files, weight_checks
 from models.pretrained.config_mapping import LONGEST, max_text_length, saved_head
 from models.pretrained.hooks import (
+    ATTENTION_NAME,
     ForwardPass,
     HookPoint,
     active_pass,
@@ -40,16 +41,22 @@ from models.pretrained.probing import (
     StreamPlan,
     TensorEvent,
     UntraceableModel,
+    body_of,
+    config_value,
     embedding_matrix,
     nearly_equal,
+    own_output,
     patterns_of,
     probe_inputs,
     probe_model,
+    reads_twice,
+    shows_attention,
+    sorted_inputs,
     trace_modules,
     vectors_of_one,
 )
 from models.readouts.logit_lens import Linearization, LinearMap, linearize, pooled
-from models.recording import Attention, Card, NotFinite, Stream
+from models.recording import Attention, Card, NotFinite, NotFollowed, Stream
 from models.results import Beam, SeededSampling
 from models.token_labels import NO_SPAN
 from models.tokenizer import Tokens
@@ -131,15 +138,9 @@ def attentions_of(
         else:
             pattern = torch.cat(list(patterns_of(output)[name])).numpy()
             allowed = np.ones(pattern.shape[2:], dtype=bool)
-            attentions.append(
-                Attention.closed(
-                    name,
-                    query,
-                    key,
-                    pattern,
-                    np.tril(allowed) if query == key == "decoder" else allowed,
-                )
-            )
+            if query == key == "decoder" and not np.triu(pattern, 1).any():
+                allowed = np.tril(allowed)
+            attentions.append(Attention.closed(name, query, key, pattern, allowed))
     return tuple(attentions)
 
 
@@ -161,6 +162,11 @@ class HFModel(Model):
     lock: Lock = field(default_factory=Lock)
     languages: Languages | None = None
     chat: ChatTemplate | None = field(default=None, repr=False)
+
+    @property
+    def reads_twice(self) -> bool:
+        """True where its decoder reads the text that its encoder reads."""
+        return reads_twice(self.network)
 
     def tokens(self, text: str, masks: bool = False) -> tuple[Tokens, int]:
         """The text as the model reads it, a chat in the model's template, and how many tokens were
@@ -242,15 +248,19 @@ def from_network(
     where it shows too little."""
     register()
     start = _decoder_start(network) if network.config.is_encoder_decoder else None
+    shown = False
     try:
-        plan = probe_model(network.eval(), start)
-    except UntraceableModel as error:
-        raise NotLoaded(
-            f"Headlight cannot show {name}: {error}; choose a model of another family."
-        ) from error
-    # a family's code, with settings from anywhere, breaks off in many ways
-    except (ValueError, TypeError, AttributeError, LookupError, RuntimeError) as error:
-        raise NotLoaded(_why_it_breaks_off(error, name)) from error
+        inputs = probe_inputs(body_of(network.eval()), start)
+        try:
+            output = own_output(network, inputs)
+        except Exception as error:  # a family's code, with settings from anywhere
+            raise NotLoaded(_why_it_breaks_off(error, name)) from error
+        shown = shows_attention(output)
+        plan = probe_model(network, start, inputs, output)
+    except NotLoaded:
+        raise
+    except Exception as error:  # it gives what no other family gives
+        raise NotLoaded(not_followed(name, error, shown)) from error
     put_hooks(
         [place.module for stream in plan.streams for place in stream.places()],
         [module for module in network.modules() if id(module) in plan.attentions],
@@ -294,29 +304,65 @@ def _between(model: HFModel, pair: tuple[str, str]) -> HFModel:
     return replace(model, tokenizer=HubTokenizer(own), start=chosen.start, languages=chosen)
 
 
+def not_followed(name: str, error: Exception, shown: bool = False) -> str:
+    """Error message for a model that its own code runs and the recorder does not. shown: that code
+    gives weights of attention, so that these can be looked at."""
+    why = error if isinstance(error, UntraceableModel) else f"“{first_line(error)}”"
+    other = ", or give its attentions to headlight.view" if shown else ""
+    return (
+        f"Headlight's recorder cannot follow {name}: {why}; choose a model of another family"
+        f"{other}."
+    )
+
+
+def not_followed_on(model: HFModel, n: int, error: Exception) -> str:
+    """Error message for a text of n tokens that a model's own code runs on and the recorder does
+    not."""
+    return (
+        f"Headlight's recorder cannot follow {model.card.name} on a text of {n} tokens "
+        f"(“{first_line(error)}”); give another text, or choose a model of another family."
+    )
+
+
+def broken_off(model: HFModel, inputs: dict[str, Tensor], error: Exception) -> ValueError:
+    """The reason why a recorded pass broke off: the recorder, where the model's own code runs on
+    these ids without it, else a limit that its configuration does not name."""
+    n = inputs["input_ids"].shape[1]
+    with model.lock:
+        model.network.set_attn_implementation("eager")
+        try:
+            model.network(**inputs, use_cache=False)
+        except Exception:  # whatever it says, it is its own
+            what = f"does not run on {n} tokens ({first_line(error)}); shorten the text"
+            return ValueError(f"{model.card.name} {what}")
+        finally:
+            if model.plan.opens:
+                model.network.set_attn_implementation(ATTENTION_NAME)
+    return NotFollowed(not_followed_on(model, n, error))
+
+
 def _why_it_breaks_off(error: Exception, name: str) -> str:
-    """Error message for a model whose code fails on the trial's text, with advice by kind of
+    """Error message for a model whose own code fails on the trial's text, with advice by kind of
     error."""
-    if isinstance(error, IndexError):
+    said = first_line(error)
+    if isinstance(error, MemoryError) or "allocate memory" in str(error):
+        return f"{name} needs more memory than is free; close something or choose a smaller model."
+    if isinstance(error, IndexError) and "out of range" in said:
         return (
             f"A token or position that the config.json of {name} names lies beyond the end of its "
             f"tables; {remedy(name)} or choose another."
         )
-    if isinstance(error, RuntimeError) and "allocate memory" in str(error):
-        return f"{name} needs more memory than is free; close something or choose a smaller model."
-    if isinstance(error, RuntimeError):
-        return (
-            f"The sizes in the config.json of {name} do not fit together; {remedy(name)} or choose "
-            "another."
-        )
     if isinstance(error, ValueError):  # written by its authors, for who uses it
         return (
-            f"The code of {name} refuses a text of {N_SOURCE} tokens (“{first_line(error)}”); "
+            f"The code of {name} refuses a text of {N_SOURCE} tokens (“{said}”); "
             "change its settings or choose a model of another family."
         )
+    broken = f"The code of {name} breaks off on a text of {N_SOURCE} tokens"
+    if name.startswith(MINE_PREFIX):  # it may read something else than one text
+        return f"{broken} (“{said}”); wrap its base_model, or choose another."
     return (
-        f"The code of {name} breaks off on a text of {N_SOURCE} tokens with the settings of its "
-        f"config.json; {remedy(name)} or choose another."
+        f"{broken} with the settings of its config.json (“{said}”); {remedy(name)} or choose "
+        "another."
     )
 
 
@@ -337,7 +383,7 @@ def _longest(model: PreTrainedModel, tokenizer: HubTokenizer, plan: ModuleMap) -
     bounds += [
         value
         for key in (lengths if plan.opens else (*lengths, "sliding_window"))
-        if isinstance(value := getattr(model.config, key, None), int) and value > 0
+        if isinstance(value := config_value(model, key), int) and value > 0
     ]
     for stream in plan.streams:
         weight = getattr(stream.positions, "weight", None)
@@ -433,26 +479,47 @@ def class_head_of(model: HFModel) -> ClassHead | None:
     """The head of a classifier of texts, found once for a model by what comes by on a short text;
     None where it is another, and for a model without classes."""
     if model not in _class_heads:
-        has_one = bool(classes_of(model)) and model.start is None
-        _class_heads[model] = _find_class_head(model) if has_one else None
+        _class_heads[model] = _find_class_head(model) if classes_of(model) else None
     return _class_heads[model]
 
 
-def _find_class_head(model: HFModel) -> ClassHead | None:
-    inputs, scores = probe_inputs(model.network, None), list[Tensor]()
+def _traced_class(model: HFModel) -> tuple[list[TensorEvent], Tensor, Tensor]:
+    """What comes by where a classifier reads a short text, the last vectors of its last stream,
+    (token, d_model), and the scores, (class)."""
+    inputs, scores = sorted_inputs(model.network, model.start), list[Tensor]()
     log = trace_modules(model.network, lambda: scores.append(model.network(**inputs).logits[0]))
     events = [each for each in log if isinstance(each, TensorEvent) and each.value.dim() > 1]
-    (last_place, _), *more = model.plan.streams[0].sites[-1][1]
+    (last_place, _), *_ = model.plan.streams[-1].sites[-1][1]
     last = next(_vectors(each) for each in events if each.place.key == last_place.key)
+    return events, last, scores[0]
+
+
+@torch.inference_mode()
+def no_class_head(model: HFModel) -> str:
+    """The reason why a classifier's scores have no parts: what its head reads, as far as it is
+    known."""
+    events, last, _ = _traced_class(model)
+    tail = last.mean(0, keepdim=True)
+    if any(_is_input(each) and nearly_equal(_vectors(each), tail) for each in events):
+        return "its head reads the mean of all tokens’ vectors, and parts are those of one vector"
+    return (
+        "what reads them off the first or last token's vector is neither a matrix nor a dense "
+        "layer, a known activation and a matrix"
+    )
+
+
+def _find_class_head(model: HFModel) -> ClassHead | None:
+    events, last, scores = _traced_class(model)
+    _, *more = model.plan.streams[-1].sites[-1][1]
     read = {each.place.module: _vectors(each) for each in events if _is_input(each)}
     gave = {each.place.module: _vectors(each) for each in events if not _is_input(each)}
     layers = [each for each in gave if isinstance(each, nn.Linear) and each in read]
     ends = [last[0], last[-1]]
     for matrix in layers:
         rows = zip(read[matrix], gave[matrix])
-        for vector in [row for row, output in rows if nearly_equal(output, scores[0])]:
+        for vector in [row for row, output in rows if nearly_equal(output, scores)]:
             bias = matrix.bias
-            offset = scores[0].new_zeros(len(scores[0])) if bias is None else bias.detach()
+            offset = scores.new_zeros(len(scores)) if bias is None else bias.detach()
             for token, end in zip((0, -1), ends):
                 if not more and nearly_equal(vector, end):
                     return ClassHead(matrix.weight.detach(), offset, token)
@@ -725,20 +792,40 @@ LONGEST_ANSWER = 128
 
 
 def target_of(
-    model: HFModel, source: Tokens, edits: tuple[Edit, ...], target: str | tuple[int, ...] | None
+    model: HFModel, reading: ReadText, edits: tuple[Edit, ...], target: str | tuple[int, ...] | None
 ) -> tuple[Tokens, str, int]:
     """The decoder's input as tokens and as text, and the number of its tokens that did not fit."""
+    if model.reads_twice:
+        return _text_again(model, reading, target), reading.text, 0
     if isinstance(target, str):
         target = clean(target)
         tokens, dropped = _target_tokens(model, target)
         return tokens, target, dropped
-    ids = list(target) if target is not None else _answer(model, source, edits)
+    ids = list(target) if target is not None else _answer(model, reading.tokens, edits)
     text = model.tokenizer.text(ids)
     tokens, dropped = _target_tokens(model, text)
     if tokens.ids[1:] == tuple(ids):
         return tokens, text, dropped
     # another spelling of the same text; what was said counts
     return model.tokenizer.tokens_of((_begin(model), *ids)), text, 0
+
+
+def _text_again(model: HFModel, reading: ReadText, target: str | tuple[int, ...] | None) -> Tokens:
+    """What the decoder of a classifier of two parts reads: the text, moved on by the token that it
+    begins with. Raises ValueError for another text, and for one without the token that is last."""
+    read, name, end = reading.tokens, model.card.name, model.network.config.eos_token_id
+    if target not in (None, reading.text, read.ids[:-1]):
+        raise ValueError(f"the decoder of {name} reads the text itself; leave the target out")
+    if classes_of(model) and end is not None and end not in read.ids:
+        token = model.tokenizer.label(end)
+        raise ValueError(f"{name} tells a text's class by its last {token}; end the ids with {end}")
+    begin = _begin(model)
+    return Tokens(
+        (begin, *read.ids[:-1]),
+        (model.tokenizer.label(begin), *read.labels[:-1]),
+        (NO_SPAN, *read.spans[:-1]),
+        (True, *read.special[:-1]),
+    )
 
 
 def _begin(model: HFModel) -> int:

@@ -11,6 +11,8 @@ model is pre-LN; those that change the architecture need Headlight's own classes
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -18,37 +20,45 @@ from torch import Tensor, nn
 
 from models import buffer_pool
 from models.cancellation import checkpoint
-from models.capabilities import Capabilities
+from models.capabilities import READ_OFF, Capabilities
 from models.edit_ops import expect_followed, expect_tokens, mask_tokens, of_text, shuffle_tokens
 from models.edit_validation import check_places, path_error
 from models.edits import CutPath, Edit, HideToken, ShuffleTokens, WithoutScale
 from models.generation import expect_room
+from models.model_names import HUB_PREFIX, MINE_PREFIX, OURS_PREFIX
 from models.own_model import clean, read_text
-from models.pretrained import hf_model
+from models.pretrained import hf_model, model_files, weight_conversion
 from models.pretrained.hf_model import (
     HFGeneration,
     HFModel,
     attentions_of,
     begin_ids,
+    broken_off,
     class_head_of,
     expect_finite,
     expect_readout,
+    no_class_head,
     no_readout,
+    not_followed_on,
     readout_of,
     stream_of,
     target_of,
 )
 from models.pretrained.hf_model import beams as search_of
 from models.pretrained.hooks import SUPPORTED_EDITS, ForwardPass, active_pass
-from models.pretrained.hub import first_line
 from models.pretrained.path_edits import OWN_CLASSES, CutPaths, supports_paths
 from models.pretrained.probing import StreamPlan, embedding_matrix, nearly_equal
 from models.pretrained.site_edits import SITE_EDITS, changes_of, expect_carried
+from models.pretrained.weight_conversion import CONVERSIONS
 from models.readouts import logit_lens
 from models.readouts.gradients import ResidualGradients
 from models.readouts.logit_lens import BIAS, Linearization, PartKey, lens_of, states
-from models.recording import Recording, Stream, from_end
+from models.recording import Attention, NotFinite, NotFollowed, Recording, Stream, from_end
 from models.results import Attribution, Beam, Lens, Part, SeededSampling
+from models.tokenizer import Tokens
+
+if TYPE_CHECKING:
+    from transformers.utils import ModelOutput
 
 __all__ = [
     "attribute",
@@ -92,7 +102,9 @@ def record(
     reading = read_text(model, text, lambda each: model.tokens(each, masks))
     tokens = reading.tokens
     lengths: dict[str, int | None] = {model.plan.streams[0].name: len(tokens.ids)}
-    if has_decoder and target is None:
+    if model.reads_twice:
+        lengths["decoder"] = len(tokens.ids)
+    elif has_decoder and target is None:
         lengths["decoder"] = None
         if any(isinstance(edit, SITE_EDITS) for edit in edits):
             raise ValueError(
@@ -104,10 +116,12 @@ def record(
         tokens = mask_tokens(
             tokens, edits, model.tokenizer.mask, model.tokenizer.label(model.tokenizer.mask)
         )
+    _expect_embedded(model, tokens)
     inputs = {"input_ids": torch.tensor([tokens.ids])}
     stream_tokens, target_text, target_dropped = [tokens], "", 0
     if has_decoder:
-        decoded, target_text, target_dropped = target_of(model, tokens, edits, target)
+        read = replace(reading, tokens=tokens)
+        decoded, target_text, target_dropped = target_of(model, read, edits, target)
         inputs["decoder_input_ids"] = torch.tensor([decoded.ids])
         stream_tokens.append(decoded)
         lengths["decoder"] = len(decoded.ids)
@@ -123,15 +137,9 @@ def record(
                 use_cache=False,
                 **({} if model.plan.opens else {"output_attentions": True}),
             )
-    except (RuntimeError, IndexError) as error:  # a limit that its configuration does not name
-        raise ValueError(
-            f"{model.card.name} does not run on {len(tokens.ids)} tokens "
-            f"({first_line(error)}); shorten the text"
-        ) from error
-    streams = tuple(
-        stream_of(plan, trace, each) for plan, each in zip(model.plan.streams, stream_tokens)
-    )
-    expect_finite(trace, streams)
+    except (RuntimeError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
+        raise broken_off(model, inputs, error) from error
+    streams, attention = _read_off(model, trace, output, stream_tokens)
     expect_followed(edits, streams)
     expect_carried(edits, model.plan.streams, streams, model.card.name)
     return Recording(
@@ -139,7 +147,7 @@ def record(
         reading.text,
         edits,
         streams,
-        attentions_of(model.plan, trace, output, streams),
+        attention,
         reading.dropped,
         target_text,
         target_dropped,
@@ -151,12 +159,37 @@ def recorded_bytes(model: HFModel, lengths: list[int]) -> int:
     """The bytes of a recorded pass over streams of so many tokens, about: the tensors of the pass,
     the arrays that they are copied to, and the scores of the words."""
     card, plan = model.card, model.plan
-    states = sum(
-        len(each.sites) * n * each.d_model for each, n in zip(plan.streams, lengths)
-    )
+    states = sum(len(each.sites) * n * each.d_model for each, n in zip(plan.streams, lengths))
     queries, keys = max(lengths), max(lengths[0], lengths[-1])
     heads = sum(plan.n_layer.values()) * card.n_head * queries
     return 4 * (2 * states + heads * (2 * keys + 3 * card.d_head) + queries * card.n_vocab)
+
+
+def _expect_embedded(model: HFModel, tokens: Tokens) -> None:
+    """Raises ValueError for a token that a tokenizer has and the model has no embedding of."""
+    at = max(range(len(tokens.ids)), key=tokens.ids.__getitem__)
+    if tokens.ids[at] >= model.card.n_vocab:
+        raise ValueError(
+            f"{model.card.name} has embeddings of {model.card.n_vocab:,} tokens, and its tokenizer "
+            f"gives {tokens.labels[at]!r} the id {tokens.ids[at]:,}; wrap it with its own tokenizer"
+        )
+
+
+def _read_off(
+    model: HFModel, trace: ForwardPass, output: ModelOutput, tokens: list[Tokens]
+) -> tuple[tuple[Stream, ...], tuple[Attention, ...]]:
+    """The streams and attentions of a pass that was heard. Raises NotFinite, and NotFollowed where
+    it gave other than on the trial."""
+    try:
+        streams = tuple(
+            stream_of(plan, trace, each) for plan, each in zip(model.plan.streams, tokens)
+        )
+        expect_finite(trace, streams)
+        return streams, attentions_of(model.plan, trace, output, streams)
+    except NotFinite:
+        raise
+    except (ValueError, RuntimeError, LookupError, TypeError) as error:
+        raise NotFollowed(not_followed_on(model, len(tokens[0].ids), error)) from error
 
 
 def forward_pass(model: HFModel, edits: tuple[Edit, ...]) -> ForwardPass:
@@ -184,6 +217,8 @@ def class_logits(model: HFModel, recording: Recording) -> np.ndarray:
     more, under the recording's edits."""
     trace = forward_pass(model, recording.edits)
     inputs = {"input_ids": torch.tensor(recording.streams[0].ids)[None]}
+    if model.start is not None:
+        inputs["decoder_input_ids"] = torch.tensor(recording.streams[1].ids)[None]
     with model.lock, active_pass(trace):
         return model.network(**inputs).logits[0].numpy()
 
@@ -378,7 +413,54 @@ def class_attribution(
     def scores_of(scores: Tensor) -> Tensor:
         return scores[0] if against is None else scores[0] - scores[0, against]
 
+    if model.reads_twice:
+        return _integrated_twice(model, recording, scores_of, id, steps)
     return _integrated(model, recording, scores_of, id, steps)
+
+
+def _integrated_twice(
+    model: HFModel, recording: Recording, row: Callable[[Tensor], Tensor], id: int, steps: int
+) -> tuple[np.ndarray, float]:
+    """As `_integrated`, of a model whose decoder reads the text too: a token's share is that of
+    both places where it is read, and the token that the decoder begins with stays."""
+    if steps < 1:
+        raise ValueError("gradients are summed in 1 step or more")
+    body: Any = model.network.base_model
+    places = {each.get_input_embeddings() for each in (body.get_encoder(), body.get_decoder())}
+    ids = [torch.tensor(each.ids)[None] for each in recording.streams]
+    share, embedded, starts = 1.0, list[Tensor](), list[Tensor]()
+
+    def scale(module: nn.Module, arguments: object, output: Tensor) -> Tensor:
+        factor = torch.full_like(output[..., :1], share)
+        if starts:  # the decoder's, after the encoder's
+            factor[:, 0] = 1.0
+        embedded.append(output.detach())
+        starts.append((embedded[-1] * factor).requires_grad_())
+        return starts[-1]
+
+    def score() -> Tensor:
+        embedded.clear()
+        starts.clear()
+        checkpoint()
+        with model.lock, active_pass(forward_pass(model, recording.edits)):
+            hooks = [each.register_forward_hook(scale) for each in places]
+            try:
+                return row(model.network(input_ids=ids[0], decoder_input_ids=ids[1]).logits)[id]
+            finally:
+                for each in hooks:
+                    each.remove()
+
+    with torch.enable_grad():
+        whole, share = float(score().detach()), 0.0
+        whole -= float(score().detach())
+        total = np.zeros(ids[0].shape[1])
+        for step in range(steps):
+            share = (step + 0.5) / steps
+            slopes = torch.autograd.grad(score(), starts)
+            source, again = ((a * b)[0].sum(-1).numpy() for a, b in zip(slopes, embedded))
+            total += source
+            total[:-1] += again[1:]
+    return total / steps, whole
 
 
 def _integrated(
@@ -490,6 +572,30 @@ def centres(norm: nn.Module | None) -> bool:
     return nearly_equal(norm(x + 1), norm(x))
 
 
+# What its own code shows in the place of what is read off weights.
+INSTEAD = {
+    "weights": "its tensors are model.network’s",
+    "gradients": "model.gradients shows those of its states",
+    "logit_lens": "model.attribute shows what each head brings in all",
+    "score_parts": "recording.attention has the scores, queries and keys",
+    "ffn": "model.attribute shows what each FFN brings in all",
+    "circuits": "its tensors are model.network’s",
+    "patching": "SetSite and SetHead of headlight.edits put vectors of another text in",
+}
+
+
+def hidden(model: HFModel, readout: str) -> str:
+    """Error message for what is read off weights: it is not shown, and where it is."""
+    name, location = model.name, model.name.removeprefix(HUB_PREFIX)
+    why = f"{name} runs in its own code, which does not show {READ_OFF[readout]}"
+    folder = model_files.local_folder(location) if location != name else None
+    if folder is not None and weight_conversion.covers(folder):
+        return f"{why}; load {OURS_PREFIX}{location}, whose classes do"
+    if name.startswith(MINE_PREFIX) and model.network.config.model_type in CONVERSIONS:
+        return f"{why}; save it with save_pretrained and load {OURS_PREFIX}FOLDER, whose classes do"
+    return f"{why}; {INSTEAD[readout]}"
+
+
 HIDDEN_WRITES = "its code does not show what each sub-layer writes before its LayerNorm"
 
 
@@ -547,16 +653,11 @@ def class_parts(
 ) -> Attribution:
     """The score of a class as a sum of parts, as `Model.class_parts`."""
     head, name = class_head_of(model), model.card.name
-    if model.start is not None:
-        raise ValueError(f"{name} reads one text and writes another in its own code")
     if head is None:
-        raise ValueError(
-            f"the scores of {name} cannot be taken apart: what reads them off the first or last "
-            "token's vector is neither a matrix nor a dense layer, a known activation and a matrix"
-        )
-    if not model.plan.streams[0].law and model.plan.streams[0].norm == "post":
+        raise ValueError(f"the scores of {name} cannot be taken apart: {no_class_head(model)}")
+    if not model.plan.streams[-1].law and model.plan.streams[-1].norm == "post":
         raise ValueError(f"the scores of {name} cannot be taken apart: {HIDDEN_WRITES}")
-    stream = recording.streams[0]
+    stream = recording.streams[-1]
     token = from_end(head.token, len(stream.tokens))
     contributions, last = _parts_of_last(model, recording, stream, token)
     made = _along(

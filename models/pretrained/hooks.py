@@ -93,7 +93,8 @@ class Heads:
         self.arrays.setdefault("scale", np.zeros(self.n_layer))[layer] = scale
         for name, tensor in tensors.items():
             if name not in self.arrays:
-                self.arrays[name] = np.empty((self.n_layer, *tensor.shape[1:]), dtype=np.float32)
+                made = np.zeros if name == "sink" else np.empty  # some layers may have none
+                self.arrays[name] = made((self.n_layer, *tensor.shape[1:]), dtype=np.float32)
             elif (n_stored := self.arrays[name].shape[1]) != tensor.shape[1]:
                 n_head = tensors["q"].shape[1]
                 self.arrays[name] = np.repeat(self.arrays[name], n_head // n_stored, axis=1)
@@ -277,6 +278,8 @@ def _biased_scores(
     permitted, bias = _split_mask(mask)
     if bias is not None:
         scores = scores + bias
+    if permitted is not None:  # some families mask keys alone, (1, 1, 1, key)
+        permitted = permitted.expand(*permitted.shape[:2], *scores.shape[2:])
     return scores, permitted, any(each is not None for each in (position_bias, bias))
 
 

@@ -323,14 +323,17 @@ def _check_family(config: dict, kind: str, name: str) -> None:
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
     settings = CONFIG_MAPPING[kind]
-    try:
-        mapping = transformers.AutoModel._model_mapping[settings]
-        family_config = settings.from_dict(config)
-    except KeyError as error:
+    autos = (transformers.AutoModel, transformers.AutoModelForCausalLM)
+    mapping = next(
+        (each._model_mapping[settings] for each in autos if settings in each._model_mapping), None
+    )
+    if mapping is None:
         raise NotLoaded(
-            f"{name} is a model of type {kind!r}, which has no plain forward pass over a "
-            "text; choose another."
-        ) from error
+            f"{name} is a model of type {kind!r}, which AutoModel of transformers does not load; "
+            "choose another."
+        )
+    try:
+        family_config = settings.from_dict(config)
     # A family's settings refuse what they do not understand in ways of their own.
     except Exception as error:
         raise NotLoaded(

@@ -24,12 +24,15 @@ if TYPE_CHECKING:
 
 class HubTokenizer(LabelledTokens):
     """`own` is the transformers tokenizer. `mask` and `eos` are the ids of those special tokens,
-    None where the model has none. `eos_ids`: each of them ends a text that the model writes."""
+    None where the model has none; `pad` that of padding, None where it is another token too.
+    `eos_ids`: each of them ends a text that the model writes."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, eos_ids: Iterable[int] = ()) -> None:
         self.own = tokenizer
         self.mask: int | None = tokenizer.mask_token_id
         self.eos: int | None = tokenizer.eos_token_id
+        others = {each for key, each in tokenizer.special_tokens_map.items() if key != "pad_token"}
+        self.pad = None if tokenizer.pad_token in others else tokenizer.pad_token_id
         self.eos_ids = frozenset(eos_ids) | id_set(self.eos)
         added = tokenizer.added_tokens_decoder.items()
         self.special = self.eos_ids.union(tokenizer.all_special_ids)

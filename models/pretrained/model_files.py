@@ -362,12 +362,21 @@ def is_id(value: object) -> TypeGuard[int]:
 def read_object(file: Path, name: str, problem: str) -> dict:
     """The object in a JSON file. Raises NotLoaded where it holds none and so is `problem`."""
     try:
-        content = json.loads(file.read_text("utf-8"))
+        content = json.loads(file.read_text("utf-8"), object_hook=_number)
     except (ValueError, RecursionError, OSError) as error:
         raise NotLoaded(f"The {file.name} of {name} cannot be read; {remedy(name)}.") from error
     if not isinstance(content, dict):
         raise NotLoaded(f"The {file.name} of {name} is {problem}; {remedy(name)}.")
     return content
+
+
+# How transformers writes numbers that JSON has no sign for.
+NUMBERS = {each: {"__float__": each} for each in ("Infinity", "-Infinity", "NaN")}
+
+
+def _number(written: dict) -> dict | float:
+    """An object of a JSON file, or the number that transformers writes as one."""
+    return next((float(each) for each, of in NUMBERS.items() if written == of), written)
 
 
 def check_numbers(config: dict, name: str) -> None:

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import product
 from math import sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -553,31 +554,61 @@ class ModuleMap:
     bound: float = 0.0
 
 
+READ_TWICE = ("ForSequenceClassification", "ForQuestionAnswering")
+
+
+def reads_twice(model: PreTrainedModel) -> bool:
+    """True for a model whose decoder reads the text that its encoder reads, such as BART with a
+    head for classes: it has one text, and its body two."""
+    has_head = any(each.__name__.endswith(READ_TWICE) for each in type(model).__mro__)
+    return has_head and bool(model.config.is_encoder_decoder)
+
+
+def body_of(model: PreTrainedModel) -> PreTrainedModel:
+    """The part that takes any two texts, of a model that reads one twice; another model as it
+    is."""
+    return cast("PreTrainedModel", model.base_model) if reads_twice(model) else model
+
+
 @torch.inference_mode()
-def probe_model(model: PreTrainedModel, start: int | None) -> ModuleMap:
+def own_output(model: PreTrainedModel, inputs: dict[str, Tensor]) -> ModelOutput:
+    """What a model's own code gives of the probe, with all that it is asked for. Raises whatever it
+    raises."""
+    asked = {"output_attentions": True, "output_hidden_states": True, "use_cache": False}
+    return body_of(model)(**inputs, **asked)
+
+
+def shows_attention(output: ModelOutput) -> bool:
+    """True where a model's output has weights of attention (1, head, query, key) and all rows sum
+    to 1, and those of one text have a query for each key."""
+    patterns = patterns_of(output)
+    return bool(patterns) and all(
+        isinstance(each, Tensor)
+        and each.dim() == 4
+        and (name == "cross" or each.shape[2] == each.shape[3])
+        and nearly_equal(each.sum(-1), torch.ones(each.shape[:-1]))
+        and bool((each >= 0).all())
+        for name, layers in patterns.items()
+        for each in layers
+    )
+
+
+@torch.inference_mode()
+def probe_model(
+    model: PreTrainedModel, start: int | None, inputs: dict[str, Tensor], reference: ModelOutput
+) -> ModuleMap:
     """Tries a model (loaded with eager attention) on a probe and says what it shows; `start` is the
-    first token of its decoder, None where it has one stream. Leaves it with our attention function
-    where that computes what its own does, else with its own.
+    first token of its decoder, None where it has one stream. reference: its `own_output`. Leaves it
+    with our attention function where that computes what its own does, else with its own.
 
     Raises UntraceableModel where its states are not found, and where not every layer has attention.
     """
-    inputs = probe_inputs(model, start)
-    _expect_text_alone(model, inputs)
-    reference = model(**inputs, output_attentions=True, output_hidden_states=True, use_cache=False)
+    whole, model = model, body_of(model)
     patterns, states = patterns_of(reference), _states_of(reference)
-    if not patterns or any(
-        not isinstance(each, Tensor) or each.dim() != 4
-        for layers in patterns.values()
-        for each in layers
-    ):
-        raise UntraceableModel("its code returns no attention")
+    _expect_one_shape(patterns, states, inputs)
     attentions, calls = _attention_map(model, inputs, patterns)
     # Where our function makes the same patterns, what a row lacks is a learned sink's.
-    if not attentions and not all(
-        nearly_equal(each.sum(-1), torch.ones(each.shape[:-1])) and (each >= 0).all()
-        for layers in patterns.values()
-        for each in layers
-    ):
+    if not attentions and not shows_attention(reference):
         raise UntraceableModel("its code returns attention whose rows do not sum to 1")
     log = trace_modules(model, lambda: model(**inputs, use_cache=False))
     ids = {
@@ -608,8 +639,41 @@ def probe_model(model: PreTrainedModel, start: int | None) -> ModuleMap:
         bound=max(bounds, default=0.0),
         positions=_kind_of_positions(model, plans[0].positions, biased),
         lm_head_input=_lm_head_input(model, inputs, reference),
-        n_classes=_n_classes(reference),
+        n_classes=_n_classes(reference if model is whole else whole(**sorted_inputs(whole, start))),
     )
+
+
+def _expect_one_shape(
+    patterns: dict[str, Sequence[Tensor]],
+    states: dict[str, Sequence[Tensor]],
+    inputs: dict[str, Tensor],
+) -> None:
+    """Raises UntraceableModel where layers have no attention of (1, head, query, key), where these
+    are not alike, and where a token has other than one vector between two layers."""
+    arrays = [each for layers in patterns.values() for each in layers]
+    if not arrays:
+        raise UntraceableModel("its code returns no attention")
+    if not all(isinstance(each, Tensor) and each.dim() == 4 for each in arrays):
+        raise UntraceableModel("its code returns no attention of the shape (1, head, query, key)")
+    n, m = inputs["input_ids"].shape[1], N_TARGET
+    lengths = {"decoder self": (m, m), "cross": (m, n)}
+    for name, layers in patterns.items():
+        if len(heads := {each.shape[1] for each in layers}) > 1:
+            raise UntraceableModel(
+                f"its layers have {' or '.join(map(str, sorted(heads)))} heads, and a recording "
+                "has as many in each"
+            )
+        for each in layers:
+            if (*each.shape[2:],) != lengths.get(name, (n, n)):
+                raise UntraceableModel(
+                    f"its attention has the shape {(*each.shape,)} on {n} tokens"
+                )
+    for each in [state for layers in states.values() for state in layers]:
+        if each.dim() != 3 or 1 not in each.shape[:2]:
+            raise UntraceableModel(
+                f"between its layers stand vectors of the shape {(*each.shape,)}, and a token of a "
+                "recording has one there"
+            )
 
 
 def _n_classes(reference: ModelOutput) -> int:
@@ -652,8 +716,9 @@ def embedding_matrix(model: PreTrainedModel) -> Tensor:
 
 
 def probe_inputs(model: PreTrainedModel, start: int | None) -> dict[str, Tensor]:
-    """Two short texts of ordinary tokens, all different where the vocabulary is large enough."""
-    n_vocab = len(embedding_matrix(model))
+    """Two short texts of ordinary tokens, all different where the vocabulary is large enough.
+    Raises UntraceableModel for a model that does not read texts alone."""
+    n_vocab = min(_vocabularies(model, start))
     shuffled = torch.randperm(n_vocab, generator=torch.Generator().manual_seed(0), device="cpu")
     special = {
         value
@@ -671,6 +736,29 @@ def probe_inputs(model: PreTrainedModel, start: int | None) -> dict[str, Tensor]
         inputs["decoder_input_ids"] = torch.tensor(
             [[start, *ids[N_SOURCE : N_SOURCE + N_TARGET - 1]]]
         )
+    _expect_text_alone(model, inputs)
+    return inputs
+
+
+def _vocabularies(model: PreTrainedModel, start: int | None) -> Iterator[int]:
+    """The numbers of tokens that a model and its parts have embeddings of; FSMT has two."""
+    yield len(embedding_matrix(model))
+    for name in ("encoder", "decoder") if start is not None else ():
+        part: Any = getattr(model, f"get_{name}", lambda: None)()
+        weight = getattr(getattr(part, "embed_tokens", None), "weight", None)
+        if isinstance(weight, Tensor):
+            yield len(weight)
+
+
+def sorted_inputs(model: PreTrainedModel, start: int | None) -> dict[str, Tensor]:
+    """A short text for a classifier, for one of two parts as its decoder reads it too: ended by the
+    token that its head looks for, and moved on by the one that a decoder begins with."""
+    inputs = probe_inputs(model, None)
+    if start is not None:
+        ids = inputs["input_ids"]
+        if isinstance(end := config_value(model, "eos_token_id"), int):
+            ids[0, -1] = end
+        inputs["decoder_input_ids"] = torch.cat([ids.new_tensor([[start]]), ids[:, :-1]], dim=1)
     return inputs
 
 
@@ -692,8 +780,20 @@ def _attention_map(
     model: PreTrainedModel, inputs: dict[str, Tensor], patterns: dict[str, Sequence[Tensor]]
 ) -> tuple[dict[int, str], list[AttentionCall]]:
     """The attention that each module computes, and the calls of our function. Empty where it does
-    not reproduce its patterns."""
+    not reproduce its patterns, and where layers' queries differ in width, as in Gemma 4."""
     model.set_attn_implementation(ATTENTION_NAME)
+    with suppress(Exception):  # a family's code may use it in a way of its own
+        found = _followed(model, inputs, patterns)
+        if found[0]:
+            return found
+    model.set_attn_implementation("eager")
+    return {}, []
+
+
+def _followed(
+    model: PreTrainedModel, inputs: dict[str, Tensor], patterns: dict[str, Sequence[Tensor]]
+) -> tuple[dict[int, str], list[AttentionCall]]:
+    """As `_attention_map`, of a model with our function."""
     calls: list[AttentionCall] = []
     with active_pass(ForwardPass(keeps=False, on_attention=calls.append)):
         model(**inputs, use_cache=False)
@@ -713,7 +813,6 @@ def _attention_map(
             for name, layers in patterns.items()
         ):
             return attentions, calls
-    model.set_attn_implementation("eager")
     return {}, []
 
 
@@ -726,11 +825,16 @@ def _attention_name(call: AttentionCall, has_decoder: bool) -> str:
 
 
 def _head_width(model: PreTrainedModel, n_head: int, d_model: int) -> int:
-    return (
-        getattr(model.config, "head_dim", None)
-        or getattr(model.config, "d_kv", None)
-        or d_model // n_head
-    )
+    named = config_value(model, "head_dim") or config_value(model, "d_kv")
+    return named if isinstance(named, int) else d_model // n_head
+
+
+def config_value(model: PreTrainedModel, name: str) -> Any:
+    """A setting of a model, None where it has none; that of most layers where these differ."""
+    try:
+        return getattr(model.config, name, None)
+    except Exception:  # transformers asks which layer's
+        return vars(model.config).get(name)
 
 
 def _kind_of_positions(model: PreTrainedModel, table: nn.Module | None, biased: bool) -> str:
@@ -810,6 +914,8 @@ def _feeds_readout(
             logits = model(
                 **{name: ids[:, :1] for name, ids in inputs.items()}, use_cache=False
             ).logits
+    except Exception:  # its readout reads what one token does not have
+        return False
     finally:
         hook.remove()
     return nearly_equal(logits, reference["logits"])

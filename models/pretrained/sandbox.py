@@ -27,7 +27,7 @@ from models import child_process, own_model
 from models.pretrained import hf_model, hub, model_files, weight_conversion
 from models.pretrained.config_mapping import CLASSIFIES, saved_head
 from models.pretrained.model_files import NotLoaded, remedy
-from models.recording import NotEncoded, NotFinite, Recording
+from models.recording import NotEncoded, NotFinite, NotFollowed, Recording
 from models.template_renderer import Overrun
 from models.tokenizer import Tokens
 
@@ -138,6 +138,8 @@ def _run(model: LoadedModel, text: str, name: str) -> Recording:
         raise NotLoaded(
             f"The tokenizer of {name} fails on some texts; choose another model."
         ) from error
+    except NotFollowed as error:
+        raise NotLoaded(str(error)) from error
     except (ValueError, IndexError, RuntimeError, TypeError, AttributeError, LookupError) as error:
         raise NotLoaded(
             f"{name} does not run on a text of up to {model.card.n_positions} tokens, which "
