@@ -7,14 +7,16 @@ import argparse
 import errno
 import io
 import os
+import re
 import socket
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from models.version import VERSION
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 DEFAULT_MODEL = "encoder"
+LIKE_A_FILE = re.compile(r"\S*[^\s.]\.(txt|md|csv|tsv|npz|json|html?)", re.IGNORECASE)
 INSTALL_APP = "run python -m pip install 'headlight-attention[app]', or make in a clone"
 
 
@@ -31,9 +34,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the arguments say. Returns 0, or 1 after one line on standard error that says what is
     wrong."""
     os.environ.setdefault("OMP_NUM_THREADS", str(min(4, os.cpu_count() or 1)))
-    options = parser().parse_args(arguments)
+    warnings.showwarning = lambda message, *_: _say(f"headlight: {message}")
+    for stream in (sys.stdout, sys.stderr):  # a console may not have every letter
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="namereplace")
     try:
-        return options.do(options)
+        options = parser().parse_args(arguments)
+        done = options.do(options)
+        sys.stdout.flush()
+        return done
+    except BrokenPipeError:  # whoever reads has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except (ValueError, OSError) as error:
         print(f"headlight: {error}", file=sys.stderr)
         return 1
@@ -128,8 +140,10 @@ def _with_choices(verb: argparse.ArgumentParser) -> None:
 
 def _of_a_text(verb: argparse.ArgumentParser, or_file: bool = False) -> None:
     """Arguments that say what is read. or_file: a recording's file is read in the place of it."""
-    file = "; or a file that `headlight record` wrote, FILE.npz" if or_file else ""
-    verb.add_argument("text", help=f"the text, or - to read it from standard input{file}")
+    file = "; or a recording, FILE.npz" if or_file else ""
+    verb.add_argument(
+        "text", help=f"the text, the name of a file that holds it, or - for standard input{file}"
+    )
     verb.set_defaults(or_file=or_file)
     verb.add_argument(
         "-m",
@@ -191,11 +205,21 @@ def _not_bound(kind: Sequence[int], at: Any) -> OSError | None:
 def _recorded(options: argparse.Namespace) -> tuple[Model, Recording]:
     """The model that is asked for, loaded, and its recording of the text; of a file what stands for
     its model, and the recording that it holds."""
-    file = Path(options.text)
-    if options.or_file and file.suffix == ".npz" and file.is_file():
+    file = _file(options.text)
+    if file is not None and file.suffix == ".npz":
+        if not options.or_file:
+            raise ValueError(f"{file} is a recording; `headlight page` and `figure` read it")
         return _of_file(file, options)
     name = _named(options.model)
-    text = _standard_input() if options.text == "-" else options.text
+    text = options.text
+    if text == "-":
+        text = _text(sys.stdin.buffer, "the text on standard input")
+    elif file is not None:
+        _say(f"Reading the file {file}.")
+        with file.open("rb") as opened:
+            text = _text(opened, f"the file {file}")
+    elif LIKE_A_FILE.fullmatch(text):
+        _say(f"There is no file {text}; these words are read as the text.")
     model = _loaded(name)
     return model, _read(model, text, options.target)
 
@@ -209,15 +233,23 @@ def _of_file(file: Path, options: argparse.Namespace) -> tuple[Model, Recording]
     return model, model.recorded
 
 
-def _standard_input() -> str:
-    """The text on standard input, without its byte order mark. Raises ValueError where it is not in
-    UTF-8."""
+def _file(text: str) -> Path | None:
+    """The file that a text is the name of, None where there is none."""
     try:
-        return io.TextIOWrapper(sys.stdin.buffer, "utf-8-sig").read()
+        return file if (file := Path(text)).is_file() else None
+    except (OSError, ValueError):  # no name of a file
+        return None
+
+
+def _text(stream: IO[bytes], name: str) -> str:
+    """The text of a stream, without its byte order mark and without the end of its last line.
+    Raises ValueError where it is not in UTF-8."""
+    try:
+        return io.TextIOWrapper(stream, "utf-8-sig").read().removesuffix("\n")
     except UnicodeDecodeError as error:
         raise ValueError(
-            f"the text on standard input is not in UTF-8 (byte {error.start + 1}); convert it "
-            "first, for example with iconv"
+            f"{name} is not in UTF-8 (byte {error.start + 1}); convert it first, for example with "
+            "iconv"
         ) from error
 
 

@@ -10,9 +10,11 @@ import json
 import re
 import struct
 import threading
+import unicodedata
+import warnings
 import zlib
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from html import escape
@@ -40,6 +42,12 @@ SETTER_BYTES, SVG_BYTES, PIXEL_BYTES = 2**25, 64, 16
 _one_png = threading.Lock()
 MADE_WITH = f"Headlight {VERSION}"
 SIZE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-z]+)\s*")
+WRITTEN = re.compile(">([^<]*[^<\x00-\x7f][^<]*)<")  # a text with letters beyond the first 128
+RUN = re.compile("\0+")
+# the circle below a mark that stands alone, which the font of the mark draws itself
+CIRCLED = re.compile("\u25cc(?=[\u0483-\u1aff])")
+LEFT_OUT = "…"  # in the place of letters that no font has
+UNSEEN = ("Cc", "Cf", "Zs", "Zl", "Zp")  # kinds of characters that no font draws
 LOST = re.compile("[\ud800-\udfff\ufffe\uffff]")  # what no XML holds
 # Typst's fonts are of a hundred's weight and upright; browsers slant letters themselves.
 WEIGHT = 'font-weight="650"'
@@ -52,6 +60,13 @@ PAGE = """
   title: sys.inputs.title, description: sys.inputs.about, author: sys.inputs.made, date: none)
 #image(bytes(sys.inputs.svg), format: "svg", width: float(sys.inputs.points) * 1pt,
   alt: sys.inputs.title)
+"""
+LETTERS = """
+#set page(width: 60pt, height: 30pt, margin: 0pt)
+#for letter in json(bytes(sys.inputs.letters)) {
+  page(image(format: "svg", bytes("<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 60 30'>"
+    + "<text x='20' y='22' font-family='Inter' font-size='16'>" + letter + "</text></svg>")))
+}
 """
 
 
@@ -180,7 +195,7 @@ def _set(
         f'transform="matrix(1 0 {-SLANT} 1 {SLANT * float(match[2]):.2f} 0)"'
     )
     inputs = {
-        "svg": ITALIC.sub(slanted, drawn),
+        "svg": ITALIC.sub(slanted, _legible(drawn)),
         "title": LOST.sub("\ufffd", title),
         "about": _as_json(cause),
         "made": MADE_WITH,
@@ -191,6 +206,45 @@ def _set(
         return bytes(
             typst.compile(PAGE.encode(), format=kind, font_paths=_fonts(), sys_inputs=inputs, **how)
         )
+
+
+def _legible(drawn: str) -> str:
+    """A picture in letters that the fonts of this machine have, with an ellipsis in the place of
+    others, of which a warning is given by their scripts."""
+    drawn = CIRCLED.sub("", drawn)
+    texts = "".join(WRITTEN.findall(drawn))
+    visible = {
+        each for each in texts if not (each.isascii() or unicodedata.category(each) in UNSEEN)
+    }
+    missing = _without_glyph(visible)
+
+    def legible(match: re.Match[str]) -> str:
+        text = "".join("\0" if each in missing else each for each in match[1])
+        return f">{RUN.sub(LEFT_OUT, text)}<"
+
+    if missing:
+        scripts = {unicodedata.name(each, "unnamed").split()[0].capitalize() for each in missing}
+        warnings.warn(WORDS("no_letters", scripts=", ".join(sorted(scripts))), stacklevel=2)
+    return WRITTEN.sub(legible, drawn)
+
+
+_drawable = {"\U0010fffd": False}  # whether a font here has a letter; the first has none
+
+
+def _without_glyph(letters: Iterable[str]) -> set[str]:
+    """Those of some letters that no font here has: they look like one that none can have."""
+    import typst
+
+    none, *_ = _drawable
+    new = sorted({*letters} - _drawable.keys())
+    if new:
+        inputs = {"letters": json.dumps([none, *new])}
+        pages = typst.compile(
+            LETTERS.encode(), format="png", ppi=72, font_paths=_fonts(), sys_inputs=inputs
+        )
+        missing, *drawn = map(bytes, pages)
+        _drawable.update(zip(new, (each != missing for each in drawn)))
+    return {each for each in letters if not _drawable[each]}
 
 
 @cache

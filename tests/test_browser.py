@@ -161,7 +161,7 @@ def test_downloads_of_the_head_and_of_the_recording(visitor: Visitor) -> None:
     assert any("model encoder" in word for word in words) and any("'dog'" in one for one in words)
     png = download(re.compile("^Layer 2, head 1.* as PNG$"))
     assert png[:8] == b"\x89PNG\r\n\x1a\n" and int.from_bytes(png[16:20], "big") >= 1000
-    table = download(re.compile("^Layer 2, head 1.* as CSV$")).decode()
+    table = download(re.compile("^Layer 2, head 1.* as CSV$")).decode("utf-8-sig")
     rows = list(csv.reader(io.StringIO(without_comments(table))))
     first = np.array(rows[1][1:], dtype=np.float32)
     np.testing.assert_array_equal(first, recording.attention[0].pattern[2, 1, 0])

@@ -6,6 +6,8 @@ import io
 import os
 import re
 import socket
+import subprocess
+import sys
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
@@ -47,6 +49,8 @@ def test_a_recording_and_a_page_are_written(
     ("sent", "read"),
     [
         ("\ufeffThe café.\r\nIt sat.".encode(), "The café.\nIt sat."),
+        (b"The cat sat.\n", "The cat sat."),
+        (b"The cat sat.\r\n\r\n", "The cat sat.\n"),
         ("The café.".encode("latin-1"), "is not in UTF-8 (byte 8)"),
         ("The café.".encode("utf-16"), "is not in UTF-8 (byte 1)"),
     ],
@@ -65,6 +69,50 @@ def test_standard_input_is_text_in_utf_8_with_or_without_a_mark(
         assert read in said and said.count("\n") == 1 and not list(tmp_path.iterdir())
     else:
         assert from_npz((tmp_path / "it.npz").read_bytes()).text == read
+
+
+@pytest.mark.parametrize("content", [b"The cat sat.", b"\xef\xbb\xbfThe cat sat.\r\n"])
+def test_the_name_of_a_file_stands_for_its_text(
+    content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, out = tmp_path / "notes.txt", str(tmp_path / "it.npz")
+    file.write_bytes(content)
+    assert cli.main(["record", str(file), "--model", "decoder", "-o", out]) == 0
+    assert f"Reading the file {file}." in capsys.readouterr().err
+    assert from_npz(Path(out).read_bytes()).text == "The cat sat."
+    assert cli.main(["record", "none.txt", "--model", "decoder", "-o", out]) == 0
+    assert "There is no file none.txt; these words are read" in capsys.readouterr().err
+    assert cli.main(["record", out, "-o", out]) == 1
+    assert "is a recording; `headlight page`" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("console", ["cp1252", "cp437", "ascii", "utf-8"])
+@pytest.mark.parametrize("asked", ["models", "--help", "page --help"])
+def test_every_console_gets_the_whole_list(console: str, asked: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "explorer.cli", *asked.split()],
+        env={**os.environ, "PYTHONIOENCODING": console},
+        capture_output=True,
+        cwd=cli.ROOT,
+    )
+    said = done.stdout.decode(console)
+    assert done.returncode == 0 and not done.stderr
+    if asked == "models":
+        assert said.count("\n") == len(registry.names())
+        assert ("√" if console in ("utf-8", "cp437") else "\\N{SQUARE ROOT}") in said
+
+
+def test_a_pipe_that_closes_ends_the_list_without_a_word() -> None:
+    listed = subprocess.Popen(
+        [sys.executable, "-m", "explorer.cli", "models"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=cli.ROOT,
+    )
+    assert listed.stdout and listed.stderr
+    listed.stdout.close()  # before a line is written
+    assert not listed.stderr.read() and listed.wait() == 0
 
 
 @pytest.mark.slow

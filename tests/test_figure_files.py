@@ -11,6 +11,7 @@ import shutil
 import struct
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields, is_dataclass
@@ -30,7 +31,7 @@ from test_panels import NAMES, every, model_of
 
 from explorer import cli, figure_engine, figure_export
 from explorer.analysis import figures
-from explorer.panels import spec
+from explorer.panels import attention, spec
 from explorer.panels.spec import Panel
 from models.edits import ZeroHead
 from models.run import Run
@@ -428,3 +429,22 @@ def test_a_figure_has_the_texts_that_the_browser_writes(
     assert not lost, "a number"
     alike = len(set(words(theirs)) & set(words(ours))) / len(set(words(theirs)))
     assert alike > 0.9, (theirs, ours)
+
+
+NOWHERE = "\U0003fffd"  # a character that no font has
+
+
+@pytest.mark.parametrize("ending", ["png", "pdf"])
+def test_letters_that_no_font_has_are_left_out_and_said(ending: str, tmp_path: Path) -> None:
+    panel = attention.head(Run("encoder", f"The {NOWHERE * 3} sat \U0001f600 on it."))
+    with pytest.warns(UserWarning, match="No font here has letters of Unnamed; an ellipsis"):
+        panel.save(tmp_path / f"it.{ending}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        attention.head(Run("encoder", "Größe, naïve, Ω, Ж")).save(tmp_path / f"plain.{ending}")
+
+
+def test_an_ellipsis_stands_in_the_place_of_letters_that_no_font_has() -> None:
+    with pytest.warns(UserWarning):
+        drawn = figure_export._legible(f"<text x='1'>a {NOWHERE * 2}b</text><text>é</text>")
+    assert drawn == "<text x='1'>a …b</text><text>é</text>"

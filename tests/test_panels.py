@@ -4,6 +4,7 @@ laws."""
 from __future__ import annotations
 
 import atexit
+import codecs
 import csv
 import inspect
 import io
@@ -229,7 +230,8 @@ def test_what_is_not_there_is_refused_in_a_sentence() -> None:
 def test_a_panel_leaves_as_csv_and_as_one_file(name: str, tmp_path: Any) -> None:
     panel = of_an_edit(name)
     panel.save(tmp_path / "panel.csv")
-    written = (tmp_path / "panel.csv").read_text("utf-8")
+    assert (tmp_path / "panel.csv").read_bytes().startswith(codecs.BOM_UTF8), "for spreadsheets"
+    written = (tmp_path / "panel.csv").read_text("utf-8-sig")
     comments = [line for line in written.splitlines() if line.startswith("#")]
     assert comments[0][2:] == " ".join(panel.title.split()) and comments[-1][2:11] == "Headlight"
     names, *rows = csv.reader(io.StringIO(csv_files.without_comments(written)))

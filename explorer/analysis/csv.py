@@ -38,6 +38,12 @@ def to_csv(columns: Columns, about: Sequence[str] = ()) -> str:
     return "".join(f"{line}\r\n" for line in (*comments, *lines))
 
 
+def file_of(text: str) -> bytes:
+    """A table's text as the bytes of a file, with the mark in front by which a spreadsheet knows
+    UTF-8."""
+    return text.encode("utf-8-sig")
+
+
 def without_comments(text: str) -> str:
     """Remove the comment lines before the header from a file's text."""
     lines = text.lstrip("\ufeff").splitlines(keepends=True)

@@ -36,11 +36,14 @@ const PALE = 0.75; // opacity of a special token's label
 
 // Widths of letters as a share of the type size, where nothing measures them.
 const NARROW = /[iIjl.,:;!'|()[\] ft]/;
-const WIDE = /[mwMW@%\u1100-\uffff]/u;
+const WIDE = /[mwMW@%\u1100-\uffff\u{20000}-\u{3ffff}]/u;
+const PICTURE = /[\u{1f000}-\u{1faff}]/u; // emoji
 /** @param {string} text */
 const estimate = (text) =>
   [...text].reduce(
-    (sum, letter) => sum + (NARROW.test(letter) ? 0.33 : WIDE.test(letter) ? 0.95 : 0.58),
+    (sum, letter) =>
+      sum +
+      (NARROW.test(letter) ? 0.33 : PICTURE.test(letter) ? 1.3 : WIDE.test(letter) ? 0.95 : 0.58),
     0,
   );
 

@@ -323,8 +323,9 @@ def note_question(recording: Recording, notes: DeltaGenerator) -> None:
 
 
 def _ask(model: str, question: str) -> None:
-    """Ask a chat model this question, on the tab where it writes."""
+    """Ask a chat model this question, on the tab where it writes its likeliest answer."""
     url_state.take_model(model)
+    st.session_state.temperature, visit.answering = "0", True
     take_text(f"user: {' '.join(question.split())}")
     visit.wanted_page = "generate"
 

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from explorer.analysis.csv import Cells, Columns, count_cells, to_csv
+from explorer.analysis.csv import Cells, Columns, count_cells, file_of, to_csv
 from explorer.components import mounts
 from explorer.layout import current_recording, export_menu, navigation
 from explorer.panels.spec import Panel
@@ -52,7 +52,7 @@ def offer_csv(
 ) -> None:
     """Put named columns into the Export menu as a CSV file, by `label` or by the first words
     `about` them. A function of columns is called on download; it runs outside the visit."""
-    make = lambda: to_csv(_evaluated(columns), about)
+    make = lambda: file_of(to_csv(_evaluated(columns), about))
     export_menu.offer(label or f"{_short(about[0])} as CSV", f"{file}.csv", "text/csv", make)
 
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from explorer import figure_engine, figure_export, html_export, plotly_export
 from explorer.analysis.caption import caption
-from explorer.analysis.csv import Columns, by_itself, plain_columns, to_csv
+from explorer.analysis.csv import Columns, by_itself, file_of, plain_columns, to_csv
 from explorer.analysis.figures import Figure, PictureCard, as_plain
 from explorer.analysis.measure import MeasureContext
 from explorer.components import codec
@@ -355,7 +355,7 @@ def _picture(
 # By the ending of the file's name; "bin" is what the renderer reads.
 FILES = {
     "html": FileKind("text/html", lambda panel, _: panel.html().encode()),
-    "csv": FileKind("text/csv", lambda panel, _: panel.csv().encode()),
+    "csv": FileKind("text/csv", lambda panel, _: file_of(panel.csv())),
     "json": FileKind("application/json", lambda panel, _: panel.json().encode()),
     "bin": FileKind("application/octet-stream", lambda panel, _: panel.encode()),
     "svg": FileKind("image/svg+xml", _picture(figure_export.svg), True),

@@ -37,6 +37,7 @@ class Visit:
     n_tokens: int | None = None  # of the text, for the log
     edits_in_frame: str = ""  # the edits that the frame names
     playing: bool = False  # a model writes on by a clock
+    answering: bool = False  # a model was asked, and writes its answer to the end
 
     # ---- what the next run does ----
     wanted_page: str = ""  # the tab to go to

@@ -23,7 +23,7 @@ from explorer.state.models import SMOLLM2, server_models
 from explorer.state.visit import visit
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import named, sentences
-from models import drafts, model_names
+from models import chat, drafts, model_names
 from models.caching import loaded
 from models.edits import HideToken
 from models.recording import Recording, Stream
@@ -103,6 +103,7 @@ def select_predicted(run: Run, chosen: Mapping[str, Any], arguments: set[str]) -
 
 # ---- generation controls -------------------------------------------------------------
 
+MOST_OF_ANSWER = 64  # tokens
 MANY = 12  # tokens to be read again one by one, from which on a bar shows how far it has come
 
 
@@ -198,6 +199,21 @@ def step(model: str, text: str) -> bool:
     return True
 
 
+def write_answer(model: str, text: str, draft: drafts.Draft) -> None:
+    """Write the answer to a question to its end, or as far as an answer goes."""
+    while len(draft.tokens) < MOST_OF_ANSWER and step(model, text):
+        catch_up(draft, loaded(model).record(text).model.n_vocab)
+
+
+def answer(run: Run, draft: drafts.Draft) -> str:
+    """The assistant's message that is being written, "" where there is none."""
+    if not chat.n_messages(run.recording()):
+        return ""
+    tokenizer = run.loaded.tokenizer
+    written = [each.id for each in draft.tokens if each.id not in tokenizer.eos_ids]
+    return tokenizer.text(written).strip()
+
+
 def play(model: str, text: str) -> None:
     """Write on: the whole page runs again, with a clock."""
     visit.play = visit.whole_page = True
@@ -256,10 +272,15 @@ def generation_fragment(model: str, text: str, playing: bool) -> None:
         no_room(run, str(reason))
         return
     catch_up(draft, run.recording().model.n_vocab)
+    if visit.answering:
+        visit.answering = False
+        write_answer(model, text, draft)
     if playing and not step(model, text):
         st.rerun()  # the text is over
     catch_up(draft, run.recording().model.n_vocab)
     drafts.generated_text(model, text, tuple(each.id for each in draft.tokens), draft)
+    if answered := answer(run, draft):
+        st.title(literal(answered), anchor=False)
     generation_buttons(model, text, draft)
     written = {"continuation": state.said}
     left, right = st.columns([11, 9], gap="large")
