@@ -404,6 +404,7 @@ COUNT_GAPS = """frame => { window.gaps = 0; window.frame = frame;
   const seen = () => frame.isConnected && getComputedStyle(frame).visibility === 'visible' &&
     frame.parentElement.style.opacity === '';
   setInterval(() => window.gaps += !seen(), 20); }"""
+COLOURS = "one => [getComputedStyle(one).backgroundColor, getComputedStyle(one).color]"
 COUNT_NEWS = "() => { window.news = 0; addEventListener('headlight', () => window.news++); }"
 IS_UNDER = "each => Boolean(each.getRootNode().host.closest('[inert]'))"
 COUNT_SENT = """() => { window.sent = 0; const send = WebSocket.prototype.send;
@@ -420,6 +421,11 @@ def test_in_a_large_class_a_press_requests_a_students_page(
     button = board.get_by_role("button", name="Work on it yourself")
     button.wait_for()
     assert "mat" in board.locator("[data-panel='attention.head']").text_content()
+    for scheme in ("dark", "light"):
+        student.page.emulate_media(color_scheme=scheme)
+        board.locator(f"html[style*='color-scheme: {scheme}']").wait_for()
+        body = student.page.locator("body").evaluate(COLOURS)
+        assert board.locator(".shown").evaluate(COLOURS) == body, "it has the page's colours"
     # Nothing is asked of the server but pictures, wherever the teacher goes.
     student.page.evaluate(COUNT_SENT)
     teacher.page.locator(".cell").nth(5).click()

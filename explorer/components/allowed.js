@@ -12,8 +12,8 @@ const ARIA = "aria-current aria-describedby aria-hidden aria-keyshortcuts aria-l
 /** @type {Names} */
 export const HTML = {
   elements: all(
-    "a b button canvas dd details dfn div dl dt form h1 h2 h3 header img input label li nav ol",
-    "output p section small span strong style sub summary sup textarea",
+    "a b blockquote button canvas dd details dfn div dl dt form h1 h2 h3 header hr img input label",
+    "li nav ol output p section small span strong style sub summary sup textarea",
   ),
   attributes: all(
     `${ARIA} accept alt autocomplete class dir disabled download height href id max maxlength min`,

@@ -28,7 +28,7 @@ const own = {};
 /** @param {Record<string, any>} what */
 const tell = (what) => own.port?.postMessage(what);
 
-// What the window around it says.
+// What the window around it says, with what belongs to it.
 const HEARD = { look, picture, show, clear, wait, news: bus.tell, put: variables };
 
 addEventListener("message", ({ source, ports }) => {
@@ -111,10 +111,10 @@ function show(name, isSame) {
     if (next?.name !== name) throw new Error("another one came");
     caption(next.board);
     document.body.append(next.board);
-    next.ends = next.views.map(({ draw }) => draw());
+    for (const { draw } of next.views) next.ends.push(draw());
     if (isSame && shown) next.board.scrollTop = shown.board.scrollTop;
   } catch {
-    next?.board.remove();
+    if (next !== shown) remove(next);
     tell({ name, failed: true });
     return;
   }
