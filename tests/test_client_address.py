@@ -94,7 +94,11 @@ def scope_of(host: str) -> Scope:
 
 
 @pytest.mark.parametrize(
-    "written", ["192.0.2.1", "::ffff:192.0.2.1", "::ffff:c000:201", "0:0:0:0:0:FFFF:C000:0201"]
+    "written",
+    [
+        *("192.0.2.1", "::ffff:192.0.2.1", "::ffff:c000:201", "0:0:0:0:0:FFFF:C000:0201"),
+        *("192.0.2.1:50123", "[::ffff:192.0.2.1]:443", "[::ffff:c000:201]"),
+    ],
 )
 def test_an_address_is_one_however_it_is_written(written: str) -> None:
     assert {*networks(scope_of(written))} == {"192.0.2.1"}
@@ -102,5 +106,6 @@ def test_an_address_is_one_however_it_is_written(written: str) -> None:
         assert lies_in(scope_of(written), (listed,)), listed
     for other in ("192.0.2.2", "::ffff:192.0.3.0/120", "::1", "fe80::/10"):
         assert not lies_in(scope_of(written), (other,)), other
-    assert not lies_in(scope_of("192.0.2.1:80"), ("192.0.2.1",)), "what is no address is nobody's"
+    for other in (f"x{written}", f"{written}:x", "", "unknown", ":", "[]", "[", "1:2:3"):
+        assert not lies_in(scope_of(other), ("0.0.0.0/0", "::/0")), other
     assert lies_in(scope_of("fe80::1%eth0"), ("fe80::/10",))
