@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 
 import pytest
 from classes import QUESTION, classes, in_a_loop, listening, redis_address, redis_server
@@ -162,21 +163,75 @@ async def test_a_script_that_joins_and_answers_a_thousand_times_is_nobody(
     await teacher.close()
 
 
+async def seated(classes: ClassService, code: str, address: str, browser: str = "") -> str:
+    """The word of a student whose line is open."""
+    word, _ = await classes.join(code, address)
+    await anext(line := classes.listen(code, word, address, browser))
+    LINES.append(line)  # or it closes
+    return word
+
+
+LINES: list[AsyncIterator[str]] = []
+
+
+def here(classes: ClassService, code: str) -> set[str]:
+    """The words of the students with an open line."""
+    return {line.word for line in classes._lines[code] if line.role == service.STUDENTS}
+
+
+SCHOOL, ELSEWHERE, IDLE_LINES = "203.0.113.7", "198.51.100.9", 1000
+
+
 @in_a_loop
-async def test_a_class_takes_so_many_students_at_once(
+async def test_a_thousand_idle_lines_of_one_pupil_close_a_class_to_nobody(
+    classes: ClassService,
+) -> None:
+    """Neither to pupils behind the same address nor to one at home, nor do they end the line of a
+    pupil who answers or has a browser."""
+    made = await classes.start(SCHOOL)
+    first = [await seated(classes, made.code, SCHOOL, f"browser {at}") for at in range(30)]
+    for _ in range(IDLE_LINES - len(first)):
+        await seated(classes, made.code, SCHOOL)
+    assert len(here(classes, made.code)) == service.MOST_STUDENTS
+    late = [await seated(classes, made.code, SCHOOL, f"browser {at}") for at in range(30, 60)]
+    home = [await seated(classes, made.code, ELSEWHERE) for _ in range(5)]
+    open_now = here(classes, made.code)
+    assert open_now >= {*first, *late, *home} and len(open_now) == service.MOST_STUDENTS
+    number = await classes.ask(made.code, made.key, QUESTION)
+    for word in (*first, *late):
+        await classes.answer(made.code, word, number, 0)
+    await classes.ask(made.code, made.key, QUESTION)  # who answered an earlier one has answered
+    for _ in range(IDLE_LINES):
+        await seated(classes, made.code, SCHOOL)
+    assert here(classes, made.code) >= {*first, *late, *home}
+    LINES.clear()
+
+
+@in_a_loop
+async def test_who_never_answered_makes_room_and_who_did_does_not(
     classes: ClassService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(service, "MOST_STUDENTS", 2)
+    monkeypatch.setattr(service, "MOST_STUDENTS", 4)
+    monkeypatch.setattr(service, "SHARE", 1)
     made = await classes.start("t")
-    words = [(await classes.join(made.code, "s"))[0] for _ in range(3)]
-    lines = [(await listening(classes, made.code, each))[0] for each in words[:2]]
-    while len((await classes.store.room(made.code))[0]) < 2:
-        await asyncio.sleep(0.01)
+    words = [await seated(classes, made.code, "s") for _ in range(4)]
+    number = await classes.ask(made.code, made.key, QUESTION)
+    for word in (words[0], words[2], words[3]):
+        await classes.answer(made.code, word, number, 0)
+    late = await seated(classes, made.code, "s")
+    assert here(classes, made.code) == {words[0], late, *words[2:]}, "one was silent"
+    await classes.answer(made.code, late, number, 0)
     with pytest.raises(TooMany, match="full"):
-        await anext(classes.listen(made.code, words[2]))
-    again, _ = await listening(classes, made.code, words[0])
-    for line in (again, *lines):
-        await line.close()
+        await seated(classes, made.code, "s")
+    # A window more of one who is there takes nobody's place.
+    await anext(again := classes.listen(made.code, words[0], "s"))
+    await again.aclose()
+    # An address with more than its share makes room for another one, until they are even.
+    others = [await seated(classes, made.code, "other") for _ in range(2)]
+    assert len(here(classes, made.code)) == 4 and here(classes, made.code) >= {*others}
+    third = await seated(classes, made.code, "other")
+    assert here(classes, made.code) >= {others[1], third}, "its own silent one makes room"
+    LINES.clear()
 
 
 @in_a_loop

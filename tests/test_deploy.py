@@ -414,5 +414,8 @@ def test_the_proxy_bounds_the_open_lines_of_a_client_and_an_ipv6_network_is_one(
     assert "limit_conn_zone $headlight_client zone=headlight_connections" in PROXY
     (pattern,) = re.findall(r'"~(\^\(\?<net>.*?)"', PROXY)
     net = re.compile(pattern.replace("?<", "?P<"))
-    one, other = "2001:db8:1:2:3:4:5:6", "2001:db8:1:2::9"
-    assert net.match(one)["net"] == net.match(other)["net"] and not net.match("192.0.2.1")
+    one, other = "2001:db8:1:2:3:4:5:6", "2001:db8:1:ff::9"
+    assert net.match(one)["net"] == net.match(other)["net"] == net.match("2001:db8:1::9")["net"]
+    assert net.match("2001:db8::1")["net"] == net.match("2001:db8::ffff:9")["net"]
+    for single in ("192.0.2.1", "::1", "::ffff:192.0.2.1"):
+        assert not net.match(single), "it counts by itself"

@@ -33,7 +33,7 @@ FLOORS = [
         r"models/(arrays|recording|edits|token_relations|shipped_models|example_texts|results|"
         r"capabilities|model|argument_validation|training_plan|buffer_pool)\.py",
         {"numpy"},
-        r"models\.(arrays|devices|edits|results|recording|version|buffer_pool|capabilities|argument_validation)",
+        r"models\.(arrays|devices|edits|results|recording|version|buffer_pool|cancellation|capabilities|argument_validation)",
     ),
     (
         r"models/(cache|host|caching|run|drafts|model_card|model_names)\.py",
@@ -79,7 +79,7 @@ FLOORS = [
     (
         r"explorer/analysis/.*",
         {"numpy"},
-        r"models\.(recording|version|token_relations|results|buffer_pool|edits|chat|capabilities)"
+        r"models\.(recording|version|token_relations|results|buffer_pool|edits|chat|capabilities|cancellation)"
         r"|explorer\.analysis\..*|explorer\.text\.templates",
     ),
     (r"explorer/text/.*", {"numpy"}, r"explorer\.(analysis|text)\..*|models\.results"),
@@ -148,6 +148,12 @@ FLOORS = [
         set(),
         r"explorer\.(analysis\.recorded_findings|components\.bundle|panels\.(link_words|spec)|text\.(templates|places))"
         r"|explorer\.state\..*|models\.(caching|model_names|run)",
+    ),
+    (r"explorer/server/client_address\.py", {"starlette", "uvicorn"}, r"()"),
+    (
+        r"explorer/server/limits\.py",
+        {"streamlit", "starlette", "google", "itsdangerous"},
+        r"explorer\.(server|state)\..*|explorer\.text\.templates",
     ),
     (
         r"explorer/server/.*",

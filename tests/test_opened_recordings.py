@@ -73,13 +73,13 @@ def test_it_is_of_one_visit_alone() -> None:
         host.app.model(model.name)
 
 
-def opens(data: bytes) -> None:
+def opens(data: bytes, own: bool = False) -> None:
     import streamlit as st
 
     from explorer.state import opened_recordings
 
     try:
-        st.session_state.name = opened_recordings.open_file(data).name
+        st.session_state.name = opened_recordings.open_file(data, of_server=own).name
     except ValueError as why:
         st.session_state.why = str(why)
 
@@ -92,12 +92,12 @@ def test_a_visit_lets_its_earlier_ones_go_where_there_is_no_room_for_all(
     size = recorded_model.n_bytes(recorded_model.opened(first))
     gc.collect()
     limits = opened_recordings.settings()
-    monkeypatch.setattr(opened_recordings, "settings", lambda: limits_of(limits, size * 3 // 2))
+    monkeypatch.setattr(opened_recordings, "settings", lambda: limits_of(limits, size * 5 // 2))
     app = AppTest.from_function(opens, kwargs={"data": first}, default_timeout=60)
     held = app.run().session_state["opened_recordings"]
     assert len(held) == 1 and app.session_state["opened_models"] == (app.session_state.name,)
     other = AppTest.from_function(opens, kwargs={"data": second}, default_timeout=60).run()
-    assert "MiB of numbers, and at most" in other.session_state.why, "another visit has the room"
+    assert "MiB of numbers, and at most" in other.session_state.why, "half of what is left is less"
     earlier = app.session_state.name
     app = AppTest.from_function(opens, kwargs={"data": second}, default_timeout=60)
     for key in ("opened_recordings", "opened_models"):
@@ -106,6 +106,33 @@ def test_a_visit_lets_its_earlier_ones_go_where_there_is_no_room_for_all(
     app.run()
     assert [*app.session_state["opened_recordings"]] == [app.session_state.name] != [earlier]
     assert app.session_state["opened_models"] == (app.session_state.name,)
+
+
+def test_visits_leave_room_for_the_next_however_much_they_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each takes what it can get; the file that the server was started with may take all."""
+    gc.collect()
+    files = [
+        to_npz(read_once("encoder").record(f"{'The cat sat on the mat. ' * n} {n}"))
+        for n in range(1, 9)
+    ]
+    sizes = [recorded_model.n_bytes(recorded_model.opened(each)) for each in files]
+    gc.collect()
+    assert sizes == sorted(sizes)
+    limits, whole = opened_recordings.settings(), 2 * sizes[-1]
+    monkeypatch.setattr(opened_recordings, "settings", lambda: limits_of(limits, whole))
+    visits = []
+    for _ in range(4):
+        for data in reversed(files):
+            app = AppTest.from_function(opens, kwargs={"data": data}, default_timeout=60).run()
+            if "name" in app.session_state:
+                visits.append(app)
+                break
+    held = sum(map(recorded_model.n_bytes, opened_recordings._of_all))
+    assert len(visits) == 4 and held < whole, "the greedy ones leave room"
+    own = AppTest.from_function(opens, kwargs={"data": files[-1], "own": True}, default_timeout=60)
+    assert "name" in own.run().session_state, "the server's own file"
 
 
 def limits_of(limits: object, size: int) -> object:

@@ -9,6 +9,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
+import uvicorn
 
 from explorer.state.settings import BOUNDS, PREFIX, Settings, from_environment
 
@@ -38,6 +39,9 @@ def test_the_readme_lists_every_setting_with_what_it_is_by_itself() -> None:
             assert said in ("none", "this process"), field.name
         else:
             assert said == (str(itself) if type(itself) is int else nothing[itself]), field.name
+    believed = uvicorn.Config(None).forwarded_allow_ips
+    assert told.pop("FORWARDED_ALLOW_IPS") == str(believed).replace(",", " ")
+    assert told.pop("STREAMLIT_SERVER_COOKIE_SECRET") == "each its own"
     config = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text("utf-8"))["server"]
     assert told == {
         "STREAMLIT_SERVER_MAX_MESSAGE_SIZE": str(config["maxMessageSize"]),
@@ -89,5 +93,8 @@ def test_a_slip_is_told_by_its_name(slip: str) -> None:
 def test_streamlit_collects_nothing_after_a_run() -> None:
     """It would walk everything that is loaded after each click; `collector` does it when nobody
     waits."""
+    believed = uvicorn.Config(None).forwarded_allow_ips
+    assert told.pop("FORWARDED_ALLOW_IPS") == str(believed).replace(",", " ")
+    assert told.pop("STREAMLIT_SERVER_COOKIE_SECRET") == "each its own"
     config = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text("utf-8"))
     assert config["runner"]["postScriptGC"] is False

@@ -33,6 +33,7 @@ from explorer.components import bundle
 from explorer.server import request_body
 from explorer.server.base_path import base_path
 from explorer.server.client_address import network
+from explorer.server.limits import browser_word
 from explorer.state import event_log
 from explorer.state.settings import settings
 from explorer.text import lesson as lesson_text
@@ -396,7 +397,8 @@ async def news(request: Request) -> Response:
         normalized_code(request.query_params.get("code")),
         request.query_params.get("as", "")[:64],
     )
-    events = class_service().listen(code, word, network(request.scope))
+    scope = request.scope
+    events = class_service().listen(code, word, network(scope), browser_word(scope))
     try:
         first = await anext(events)
     except (Unknown, StopAsyncIteration):

@@ -26,7 +26,10 @@ from explorer.text.templates import sentences
 REFUSALS = sentences("classroom", "refusals")
 
 LIFE = 12 * 3600  # seconds that a class lasts at most
-MOST_STUDENTS = 1000  # of a class, at once
+MOST_STUDENTS = 1000  # of a class, at once, in a process
+# So many of them of one address, or network, make room for a student of another where all places of
+# a class are taken; a school may stand behind one.
+SHARE = MOST_STUDENTS // 5
 MOST_LINES = 8  # of one student or teacher in a process: windows, and lines that broke unnoticed
 HEARTBEAT = 20.0  # seconds between two signs of life on a line where nothing happens
 PULSE = 5.0  # seconds after which a process says anew whose lines are open in it
@@ -50,11 +53,12 @@ class CreatedClass:
 
 @dataclass(eq=False)
 class Listener:
-    """One open line."""
+    """One open line. browser: the word that the server gave to it, "" without one."""
 
     role: str
     word: str
     address: str
+    browser: str = ""
     fresh: asyncio.Event = field(default_factory=asyncio.Event)
     opened: float = field(default_factory=time.monotonic)
     closed: bool = False
@@ -91,6 +95,7 @@ class ClassService:
         store.news = self._news
         self._place, self._secret, self._stamp = secrets.token_hex(4), "", 0
         self._lines: dict[str, set[Listener]] = {}
+        self._answered: dict[str, dict[str, None]] = {}  # words by class, the last ones
         self._latest: dict[tuple[str, str], str | None] = {}
         self._wanted: set[tuple[str, str]] = set()
         self._tasks: dict[tuple[str, str], asyncio.Task[None]] = {}
@@ -242,25 +247,31 @@ class ClassService:
             raise Unknown(REFUSALS("no_answer"))
         if not await self.store.put(code, str(number), student, str(choice)):
             raise Unknown(REFUSALS("closed"))
+        if any(line.word == student for line in self._lines.get(code, ())):
+            answered = self._answered.setdefault(code, {})
+            answered[student] = answered.pop(student, None)
+            if len(answered) > 2 * MOST_STUDENTS:
+                del answered[next(iter(answered))]
         await self.store.tell(code, TEACHER)
 
     # What both hear.
 
-    async def listen(self, code: str, word: str, address: str = "") -> AsyncIterator[str]:
+    async def listen(
+        self, code: str, word: str, address: str = "", browser: str = ""
+    ) -> AsyncIterator[str]:
         """Stream the class's state to a student or the teacher, as JSON: at once, and whenever it
         changes, "" every `HEARTBEAT` seconds. The last is {"over": true}. Raises Unknown at the
         first step for a word that is not in the class, TooMany for one student more than its
-        limit."""
+        limit where no line makes room. browser: the word that the server gave to it."""
         fields = await self._class(code, word, address, occupied=True)
         if fields is None:
             raise Unknown(REFUSALS("ended"))
         role = TEACHER if codes.same(fields["watch"], word) else STUDENTS
         if role == STUDENTS and not codes.is_student(await self._key(), code, word):
             raise Unknown(REFUSALS("ended"))
-        present, _ = await self.store.room(code)
-        if role == STUDENTS and word not in present and len(present) >= MOST_STUDENTS:
-            raise TooMany(REFUSALS("full"))
-        line = Listener(role, word, address)
+        line = Listener(role, word, address, browser)
+        if role == STUDENTS:
+            self._make_room(code, line)
         self._give_up_oldest(code, word)
         self._lines.setdefault(code, set()).add(line)
         try:
@@ -412,16 +423,40 @@ class ClassService:
         """Make room for one more line of a student or teacher."""
         own_lines = [line for line in self._lines.get(code, ()) if line.word == word]
         if len(own_lines) >= MOST_LINES:
-            oldest = min(own_lines, key=lambda line: line.opened)
-            oldest.closed = True
-            oldest.fresh.set()
-            self._lines[code].discard(oldest)
+            self._give_up(code, own_lines)
+
+    def _give_up(self, code: str, lines: list[Listener]) -> None:
+        """Close the oldest of some lines."""
+        oldest = min(lines, key=lambda line: line.opened)
+        oldest.closed = True
+        oldest.fresh.set()
+        self._lines[code].discard(oldest)
+
+    def _make_room(self, code: str, newcomer: Listener) -> None:
+        """Where a class is full, close a line that makes room for a student: of an address that has
+        too many, else of the newcomer's own one that never answered; of the browser with most of
+        these the oldest. Raises TooMany where there is none."""
+        lines = [line for line in self._lines.get(code, ()) if line.role == STUDENTS]
+        words = {line.word for line in lines}
+        if newcomer.word in words or len(words) < MOST_STUDENTS:
+            return
+        counts = Counter(line.address for line in lines)
+        largest, most = counts.most_common(1)[0]
+        too_many = most > max(SHARE, counts[newcomer.address] + 1)
+        address = largest if too_many else newcomer.address
+        of_address = [line for line in lines if line.address == address]
+        silent = [line for line in of_address if line.word not in self._answered.get(code, ())]
+        if not (silent := silent or (of_address if too_many else [])):
+            raise TooMany(REFUSALS("full"))
+        ((browser, _),) = Counter(line.browser for line in silent).most_common(1)
+        self._give_up(code, [line for line in silent if line.browser == browser])
 
     def _left(self, code: str, line: Listener) -> None:
         lines = self._lines.get(code, set())
         lines.discard(line)
         if not lines:
             self._lines.pop(code, None)
+            self._answered.pop(code, None)
             for role in (STUDENTS, TEACHER):
                 self._latest.pop((code, role), None)
         self._schedule((code, LINES))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
@@ -17,10 +18,15 @@ PREFIXES = (48, 56, 64)
 MAPPED, MAPPED_BITS = "::ffff:", 96  # before an IPv4 address on a socket of both kinds
 
 
+WITH_PORT = re.compile(r"\[([^\]]*)\](?::\d*)?|([^:]*):\d*")
+
+
 def plain(host: str) -> str:
-    """An address as it is compared, however it is written; what is none as it is."""
+    """An address as it is compared, however it is written, with a port or without; what is none as
+    it is."""
+    match = WITH_PORT.fullmatch(host)
     try:
-        address = ip_address(host.partition("%")[0])
+        address = ip_address(((match[1] or match[2] or "") if match else host).partition("%")[0])
     except ValueError:
         return host
     return str(getattr(address, "ipv4_mapped", None) or address)

@@ -70,9 +70,9 @@ class SlotCounter:
     no client can lock others out, by however many addresses of its own or from within a school, and
     a school behind one address may fill the server while no one else is there. Who has no word of
     this server is no browser: such lines make room for any other of their network, one without a
-    word too, as a browser's first page is (`makes_way`). Where no network has too many, who opened a page and did
-    nothing on it makes room, the longest silent first. At most twice `limit` connections are
-    open."""
+    word too, as a browser's first page is (`makes_way`). Where no network has too many, who opened
+    a page and did nothing on it makes room, the longest silent first. At most twice `limit`
+    connections are open."""
 
     def __init__(
         self,

@@ -17,13 +17,16 @@ from models.recorded_model import RecordedModel
 _of_all: WeakSet[RecordedModel] = WeakSet()
 
 
-def open_file(data: bytes) -> RecordedModel:
-    """The recording of a file, as a model of this visit. The visit's earlier ones are let go where
-    all do not fit. Raises ValueError, one sentence, for what is no recording and for one for which
-    there is no room."""
+def open_file(data: bytes, of_server: bool = False) -> RecordedModel:
+    """The recording of a file, as a model of this visit. It may take half of the room that others
+    leave, so that some is left for who comes next; one that the server was started with
+    (`of_server`) all of it. The visit's earlier ones are let go where all do not fit. Raises
+    ValueError, one sentence, for what is no recording and for one for which there is no room."""
     own: dict[str, RecordedModel] = visit.opened_recordings
     of_others = sum(recorded_model.n_bytes(each) for each in _of_all if each.name not in own)
-    room = max(0, settings().cache_bytes - of_others)
+    room = settings().cache_bytes
+    if not of_server:
+        room = max(0, room - of_others) // 2
     opened = scheduling.run_exclusively(lambda: recorded_model.opened(data, room))
     own.pop(opened.name, None)
     own[opened.name] = opened
@@ -43,7 +46,7 @@ def open_first() -> None:
     if visit.written is not None or not settings().recording:
         return
     try:
-        opened = open_file(Path(settings().recording).read_bytes())
+        opened = open_file(Path(settings().recording).read_bytes(), of_server=True)
     except (OSError, ValueError) as error:
         event_log.log_exception(error)
     else:
