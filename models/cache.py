@@ -19,6 +19,7 @@ from models.recording import Recording
 PRIMITIVE_TYPES = frozenset((int, float, bool, type(None)))
 OBJECT_BYTES = 16  # bytes an object takes at least, beside its arrays and texts
 LARGE_BYTES = 2**24  # bytes; who wants less waits for nothing
+MODEST_BYTES = 2**26  # bytes of a computation that waits where there is no room at all
 POLL_INTERVAL = 0.1  # seconds between two looks at whether a result is still wanted
 
 
@@ -208,7 +209,7 @@ class Cache:
         if self.make_room(size - before):
             buffer_pool.shrink()
         self.expect(size)
-        self._wait_for(size - before, begin)
+        self._wait_for(size - before, begin, beyond=size < MODEST_BYTES)
         try:
             with host.current.memory.working(size):
                 yield
@@ -226,8 +227,8 @@ class Cache:
                 f"{_size_text(most)} here. A shorter text takes less."
             )
 
-    def _wait_for(self, size: int, begin: Callable[[], None]) -> None:
-        """Begin what takes so many bytes as soon as it may."""
+    def _wait_for(self, size: int, begin: Callable[[], None], beyond: bool = False) -> None:
+        """Begin what takes so many bytes as soon as it may. beyond: as if nobody were before it."""
 
         def fits(beyond: bool) -> bool:
             with self.take_lock:
@@ -239,7 +240,7 @@ class Cache:
                     begin()
                 return may
 
-        if not fits(False):
+        if not (fits(False) or beyond and fits(True)):
             with host.current.slot_released():
                 host.current.memory.wait_for(size, fits)
 

@@ -151,9 +151,7 @@ def recorded_bytes(model: HFModel, lengths: list[int]) -> int:
     """The bytes of a recorded pass over streams of so many tokens, about: the tensors of the pass,
     the arrays that they are copied to, and the scores of the words."""
     card, plan = model.card, model.plan
-    states = sum(
-        len(each.sites) * n * each.d_model for each, n in zip(plan.streams, lengths)
-    )
+    states = sum(len(each.sites) * n * each.d_model for each, n in zip(plan.streams, lengths))
     queries, keys = max(lengths), max(lengths[0], lengths[-1])
     heads = sum(plan.n_layer.values()) * card.n_head * queries
     return 4 * (2 * states + heads * (2 * keys + 3 * card.d_head) + queries * card.n_vocab)
