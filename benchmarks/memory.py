@@ -30,6 +30,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 from benchmarks.calibration import print_calibration
 from benchmarks.clients import ROOT, open_page, random_text, reader_line, server
+from explorer.analysis.csv import count_cells
 from explorer.panels import memory, spec
 from explorer.state import garbage_collection, host
 from explorer.state.scheduling import memory_budget
@@ -119,6 +120,7 @@ def high_water(name: str, run: Run, ending: str = "json", **choices: object) -> 
         with counted(result):
             try:
                 panel = spec.PANELS[name](run, **choices)
+                result.bound = max(result.bound, memory.ENTRY * count_cells(panel.table))
                 spec.FILES[ending].make(panel)
             except ValueError as problem:
                 result.problem = str(problem)

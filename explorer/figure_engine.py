@@ -10,18 +10,20 @@ import json
 import shutil
 import subprocess
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from importlib.util import find_spec
 
 from explorer.components import bundle
 from explorer.text.templates import sentences
-from models import caching
 
 WORDS = sentences("selection", "figure_files")
 ENTRY = "figure_file.js"
 # The engine's memory in bytes: without a panel, for each byte of one, and at most.
 ENGINE_BYTES, PANEL_BYTES, MOST_BYTES = 2**26, 400, 2**30
 MOST_SECONDS = 120
+# What holds so many bytes free for as long as they are used; the app's panels put theirs here.
+room: Callable[[int], AbstractContextManager[None]] = lambda size: nullcontext()
 # What browsers and Node.js have, and QuickJS has not.
 BROWSERS = """
 globalThis.TextDecoder ??= class {
@@ -50,7 +52,7 @@ def drawn(panel: bytes, how: Mapping[str, object]) -> tuple[str, float, float]:
     if run is None:
         raise ValueError(WORDS("no_engine"))
     most = min(ENGINE_BYTES + PANEL_BYTES * len(panel), MOST_BYTES)
-    with caching.cache.working(most):
+    with room(most):
         answer = json.loads(run(BROWSERS + bundle.script(ENTRY), call, most))
     return answer["svg"], answer["width"], answer["height"]
 

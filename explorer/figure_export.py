@@ -25,7 +25,6 @@ from typing import Any, Literal
 from explorer import figure_engine
 from explorer.components import bundle
 from explorer.figure_engine import WORDS
-from models import caching
 from models.version import VERSION
 
 STATIC = Path(__file__).parent / "static"
@@ -124,7 +123,7 @@ def png(panel: bytes, title: str, cause: Mapping[str, Any], sheet: Sheet) -> byt
     dpi = _dpi(drawn[1])
     # One at a time: each takes hundreds of megabytes as long as it is made.
     pixels = int(drawn[1][0] * drawn[1][1] * (dpi / 72) ** 2)
-    with caching.cache.working(SETTER_BYTES + PIXEL_BYTES * pixels), _one_png:
+    with figure_engine.room(SETTER_BYTES + PIXEL_BYTES * pixels), _one_png:
         image = _set("png", drawn, title, cause, dpi)
     per_metre = round(dpi / 0.0254)
     chunks = [_chunk(b"pHYs", struct.pack(">IIB", per_metre, per_metre, 1))]
@@ -202,7 +201,7 @@ def _set(
         "points": f"{points:.3f}",
     }
     how: dict[str, Any] = {"ppi": dpi} if kind == "png" else {"pdf_standards": PDF_VERSION}
-    with caching.cache.working(SETTER_BYTES + SVG_BYTES * len(drawn)):
+    with figure_engine.room(SETTER_BYTES + SVG_BYTES * len(drawn)):
         return bytes(
             typst.compile(PAGE.encode(), format=kind, font_paths=_fonts(), sys_inputs=inputs, **how)
         )

@@ -22,6 +22,7 @@ from models.recording import Recording
 LEAVES = frozenset((int, float, bool, type(None), str, bytes))  # that hold nothing else
 PLAIN = frozenset((tuple, list, dict, set, frozenset))  # that hold what they list
 LARGE_BYTES = 2**24  # bytes; who wants less waits for nothing
+MODEST_BYTES = 2**26  # bytes of a computation that waits where there is no room at all
 POLL_INTERVAL = 0.1  # seconds between two looks at whether a result is still wanted
 
 
@@ -213,7 +214,7 @@ class Cache:
         if self.make_room(size - before):
             buffer_pool.shrink()
         self.expect(size)
-        self._wait_for(size - before, begin)
+        self._wait_for(size - before, begin, beyond=size < MODEST_BYTES)
         try:
             with host.current.memory.working(size):
                 yield
@@ -231,8 +232,8 @@ class Cache:
                 f"{_size_text(most)} here. A shorter text takes less."
             )
 
-    def _wait_for(self, size: int, begin: Callable[[], None]) -> None:
-        """Begin what takes so many bytes as soon as it may."""
+    def _wait_for(self, size: int, begin: Callable[[], None], beyond: bool = False) -> None:
+        """Begin what takes so many bytes as soon as it may. beyond: as if nobody were before it."""
 
         def fits(beyond: bool) -> bool:
             with self.take_lock:
@@ -244,7 +245,7 @@ class Cache:
                     begin()
                 return may
 
-        if not fits(False):
+        if not (fits(False) or beyond and fits(True)):
             with host.current.slot_released():
                 host.current.memory.wait_for(size, fits)
 

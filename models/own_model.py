@@ -173,7 +173,7 @@ def load(name: str) -> OwnModel:
     model = KINDS[card["kind"]](Config(**card["config"]))
     model.load_state_dict({key: tensor.float() for key, tensor in tensors.items()})
     return from_network(
-        model.eval(),
+        model.eval().requires_grad_(False),  # a graph of gradients then holds what they need alone
         Tokenizer.load(folder / "tokenizer.json"),
         name,
         hashlib.sha256(weight_bytes).hexdigest()[:12],

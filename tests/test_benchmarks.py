@@ -24,7 +24,7 @@ from models.pretrained import weight_conversion
 pytestmark = pytest.mark.slow
 CALIBRATION = re.compile(r"this machine: .* ms, a product of .* ms")
 ROOT = Path(__file__).resolve().parent.parent
-COMMANDS = {"browser", "class", "flow", "forward", "names"}
+COMMANDS = {"browser", "class", "flow", "forward", "memory", "names"}
 
 
 def test_every_command_is_run_below_and_by_make() -> None:
@@ -154,3 +154,22 @@ def test_flow() -> None:
     assert CALIBRATION.fullmatch(machine)
     parts = r"encoder: pass \d+, word \d+, pass without the word \d+, panel and bytes \d+"
     assert re.fullmatch(parts + r", together \d+ ms; \d+\.\d kB", row), row
+
+
+def test_memory() -> None:
+    """In a process of its own, which becomes the app's host. Two dear requests at once are answered
+    with less than the deployments allow."""
+    panels = ["compare.nearest", "logit_lens.lens"]
+    command = [sys.executable, "-m", "benchmarks.memory", "--models", "encoder", "--words", "40"]
+    sizes = ["--at-once", "2", "--panels", *panels, "--ask", *panels]
+    done = subprocess.run([*command, *sizes], cwd=ROOT, check=True, capture_output=True, text=True)
+    machine, of_model, *rows = done.stdout.splitlines()
+    assert CALIBRATION.fullmatch(machine) and of_model.startswith("encoder: ")
+    of_panel = re.compile(r"  (\S+) +([\d,]+) MiB, values +\d+, bound +([\d,]+)")
+    found = [of_panel.match(row) for row in rows[:2]]
+    assert [each[1] for each in found if each] == panels
+    for row, way in zip(rows[2:], ("panels", "pages"), strict=True):
+        sizes, _, answers = row.partition("; answers: ")
+        before, most, allowed = map(int, re.findall(r" (\d{3,})", sizes.replace(",", "")))
+        assert sizes.startswith(f"2 {way} of ") and 0 < before <= most <= allowed == 3072
+        assert answers == {"panels": "200, 200", "pages": "page, page"}[way]

@@ -9,30 +9,35 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from explorer import figure_engine
 from explorer.analysis.csv import Columns, count_cells
 from models import caching
 from models.recording import Recording
 from models.run import Run
 
-NUMBER, ENTRY = 4, 160  # bytes of a number of a model, and of a cell of a table as it is written
+MIB = 2**20
+NUMBER, ENTRY = 4, 128  # bytes of a number of a model, and of a cell of a table as it is written
 ENDS = 8  # tokens around a text, at most
 
 
 @dataclass(frozen=True)
 class Bound:
-    """What a panel takes at most, in sizes of the recording that it is of. recordings: others of
-    the same text that it holds beside, which are asked for as they are made. patterns: copies of
-    all patterns. cells: numbers of 8 bytes for each query and key. states: copies of the streams'
-    vectors. squares: matrices (d_model, d_model). scores: numbers of 4 bytes for each word of the
-    vocabulary. fixed: bytes, whatever the text."""
+    """What a panel takes at most, in sizes of the recording that it is of, and of its model.
+    recordings: others of the same text that it holds beside, which are asked for as they are made.
+    patterns: copies of all patterns; layers: of those of one layer. cells: numbers of 8 bytes for
+    each query and key. states: copies of the streams' vectors at all sites; sites: at one. scores:
+    rows of numbers over the vocabulary. weights: copies of the model's. fixed: bytes, whatever the
+    text."""
 
     recordings: int = 0
     patterns: float = 0.0
-    cells: float = 16.0
-    states: float = 0.25
-    squares: float = 0.0
-    scores: float = 32.0
-    fixed: int = 4 << 20
+    layers: float = 2.0
+    cells: float = 8.0
+    states: float = 0.5
+    sites: float = 0.0
+    scores: float = 16.0
+    weights: float = 0.08
+    fixed: int = 8 * MIB
 
     def bytes_of(self, recording: Recording, longest: int = 0) -> int:
         """Bytes beside the recordings, of a panel that also reads texts of up to so many tokens."""
@@ -40,19 +45,57 @@ class Bound:
         more = max(1.0, min(longest, card.n_positions) / n)
         shapes = [each.pattern.shape for each in recording.attention]
         cells = max((queries * keys for *_, queries, keys in shapes), default=0)
-        patterns = NUMBER * sum(map(prod, shapes))
-        states = sum(each.resid.nbytes for each in recording.streams)
-        return int(
-            more**2 * (self.patterns * patterns + 8 * self.cells * cells)
-            + more * self.states * states
-            + NUMBER * (self.squares * card.d_model**2 + self.scores * card.n_vocab)
-            + self.fixed
+        patterns = sum(map(prod, shapes))
+        layer = max((prod(shape[1:]) for shape in shapes), default=0)
+        states = sum(each.resid.size for each in recording.streams)
+        numbers = (
+            more**2 * (self.patterns * patterns + self.layers * layer + 2 * self.cells * cells)
+            + more * (self.states * states + self.sites * n * card.d_model)
+            + self.scores * card.n_vocab
+            + self.weights * card.n_parameters
         )
+        return int(NUMBER * numbers) + self.fixed
 
 
 # Of a panel that is not named here. A test makes each panel and holds it to its bound.
 DEFAULT = Bound()
-BOUNDS: Mapping[str, Bound] = {}
+PATTERNS, STATES, LENS = Bound(patterns=3), Bound(states=4), Bound(scores=768)
+WORDS, SENTENCES = Bound(states=2.5), Bound(layers=10, states=1)
+BOUNDS: Mapping[str, Bound] = {
+    "attention.heads": PATTERNS,
+    "claims.claim": Bound(patterns=4, states=4),
+    "claims.verdicts": Bound(patterns=4, states=4),
+    "compare.difference": Bound(recordings=1),
+    "compare.heads": Bound(recordings=1),
+    "compare.nearest": Bound(recordings=1, fixed=96 * MIB),
+    "compare.prediction": Bound(recordings=1),
+    "compare.tokens": Bound(recordings=1),
+    "corpus.distances": SENTENCES,
+    "corpus.highest": SENTENCES,
+    "corpus.patterns": SENTENCES,
+    "embeddings.anchors": WORDS,
+    "embeddings.contexts": WORDS,
+    "embeddings.neighbours": WORDS,
+    "generation.attention": Bound(states=1),
+    "generation.kv_cache": Bound(states=1),
+    "generation.next_token": Bound(states=1),
+    "generation.tokens": Bound(states=1),
+    "gradients.deep_stack": Bound(fixed=96 * MIB),
+    "gradients.jacobian": Bound(sites=400),
+    "interventions.residual_stream": Bound(states=5),
+    "logit_lens.development": LENS,
+    "logit_lens.lens": LENS,
+    "multi_head.head_gradients": Bound(patterns=4, states=3.6),
+    "neighbours.between": Bound(states=3, cells=16),
+    "norm_place.diagrams": Bound(patterns=3, states=3),
+    "positions.order": STATES,
+    "residual.heads": STATES,
+    "residual.updates": STATES,
+    "soft_lookup.scale": Bound(layers=18, fixed=80 * MIB),
+    "summaries.aggregated": PATTERNS,
+    "summaries.disagreements": PATTERNS,
+    "summaries.output_norms": STATES,
+}
 
 
 def bound_of(name: str) -> Bound:
@@ -65,9 +108,10 @@ def reserved(name: str, run: Run, arguments: Mapping[str, Any]) -> Iterator[None
     """Make a panel of a run inside this, with room for all that it takes. Raises NoRoom, before
     anything but its recordings is made, where that is more than one computation may take, and
     ValueError for a text that cannot be read."""
-    bound, others = bound_of(name), [each for each in arguments.values() if isinstance(each, Run)]
+    bound, given = bound_of(name), [each for each in arguments.values() if each is not run]
+    others = [each for each in given if isinstance(each, Run)]
     recordings = [each.recording() for each in (run, *others)]
-    longest = max(map(_tokens, arguments.values()), default=0)
+    longest = max(map(_tokens, given), default=0)
     size = sum(bound.bytes_of(each, longest) for each in recordings)
     missing = max(0, bound.recordings - len(others))
     caching.cache.expect(size + missing * weight(recordings[0]) + sum(map(weight, recordings)))
@@ -87,6 +131,9 @@ def _tokens(value: Any) -> int:
     return max((ENDS + len(line.encode("utf-8", "replace")) for line in lines), default=0)
 
 
+figure_engine.room = lambda size: caching.cache.working(size)
+
+
 def writing(table: Columns) -> AbstractContextManager[None]:
-    """Write a table as a file inside this."""
+    """Write a table, which lies there already, as a file inside this."""
     return caching.cache.working(ENTRY * count_cells(table))

@@ -117,7 +117,11 @@ class Panel:
         run = self.at.get("run", self.run)
         if run is None:
             raise ValueError("this panel was not made of a run")
-        make = lambda: formula_lines(self.formulas, MeasureContext.of(run), at)
+
+        def make() -> list[dict[str, Any]]:
+            with memory.reserved(self.name, run, {}):
+                return formula_lines(self.formulas, MeasureContext.of(run), at)
+
         return run.memo(("formulas", self.token, *self.formulas), make)
 
     def encode(self, bare: bool = False) -> bytes:

@@ -493,7 +493,7 @@ def load(folder: Path, name: str, document_mark: str = "") -> OwnModel:
     weights = gguf.manifest(folder).get("weights") or ", ".join(dtypes)
     del tensors  # the files in memory: the model has numbers of its own
     return from_network(
-        model,
+        model.requires_grad_(False),
         tokenizer,
         name,
         digest[:12],

@@ -387,7 +387,7 @@ def head_gradients(
     def tape(stream: str) -> Tape:
         def store(site: str, tensor: Tensor) -> None:
             if stream == of.query and site in (f"{module.name}.wrote", f"{module.name}.z"):
-                sites[site.rpartition(".")[2]] = tensor
+                sites[site.rpartition(".")[2]] = tensor.requires_grad_()
 
         return store
 
@@ -431,7 +431,7 @@ def _states(model: OwnModel, recording: Recording, stream: str) -> tuple[dict[st
             sublayer, _, kind = site.rpartition(".")
             if site in ("embed", "embed+pos", "embed.normed"):
                 states[name].clear()
-                states[name][site] = tensor
+                states[name][site] = tensor.requires_grad_()
             elif kind in ("sum", "normed") and sublayer != "final":  # the later of the two stays
                 states[name][sublayer] = tensor
 

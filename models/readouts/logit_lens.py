@@ -410,14 +410,15 @@ def lens_of(
     which at most AT_ONCE rows are there at a time, however long the text is."""
     n_tokens = len(vectors_at(sites[-1]))
     blocks = [slice(start, start + AT_ONCE) for start in range(0, n_tokens, AT_ONCE)]
-    parts = [
-        _rows_of_lens(sites, lambda site, rows=rows: vectors_at(site)[rows], logits_of, top)
-        for rows in blocks
-    ]
+    parts = [_rows_of_lens(sites, _rows_at(vectors_at, rows), logits_of, top) for rows in blocks]
     final_id, *others = zip(*parts)
     words, logprobs, ranks, logprob, divergences = (np.concatenate(each, 1) for each in others)
     final = np.concatenate(final_id)
     return Lens(stream, sites, words, logprobs, final, ranks, logprob, divergences)
+
+
+def _rows_at(vectors_at: Callable[[str], Tensor], rows: slice) -> Callable[[str], Tensor]:
+    return lambda site: vectors_at(site)[rows]
 
 
 def _rows_of_lens(

@@ -1,0 +1,77 @@
+"""What panels take: never more than what they ask for, and as little as can be."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from app_harness import page_at
+from test_panels import NAMES, model_of
+
+from benchmarks import memory as benchmark
+from benchmarks.clients import random_text
+from explorer.analysis import embeddings
+from explorer.panels import memory, spec
+from models import buffer_pool, caching
+from models.cache import LARGE_BYTES, Cache
+from models.cancellation import NoRoom
+from models.run import Run
+
+WORDS = 240
+TEXT = random_text(random.Random(5), WORDS)
+LONG = "The cat sat on the mat, and the dog ran to the park. " * 30
+
+
+@pytest.fixture
+def cache(monkeypatch: pytest.MonkeyPatch) -> Cache:
+    """A cache of this test alone, for which no memory is made ready ahead."""
+    monkeypatch.setattr(buffer_pool, "READY_BYTES", buffer_pool.MAX_POOL_BYTES + 1)
+    monkeypatch.setattr(caching, "cache", Cache(320 * 2**20, 2**30))
+    return caching.cache
+
+
+@pytest.mark.slow
+@pytest.mark.in_turn(3)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_panel_takes_no_more_than_it_asks_for(cache: Cache, name: str) -> None:
+    """As the system counts it, with its table as a file."""
+    of = benchmark.high_water(name, Run(model_of(name), TEXT))
+    assert of.beside <= max(of.bound, LARGE_BYTES), f"{of} of {memory.bound_of(name)}"
+
+
+def test_every_bound_is_of_a_panel() -> None:
+    assert set(memory.BOUNDS) <= set(spec.panel_names())
+
+
+def test_a_bound_grows_with_the_longest_text_that_is_read() -> None:
+    run = Run("encoder", "The cat sat.")
+    bound, recording = memory.bound_of("corpus.patterns"), run.recording()
+    assert bound.bytes_of(recording, 10**6) == bound.bytes_of(recording, 512)
+    assert bound.bytes_of(recording, 512) > 4 * bound.bytes_of(recording)
+
+
+def test_a_panel_that_is_too_dear_is_refused_before_it_begins(cache: Cache) -> None:
+    run = Run("encoder", LONG)
+    cache.limit, cache.beyond = memory.weight(run.recording()), 2**26
+    kept = set(cache.entries)
+    with pytest.raises(NoRoom, match="A shorter text takes less") as refused:
+        spec.PANELS["compare.nearest"](run)
+    assert set(cache.entries) == kept and not refused.value.passing
+    assert spec.PANELS["residual.norms"](run).figures
+
+
+@pytest.mark.parametrize("tab", ["heads", "residual", "compare", "lens"])
+def test_a_page_says_what_it_has_no_memory_for(cache: Cache, tab: str) -> None:
+    cache.limit, cache.beyond = 2**24, 2**24
+    visit = page_at(tab, text=LONG)
+    assert not visit.exception and not visit.error
+    said = [each.value for each in (*visit.warning, *visit.info)]
+    assert any("A shorter text takes less." in each for each in said), said
+
+
+def test_cosines_of_all_pairs_are_those_of_each() -> None:
+    vectors = np.random.default_rng(0).normal(size=(7, 33))
+    vectors[2] = 0
+    each = [[embeddings.cosine(one, other) for other in vectors] for one in vectors]
+    assert np.array_equal(embeddings.cosines(vectors), each)
