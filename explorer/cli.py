@@ -10,12 +10,15 @@ import os
 import socket
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.util import find_spec
 from inspect import Parameter, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from models.notices import Notice
 from models.version import VERSION
 
 if TYPE_CHECKING:
@@ -33,7 +36,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.environ.setdefault("OMP_NUM_THREADS", str(min(4, os.cpu_count() or 1)))
     options = parser().parse_args(arguments)
     try:
-        return options.do(options)
+        with warnings.catch_warnings():
+            warnings.showwarning = partial(_show, warnings.showwarning)
+            return options.do(options)
     except (ValueError, OSError) as error:
         print(f"headlight: {error}", file=sys.stderr)
         return 1
@@ -244,8 +249,6 @@ def _read(model: Model, text: str, target: str | None = None) -> Recording:
 
     recording = model.record(text, target=target)
     _say(f"{sum(len(each.tokens) for each in recording.streams)} tokens read.")
-    if recording.dropped:
-        _say(f"{recording.dropped} more did not fit the model and are left out.")
     return recording
 
 
@@ -344,6 +347,16 @@ def _expect_file(file: Path, *endings: str) -> None:
 def _write(file: Path, content: bytes) -> None:
     file.write_bytes(content)
     _say(f"{file}: {len(content):,} bytes.")
+
+
+def _show(
+    default: Callable[..., None], message: Warning | str, category: type[Warning], *where: Any
+) -> None:
+    """Show a warning: a notice as one line, without the line of code that it came from."""
+    if issubclass(category, Notice):
+        _say(f"{message}.")
+    else:
+        default(message, category, *where)
 
 
 def _say(line: str) -> None:

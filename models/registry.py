@@ -87,8 +87,12 @@ def load(
     are numpy's arrays all the same.
 
     Raises ValueError, one sentence that says why and what to do, for a name that is not known and a
-    model that cannot be used, and for a device that is not there.
+    model that cannot be used, and for a device that is not there; TypeError for what is no name.
     """
+    if not isinstance(name, str):
+        raise TypeError(
+            f'a model\'s name is a str, such as "encoder" or "hub:FOLDER", and not {name!r:.60}'
+        )
     name = spelled(name)
     if str(dtype).removeprefix("torch.") != "float32" or str(device) != "cpu":
         from models import precision
