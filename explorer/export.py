@@ -17,7 +17,6 @@ from explorer.html_export import Document
 from explorer.panels import attention, spec
 from explorer.panels.spec import expect_words, panel_names
 from models import registry
-from models.argument_validation import expect_recording
 from models.recording import Recording
 from models.run import Run
 
@@ -54,7 +53,8 @@ def page(
     address of a Headlight that the file shall lead back to. choices: as in the address of the page,
     such as layer=1. Raises ValueError for a view or a choice that is not there.
     """
-    expect_recording(recording)
+    if not isinstance(recording, Recording):
+        raise TypeError(f"a view is of a recording, and not of a {type(recording).__name__}")
     loaded = registry.load(recording.model.name) if model is None else model
     view, arguments = chosen(view, choices)
     if "." in view:
@@ -77,7 +77,6 @@ def figure(
     """A panel of a recording by its name, such as "attention.head", with choices as in an address.
     model: the recording's, loaded; it is loaded anew where None. Raises ValueError for a panel or a
     choice that is not there."""
-    expect_recording(recording)
     loaded = registry.load(recording.model.name) if model is None else model
     return _panel(recording, loaded, name, {each: str(one) for each, one in choices.items()}, None)
 

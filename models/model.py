@@ -425,7 +425,8 @@ class Model:
         id: int,
         against: int | None = None,
     ) -> Neurons:
-        """The hidden units of a layer's FFN by what each adds to a word's logit at a token."""
+        """The hidden units of a layer's FFN by what each adds to a word's logit at a token; of the
+        24 strongest when they fire, and the 6 words that each raises and lowers most."""
         token = expect_recording_of(self, recording, stream, token)
         layer = place_of("layer", layer, self.card.n_layer)
         id, against = word_of(self.card, id), other_word(self.card, against)
@@ -440,7 +441,8 @@ class Model:
         values: np.ndarray | None = None,
     ) -> Circuits:
         """A head's QK and OV circuits on words, each by itself: which words it attends to, and what
-        it writes for them; with values (word, d_head) for these."""
+        it writes for them, the 8 words of most effect each; with values (word, d_head) for
+        these."""
         circuits = self._readout("circuits")
         attention, layer = self._place(attention, layer)
         head, words = place_of("head", head, self.card.n_head), words_of(self.card, ids)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-STEPS = 100  # parts of the way, at most
+STEPS = 200  # parts of the way, at most
 FIRST = 8  # parts before any is cut
 MISSED = 0.01  # of the change of the score that the shares may miss
 LEAST_MISSED = 0.001  # of the largest share, where the score hardly changes

@@ -267,8 +267,8 @@ def families() -> list[dict[str, str]]:
 
 
 def depth(vectors: np.ndarray) -> Depth:
-    """The gradient at every layer of a deep stack with random weights on embeddings (token,
-    d_model), with residual connections and without."""
+    """The gradient at every layer of a deep stack with random weights on the first 12 of some
+    embeddings (token, d_model), with residual connections and without."""
     from models.readouts import gradients
 
     return gradients.depth(vectors)
@@ -276,7 +276,7 @@ def depth(vectors: np.ndarray) -> Depth:
 
 def decay(ids: Iterable[int], lag: int) -> Iterator[Decay]:
     """An RNN, an LSTM and a small Transformer learning side by side to say the token `lag` back:
-    gradients by distance, as it goes on."""
+    gradients by distance, as it goes on. The first 48 tokens are read."""
     from models.readouts import gradients
 
     return gradients.decay(tuple(ids), lag)

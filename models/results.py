@@ -27,7 +27,7 @@ class Sampling:
     top_p: float = 1.0
 
     def __post_init__(self) -> None:
-        if not isfinite(self.temperature) or not isinstance(self.top_k, Integral):
+        if not isfinite(self.temperature) or self.top_k % 1:
             raise ValueError(f"temperature is finite and top-k a whole number, not {self}")
         if self.temperature < 0 or self.top_k < 0 or not 0 < self.top_p <= 1:
             raise ValueError(

@@ -53,10 +53,10 @@ def texts_of(output: Any) -> tuple[tuple[int, ...], ...]:
     types = _rows(fields["token_type_ids"]) if "token_type_ids" in fields else [None] * len(rows)
     if not len(rows) == len(masks) == len(types):
         raise ValueError("a tokenizer's output has as many masks as rows of ids")
-    return tuple(map(_text, rows, masks, types))
+    return tuple(map(_shown, rows, masks, types))
 
 
-def _text(ids: np.ndarray, mask: np.ndarray | None, types: np.ndarray | None) -> tuple[int, ...]:
+def _shown(ids: np.ndarray, mask: np.ndarray | None, types: np.ndarray | None) -> tuple[int, ...]:
     """The ids of a row that its mask shows."""
     seen = np.ones(len(ids), bool) if mask is None else mask.astype(bool)
     if len(seen) != len(ids):

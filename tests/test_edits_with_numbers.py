@@ -388,6 +388,7 @@ def test_integrated_gradients_sum_to_what_the_text_brings(model: own_model.OwnMo
         output = recording.streams[-1].name
         with_text, without = (model.logits(each, output, 1)[7] for each in (recording, empty))
         assert shares.shape == (len(stream.tokens),)
+        # What the shares may miss.
         assert shares.sum() == pytest.approx(with_text - without, abs=0.01, rel=0.01)
 
 

@@ -96,6 +96,7 @@ def test_integrated_gradients_are_those_of_ten_thousand_equal_steps() -> None:
     shares, whole = path_integral.shares_of(slopes)
     steps = (np.arange(10_000) + 0.5) / 10_000
     expected = np.mean([slopes(float(each))[1] for each in steps], axis=0)
+    # A hundredth of the change, which is what all shares together may miss.
     np.testing.assert_allclose(shares, expected, atol=0.01 * abs(whole))
     assert abs(shares.sum() - whole) <= 0.01 * abs(whole)
     with pytest.raises(ValueError, match="1 step or more"):
@@ -110,6 +111,7 @@ def test_slopes_that_are_none_at_nothing_are_left_out() -> None:
             return np.sqrt(place), 0.5 / np.sqrt(np.array([place]))
 
     shares, _ = path_integral.shares_of(slopes)
+    # Parts beside 0 stay without their share.
     assert shares.sum() == pytest.approx(1.0, rel=0.02) and np.isfinite(shares).all()
 
 

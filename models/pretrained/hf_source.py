@@ -87,11 +87,6 @@ def record(
     """
     edits = tuple(edits)
     _check(model, edits)
-    if model.version not in (None, version_of(model.network)):
-        tell(
-            f"the weights of {model.card.name} have changed since it was wrapped, and its name and "
-            "digest have not; wrap it again"
-        )
     has_decoder = model.start is not None
     if target is not None and not has_decoder:
         raise ValueError(
@@ -100,7 +95,7 @@ def record(
     masks = model.card.kind == "encoder"
     reading = read_text(model, text, lambda each: model.tokens(each, masks))
     tokens = reading.tokens
-    _expect_memory(model, len(tokens.ids))
+    _expect_room(model, len(tokens.ids))
     lengths: dict[str, int | None] = {model.plan.streams[0].name: len(tokens.ids)}
     if has_decoder and target is None:
         lengths["decoder"] = None
@@ -155,9 +150,14 @@ def record(
     )
 
 
-def _expect_memory(model: HFModel, n: int) -> None:
+def _expect_room(model: HFModel, n: int) -> None:
     """Raises ValueError where scores and patterns of n tokens are more than is free: of a network
-    in memory a text is as long as it has positions."""
+    in memory a text is as long as it has positions. Warns where its weights have changed."""
+    if model.version not in (None, version_of(model.network)):
+        tell(
+            f"the weights of {model.card.name} have changed since it was wrapped, and its name and "
+            "digest have not; wrap it again"
+        )
     need = 8 * model.plan.n_head * sum(model.plan.n_layer.values()) * n * n
     free = free_memory() if need > MOST_BYTES_OF_PATTERNS else None
     if free is not None and need > free:
