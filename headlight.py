@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from models.array_model import view as view
     from models.edits import Edit
     from models.model import Model
+    from models.notices import Notice as Notice
     from models.recording import Recording as Recording
     from models.recording_file import from_npz as from_npz
     from models.recording_file import to_npz as to_npz
@@ -49,6 +50,7 @@ MODULES = {
     "results": ("models", "results"),
 }
 VALUES = {
+    "Notice": ("models", "notices", "Notice"),
     "Recording": ("models", "recording", "Recording"),
     "Run": ("models", "run", "Run"),
     "Sampling": ("models", "results", "Sampling"),
@@ -64,6 +66,7 @@ VALUES = {
     "wrap": ("models", "wrap", "wrap"),
 }
 __all__ = [
+    "Notice",
     "Recording",
     "Run",
     "Sampling",
@@ -111,7 +114,9 @@ def record(
     target: str | tuple[int, ...] | None = None,
 ) -> Recording | tuple[Recording, ...]:
     """One forward pass over a text, or over token ids in its place, as `Model.record`; of several
-    texts, or lists of ids, a recording each, as `Model.record_all`. A model's name loads it first.
+    texts, or lists of ids, a recording each, as `Model.record_all`. What a tokenizer hands out is
+    one text or several, as its `input_ids` are; an array with one row is one. A model's name loads
+    it first.
 
     Raises TypeError for what is neither a model nor a name, and ValueError for a target of several.
     """

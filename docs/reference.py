@@ -10,6 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from docs import limits
 from explorer.panels import spec
 from explorer.panels.choice import Parameter, listed
 from explorer.panels.spec import Panel
@@ -152,6 +153,7 @@ TABLES: dict[str, Callable[[list[str]], Iterable[str]]] = {
     "## Edits": _edits,
     "### Methods of a model": _methods,
     "### Panels": _panels,
+    "## Limits": lambda _: limits.rows(),
 }
 TABLE = r"\n{heading}\n.*?\n\|[^\n]*\|\n\|[-|: ]+\|\n((?:\|[^\n]*\|\n)+)"
 

@@ -13,11 +13,13 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.util import find_spec
 from inspect import Parameter, signature
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from models.notices import Notice
 from models.version import VERSION
 
 if TYPE_CHECKING:
@@ -34,13 +36,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the arguments say. Returns 0, or 1 after one line on standard error that says what is
     wrong."""
     os.environ.setdefault("OMP_NUM_THREADS", str(min(4, os.cpu_count() or 1)))
-    warnings.showwarning = lambda message, *_: _say(f"headlight: {message}")
     for stream in (sys.stdout, sys.stderr):  # a console may not have every letter
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="namereplace")
     try:
-        options = parser().parse_args(arguments)
-        done = options.do(options)
+        with warnings.catch_warnings():
+            warnings.showwarning = partial(_show, warnings.showwarning)
+            options = parser().parse_args(arguments)
+            done = options.do(options)
         sys.stdout.flush()
         return done
     except BrokenPipeError:  # whoever reads has read enough
@@ -276,8 +279,6 @@ def _read(model: Model, text: str, target: str | None = None) -> Recording:
 
     recording = model.record(text, target=target)
     _say(f"{sum(len(each.tokens) for each in recording.streams)} tokens read.")
-    if recording.dropped:
-        _say(f"{recording.dropped} more did not fit the model and are left out.")
     return recording
 
 
@@ -376,6 +377,16 @@ def _expect_file(file: Path, *endings: str) -> None:
 def _write(file: Path, content: bytes) -> None:
     file.write_bytes(content)
     _say(f"{file}: {len(content):,} bytes.")
+
+
+def _show(
+    default: Callable[..., None], message: Warning | str, category: type[Warning], *where: Any
+) -> None:
+    """Show a warning: a notice as one line, without the line of code that it came from."""
+    if issubclass(category, Notice):
+        _say(f"{message}.")
+    else:
+        default(message, category, *where)
 
 
 def _say(line: str) -> None:

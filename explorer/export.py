@@ -53,6 +53,8 @@ def page(
     address of a Headlight that the file shall lead back to. choices: as in the address of the page,
     such as layer=1. Raises ValueError for a view or a choice that is not there.
     """
+    if not isinstance(recording, Recording):
+        raise TypeError(f"a view is of a recording, and not of a {type(recording).__name__}")
     loaded = registry.load(recording.model.name) if model is None else model
     view, arguments = chosen(view, choices)
     if "." in view:

@@ -25,6 +25,7 @@ from typing import Any, Literal
 from explorer import figure_engine
 from explorer.components import bundle
 from explorer.figure_engine import WORDS
+from models.notices import tell
 from models.version import VERSION
 
 STATIC = Path(__file__).parent / "static"
@@ -143,6 +144,11 @@ def _dpi(size: tuple[float, float]) -> float:
     dpi = min(DPI, int((MOST_PIXELS / inches) ** 0.5))
     if dpi < LEAST_DPI:
         raise ValueError(WORDS("too_long"))
+    if dpi < DPI:
+        tell(
+            f"this PNG has {dpi} dots an inch, and not {DPI}, with which it would have more than "
+            f"{MOST_PIXELS:,} pixels"
+        )
     return dpi
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sized
+from collections.abc import Collection, Iterable, Sequence, Sized
 from dataclasses import replace
+from numbers import Integral
 from typing import Any
 
+import numpy as np
+
+from models import tokenizer_output
 from models.arrays import as_array
 from models.edits import Edit
 from models.recording import Recording, from_end
@@ -45,23 +49,55 @@ def of_model(edits: tuple[Edit, ...], card: Any) -> tuple[Edit, ...]:
 
 
 def text_or_ids(source: Any) -> str | tuple[int, ...]:
-    """Input of a model: a text, or token ids, a sequence or an array of one axis. Raises TypeError
-    for anything else, and ValueError for no ids."""
+    """Input of a model: a text, or token ids, a sequence or an array of one axis or what a
+    tokenizer hands out. Raises TypeError for anything else, and ValueError for no ids and for the
+    ids of several texts."""
     if isinstance(source, str):
         return source
+    ids = ids_of(source)
+    if not ids:
+        raise ValueError("there are no token ids to read")
+    return ids
+
+
+def ids_of(source: Any) -> tuple[int, ...]:
+    """Token ids as of `text_or_ids`, also none."""
+    if tokenizer_output.is_output(source):
+        texts = tokenizer_output.texts_of(source)
+        if len(texts) != 1:
+            raise ValueError(
+                f"these are the ids of {len(texts)} texts; headlight.record and record_all read "
+                "several"
+            )
+        return texts[0]
     try:
         ids = as_array(source)
     except (TypeError, ValueError):
         ids = None
     if ids is None or ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu"):
         raise TypeError(f"a text is a str, or a sequence of token ids; {_brief(source)} is neither")
-    if not ids.size:
-        raise ValueError("there are no token ids to read")
     return tuple(map(int, ids))
+
+
+def target_of(target: Any) -> str | tuple[int, ...] | None:
+    """What a translator's decoder reads: a text, token ids, also none of them, or None for its own
+    translation. Raises as `text_or_ids`."""
+    return target if target is None or isinstance(target, str) else ids_of(target)
+
+
+def texts_of(sources: Any) -> list[Any]:
+    """Several texts, each for `text_or_ids`. Raises TypeError for one."""
+    if isinstance(sources, str):
+        raise TypeError(f"these are several texts in a list, and not one, {_brief(sources)}")
+    if tokenizer_output.is_output(sources):
+        return list(tokenizer_output.texts_of(sources))
+    return list(sources)
 
 
 def is_batch(source: Any) -> bool:
     """True for several texts or several lists of ids, and not one of either."""
+    if tokenizer_output.is_output(source):
+        return tokenizer_output.is_of_several(source)
     if (
         isinstance(source, str)
         or not hasattr(source, "__len__")
@@ -70,6 +106,83 @@ def is_batch(source: Any) -> bool:
         return False
     axes = getattr(source, "ndim", None)
     return axes > 1 if axes is not None else any(isinstance(each, (str, Sized)) for each in source)
+
+
+def expect_ids(card: Any, ids: Sequence[int]) -> None:
+    """Raises ValueError for a token id that the vocabulary does not have."""
+    if wrong := [each for each in ids if not 0 <= each < card.n_vocab]:
+        raise ValueError(f"{card.name} has ids 0 to {card.n_vocab - 1}, not {wrong[0]}")
+
+
+def words_of(card: Any, ids: Any) -> tuple[int, ...]:
+    """Words of the vocabulary by their ids. Raises TypeError for what is no whole number, and
+    ValueError for an id that the vocabulary does not have."""
+    words = tuple(whole_number("id", each) for each in ids)
+    expect_ids(card, words)
+    return words
+
+
+def word_of(card: Any, id: Any) -> int:
+    """One word, as `words_of`."""
+    return words_of(card, (id,))[0]
+
+
+def other_word(card: Any, against: Any) -> int | None:
+    """A word, or None for none, as `words_of`."""
+    return None if against is None else word_of(card, against)
+
+
+def whole_number(name: str, value: Any, least: int | None = None) -> int:
+    """The value as an int. Raises TypeError for what is no whole number (a truth value is none),
+    and ValueError for one below `least`."""
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        raise TypeError(f"{name} is a whole number, and not {_brief(value)}")
+    if least is not None and value < least:
+        raise ValueError(f"{name} is {least} or more, and not {value}")
+    return int(value)
+
+
+def place_of(name: str, value: Any, n: int) -> int:
+    """The place from 0 of one of n; a negative one counts from the end. Raises TypeError for what
+    is no whole number, and ValueError for what is none of them."""
+    place = from_end(whole_number(name, value), n)
+    if not 0 <= place < n:
+        raise ValueError(f"there are {name}s 0 to {n - 1}, and no {name} {value}")
+    return place
+
+
+def attention_of(card: Any, attentions: Collection[str], name: Any) -> str:
+    """The name of an attention. Raises ValueError for one that is not there."""
+    if name not in attentions:
+        raise ValueError(f"{card.name} has no attention {name!r}; it has {', '.join(attentions)}")
+    return str(name)
+
+
+def expect_text(text: Any) -> str:
+    """The text. Raises TypeError for anything else."""
+    if not isinstance(text, str):
+        raise TypeError(f"a text is a str here, and not {_brief(text)}")
+    return text
+
+
+def expect_recording(recording: Any) -> None:
+    """Raises TypeError for what is no recording."""
+    if not isinstance(recording, Recording):
+        raise TypeError(
+            f"a recording is what model.record(text) returns; {_brief(recording)} is none"
+        )
+
+
+def vectors_of(vectors: Any) -> np.ndarray:
+    """Vectors (row, width) of any framework, in 32 or 64 bits. Raises TypeError for no array,
+    and ValueError for other axes and for numbers that are not finite."""
+    array = as_array(vectors)
+    array = array if array.dtype == np.float64 else array.astype(np.float32)
+    if array.ndim != 2:
+        raise ValueError(f"vectors have the shape (row, width), not {array.shape}")
+    if not np.isfinite(array).all():
+        raise ValueError("numbers of vectors are finite; some of these are not")
+    return array
 
 
 def expect_model(model: Any) -> None:
@@ -85,10 +198,7 @@ def expect_recording_of(model: Any, recording: Any, stream: str, token: int = 0)
 
     Raises TypeError for what is no recording, and ValueError for one of other weights than the
     model's, with vectors of another width, or without this stream or token."""
-    if not isinstance(recording, Recording):
-        raise TypeError(
-            f"a recording is what model.record(text) returns; {_brief(recording)} is none"
-        )
+    expect_recording(recording)
     origin, card = recording.model, model.card
     if origin.fingerprint != card.fingerprint:
         raise ValueError(
@@ -101,10 +211,17 @@ def expect_recording_of(model: Any, recording: Any, stream: str, token: int = 0)
             f"the vectors of stream {stream} have {states.resid.shape[-1]} dimensions and those of "
             f"{card.name} have {card.d_model}"
         )
-    n = len(states.tokens)
+    n, token = len(states.tokens), whole_number("token", token)
     if not -n <= token < n:
         raise ValueError(f"stream {stream} has tokens 0 to {n - 1}, not {token}")
     return from_end(token, n)
+
+
+def expect_readout_of(model: Any, recording: Any, stream: str, token: int) -> int:
+    """The place from 0 of a token of the last stream, from which words are read, where gradients go
+    back to `stream`. Raises as `expect_recording_of`."""
+    expect_recording_of(model, recording, stream)
+    return expect_recording_of(model, recording, recording.streams[-1].name, token)
 
 
 def of_attention(model: Any, recording: Any, cell: HeadScore) -> HeadScore:
@@ -120,11 +237,11 @@ def of_attention(model: Any, recording: Any, cell: HeadScore) -> HeadScore:
     layers, heads, queries, keys = attention.pattern.shape
     return HeadScore(
         cell.attention,
-        from_end(cell.layer, layers),
-        from_end(cell.head, heads),
-        from_end(cell.query, queries),
-        from_end(cell.key, keys),
-        None if cell.against is None else from_end(cell.against, keys),
+        place_of("layer", cell.layer, layers),
+        place_of("head", cell.head, heads),
+        place_of("query", cell.query, queries),
+        place_of("key", cell.key, keys),
+        None if cell.against is None else place_of("key", cell.against, keys),
     )
 
 

@@ -16,6 +16,7 @@ from models.capabilities import READ_OFF, Capabilities
 from models.edits import Edit
 from models.model import Model
 from models.model_names import MINE_PREFIX
+from models.notices import tell
 from models.recording import ROW_SUM_TOLERANCE, Attention, Card, Recording, Stream, digest
 from models.vocabulary import Vocabulary
 
@@ -129,6 +130,7 @@ def view(attention: Any, tokens: Sequence[str], *, name: str = "arrays") -> Reco
     output that has them. tokens: what each is called, or what a tokenizer gives of the text. Where
     no query attends to a later token, the mask is causal.
 
+    A row that is off by rounding to 16 bits, at most 0.8 %, is divided by its sum, with a warning.
     Raises ValueError where the shape is another, where a row does not sum to 1, and for a text with
     padding; `models.handed_out.FORMS` says what else transformers hands out.
     """
@@ -171,22 +173,29 @@ def bare_stream(
 
 
 def rows_of_one(pattern: np.ndarray) -> np.ndarray:
-    """Weights in 32 or 64 bits whose rows sum to 1 as exactly as these do; those of 16 bits are
-    divided by their sum. Raises ValueError for other numbers."""
+    """Weights in 32 or 64 bits whose rows sum to 1. Where one is off by more than ROW_SUM_TOLERANCE
+    and up to HALF_TOLERANCE, as after rounding to 16 bits, those that are no EXACT ones are divided
+    by their sum, with a warning. Raises ValueError for other numbers."""
     pattern = pattern if pattern.dtype == np.float64 else pattern.astype(np.float32)
     if not np.isfinite(pattern).all() or (pattern < 0).any():
         raise ValueError("weights of attention are 0 or more, and finite; some of these are not")
-    sums = pattern.sum(axis=-1)
+    sums = pattern.sum(axis=-1, keepdims=True, dtype=np.float64)
     off = np.abs(sums - 1)
-    worst = tuple(map(int, np.unravel_index(off.argmax(), off.shape)))
-    if off[worst] > HALF_TOLERANCE:
-        layer, head, query = worst
-        raise ValueError(
-            f"rows of attention sum to 1; that of query {query} in head {head} of layer {layer} "
-            f"sums to {sums[worst]:.4g}"
-        )
-    return pattern if off[worst] <= ROW_SUM_TOLERANCE else pattern / sums[..., None]
+    layer, head, query, _ = map(int, np.unravel_index(off.argmax(), off.shape))
+    worst = sums[layer, head, query, 0]
+    row = f"of query {query} in head {head} of layer {layer} sums to {worst:.4g}"
+    if off.max() > HALF_TOLERANCE:
+        raise ValueError(f"rows of attention sum to 1; that {row}")
+    if off.max() <= ROW_SUM_TOLERANCE:
+        return pattern
+    rounded = off > EXACT
+    tell(
+        f"rows of attention sum to 1; {int(rounded.sum()):,} of these {rounded.size:,} do not and "
+        f"are divided by their sum (the worst, {row})"
+    )
+    return np.where(rounded, (pattern / sums).astype(pattern.dtype), pattern)
 
 
 # By how much the sum of a row that was rounded to 16 bits may be off: 2^-8 of each weight.
 HALF_TOLERANCE = 2**-7
+EXACT = 1e-6  # as of 32 bits

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from models import buffer_pool, host, registry, whole_words
-from models.argument_validation import edits_of, text_or_ids
+from models.argument_validation import edits_of, target_of, text_or_ids
 from models.cache import Cache
 from models.capabilities import Capabilities
 from models.edits import Edit, OtherNorm
@@ -190,7 +190,7 @@ class CachedModel(Model):
         target: str | tuple[int, ...] | None,
         get: Callable[[Hashable, Callable[[], Any]], Any],
     ) -> Recording:
-        here, text = host.current, text_or_ids(text)
+        here, text, target = host.current, text_or_ids(text), target_of(target)
         if self.uncached.recorded is not None:  # it is there already
             return self.uncached.record(text, edits, target)
         text = here.truncate(text) if isinstance(text, str) else text

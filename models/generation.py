@@ -12,11 +12,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from models.argument_validation import whole_number
 from models.attention import KVCache
 from models.cancellation import checkpoint
 from models.copying import Copier
 from models.edits import NUMBER_EDITS, Edit, MeanHead, ShiftPositions, WithoutMask, last_edit
 from models.layers import Patch
+from models.notices import tell
 from models.recording import Card, Recording, stored_array
 from models.results import Beam, Sampling, SeededSampling, probabilities
 from models.tokenizer import Tokenizer
@@ -101,6 +103,9 @@ class Generation:
         """Take a token as the next one. Raises ValueError where the model is full."""
         if self.is_full:
             raise ValueError(f"the model reads {self.model.config.n_positions} tokens and no more")
+        token, n = whole_number("id", token), self.model.config.n_vocab
+        if not 0 <= token < n:
+            raise ValueError(f"the vocabulary has ids 0 to {n - 1}, not {token}")
         if not (self._ahead and (token,) in self._ahead[0].places):
             self._read([token])
             return
@@ -121,6 +126,8 @@ class Generation:
         """Scores (row, id) of the token after each of several continuations of one length, which
         are read in one pass after what is stored. None is taken. What was read is kept until the
         next token is taken: of one that goes on where another ended, the last token is read."""
+        if not continuations:
+            raise ValueError("there are no continuations to read")
         n = len(continuations[0])
         del self._ahead[n - 1 :]
         before = self._ahead[-1] if len(self._ahead) == n - 1 > 0 else None
@@ -213,11 +220,8 @@ def greedy(
     (bos, _), output_ids = tokenizer.ends, list[int]()
     token = bos
     shift_edit = last_edit(edits, ShiftPositions)
-    for _ in range(
-        max_answer_length(
-            memory.shape[1], model.config.n_positions - (0 if shift_edit is None else shift_edit.by)
-        )
-    ):
+    n_positions = model.config.n_positions - (0 if shift_edit is None else shift_edit.by)
+    for _ in range(longest := max_answer_length(memory.shape[1], n_positions)):
         checkpoint()
         ids = [token] if stored is not None else [bos, *output_ids]
         reads = CrossAttention(model)
@@ -230,7 +234,14 @@ def greedy(
             break
         output_ids.append(token)
         copier = copier and copier.after(token)
+    tell_unended("the model", len(output_ids), longest)
     return output_ids
+
+
+def tell_unended(name: str, n: int, longest: int) -> None:
+    """Say that an output of n tokens was broken off at the longest that is written."""
+    if n >= longest:
+        tell(f"{name} did not end its own output, which is broken off after {n:,} tokens")
 
 
 class CrossAttention:

@@ -6,7 +6,6 @@ called."""
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from importlib import import_module
@@ -14,16 +13,29 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from models import path_integral
 from models.argument_validation import (
+    attention_of,
     edits_of,
+    expect_readout_of,
     expect_recording_of,
+    expect_text,
     of_attention,
     of_model,
+    other_word,
+    place_of,
+    target_of,
     text_or_ids,
+    texts_of,
+    vectors_of,
+    whole_number,
+    word_of,
+    words_of,
 )
 from models.capabilities import Capabilities, TextGenerator
 from models.edits import Edit
-from models.recording import Card, Recording, from_end
+from models.notices import tell, tell_cut
+from models.recording import Card, Recording
 from models.results import (
     Attribution,
     Beam,
@@ -43,20 +55,26 @@ from models.results import (
     Sweep,
 )
 
-MISSED = 0.05  # of what integrated gradients sum to
 
-
-def warn_unless_complete(shares: np.ndarray, whole: float, steps: int) -> np.ndarray:
+def _complete(shares: np.ndarray, whole: float, steps: int) -> np.ndarray:
     """Integrated gradients as they are (token), with a warning where their sum misses the change of
-    the score, `whole`, by more than MISSED of the larger of it and the largest share."""
-    total, largest = float(shares.sum()), float(np.abs(shares).max(initial=0.0))
-    if abs(total - whole) > MISSED * max(abs(whole), largest):
-        warnings.warn(
-            f"in {steps} steps the shares sum to {total:.3g} where the score changes by "
-            f"{whole:.3g}; take more steps",
-            stacklevel=3,
+    the score, `whole`."""
+    total = float(shares.sum())
+    if not abs(total - whole) <= path_integral.allowed(shares, whole):
+        tell(
+            f"in {steps} steps the shares sum to {total:.4g} where the score changes by "
+            f"{whole:.4g}; take more steps"
         )
     return shares
+
+
+def _told(recording: Recording) -> Recording:
+    """The recording, with a warning where a text was longer than what the model reads."""
+    card, (source, *target) = recording.model, recording.streams
+    tell_cut(card.name, card.n_positions, source.tokens, recording.dropped)
+    for each in target:
+        tell_cut(card.name, card.n_positions, each.tokens, recording.target_dropped, "target")
+    return recording
 
 
 class Model:
@@ -101,14 +119,16 @@ class Model:
         target: str | tuple[int, ...] | None = None,
     ) -> Recording:
         """One forward pass over the text under the edits, as a frozen Recording. text: as a str, or
-        as token ids, which are read as they are, without special tokens around them. target: what a
-        translator's decoder reads, as a text or as token ids; where None, its own translation.
+        as token ids, which are read as they are, without special tokens around them; what a
+        tokenizer hands out has such. target: what a translator's decoder reads, as a text or as
+        token ids; where None, its own translation. Of more tokens than the model reads,
+        `card.n_positions`, the last are left out, with a warning; `dropped` counts them.
 
         Raises ValueError for edits that the model or the text cannot follow and for ids that the
         vocabulary does not have, and TypeError for what is no text or no edit.
         """
-        source = text_or_ids(text)
-        return self._source.record(self, source, of_model(edits_of(edits), self.card), target)
+        source, follows = text_or_ids(text), of_model(edits_of(edits), self.card)
+        return _told(self._source.record(self, source, follows, target_of(target)))
 
     @property
     def reads_batches(self) -> bool:
@@ -125,12 +145,12 @@ class Model:
     ) -> tuple[Recording, ...]:
         """Recordings of all of several texts, each as by `record`; without edits several in one
         pass where the model can (`reads_batches`), which rounds otherwise."""
-        sources, of_all = list(texts), edits_of(edits)
+        sources, of_all = texts_of(texts), edits_of(edits)
         if of_all or not self.reads_batches:
             return tuple(self.record(each, of_all) for each in sources)
         recordings: list[Recording] = []
         while len(recordings) < len(sources):
-            recordings += self.record_batch(sources[len(recordings) :])
+            recordings += map(_told, self.record_batch(sources[len(recordings) :]))
         return tuple(recordings)
 
     def lens(
@@ -143,8 +163,9 @@ class Model:
     ) -> Lens:
         """The logit lens: what every state of a stream would predict if it were the last; of one
         token alone where it is given, and of some sites and the last where these are."""
-        place = expect_recording_of(self, recording, stream, token or 0)
+        place = expect_recording_of(self, recording, stream, 0 if token is None else token)
         at = None if token is None else place
+        top, sites = whole_number("top", top, 0), (sites,) if isinstance(sites, str) else sites
         return self._source.lens(self, recording, stream, top, at, sites)
 
     def logits(self, recording: Recording, stream: str, token: int) -> np.ndarray:
@@ -166,6 +187,7 @@ class Model:
         """Direct logit attribution: a word's logit at a token as a sum over the model's parts; with
         `against` the difference to another word's logit."""
         token = expect_recording_of(self, recording, stream, token)
+        id, against = word_of(self.card, id), other_word(self.card, against)
         return self._source.attribute(self, recording, stream, token, id, against)
 
     def head_sources(
@@ -175,6 +197,7 @@ class Model:
         name: (layer, head, key), NaN for a head whose output an edit took from elsewhere."""
         token = expect_recording_of(self, recording, stream, token)
         lens = self._readout("logit_lens")
+        id, against = word_of(self.card, id), other_word(self.card, against)
         return lens.head_sources(self, recording, stream, token, id, against)
 
     def score_parts(
@@ -210,9 +233,9 @@ class Model:
         return self._readout("score_parts").score_path(self, recording, cell)
 
     def gradients(self, recording: Recording, stream: str, token: int) -> ResidualGradients:
-        """The gradient of the likeliest word's logit at a token, back to every state of a
-        stream."""
-        token = expect_recording_of(self, recording, stream, token)
+        """The gradient of the likeliest word's logit at a token of the last stream, back to every
+        state of a stream: a translator's own, or that of its source."""
+        token = expect_readout_of(self, recording, stream, token)
         return self._source.gradients(self, recording, stream, token)
 
     def head_gradients(
@@ -226,14 +249,21 @@ class Model:
         of it. targets: (token of the last stream, id that is right there); the loss is the mean of
         -ln p. Raises ValueError for what is not there and for a model without a readout."""
         cell = of_attention(self, recording, HeadScore(attention, layer, 0, 0, 0))
+        last = recording.streams[-1].name
+        places = [
+            (expect_recording_of(self, recording, last, token), word_of(self.card, id))
+            for token, id in targets
+        ]
         return self._readout("gradients").head_gradients(
-            self, recording, attention, cell.layer, targets
+            self, recording, attention, cell.layer, places
         )
 
     def nearest(self, vectors: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
         """The words whose embeddings have the largest cosine with vectors (row, d_model): ids and
-        cosines, each (row, rank)."""
-        return self._source.nearest(self, vectors, top)
+        cosines, each (row, rank); at most `top` of them. Raises ValueError for vectors of another
+        width, and for numbers that are not finite."""
+        top = whole_number("top", top, 1)
+        return self._source.nearest(self, vectors_of(vectors), top)
 
     def generate(self, text: str, prefix: tuple[int, ...] = ()) -> TextGenerator:
         """A text written a token at a time: a decoder continues `text`, a translator translates it.
@@ -241,14 +271,16 @@ class Model:
 
         Raises ValueError for a model that does not write, and for a text that leaves no room.
         """
-        return self._source.generate(self, text, prefix)
+        return self._source.generate(self, expect_text(text), words_of(self.card, prefix))
 
     def resume(self, recording: Recording, n_read: int) -> TextGenerator:
         """A text written on after the first `n_read` tokens of a decoder's recording without edits.
 
-        Raises ValueError where a model that reads their text once more reads other tokens, and
-        where there is no room for one more.
+        Raises ValueError for an edited recording, for another number of tokens than it has, where a
+        model that reads their text once more reads other tokens, and where there is no room for one
+        more.
         """
+        n_read = self._expect_resumable(recording, n_read)
         stream = recording.streams[-1]
         text = recording.text
         if n_read < len(stream.tokens):
@@ -258,11 +290,27 @@ class Model:
             raise ValueError("a part of this text is read as other tokens")
         return writing
 
+    def _expect_resumable(self, recording: Recording, n_read: int) -> int:
+        expect_recording_of(self, recording, recording.streams[0].name)
+        if self.card.kind != "decoder":
+            raise ValueError(f"{self.name} is no decoder, so it writes on after no recording")
+        if recording.edits:
+            raise ValueError(
+                "this recording was made under edits, and a text is written on without any; record "
+                "it without them"
+            )
+        n, n_read = len(recording.streams[-1].tokens), whole_number("n_read", n_read)
+        if not 1 <= n_read <= n:
+            raise ValueError(f"a text is written on after 1 to {n} tokens, not after {n_read}")
+        return n_read
+
     def beams(self, text: str, strategy: int | SeededSampling) -> Iterator[tuple[Beam, ...]]:
         """Beam search for the translation of a text, one step at a time. strategy: so many of the
         best hypotheses, best first, or the settings by which one is sampled. Raises ValueError for
-        a model that does not translate."""
-        return self._source.beams(self, text, strategy)
+        a model that does not translate, and for no hypotheses."""
+        if not isinstance(strategy, SeededSampling):
+            strategy = whole_number("the number of beams", strategy, 1)
+        return self._source.beams(self, expect_text(text), strategy)
 
     def norms(self, stream: str, edits: Edit | Iterable[Edit] = ()) -> dict[str, Norm]:
         """Every LayerNorm of a stream by its place, such as "0.attn": gain and bias (d_model), eps,
@@ -278,17 +326,25 @@ class Model:
         """W_Q, W_K and W_V of an attention by its label, as "q", "k" and "v": (d_model, heads x
         d_head), and its bias (heads x d_head); without those whose product is normalised or turned
         before it is used."""
-        return self._readout("weights").projections(self, attention, layer)
+        weights = self._readout("weights")
+        return weights.projections(self, *self._place(attention, layer))
 
     def rotary(self, attention: str, layer: int) -> Rotary | None:
         """Rotation of queries and keys of an attention's layer by their positions; None where
         nothing turns them, or they are normalised first."""
-        return self._readout("weights").rotary(self, attention, layer)
+        weights = self._readout("weights")
+        return weights.rotary(self, *self._place(attention, layer))
+
+    def _place(self, attention: str, layer: int) -> tuple[str, int]:
+        """The name of an attention, and a layer counted from 0."""
+        name = attention_of(self.card, self.capabilities.attention, attention)
+        return name, place_of("layer", layer, self.card.n_layer)
 
     def embeddings(self, ids: np.ndarray | None = None) -> np.ndarray:
         """Every word's embedding as the stream begins with it, (id, d_model); those of some `ids`
         where they are given."""
-        return self._readout("weights").embeddings(self, ids)
+        words = None if ids is None else np.array(words_of(self.card, ids), int)
+        return self._readout("weights").embeddings(self, words)
 
     def jacobian(self, recording: Recording, stream: str, token: int, site: str) -> Jacobian:
         """The Jacobians of a sub-layer, such as "0.attn", at one token: of its output, of the sum,
@@ -297,33 +353,39 @@ class Model:
         return self._readout("gradients").jacobian(self, recording, stream, token, site)
 
     def integrated_gradients(
-        self, recording: Recording, stream: str, token: int, id: int | None = None, steps: int = 50
+        self,
+        recording: Recording,
+        stream: str,
+        token: int,
+        id: int | None = None,
+        steps: int = path_integral.STEPS,
     ) -> np.ndarray:
-        """Integrated gradients (Sundararajan et al. 2017) of a word's logit at a token, the
-        likeliest word's where None: a share for each token of the stream, (token). They sum to the
-        logit less the one where every embedding is 0, but for the number of steps, with a warning
-        where they miss it: an RMSNorm that reads the embeddings alone, as in LLaMA, has the logit
-        jump near 0."""
-        token = expect_recording_of(self, recording, stream, token)
+        """Integrated gradients (Sundararajan et al. 2017) of a word's logit at a token of the last
+        stream, the likeliest word's where None: a share for each token of a stream, (token). They
+        sum to the logit less the one where every embedding of the stream is 0, to within 1 %: the
+        way between the two is cut into parts where the logit bends, at most `steps` of them, with a
+        warning where that is not enough. Raises ValueError for no steps."""
+        token = expect_readout_of(self, recording, stream, token)
+        id, steps = other_word(self.card, id), whole_number("steps", steps, 1)
         shares, whole = self._source.integrated(self, recording, stream, token, id, steps)
-        return warn_unless_complete(shares, whole, steps)
+        return _complete(shares, whole, steps)
 
     def class_attribution(
         self,
         recording: Recording,
         id: int | None = None,
-        steps: int = 50,
+        steps: int = path_integral.STEPS,
         against: int | None = None,
     ) -> np.ndarray:
         """Integrated gradients of the score of a class of a text, by its place among
         `capabilities.classes`, the likeliest class where None: a share for each token, (token);
         with `against` of the difference to another class's score. They sum to the score less the
-        one where the embedding of every word is 0, but for the number of steps, with a warning
-        where they miss it. Raises ValueError for a model that is no classifier of texts, for a
-        class that is not there, and for no steps."""
-        at = self._class(recording, id, against)
+        one where the embedding of every word is 0, as `integrated_gradients` do, in at most `steps`
+        parts. Raises ValueError for a model that is no classifier of texts, for a class that is not
+        there, and for no steps."""
+        at, steps = self._class(recording, id, against), whole_number("steps", steps, 1)
         shares, whole = self._source.class_attribution(self, recording, at, steps, against)
-        return warn_unless_complete(shares, whole, steps)
+        return _complete(shares, whole, steps)
 
     def class_parts(
         self, recording: Recording, id: int | None = None, against: int | None = None
@@ -343,7 +405,7 @@ class Model:
         """The place of a class, the likeliest where None. Raises ValueError as `class_parts`."""
         scores = self.class_logits(recording)
         for each in (id, against):
-            if each is not None and not 0 <= each < len(scores):
+            if each is not None and not 0 <= whole_number("a class", each) < len(scores):
                 raise ValueError(f"there are scores 0 to {len(scores) - 1}, and none {each}")
         return int(scores.argmax()) if id is None else id
 
@@ -352,7 +414,7 @@ class Model:
     ) -> FFNActivations:
         """The hidden units of a layer's feed-forward network at one token, and what each writes."""
         token = expect_recording_of(self, recording, stream, token)
-        layer = from_end(layer, self.card.n_layer)
+        layer = place_of("layer", layer, self.card.n_layer)
         return self._readout("ffn").ffn_activations(self, recording, stream, layer, token)
 
     def neurons(
@@ -364,9 +426,11 @@ class Model:
         id: int,
         against: int | None = None,
     ) -> Neurons:
-        """The hidden units of a layer's FFN by what each adds to a word's logit at a token."""
+        """The hidden units of a layer's FFN by what each adds to a word's logit at a token; of the
+        24 strongest when they fire, and the 6 words that each raises and lowers most."""
         token = expect_recording_of(self, recording, stream, token)
-        layer = from_end(layer, self.card.n_layer)
+        layer = place_of("layer", layer, self.card.n_layer)
+        id, against = word_of(self.card, id), other_word(self.card, against)
         return self._readout("ffn").neurons(self, recording, stream, layer, token, id, against)
 
     def circuits(
@@ -378,9 +442,15 @@ class Model:
         values: np.ndarray | None = None,
     ) -> Circuits:
         """A head's QK and OV circuits on words, each by itself: which words it attends to, and what
-        it writes for them; with values (word, d_head) for these."""
-        layer, head = from_end(layer, self.card.n_layer), from_end(head, self.card.n_head)
-        return self._readout("circuits").circuits(self, attention, layer, head, ids, values)
+        it writes for them, the 8 words of most effect each; with values (word, d_head) for
+        these."""
+        circuits = self._readout("circuits")
+        attention, layer = self._place(attention, layer)
+        head, words = place_of("head", head, self.card.n_head), words_of(self.card, ids)
+        vectors = None if values is None else vectors_of(values)
+        if vectors is not None and vectors.shape != (shape := (len(words), self.card.d_head)):
+            raise ValueError(f"values have the shape {shape}, not {vectors.shape}")
+        return circuits.circuits(self, attention, layer, head, words, vectors)
 
     def patch_heads(
         self,
@@ -395,7 +465,13 @@ class Model:
         """Activation patching, head by head: each head's output taken from the run on `donor`, and
         the change of logit(id) - logit(against) at a token."""
         return self._readout("patching").patch_heads(
-            self, text, donor, attention, token, id, against, of_model(edits_of(edits), self.card)
+            self,
+            text_or_ids(text),
+            expect_text(donor),
+            attention,
+            whole_number("token", token),
+            *words_of(self.card, (id, against)),
+            of_model(edits_of(edits), self.card),
         )
 
     def patch_sites(
@@ -411,12 +487,18 @@ class Model:
         """Activation patching, state by state: each site at each token taken from the run on
         `donor`, and the change of the same difference."""
         return self._readout("patching").patch_sites(
-            self, text, donor, stream, token, id, against, of_model(edits_of(edits), self.card)
+            self,
+            text_or_ids(text),
+            expect_text(donor),
+            stream,
+            whole_number("token", token),
+            *words_of(self.card, (id, against)),
+            of_model(edits_of(edits), self.card),
         )
 
     def labels(self, ids: Iterable[int]) -> list[str]:
         """Tokens of the vocabulary as a person reads them."""
-        return [self.tokenizer.label(int(token)) for token in ids]
+        return [self.tokenizer.label(whole_number("id", token, 0)) for token in ids]
 
     # What it is, in a word or a number.
 
@@ -480,7 +562,7 @@ class Model:
     def first_token(self, text: str) -> tuple[int, int] | None:
         """The first token id of a text alone, and the number of its tokens. None for an empty
         text."""
-        ids = self.tokenizer.ids([text.encode("utf-8", "replace").decode("utf-8")])[0]
+        ids = self.tokenizer.ids([expect_text(text).encode("utf-8", "replace").decode("utf-8")])[0]
         return (ids[0], len(ids)) if ids else None
 
     def _embedding(self) -> Any:

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 
 from models import copying, devices, generation, quantization, shipped_models
 from models.activation_cache import ActivationStore, Recorder, TextRecord, recorded_shapes
-from models.argument_validation import text_or_ids
+from models.argument_validation import expect_ids, text_or_ids
 from models.attention import MultiHeadAttention, self_attention_mask, self_attention_masks
 from models.capabilities import TextGenerator
 from models.chat_template import ChatTemplate
@@ -44,6 +44,7 @@ from models.edits import Edit, PatchHead, PatchSite
 from models.layers import GatedFeedForward, Patch, with_shared_keys
 from models.linear import HAS_AVX512
 from models.model import Model
+from models.notices import tell_cut
 from models.recording import Attention, Card, NotFinite, Recording
 from models.tokenizer import BOS, CLS, EOS, MASK, SEP, Tokenizer, Tokens
 from models.transformer import Decoder, Encoder, EncoderDecoder, FeedForward, Transformer
@@ -116,6 +117,7 @@ class OwnModel(Model):
 
     def resume(self, recording: Recording, n_read: int) -> TextGenerator:
         """As `Model.resume`, from the recorded keys and values."""
+        n_read = self._expect_resumable(recording, n_read)
         if not all(each.opens for each in recording.attention):
             return super().resume(recording, n_read)
         stream = recording.streams[-1]
@@ -402,10 +404,12 @@ def _given_target(model: OwnModel, target: str | tuple[int, ...]) -> tuple[Token
     if isinstance(target, str):
         tokens, dropped = frame_target(model, clean(target))
         return tokens, clean(target), dropped
+    expect_ids(model.card, target)
     text = model.tokenizer.text(list(target))
     tokens, dropped = frame_target(model, text)
     if tokens.ids[1:] != target:  # another spelling of the same text; what was said counts
-        return target_tokens(model.tokenizer, list(target)), text, 0
+        read = list(target[: model.card.n_positions - 1])
+        return target_tokens(model.tokenizer, read), text, len(target) - len(read)
     return tokens, text, dropped
 
 
@@ -436,7 +440,7 @@ def activations(
     whether a translator writes its text too; reading takes a fraction of the time.
     """
     edits = tuple(edit for edit in edits if not isinstance(edit, (PatchHead, PatchSite)))
-    tokens, _ = frame(model, clean(text))
+    tokens = read_whole(model, text)
     tokens = shuffle_tokens(tokens, edits)
     edits = fitting_edits(tokens, edits)
     tokens = mask_tokens(tokens, edits, model.tokenizer.mask, MASK)
@@ -527,8 +531,7 @@ def read_text(
         text = clean(source)
         return ReadText(text, *split(text))
     card, tokenizer = model.card, model.tokenizer
-    if wrong := [each for each in source if not 0 <= each < card.n_vocab]:
-        raise ValueError(f"{card.name} has ids 0 to {card.n_vocab - 1}, not {wrong[0]}")
+    expect_ids(card, source)
     _expect_no_padding(tokenizer, source)
     text = tokenizer.text(source)
     ids, dropped = source[: card.n_positions], max(0, len(source) - card.n_positions)
@@ -575,6 +578,13 @@ def frame(model: OwnModel, text: str) -> tuple[Tokens, int]:
             (),
         )
     return tokens, dropped
+
+
+def read_whole(model: OwnModel, text: str) -> Tokens:
+    """The tokens of a text as the model reads it, with a warning where it is longer than that."""
+    tokens, dropped = frame(model, clean(text))
+    tell_cut(model.name, model.card.n_positions, tokens.ids, dropped)
+    return tokens
 
 
 def frame_target(model: OwnModel, text: str) -> tuple[Tokens, int]:

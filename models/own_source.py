@@ -75,11 +75,11 @@ def generate(model: OwnModel, text: str, prefix: tuple[int, ...] = ()) -> genera
     """A text in the making, as `Model.generate`."""
     if model.card.kind == "encoder":
         raise ValueError(f"{model.card.name} fills masked words and does not write")
-    tokens, dropped = own_model.frame(model, own_model.clean(text))
     if model.card.kind == "encoder-decoder":
-        return generation.Generation(
-            model.network, [model.tokenizer.ends[0], *prefix], own_model.memory_of(model, tokens)
-        )
+        generation.expect_room(model.card, len(prefix), 0)
+        memory = own_model.memory_of(model, own_model.read_whole(model, text))
+        return generation.Generation(model.network, [model.tokenizer.ends[0], *prefix], memory)
+    tokens, dropped = own_model.frame(model, own_model.clean(text))
     generation.expect_room(model.card, len(tokens.ids) + len(prefix), dropped)
     return generation.Generation(model.network, [*tokens.ids, *prefix])
 
@@ -88,7 +88,7 @@ def beams(model: OwnModel, text: str, strategy: int | SeededSampling) -> Iterato
     """Beam search for the translation of a text, as `Model.beams`."""
     if model.card.kind != "encoder-decoder":
         raise ValueError(f"{model.card.name} writes no translation")
-    tokens, _ = own_model.frame(model, own_model.clean(text))
+    tokens = own_model.read_whole(model, text)
     bos, _ = model.tokenizer.ends
     eos_ids = model.tokenizer.eos_ids
     max_length = generation.max_answer_length(len(tokens.ids), model.card.n_positions)

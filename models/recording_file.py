@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from models import edits, npz
+from models.argument_validation import expect_recording
 from models.recording import Attention, Card, Recording, Stream, stored_array
 
 FORMAT = "headlight recording 1"
@@ -36,6 +37,7 @@ def to_npz(recording: Recording, compressed: bool = True) -> bytes:
     """The whole recording as an .npz file: one JSON header under `header`, and each array as
     `stream.<name>.<field>` or `attention.<name>.<field>`; keys and values that heads share once.
     `from_npz` reads it back into an equal Recording. compressed: takes ten times as long."""
+    expect_recording(recording)
     arrays: dict[str, Any] = {}
     header: dict[str, Any] = {
         "format": FORMAT,
@@ -70,7 +72,9 @@ def from_npz(data: bytes, most_bytes: int | None = None) -> Recording:
     checked before it is unpacked, so that it may come from anywhere.
 
     most_bytes: that its arrays may take, None for no limit. Raises ValueError, one sentence, where
-    the file is none or takes more."""
+    the file is none or takes more, and TypeError for what is no bytes."""
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise TypeError(f"a file is given as its bytes, and not as {type(data).__name__}")
     arrays = npz.read(data, most_bytes)
     written = arrays.pop("header", None)
     if written is None or written.dtype.kind != "U" or written.shape:

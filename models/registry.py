@@ -87,8 +87,12 @@ def load(
     are numpy's arrays all the same.
 
     Raises ValueError, one sentence that says why and what to do, for a name that is not known and a
-    model that cannot be used, and for a device that is not there.
+    model that cannot be used, and for a device that is not there; TypeError for what is no name.
     """
+    if not isinstance(name, str):
+        raise TypeError(
+            f'a model\'s name is a str, such as "encoder" or "hub:FOLDER", and not {name!r:.60}'
+        )
     name = spelled(name)
     if str(dtype).removeprefix("torch.") != "float32" or str(device) != "cpu":
         from models import precision
@@ -263,8 +267,8 @@ def families() -> list[dict[str, str]]:
 
 
 def depth(vectors: np.ndarray) -> Depth:
-    """The gradient at every layer of a deep stack with random weights on embeddings (token,
-    d_model), with residual connections and without."""
+    """The gradient at every layer of a deep stack with random weights on the first 12 of some
+    embeddings (token, d_model), with residual connections and without."""
     from models.readouts import gradients
 
     return gradients.depth(vectors)
@@ -272,7 +276,7 @@ def depth(vectors: np.ndarray) -> Depth:
 
 def decay(ids: Iterable[int], lag: int) -> Iterator[Decay]:
     """An RNN, an LSTM and a small Transformer learning side by side to say the token `lag` back:
-    gradients by distance, as it goes on."""
+    gradients by distance, as it goes on. The first 48 tokens are read."""
     from models.readouts import gradients
 
     return gradients.decay(tuple(ids), lag)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import isfinite
+from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +26,8 @@ class Sampling:
     top_p: float = 1.0
 
     def __post_init__(self) -> None:
+        if not isfinite(self.temperature) or self.top_k % 1:
+            raise ValueError(f"temperature is finite and top-k a whole number, not {self}")
         if self.temperature < 0 or self.top_k < 0 or not 0 < self.top_p <= 1:
             raise ValueError(
                 "temperature and top-k cannot be negative and top-p lies above 0 and up to "
@@ -68,6 +72,10 @@ class SeededSampling:
 
     sampling: Sampling
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.seed, Integral) or self.seed < 0:
+            raise ValueError(f"a seed is a whole number from 0, not {self.seed!r}")
 
 
 def probabilities(

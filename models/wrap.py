@@ -31,13 +31,15 @@ def wrap(
 
     It runs on the device on which its weights lie; recordings and readouts are numpy's arrays.
 
-    A transformers model runs in its own code; nothing is copied, and it is set to `eval()` and to
-    an attention that computes the same as its eager one. tokenizer: its own, a
-    `tokenizers.Tokenizer`, the words of the ids from 0 on, or None, where tokens are called by
-    their ids.
+    A transformers model runs in its own code; nothing is copied, and it is set to an attention that
+    computes the same as its eager one. Each pass is without dropout, as in `eval()`; a model in
+    training is in training again after it. It reads as many tokens as it has positions, where
+    memory holds them. tokenizer: its own, a `tokenizers.Tokenizer`, the words of the ids from 0 on,
+    or None, where tokens are called by their ids.
 
     An `nn.TransformerEncoder`, an `nn.TransformerEncoderLayer` or an `nn.MultiheadAttention` runs
-    in Headlight's classes, on a copy of its weights in 32 bits. embedding (id, d_model): without
+    in Headlight's classes, on a copy of its weights in 32 bits, on at most 1,024 tokens where it
+    has no table of positions. embedding (id, d_model): without
     one the vectors of a text are put in by an edit, `SetSite(vectors, "embed")`. positions
     (position, d_model): added to it. readout: from d_model to the vocabulary. causal: no token sees
     a later one.

@@ -124,7 +124,8 @@ FLOORS = [
     (
         r"explorer/cli\.py",
         set(),
-        r"explorer\.export|models\.(registry|model|recorded_model|recording|recording_file|version)",
+        r"explorer\.export|"
+        r"models\.(registry|model|notices|recorded_model|recording|recording_file|version)",
     ),
     (
         r"explorer/server/prefetch\.py",

@@ -76,16 +76,16 @@ def columns_of(text: str) -> tuple[str, ...]:
     return table.names if table else ()
 
 
-def lines_of(text: str, column: str = "") -> tuple[str, ...]:
+def lines_of(text: str, column: str = "", longest: int | None = LONGEST_LINE) -> tuple[str, ...]:
     """The sentences of a text, a line each, or the cells of a column of it: without empty ones,
-    each at most `LONGEST_LINE` characters."""
+    each at most `longest` characters; None for all of them."""
     table = table_of(text) if column else None
     if table:
         at = table.names.index(column)
         lines = [row[at] for row in table.rows]
     else:
         lines = text.lstrip("\ufeff").splitlines()
-    sentences = (" ".join(line.split())[:LONGEST_LINE] for line in lines)
+    sentences = (" ".join(line.split())[:longest] for line in lines)
     return tuple(line for line in sentences if line)
 
 

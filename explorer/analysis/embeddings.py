@@ -150,16 +150,17 @@ FEWEST_POINTS = 4  # at one site, for three directions along which they spread
 MIN_CHANGE = 0.005  # a cosine that changes by less has not moved
 
 
-def groups(text: str) -> tuple[tuple[str, ...], ...]:
+def groups(text: str, is_cut: bool = True) -> tuple[tuple[str, ...], ...]:
     """Two groups of words as a reader writes them, "fruit, tree / mac, os"; empty ones are left
-    out, repeated words too."""
+    out, repeated words too. is_cut: as many groups, words and letters as are read."""
     result = []
-    for part in text.split("/")[:2]:
+    longest, most, n_groups = (LONGEST_WORD, MOST_WORDS, 2) if is_cut else (None, None, None)
+    for part in text.split("/")[:n_groups]:
         words = dict.fromkeys(
-            " ".join(word.split())[:LONGEST_WORD] for word in part.split(",") if word.strip()
+            " ".join(word.split())[:longest] for word in part.split(",") if word.strip()
         )
         if words:
-            result.append(tuple(words)[:MOST_WORDS])
+            result.append(tuple(words)[:most])
     return tuple(result)
 
 

@@ -25,6 +25,7 @@ from explorer.panels.selection import select
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models.example_texts import EXAMPLES
+from models.notices import tell
 from models.run import Run
 
 CONCEPT = "corpus"
@@ -38,7 +39,7 @@ MAX_LETTERS = 60  # of a sentence inside a sentence
 @dataclass(frozen=True, eq=False)
 class CorpusReading:
     """Sentences read by one attention, and one of its heads and patterns. unread: why sentences
-    could not be read."""
+    could not be read. limits: sentences on what was left out of those that were given."""
 
     attention: str
     measured: tuple[corpus.Sentence, ...]
@@ -46,6 +47,7 @@ class CorpusReading:
     pattern: str
     layer: int
     head: int
+    limits: tuple[str, ...] = ()
 
     @property
     def at(self) -> tuple[int, int]:
@@ -69,13 +71,13 @@ class CorpusReading:
 
     def caption(self, *lines: str) -> tuple[str, ...]:
         """Lines of a caption, with how many sentences were read and how many were not."""
-        words = sentences(CONCEPT, "shared")
-        read = words(
-            "read", sentences=plural(len(self.measured), "sentence"), attention=self.attention
-        )
+        words, n = sentences(CONCEPT, "shared"), len(self.measured)
+        slots = {"sentences": plural(n, "sentence"), "attention": self.attention}
+        read = words("read" if n > 1 else "read_one", **slots, others=n - 1)
         if not self.unread:
-            return read, *lines
-        return read, words("left_out", n=len(self.unread), reason=self.unread[0]), *lines
+            return read, *self.limits, *lines
+        unread = words("left_out", n=len(self.unread), reason=self.unread[0])
+        return read, unread, *self.limits, *lines
 
     def spread(self, pattern: str) -> corpus.Spread:
         """Scores of a pattern over the sentences, (layer, head)."""
@@ -100,7 +102,7 @@ def reading(
     selection = select(run, layer or 0, head or 0, attention=attention)
     name = selection.attention.name
     words = sentences(CONCEPT, "shared")
-    lines = corpus.lines_of(others)[: corpus.MOST_LINES - 1]
+    lines, limits = _lines(run, others)
     results = [measured(each) for each in (run, *(replace(run, text=line) for line in lines))]
     each = [one if isinstance(one, str) else one[name] for one in results]
     readable = tuple(one for one in each if isinstance(one, corpus.Sentence))
@@ -112,9 +114,24 @@ def reading(
     pattern = pattern or corpus.strongest_pattern(readable, at)
     if pattern not in patterns:
         raise ValueError(words("pattern", pattern=pattern, patterns=", ".join(patterns)))
-    return CorpusReading(
-        name, readable, unread, pattern, *(at or corpus.strongest_head(readable, pattern))
-    )
+    layer, head = at or corpus.strongest_head(readable, pattern)
+    return CorpusReading(name, readable, unread, pattern, layer, head, limits)
+
+
+def _lines(run: Run, others: str) -> tuple[list[str], tuple[str, ...]]:
+    """The sentences beside a run's text, and what of them is left out, which a caller is told."""
+    words, most = sentences(CONCEPT, "shared"), corpus.MOST_LINES - 1
+    lines = corpus.lines_of(others, longest=None)
+    if others == EXAMPLE_LINES:  # of which the text may be one
+        lines = tuple(line for line in lines if line != run.text)
+    read, limits = lines[:most], list[str]()
+    if left := len(lines) - len(read):
+        limits.append(words("too_many", n=left, most=most))
+    if cut := sum(len(line) > corpus.LONGEST_LINE for line in read):
+        limits.append(words("cut", n=plural(cut, "sentence"), longest=corpus.LONGEST_LINE))
+    for each in limits:
+        tell(each.rstrip("."))
+    return [line[: corpus.LONGEST_LINE] for line in read], tuple(limits)
 
 
 def _with_spread(spread: corpus.Spread, at: tuple[int, ...]) -> str:
@@ -149,9 +166,10 @@ def patterns(
 ) -> Panel:
     """Mean score of one pattern in every head, and all patterns of one head.
 
-    others: the sentences after the run's text, one a line. pattern: its name; the
-    strongest one where "". layer, head: the head of the highest score where None. Raises ValueError
-    for what is not there, and where no sentence can be read.
+    The run's text is the first of the sentences. others: those after it, one a line: of more than
+    199 the last are left out, and of longer ones what is beyond 1,000 characters, with a warning.
+    pattern: its name; the strongest one where "". layer, head: the head of the highest score where
+    None. Raises ValueError for what is not there, and where no sentence can be read.
     """
     read = reading(run, others, pattern, layer, head, attention)
     words = sentences(CONCEPT, "patterns")

@@ -36,6 +36,7 @@ from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models.caching import loaded, memo
 from models.example_texts import EXAMPLES, other_sentence
+from models.notices import tell
 from models.recording import Recording, Stream
 from models.run import Run
 
@@ -290,6 +291,17 @@ def _anchors(
 # ---- one word, layer by layer --------------------------------------------------------------------
 
 
+def _word_groups(words: str) -> tuple[tuple[str, ...], ...]:
+    """Two groups of anchors; a caller is told of what is left out of them."""
+    groups = embeddings.groups(words)
+    if groups != embeddings.groups(words, is_cut=False):
+        tell(
+            f"two groups of words are read, the first {embeddings.MOST_WORDS} of each and "
+            f"{embeddings.LONGEST_WORD} letters of a word"
+        )
+    return groups
+
+
 @spec.panel
 def contexts(
     run: Run,
@@ -330,7 +342,7 @@ def contexts(
     sums before LayerNorms are states too. anchored: the plane's first axis leads from one of the
     two groups of anchor words to the other. Raises ValueError for what is not there.
     """
-    groups = embeddings.groups(anchor_words) if anchored else ()
+    groups = _word_groups(anchor_words) if anchored else ()
     if anchored and len(groups) != 2:
         raise ValueError(sentences(CONCEPT, "anchors")("two"))
     word = token, texts, second, mate, stage, stream
@@ -648,7 +660,7 @@ def anchors(
     ValueError as for `contexts`.
     """
     words = sentences(CONCEPT, "anchors")
-    groups = embeddings.groups(anchor_words)
+    groups = _word_groups(anchor_words)
     if len(groups) != 2:
         raise ValueError(words("two"))
     on = select_word(run, token, texts, second, mate, None, stream, groups=groups)

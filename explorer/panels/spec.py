@@ -35,6 +35,7 @@ from explorer.panels.choice import Parameter, choices_of, declared, parameters
 from explorer.text import glossary
 from explorer.text.formulas import formula_lines
 from explorer.text.templates import sentences
+from models import registry
 from models.caching import picture_name
 from models.edits import to_line
 from models.example_texts import DEFAULT_TEXT
@@ -81,7 +82,8 @@ class Panel:
     explorer/text/formulas.toml, those that are about the model stand beside the figures, with
     numbers of the layer, head and token among the choices, or among `at`, which stands for
     choices that were left open, and for the run where another one is drawn; focus: symbols in them
-    that are spoken of.
+    that are spoken of. made_of: recordings that a caller handed in, for which its runs stand, and
+    their models; the app hands in none, so that what it keeps holds none.
     """
 
     title: str
@@ -100,6 +102,7 @@ class Panel:
     formulas: tuple[str, ...] = ()
     focus: tuple[str, ...] = ()
     at: Mapping[str, Any] = field(default_factory=dict)
+    made_of: tuple[Recording | Model, ...] = field(default=(), repr=False)
 
     def __repr__(self) -> str:
         return f"<Headlight panel {self.name} {self.title!r}>"
@@ -472,6 +475,14 @@ def _made_run(parameter: Parameter, run: Run, words: dict[str, str | Run]) -> Ru
     return parameter.choice.made_by(run, **own) if own else None
 
 
+def _held(*arguments: object) -> tuple[Recording | Model, ...]:
+    """The recordings that a caller handed in, of those runs that stand for one, and their models
+    where these are in memory alone."""
+    runs = [each for each in arguments if isinstance(each, Run) and each.contents]
+    models = [registry.load(each.model) for each in runs if registry.holds(each.model)]
+    return (*filter(None, (each.held() for each in runs)), *models)
+
+
 def special_labels(recording: Recording) -> tuple[str, ...]:
     """The labels that special tokens of a recording have and no others."""
     marked = [
@@ -499,6 +510,9 @@ def panel(
     ) -> Panel:
         run = Run.of(source)
         bound = signature.bind(run, *arguments, **choices)
+        for argument, value in bound.arguments.items():
+            if isinstance(value, Recording):
+                bound.arguments[argument] = Run.of(value)
         named = {
             each: value
             for each, value in bound.arguments.items()
@@ -507,7 +521,7 @@ def panel(
         for each in chosen:
             each.expect(bound.arguments.get(each.argument, each.default))
         with memory.reserved(name, run, bound.arguments):
-            panel = function(run, *arguments, **choices)
+            panel = function(*bound.args, **bound.kwargs)
         recording = run.recording()
         words = ", ".join(["run", *(f"{each}={_argument(value)}" for each, value in named.items())])
         return replace(
@@ -521,6 +535,7 @@ def panel(
             token=picture_name(recording, module, function.__name__, *sorted(named.items())),
             name=name,
             special=special_labels(recording),
+            made_of=_held(run, *named.values()),
         )
 
     PANELS[name] = complete

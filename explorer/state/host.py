@@ -5,6 +5,7 @@ Importing this module makes it so for the process."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
@@ -28,6 +29,7 @@ from models.example_texts import DEFAULT_TEXT
 from models.host import Host
 from models.live_training import TrainingProcess
 from models.model import Model
+from models.notices import Notice
 from models.recording import Recording
 
 Result = TypeVar("Result")
@@ -173,6 +175,7 @@ def warm_up() -> None:
 
 app = AppHost()
 caching.use(app)
+warnings.simplefilter("ignore", Notice)  # pages say it
 garbage_collection.on_idle.append(lambda: caching.cache.evict_all())
 garbage_collection.on_idle.append(buffer_pool.clear)
 garbage_collection.cached_sizes += [lambda: caching.cache.total, buffer_pool.pooled_bytes]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar, cast
@@ -13,16 +14,17 @@ import torch
 from torch import Tensor, nn
 
 from models import chat_template
+from models.argument_validation import expect_ids, word_of
 from models.capabilities import without_readout
 from models.chat_template import ChatTemplate
 from models.config import ACTIVATIONS
 from models.edits import Edit
-from models.generation import max_answer_length, search
+from models.generation import max_answer_length, search, tell_unended
 from models.model import Model
 from models.model_names import MINE_PREFIX, in_languages
 from models.own_model import ReadText, clean
 from models.pretrained import gguf, hub, languages, lora, model_files, weight_checks
-from models.pretrained.config_mapping import LONGEST, max_text_length, saved_head
+from models.pretrained.config_mapping import max_text_length, saved_head
 from models.pretrained.hooks import (
     ATTENTION_NAME,
     ForwardPass,
@@ -67,6 +69,9 @@ if TYPE_CHECKING:
     from transformers import LogitsProcessorList, PreTrainedModel
     from transformers._typing import GenerativePreTrainedModel
     from transformers.utils import ModelOutput
+
+
+UNBOUNDED = 2**20  # positions of a model that names no number of them
 
 
 # A Recording's streams and attentions from what was heard on a pass of a Hugging Face model.
@@ -148,9 +153,12 @@ def attentions_of(
 class HFModel(Model):
     """A loaded model, ready to record. It is shared by everyone and never changes.
 
-    `lock`: one pass at a time, because some families' code writes on its modules while it runs.
+    `lock`: one pass at a time, because some families' code writes on its modules while it runs; one
+    for all models of a network.
     `languages`: of a multilingual translator those between which it translates.
     `chat`: the template in which chats are read, None for a model without one.
+    `version`: of a caller's own network what `version_of` said when it was wrapped, None for one
+    that nobody else has.
     """
 
     card: Card
@@ -162,6 +170,13 @@ class HFModel(Model):
     lock: Lock = field(default_factory=Lock)
     languages: Languages | None = None
     chat: ChatTemplate | None = field(default=None, repr=False)
+    version: int | None = None
+
+    @contextmanager
+    def passing(self, trace: ForwardPass) -> Iterator[None]:
+        """Inside, a pass of the network alone, without dropout, whose hooks belong to `trace`."""
+        with self.lock, evaluating(self.network), active_pass(trace):
+            yield
 
     @property
     def reads_twice(self) -> bool:
@@ -174,6 +189,23 @@ class HFModel(Model):
         if self.chat is not None and (read := self.chat.tokens(text, self.card.n_positions)):
             return read
         return self.tokenizer.tokens(text, self.card.n_positions, masks)
+
+
+@contextmanager
+def evaluating(network: nn.Module) -> Iterator[None]:
+    """Inside, a network as by `eval()`; each of its modules that was in training is so again
+    afterwards."""
+    in_training = [each for each in network.modules() if each.training]
+    for each in in_training:
+        each.training = False
+    try:
+        yield
+    finally:
+        for each in in_training:
+            each.training = True
+
+
+_locks: WeakKeyDictionary[nn.Module, Lock] = WeakKeyDictionary()
 
 
 def load(where: str, progress: Progress | None = None, name: str = "") -> HFModel:
@@ -214,7 +246,15 @@ def wrapped(network: Any, tokenizer: Any, name: str, fingerprint: str) -> HFMode
         words = HubTokenizer(_transformers_tokenizer(tokenizer), _eos_ids(network))
     with quietly():
         network.set_attn_implementation("eager")
-        return from_network(network, words, name, fingerprint, f"{', '.join(map(str, kinds))}")
+        weights = ", ".join(map(str, kinds))
+        made = from_network(network, words, name, fingerprint, weights, is_bounded=False)
+    return replace(made, version=version_of(network))
+
+
+def version_of(network: nn.Module) -> int:
+    """A number that is another one after a step of training, as torch counts what is written into
+    weights."""
+    return sum(each._version for each in network.parameters() if not each.is_inference())
 
 
 def _transformers_tokenizer(tokenizer: Any) -> Any:
@@ -243,20 +283,23 @@ def from_network(
     name: str,
     fingerprint: str,
     weights: str = "float32",
+    is_bounded: bool = True,
 ) -> HFModel:
-    """A loaded model of a transformers network in memory, with eager attention. Raises NotLoaded
-    where it shows too little."""
+    """A loaded model of a transformers network in memory, with eager attention. is_bounded: it
+    reads no more tokens than LONGEST, and not all that it has positions for. Raises NotLoaded where
+    it shows too little."""
     register()
     start = _decoder_start(network) if network.config.is_encoder_decoder else None
     shown = False
     try:
-        inputs = probe_inputs(body_of(network.eval()), start)
-        try:
-            output = own_output(network, inputs)
-        except Exception as error:  # a family's code, with settings from anywhere
-            raise NotLoaded(_why_it_breaks_off(error, name)) from error
-        shown = shows_attention(output)
-        plan = probe_model(network, start, inputs, output)
+        with evaluating(network):
+            inputs = probe_inputs(body_of(network), start)
+            try:
+                output = own_output(network, inputs)
+            except Exception as error:  # a family's code, with settings from anywhere
+                raise NotLoaded(_why_it_breaks_off(error, name)) from error
+            shown = shows_attention(output)
+            plan = probe_model(network, start, inputs, output)
     except NotLoaded:
         raise
     except Exception as error:  # it gives what no other family gives
@@ -274,12 +317,13 @@ def from_network(
         d_model=plan.streams[0].d_model,
         d_head=plan.d_head,
         n_vocab=len(embedding_matrix(network)),
-        n_positions=_longest(network, tokenizer, plan),
+        n_positions=_longest(network, tokenizer, plan, is_bounded),
         n_parameters=sum(parameter.numel() for parameter in network.parameters()),
         fingerprint=fingerprint,
         weights=weights,
     )
-    model = HFModel(card, tokenizer, network, plan, start)
+    lock = _locks.setdefault(network, Lock())
+    model = HFModel(card, tokenizer, network, plan, start, lock=lock)
     forced = _setting(model, "forced_bos_token_id")
     pair = None if start is None else languages.default(tokenizer.own, start, forced)
     return model if pair is None else _between(model, pair)
@@ -375,12 +419,14 @@ def _decoder_start(model: PreTrainedModel) -> int:
     return 0
 
 
-def _longest(model: PreTrainedModel, tokenizer: HubTokenizer, plan: ModuleMap) -> int:
-    """The longest text a model is given: what it was made for, and what memory holds; where the
-    masks of its layers are not known, the window within which all see the same."""
-    bounds = [LONGEST, getattr(tokenizer.own, "model_max_length", LONGEST)]
+def _longest(
+    model: PreTrainedModel, tokenizer: HubTokenizer, plan: ModuleMap, is_bounded: bool
+) -> int:
+    """The longest text a model is given: what it was made for, and where that is bounded, what
+    memory holds; where the masks of its layers are not known, the window within which all see the
+    same."""
     lengths = ("max_position_embeddings", "n_positions", "max_seq_len")
-    bounds += [
+    bounds = [
         value
         for key in (lengths if plan.opens else (*lengths, "sliding_window"))
         if isinstance(value := config_value(model, key), int) and value > 0
@@ -393,7 +439,10 @@ def _longest(model: PreTrainedModel, tokenizer: HubTokenizer, plan: ModuleMap) -
             if plan.positions == "learned" and padding is not None:
                 first_position = padding + 1  # RoBERTa counts from there
             bounds.append(len(weight) - first_position)
-    return max_text_length(bounds, plan.n_head, sum(plan.n_layer.values()))
+    made_for = getattr(tokenizer.own, "model_max_length", UNBOUNDED)
+    if not is_bounded:
+        return max(2, min(bounds or [made_for, UNBOUNDED]))
+    return max_text_length([*bounds, made_for], plan.n_head, sum(plan.n_layer.values()))
 
 
 # How a Hugging Face model reads words off a vector: by its own code, and where that is so, as a
@@ -416,7 +465,7 @@ def readout(model: HFModel, vectors: Tensor) -> Tensor:
     rows = max(1, BYTES_OF_LOGITS // (4 * model.card.n_vocab))
     logits = []
     for chunk in vectors.split(rows):
-        with model.lock, active_pass(ForwardPass(keeps=False, answer=chunk[None])):
+        with model.passing(ForwardPass(keeps=False, answer=chunk[None])):
             logits.append(model.network(**inputs, use_cache=False).logits[0])
     return torch.cat(logits)
 
@@ -487,7 +536,8 @@ def _traced_class(model: HFModel) -> tuple[list[TensorEvent], Tensor, Tensor]:
     """What comes by where a classifier reads a short text, the last vectors of its last stream,
     (token, d_model), and the scores, (class)."""
     inputs, scores = sorted_inputs(model.network, model.start), list[Tensor]()
-    log = trace_modules(model.network, lambda: scores.append(model.network(**inputs).logits[0]))
+    with model.lock, evaluating(model.network):
+        log = trace_modules(model.network, lambda: scores.append(model.network(**inputs).logits[0]))
     events = [each for each in log if isinstance(each, TensorEvent) and each.value.dim() > 1]
     (last_place, _), *_ = model.plan.streams[-1].sites[-1][1]
     last = next(_vectors(each) for each in events if each.place.key == last_place.key)
@@ -702,7 +752,7 @@ class IncrementalDecoder:
             if self.cache is not None:
                 self.cache.reorder_cache(rows)
         self.ids = torch.cat([past_ids, new_ids], dim=1)
-        with model.lock, active_pass(trace or ForwardPass(keeps=False)):
+        with model.passing(trace or ForwardPass(keeps=False)):
             output = model.network(
                 **self._inputs(new_ids if self.keeps else self.ids),
                 past_key_values=self.cache,
@@ -801,13 +851,15 @@ def target_of(
         target = clean(target)
         tokens, dropped = _target_tokens(model, target)
         return tokens, target, dropped
+    expect_ids(model.card, target or ())
     ids = list(target) if target is not None else _answer(model, reading.tokens, edits)
     text = model.tokenizer.text(ids)
     tokens, dropped = _target_tokens(model, text)
     if tokens.ids[1:] == tuple(ids):
         return tokens, text, dropped
     # another spelling of the same text; what was said counts
-    return model.tokenizer.tokens_of((_begin(model), *ids)), text, 0
+    read = ids[: model.card.n_positions - 1]
+    return model.tokenizer.tokens_of((_begin(model), *read)), text, len(ids) - len(read)
 
 
 def _text_again(model: HFModel, reading: ReadText, target: str | tuple[int, ...] | None) -> Tokens:
@@ -875,11 +927,8 @@ def _answer(model: HFModel, source: Tokens, edits: tuple[Edit, ...]) -> list[int
     ids, eos_ids = torch.tensor([source.ids]), model.tokenizer.eos_ids
     # With edits every step is computed anew: a head's mean over the tokens is over all of them.
     uses_cache = not edits and supports_cache(model)
-    with (
-        model.lock,
-        active_pass(ForwardPass(model.plan.attentions, model.plan.n_layer, edits, keeps=False)),
-        quietly(),
-    ):
+    trace = ForwardPass(model.plan.attentions, model.plan.n_layer, edits, keeps=False)
+    with model.passing(trace), quietly():
         answer_ids = (
             cast("GenerativePreTrainedModel", model.network)
             .generate(
@@ -896,7 +945,10 @@ def _answer(model: HFModel, source: Tokens, edits: tuple[Edit, ...]) -> list[int
             )[0, 1:]
             .tolist()
         )
-    return answer_ids[:-1] if answer_ids and answer_ids[-1] in eos_ids else answer_ids
+    if answer_ids and answer_ids[-1] in eos_ids:
+        return answer_ids[:-1]
+    tell_unended(model.card.name, len(answer_ids), longest)
+    return answer_ids
 
 
 # Writing a text a token at a time by a model's own code, with its own stored keys and values, and
@@ -958,7 +1010,7 @@ class HFGeneration:
         """Take a token as the next one. Raises ValueError where the model is full."""
         if self.is_full:
             raise ValueError(f"the model reads {self.n_positions} tokens and no more")
-        self._read([token])
+        self._read([word_of(self.model.card, token)])
 
     def back(self) -> None:
         """Take the newest token back. The first stays."""

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from models import buffer_pool
+from models import buffer_pool, path_integral
 from models.cancellation import checkpoint
 from models.capabilities import READ_OFF, Capabilities
 from models.edit_ops import expect_followed, expect_tokens, mask_tokens, of_text, shuffle_tokens
@@ -26,8 +26,10 @@ from models.edit_validation import check_places, path_error
 from models.edits import CutPath, Edit, HideToken, ShuffleTokens, WithoutScale
 from models.generation import expect_room
 from models.model_names import HUB_PREFIX, MINE_PREFIX, OURS_PREFIX
+from models.notices import tell, tell_cut
 from models.own_model import clean, read_text
 from models.pretrained import hf_model, model_files, weight_conversion
+from models.pretrained.config_mapping import MOST_BYTES_OF_PATTERNS
 from models.pretrained.hf_model import (
     HFGeneration,
     HFModel,
@@ -43,9 +45,11 @@ from models.pretrained.hf_model import (
     readout_of,
     stream_of,
     target_of,
+    version_of,
 )
 from models.pretrained.hf_model import beams as search_of
-from models.pretrained.hooks import SUPPORTED_EDITS, ForwardPass, active_pass
+from models.pretrained.hooks import SUPPORTED_EDITS, ForwardPass
+from models.pretrained.machine_limits import free_memory, size_text
 from models.pretrained.path_edits import OWN_CLASSES, CutPaths, supports_paths
 from models.pretrained.probing import StreamPlan, embedding_matrix, nearly_equal
 from models.pretrained.site_edits import SITE_EDITS, changes_of, expect_carried
@@ -101,6 +105,7 @@ def record(
     masks = model.card.kind == "encoder"
     reading = read_text(model, text, lambda each: model.tokens(each, masks))
     tokens = reading.tokens
+    _expect_room(model, len(tokens.ids))
     lengths: dict[str, int | None] = {model.plan.streams[0].name: len(tokens.ids)}
     if model.reads_twice:
         lengths["decoder"] = len(tokens.ids)
@@ -131,7 +136,7 @@ def record(
     # Before the lock, for which others wait with memory of their own.
     buffer_pool.make_room(recorded_bytes(model, [len(each.ids) for each in stream_tokens]))
     try:
-        with model.lock, active_pass(trace):
+        with model.passing(trace):
             output = model.network(
                 **inputs,
                 use_cache=False,
@@ -192,6 +197,23 @@ def _read_off(
         raise NotFollowed(not_followed_on(model, len(tokens[0].ids), error)) from error
 
 
+def _expect_room(model: HFModel, n: int) -> None:
+    """Raises ValueError where scores and patterns of n tokens are more than is free: of a network
+    in memory a text is as long as it has positions. Warns where its weights have changed."""
+    if model.version not in (None, version_of(model.network)):
+        tell(
+            f"the weights of {model.card.name} have changed since it was wrapped, and its name and "
+            "digest have not; wrap it again"
+        )
+    need = 8 * model.plan.n_head * sum(model.plan.n_layer.values()) * n * n
+    free = free_memory() if need > MOST_BYTES_OF_PATTERNS else None
+    if free is not None and need > free:
+        raise ValueError(
+            f"a recording of {n:,} tokens of {model.card.name} takes {size_text(need)} of memory, "
+            f"and {size_text(free)} are free; shorten the text"
+        )
+
+
 def forward_pass(model: HFModel, edits: tuple[Edit, ...]) -> ForwardPass:
     """A pass that is recorded, under edits. Raises ValueError for a site that cannot be edited."""
     plan = model.plan
@@ -219,7 +241,7 @@ def class_logits(model: HFModel, recording: Recording) -> np.ndarray:
     inputs = {"input_ids": torch.tensor(recording.streams[0].ids)[None]}
     if model.start is not None:
         inputs["decoder_input_ids"] = torch.tensor(recording.streams[1].ids)[None]
-    with model.lock, active_pass(trace):
+    with model.passing(trace):
         return model.network(**inputs).logits[0].numpy()
 
 
@@ -317,6 +339,8 @@ def generate(model: HFModel, text: str, then: tuple[int, ...] = ()) -> HFGenerat
     expect_readout(model, model.plan.streams[-1].name)
     tokens, dropped = model.tokens(clean(text))
     if model.start is not None:
+        tell_cut(card.name, card.n_positions, tokens.ids, dropped)
+        expect_room(card, len(then), 0)
         ids = [model.start, *then] if then else list(begin_ids(model))
         return HFGeneration(model, ids, list(tokens.ids))
     expect_room(card, len(tokens.ids) + len(then), dropped)
@@ -328,7 +352,8 @@ def beams(model: HFModel, text: str, how: int | SeededSampling) -> Iterator[tupl
     if model.start is None:
         raise ValueError(f"{model.card.name} writes no translation")
     expect_readout(model, model.plan.streams[-1].name)
-    tokens, _ = model.tokens(clean(text))
+    tokens, dropped = model.tokens(clean(text))
+    tell_cut(model.card.name, model.card.n_positions, tokens.ids, dropped)
     return search_of(model, list(tokens.ids), how)
 
 
@@ -361,25 +386,27 @@ def _check(model: HFModel, edits: tuple[Edit, ...]) -> None:
 
 
 def gradients(model: HFModel, recording: Recording, stream: str, token: int) -> ResidualGradients:
-    """The gradient of the likeliest word's logit at a token back to every state of the stream, as
-    `models.readouts.gradients.gradients`, by automatic differentiation of the model's own code.
+    """The gradient of the likeliest word's logit at a token of the last stream back to every state
+    of a stream, as `models.readouts.gradients.gradients`, by automatic differentiation of the
+    model's own code.
 
     Raises ValueError for a token that is not there, for a model without a readout, and where a
     state is no part of what the logit was computed from.
     """
     output = recording.streams[-1]
     expect_readout(model, output.name)
+    if not 0 <= token < len(output.tokens):
+        raise ValueError(
+            f"stream {output.name} has tokens 0 to {len(output.tokens) - 1}, not {token}"
+        )
     n = len(recording.stream(stream).tokens)
-    if not 0 <= token < n:
-        raise ValueError(f"stream {stream} has tokens 0 to {n - 1}, not {token}")
-    row = token if output.name == stream else 0
     inputs = {"input_ids": torch.tensor(recording.streams[0].ids)[None]}
     if model.start is not None:
         inputs["decoder_input_ids"] = torch.tensor(output.ids)[None]
     trace = forward_pass(model, recording.edits)
     checkpoint()
-    with torch.enable_grad(), model.lock, active_pass(trace):
-        scores = model.network(**inputs, use_cache=False).logits[0, row]
+    with torch.enable_grad(), model.passing(trace):
+        scores = model.network(**inputs, use_cache=False).logits[0, token]
         checkpoint()
         word = int(scores.argmax())
         plan = next(each for each in model.plan.streams if each.name == stream)
@@ -389,7 +416,7 @@ def gradients(model: HFModel, recording: Recording, stream: str, token: int) -> 
         raise ValueError(f"{model.card.name} does not let its states be followed back")
     norm = torch.stack([each.reshape(n, -1).norm(dim=-1) for each in grads])
     return ResidualGradients(
-        stream, output.name, row, word, tuple(states), norm.numpy(), scores[word].item()
+        stream, output.name, token, word, tuple(states), norm.numpy(), scores[word].item()
     )
 
 
@@ -442,7 +469,7 @@ def _integrated_twice(
         embedded.clear()
         starts.clear()
         checkpoint()
-        with model.lock, active_pass(forward_pass(model, recording.edits)):
+        with model.passing(forward_pass(model, recording.edits)):
             hooks = [each.register_forward_hook(scale) for each in places]
             try:
                 return row(model.network(input_ids=ids[0], decoder_input_ids=ids[1]).logits)[id]
@@ -450,17 +477,19 @@ def _integrated_twice(
                 for each in hooks:
                     each.remove()
 
+    def slopes(place: float) -> tuple[float, np.ndarray]:
+        nonlocal share
+        share = place
+        value = score()
+        slope, again = (
+            (gradient * states)[0].sum(-1).numpy()
+            for gradient, states in zip(torch.autograd.grad(value, starts), embedded)
+        )
+        slope[:-1] += again[1:]
+        return float(value.detach()), slope
+
     with torch.enable_grad():
-        whole, share = float(score().detach()), 0.0
-        whole -= float(score().detach())
-        total = np.zeros(ids[0].shape[1])
-        for step in range(steps):
-            share = (step + 0.5) / steps
-            slopes = torch.autograd.grad(score(), starts)
-            source, again = ((a * b)[0].sum(-1).numpy() for a, b in zip(slopes, embedded))
-            total += source
-            total[:-1] += again[1:]
-    return total / steps, whole
+        return path_integral.shares_of(slopes, steps)
 
 
 def _integrated(
@@ -470,15 +499,13 @@ def _integrated(
     id: int | None,
     steps: int,
 ) -> tuple[np.ndarray, float]:
-    """Integrated gradients by the midpoints of `steps` parts of the way from embeddings of 0,
-    (token), and the score less the one there. row: of the model's scores those of which one is
-    followed; id: which, the largest without scaling where None."""
+    """Integrated gradients of a score from embeddings of 0, (token), and the score less the one
+    there. row: of the model's scores those of which one is followed; id: which, the largest where
+    None."""
     if model.start is not None:
         raise ValueError(f"{model.card.name} reads one text and writes another in its own code")
-    if steps < 1:
-        raise ValueError("gradients are summed in 1 step or more")
     inputs = {"input_ids": torch.tensor(recording.streams[0].ids)[None]}
-    place = model.network.get_input_embeddings()
+    embeddings = model.network.get_input_embeddings()
     share, embedded, start = 1.0, torch.zeros(0), torch.zeros(0)
 
     def scale(module: nn.Module, arguments: object, output: Tensor) -> Tensor:
@@ -487,27 +514,30 @@ def _integrated(
         start = (embedded * share).requires_grad_()
         return start
 
-    def scores() -> Tensor:
-        with model.lock, active_pass(forward_pass(model, recording.edits)):
-            hook = place.register_forward_hook(scale)
+    def scores(place: float) -> Tensor:
+        nonlocal share
+        checkpoint()
+        share = place
+        with model.passing(forward_pass(model, recording.edits)):
+            hook = embeddings.register_forward_hook(scale)
             try:
                 return row(model.network(**inputs).logits)
             finally:
                 hook.remove()
 
-    with torch.enable_grad():
-        last = scores()
-        if id is not None and not 0 <= id < len(last):
-            raise ValueError(f"there are scores 0 to {len(last) - 1}, and none {id}")
-        at, total = int(last.argmax()) if id is None else id, torch.zeros_like(embedded)
-        share = 0.0
-        whole = float((last[at] - scores()[at]).detach())
-        for step in range(steps):
-            checkpoint()
-            share = (step + 0.5) / steps
-            (gradient,) = torch.autograd.grad(scores()[at], start)
-            total += gradient
-    return (total / steps * embedded)[0].sum(-1).numpy(), whole
+    with torch.no_grad():
+        last = scores(1.0)
+    if id is not None and not 0 <= id < len(last):
+        raise ValueError(f"there are scores 0 to {len(last) - 1}, and none {id}")
+    of = int(last.argmax()) if id is None else id
+
+    def slopes(place: float) -> tuple[float, np.ndarray]:
+        with torch.enable_grad():
+            score = scores(place)[of]
+            (gradient,) = torch.autograd.grad(score, start)
+        return score.item(), (gradient * embedded)[0].sum(-1).numpy()
+
+    return path_integral.shares_of(slopes, steps)
 
 
 def _states(plan: StreamPlan, trace: ForwardPass) -> dict[str, Tensor]:

@@ -19,6 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from models import path_integral
 from models.attention import KVCache, causal_mask
 from models.cancellation import checkpoint
 from models.config import Config
@@ -278,70 +279,58 @@ ROWS_PER_BATCH = 32  # of a Jacobian: bounds its memory at 512 tokens
 
 
 def gradients(model: OwnModel, recording: Recording, stream: str, token: int) -> ResidualGradients:
-    """The gradient of the likeliest word's logit at a token, back to every state of the stream.
+    """The gradient of the likeliest word's logit at a token of the last stream, back to every state
+    of a stream.
 
-    For the encoder of a translator the output is the decoder's first word. Raises ValueError for a
-    token that is not there, for a model without a readout, for a run into which something of
-    another was put, and for a path that is cut where the stream is no sum.
+    Raises ValueError for a token that is not there, for a model without a readout, for a run into
+    which something of another was put, and for a path that is cut where the stream is no sum.
     """
     _expect_own_run(recording)
     _expect_one_state(model, recording)
     output = recording.streams[-1]
-    row = token if output.name == stream else 0
-    if not 0 <= token < len(recording.stream(stream).tokens):
+    if not 0 <= token < len(output.tokens):
         raise ValueError(
-            f"stream {stream} has tokens 0 to {len(recording.stream(stream).tokens) - 1}, not "
-            f"{token}"
+            f"stream {output.name} has tokens 0 to {len(output.tokens) - 1}, not {token}"
         )
     with torch.enable_grad():
         checkpoint()
         states, last_vectors = _states(model, recording, stream)
         checkpoint()
-        scores = model.network.logits(last_vectors[0, row])
+        scores = model.network.logits(last_vectors[0, token])
         word = int(scores.argmax())
         gradients = torch.autograd.grad(scores[word], list(states.values()), materialize_grads=True)
     norm = torch.stack([each[0].norm(dim=-1) for each in gradients]).detach().numpy()
     return ResidualGradients(
-        stream, output.name, row, word, tuple(states), norm, scores[word].item()
+        stream, output.name, token, word, tuple(states), norm, scores[word].item()
     )
 
 
 def integrated(
     model: OwnModel, recording: Recording, stream: str, token: int, id: int | None, steps: int
 ) -> tuple[np.ndarray, float]:
-    """Integrated gradients of a word's logit, as `Model.integrated_gradients`, by the rule of the
-    midpoints of `steps` parts of the way from embeddings of 0, and the logit less the one there,
-    which they sum to but for the number of steps.
+    """Integrated gradients of a word's logit, as `Model.integrated_gradients`, and the logit less
+    the one where the stream's embeddings are 0.
 
     Raises ValueError for a model without a readout, for no steps, for a word that is not there, and
     for a run into which something of another was put."""
-    if any(isinstance(edit, (PatchHead, PatchSite)) for edit in recording.edits) or steps < 1:
-        raise ValueError("gradients are those of a text's own run, in 1 step or more")
+    _expect_own_run(recording)
     if id is not None and not 0 <= id < model.card.n_vocab:
         raise ValueError(f"the vocabulary has ids 0 to {model.card.n_vocab - 1}")
-    output = recording.streams[-1]
-    row = token if output.name == stream else 0
-    logits = model.network.logits(torch.tensor(output.resid[-1, row]))
+    logits = model.network.logits(torch.tensor(recording.streams[-1].resid[-1, token]))
     word = int(logits.argmax()) if id is None else id
     site = recording.stream(stream).sites[0]  # where words are narrow, the sum with positions
     embedded = torch.tensor(recording.stream(stream).at(site))
-    total = torch.zeros_like(embedded)
-    ends = (
-        model.network.logits(
-            _last_vectors(model, recording, patches={stream: Patch(site, x)})[0, row]
-        )[word]
-        for x in (embedded, total)
-    )
-    whole = float((next(ends) - next(ends)).detach())
-    for step in range(steps):
+
+    def slopes(place: float) -> tuple[float, np.ndarray]:
         checkpoint()
         with torch.enable_grad():
-            start = (embedded * ((step + 0.5) / steps)).requires_grad_()
+            start = (embedded * place).requires_grad_()
             last = _last_vectors(model, recording, patches={stream: Patch(site, start)})
-            score = model.network.logits(last[0, row])[word]
+            score = model.network.logits(last[0, token])[word]
             (gradient,) = torch.autograd.grad(score, start)
-        total += gradient
-    return (total / steps * embedded).sum(-1).numpy(), whole
+        return score.item(), (gradient * embedded).sum(-1).numpy()
+
+    return path_integral.shares_of(slopes, steps)
 
 
 def _last_vectors(

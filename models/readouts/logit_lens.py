@@ -501,7 +501,7 @@ def nearest(
     """
     expect_same_width(embeddings.shape[1], vectors.shape[1])
     # A product over lengths, since words of length 1 would be a whole vocabulary more in memory.
-    unit = nn.functional.normalize(torch.tensor(vectors), dim=-1)
+    unit = nn.functional.normalize(torch.tensor(vectors).to(embeddings.dtype), dim=-1)
     # A block of words stays near the processor for all vectors, and takes half the time.
     cosines = torch.cat([words @ unit.T for words in embeddings.split(BLOCK)]).T
     best = cosines.div_(lengths.clamp_min(NORM_FLOOR)).topk(min(top, len(embeddings)), dim=-1)

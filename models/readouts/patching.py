@@ -15,6 +15,7 @@ from torch import Tensor
 
 from models.edits import Edit, PatchHead, PatchSite
 from models.layers import Patch
+from models.notices import tell, tell_cut
 from models.own_model import OwnModel, activations, head_output_site, record
 from models.readouts.logit_lens import states
 from models.recording import from_end
@@ -38,6 +39,10 @@ def patch_heads(
     The difference logit(id) - logit(against) is read at `token` of the last stream; a translator's
     decoder reads its unpatched output. Raises ValueError as `record` does, and for a token or word
     that does not exist."""
+    if attention not in model.attentions:
+        raise ValueError(
+            f"no attention is called {attention!r}; there are {', '.join(model.attentions)}"
+        )
     run = _Run(model, text, donor, edits, token, id, against)
     card = model.card
 
@@ -67,7 +72,7 @@ def patch_sites(
     """Every state of a stream at every token that both texts have, in turn taken from the donor's
     run. As `patch_heads` in all else."""
     run = _Run(model, text, donor, edits, token, id, against)
-    residual = next(candidate for candidate in run.recording.streams if candidate.name == stream)
+    residual = run.recording.stream(stream)
     names = [name for name in states(residual) if name in run.activations[stream]]
     n = min(len(residual.tokens), *(len(run.activations[stream][name]) for name in names))
 
@@ -98,7 +103,11 @@ class _Run:
         self.model = model
         self.words = torch.tensor([id, against])
         others = tuple(edit for edit in edits if not isinstance(edit, (PatchHead, PatchSite)))
+        if len(others) < len(edits):
+            tell("a sweep of patches is made without the patches among the edits")
         self.recording = record(model, text, others)
+        for each in self.recording.streams[:1]:
+            tell_cut(model.name, model.card.n_positions, each.tokens, self.recording.dropped)
         self.edits = self.recording.edits
         n = len(self.recording.streams[-1].tokens)
         token = from_end(token, n)
