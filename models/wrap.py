@@ -87,15 +87,18 @@ def wrap(
 
 def unwrapped(model: Any) -> Any:
     """The module within what torch.compile or a parallel run has put around it, which computes the
-    same; another as it is. Raises ValueError where its weights hold no numbers of their own."""
+    same; another as it is. Raises ValueError for weights without numbers and quantised ones."""
     shells = (nn.DataParallel, nn.parallel.DistributedDataParallel)
     while (inner := getattr(model, "_orig_mod", None)) is not None or isinstance(model, shells):
         model = model.module if inner is None else inner
-    if isinstance(model, nn.Module) and any(each.is_meta for each in model.parameters()):
+    try:
+        for each in model.parameters() if isinstance(model, nn.Module) else ():
+            each.detach().flatten()[:1].cpu()
+    except NotImplementedError as error:
         raise ValueError(
             "its weights are on the device meta, which holds no numbers; load it with "
             "from_pretrained(name) and without device_map"
-        )
+        ) from error
     if getattr(model, "is_quantized", False):
         raise ValueError(
             "its weights are quantised, which Headlight does not compute with; load it without "
