@@ -157,6 +157,24 @@ def test_all_pairs_agree_with_single_pairs_and_follow_a_permutation() -> None:
         assert now.median == pytest.approx(one.median)
 
 
+@pytest.mark.parametrize("names", [("decoder", "decoder"), ("encoder", "decoder")])
+def test_all_pairs_of_a_long_text_agree_whatever_is_taken_at_once(
+    names: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where no head may attend to a later key."""
+    text = TEXT * 4
+    found = sides(recorded(names[0], text), recorded(names[1], f"{text} It ran."))
+    layers, heads = found.b.shape[:2]
+    by_hand = [
+        [comparison.pair_distance(found, (0, 1), (layer, head)) for head in range(heads)]
+        for layer in range(layers)
+    ]
+    for at_once in (1, 2000, 10**6):
+        monkeypatch.setattr(comparison, "AT_ONCE", at_once)
+        values = comparison.distance_matrix(found, most=10**12).values[1]
+        np.testing.assert_allclose(values, np.ravel(by_hand), atol=DOUBLE)
+
+
 def test_beyond_a_bound_evenly_spaced_rows_stand_for_all() -> None:
     found = sides(recorded("encoder", TEXT * 4), recorded("decoder", TEXT * 4))
     few = comparison.distance_matrix(found, most=1)

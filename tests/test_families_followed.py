@@ -265,5 +265,5 @@ def test_shares_of_the_words_sum_to_what_both_parts_read(tmp_path: Path) -> None
         assert shares.sum() == pytest.approx(full[at] - nothing[at], rel=0.01, abs=0.002)
     panel = headlight.panels.attribution.class_logit(recording, of_class=1)
     assert len(panel.figures) == 3 and "parts add up to" in " ".join(panel.details)
-    with pytest.raises(ValueError, match="1 step or more"):
+    with pytest.raises(ValueError, match="steps is 1 or more"):
         model.class_attribution(recording, 1, steps=0)

@@ -325,6 +325,8 @@ def pair_columns(patterns: PatternPair, a: tuple[int, int], b: tuple[int, int]) 
 # All pairs of heads x rows x keys: about a second. Above it fewer rows are taken, evenly spaced.
 MOST_WORK = 400_000_000
 FEWEST_ROWS = 8
+AT_ONCE = 2**15  # numbers of an array that stays near the processor from one step to the next
+EQUAL = 1e-14  # divergence up to which sums of p log p, at most 8, differ by rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -350,35 +352,25 @@ def distance_matrix(patterns: PatternPair, most: int = MOST_WORK) -> Distances:
         if len(rows) <= fitting
         else rows[np.unique(np.linspace(0, len(rows) - 1, fitting).round().astype(int))]
     )
-    # Rows are summed one after the other, whatever the blocks.
-    distances = np.empty((la * ha, len(used_rows), lb * hb), dtype=np.float64).swapaxes(1, 2)
-    at_once = max(1, CHUNK_SIZE // (max(la * ha, lb * hb) * patterns.a.shape[-1]))
-    for start in range(0, len(used_rows), at_once):
-        part = used_rows[start : start + at_once]
-        a, b = (
-            np.concatenate([layer[:, part].astype(np.float64) for layer in side])
+    totals = np.zeros((la * ha, lb * hb))
+    step = max(1, AT_ONCE // (lb * hb * patterns.b.shape[-1]))
+    for start in range(0, len(used_rows), step):
+        at = used_rows[start : start + step]
+        # (head, row, column): halves, none 0, so that the mean of two has a logarithm.
+        parts = [
+            np.maximum(np.concatenate([layer[:, at] for layer in side]) / np.float64(2), TINY)
             for side in (patterns.a, patterns.b)
-        )
-        _fill_distances(a, b, distances[..., start : start + at_once])
-    values = distances.mean(axis=-1)
-    return Distances(values, (la, ha), (lb, hb), len(used_rows), len(rows))
-
-
-def _fill_distances(a: np.ndarray, b: np.ndarray, distances: np.ndarray) -> None:
-    """Write the distance of each row of every head of A to that of every head of B into `distances`
-    (head of A, head of B, row); a, b (head, row, column) change."""
-    for side in (a, b):
-        side[side < TINY] = 0  # halves of smaller numbers are not exact
-    half_a, half_b = plogp(a) / 2, plogp(b) / 2
-    mean, log = np.empty_like(b), np.empty_like(b)
-    for at, (head_a, half) in enumerate(zip(a, half_a)):
-        np.add(b, head_a, out=mean)
-        mean *= 0.5
-        np.log(np.maximum(mean, TINY, out=log), out=log)
-        mean *= log
-        np.subtract(half_b, mean, out=log)
-        log += half  # equal rows leave exactly 0: half + half - whole, term by term
-        distances[at] = np.sqrt(np.clip(log.sum(axis=-1) / np.log(2), 0, 1))
+        ]
+        attended = np.any([(part > TINY).any(axis=(0, 1)) for part in parts], axis=0)
+        a, b = (np.compress(attended, part, axis=-1) for part in parts)
+        of_a, of_b = (np.vecdot(part, np.log(2 * part)) for part in (a, b))
+        of_both, mean, log = of_a[:, None] + of_b, np.empty_like(b), np.empty_like(b)
+        for head, rest in zip(a, of_both):
+            np.log(np.add(b, head, out=mean), out=log)
+            rest -= np.vecdot(mean, log)
+        of_both[of_both < EQUAL] = 0
+        totals += np.sqrt(np.minimum(of_both / np.log(2), 1)).sum(axis=-1)
+    return Distances(totals / len(used_rows), (la, ha), (lb, hb), len(used_rows), len(rows))
 
 
 @dataclass(frozen=True)
