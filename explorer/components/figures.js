@@ -22,7 +22,7 @@ import { css, inkOn, wordAt } from "./theme.js";
 /** A chart, and the room beside it where others stand above it. @typedef {import("./figure_types").Chart & { aside?: any }} Chart */
 /** @typedef {import("./figure_types").Dials} Dials */
 /** @typedef {import("./figure_types").Facts} Facts */
-/** @typedef {import("./figure_types").Graph} Graph */
+/** A graph, and of one that is cut all edges, by whose scale they are drawn. @typedef {import("./figure_types").Graph & { scaled?: any[] }} Graph */
 /** Links whose words may stand aside. @typedef {import("./figure_types").Links & { own?: any, column?: any, keys?: any, keys_right?: any, select_right?: any, faintest?: any }} Links */
 /** @typedef {import("./figure_types").Loops} Loops */
 /** @typedef {import("./figure_types").Strips} Strips */
@@ -571,7 +571,18 @@ function chart(pen, figure, { x, y, width, height: room = Infinity }) {
 /** @param {Pen} pen @param {Graph} figure @param {Box} box */
 function graph(
   pen,
-  { nodes, strengths, edges, layout, split, selected, select, places: spots, texts },
+  {
+    nodes,
+    strengths,
+    edges,
+    layout,
+    split,
+    selected,
+    select,
+    places: spots,
+    texts,
+    scaled = edges,
+  },
   { x, y, width, height: room = Infinity },
 ) {
   const { letter, look } = pen;
@@ -592,7 +603,7 @@ function graph(
       y + height / 2 + (height / 2 - 2 * letter) * Math.sin(angle),
     ];
   });
-  const top = Math.max(1e-9, ...edges.map((edge) => edge.weight));
+  const top = Math.max(1e-9, ...scaled.map((edge) => edge.weight));
   const order = [...edges].sort((p, q) => +(p.target === selected) - +(q.target === selected));
   for (const edge of order) {
     const own = edge.target === selected;
