@@ -146,7 +146,7 @@ WHOLE = {"select", "sides", "digits", "split", "bars.columns", "texttable.column
 
 
 def test_every_field_of_a_figure_that_is_cut_says_whether_it_is_along_an_axis() -> None:
-    """Where this fails for a new field: annotate it as `Along` or `Place`, or name it in WHOLE."""
+    """Where this fails for a new field: annotate it as `Along` or `PlacesOn`, or name it in WHOLE."""
     for _, made in getmembers(figures, is_dataclass):
         of = figure_types.axes_of(made)
         for name, hint in get_type_hints(made, vars(figures)).items() if of["along"] else ():

@@ -24,7 +24,7 @@ class Along(tuple[str, ...]):
     __slots__ = ()
 
 
-class Place(tuple[str, ...]):
+class PlacesOn(tuple[str, ...]):
     """The axes that the integers of a field are places on, in their order. A figure that is cut
     counts them anew."""
 
@@ -75,7 +75,7 @@ class Matrix(Figure):
     low: float = 0.0
     high: float = 1.0
     signed: bool = False
-    marks: Annotated[tuple[tuple[int, int, str], ...], Place(CELLS)] = ()
+    marks: Annotated[tuple[tuple[int, int, str], ...], PlacesOn(CELLS)] = ()
     sides: tuple[str, str] = ("", "")
     missing: str = ""
     digits: int = 2
@@ -85,7 +85,7 @@ class Matrix(Figure):
     bold: Annotated[np.ndarray, CELLS] = field(default_factory=lambda: np.zeros((0, 0)))
     pale: Annotated[np.ndarray, CELLS] = field(default_factory=lambda: np.zeros((0, 0)))
     keys: Annotated[tuple[str, ...], ROWS] = ()
-    selected: Annotated[int, Place(ROWS)] = -1
+    selected: Annotated[int, PlacesOn(ROWS)] = -1
     column_keys: Annotated[tuple[str, ...], COLUMNS] = ()
     wide: bool = False
     frame_note: str = ""
@@ -119,7 +119,7 @@ class Bars(Figure):
     rows: Annotated[tuple[BarRow, ...], ROWS] = ()
     high: float | None = None
     shared: bool = False
-    mark: Annotated[tuple[int, int] | None, Place(ROWS)] = None
+    mark: Annotated[tuple[int, int] | None, PlacesOn(ROWS)] = None
     header: str = ""
 
 
@@ -172,11 +172,11 @@ class TokenRow(Figure):
 
     tokens: Annotated[tuple[str, ...], TOKENS] = ()
     weights: Annotated[np.ndarray, TOKENS] = field(default_factory=lambda: np.zeros(0))
-    selected: Annotated[int, Place(TOKENS)] = -1
+    selected: Annotated[int, PlacesOn(TOKENS)] = -1
     texts: Annotated[tuple[str, ...], TOKENS] = ()
-    marked: Annotated[tuple[int, ...], Place(TOKENS)] = ()
+    marked: Annotated[tuple[int, ...], PlacesOn(TOKENS)] = ()
     keys: Annotated[tuple[str, ...], TOKENS] = ()
-    breaks: Annotated[tuple[int, ...], Place(TOKENS)] = ()
+    breaks: Annotated[tuple[int, ...], PlacesOn(TOKENS)] = ()
     special: Annotated[tuple[bool, ...], TOKENS] = ()
 
 
@@ -195,8 +195,8 @@ class Links(Figure):
     weights: Annotated[np.ndarray, Along(["left", "right"])] = field(
         default_factory=lambda: np.zeros((0, 0))
     )
-    selected: Annotated[int, Place(["left"])] = -1
-    mark: Annotated[tuple[int, str] | None, Place(["right"])] = None
+    selected: Annotated[int, PlacesOn(["left"])] = -1
+    mark: Annotated[tuple[int, str] | None, PlacesOn(["right"])] = None
     flat: bool = False
     texts: Annotated[tuple[str, ...], Along(["left"])] = ()
 
@@ -438,10 +438,10 @@ class Graph(Figure):
 
     nodes: Annotated[tuple[str, ...], NODES] = ()
     strengths: Annotated[tuple[float, ...], NODES] = ()
-    edges: Annotated[tuple[Edge, ...], Place(["nodes", "nodes"])] = ()
+    edges: Annotated[tuple[Edge, ...], PlacesOn(["nodes", "nodes"])] = ()
     layout: str = "arcs"
     split: int = 0
-    selected: Annotated[int, Place(NODES)] = -1
+    selected: Annotated[int, PlacesOn(NODES)] = -1
     places: Annotated[tuple[tuple[int, int], ...], NODES] = ()
     texts: Annotated[tuple[str, ...], NODES] = ()
 
@@ -454,7 +454,7 @@ class TextTable(Figure):
     columns: tuple[str, ...] = ()
     rows: Annotated[tuple[tuple[str, ...], ...], ROWS] = ()
     keys: Annotated[tuple[tuple[str, ...], ...], ROWS] = ()
-    selected: Annotated[int, Place(ROWS)] = -1
+    selected: Annotated[int, PlacesOn(ROWS)] = -1
 
 
 @dataclass(frozen=True, eq=False)

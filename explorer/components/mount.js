@@ -79,8 +79,8 @@ export function mount(name, style, draw) {
     view.root.onpointerdown = () => press(view);
     views.set(view.root, view);
     view.aside = aside;
-    view.send = setTriggerValue;
-    view.keep = setStateValue;
+    view.send = teller(view, setTriggerValue);
+    view.keep = teller(view, setStateValue);
     view.show = (/** @type {Uint8Array} */ bytes) => show(view, bytes, draw);
     // What was fetched ahead and drawn is not drawn again.
     view.brought = data;
@@ -96,6 +96,26 @@ export function mount(name, style, draw) {
     // A cleanup may belong to a drawing that another has replaced: only what left the page ends.
     return () => setTimeout(() => view.root.isConnected || ended(view));
   };
+}
+
+/**
+ * What tells Python. While the server is not reached Streamlit drops what it is told: the last of that is told
+ * once more when it is.
+ * @param {View} view @param {(name: string, value: any) => void} tell
+ */
+const teller = (view, tell) => (/** @type {string} */ name, /** @type {any} */ value) => {
+  tell(name, value);
+  if (bus.now.lost) onceBack(view, () => tell(name, value));
+};
+
+/** Call `then` when the server is reached again. @param {View} view @param {() => void} then */
+export function onceBack(view, then) {
+  const heard = (/** @type {Record<string, any>} */ { lost }) => {
+    if (lost) return;
+    until(view, "lost", () => {});
+    then();
+  };
+  until(view, "lost", listen(heard));
 }
 
 const LONGEST_PRESS = 500; // ms that a drawing waits for
