@@ -145,8 +145,8 @@ def test_the_types_of_figures_are_those_of_the_dataclasses() -> None:
 WHOLE = {"select", "sides", "digits", "split", "bars.columns", "texttable.columns"}
 
 
-def test_every_field_of_a_figure_that_is_cut_says_whether_it_is_along_an_axis() -> None:
-    """Where this fails for a new field: annotate it as `Along` or `PlacesOn`, or name it in WHOLE."""
+def test_every_field_of_a_figure_that_is_cut_says_which_axis_it_is_along() -> None:
+    """For a new field that fails: annotate it as `Along` or `PlacesOn`, or add it to WHOLE."""
     for _, made in getmembers(figures, is_dataclass):
         of = figure_types.axes_of(made)
         for name, hint in get_type_hints(made, vars(figures)).items() if of["along"] else ():

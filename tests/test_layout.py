@@ -131,10 +131,10 @@ def told(omitted: dict) -> str:
 
 def drawn(label: str, whole: list[str], says: str) -> bool:
     """Whether a label stands there, in lines (BatchNorm as two words) or cut with a sign of it."""
-    cut = (each[:-1] for each in whole if each.endswith("…"))
+    cut = (each.split("…") for each in whole if each.count("…") == 1)
     in_words = re.sub("(?<=[a-z])(?=[A-Z])", " ", label)
     is_whole = not label or label in says or in_words in says
-    return is_whole or any(label.startswith(each) for each in cut)
+    return is_whole or any(label.startswith(a) and label.endswith(b) for a, b in cut)
 
 
 def faults(room: dict) -> list[str]:

@@ -79,7 +79,7 @@ def test_a_press_that_is_not_answered_is_said_too(cable: Cable, distant: Visitor
 
 
 @browser_test
-def test_a_lost_connection_is_said_and_what_was_asked_meanwhile_is_drawn_after(
+def test_a_lost_connection_is_said_and_what_was_asked_is_drawn_after(
     cable: Cable, distant: Visitor
 ) -> None:
     page = distant.open(text=SHOWN).page

@@ -420,7 +420,10 @@ function walk(view, target, event) {
   const list = /** @type {any[]} */ ([...box.querySelectorAll("g.button")]);
   const [down, right] = arrow(event) || [NaN, NaN];
   const ends = { Home: 0, End: list.length - 1 };
-  const by = down * (kindAt(view, target, HEADS)?.shape[1] || 1) + right;
+  const across = (/** @type {Element | undefined} */ one) => one?.getBoundingClientRect();
+  const [own, next] = [target, list[list.indexOf(target) + 1]].map(across);
+  const isLeftwards = own && next && Math.abs(own.top - next.top) < 1 && next.right <= own.left;
+  const by = down * (kindAt(view, target, HEADS)?.shape[1] || 1) + (isLeftwards ? -right : right);
   const to = plainKey(event) ? (ends[event.key] ?? list.indexOf(target) + by) : NaN;
   if (!list[to]) return;
   event.preventDefault();

@@ -4,9 +4,18 @@
 
 import { make } from "./mount.js";
 import { formulas } from "./number_format.js";
+import { OF_TEXT } from "./tokens.js";
 
-/** A line as nodes, its formulas with indices and powers. @param {string} line */
-const typeset = (line) => formulas(line).map(([tag, text]) => (tag ? make(tag, "", text) : text));
+/** A line as nodes, its formulas with indices and powers, and what stands in quotation marks as words of a text. @param {string} line */
+const typeset = (line) =>
+  line
+    .split(/(“[^”]*”)/)
+    .flatMap((part, at) =>
+      at % 2 ? [make("span", { class: "notranslate", ...OF_TEXT }, ...set(part))] : set(part),
+    );
+
+const set = (/** @type {string} */ line) =>
+  formulas(line).map(([tag, text]) => (tag ? make(tag, "", text) : text));
 
 /** A term as it came: its name, its meaning, and its spellings without capitals. @typedef {[string, string, string[]]} Term */
 

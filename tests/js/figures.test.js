@@ -666,11 +666,50 @@ test("on a slide figures begin at one height, notes are short and no axis is squ
   assert.equal(facts.shortened, 0);
 });
 
-test("a long word is cut with an ellipsis, a short one is not", () => {
+test("a word that is cut keeps its end, a sentence its beginning", () => {
   const pen = new Pen(look, 14, false);
   assert.equal(pen.cut("animal", 500), "animal");
-  const cut = pen.cut("internationalisation".repeat(4), 80);
-  assert.ok(cut.endsWith("…") && pen.width(cut) <= 80);
+  const long = "internationalisation".repeat(7); // 140 letters
+  for (const room of [30, 80, 200, 500]) {
+    const cut = pen.cut(long, room);
+    assert.ok(pen.width(cut) <= room && cut.split("…").length === 2);
+    const [first, last] = cut.split("…");
+    assert.ok(long.startsWith(first) && long.endsWith(last) && first.length >= last.length);
+    assert.ok(room < 80 || last.length > 2);
+  }
+  const compound = pen.cut("12 Donaudampfschifffahrtsgesellschaftskapitän", 160);
+  assert.match(compound, /^12 Donau.*….*tän$/);
+  for (const room of [90, 120, 160])
+    assert.match(pen.cut("7 Rechtsschutzversicherungsvertreter = [UNK]", room), /…\S* = \[UNK\]$/);
+  assert.match(pen.cut("7 Rechtsschutzversicherungsvertreter = [UNK]", 30), /…$/);
+  assert.match(pen.cut("what each token brings to the chosen one", 120), /^what each [^…]*…$/);
+  // Letters stand with their marks: no part begins with one.
+  for (let room = 20; room < 90; room += 3)
+    assert.doesNotMatch(pen.cut("काठमाडौंकाठमाडौंकाठमाडौं", room), /(^|…)\p{M}/u);
+});
+
+test("what runs from right to left turns nothing beside it, and its sentence runs with it", () => {
+  const text = (/** @type {string} */ label) => {
+    const pen = new Pen(look, 14, true);
+    pen.text(0, 0, label);
+    return pen.parts.join("").replace(/<text[^>]*>|<\/text>/g, "");
+  };
+  const isolate = (/** @type {string} */ run) => `<tspan unicode-bidi="isolate">${run}</tspan>`;
+  assert.equal(text("26 ה 1/2"), `26 ${isolate("ה")} 1/2`);
+  assert.equal(
+    text("“שלום” 0.72, “עולם” 0.11"),
+    `“${isolate("שלום")}” 0.72, “${isolate("עולם")}” 0.11`,
+  );
+  assert.equal(text("בית ספר (0.5)"), `${isolate("בית ספר")} (0.5)`);
+  assert.equal(text("it 0.72"), "it 0.72");
+  const places = (/** @type {string[]} */ tokens) =>
+    [
+      ...drawn("tokenrow", { tokens, weights: [], selected: -1 }).matchAll(/<text x="([\d.]+)"/g),
+    ].map(([, x]) => Number(x));
+  const [a, b, c] = places(["[CLS]", "היא", "חתול"]);
+  assert.ok(a > b && b > c, "the first word stands at the right");
+  const [d, e, f] = places(["The", "word", "היא"]);
+  assert.ok(d < e && e < f);
 });
 
 test("votes are on a class's slide after the vote, the answer and the reason after the reveal", async () => {
