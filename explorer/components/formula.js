@@ -14,6 +14,8 @@ const NAMESPACE = "http://www.w3.org/1998/Math/MathML";
 function math([tag, attributes, inside], focus) {
   const element = document.createElementNS(NAMESPACE, tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  if (tag === "math") element.setAttribute("translate", "no");
+  element.classList.toggle("notranslate", tag === "math");
   element.classList.toggle("focus", focus.includes(attributes["data-symbol"]));
   element.append(
     ...(typeof inside === "string"

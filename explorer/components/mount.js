@@ -16,7 +16,8 @@ import { decode } from "./codec.js";
 
 /**
  * An element with its attributes and what is in it. `on...` are handlers, `data` the dataset,
- * `style` properties of its style, `vars` custom ones; undefined is left out.
+ * `style` properties of its style, `vars` custom ones; undefined is left out. What a text has in quotation
+ * marks is marked as `worded` does.
  * @template {keyof HTMLElementTagNameMap} Tag
  * @param {Tag} tag
  * @param {string | Record<string, any>} [attributes] or the class alone
@@ -26,9 +27,26 @@ import { decode } from "./codec.js";
 export function make(tag, attributes = {}, ...inside) {
   const element = document.createElement(tag);
   put(element, typeof attributes === "string" ? { class: attributes } : attributes);
-  element.append(...inside.filter((each) => each !== undefined && each !== null && each !== false));
+  const there = inside.filter((each) => each !== undefined && each !== null && each !== false);
+  element.append(...there.flatMap((each) => (typeof each === "string" ? worded(each) : [each])));
   return element;
 }
+
+/** What stands on a word of a text or of a model: no browser translates it, and it turns nothing beside it. */
+export const OF_TEXT = { class: "notranslate", translate: "no", dir: "auto" };
+
+const QUOTED = /(“[^”]*”)/;
+
+/** A sentence as nodes, in which what stands in quotation marks is of a text or a model. @param {string} sentence @returns {(HTMLElement | string)[]} */
+export const worded = (sentence) =>
+  QUOTED.test(sentence)
+    ? sentence.split(QUOTED).map((part, at) => {
+        if (at % 2 === 0) return part;
+        const word = put(document.createElement("span"), OF_TEXT);
+        word.textContent = part;
+        return word;
+      })
+    : [sentence];
 
 /**
  * Set what `make` sets.

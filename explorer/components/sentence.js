@@ -2,7 +2,7 @@
 // The sentence field. It holds what the reader types and the server what is drawn; where the two differ,
 // the field says so.
 
-import { firstMark, hear, make, mount, onceBack, resized, until } from "./mount.js";
+import { firstMark, hear, make, mount, OF_TEXT, onceBack, resized, until } from "./mount.js";
 import { spokenLine } from "./number_format.js";
 import { prefetch } from "./prefetch.js";
 import style from "./sentence.css.js";
@@ -26,7 +26,7 @@ function build(view) {
   view.says = spokenLine("says");
   const field = (view.field = make("textarea", {
     rows: 1,
-    dir: "auto",
+    ...OF_TEXT,
     spellcheck: false,
     placeholder: say("placeholder"),
     "aria-label": say("label"),

@@ -2,20 +2,11 @@
 // Lines of text as nodes: formulas with indices and powers, and terms of the field, each explained
 // where it first stands, under the pointer, with the focus of the keyboard, and on a tap.
 
-import { make } from "./mount.js";
+import { make, worded } from "./mount.js";
 import { formulas } from "./number_format.js";
-import { OF_TEXT } from "./tokens.js";
 
-/** A line as nodes, its formulas with indices and powers, and what stands in quotation marks as words of a text. @param {string} line */
-const typeset = (line) =>
-  line
-    .split(/(“[^”]*”)/)
-    .flatMap((part, at) =>
-      at % 2 ? [make("span", { class: "notranslate", ...OF_TEXT }, ...set(part))] : set(part),
-    );
-
-const set = (/** @type {string} */ line) =>
-  formulas(line).map(([tag, text]) => (tag ? make(tag, "", text) : text));
+/** A line as nodes, its formulas with indices and powers. @param {string} line */
+const typeset = (line) => formulas(line).map(([tag, text]) => (tag ? make(tag, "", text) : text));
 
 /** A term as it came: its name, its meaning, and its spellings without capitals. @typedef {[string, string, string[]]} Term */
 
@@ -58,6 +49,16 @@ export function explained(terms, line, before) {
     from = index + spelling.length;
   }
   return [...nodes, ...typeset(line.slice(from))];
+}
+
+/** A finding as nodes, without the terms of the title. @param {import("./mount.js").View} view @param {string} line @param {Set<string>} [terms] those explained so far */
+export function sentenceOf({ header }, line, terms = new Set()) {
+  explained(header.terms, header.title, terms);
+  /** @type {(Node | string)[]} */
+  const nodes = explained(header.terms, line, terms);
+  return nodes.flatMap(
+    (each) => /** @type {any[]} */ (typeof each === "string" ? worded(each) : [each]),
+  );
 }
 
 const HANDLERS = {

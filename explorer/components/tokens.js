@@ -1,10 +1,7 @@
 // @ts-check
 // Tokens on the page: what a person typed stands in its own direction and as it is.
 
-import { make } from "./mount.js";
-
-/** What stands on a word of a text or of a model: no browser translates it, and it turns nothing beside it. */
-export const OF_TEXT = { translate: "no", dir: "auto" };
+import { make, OF_TEXT } from "./mount.js";
 
 /**
  * A token in a sentence of ours.
@@ -12,7 +9,13 @@ export const OF_TEXT = { translate: "no", dir: "auto" };
  * @param {string} [className]
  */
 export const named = (label, className = "") =>
-  make("b", { class: `notranslate ${className}`.trim(), ...OF_TEXT }, label);
+  make("b", { ...OF_TEXT, class: `${OF_TEXT.class} ${className}`.trim() }, label);
+
+/** An answer to choose: one word is a word of a text or a model, more are a sentence of ours. @param {string} words */
+export const answer = (words) =>
+  /\s/.test(words.trim())
+    ? make("span", { class: "words", dir: "auto" }, words)
+    : make("span", { ...OF_TEXT, class: "words notranslate" }, words);
 
 const RIGHT =
   "\\u0590-\\u08ff\\u200f\\ufb1d-\\ufdff\\ufe70-\\ufefc\\u{10800}-\\u{10fff}\\u{1e800}-\\u{1efff}";

@@ -108,6 +108,7 @@ SCRIPT = b"""<script>
   };
 })();
 WAITING
+TYPED
 </script>"""
 
 # A server that is silent, or is not reached, leaves the picture that it brought last. What the page
@@ -151,8 +152,32 @@ WAITING = """(() => {
   };
   setInterval(look, 250);
 })();"""
+# What Streamlit draws of a text or of a model is marked, so that no browser translates it: words
+# that are slanted or in quotation marks, fields, numbered words of menus, tables, charts and title.
+TYPED = r"""(() => {
+  const WORDS = "em, code, input, textarea, [data-testid=stDataFrame], .stPlotlyChart";
+  const LINES = "p, li, [role=option], [data-testid=stTooltipContent]";
+  const marked = (one) => {
+    one.setAttribute("translate", "no");
+    one.classList.add("notranslate");
+  };
+  const look = (root) => {
+    if (root.nodeType !== 1) return look(root.parentElement ?? document.head);
+    for (const one of [root, ...root.querySelectorAll(`${WORDS}, ${LINES}`)]) {
+      const pattern = one.matches("[role=option]") ? /^\d+ / : /\u201c/;
+      if (one.matches(WORDS) || (one.matches(LINES) && pattern.test(one.textContent))) marked(one);
+    }
+  };
+  marked(document.querySelector("title") ?? document.head);
+  new MutationObserver((all) => {
+    for (const { type, target, addedNodes } of all)
+      if (type === "characterData") look(target);
+      else addedNodes.forEach(look);
+  }).observe(document.documentElement, { childList: true, characterData: true, subtree: true });
+})();"""
 SAYS = {name: WORDS(f"server_{name}") for name in ("waits", "lost")}
 SCRIPT = SCRIPT.replace(b"WAITING", WAITING.replace("WORDS", json.dumps(SAYS)).encode())
+SCRIPT = SCRIPT.replace(b"TYPED", TYPED.encode())
 
 
 # Of a request for a page: what would have Streamlit answer with something else than the page.
