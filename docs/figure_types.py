@@ -1,8 +1,9 @@
-"""Writes the types of figures for the browser's code anew from the dataclasses of
+"""Writes the types of figures and their axes for the browser's code anew from the dataclasses of
 explorer/analysis/figures.py: `python -m docs.figure_types`."""
 
 from __future__ import annotations
 
+import json
 import types
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
@@ -16,6 +17,7 @@ from explorer.analysis import figures
 from explorer.components import bundle
 
 FILE = Path(bundle.__file__).with_name("figure_types.d.ts")
+AXES = FILE.with_name("figure_axes.js")
 HEAD = """// Written by `python -m docs.figure_types` of explorer/analysis/figures.py.
 
 /** An array of numbers as it arrives. */
@@ -67,5 +69,51 @@ def typescript(hint: Any) -> str:
     return PLAIN.get(hint) or hint.__name__
 
 
+AXES_HEAD = """// @ts-check
+// Written by `python -m docs.figure_types` of explorer/analysis/figures.py: of each kind of figure
+// the fields that run along axes, and those with places on them; a list of places is {"each": ...}.
+
+/** @type {Record<string, { along: Record<string, string[]>, places: Record<string, any> }>} */
+// prettier-ignore
+export const AXES = {
+"""
+
+
+def axes() -> str:
+    """The axes of all figures that have some, as a module."""
+    kinds = [each for _, each in getmembers(figures, is_dataclass) if isinstance(each, type)]
+    found = {each.__name__.lower(): axes_of(each) for each in kinds}
+    lines = (f"  {name}: {json.dumps(of)},\n" for name, of in found.items() if of["along"])
+    return f"{AXES_HEAD}{''.join(lines)}}};\n"
+
+
+def axes_of(made: type) -> dict[str, dict[str, Any]]:
+    """The fields of a dataclass along axes, and those with places on them: name -> axes."""
+    found: dict[str, dict[str, Any]] = {"along": {}, "places": {}}
+    for name, hint in get_type_hints(made, vars(figures), include_extras=True).items():
+        for mark in getattr(hint, "__metadata__", ()):
+            if isinstance(mark, figures.Along):
+                found["along"][name] = list(mark)
+            else:
+                found["places"][name] = _places(hint.__origin__, list(mark))
+    return found
+
+
+def _places(hint: Any, left: list[str]) -> Any:
+    """The axes of the integers of a type, in its shape; None for what is no place."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        return _places(inner[0], left)
+    if origin is tuple and inner[-1] is Ellipsis:
+        return {"each": _places(inner[0], left)}
+    if origin is tuple:
+        return [_places(each, left) for each in inner]
+    if is_dataclass(hint):
+        of = {name: _places(each, left) for name, each in get_type_hints(hint).items()}
+        return {name: axis for name, axis in of.items() if axis}
+    return left.pop(0) if hint is int and left else None
+
+
 if __name__ == "__main__":
     FILE.write_text(document(), "utf-8")
+    AXES.write_text(axes(), "utf-8")

@@ -19,6 +19,7 @@ from urllib.parse import urlencode, urlsplit
 import numpy as np
 
 from explorer.components import bundle, codec
+from explorer.text.markdown_escape import in_html
 from models.version import VERSION
 
 STYLE = Path(__file__).with_name("html_export.css")
@@ -53,7 +54,7 @@ class Document(str):
     @property
     def heading(self) -> str:
         """The document's title, without the project's name."""
-        match = re.search(r"<title>(.*?)( · Headlight)?</title>", self)
+        match = re.search(r"<title[^>]*>(.*?)( · Headlight)?</title>", self)
         return unescape(match[1]) if match else ""
 
     def _repr_html_(self) -> str:
@@ -92,16 +93,17 @@ def document(sheet: DocumentSpec, link: str = "") -> Document:
     views = [part.component for part in sheet.parts if isinstance(part, View)]
     code = json.dumps(import_map(views))
     title = escape(sheet.title)
-    caption = "".join(f"<p dir=auto>{escape(_holdable(line))}</p>" for line in sheet.caption)
+    caption = "".join(f"<p dir=auto>{in_html(_holdable(line))}</p>" for line in sheet.caption)
     return Document(
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="referrer" content="no-referrer">\n'
         f'<meta name="generator" content="Headlight {VERSION}">\n'
-        f"<title>{title} · Headlight</title>\n<style>\n{_style(OF_A_FORMULA in content)}</style>\n"
+        f'<title translate="no">{title} · Headlight</title>\n'
+        f"<style>\n{_style(OF_A_FORMULA in content)}</style>\n"
         f'<script type="importmap">{code}</script>\n</head>\n<body{" class=paper" * sheet.paper}>\n'
-        f'<header><h1 dir="auto">{title}</h1>'
+        f'<header><h1 dir="auto">{in_html(sheet.title)}</h1>'
         '<button id="colours" type="button">Dark</button></header>\n'
         "<main><div></div><div></div><div></div></main>\n"
         "<noscript><p>A script in the file draws it. Allow scripts to see it.</p></noscript>\n"

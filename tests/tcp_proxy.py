@@ -11,7 +11,8 @@ from urllib.parse import urlsplit
 class Cable:
     """Passes bytes between whoever connects to `address` and the server, until it is cut; then it
     closes every connection and takes none until it is mended. While it is `lossy`, what a class
-    sends is lost without a word to either end, and on the same connection ever after."""
+    sends is lost without a word to either end, and on the same connection ever after. While `flows`
+    is not set, bytes wait in it, as before a server that has stalled."""
 
     def __init__(self, server: str) -> None:
         self.to = urlsplit(server).hostname, urlsplit(server).port
@@ -21,6 +22,8 @@ class Cable:
         self._of_class: set[socket.socket] = set()
         self._lost: set[socket.socket] = set()
         self.lossy = False
+        self.flows = threading.Event()
+        self.flows.set()
         self.mend()
 
     @property
@@ -62,6 +65,7 @@ class Cable:
             while said := one.recv(65_536):
                 if b"/class/news" in said:
                     self._of_class |= {one, other}
+                self.flows.wait()
                 if self.lossy and one in self._of_class:
                     self._lost |= {one, other}
                 if one not in self._lost:

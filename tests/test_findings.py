@@ -3,6 +3,7 @@ measured again from the recording."""
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import replace
 from functools import cache
 from itertools import permutations
@@ -17,6 +18,7 @@ from tolerances import DEGREES, STORED, SUMMED, TOTAL
 from benchmarks import names
 from explorer.analysis import findings, head_naming, logit_lens, recorded_findings, words
 from explorer.analysis.findings import StreamPrediction
+from explorer.analysis.formatting import isolated, shortened
 from explorer.text.findings import evidence, headline, question, quoted
 from models import own_model
 from models.example_texts import DEFAULT_TEXT, EXAMPLES
@@ -319,3 +321,23 @@ def test_a_head_says_of_itself_what_the_headline_says_of_it(encoder: own_model.O
                 told += 1
                 break
     assert told > 1
+
+
+def test_a_long_word_keeps_its_end_and_what_it_says_of_its_token() -> None:
+    for word in ("Rechtsschutzversicherungsvertreter", "pneumono" * 14, "x" * 101):
+        cut = shortened(word, 24)
+        first, last = cut.split("…")
+        assert len(cut) <= 24 and word.startswith(first) and word.endswith(last)
+        assert len(first) >= len(last) >= 9
+    assert shortened("Rechtsschutzversicherung = [UNK]", 20) == "Rechtsschut… = [UNK]"
+    assert shortened("warm", 4) == "warm"
+    for most in range(5, 20):  # letters stand with their marks
+        parts = shortened("काठमाडौं" * 4, most).split("…")
+        assert not any(unicodedata.combining(part[:1] or "a") for part in parts)
+        assert "काठमाडौं".startswith(parts[0][:2])
+
+
+def test_what_runs_from_right_to_left_is_isolated_from_numbers() -> None:
+    assert isolated("26 ה 1/2") == "26 \u2068ה\u2069 1/2"
+    assert isolated("3 بيت (user)") == "3 \u2068بيت\u2069 (user)"
+    assert isolated("9 it") == "9 it"

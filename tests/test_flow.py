@@ -367,16 +367,15 @@ def test_the_units_of_every_ffn_of_a_small_model_are_named() -> None:
         assert all(word.isalpha() and len(word) > 1 for _, word in named), "no pieces"
 
 
-def test_a_decoder_writes_the_word_that_it_draws_behind_the_text() -> None:
+def test_a_decoder_writes_the_word_that_leads_behind_the_text() -> None:
     text, token = "My sister thanked the", None
-    for temperature in (0.0, 1.0):
+    for temperature in (0.0, 1.0, 2.0):
         for _ in range(3):
             run = Run("decoder", text)
             figure = architecture.flow(run, token, temperature=temperature).figures[0]
             link = figure.leads[-1]
             word = re.fullmatch("Write “(.+)”", link.label)[1]
-            if not temperature:
-                assert word == figure.words[0].label
+            assert word == figure.words[0].label
             before = Run("decoder", text).recording().streams[0].ids
             text, token = link.select["text"], int(link.select["token"])
             after = Run("decoder", text).recording().streams[0]
@@ -384,6 +383,30 @@ def test_a_decoder_writes_the_word_that_it_draws_behind_the_text() -> None:
     for silent, token in ((Run("encoder", TEXTS[0]), None), (Run("decoder", text), 1)):
         figure = architecture.flow(silent, token).figures[0]
         assert not any("text" in each.select for each in figure.leads), "inside a text"
+
+
+@pytest.mark.parametrize("model", SHIPPED)
+def test_a_button_that_writes_a_word_writes_the_leading_one(model: str) -> None:
+    """Also with a head switched off, and at a temperature, which changes no order."""
+    written = 0
+    for text in TEXTS:
+        whole = Run(model, text)
+        last = len(whole.recording().streams[0].tokens) - 1
+        switch = architecture.flow(whole, last).figures[0].switch
+        without = whole.under(from_line(switch.select["edits"])) if switch else whole
+        for run, temperature in ((whole, 1.0), (whole, 2.0), (without, 1.0)):
+            figure = architecture.flow(run, last, temperature=temperature).figures[0]
+            for link in figure.leads:
+                if "text" not in link.select:
+                    continue
+                best = max(figure.words, key=lambda each: each.probability)
+                assert best.label.startswith(link.label[len("Write “") : -1]), (
+                    "it or its first piece"
+                )
+                after = Run(model, link.select["text"]).recording().streams[0].ids
+                assert after[-1] == best.id == figure.words[0].id, (text, link.label)
+                written += 1
+    assert bool(written) == architecture.continues(Run(model, TEXTS[0]), {})
 
 
 @pytest.mark.parametrize("level", ["Head", "Weight"])

@@ -7,13 +7,17 @@ import gzip
 import json
 import os
 import re
+from dataclasses import is_dataclass
+from inspect import getmembers
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 from golden import GOLDEN_FILES, cases
 from javascript import needs_node, run, served, tools
 
 from docs import figure_types
+from explorer.analysis import figures
 from explorer.components import bundle
 
 COMPONENTS = Path(bundle.__file__).parent
@@ -134,3 +138,19 @@ def test_the_browser_code_is_formatted() -> None:
 def test_the_types_of_figures_are_those_of_the_dataclasses() -> None:
     """Where this fails after a change of a figure: `python -m docs.figure_types`."""
     assert figure_types.FILE.read_text("utf-8") == figure_types.document()
+    assert figure_types.AXES.read_text("utf-8") == figure_types.axes()
+
+
+# Of figures that a slide cuts, fields of lists and integers that are of no row or column.
+WHOLE = {"select", "sides", "digits", "split", "bars.columns", "texttable.columns"}
+
+
+def test_every_field_of_a_figure_that_is_cut_says_which_axis_it_is_along() -> None:
+    """For a new field that fails: annotate it as `Along` or `PlacesOn`, or add it to WHOLE."""
+    for _, made in getmembers(figures, is_dataclass):
+        of = figure_types.axes_of(made)
+        for name, hint in get_type_hints(made, vars(figures)).items() if of["along"] else ():
+            kind = made.__name__.lower()
+            is_told = name in of["along"] or name in of["places"]
+            is_plain = hint in (str, bool, float) or hint == float | None
+            assert is_told or is_plain or {name, f"{kind}.{name}"} & WHOLE, f"{kind}.{name}"

@@ -131,10 +131,10 @@ def told(omitted: dict) -> str:
 
 def drawn(label: str, whole: list[str], says: str) -> bool:
     """Whether a label stands there, in lines (BatchNorm as two words) or cut with a sign of it."""
-    cut = (each[:-1] for each in whole if each.endswith("…"))
+    cut = (each.split("…") for each in whole if each.count("…") == 1)
     in_words = re.sub("(?<=[a-z])(?=[A-Z])", " ", label)
     is_whole = not label or label in says or in_words in says
-    return is_whole or any(label.startswith(each) for each in cut)
+    return is_whole or any(label.startswith(a) and label.endswith(b) for a, b in cut)
 
 
 def faults(room: dict) -> list[str]:
@@ -177,3 +177,20 @@ def test_nothing_is_dropped_in_silence_and_no_text_covers_another(
             found += [told(one) for one in gone]
         problems += [f"{name} at {room['name']}: {each}" for each in found]
     assert not problems, "\n".join(problems)
+
+
+@pytest.mark.parametrize("kind", TEXTS)
+def test_what_is_cut_for_a_slide_has_the_values_and_colours_of_the_page(
+    kind: str, tmp_path: Path
+) -> None:
+    served(tmp_path)
+    sent = dict(payloads(kind))
+    for name, data in sent.items():
+        (tmp_path / name).write_bytes(data)
+    files = [str(tmp_path / name) for name in sent]
+    done = run("node", "cells.js", str(tmp_path), *files)
+    assert done.returncode == 0, done.stderr[-2000:]
+    cuts = [json.loads(line) for line in done.stdout.splitlines()]
+    assert any(cut["count"] for cut in cuts)
+    wrong = [cut for cut in cuts if cut["wrong"]]
+    assert not wrong, "\n".join(map(str, wrong[:20]))

@@ -10,11 +10,30 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 COARSE = {"coarse": True}  # of an array that is drawn and never read as numbers
+
+
+class Along(tuple[str, ...]):
+    """The axes of an array or a list, by the names of the fields that list them. A figure that is
+    cut has of it what it has of these."""
+
+    __slots__ = ()
+
+
+class PlacesOn(tuple[str, ...]):
+    """The axes that the integers of a field are places on, in their order. A figure that is cut
+    counts them anew."""
+
+    __slots__ = ()
+
+
+ROWS, COLUMNS = Along(["rows"]), Along(["columns"])
+CELLS = Along(["rows", "columns"])
+TOKENS, NODES = Along(["tokens"]), Along(["nodes"])
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,24 +69,24 @@ class Matrix(Figure):
     steps beside it whose frames say what it shows.
     """
 
-    rows: tuple[str, ...] = ()
-    columns: tuple[str, ...] = ()
-    values: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
+    rows: Annotated[tuple[str, ...], ROWS] = ()
+    columns: Annotated[tuple[str, ...], COLUMNS] = ()
+    values: Annotated[np.ndarray, CELLS] = field(default_factory=lambda: np.zeros((0, 0)))
     low: float = 0.0
     high: float = 1.0
     signed: bool = False
-    marks: tuple[tuple[int, int, str], ...] = ()
+    marks: Annotated[tuple[tuple[int, int, str], ...], PlacesOn(CELLS)] = ()
     sides: tuple[str, str] = ("", "")
     missing: str = ""
     digits: int = 2
     unit: str = ""
     log: bool = False
-    words: tuple[str, ...] = ()
-    bold: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
-    pale: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
-    keys: tuple[str, ...] = ()
-    selected: int = -1
-    column_keys: tuple[str, ...] = ()
+    words: Annotated[tuple[str, ...], CELLS] = ()
+    bold: Annotated[np.ndarray, CELLS] = field(default_factory=lambda: np.zeros((0, 0)))
+    pale: Annotated[np.ndarray, CELLS] = field(default_factory=lambda: np.zeros((0, 0)))
+    keys: Annotated[tuple[str, ...], ROWS] = ()
+    selected: Annotated[int, PlacesOn(ROWS)] = -1
+    column_keys: Annotated[tuple[str, ...], COLUMNS] = ()
     wide: bool = False
     frame_note: str = ""
     follows: str = ""
@@ -97,10 +116,10 @@ class Bars(Figure):
     """
 
     columns: tuple[str, ...] = ()
-    rows: tuple[BarRow, ...] = ()
+    rows: Annotated[tuple[BarRow, ...], ROWS] = ()
     high: float | None = None
     shared: bool = False
-    mark: tuple[int, int] | None = None
+    mark: Annotated[tuple[int, int] | None, PlacesOn(ROWS)] = None
     header: str = ""
 
 
@@ -151,14 +170,14 @@ class TokenRow(Figure):
     it stands above them, as wide as all of them.
     """
 
-    tokens: tuple[str, ...] = ()
-    weights: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    selected: int = -1
-    texts: tuple[str, ...] = ()
-    marked: tuple[int, ...] = ()
-    keys: tuple[str, ...] = ()
-    breaks: tuple[int, ...] = ()
-    special: tuple[bool, ...] = ()
+    tokens: Annotated[tuple[str, ...], TOKENS] = ()
+    weights: Annotated[np.ndarray, TOKENS] = field(default_factory=lambda: np.zeros(0))
+    selected: Annotated[int, PlacesOn(TOKENS)] = -1
+    texts: Annotated[tuple[str, ...], TOKENS] = ()
+    marked: Annotated[tuple[int, ...], PlacesOn(TOKENS)] = ()
+    keys: Annotated[tuple[str, ...], TOKENS] = ()
+    breaks: Annotated[tuple[int, ...], PlacesOn(TOKENS)] = ()
+    special: Annotated[tuple[bool, ...], TOKENS] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,14 +189,16 @@ class Links(Figure):
     its keys. texts: what stands below each query then.
     """
 
-    left: tuple[str, ...] = ()
-    right: tuple[str, ...] = ()
+    left: Annotated[tuple[str, ...], Along(["left"])] = ()
+    right: Annotated[tuple[str, ...], Along(["right"])] = ()
     sides: tuple[str, str] = ("query", "key")
-    weights: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
-    selected: int = -1
-    mark: tuple[int, str] | None = None
+    weights: Annotated[np.ndarray, Along(["left", "right"])] = field(
+        default_factory=lambda: np.zeros((0, 0))
+    )
+    selected: Annotated[int, PlacesOn(["left"])] = -1
+    mark: Annotated[tuple[int, str] | None, PlacesOn(["right"])] = None
     flat: bool = False
-    texts: tuple[str, ...] = ()
+    texts: Annotated[tuple[str, ...], Along(["left"])] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,7 +293,7 @@ class Strip:
 class Strips(Figure):
     """Vectors one below the other on one scale from -high to high."""
 
-    strips: tuple[Strip, ...] = ()
+    strips: Annotated[tuple[Strip, ...], Along(["strips"])] = ()
     high: float = 1.0
 
 
@@ -415,14 +436,14 @@ class Graph(Figure):
     fill, 0 to 1. layout: "arcs" or "circle"; two_sided: the first `split` nodes are the sources.
     "tree": nodes stand at `places` (column, row), each with its text; edges lead from parents."""
 
-    nodes: tuple[str, ...] = ()
-    strengths: tuple[float, ...] = ()
-    edges: tuple[Edge, ...] = ()
+    nodes: Annotated[tuple[str, ...], NODES] = ()
+    strengths: Annotated[tuple[float, ...], NODES] = ()
+    edges: Annotated[tuple[Edge, ...], PlacesOn(["nodes", "nodes"])] = ()
     layout: str = "arcs"
     split: int = 0
-    selected: int = -1
-    places: tuple[tuple[int, int], ...] = ()
-    texts: tuple[str, ...] = ()
+    selected: Annotated[int, PlacesOn(NODES)] = -1
+    places: Annotated[tuple[tuple[int, int], ...], NODES] = ()
+    texts: Annotated[tuple[str, ...], NODES] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -431,9 +452,9 @@ class TextTable(Figure):
     that a press on a row gives the choices in `select`."""
 
     columns: tuple[str, ...] = ()
-    rows: tuple[tuple[str, ...], ...] = ()
-    keys: tuple[tuple[str, ...], ...] = ()
-    selected: int = -1
+    rows: Annotated[tuple[tuple[str, ...], ...], ROWS] = ()
+    keys: Annotated[tuple[tuple[str, ...], ...], ROWS] = ()
+    selected: Annotated[int, PlacesOn(ROWS)] = -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -453,7 +474,7 @@ class Rotation:
 class Dials(Figure):
     """Rotations one after another."""
 
-    dials: tuple[Rotation, ...] = ()
+    dials: Annotated[tuple[Rotation, ...], Along(["dials"])] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -598,7 +619,7 @@ class Flow(Figure):
 class Facts(Figure):
     """Few numbers or words in large type, each with what it is."""
 
-    facts: tuple[tuple[str, str], ...] = ()
+    facts: Annotated[tuple[tuple[str, str], ...], Along(["facts"])] = ()
 
 
 @dataclass(frozen=True, eq=False)

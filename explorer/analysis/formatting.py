@@ -259,6 +259,34 @@ def _unit(match: re.Match[str]) -> float:
     return (10.0**power if power < 300 else inf) * (0.01 if match["percent"] else 1)
 
 
+END_OF_NAME = re.compile(r" = \[[^]]*\]$")  # of a word without a token: "ꙮ = [UNK]"
+
+
+def shortened(word: str, most: int) -> str:
+    """A word in at most so many characters. A longer one loses its middle, since its end too says
+    what it is: the last part of a compound, or that it has no token of its own."""
+    if len(word) <= most:
+        return word
+    end = END_OF_NAME.search(word)
+    last = len(end[0]) if end and len(end[0]) < most - 1 else (most - 1) * 2 // 5
+    first, rest = word[: most - 1 - last], word[len(word) - last :]
+    while first and unicodedata.category(word[len(first)]).startswith("M"):
+        first = first[:-1]  # a letter stands with its marks
+    while rest and unicodedata.category(rest[0]).startswith("M"):
+        rest = rest[1:]
+    return f"{first}…{rest}"
+
+
+RIGHT = "\u0590-\u08ff\u200f\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff"
+LEFTWARDS = re.compile(f"[{RIGHT}](?:[^a-zA-Z\\d“”,;:()]*[{RIGHT}])*")
+
+
+def isolated(line: str) -> str:
+    """A line for a place that has no markup, in which what runs from right to left turns no number
+    beside it: in the marks FSI and PDI of Unicode."""
+    return LEFTWARDS.sub("\u2068\\g<0>\u2069", line)
+
+
 def named_word(label: str) -> str:
     """A word in quotes; a single punctuation mark with its name and a blank by its name, which are
     easier to see."""

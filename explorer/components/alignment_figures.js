@@ -3,6 +3,7 @@
 
 import { fixed } from "./number_format.js";
 import { css, inkOn, wordAt } from "./theme.js";
+import { isLeftwards, set } from "./tokens.js";
 
 /** @typedef {import("./draw.js").Pen} Pen */
 /** @typedef {import("./figures.js").Box} Box */
@@ -44,13 +45,22 @@ export function lines(
     /** @type {number} */ top,
   ) => {
     let [at, line] = [x, top];
-    return tokens.map((token, i) => {
+    const places = tokens.map((token, i) => {
       const wide = Math.min(width, named(token, below[i], size) - gap);
       if (at > x && at + wide > x + width) [at, line] = [x, line + pitch];
-      const place = [at, line, wide];
+      const place = { text: token, left: at, line, wide };
       at += wide + gap;
       return place;
     });
+    const isRight = isLeftwards(tokens);
+    for (const start of new Set(places.map((place) => place.line)))
+      set(
+        places.filter((place) => place.line === start),
+        isRight,
+        [x, width],
+        gap,
+      );
+    return places.map(({ left, line, wide }) => [left, line, wide]);
   };
   const title = (/** @type {string} */ text, /** @type {number} */ top) =>
     pen.text(x, top + 0.7 * letter, text, { size: 0.85, alpha: 0.75, halo: true });

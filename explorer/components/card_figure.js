@@ -4,6 +4,7 @@
 
 import layout from "./card_layout.toml.js";
 import { onPaper } from "./theme.js";
+import { isLeftwards, visual } from "./tokens.js";
 
 /** @typedef {import("./draw.js").Pen} Pen */
 /** @typedef {import("./figures.js").Box} Box */
@@ -20,10 +21,8 @@ const {
   middles: MIDDLES,
   above: ABOVE,
 } = layout;
-const RTL = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
 const BREAKS =
   /^[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]/u; // a line may end before these
-const LTR = /\p{L}/u;
 
 /** @param {Pen} pen @param {PictureCard} figure @param {Box} box */
 export function picturecard(pen, figure, { x, y, width, height = Infinity }) {
@@ -201,12 +200,7 @@ function wrapped(pen, words, size) {
 /** Each word where it stands, in the order of the text. @param {Pen} pen @param {any[][]} lines @param {number} size @param {(x: number, y: number) => number[]} at @returns {Word[]} */
 function placed(pen, lines, size, at) {
   const middles = MIDDLES[Math.min(lines.length, 2) - 1];
-  const isRight = RTL.test(
-    lines
-      .flat()
-      .map(({ text }) => text)
-      .find((text) => RTL.test(text) || LTR.test(text)) ?? "",
-  );
+  const isRight = isLeftwards(lines.flat().map(({ text }) => text));
   return lines.flatMap((words, line) => {
     const [start, middle] = at(MARGIN, middles[line]);
     const [end] = at(WIDE - MARGIN, 0);
@@ -223,20 +217,6 @@ function placed(pen, lines, size, at) {
     });
     return words.map((word) => ({ ...word, left: lefts.get(word), line, middle }));
   });
-}
-
-/** Words from left to right: in a text that runs to the left, backwards but for what runs to the right. @param {any[]} words @param {boolean} isRight */
-function visual(words, isRight) {
-  const against = (/** @type {any} */ { text }) =>
-    isRight ? LTR.test(text) && !RTL.test(text) : RTL.test(text);
-  /** @type {any[][]} */
-  const runs = [];
-  words.forEach((word, i) => {
-    if (i && against(word) && against(words[i - 1])) runs[runs.length - 1].push(word);
-    else runs.push([word]);
-  });
-  if (isRight) return runs.reverse().flat();
-  return runs.flatMap((run) => (against(run[0]) ? run.reverse() : run));
 }
 
 /** An arc from a query to its key, with its head at the key. @param {Pen} pen @param {Word | undefined} query @param {Word | undefined} key @param {number} size @param {Record<string, any>} style */

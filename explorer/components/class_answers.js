@@ -6,6 +6,7 @@ import { make } from "./mount.js";
 import { tenths } from "./number_format.js";
 import { patternPicture } from "./pattern_picture.js";
 import { sentences } from "./sentences.js";
+import { answer } from "./tokens.js";
 
 const say = sentences("class");
 
@@ -79,7 +80,7 @@ export function answerList(rows, { mine, note = "", press } = {}) {
     const inside = [
       row.letter && make("span", "letter", row.letter),
       row.picture && patternPicture(row.picture, row.words),
-      make("span", { class: "words", dir: "auto" }, row.words),
+      answer(row.words),
       own && note && make("span", "note", note),
       row.right && make("span", "note", "right ✓"),
       row.n >= 0 && make("span", "count", whole(row)),

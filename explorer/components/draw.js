@@ -6,6 +6,7 @@ import { raster } from "./matrix_canvas.js";
 import { make } from "./mount.js";
 import { escaped, tag } from "./svg_export.js";
 import { css, wordAt } from "./theme.js";
+import { directions, partsOfName } from "./tokens.js";
 
 /** @typedef {import("./theme.js").Look} Look */
 /**
@@ -29,6 +30,10 @@ const [ABOVE, BELOW] = [0.4, 0.5];
 
 // The places within a name where it may be broken, as in RMSNorm and BatchNorm.
 const WITHIN_WORDS = /(?<=\p{Ll})(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})/u;
+// Letters with the marks that belong to them.
+const LETTERS = /[^]\p{M}*(?:\u200d[^]\p{M}*)*/gu;
+const TAIL = 0.4; // of a word that is cut, from its end
+const FEW = 8; // letters below which all are from its beginning
 const NOTE = 2; // lines of a note on a slide
 const TIGHT = 1.02; // letters between lines of a slide in its smallest type
 
@@ -91,11 +96,22 @@ function widthOf(text, bold, font) {
 
 const MATRIX = /(?<=(?<!\w)W)_(QK|OV|[QKVOEU])(?!\w)/;
 
+/** A text in SVG, of which what runs from right to left turns no number beside it. @param {string} text */
+function isolated(text) {
+  const parts = directions(text);
+  if (!parts[0] && !parts[2]) return escaped(text); // nothing stands beside it
+  return parts
+    .map((part, at) =>
+      at % 2 ? tag("tspan", { "unicode-bidi": "isolate" }, escaped(part)) : escaped(part),
+    )
+    .join("");
+}
+
 /** A text in SVG, the matrices of the paper with their index below the line: W_O, W_QK. @param {string} text */
 const indexed = (text) =>
   text
     .split(MATRIX)
-    .map(escaped)
+    .map(isolated)
     .map((part, at) => {
       if (at % 2) return tag("tspan", { dy: "0.25em", "font-size": "75%" }, part);
       return at && part ? tag("tspan", { dy: "-0.19em" }, part) : part;
@@ -168,18 +184,26 @@ export class Pen {
     return widthOf(text, bold, this.look.font) * this.type(size);
   }
 
-  /** A text cut to a width, with an ellipsis. @param {string} text @param {number} room @param {TextStyle} [style] */
+  /** A text cut to a width, with an ellipsis: a sentence at its end, a word in its middle, as its end too says what it is. @param {string} text @param {number} room @param {TextStyle} [style] */
   cut(text, room, style) {
     if (this.width(text, style) <= room) return text;
     this.shortened++;
-    const letters = [...text];
+    const [own, end] = partsOfName(text);
+    const letters = own.match(LETTERS) || [];
+    const isWord = /^(\d+ )?\S*( \d+\/\d+)?$/u.test(own);
+    const shown = (/** @type {number} */ n, last = end) => {
+      const tail = isWord && n >= FEW ? Math.floor(TAIL * n) : 0;
+      const kept = [letters.slice(0, n - tail), letters.slice(letters.length - tail)];
+      return `${kept[0].join("")}…${tail ? kept[1].join("") : ""}${last}`;
+    };
+    const last = this.width(shown(1), style) <= room ? end : "";
     let [low, high] = [0, letters.length];
     while (low < high) {
       const middle = Math.ceil((low + high) / 2);
-      if (this.width(`${letters.slice(0, middle).join("")}…`, style) <= room) low = middle;
+      if (this.width(shown(middle, last), style) <= room) low = middle;
       else high = middle - 1;
     }
-    return `${letters.slice(0, low).join("")}…`;
+    return shown(low, last);
   }
 
   /** A text in lines of at most so many pixels; a name such as BatchNorm that does not fit is two words. @param {string} text @param {number} room @param {TextStyle} [style] */

@@ -16,13 +16,14 @@ import { plane } from "./scatter.js";
 import { branches, network, product, relay } from "./product_figure.js";
 import { bars, texttable } from "./tables.js";
 import { css, inkOn, wordAt } from "./theme.js";
+import { isLeftwards, set } from "./tokens.js";
 
 /** @typedef {import("./draw.js").Pen} Pen */
 /** @typedef {import("./omissions.js").Omitted} Omitted */
 /** A chart, and the room beside it where others stand above it. @typedef {import("./figure_types").Chart & { aside?: any }} Chart */
 /** @typedef {import("./figure_types").Dials} Dials */
 /** @typedef {import("./figure_types").Facts} Facts */
-/** @typedef {import("./figure_types").Graph} Graph */
+/** A graph, and of one that is cut all edges, by whose scale they are drawn. @typedef {import("./figure_types").Graph & { scaled?: any[] }} Graph */
 /** Links whose words may stand aside. @typedef {import("./figure_types").Links & { own?: any, column?: any, keys?: any, keys_right?: any, select_right?: any, faintest?: any }} Links */
 /** @typedef {import("./figure_types").Loops} Loops */
 /** @typedef {import("./figure_types").Strips} Strips */
@@ -124,20 +125,32 @@ function tokenrow(pen, figure, { x, y, width }) {
   const { letter, look } = pen;
   const size = small ? 0.95 : 1.2;
   const [high, gap] = [1.54 * size * letter, 0.25 * letter];
-  let [left, line, pitch] = [x, y, high + gap];
+  let [line, pitch, taken] = [y, high + gap, 0];
+  /** @type {{ at: number, text: string, wide: number, top: number, left: number }[][]} */
+  const lines = [[]];
   tokens.forEach((/** @type {string} */ token, /** @type {number} */ at) => {
+    const least = Math.max(
+      pen.width(token, { size, bold: at === selected }),
+      pen.width(texts[at] ?? "", { size: 0.8 }),
+    );
+    const wide = Math.min(width, least + 0.6 * letter);
+    if (taken && (taken + wide > width || breaks.includes(at))) {
+      [line, pitch, taken] = [line + pitch, high + gap, 0];
+      lines.push([]);
+    }
+    if (texts[at]) pitch = high + gap + 1.2 * letter;
+    lines[lines.length - 1].push({ at, text: token, wide, top: line, left: x });
+    taken += wide + gap;
+  });
+  const isRight = isLeftwards(tokens);
+  for (const words of lines) set(words, isRight, [x, width], gap);
+  for (const { at, text: token, wide, top, left: place } of lines.flat()) {
     const text = texts[at] ?? "";
     const [bold, framed] = [at === selected, marked.includes(at)];
-    const least = Math.max(pen.width(token, { size, bold }), pen.width(text, { size: 0.8 }));
-    const wide = Math.min(width, least + 0.6 * letter);
-    const full = left + wide > x + width || breaks.includes(at);
-    if (left > x && full) [left, line, pitch] = [x, line + pitch, high + gap];
-    if (text) pitch = high + gap + 1.2 * letter;
     const weight = weights[at] ?? NaN;
     const tint = tints[at] ?? NaN;
     const word = Number.isNaN(tint) ? undefined : wordAt(look.one, tint);
     const pale = missing?.[at] ? 0.4 : special?.[at] && word === undefined ? 0.75 : undefined;
-    const [place, top] = [left, line];
     const draw = () => {
       pen.rect(place, top, wide, high, {
         class: bold ? "row selected" : "row",
@@ -168,8 +181,7 @@ function tokenrow(pen, figure, { x, y, width }) {
     if (select.length && key)
       pen.target({ select: [key], label, pressed: bold, name: "token" }, draw);
     else draw();
-    left += wide + gap;
-  });
+  }
   return line + pitch - y;
 }
 
@@ -572,7 +584,18 @@ function chart(pen, figure, { x, y, width, height: room = Infinity }) {
 /** @param {Pen} pen @param {Graph} figure @param {Box} box */
 function graph(
   pen,
-  { nodes, strengths, edges, layout, split, selected, select, places: spots, texts },
+  {
+    nodes,
+    strengths,
+    edges,
+    layout,
+    split,
+    selected,
+    select,
+    places: spots,
+    texts,
+    scaled = edges,
+  },
   { x, y, width, height: room = Infinity },
 ) {
   const { letter, look } = pen;
@@ -593,7 +616,7 @@ function graph(
       y + height / 2 + (height / 2 - 2 * letter) * Math.sin(angle),
     ];
   });
-  const top = Math.max(1e-9, ...edges.map((edge) => edge.weight));
+  const top = Math.max(1e-9, ...scaled.map((edge) => edge.weight));
   const order = [...edges].sort((p, q) => +(p.target === selected) - +(q.target === selected));
   for (const edge of order) {
     const own = edge.target === selected;

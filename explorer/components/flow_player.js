@@ -5,8 +5,9 @@
 import { bus } from "./bus.js";
 import { labelsOf, widthOf, writtenRow } from "./flow_figure.js";
 import { arrow, hearKeys, OWN } from "./keys.js";
-import { make, still } from "./mount.js";
+import { make, OF_TEXT, still, worded } from "./mount.js";
 import { sentences } from "./sentences.js";
+import { sentenceOf } from "./terms.js";
 
 /** @typedef {import("./mount.js").View} View */
 const say = sentences("flow");
@@ -183,7 +184,7 @@ function sweep(view, at, longest = Infinity, after) {
     button.textContent = say("play");
     for (const one of moving) one.cancel();
     for (const one of telling) clearTimeout(one);
-    view.finding.textContent = view.header.finding;
+    view.finding.replaceChildren(...sentenceOf(view, view.header.finding));
     after?.();
   };
   const end = (/** @type {any} */ one) => Number(one.effect?.getComputedTiming().endTime);
@@ -198,7 +199,7 @@ function tellSteps(view, at, durations) {
   return layers.flatMap((/** @type {any} */ layer, /** @type {number} */ i) => {
     const tell = () => {
       const isShown = view.figures[at]?.layers.includes(layer); // else another state came meanwhile
-      if (isShown) view.finding.textContent = stepOf(view.figures[at], layer);
+      if (isShown) view.finding.replaceChildren(...worded(stepOf(view.figures[at], layer)));
     };
     const timer = setTimeout(tell, start);
     start += durations[i];
@@ -249,7 +250,11 @@ export function fly(view, at, from, places) {
   const [, start] = named || places[0];
   const end = text.getBoundingClientRect();
   const all = view.root.getBoundingClientRect();
-  const word = make("span", { class: "flying", "aria-hidden": "true" }, label);
+  const word = make(
+    "span",
+    { ...OF_TEXT, class: "flying notranslate", "aria-hidden": "true" },
+    label,
+  );
   word.style.right = `${all.right - end.right}px`;
   word.style.top = `${end.top - all.top}px`;
   view.root.append(word);

@@ -16,6 +16,8 @@ function math([tag, attributes, inside], focus) {
   const element = document.createElementNS(NAMESPACE, known(tag, MATH.elements));
   for (const [name, value] of Object.entries(attributes))
     element.setAttribute(name, attribute(name, value, MATH));
+  if (tag === "math") element.setAttribute("translate", "no");
+  element.classList.toggle("notranslate", tag === "math");
   element.classList.toggle("focus", focus.includes(attributes["data-symbol"]));
   element.append(
     ...(typeof inside === "string"

@@ -17,8 +17,9 @@ import { decode } from "./codec.js";
 
 /**
  * An element with its attributes and what is in it. `on...` are handlers, `data` the dataset,
- * `style` properties of its style, `vars` custom ones; undefined is left out. Raises TypeError for a
- * name that no view has and for an object where a word is meant.
+ * `style` properties of its style, `vars` custom ones; undefined is left out. What a text has in quotation
+ * marks is marked as `worded` does. Raises TypeError for a name that no view has and for an object where a
+ * word is meant.
  * @template {keyof HTMLElementTagNameMap} Tag
  * @param {Tag} tag
  * @param {string | Record<string, any>} [attributes] or the class alone
@@ -28,9 +29,26 @@ import { decode } from "./codec.js";
 export function make(tag, attributes = {}, ...inside) {
   const element = document.createElement(known(tag, HTML.elements));
   put(element, typeof attributes === "string" ? { class: attributes } : attributes);
-  element.append(...inside.filter((each) => each !== undefined && each !== null && each !== false));
+  const there = inside.filter((each) => each !== undefined && each !== null && each !== false);
+  element.append(...there.flatMap((each) => (typeof each === "string" ? worded(each) : [each])));
   return element;
 }
+
+/** What stands on a word of a text or of a model: no browser translates it, and it turns nothing beside it. */
+export const OF_TEXT = { class: "notranslate", translate: "no", dir: "auto" };
+
+const QUOTED = /(“[^”]*”)/;
+
+/** A sentence as nodes, in which what stands in quotation marks is of a text or a model. @param {string} sentence @returns {(HTMLElement | string)[]} */
+export const worded = (sentence) =>
+  QUOTED.test(sentence)
+    ? sentence.split(QUOTED).map((part, at) => {
+        if (at % 2 === 0) return part;
+        const word = put(document.createElement("span"), OF_TEXT);
+        word.textContent = part;
+        return word;
+      })
+    : [sentence];
 
 /**
  * Set what `make` sets.
@@ -85,8 +103,8 @@ export function mount(name, style, draw) {
     view.root.onpointerdown = () => press(view);
     views.set(view.root, view);
     view.aside = aside;
-    view.send = setTriggerValue;
-    view.keep = setStateValue;
+    view.send = teller(view, setTriggerValue);
+    view.keep = teller(view, setStateValue);
     view.show = (/** @type {Uint8Array} */ bytes) => show(view, bytes, draw);
     // What was fetched ahead and drawn is not drawn again.
     view.brought = data;
@@ -102,6 +120,26 @@ export function mount(name, style, draw) {
     // A cleanup may belong to a drawing that another has replaced: only what left the page ends.
     return () => setTimeout(() => view.root.isConnected || ended(view));
   };
+}
+
+/**
+ * What tells Python. While the server is not reached Streamlit drops what it is told: the last of that is told
+ * once more when it is.
+ * @param {View} view @param {(name: string, value: any) => void} tell
+ */
+const teller = (view, tell) => (/** @type {string} */ name, /** @type {any} */ value) => {
+  tell(name, value);
+  if (bus.now.lost) onceBack(view, () => tell(name, value));
+};
+
+/** Call `then` when the server is reached again. @param {View} view @param {() => void} then */
+export function onceBack(view, then) {
+  const heard = (/** @type {Record<string, any>} */ { lost }) => {
+    if (lost) return;
+    until(view, "lost", () => {});
+    then();
+  };
+  until(view, "lost", listen(heard));
 }
 
 const LONGEST_PRESS = 500; // ms that a drawing waits for

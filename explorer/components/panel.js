@@ -28,7 +28,18 @@ import {
   unpack,
   value,
 } from "./linked_weights.js";
-import { hear, hostOf, letter, make, mount, redraw, resized, still, until } from "./mount.js";
+import {
+  hear,
+  hostOf,
+  letter,
+  make,
+  mount,
+  redraw,
+  resized,
+  still,
+  until,
+  worded,
+} from "./mount.js";
 import { fixed, tenths } from "./number_format.js";
 import { ahead, Echoes, whole } from "./optimistic_updates.js";
 import { bring, frame, pad } from "./scroll_frame.js";
@@ -37,7 +48,7 @@ import { summed } from "./sum_motion.js";
 import { GAP, resolved, sheet, widths } from "./panel_layout.js";
 import style from "./panel.css.js";
 import { offer, shown } from "./svg_export.js";
-import { explained, meanings } from "./terms.js";
+import { explained, meanings, sentenceOf } from "./terms.js";
 
 /** @typedef {import("./mount.js").View} View */
 const words = sentences("flow");
@@ -109,7 +120,9 @@ function build(view, starts) {
   view.cursors = view.boxes?.map(cursorOf) || [];
   const tall = (/** @type {any} */ each) =>
     each.kind === LINKED && each.rows.length > MANY && !each.views.includes("matrix");
-  view.boxes = figures.map((each) => make("div", tall(each) ? "figure tall" : "figure"));
+  view.boxes = figures.map((each) =>
+    make("div", { translate: "no", class: `figure notranslate${tall(each) ? " tall" : ""}` }),
+  );
   view.drawn = [];
   view.edges = [];
   view.root.dataset.panel = header.panel;
@@ -121,7 +134,7 @@ function build(view, starts) {
   const button = linked >= 0 && fold(view, linked);
   const gap = `${GAP * view.type}px`;
   const row = make("div", { class: "figures", style: { columnGap: gap } }, ...columns);
-  const tip = make("div", { class: "tip", role: "status" });
+  const tip = make("div", { class: "tip notranslate", translate: "no", role: "status" });
   const hasFlow = figures.some(isFlow); // its picture comes first
   const [formulas, restate] = formulaBox(header.formulas, (view.formulas ||= {}));
   view.restate = (/** @type {any} */ one) =>
@@ -200,12 +213,6 @@ function rest(view, flow) {
   flow.over = headline(flow);
   paint(view, at);
 }
-
-/** A finding as nodes, without the terms of the title. @param {View} view @param {string} line @param {Set<string>} [terms] those explained so far */
-const sentenceOf = (view, line, terms = new Set()) => {
-  explained(view.header.terms, view.header.title, terms);
-  return explained(view.header.terms, line, terms);
-};
 
 /** Paint a figure at the end of this task, once: the word and the head that it follows may come with another view. @param {View} view @param {number} at */
 function soon(view, at) {
@@ -420,7 +427,10 @@ function walk(view, target, event) {
   const list = /** @type {any[]} */ ([...box.querySelectorAll("g.button")]);
   const [down, right] = arrow(event) || [NaN, NaN];
   const ends = { Home: 0, End: list.length - 1 };
-  const by = down * (kindAt(view, target, HEADS)?.shape[1] || 1) + right;
+  const across = (/** @type {Element | undefined} */ one) => one?.getBoundingClientRect();
+  const [own, next] = [target, list[list.indexOf(target) + 1]].map(across);
+  const isLeftwards = own && next && Math.abs(own.top - next.top) < 1 && next.right <= own.left;
+  const by = down * (kindAt(view, target, HEADS)?.shape[1] || 1) + (isLeftwards ? -right : right);
   const to = plainKey(event) ? (ends[event.key] ?? list.indexOf(target) + by) : NaN;
   if (!list[to]) return;
   event.preventDefault();
@@ -610,7 +620,7 @@ function away(view) {
     if (each.kind === LINKED && each.over) look(view, each, null);
     if (each.kind === "flow" && each.over) overFlow(view, each);
     if (each.kind !== HEADS || !each.follows) continue;
-    view.finding.textContent = view.header.finding;
+    view.finding.replaceChildren(...sentenceOf(view, view.header.finding));
   }
 }
 
@@ -663,7 +673,7 @@ function go(view, linked, address) {
     moved(linked, layer, head, made);
     view.header.title = `Layer ${layer}, head ${head}`;
     const title = view.root.querySelector("h2");
-    if (title) title.textContent = view.header.title;
+    if (title) title.replaceChildren(...worded(view.header.title));
   } else if (token === linked.selected[ROW]) return;
   else if (token < 0 && address.selected !== "none") return; // which word is selected, the page says
   Object.assign(linked, { selected: [token, token], cell: null, over: null });

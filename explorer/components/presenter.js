@@ -11,7 +11,7 @@ import { typeset } from "./formula.js";
 import { isRunning } from "./optimistic_updates.js";
 import { clamp } from "./theme.js";
 import { plainKey } from "./keys.js";
-import { hear, make, mount, put, until, viewOf } from "./mount.js";
+import { hear, make, mount, put, until, viewOf, worded } from "./mount.js";
 import { captionOf, content, headline, is, pictures, rootOf, tree } from "./presenter_pictures.js";
 import { spokenLine } from "./number_format.js";
 import style from "./presenter.css.js";
@@ -310,8 +310,8 @@ function present(view) {
   const panel = picture && viewOf(rootOf(picture));
   if (panel?.name === "panel") return presentPanel(view, panel);
   view.walk = undefined;
-  head.textContent = headline(picture);
-  caption.textContent = picture ? captionOf(picture) : say("no_picture");
+  head.replaceChildren(...worded(headline(picture)));
+  caption.replaceChildren(...worded(picture ? captionOf(picture) : say("no_picture")));
   if (!picture) return;
   [view.shown, view.size] = [about(picture), sizeOf(plate)];
   view.board.classList.add("clear");
@@ -378,7 +378,7 @@ async function drawSlide(view, figures, name) {
 /** Put as many parts of a text into an element as it shows whole, and the first one in any case. @param {HTMLElement} element @param {string[]} parts @param {string} between */
 function filled(element, parts, between) {
   for (let n = parts.length; n > 0; n--) {
-    element.textContent = parts.slice(0, n).join(between);
+    element.replaceChildren(...worded(parts.slice(0, n).join(between)));
     if (element.scrollHeight <= element.clientHeight + 1) return;
   }
 }

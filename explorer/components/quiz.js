@@ -7,6 +7,7 @@ import style from "./quiz.css.js";
 import { spokenLine } from "./number_format.js";
 import { patternPicture } from "./pattern_picture.js";
 import { sentences } from "./sentences.js";
+import { answer } from "./tokens.js";
 
 /** @typedef {import("./mount.js").View} View */
 
@@ -77,7 +78,7 @@ function card(view, item, at) {
       },
       make("span", "letter", LETTERS[k]),
       item.pictures[k] && patternPicture(item.pictures[k], words),
-      make("span", { class: "words", dir: "auto" }, words),
+      answer(words),
       answered && item.measured[k] && make("span", "measured", item.measured[k]),
       mark && make("span", "mark", mark),
     );

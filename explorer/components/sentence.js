@@ -2,7 +2,7 @@
 // The sentence field. It holds what the reader types and the server what is drawn; where the two differ,
 // the field says so.
 
-import { firstMark, make, mount, resized, until } from "./mount.js";
+import { firstMark, hear, make, mount, OF_TEXT, onceBack, resized, until } from "./mount.js";
 import { spokenLine } from "./number_format.js";
 import { prefetch } from "./prefetch.js";
 import style from "./sentence.css.js";
@@ -26,7 +26,7 @@ function build(view) {
   view.says = spokenLine("says");
   const field = (view.field = make("textarea", {
     rows: 1,
-    dir: "auto",
+    ...OF_TEXT,
     spellcheck: false,
     placeholder: say("placeholder"),
     "aria-label": say("label"),
@@ -58,6 +58,10 @@ function build(view) {
   view.root.append(...skips, field, button, view.says);
   until(view, "clock", () => clearTimeout(view.timer));
   resized(view, view.root, view.root.clientWidth, () => fit(field));
+  // Streamlit's own controls told nothing while the server was not reached: each run tells all of them.
+  hear(view, ({ lost }) => {
+    if (lost) onceBack(view, () => view.keep("text", view.sent.at(-1) ?? view.header.text));
+  });
 }
 
 /** A button that only who presses Tab sees: it leads past the frame. @param {string} label

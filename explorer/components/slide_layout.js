@@ -3,6 +3,7 @@
 // are set, which parts of them are drawn, and what is left out, which a line says.
 
 import { Pen } from "./draw.js";
+import { AXES } from "./figure_axes.js";
 import { figure } from "./figures.js";
 import { cutFlow } from "./flow_figure.js";
 import { picture } from "./linked_weights.js";
@@ -438,53 +439,86 @@ export function namedIn(labels, text) {
 export const cut = (one, most, says = "", wide) =>
   CUTS[one.kind]?.(one, most, `${one.title || ""} ${says}`, wide) ?? one;
 
-/** Rows and columns of a flat array. @param {ArrayLike<number>} values @param {number} n @param {number[]} rows @param {number[]} columns */
-const picked = (values, n, rows, columns) =>
-  Float32Array.from(rows.flatMap((row) => columns.map((column) => values[row * n + column])));
+/** What a picture made in the browser adds to a kind of figure. @type {Record<string, { along: Record<string, string[]>, places: Record<string, any> }>} */
+const OWN = {
+  matrix: {
+    along: { tints: ["rows", "columns"] },
+    places: { column: "columns", named: [{ each: "rows" }, { each: "columns" }] },
+  },
+  links: {
+    along: { keys: ["left"], keys_right: ["right"] },
+    places: { column: "right" },
+  },
+};
+
+/**
+ * A figure of these places of its axes alone: of all that runs along an axis it has what it has of that, and a
+ * place is counted anew, or left out with what is gone. -1 stands for a gap.
+ * @param {any} figure @param {Record<string, number[]>} kept axis -> places @param {Record<string, any>} [gap] what stands in one, by the name of the field
+ */
+export function part(figure, kept, gap = {}) {
+  const { along, places } = AXES[figure.kind];
+  const own = OWN[figure.kind];
+  const made = { ...figure };
+  for (const [name, axes] of Object.entries({ ...along, ...own?.along }))
+    if (figure[name]?.length) made[name] = picked(figure, name, axes, kept, gap[name]);
+  for (const [name, spec] of Object.entries({ ...places, ...own?.places }))
+    if (figure[name] !== undefined) made[name] = moved(figure[name], spec, kept);
+  return made;
+}
+
+/** A field along axes, its last axis fastest. @param {any} figure @param {string} name @param {string[]} axes @param {Record<string, number[]>} kept @param {any} gap */
+function picked(figure, name, axes, kept, gap) {
+  let places = [0];
+  for (const axis of axes) {
+    const all = figure[axis].length;
+    const own = kept[axis] ?? [...Array(all).keys()];
+    places = places.flatMap((from) => own.map((at) => (at < 0 ? -1 : from * all + at)));
+  }
+  const list = places.map((at) => (at < 0 ? gap : figure[name][at]));
+  return ArrayBuffer.isView(figure[name]) ? Float32Array.from(list) : list;
+}
+
+/** Places on axes, counted anew: -1 for one that is gone, null for what holds one, nothing of it in a list. @param {any} value @param {any} spec @param {Record<string, number[]>} kept @returns {any} */
+function moved(value, spec, kept) {
+  if (!spec || value === null) return value;
+  if (typeof spec === "string") return value < 0 || !kept[spec] ? value : kept[spec].indexOf(value);
+  const isGone = (/** @type {any} */ one) => one === null || one === -1;
+  if (spec.each)
+    return value
+      .map((/** @type {any} */ one) => moved(one, spec.each, kept))
+      .filter((/** @type {any} */ one) => !isGone(one));
+  const made = Array.isArray(value) ? [...value] : { ...value };
+  for (const [name, axis] of Object.entries(spec)) made[name] = moved(value[name], axis, kept);
+  return Object.keys(spec).some((name) => spec[name] && isGone(made[name])) ? null : made;
+}
 
 /** The first steps of a tree, with the nodes and edges in them. @param {any} tree @param {number} most rows */
 function grown(tree, most) {
-  const { nodes, strengths, edges, places, texts, selected } = tree;
+  const { nodes, edges, places, selected } = tree;
   const steps = Math.max(...places.map((/** @type {number[]} */ [, row]) => row));
   if (steps < most) return tree;
   const kept = [...nodes.keys()].filter((at) => places[at][1] < most);
   const parents = new Map(edges.map((/** @type {any} */ { source, target }) => [target, source]));
   let last = selected; // on the way to the selected node
   while (last > 0 && !kept.includes(last)) last = parents.get(last);
-  const of = (/** @type {any[]} */ list) => kept.map((at) => list[at]);
   return {
-    ...tree,
+    ...part({ ...tree, selected: last }, { nodes: kept }),
     omitted: omissions(["steps", most - 1, steps]),
-    ...{ nodes: of(nodes), strengths: of(strengths), places: of(places), texts: of(texts) },
-    edges: edges
-      .map((/** @type {any} */ each) => ({
-        ...each,
-        source: kept.indexOf(each.source),
-        target: kept.indexOf(each.target),
-      }))
-      .filter((/** @type {any} */ { source, target }) => source >= 0 && target >= 0),
-    selected: kept.indexOf(last),
   };
 }
 
 const SMALL_CELLS = [160, 400]; // rows and columns of a matrix whose cells are colours
 
+const GAP = { tokens: "…", weights: NaN, texts: "", keys: "", special: false };
+
+/** The places of those that are selected. @param {any[]} all @returns {number[]} */
+const selectedOf = (all) => all.flatMap(({ selected }, at) => (selected ? [at] : []));
+
 /** @type {Record<string, (figure: any, most: number, says: string, wide?: number) => any>} */
 const CUTS = {
   matrix({ cache, over, ...figure }, most, says, wide = 5) {
-    const {
-      rows,
-      columns,
-      values,
-      marks,
-      words,
-      bold,
-      keys,
-      column_keys,
-      selected = -1,
-      column = -1,
-      tints,
-    } = figure;
+    const { rows, columns, marks, words, selected = -1, column = -1 } = figure;
     const isWords = words?.length > 0;
     const [tall, broad] = isWords ? [most, wide] : SMALL_CELLS;
     const pick = isWords ? spread : around;
@@ -501,34 +535,16 @@ const CUTS = {
     );
     if (down.length === rows.length && right.length === columns.length)
       return { ...figure, over, named: wanted };
-    const still = (/** @type {number[]} */ all, /** @type {number[]} */ kept) =>
-      all.map((at) => kept.indexOf(at)).filter((at) => at >= 0);
     return {
-      ...figure,
-      named: [still(wanted[0], down), still(wanted[1], right)],
+      ...part({ ...figure, named: wanted }, { rows: down, columns: right }),
       omitted: omissions(
         ["rows", down.length, rows.length],
         ["columns", right.length, columns.length],
       ),
-      rows: down.map((at) => rows[at]),
-      columns: right.map((at) => columns[at]),
-      values: picked(values, columns.length, down, right),
-      tints: tints && picked(tints, columns.length, down, right),
-      words: isWords
-        ? down.flatMap((row) => right.map((at) => words[row * columns.length + at]))
-        : [],
-      bold: isWords ? picked(bold, columns.length, down, right) : [],
-      keys: (keys ?? []).length ? down.map((at) => keys[at]) : [],
-      column_keys: (column_keys ?? []).length ? right.map((at) => column_keys[at]) : [],
-      selected: down.indexOf(selected),
-      column: right.indexOf(column),
-      marks: marks
-        .map(([at, column, text]) => [down.indexOf(at), right.indexOf(column), text])
-        .filter(([at, column]) => at >= 0 && column >= 0),
     };
   },
   links(figure, most, says) {
-    const { left: queries, right, weights, selected, mark, texts, flat } = figure;
+    const { left: queries, right, selected, mark, flat } = figure;
     if (flat) return figure; // its lines are broken
     const key = mark ? [mark[0]] : [];
     const one = queries.length === right.length; // one text on both sides
@@ -539,20 +555,14 @@ const CUTS = {
     );
     const to = one ? from : around(right.length, [...key, ...named(right, says)], most);
     return {
-      ...figure,
+      ...part(figure, { left: from, right: to }),
       omitted: one
         ? omissions(["tokens", from.length, queries.length])
         : omissions(["queries", from.length, queries.length], ["keys", to.length, right.length]),
-      left: from.map((at) => queries[at]),
-      texts: texts && from.map((at) => texts[at]),
-      right: to.map((at) => right[at]),
-      weights: picked(weights, right.length, from, to),
-      selected: from.indexOf(selected),
-      mark: mark && to.includes(mark[0]) ? [to.indexOf(mark[0]), mark[1]] : null,
     };
   },
   bars(figure, most, says) {
-    const { rows, mark } = figure;
+    const { rows, mark, scaled = rows } = figure;
     const size = ({ values }) => Math.max(...values.map(Math.abs).filter(Number.isFinite), 0);
     const names = named(
       rows.map(({ label }) => label),
@@ -565,53 +575,33 @@ const CUTS = {
     );
     const places = order.slice(0, most).sort((a, b) => a - b);
     return {
-      ...figure,
+      ...part(figure, { rows: places }),
       omitted: omissions(["rows", places.length, rows.length]),
-      rows: places.map((at) => rows[at]),
-      mark: mark && [places.indexOf(mark[0]), mark[1]],
+      scaled,
     };
   },
   texttable(figure, most, says) {
-    const { rows, keys, selected } = figure;
-    const places = around(
-      rows.length,
-      [
-        selected,
-        ...named(
-          rows.map(([label]) => label),
-          says,
-        ),
-      ],
-      most,
-    );
+    const { rows, selected } = figure;
+    const labels = rows.map(([label]) => label);
+    const places = around(rows.length, [selected, ...named(labels, says)], most);
     return {
-      ...figure,
+      ...part(figure, { rows: places }),
       omitted: omissions(["rows", places.length, rows.length]),
-      rows: places.map((at) => rows[at]),
-      keys: places.map((at) => keys[at]),
-      selected: places.indexOf(selected),
     };
   },
   tokenrow(figure, most, says) {
-    const { tokens, weights, texts, marked, keys, selected, breaks = [], special } = figure;
+    const { tokens, marked, keys, selected } = figure;
     if (tokens.length <= 2 * most) return figure;
     const places = around(tokens.length, [selected, ...marked, ...named(tokens, says)], 2 * most);
     // A sign stands where tokens are left out, with none of their numbers.
     const all = places.flatMap((at, i) => (at === (places[i - 1] ?? -1) + 1 ? [at] : [-1, at]));
     if (places[places.length - 1] < tokens.length - 1) all.push(-1);
-    const of = (/** @type {any} */ list, /** @type {any} */ none) =>
-      list?.length ? all.map((at) => (at < 0 ? none : list[at])) : [];
+    const own = tokens.map(
+      (/** @type {string} */ _, /** @type {number} */ at) => keys?.[at] ?? `${at}`,
+    );
     return {
-      ...figure,
+      ...part({ ...figure, keys: own }, { tokens: all }, GAP),
       omitted: omissions(["tokens", places.length, tokens.length]),
-      tokens: of(tokens, "…"),
-      weights: Float32Array.from(of(weights, NaN)),
-      texts: of(texts, ""),
-      keys: all.map((at) => (at < 0 ? "" : (keys?.[at] ?? `${at}`))),
-      marked: marked.map((at) => all.indexOf(at)).filter((at) => at >= 0),
-      breaks: breaks.map((at) => all.indexOf(at)).filter((at) => at >= 0),
-      special: of(special, false),
-      selected: all.indexOf(selected),
     };
   },
   strips(figure, most, says) {
@@ -620,48 +610,38 @@ const CUTS = {
       strips.map(({ label }) => label),
       says,
     );
-    const chosen = strips.flatMap(({ selected }, at) => (selected ? [at] : []));
-    const places = around(strips.length, [...chosen, ...names], most);
+    const places = around(strips.length, [...selectedOf(strips), ...names], most);
     return {
-      ...figure,
+      ...part(figure, { strips: places }),
       omitted: omissions(["vectors", places.length, strips.length]),
-      strips: places.map((at) => strips[at]),
     };
   },
   graph(figure, most, says) {
-    const { nodes, edges, selected, split, layout } = figure;
+    const { nodes, edges, selected, split, layout, scaled = edges } = figure;
     if (layout === "tree") return grown(figure, most);
     if (split || nodes.length <= most) return figure;
     const near = edges.filter((edge) => edge.target === selected).map((edge) => edge.source);
     const places = around(nodes.length, [selected, ...named(nodes, says), ...near], most);
-    const place = (/** @type {number} */ at) => places.indexOf(at);
     return {
-      ...figure,
+      ...part(figure, { nodes: places }),
       omitted: omissions(["tokens", places.length, nodes.length]),
-      nodes: places.map((at) => nodes[at]),
-      strengths: places.map((at) => figure.strengths[at]),
-      edges: edges
-        .map((edge) => ({ ...edge, source: place(edge.source), target: place(edge.target) }))
-        .filter(({ source, target }) => source >= 0 && target >= 0),
-      selected: place(selected),
+      scaled,
     };
   },
   dials(figure, most) {
     const { dials } = figure;
-    const chosen = dials.flatMap(({ selected }, at) => (selected ? [at] : []));
-    const places = around(dials.length, chosen, most);
+    const places = around(dials.length, selectedOf(dials), most);
     return {
-      ...figure,
+      ...part(figure, { dials: places }),
       omitted: omissions(["rotations", places.length, dials.length]),
-      dials: places.map((at) => dials[at]),
     };
   },
   facts(figure, most) {
-    const kept = figure.facts.slice(0, Math.ceil(most / 3));
+    const { facts } = figure;
+    const places = [...facts.keys()].slice(0, Math.ceil(most / 3));
     return {
-      ...figure,
-      omitted: omissions(["facts", kept.length, figure.facts.length]),
-      facts: kept,
+      ...part(figure, { facts: places }),
+      omitted: omissions(["facts", places.length, facts.length]),
     };
   },
   flow: cutFlow,

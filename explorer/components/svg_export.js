@@ -44,7 +44,7 @@ export function tag(name, attributes, ...inside) {
 
 /** A picture of a file on the page. @param {string} svg @param {Record<string, any>} attributes */
 export function shown(svg, attributes) {
-  const whole = tag("svg", { xmlns: SPACE, ...attributes }, svg);
+  const whole = tag("svg", { xmlns: SPACE, translate: "no", ...attributes }, svg); // widths are measured
   const made = new DOMParser().parseFromString(whole, "image/svg+xml").documentElement;
   return /** @type {SVGElement} */ (/** @type {unknown} */ (document.adoptNode(made))); // not a copy of it
 }

@@ -4,7 +4,7 @@
 
 /** @typedef {import("./draw.js").Pen} Pen */
 /** @typedef {import("./figures.js").Box} Box */
-/** @typedef {import("./figure_types").Bars} Bars */
+/** Bars, and of bars that are cut all rows, by whose scale they are drawn. @typedef {import("./figure_types").Bars & { scaled?: any[] }} Bars */
 /** @typedef {import("./figure_types").TextTable} TextTable */
 
 const LEAST = 2; // letters of a bar with the gap behind its number
@@ -52,7 +52,7 @@ function heads(pen, names, places, y) {
 /** Bars below named columns. @param {Pen} pen @param {Bars} figure @param {Box} box */
 export function bars(
   pen,
-  { columns, rows, high, shared, mark, header = "", select },
+  { columns, rows, high, shared, mark, header = "", select, scaled = rows },
   { x, y, width, height },
 ) {
   const { letter, look } = pen;
@@ -70,14 +70,14 @@ export function bars(
     width - names,
   );
   const largest = columns.map((_, at) =>
-    Math.max(1e-12, ...rows.map((row) => Math.abs(row.values[at] || 0))),
+    Math.max(1e-12, ...scaled.map((row) => Math.abs(row.values[at] || 0))),
   );
   const top = largest.map((each) => high ?? (shared ? Math.max(...largest) : each));
   const ends = columns.map((_, at) => {
     const one = high !== null || shared;
-    if (one) return [rows.some((row) => row.values[at] < 0) ? -top[at] : 0, top[at]];
-    const begins = rows.map((row) => (at === 0 && row.start) || 0);
-    const all = rows.flatMap((row, i) => [
+    if (one) return [scaled.some((row) => row.values[at] < 0) ? -top[at] : 0, top[at]];
+    const begins = scaled.map((row) => (at === 0 && row.start) || 0);
+    const all = scaled.flatMap((row, i) => [
       begins[i],
       begins[i] + (row.values[at] || 0),
       (at === 0 && row.outline) || 0,

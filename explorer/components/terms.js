@@ -2,7 +2,7 @@
 // Lines of text as nodes: formulas with indices and powers, and terms of the field, each explained
 // where it first stands, under the pointer, with the focus of the keyboard, and on a tap.
 
-import { make } from "./mount.js";
+import { make, worded } from "./mount.js";
 import { formulas } from "./number_format.js";
 
 /** A line as nodes, its formulas with indices and powers. @param {string} line */
@@ -49,6 +49,16 @@ export function explained(terms, line, before) {
     from = index + spelling.length;
   }
   return [...nodes, ...typeset(line.slice(from))];
+}
+
+/** A finding as nodes, without the terms of the title. @param {import("./mount.js").View} view @param {string} line @param {Set<string>} [terms] those explained so far */
+export function sentenceOf({ header }, line, terms = new Set()) {
+  explained(header.terms, header.title, terms);
+  /** @type {(Node | string)[]} */
+  const nodes = explained(header.terms, line, terms);
+  return nodes.flatMap(
+    (each) => /** @type {any[]} */ (typeof each === "string" ? worded(each) : [each]),
+  );
 }
 
 const HANDLERS = {

@@ -13,6 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 from explorer.analysis import recorded_findings, soft_lookup
 from explorer.analysis.attention import numbered, strongest_cell
 from explorer.analysis.findings import Finding
+from explorer.analysis.formatting import isolated, shortened
 from explorer.layout import controls
 from explorer.panels.selection import Selection
 from explorer.state import url_state
@@ -20,6 +21,7 @@ from explorer.state.visit import visit
 from models.caching import memo
 from models.recording import Recording, Stream
 
+LONGEST = 16  # characters of a word on a menu that is closed
 EVERY_WORD = -1  # as a query: no word is selected
 
 
@@ -195,10 +197,10 @@ def _word_menu(words: Words) -> bool:
 
 def _with_roles(tokens: Sequence[str], roles: Sequence[str]) -> list[str]:
     """Tokens with their places, and with their roles where they have some: "14 Nepal (user)"."""
-    if len(roles) != len(tokens):
-        return numbered(tokens)
-    names = (f"{token} ({role})" if role else token for token, role in zip(tokens, roles))
-    return numbered(list(names))
+    names = [shortened(token, LONGEST) for token in tokens]
+    if len(roles) == len(tokens):
+        names = [f"{name} ({role})" if role else name for name, role in zip(names, roles)]
+    return list(map(isolated, numbered(names)))
 
 
 def _head(size: tuple[int, int], at: tuple[int, int]) -> None:

@@ -46,7 +46,7 @@ MOST_ROWS = 16  # tokens that have a row of their own; of a longer text these ar
 FEW_TOKENS = 48  # up to which what is brought to all of them is read at once
 N_KEPT = 11  # and those that matter most for it
 N_WORDS = 5  # of the output
-SEED = 0  # of the draw of a next word
+NO_LETTER = "\ufffd"  # stands in a text for bytes that are no letter
 N_UNITS = 3  # of an FFN that are named
 FEW_LAYERS = 6  # up to which the units of all FFNs are named, not of that in focus alone
 MUCH = 0.15  # of the answer's logit, for the attention that adds most to be told
@@ -444,20 +444,23 @@ class FlowView:
             for (label, to), level in zip(there, LEVELS)
         )
 
-    def written(self, temperature: float) -> tuple[FlowLink, ...]:
-        """Link that writes the next word, drawn at a temperature, behind the text; nothing where
-        the model writes none here."""
+    @property
+    def written(self) -> tuple[FlowLink, ...]:
+        """Link that writes the likeliest next word behind the text, the first of those that come
+        out; nothing where the model writes none here."""
         recording, reading, model = self.way.recording, self.reading, self.run.loaded
         stream = recording.streams[0]
         ids = stream.ids.tolist()
         is_last = reading is not None and reading.way.token == len(ids) - 1
         if reading is None or not is_last or not continues(self.run, {}):
             return ()
-        id = predictions.draw(reading.drawn(temperature), SEED, len(ids)).id
+        id = reading.prediction.words[0].id
         is_over = model.is_end(id) or len(ids) >= recording.model.n_positions
         if is_over or not model.capabilities.writes or chat.n_messages(recording):
             return ()
         text = generation.with_tokens(self.run.model, self.run.text, [*ids, id], len(ids))
+        if text.count(NO_LETTER) > self.run.text.count(NO_LETTER):
+            return ()  # a part of a letter, which no text holds
         select = {"text": text, "token": str(len(ids))}
         return (FlowLink(WORDS("write", word=reading.label(id)), select),)
 
@@ -586,7 +589,7 @@ def _figure(view: FlowView, number: str, temperature: float) -> Flow:
         between=WORDS("memory") if len(ways) > 1 else "",
         level=LEVELS.index(view.level),
         levels=view.levels,
-        leads=(*view.leads, *(view.written(temperature) if view.level == MODEL else ())),
+        leads=(*view.leads, *(view.written if view.level == MODEL else ())),
         switch=view.switch,
     )
 

@@ -47,7 +47,7 @@ from explorer.panels.spec import Panel
 from explorer.text import attention as attention_text
 from explorer.text import findings as findings_text
 from explorer.text import head_naming as head_naming_text
-from explorer.text.markdown_escape import literal, plain
+from explorer.text.markdown_escape import plain
 from explorer.text.templates import all_of, sentences
 from models.caching import memo
 from models.chat import message_starts
@@ -575,8 +575,8 @@ def evidence(picture: HeadView) -> str:
     cells = [
         words(
             "pair",
-            row=literal(view.axes.rows[row]),
-            column=literal(view.axes.keys[column]),
+            row=findings_text.marked(view.axes.rows[row]),
+            column=findings_text.marked(view.axes.keys[column]),
             weight=f"{view.matrix[row, column]:.2f}",
         )
         for row, column in picture.evidence

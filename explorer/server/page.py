@@ -109,7 +109,77 @@ SCRIPT = b"""<script nonce="NONCE">
     opening = another || tab;
   };
 })();
+WAITING
+TYPED
 </script>"""
+
+# A server that is silent, or is not reached, leaves the picture that it brought last. What the page
+# sends to it and hears from it is listened to: after QUIET ms without a word, while the page waits
+# for one, the document says so, page.css makes the old pictures pale, and a line says why.
+WAITING = """(() => {
+  const SAYS = WORDS, QUIET = 1500;
+  let heard = 0, asked = false, lost = false;
+  const now = () => performance.now();
+  const line = document.createElement("div");
+  line.id = "headlight-waits";
+  line.setAttribute("role", "status");
+  window.WebSocket = class extends WebSocket {
+    constructor(...where) {
+      super(...where);
+      this.isOurs = new URL(this.url).pathname.endsWith("/_stcore/stream");
+      if (!this.isOurs) return;
+      this.addEventListener("open", () => setTimeout(tell, 0, false));
+      this.addEventListener("message", () => { [heard, asked] = [now(), false]; look(); });
+      this.addEventListener("close", () => { heard = now(); tell(true); });
+    }
+    send(data) {
+      if (this.isOurs && !asked) [heard, asked] = [now(), true];
+      super.send(data);
+    }
+  };
+  // As explorer/components/bus.js tells views: what they send meanwhile is not sent by Streamlit.
+  const tell = (isLost) => {
+    window.headlight = { ...window.headlight, lost: (lost = isLost) };
+    dispatchEvent(new Event("headlight"));
+    look();
+  };
+  const isRunning = () => document.querySelector("[data-test-script-state=running]");
+  const look = () => {
+    const isQuiet = now() - heard > QUIET && document.querySelector("[data-drawn]");
+    const why = !isQuiet ? "" : lost ? SAYS.lost : asked || isRunning() ? SAYS.waits : "";
+    if (line.textContent === why) return;
+    line.textContent = why;
+    document.documentElement.toggleAttribute("data-headlight-waits", Boolean(why));
+    if (!line.isConnected) document.body.append(line);
+  };
+  setInterval(look, 250);
+})();"""
+# What Streamlit draws of a text or of a model is marked, so that no browser translates it: words
+# that are slanted or in quotation marks, fields, numbered words of menus, tables, charts and title.
+TYPED = r"""(() => {
+  const WORDS = "em, code, input, textarea, [data-testid=stDataFrame], .stPlotlyChart";
+  const LINES = "p, li, [role=option], [data-testid=stTooltipContent]";
+  const marked = (one) => {
+    one.setAttribute("translate", "no");
+    one.classList.add("notranslate");
+  };
+  const look = (root) => {
+    if (root.nodeType !== 1) return look(root.parentElement ?? document.head);
+    for (const one of [root, ...root.querySelectorAll(`${WORDS}, ${LINES}`)]) {
+      const pattern = one.matches("[role=option]") ? /^\d+ / : /\u201c/;
+      if (one.matches(WORDS) || (one.matches(LINES) && pattern.test(one.textContent))) marked(one);
+    }
+  };
+  marked(document.querySelector("title") ?? document.head);
+  new MutationObserver((all) => {
+    for (const { type, target, addedNodes } of all)
+      if (type === "characterData") look(target);
+      else addedNodes.forEach(look);
+  }).observe(document.documentElement, { childList: true, characterData: true, subtree: true });
+})();"""
+SAYS = {name: WORDS(f"server_{name}") for name in ("waits", "lost")}
+SCRIPT = SCRIPT.replace(b"WAITING", WAITING.replace("WORDS", json.dumps(SAYS)).encode())
+SCRIPT = SCRIPT.replace(b"TYPED", TYPED.encode())
 
 
 # Of a request for a page: what would have Streamlit answer with something else than the page.

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from explorer.analysis import findings
 from explorer.analysis.findings import Finding
-from explorer.analysis.formatting import fill, fixed, plural
+from explorer.analysis.formatting import fill, fixed, plural, shortened
 from explorer.analysis.head_naming import SINK_RATIO, UNNAMED, Head
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
@@ -37,8 +37,7 @@ def quoted(word: str) -> str:
 
 
 def _short(word: str) -> str:
-    word = " ".join(word.split()) or "␣"
-    return word if len(word) <= LONGEST else word[: LONGEST - 1] + "…"
+    return shortened(" ".join(word.split()) or "␣", LONGEST)
 
 
 @cache

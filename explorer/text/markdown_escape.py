@@ -1,8 +1,9 @@
-"""Text from users inside Markdown, as it was typed."""
+"""Text from users inside Markdown and HTML, as it was typed."""
 
 from __future__ import annotations
 
 import re
+from html import escape
 from unicodedata import bidirectional
 
 # Where Markdown would make a link of a bare address, whatever is escaped in it: "http://", "www.",
@@ -23,6 +24,21 @@ def literal(text: str) -> str:
         if any(bidirectional(letter) in ("R", "AL", "AN") for letter in text)
         else escaped
     )
+
+
+# What a line of ours has of a text or a model: words in quotation marks, a text behind its name.
+OF_TEXT = re.compile("(“[^”]*”|(?<=^Text: ).+|(?<=^Target: ).+)")
+
+
+def in_html(line: str) -> str:
+    """A line as HTML, in which no browser translates what is of a text or a model."""
+    parts = map(escape, OF_TEXT.split(line))
+    return "".join(of_text(part) if at % 2 else part for at, part in enumerate(parts))
+
+
+def of_text(escaped: str) -> str:
+    """What is of a text or a model as HTML that no browser translates, in its own direction."""
+    return f'<span translate="no" class="notranslate" dir="auto">{escaped}</span>'
 
 
 def plain(markdown: str) -> str:

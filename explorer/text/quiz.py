@@ -15,6 +15,7 @@ from explorer.analysis.measure import MeasureContext
 from explorer.analysis.quiz_question import LOOKS, RECEIVED, SPREAD, AnswerOption, Question
 from explorer.text.findings import LONGEST, quoted
 from explorer.text.formulas import html
+from explorer.text.markdown_escape import in_html, of_text
 
 HERE = Path(__file__).parent
 # Attentions that a text of its own does not name.
@@ -170,7 +171,7 @@ def sheet(
         f"<style>{STYLE}</style></head><body>"
         f'<p class="name">{words["name"]}<span></span>{words["date"]}<span></span></p>'
         f"<h1>{words['title']}</h1>"
-        f'<blockquote dir="auto">{_text(recording.text)}</blockquote>'
+        f"<blockquote>{of_text(escape(recording.text))}</blockquote>"
         f'<p class="about">{_text(about)}</p>'
         f"<ol>{questions}</ol>{blank}<h2>{words['answers']}</h2><ol>{answers}</ol>{filled}"
         "</body></html>"
@@ -265,4 +266,4 @@ def _answer(one: Question) -> str:
 
 
 def _text(text: str) -> str:
-    return f"<bdi>{escape(text)}</bdi>"
+    return f"<bdi>{in_html(text)}</bdi>" if " " in text else of_text(escape(text))

@@ -219,7 +219,10 @@ def finding_of_tokens(selection: Selection, one: Finding | None) -> str:
     weight = f"{selection.attention.pattern[one.layer, one.head, query, key]:.2f}"
     if weight == f"{one.value:.2f}":
         return ""
-    row, column = literal(selection.axes.rows[query]), literal(selection.axes.keys[key])
+    row, column = (
+        findings.marked(selection.axes.rows[query]),
+        findings.marked(selection.axes.keys[key]),
+    )
     n_query, n_key = recorded_findings.word_sizes(selection.recording, one)
     which, word, n = (
         ("tokens_of_key", one.words[1], n_key)
@@ -228,7 +231,7 @@ def finding_of_tokens(selection: Selection, one: Finding | None) -> str:
     )
     return " " + templates.sentences("heads", "head")(
         which,
-        word=literal(word),
+        word=findings.marked(word),
         n=n,
         value=f"{one.value:.2f}",
         row=row,
@@ -260,9 +263,9 @@ def before_change(selection: Selection, view: HeadView) -> str:
     now = (*selection.axes.rows[row : row + 1], *selection.axes.keys[key : key + 1])
     if at != (one.attention, one.layer, one.head) or now != changed.words:
         return ""
-    words, (old, new) = templates.sentences("heads", "head"), map(literal, one.retype)
+    words, (old, new) = templates.sentences("heads", "head"), map(findings.marked, one.retype)
     weights = {"before": f"{changed.weight:.2f}", "after": f"{_weight(selection, one):.2f}"}
-    row_name, key_name = map(literal, now)
+    row_name, key_name = map(findings.marked, now)
     return " " + words("changed", old=old, new=new, row=row_name, key=key_name, **weights)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import streamlit as st
 
 from explorer.analysis.embeddings import groups, mean_error
+from explorer.analysis.formatting import shortened
 from explorer.layout import current_recording, output, selection_bar
 from explorer.layout.output import offer_recording
 from explorer.layout.tab import Fold, Tab, view
@@ -102,8 +103,7 @@ def _places(points: np.ndarray) -> dict[str, Any]:
 
 def _safe(text: str) -> str:
     """A label as it is, cut where it is long; Plotly's texts are a kind of HTML."""
-    cut = text if len(text) <= LONGEST_LABEL else text[: LONGEST_LABEL - 1] + "…"
-    return html.escape(cut, quote=False)
+    return html.escape(shortened(text, LONGEST_LABEL), quote=False)
 
 
 # ---- the tab -------------------------------------------------------------------------

@@ -8,7 +8,8 @@ const { between, figure } = await of("figures");
 const { paces } = await of("flow_player");
 const { spoken } = await of("head_matrices");
 const { row, widths } = await of("panel_layout");
-const { around, cut, laid, namedIn, spread } = await of("slide_layout");
+const { AXES } = await of("figure_axes");
+const { around, cut, laid, namedIn, part, spread } = await of("slide_layout");
 const { hold, moved, opened, picture, shownAt, unpack, value } = await of("linked_weights");
 const { lookOf } = await of("theme");
 
@@ -462,6 +463,83 @@ test("on a slide a matrix of any size is drawn whole and says how many names it 
   assert.ok(pen.parts.join("").includes(`>${name}<`) && pen.right <= 480);
 });
 
+test("every field along an axis is cut with it, and every place on it is counted anew", () => {
+  const size = { rows: 6, columns: 5, left: 6, right: 5, tokens: 6, nodes: 6, strips: 6 };
+  const kept = [1, 2, 4];
+  for (const [kind, { along, places }] of Object.entries(AXES)) {
+    // Each entry of a field says where it stood.
+    const whole = { kind };
+    for (const [name, axes] of Object.entries(along)) {
+      const n = axes.reduce((all, axis) => all * (size[axis] ?? 6), 1);
+      whole[name] = Array.from({ length: n }, (_, at) => `${name} ${at}`);
+    }
+    const of = (spec, at) =>
+      typeof spec === "string"
+        ? at
+        : !spec
+          ? "kept"
+          : spec.each
+            ? [0, 1, 4].map((one) => of(spec.each, one))
+            : Array.isArray(spec)
+              ? spec.map((each) => of(each, at))
+              : Object.fromEntries(Object.keys(spec).map((name) => [name, at]));
+    for (const [name, spec] of Object.entries(places)) whole[name] = of(spec, 4);
+    const axes = [...new Set(Object.values(along).flat())];
+    const made = part(whole, Object.fromEntries(axes.map((axis) => [axis, kept])));
+    for (const [name, [first, second]] of Object.entries(along)) {
+      const width = second ? size[second] : 1;
+      const expected = kept.flatMap((row) =>
+        second ? kept.map((column) => row * width + column) : [row],
+      );
+      assert.deepEqual(
+        made[name],
+        expected.map((at) => `${name} ${at}`),
+        `${kind}.${name}`,
+      );
+      assert.ok(!first || whole[first], `${kind}.${name} runs along a field`);
+    }
+    for (const [name, spec] of Object.entries(places)) {
+      const now = spec.each ? [of(spec.each, 0), of(spec.each, 2)] : of(spec, 2);
+      assert.deepEqual(made[name], now, `${kind}.${name}`);
+    }
+    const gone = part(whole, Object.fromEntries(axes.map((axis) => [axis, [0, 1]])));
+    for (const [name, spec] of Object.entries(places))
+      if (!spec.each) assert.equal(gone[name], typeof spec === "string" ? -1 : null, name);
+  }
+});
+
+test("bars and edges that are cut keep the scale of all of them", () => {
+  const bar = (/** @type {string} */ label, /** @type {number} */ value, selected = false) => ({
+    ...{ label, selected, values: [value], texts: ["1.00"], outline: null },
+  });
+  const bars = {
+    ...{ ...plain, kind: "bars", columns: [""], mark: null, high: null, title: "" },
+    rows: [bar("aa", 1, true), bar("bb", 2, true), bar("cc", 8), bar("dd", -2)],
+  };
+  const graph = {
+    ...{ ...plain, kind: "graph", nodes: ["aa", "bb", "cc", "dd"], strengths: [0, 1, 0, 1] },
+    edges: [
+      { source: 0, target: 1, weight: 0.1 },
+      { source: 2, target: 3, weight: 0.9 },
+    ],
+    ...{ selected: 1, split: 0, layout: "arcs", texts: [], places: [] },
+  };
+  const sizes = (/** @type {any} */ one, /** @type {RegExp} */ pattern) => {
+    const pen = new Pen(look, 14, false);
+    figure(pen, { ...one, omitted: [] }, { x: 0, y: 0, width: 400, height: 300 });
+    return [...pen.parts.join("").matchAll(pattern)].map(([, size]) => size);
+  };
+  const length =
+    /<rect [^>]*width="([\d.]+)" height="[\d.]+" fill="#aa5500"(?! fill-opacity="0.12)/g;
+  const both = sizes(cut(bars, 2), length);
+  assert.ok(both.length >= 2);
+  assert.deepEqual(both, sizes(bars, length).slice(0, both.length));
+  const wide = /<path [^>]*stroke-width="([\d.]+)"/g;
+  const few = sizes(cut(graph, 2), wide);
+  assert.equal(few.length, 1);
+  assert.ok(sizes(graph, wide).includes(few[0]));
+});
+
 test("what a title or a sentence names is kept, and a sign stands where tokens are left out", () => {
   const labels = "The · animal · cross · [CLS] · it · . · ‧ep · Nepal · 9 it · an".split(" · ");
   assert.deepEqual(namedIn(labels, "“it” attends to “animal”."), [4, 8, 1]);
@@ -588,11 +666,50 @@ test("on a slide figures begin at one height, notes are short and no axis is squ
   assert.equal(facts.shortened, 0);
 });
 
-test("a long word is cut with an ellipsis, a short one is not", () => {
+test("a word that is cut keeps its end, a sentence its beginning", () => {
   const pen = new Pen(look, 14, false);
   assert.equal(pen.cut("animal", 500), "animal");
-  const cut = pen.cut("internationalisation".repeat(4), 80);
-  assert.ok(cut.endsWith("…") && pen.width(cut) <= 80);
+  const long = "internationalisation".repeat(7); // 140 letters
+  for (const room of [30, 80, 200, 500]) {
+    const cut = pen.cut(long, room);
+    assert.ok(pen.width(cut) <= room && cut.split("…").length === 2);
+    const [first, last] = cut.split("…");
+    assert.ok(long.startsWith(first) && long.endsWith(last) && first.length >= last.length);
+    assert.ok(room < 80 || last.length > 2);
+  }
+  const compound = pen.cut("12 Donaudampfschifffahrtsgesellschaftskapitän", 160);
+  assert.match(compound, /^12 Donau.*….*tän$/);
+  for (const room of [90, 120, 160])
+    assert.match(pen.cut("7 Rechtsschutzversicherungsvertreter = [UNK]", room), /…\S* = \[UNK\]$/);
+  assert.match(pen.cut("7 Rechtsschutzversicherungsvertreter = [UNK]", 30), /…$/);
+  assert.match(pen.cut("what each token brings to the chosen one", 120), /^what each [^…]*…$/);
+  // Letters stand with their marks: no part begins with one.
+  for (let room = 20; room < 90; room += 3)
+    assert.doesNotMatch(pen.cut("काठमाडौंकाठमाडौंकाठमाडौं", room), /(^|…)\p{M}/u);
+});
+
+test("what runs from right to left turns nothing beside it, and its sentence runs with it", () => {
+  const text = (/** @type {string} */ label) => {
+    const pen = new Pen(look, 14, true);
+    pen.text(0, 0, label);
+    return pen.parts.join("").replace(/<text[^>]*>|<\/text>/g, "");
+  };
+  const isolate = (/** @type {string} */ run) => `<tspan unicode-bidi="isolate">${run}</tspan>`;
+  assert.equal(text("26 ה 1/2"), `26 ${isolate("ה")} 1/2`);
+  assert.equal(
+    text("“שלום” 0.72, “עולם” 0.11"),
+    `“${isolate("שלום")}” 0.72, “${isolate("עולם")}” 0.11`,
+  );
+  assert.equal(text("בית ספר (0.5)"), `${isolate("בית ספר")} (0.5)`);
+  assert.equal(text("it 0.72"), "it 0.72");
+  const places = (/** @type {string[]} */ tokens) =>
+    [
+      ...drawn("tokenrow", { tokens, weights: [], selected: -1 }).matchAll(/<text x="([\d.]+)"/g),
+    ].map(([, x]) => Number(x));
+  const [a, b, c] = places(["[CLS]", "היא", "חתול"]);
+  assert.ok(a > b && b > c, "the first word stands at the right");
+  const [d, e, f] = places(["The", "word", "היא"]);
+  assert.ok(d < e && e < f);
 });
 
 test("votes are on a class's slide after the vote, the answer and the reason after the reveal", async () => {

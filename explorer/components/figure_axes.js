@@ -1,0 +1,17 @@
+// @ts-check
+// Written by `python -m docs.figure_types` of explorer/analysis/figures.py: of each kind of figure
+// the fields that run along axes, and those with places on them; a list of places is {"each": ...}.
+
+/** @type {Record<string, { along: Record<string, string[]>, places: Record<string, any> }>} */
+// prettier-ignore
+export const AXES = {
+  bars: {"along": {"rows": ["rows"]}, "places": {"mark": ["rows", null]}},
+  dials: {"along": {"dials": ["dials"]}, "places": {}},
+  facts: {"along": {"facts": ["facts"]}, "places": {}},
+  graph: {"along": {"nodes": ["nodes"], "strengths": ["nodes"], "places": ["nodes"], "texts": ["nodes"]}, "places": {"edges": {"each": {"source": "nodes", "target": "nodes"}}, "selected": "nodes"}},
+  links: {"along": {"left": ["left"], "right": ["right"], "weights": ["left", "right"], "texts": ["left"]}, "places": {"selected": "left", "mark": ["right", null]}},
+  matrix: {"along": {"rows": ["rows"], "columns": ["columns"], "values": ["rows", "columns"], "words": ["rows", "columns"], "bold": ["rows", "columns"], "pale": ["rows", "columns"], "keys": ["rows"], "column_keys": ["columns"]}, "places": {"marks": {"each": ["rows", "columns", null]}, "selected": "rows"}},
+  strips: {"along": {"strips": ["strips"]}, "places": {}},
+  texttable: {"along": {"rows": ["rows"], "keys": ["rows"]}, "places": {"selected": "rows"}},
+  tokenrow: {"along": {"tokens": ["tokens"], "weights": ["tokens"], "texts": ["tokens"], "keys": ["tokens"], "special": ["tokens"]}, "places": {"selected": "tokens", "marked": {"each": "tokens"}, "breaks": {"each": "tokens"}}},
+};
