@@ -17,7 +17,7 @@ export const HTML = {
   ),
   attributes: all(
     `${ARIA} accept alt autocomplete class dir disabled download height href id max maxlength min`,
-    "open placeholder readonly role rows spellcheck src step tabindex title type value width",
+    "open placeholder readonly role rows spellcheck src step tabindex title translate type value width",
   ),
 };
 
@@ -32,7 +32,7 @@ export const SVG = {
     "image-rendering offset opacity overflow paint-order patternTransform patternUnits",
     "preserveAspectRatio r role rx shape-rendering stop-color stop-opacity stroke stroke-dasharray",
     "stroke-linecap stroke-linejoin stroke-opacity stroke-width tabindex text-anchor transform",
-    "viewBox width x xml:space xmlns y",
+    "translate unicode-bidi viewBox width x xml:space xmlns y",
   ),
 };
 
