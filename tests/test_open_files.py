@@ -44,11 +44,14 @@ def figures(address: str) -> dict[str, int]:
     return {name: int(value) for name, value in values.items()}
 
 
-def enter(address: str, visits: ExitStack) -> connect:
-    """A reader's line that asks for a page."""
+def enter(address: str, visits: ExitStack, after_page: bool = False) -> connect:
+    """A reader's line that asks for a page, with the word that its first page gave to the
+    browser."""
+    word = httpx2.get(address).headers["set-cookie"].partition(";")[0] if after_page else ""
     line = connect(
         f"{address.replace('http', 'ws')}/_stcore/stream",
         subprotocols=["streamlit", "xsrf"],
+        additional_headers={"Cookie": word} if word else {},
         max_size=None,
         max_queue=None,  # one who goes without reading on goes at once
         open_timeout=60,
@@ -89,7 +92,7 @@ def test_where_files_are_few_the_last_are_told_and_counted_and_nobody_breaks() -
     seats = SCARCE // FILES_EACH
     assert figures(address)["headlight_readers_max"] == seats
     with ExitStack() as visits:
-        lines = [enter(address, visits) for _ in range(seats)]
+        lines = [enter(address, visits, after_page=True) for _ in range(seats)]
         for line in lines:
             line.send(BackMsg(rerun_script={}).SerializeToString())
         until(lambda: figures(address)["headlight_readers"] == seats)

@@ -93,8 +93,5 @@ def test_a_slip_is_told_by_its_name(slip: str) -> None:
 def test_streamlit_collects_nothing_after_a_run() -> None:
     """It would walk everything that is loaded after each click; `collector` does it when nobody
     waits."""
-    believed = uvicorn.Config(None).forwarded_allow_ips
-    assert told.pop("FORWARDED_ALLOW_IPS") == str(believed).replace(",", " ")
-    assert told.pop("STREAMLIT_SERVER_COOKIE_SECRET") == "each its own"
     config = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text("utf-8"))
     assert config["runner"]["postScriptGC"] is False
