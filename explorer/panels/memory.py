@@ -16,7 +16,7 @@ from models.recording import Recording
 from models.run import Run
 
 MIB = 2**20
-NUMBER, ENTRY = 4, 128  # bytes of a number of a model, and of a cell of a table as it is written
+NUMBER, ENTRY = 4, 192  # bytes of a number of a model, and of a cell of a table as it is written
 ENDS = 8  # tokens around a text, at most
 
 
@@ -37,7 +37,7 @@ class Bound:
     sites: float = 0.0
     scores: float = 16.0
     weights: float = 0.08
-    fixed: int = 8 * MIB
+    fixed: int = 12 * MIB
 
     def bytes_of(self, recording: Recording, longest: int = 0) -> int:
         """Bytes beside the recordings, of a panel that also reads texts of up to so many tokens."""
@@ -61,6 +61,7 @@ class Bound:
 DEFAULT = Bound()
 PATTERNS, STATES, LENS = Bound(patterns=3), Bound(states=4), Bound(scores=768)
 WORDS, SENTENCES = Bound(states=2.5), Bound(layers=10, states=1)
+RUNS = Bound(fixed=56 * MIB)  # several models, or several answers of one
 BOUNDS: Mapping[str, Bound] = {
     "attention.heads": PATTERNS,
     "claims.claim": Bound(patterns=4, states=4),
@@ -82,19 +83,26 @@ BOUNDS: Mapping[str, Bound] = {
     "generation.tokens": Bound(states=1),
     "gradients.deep_stack": Bound(fixed=96 * MIB),
     "gradients.jacobian": Bound(sites=400),
+    "interventions.effect": Bound(layers=5),
     "interventions.residual_stream": Bound(states=5),
     "logit_lens.development": LENS,
     "logit_lens.lens": LENS,
-    "multi_head.head_gradients": Bound(patterns=4, states=3.6),
+    "multi_head.head_gradients": Bound(patterns=5, states=3.6),
     "neighbours.between": Bound(states=3, cells=16),
     "norm_place.diagrams": Bound(patterns=3, states=3),
     "positions.order": STATES,
+    "positions.overlap": Bound(cells=32),
     "residual.heads": STATES,
     "residual.updates": STATES,
     "soft_lookup.scale": Bound(layers=18, fixed=80 * MIB),
     "summaries.aggregated": PATTERNS,
     "summaries.disagreements": PATTERNS,
     "summaries.output_norms": STATES,
+    "training.checkpoints": RUNS,
+    "training.pair": RUNS,
+    "translation.alignment": RUNS,
+    "translation.hypotheses": RUNS,
+    "translation.probability": RUNS,
 }
 
 

@@ -258,13 +258,14 @@ class Preempted(BaseException):
 class Work:
     """A run or a step that needs memory. behind: in the background. number: its place among those
     that use or wait for memory, None for one that does neither. most: bytes of its largest value;
-    values: the last ones. size: bytes that it computes with. asks: it waits for memory; waits: for
-    anything."""
+    values: the last ones. size: bytes that it computes with. beyond: it takes what the cache may
+    not hold, as one at a time does. asks: it waits for memory; waits: for anything."""
 
     behind: bool
     number: int | None = None
     most: int = 0
     size: int = 0
+    beyond: bool = False
     values: list[Any] = field(default_factory=list)
     asks: bool = False
     waits: bool = False
@@ -379,9 +380,9 @@ class MemoryBudget(Memory):
 
     def wait_for(self, size: int, fits: Callable[[bool], bool]) -> None:
         """Wait until so many bytes are taken. fits: takes them where they fit; fits(True) beside
-        what the cache may hold, which whoever is the first of those that all wait, or has waited
-        long, or is no run and no step, may do. Raises NoRoom where they do not fit even so: at once
-        where all wait, and after `seconds` in all."""
+        what the cache may hold, which one at a time may do: whoever is the first of those that all
+        wait, or has waited long, or is no run and no step. Raises NoRoom where they do not fit even
+        so: at once where all wait, and after `seconds` in all."""
         if (work := self._works.get(threading.get_ident())) is None:
             return super().wait_for(size, fits)
         since = time.monotonic()
@@ -391,14 +392,23 @@ class MemoryBudget(Memory):
             with self.waiting():
                 while not fits(False):
                     is_first, waited = self._is_first(work), time.monotonic() - since
-                    if is_first or waited > self._longest[work.behind]:
+                    is_due = is_first or waited > self._longest[work.behind]
+                    if is_due and self._may_go_beyond(work):
                         if fits(True):
+                            work.beyond = True
                             return
-                        if is_first or waited > self._seconds():
+                        if is_first:
                             raise self._refusal(work)
+                    if waited > self._seconds():
+                        raise self._refusal(work)
                     self._wait()
         finally:
             work.asks = False
+
+    def _may_go_beyond(self, work: Work) -> bool:
+        """True where no other work is beyond, but one that waits for what others make."""
+        others = (each for each in tuple(self._works.values()) if each is not work)
+        return not any(each.beyond and (each.asks or not each.waits) for each in others)
 
     def _refusal(self, work: Work) -> NoRoom:
         others = [each for each in tuple(self._works.values()) if each is not work]
@@ -423,10 +433,11 @@ class MemoryBudget(Memory):
         return work is min((each for each in holding if each.asks), key=_priority)
 
 
-def _priority(work: Work) -> tuple[bool, bool, float]:
-    """The order of works: readers before the background, those that use memory before others, then
-    by arrival."""
-    return work.behind, not (work.most or work.size), inf if work.number is None else work.number
+def _priority(work: Work) -> tuple[bool, bool, bool, float]:
+    """The order of works: one that is beyond, readers before the background, those that use memory
+    before others, then by arrival."""
+    holds = bool(work.most or work.size)
+    return not work.beyond, work.behind, not holds, inf if work.number is None else work.number
 
 
 memory_budget = MemoryBudget()
