@@ -211,7 +211,10 @@ def first_visits(browser: Browser) -> None:
     slower network, and once more."""
     with server("app.py") as (address, _):
         for name in ("after the start", SLOW, "once more"):
-            context = browser.new_context(viewport={"width": 1440, "height": 900})
+            context = browser.new_context(
+                viewport={"width": 1440, "height": 900},
+                bypass_csp=True,  # which lets a look at the page run text
+            )
             page = context.new_page()
             page.set_default_timeout(PATIENCE)
             client = context.new_cdp_session(page)

@@ -103,6 +103,7 @@ function mark({ field, header, root, says }) {
   const long = field.value.length - header.longest;
   const status = long > 0 ? say("too_long", { n: long }) : waits ? say("not_drawn") : "";
   if (says.textContent !== status) says.textContent = status;
+  root.dataset.text = field.value; // of which a page of paper has every line
   fit(field);
 }
 

@@ -60,6 +60,27 @@ export function variables(element) {
   return Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`)]));
 }
 
+// Of a system with colours of its own, where pictures have as much contrast as the words around them.
+const CONTRAST = {
+  dark: {
+    ...{ ink: "#ffffff", paper: "#000000", primary: "#ffff00", border: "#ffffff" },
+    sequential: ["#000000", "#5c4a00", "#ffff00", "#ffffff"],
+    categorical: ["#ffff00", "#00ffff", "#00ff00", "#ff80ff", "#ff9090", "#c0c0c0"],
+  },
+  light: {
+    ...{ ink: "#000000", paper: "#ffffff", primary: "#7a1f00", border: "#000000" },
+    sequential: ["#ffffff", "#d9a58c", "#7a1f00", "#000000"],
+    categorical: ["#7a1f00", "#00007a", "#005a00", "#5a005a", "#7a0040", "#404040"],
+  },
+};
+
+/** Whether the system forces its colours, and whether these are dark. */
+function contrast() {
+  const is = (/** @type {string} */ query) =>
+    typeof matchMedia !== "undefined" && matchMedia(query).matches;
+  return { active: is("(forced-colors: active)"), dark: is("(prefers-color-scheme: dark)") };
+}
+
 /** @type {{ colours: string, look: Look } | undefined} */
 let latest; // look, which all views of a page share
 
@@ -80,6 +101,8 @@ export function onScreen(element) {
     sequential: list("chart-sequential-colors"),
     categorical: list("chart-categorical-colors"),
   };
+  const { active, dark } = contrast();
+  if (active) Object.assign(colours, CONTRAST[dark ? "dark" : "light"]);
   const key = JSON.stringify(colours);
   if (latest?.colours !== key) latest = { colours: key, look: lookOf(colours) };
   return latest.look;
