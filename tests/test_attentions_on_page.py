@@ -191,6 +191,19 @@ def test_another_attention_or_model_forgets_head_and_token() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("attention", ["", "decoder self", "cross"])
+@pytest.mark.parametrize(
+    "text", ["The plumber fixed the sink before the guests arrived.", "Dogs bark."]
+)
+def test_the_headline_of_a_translation_has_its_weight(text: str, attention: str) -> None:
+    app = clean(opened(model="translator", text=text, attention=attention))
+    recording = loaded("translator").record(text)
+    name = attention or recorded_findings.default_attention(recording)
+    of = next(each for each in recording.attention if name in ("", each.name))
+    assert f"one of {of.pattern.shape[0] * of.pattern.shape[1]} heads" in told(app)
+
+
+@pytest.mark.slow
 def test_in_a_long_text_the_held_column_travels_exactly() -> None:
     text = " ".join([WORDS] * 16)
     chosen = {"layer": "1", "head": "0", "text": text}

@@ -6,7 +6,7 @@ from __future__ import annotations
 import unicodedata
 from dataclasses import replace
 from functools import cache
-from itertools import permutations
+from itertools import permutations, product
 from pathlib import Path
 
 import numpy as np
@@ -204,6 +204,38 @@ def test_sinks_are_counted_once_for_all_as_the_heads_are_named(name: str) -> Non
             if counted.get(sink, 0) > 1 and counted[sink] == max(counted.values()):
                 said = evidence(crowds[0]) + headline(crowds[0])
                 assert f"{counted[sink]} of {len(called)} heads are sinks" in said
+
+
+# Streams of different length; of the first the key's word stands beyond the end of the target.
+PLUMBER = "The plumber fixed the sink before the guests arrived."
+LENGTHS = [
+    *product(("translator", "translator-small"), (PLUMBER, "Dogs bark.", *SENTENCES[::6])),
+    *product(("encoder", "decoder", "minilm"), SENTENCES[::12]),
+    *product(("copy", "reverse", "induction"), ("a b c d a b c d", "k q z b")),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.in_turn(6)
+@pytest.mark.parametrize(("name", "text"), LENGTHS)
+def test_the_words_of_a_link_have_the_tokens_that_its_weight_is_of(name: str, text: str) -> None:
+    """The weight between words is the sum over so many keys, the mean over so many queries."""
+    recording = read_once(name).record(text)
+    for one in findings.findings(recording):
+        if one.kind not in (*findings.PAIRS, findings.ALIGNED):
+            continue
+        of = next(each for each in recording.attention if each.name == one.attention)
+        sizes = recorded_findings.word_sizes(recording, one)
+        windows = (
+            [range(at, at + size) for at in range(max(0, token - size + 1), token + 1)]
+            for size, token in zip(sizes, (one.query, one.keys[0]))
+        )
+        pattern = of.pattern[one.at].astype(np.float64)
+        weights = [
+            pattern[rows.start : rows.stop, keys.start : keys.stop].sum() / len(rows)
+            for rows, keys in product(*windows)
+        ]
+        assert min(abs(each - one.value) for each in weights) < SUMMED, (one, sizes)
 
 
 def test_a_list_said_twice_is_found_by_the_head_that_finds_it() -> None:

@@ -124,7 +124,11 @@ def check(one: Question, context: MeasureContext, said: Said) -> None:
     true, rivals = OTHER_WAY[one.kind](one, context, said)
     assert values == pytest.approx(true, abs=CLOSE * max(1.0, np.abs(true).max())), one
     others = np.delete(values, one.right)
-    assert one.margin == pytest.approx(values[one.right] - others.max())
+    second = others.max()
+    if one.kind in (kinds.NEXT, kinds.MASKED):  # what the model says second, a word or not
+        second = np.sort(rivals)[-2]
+        assert f"{second:.1%}" in says(one) or second < 5e-4, one
+    assert one.margin == pytest.approx(values[one.right] - second, abs=CLOSE)
     assert one.margin >= MIN_MARGIN[one.kind] - 1e-9
     assert values[one.right] >= max(rivals, default=-np.inf) - CLOSE
 
@@ -227,6 +231,15 @@ def filled(one, context, said):
     return [by_word[each.word] for each in one.choices], list(by_word.values())
 
 
+def is_hidden(one, context):
+    """A causal mask hides the changed word from the word in question."""
+    words = zip(context.run.text.split(), one.text.split())
+    changed = next(at for at, (old, new) in enumerate(words) if old != new)
+    before = len(" ".join(context.run.text.split()[: changed + 1]))
+    causal = not np.triu(attention_of(one, context.recording).allowed, 1).any()
+    return causal and context.recording.stream(one.stream).spans[one.token][1] < before
+
+
 def moved_row(one, context, said):
     """The row of the changed text."""
     after = run_again(context, text=one.text)
@@ -235,7 +248,8 @@ def moved_row(one, context, said):
     before = attention_of(one, context.recording).pattern[one.layer, one.head, one.token]
     was = dict(one.slots)["was"]
     at_was = context.recording.stream(one.stream).tokens.index(was)
-    assert int(before.argmax()) == at_was and (one.form == "stays") == (one.answer.token == at_was)
+    assert int(before.argmax()) == at_was and (one.form == "moves") == (one.answer.token != at_was)
+    assert (one.form == "masked") == ("mask" in says(one)) == is_hidden(one, context)
     return [row[each.token] for each in one.choices], list(row)
 
 
@@ -484,6 +498,50 @@ REASONS = {
     kinds.MASK: masked,
     kinds.FFN: alone,
 }
+
+
+YEARS = "Shyam stayed in Nepal until he was twenty years old, and then he moved to India."
+
+
+@pytest.mark.in_turn(4)
+@pytest.mark.parametrize("text", [YEARS, *lines()[::8]])
+def test_what_is_told_to_come_second_is_what_the_model_says_second(text: str) -> None:
+    """In the place of every word that is hidden, whether a word comes second or a full stop."""
+    context = MeasureContext.of(Run("encoder", text))
+    model, stream = read_once("encoder"), context.recording.streams[0]
+    on = quiz_reasons.AskedSentence.of(context)
+    made = list(quiz_reasons.predicted_words(context))
+    assert made
+    for one in made:
+        scores = model.logits(
+            model.record(text, edits=from_line(one.edits)), stream.name, one.token
+        ).astype(np.float64)
+        p = np.exp(scores - scores.max()) / np.exp(scores - scores.max()).sum()
+        first, second = np.argsort(-p)[:2]
+        words = model.labels([first, second])
+        assert (one.answer.word, one.second.word) == tuple(each.strip() for each in words)
+        assert one.margin == pytest.approx(p[first] - p[second], abs=CLOSE)
+        assert f"“{words[1].strip()}” is second" in says(one), on.words[one.token]
+
+
+def test_a_word_that_the_mask_hides_is_the_reason_why_no_weight_changes() -> None:
+    """“tired” comes after “it”: in the decoder no weight of “it” can depend on it."""
+    forms = {"encoder": Counter[str](), "decoder": Counter[str]()}
+    for text in ("The animal didn't cross the street because it was too tired.", *CHANGED):
+        for model, seen in forms.items():
+            context = MeasureContext.of(Run(model, text))
+            for one in quiz_reasons.changed_word(quiz_reasons.AskedSentence.of(context)):
+                check(one, context, [])
+                seen[one.form] += 1
+    assert forms["decoder"]["masked"] and not forms["decoder"]["stays"]
+    assert forms["encoder"] and not forms["encoder"]["masked"]
+
+
+CHANGED = (
+    "The dog barked at the cat because it was angry.",
+    "The child ate the apple because it was hungry.",
+    "My brother asked the teacher because he was happy to see him again.",
+)
 
 
 def test_what_is_right_cannot_be_told_by_its_letter_or_its_length() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from explorer.analysis import coreference, head_naming, logit_lens, residual, word_classes, words
-from explorer.analysis.attention import axes
+from explorer.analysis.attention import axes, groups
 from explorer.analysis.head_naming import MIN_LIFT
 from explorer.analysis.word_classes import HYPHENS, is_word
 from explorer.analysis.words import Groups
@@ -1274,10 +1274,7 @@ def attention_between_words(
 ) -> WordLevelAttention:
     """An attention, or one head of it, between the words of its texts. `after`: what follows a
     target, for its last row."""
-    rows, keys = (word_groups(recording, name) for name in (attention.query, attention.key))
-    if attention.query != attention.key:
-        produced = axes(recording, attention, after).produced or ()
-        rows = words.produced_words(rows, *produced[-1])
+    rows, keys = groups(recording, attention, axes(recording, attention, after))
     return word_level_attention(attention, rows, keys, only)
 
 

@@ -72,9 +72,10 @@ class Evidence:
 @dataclass(frozen=True, eq=False)
 class RecordedPlace:
     """A place of a recording: a cell of a head, and the token of the stream that its row belongs
-    to, or of another. attention_name: of its attention, the first where "". site: of a sub-layer or
-    a norm, the layer's first where "". pair, shift: of dimensions of a position, and by how
-    many positions, None for any."""
+    to, or of another. attention_name: of its attention, the first where "". site: of a sub-layer, a
+    whole layer or a norm, the layer's first where "". width, pair, position, shift: of an encoding
+    that is drawn, its dimensions, a pair of these, a position, and by how many others; None for
+    any."""
 
     context: MeasureContext
     layer: int = 0
@@ -84,15 +85,18 @@ class RecordedPlace:
     attention_name: str = ""
     stream_name: str = ""
     site: str = ""
+    width: int | None = None
     pair: int | None = None
+    position: int | None = None
     shift: int | None = None
 
     @classmethod
     def of(cls, context: MeasureContext, arguments: Mapping[str, Any]) -> RecordedPlace:
         """The place that the arguments of a panel name: layer, head, token, source, attention and
-        stream; of a panel without a layer, that of the recording's strongest finding."""
+        stream; of a panel without a layer, that of the recording's strongest finding where that is
+        one of the same attention and stream."""
         finding = None if "layer" in arguments else context.strongest_finding()
-        if finding is not None:
+        if finding is not None and _is_of(context.recording, arguments, finding.attention):
             cell = dict(layer=finding.layer, head=finding.head, attention=finding.attention)
             arguments = {**cell, "token": finding.query, **arguments}
         card = context.recording.model
@@ -104,8 +108,7 @@ class RecordedPlace:
             attention_name=arguments.get("attention") or "",
             stream_name=arguments.get("stream") or "",
             site=arguments.get("site") or "",
-            pair=arguments.get("pair"),
-            shift=arguments.get("shift"),
+            **{each: arguments.get(each) for each in ("width", "pair", "position", "shift")},
         )
         return replace(place, token=from_end(arguments.get("token") or 0, len(place.stream.tokens)))
 
@@ -159,6 +162,20 @@ class RecordedPlace:
     def projection(self) -> anatomy.Outputs:
         """W_O and its bias."""
         return self.context.outputs()[self.opened.name]
+
+
+def _is_of(recording: Recording, arguments: Mapping[str, Any], name: str) -> bool:
+    """True where an attention is the one that arguments name, and writes to their stream."""
+    of = next(each for each in recording.attention if each.name == name)
+    is_named = arguments.get("attention", name) in (
+        name,
+        "" if of is recording.attention[0] else name,
+    )
+    is_first = of.query == recording.streams[0].name
+    return is_named and arguments.get("stream", of.query) in (
+        of.query,
+        "" if is_first else of.query,
+    )
 
 
 def checked(evidence: Evidence) -> Check:
@@ -471,7 +488,7 @@ def _projected(at: RecordedPlace, of: Attention, names: str) -> Evidence:
                 yield projected, heads.transpose(1, 0, 2).reshape(len(projected), -1)
 
     numbers: dict[str, Number] = {}
-    layer = at.layer if of is at.opened else 0
+    layer, head = (at.layer, at.head) if of is at.opened else (0, 0)
     matrices = context.model.projections(of.name, layer)
     for name in names:
         if name not in matrices:
@@ -480,7 +497,9 @@ def _projected(at: RecordedPlace, of: Attention, names: str) -> Evidence:
         x = _read_by(recording, of, layer, name)
         row = x[min(at.token if name == "q" else at.cell.key, len(x) - 1)]
         projected = row @ w + bias
-        dimension = largest(projected)
+        by_head = projected.reshape(-1, getattr(of, name).shape[-1])
+        own = head * len(by_head) // of.pattern.shape[1]  # of heads that share keys and values
+        dimension = own * by_head.shape[1] + largest(by_head[own])
         products = terms(np.append(row, 1.0), np.append(w[:, dimension], bias[dimension]))
         numbers |= {f"{name}_sum": products, name: float(projected[dimension])}
     return Evidence(_compared(pairs), numbers)
@@ -494,12 +513,12 @@ def projections(at: RecordedPlace) -> Evidence:
 
 
 def values(at: RecordedPlace) -> Evidence:
-    """The same of values alone, where queries and keys are turned."""
+    """The same of the token's value alone, where queries and keys are turned."""
     if at.opened.query != at.opened.key:
         raise Untestable(REASONS("cross"))
     if "q" in at.context.model.projections(at.opened.name, at.layer):
         raise Untestable(REASONS("not_turned"))
-    return _projected(at, at.opened, "v")
+    return _projected(replace(at, key=at.token), at.opened, "v")
 
 
 def rotary(at: RecordedPlace) -> Evidence:
@@ -558,7 +577,7 @@ def cross(at: RecordedPlace) -> Evidence:
 
 def scorings(at: RecordedPlace) -> Evidence:
     """The naive and the symmetric scores of a pair beside those of the pair turned round."""
-    of, cell = at.opened, at.cell
+    of = at.opened
     if of.query != of.key:
         raise Untestable(REASONS("cross"))
     read = attention_input(at.context.recording, of, at.layer)
@@ -566,7 +585,10 @@ def scorings(at: RecordedPlace) -> Evidence:
         raise Untestable(LACKS)
     x, q = read.astype(np.float64), of.q[at.layer, at.head].astype(np.float64)
     scores = of.scores[at.layer, at.head].astype(np.float64)
-    i, j = at.token, cell.key
+    others = np.delete(np.arange(len(x)), at.token)
+    i, j = at.token, at.key
+    if j is None:  # the other token that gets most
+        j = int(others[of.pattern[at.layer, at.head, i, others].argmax()]) if len(others) else i
     numbers: dict[str, Number] = {
         "naive": float(x[i] @ x[j]),
         "naive_back": float(x[j] @ x[i]),
@@ -633,31 +655,40 @@ def embedding(at: RecordedPlace) -> Evidence:
     return Evidence(_compared(lambda: [(words + places, sums)]), numbers)
 
 
+def _place_in_encoding(at: RecordedPlace, encoding: np.ndarray, pair: int) -> tuple[int, int, int]:
+    """The dimensions of the encoding that is drawn, else of the model's (token, d_model), a pair of
+    them, `pair` where none is drawn, and a position."""
+    n, own = encoding.shape
+    d = at.width or own
+    pair = min(pair if at.pair is None else at.pair, d // 2 - 1)
+    return d, pair, (max(at.token, 1) if n > 1 else 0) if at.position is None else at.position
+
+
 def sinusoids(at: RecordedPlace) -> Evidence:
     """Sines and cosines beside the positions that the model adds."""
     _, encoding = _encoding(at)
-    n, d = encoding.shape
-    row = max(at.token, 1) if n > 1 else 0
-    pair = d // 8 if at.pair is None else min(at.pair, d // 2 - 1)
+    d, pair, row = _place_in_encoding(at, encoding, encoding.shape[1] // 8)
+    drawn = positions.table(row + 1, d)[row]
     numbers: dict[str, Number] = {
         "i": row,
         "d": d,
         "m": 2 * pair,
-        "sin": float(encoding[row, 2 * pair]),
-        "cos": float(encoding[row, 2 * pair + 1]),
+        "sin": float(drawn[2 * pair]),
+        "cos": float(drawn[2 * pair + 1]),
     }
-    return Evidence(_compared(lambda: [(positions.table(n, d), encoding)]), numbers)
+    return Evidence(_compared(lambda: [(positions.table(*encoding.shape), encoding)]), numbers)
 
 
 def position_products(at: RecordedPlace) -> Evidence:
     """Sums of cosines of the distance beside the products of two positions."""
     _, encoding = _encoding(at)
-    n, d = encoding.shape
-    rates = positions.rates(d)
+    n, own = encoding.shape
     distance = np.arange(n)[:, None] - np.arange(n)
-    expected = lambda: sum(np.cos(rate * distance) for rate in rates)
-    apart = max(at.token, 1) if n > 1 else 0
-    product = float(encoding[apart] @ encoding[0])
+    expected = lambda: sum(np.cos(rate * distance) for rate in positions.rates(own))
+    d, _, apart = _place_in_encoding(at, encoding, 0)
+    apart = apart if at.shift is None else at.shift
+    drawn, rates = positions.table(apart + 1, d), positions.rates(d)
+    product = float(drawn[apart] @ drawn[0])
     numbers: dict[str, Number] = {"k": apart, "product": product}
     for each in range(min(MOST_TERMS, len(rates))):
         numbers[f"rate{each}"] = float(rates[each])
@@ -669,22 +700,23 @@ def position_products(at: RecordedPlace) -> Evidence:
 def shift(at: RecordedPlace) -> Evidence:
     """Every position turned by so many beside the position that much further on."""
     _, encoding = _encoding(at)
-    n, d = encoding.shape
+    n = len(encoding)
     if n < 2:
         raise Untestable(REASONS("one_position"))
-    by = min(3 if at.shift is None else at.shift, n - 1)
-    pair = min(2 if at.pair is None else at.pair, d // 2 - 1)
-    row = min(at.token, n - 1 - by)
+    d, pair, row = _place_in_encoding(at, encoding, 2)
+    by = min(3, n - 1) if at.shift is None else at.shift
+    row = min(at.token, n - 1 - by) if at.position is None else row
+    drawn = positions.table(row + by + 1, d)
     numbers: dict[str, Number] = {
         "k": by,
         "rate": float(positions.rates(d)[pair]),
-        "sin": float(encoding[row, 2 * pair]),
-        "cos": float(encoding[row, 2 * pair + 1]),
-        "further": float(encoding[row + by, 2 * pair]),
+        "sin": float(drawn[row, 2 * pair]),
+        "cos": float(drawn[row, 2 * pair + 1]),
+        "further": float(drawn[row + by, 2 * pair]),
     }
     pairs = lambda: (
         (positions.rotate_positions(encoding[: n - each], each), encoding[each:])
-        for each in sorted({1, max(by, 1), n - 1})
+        for each in sorted({1, min(max(by, 1), n - 1), n - 1})
     )
     return Evidence(_compared(pairs), numbers)
 
@@ -705,10 +737,14 @@ def _sublayer(at: RecordedPlace) -> residual.SubLayer:
 
 
 def added(at: RecordedPlace) -> Evidence:
-    """The state before a sub-layer and its output, added, beside the state after."""
-    of = _sublayer(at)
+    """The state before a sub-layer and its output, added, beside the state after; or before a whole
+    layer and what all of it changes."""
+    _sublayer(at)
+    is_whole = at.site.endswith(".layer")
+    stream = residual.whole_layers(at.stream) if is_whole else at.stream
+    of = _chosen(at, layers_of(stream))
     x, f, total = (
-        residual.site_vectors(at.stream, s)[at.token] for s in (of.before, of.wrote, of.total)
+        residual.site_vectors(stream, s)[at.token] for s in (of.before, of.wrote, of.total)
     )
     dimension = largest(total)
     numbers = {name: float(each[dimension]) for name, each in (("x", x), ("f", f), ("y", total))}
@@ -846,9 +882,10 @@ def rms_norm(at: RecordedPlace) -> Evidence:
 
 
 def batch_norm(at: RecordedPlace) -> Evidence:
-    """The first states normalised dimension by dimension, over the tokens, beside mean 0 and
-    variance 1."""
-    x = residual.site_vectors(at.stream, _sublayer(at).before)
+    """The first states, or what a norm reads, normalised dimension by dimension, over the tokens,
+    beside mean 0 and variance 1."""
+    read = next((each for each in residual.stream_norms(at.stream) if each.site == at.site), None)
+    x = residual.site_vectors(at.stream, (read or _sublayer(at)).before)
     mean, spread = x.mean(axis=0), x.std(axis=0)
     if len(x) < FEWEST or not spread.all():
         raise Untestable(REASONS("few_tokens"))

@@ -80,7 +80,8 @@ class Question:
     is covered until the reveal. attention, layer, head: the question's head, "" and -1 where it is
     about none. words: the words in question. token: that word's; key: the other word's. edits:
     those that it is about, and text: the other text, "" for none. interest: the rank of questions
-    of a kind. page and address: the tab and the choices that show the answer."""
+    of a kind. page and address: the tab and the choices that show the answer. rival: what the model
+    says second where that is no word, and so no answer."""
 
     kind: str
     form: str = ""
@@ -101,11 +102,18 @@ class Question:
     interest: float = 0.0
     page: str = "heads"
     address: tuple[tuple[str, str], ...] = ()
+    rival: AnswerOption | None = None
 
     @property
     def answer(self) -> AnswerOption:
         """The right one."""
         return self.choices[self.right]
+
+    @property
+    def second(self) -> AnswerOption:
+        """What is measured second: an answer, or what is none."""
+        others = (each for each in self.choices if each is not self.answer)
+        return self.rival or max(others, key=lambda each: each.value)
 
     @property
     def is_reason(self) -> bool:
@@ -120,7 +128,7 @@ def most_question(ranked: list[AnswerOption], about: Question) -> Iterator[Quest
     choices = tuple(ranked[:MOST_ANSWERS])
     if len(choices) < FEWEST_ANSWERS:
         return
-    margin = choices[0].value - choices[1].value
+    margin = choices[0].value - (about.rival or choices[1]).value
     names = {each.name.casefold() for each in choices}
     if margin >= MIN_MARGIN[about.kind] and len(names) == len(choices):
         yield replace(about, choices=choices, margin=margin)

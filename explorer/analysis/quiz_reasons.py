@@ -263,7 +263,8 @@ def next_word(likeliest: Sequence[tuple[str, float]], stream: Stream) -> Iterato
     """Question for the word that the model predicts after the text; nothing after the end of a
     sentence, where any word may follow."""
     text = "".join(stream.tokens).rstrip()
-    choices = [] if text.endswith(SENTENCE_ENDS) else _word_options(likeliest)
+    if text.endswith(SENTENCE_ENDS):
+        return
     token = len(stream.tokens) - 1
     about = Question(
         NEXT,
@@ -274,14 +275,18 @@ def next_word(likeliest: Sequence[tuple[str, float]], stream: Stream) -> Iterato
         page="word",
         address=(("token", str(token)),),
     )
-    yield from most_question(choices, about)
+    yield from _likeliest_word(likeliest, about)
 
 
-def _word_options(likeliest: Sequence[tuple[str, float]]) -> list[AnswerOption]:
-    """Likeliest words as answers; none where something else than a word is likeliest."""
-    choices = [AnswerOption(float(p), word.strip()) for word, p in likeliest if is_word(word)]
-    first = likeliest[0][0].strip() if likeliest else ""
-    return choices if choices and choices[0].word == first else []
+def _likeliest_word(said: Sequence[tuple[str, float]], about: Question) -> Iterator[Question]:
+    """Question for the likeliest of what a model says, with its probabilities, the likeliest first;
+    none where that is no word. What is no word is no answer, and told where it comes second."""
+    options = [AnswerOption(float(p), word.strip()) for word, p in said]
+    words = [is_word(word) and not word.startswith(CONTINUES) for word, _ in said]
+    if words[:1] == [True]:
+        rival = options[1] if words[1:2] == [False] else None
+        answers = [each for each, is_answer in zip(options, words) if is_answer]
+        yield from most_question(answers, replace(about, rival=rival))
 
 
 def masked_word(on: AskedSentence) -> Iterator[Question]:
@@ -312,20 +317,20 @@ def _masked(on: AskedSentence, token: int) -> Iterator[Question]:
         page="word",
         address=(("token", str(token)), ("hidden", str(token))),
     )
-    for one in most_question(_top_words(on, scores), about):
+    for one in _likeliest_word(_top_words(on, scores), about):
         # Surest, but not of what nobody could doubt.
         yield replace(one, interest=one.answer.value - (one.answer.value > 0.95))
 
 
-def _top_words(on: AskedSentence, scores: np.ndarray) -> list[AnswerOption]:
-    """The likeliest words of scores (id) as answers, by their own tokens."""
+def _top_words(on: AskedSentence, scores: np.ndarray) -> list[tuple[str, float]]:
+    """The likeliest words of scores (id) with their probabilities, by their own tokens."""
     top = predictions.top_words(predictions.distribution(scores), most=MOST_ANSWERS + 2)
     labels = on.context.model.labels([each.id for each in top])
-    return _word_options([(label, each.own) for label, each in zip(labels, top)])
+    return [(label, each.own) for label, each in zip(labels, top)]
 
 
-def _words_after(on: AskedSentence, token: int) -> list[AnswerOption]:
-    """The likeliest words after a token as answers, those of several tokens whole."""
+def _words_after(on: AskedSentence, token: int) -> list[tuple[str, float]]:
+    """The likeliest words after a token with their probabilities, those of several tokens whole."""
     model, recording = on.context.model, on.context.recording
     scores = on.context.logits(on.stream.name, token)
     top = predictions.top_words(predictions.distribution(scores), most=MOST_ANSWERS + 2)
@@ -336,12 +341,9 @@ def _words_after(on: AskedSentence, token: int) -> list[AnswerOption]:
     named = [
         (whole[each.id].word, whole[each.id].own) if each.id in whole else (label, each.own)
         for each, label in zip(top, labels)
-        if not label.startswith(CONTINUES)
     ]
     # What is not listed is less likely than the last of the list.
-    return _word_options(
-        sorted((one for one in named if one[1] >= top[-1].own), key=lambda one: -one[1])
-    )
+    return sorted((one for one in named if one[1] >= top[-1].own), key=lambda one: -one[1])
 
 
 def predicted_words(context: MeasureContext) -> Iterator[Question]:
@@ -359,7 +361,7 @@ def predicted_words(context: MeasureContext) -> Iterator[Question]:
     for token in on.words:
         if token + 1 == len(on.stream.tokens):
             continue  # what comes after the text is one of the ten
-        choices = _words_after(on, token)
+        likeliest = _words_after(on, token)
         text = context.recording.text[: int(on.stream.spans[token][1])]
         before = " ".join(text.split()[-WORDS_BEFORE:])
         about = on.question(
@@ -371,7 +373,7 @@ def predicted_words(context: MeasureContext) -> Iterator[Question]:
             page="word",
             address=(("token", str(token)),),
         )
-        for one in most_question(choices, about):
+        for one in _likeliest_word(likeliest, about):
             yield replace(one, interest=min(one.answer.value, 0.95))
 
 
@@ -688,7 +690,7 @@ def _row_then(
         *(("old", old), ("new", names[at])),
         *(("was", on.words[was]), ("before", float(before[was])), ("left", float(after[was]))),
     )
-    form = "stays" if best == was else "moves"
+    form = "masked" if on.causal and at > row else "stays" if best == was else "moves"
     about = on.question(CHANGED, form, token=row, layer=layer, head=head, text=text, slots=slots)
     address = place(layer, head, row, other_text=text)
     about = replace(about, page="compare", address=address, interest=1 + float(lead))

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from explorer.analysis import coreference, head_naming, logit_lens, predictions
-from explorer.analysis.attention import argmax_id
+from explorer.analysis.attention import argmax_id, axes, groups
 from explorer.analysis.findings import (
     MAX_ANSWER_SCORE,
     MAX_LISTED,
@@ -18,7 +18,6 @@ from explorer.analysis.findings import (
     is_trained,
     select_findings,
     strongest_link,
-    word_groups,
 )
 from explorer.text import model_descriptions
 from models.caching import has_memo, loaded, memo
@@ -189,10 +188,10 @@ def opening_row(recording: Recording, attention: Attention, at: tuple[int, int])
 
 
 def word_sizes(recording: Recording, link: Finding) -> tuple[int, int]:
-    """The number of tokens of the two words of a link, one of PAIRS."""
+    """The number of tokens of the two words of a link, one of PAIRS or ALIGNED."""
     attention = next(each for each in recording.attention if each.name == link.attention)
-    grouped = word_groups(recording, attention.key)
-    row, key = (int(grouped.sizes[grouped.of[at]]) for at in (link.query, link.keys[0]))
+    sides = groups(recording, attention, axes(recording, attention))
+    row, key = (int(of.sizes[of.of[at]]) for of, at in zip(sides, (link.query, link.keys[0])))
     return row, key
 
 

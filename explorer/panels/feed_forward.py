@@ -111,6 +111,7 @@ def units(
         caption=(words("caption", token=token, **slots),),
         file=f"L{layer}-ffn-units",
         formulas=("ffn", "smooth-ffn", "gated-ffn"),
+        at={"layer": layer},
     )
 
 

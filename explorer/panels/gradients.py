@@ -206,6 +206,7 @@ def jacobian(
         caption=(words("caption", **slots),),
         file=f"jacobian-{site}-token{token}",
         formulas=("jacobian",),
+        at={"site": site, "stream": selection.stream.name},
     )
 
 

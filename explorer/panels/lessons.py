@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from explorer.analysis import recorded_findings, residual, word_classes, words
-from explorer.analysis.attention import axes
+from explorer.analysis.attention import axes, groups
 from explorer.analysis.findings import word_groups
 from explorer.analysis.formatting import fixed, tenths
 from explorer.panels import architecture, lesson_numbers
@@ -263,7 +263,7 @@ def _own(recording: Recording) -> str:
 
 def _word_weight(recording: Recording, of: Hero) -> float:
     """The weight between the two words that the query and the key are of, as Heads has it."""
-    rows, keys = (word_groups(recording, name) for name in (of.attention.query, of.attention.key))
+    rows, keys = groups(recording, of.attention, axes(recording, of.attention))
     merged = words.merge_weights(of.attention.pattern[of.layer, of.head], rows, keys)
     return float(merged[rows.of[of.query], keys.of[of.key]])
 

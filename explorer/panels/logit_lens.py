@@ -143,6 +143,7 @@ def lens(
         caption=(words("caption"),),
         file="lens",
         formulas=("readout",),
+        at={"token": on.token},
     )
 
 

@@ -83,6 +83,7 @@ def rotary(run: Run, layer: int = 0, head: int = 0, token: int = 0) -> Panel:
         caption=(words("caption", **slots),),
         file=f"L{layer}H{head}-rotary-q{token}",
         formulas=("rotary",),
+        at={"pair": int(pairs[0])},
     )
 
 

@@ -16,7 +16,7 @@ from explorer.analysis.formatting import fixed
 from explorer.analysis.word_classes import CONTENT, classes, is_word, nouns
 from explorer.panels import spec
 from explorer.panels.choice import Choice
-from explorer.panels.selection import Selection, select
+from explorer.panels.selection import select
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models.example_texts import SENSES
@@ -145,7 +145,7 @@ def between(
         caption=(words("caption", **slots),),
         file=f"between-neighbours-{place}",
         formulas=("added",),
-        at=_place(selection),
+        at={"layer": 0, "stream": stream.name, "token": place},
     )
 
 
@@ -157,11 +157,6 @@ def _course(toward: np.ndarray, away: np.ndarray) -> str:
     if rise > 0:
         return "finding" if fall < 0 else "finding_nearer"
     return "finding_farther" if fall < 0 else "finding_stays"
-
-
-def _place(selection: Selection) -> dict[str, object]:
-    """Place at which the formulas take their numbers."""
-    return {"layer": 0, "stream": selection.attention.query}
 
 
 def _titles(n: int) -> list[str]:

@@ -98,7 +98,7 @@ def diagrams(run: Run) -> Panel:
         caption=(WORDS("caption", stream=stream.name),),
         file="norm-place",
         formulas=("add-norm", "pre-norm"),
-        at={"stream": stream.name},
+        at={"stream": stream.name, "layer": 0, "token": int(text_places(stream)[-1])},
     )
 
 

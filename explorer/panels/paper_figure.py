@@ -20,7 +20,7 @@ from explorer.text.templates import sentences
 from models.caching import loaded
 from models.edits import HideToken, WithoutNorm, applies
 from models.recording import Attention, Recording, Stream
-from models.run import Run
+from models.run import Run, run_of
 
 CONCEPT = "paper_figure"
 WORDS = sentences(CONCEPT, "stacks")
@@ -87,7 +87,9 @@ def stacks(run: Run, token: int | None = None) -> Panel:
     slots |= {"layers": plural(card.n_layer, "layer"), "heads": plural(card.n_head, "head")}
     stream = run.recording().streams[-1]
     at = architecture.first_token(recording, stream) if token is None else token
-    slots["token"] = stream.tokens[at if prediction is None else prediction.at.token]
+    at = at if prediction is None else prediction.at.token
+    slots["token"] = stream.tokens[at]
+    own = machine.attention(list(machine.streams)[-1], "attn")
     if prediction is not None:
         slots |= dict(zip(("answer", "p"), prediction.answer))
     name = "silent" if prediction is None else "finding"
@@ -102,7 +104,10 @@ def stacks(run: Run, token: int | None = None) -> Panel:
         caption=(WORDS("caption", **slots),),
         file="paper-figure",
         formulas=FORMULAS,
-        at={"layer": 0, "stream": stream.name},
+        at={
+            **{"layer": 0, "stream": stream.name, "token": at, "run": run_of(recording)},
+            "attention": own.name if own else "",
+        },
     )
 
 

@@ -39,7 +39,7 @@ from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models.caching import loaded, memo
 from models.edits import ShuffleTokens, WithoutPositions
-from models.recording import Recording
+from models.recording import Attention, Recording
 from models.run import Run
 
 REFUSALS = sentences("positions", "refusals")
@@ -138,15 +138,19 @@ class PositionRuns:
             raise Incomparable(words("refused", why=str(why).rstrip("."))) from None
 
     @property
+    def own(self) -> Attention:
+        """The attention of the stream to itself."""
+        return positions.self_attention(self.plain, self.stream)
+
+    @property
     def opens(self) -> bool:
         """True where the scores of the attention can be read."""
-        return positions.self_attention(self.plain, self.stream).opens
+        return self.own.opens
 
     def head(self, layer: int | None, head: int | None) -> tuple[int, int]:
         """The head that is named, or the one of layer 0 that positions move most. Raises ValueError
         for one that is not there."""
-        attention = positions.self_attention(self.plain, self.stream)
-        shape = attention.pattern.shape
+        shape = self.own.pattern.shape
         if layer is None or head is None:
             self.expect_comparable()
             if not self.opens:
@@ -522,6 +526,7 @@ def order(
         ),
         file=f"positions-order-L{at[0]}H{at[1]}",
         formulas=("permutation",),
+        at={"layer": at[0], "head": at[1], "attention": runs.own.name},
     )
 
 
@@ -742,6 +747,7 @@ def encoding(
         caption=(words("caption", n=n, d=d),),
         file=f"positions-{n}x{d}-pair{pair}",
         formulas=("sinusoids",),
+        at={"width": d, "pair": pair, "position": framed if 0 <= framed < n else 1},
     )
 
 
@@ -853,6 +859,7 @@ def distance(run: Run, n: Places = 64, width: Width = None, stream: str = "") ->
         caption=(words("caption", n=n, d=d),),
         file=f"positions-products-{n}x{d}",
         formulas=("position-products",),
+        at={"width": d, "shift": 1},
     )
 
 
@@ -963,6 +970,7 @@ def rotation(
         caption=(words("caption", pair=pair, d=d, place=place, there=place + shift),),
         file=f"positions-shift{shift}-pair{pair}",
         formulas=("shift",),
+        at={"width": d, "pair": pair, "position": place, "shift": shift},
     )
 
 

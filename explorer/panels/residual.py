@@ -38,6 +38,7 @@ from explorer.panels.selection import StreamSelection, expect_option, first_site
 from explorer.panels.spec import Panel
 from explorer.text.templates import Sentences, sentences
 from models.caching import loaded
+from models.recording import Recording, Stream
 from models.run import Run
 
 CONCEPT = "residual"
@@ -293,7 +294,8 @@ def updates(
             selection, words("caption", measure=measure, meaning=grid.measure.meaning)
         ),
         file=f"updates-{key}",
-        formulas=("added", "add-norm"),
+        formulas=("added",) if layers else ("added", "add-norm"),
+        at={"site": chosen.site, "stream": selection.stream.name},
     )
 
 
@@ -583,6 +585,7 @@ def norm_steps(
         caption=_caption(selection, words("caption", **slots)),
         file=f"norm-{site}-token{token}",
         formulas=("layer-norm", "rms-norm", "batch-norm"),
+        at={"site": site, "stream": selection.stream.name},
     )
 
 
@@ -674,7 +677,16 @@ def heads(
         ),
         file=f"heads-{key}",
         formulas=("concatenation", "sum-over-heads"),
+        at=_head_at(recording, selection.stream, column),
     )
+
+
+def _head_at(recording: Recording, stream: Stream, column: int) -> dict[str, Any]:
+    """The place of one of the heads that write to a stream, layer by layer."""
+    of = [each for each in recording.attention if each.query == stream.name]
+    layer, at = divmod(column, sum(each.pattern.shape[1] for each in of))
+    heads = [(each.name, head) for each in of for head in range(each.pattern.shape[1])]
+    return {"layer": layer, "attention": heads[at][0], "head": heads[at][1]}
 
 
 def _head_text(token_map: TokenMap, value: float) -> str:

@@ -475,6 +475,7 @@ def scoring(
         caption=(words("caption", layer=layer, head=head),),
         file=f"L{layer}H{head}-scoring",
         formulas=("scorings",),
+        at=dict(zip(("token", "source"), pair)) if pair else {},
     )
 
 

@@ -103,6 +103,7 @@ def _exchanged(context: MeasureContext, token: int | None) -> Panel:
         caption=(words("caption", **slots),),
         file=f"L{layer}-stages-token-{place}",
         formulas=("messages",),
+        at={"layer": layer, "token": best},
     )
 
 

@@ -156,20 +156,21 @@ def html(node: Node) -> str:
 NAMED = {"e": e, "π": pi, "∞": inf}
 FUNCTIONS = {"sin": sin, "cos": cos, "tanh": tanh, "ln": log}
 RESULT_DIGITS = 3  # figures of a result, and the fewest of its parts
+UNEQUAL: Node = ("mo", {}, "≠")
 
 
 def filled(line: str, numbers: Mapping[str, Number]) -> Node | None:
     """A line with numbers in its slots, those without a text of their own in the fewest figures
-    with which each of its sides is the last one at the figures of that; None where nothing makes
-    them so. Raises KeyError for a slot without a number."""
+    with which each of its sides is the last one at the figures of that, and what is not equal is
+    not; None where nothing makes them so. Raises KeyError for a slot without a number."""
     sides = _sides(line)
     for digits in range(RESULT_DIGITS, MOST_DIGITS):
+        of_last = digits if UNEQUAL in sides[-1] else RESULT_DIGITS
         *parts, last = (
-            _in_row(side, numbers, digits if side is not sides[-1] else RESULT_DIGITS)
-            for side in sides
+            _in_row(side, numbers, of_last if side is sides[-1] else digits) for side in sides
         )
         try:
-            true = all(matches_text(last[0][2], value(part)) for part in parts)
+            true = all(matches_text(last[0][2], value(part)) for part in parts) and _differs(last)
         except ArithmeticError:
             return None
         if true:
@@ -178,6 +179,14 @@ def filled(line: str, numbers: Mapping[str, Number]) -> Node | None:
             items += [*last[:-1], (tag, {**name, "class": "result"}, result)]
             return "math", {"display": "block"}, [("mrow", {}, items)]
     return None
+
+
+def _differs(row: Sequence[Node]) -> bool:
+    """True where what stands on the two sides of ≠ differs, and without such a sign."""
+    if UNEQUAL not in row:
+        return True
+    at = row.index(UNEQUAL)
+    return value(row[:at]) != value(row[at + 1 :])
 
 
 @cache

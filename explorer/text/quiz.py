@@ -79,8 +79,7 @@ def measured(one: Question, option: AnswerOption) -> str:
 
 
 def _parts(one: Question) -> dict[str, str]:
-    ranked = sorted(one.choices, key=lambda each: -each.value)
-    second = next(each for each in ranked if each is not one.answer)
+    second = one.second
     words = [_quoted(word) for word in one.words]
     slots = {name: value if isinstance(value, str) else f"{value:.2f}" for name, value in one.slots}
     return {
