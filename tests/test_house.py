@@ -103,7 +103,8 @@ FLOORS = [
     (
         r"explorer/figure_(engine|export)\.py",
         {"quickjs", "typst"},
-        r"explorer\.(components\.bundle|figure_engine(\.\w+)?|text\.templates)|models\.version",
+        r"explorer\.(components\.bundle|figure_engine(\.\w+)?|text\.templates)|"
+        r"models\.(notices|version)",
     ),
     (
         r"explorer/notebook_widget\.py",

@@ -38,6 +38,7 @@ from models.run import Run
 CONCEPT = "attribution"
 N_PARTS, N_GROUPS, N_LAYERS, N_TOKENS = 12, 24, 10, 60
 N_CARRIERS, N_SOURCES = 8, 7
+STEPS = 50  # parts of the way of integrated gradients, which a page takes a pass or two for each
 MOST_TIMES = 100_000  # that one word is said to be more likely than another
 NORMS = {"LayerNorm": "layer", "RMSNorm": "rms"}
 NO_WORD = -1  # as the word that another is compared with
@@ -235,7 +236,7 @@ def class_logit(
     chosen, against = chosen_classes(run, of_class, against_class)
     recording, model = run.recording(), run.loaded
     stream, scores = recording.streams[0], model.class_logits(recording).astype(np.float64)
-    shares = model.class_attribution(recording, chosen, against=against)
+    shares = model.class_attribution(recording, chosen, STEPS, against)
     by_word, most = _by_word(stream, shares)
     names = [model.capabilities.classes[at] for at in (chosen, against) if at is not None]
     slots = {"word": stream.tokens[most], "share": signed(float(shares[most]), 2)}
