@@ -59,8 +59,8 @@ class Bound:
 
 # Of a panel that is not named here. A test makes each panel and holds it to its bound.
 DEFAULT = Bound()
-PATTERNS, STATES, LENS = Bound(patterns=3), Bound(states=4), Bound(scores=768)
-WORDS, SENTENCES = Bound(states=2.5), Bound(layers=10, states=1)
+PATTERNS, STATES, LENS = Bound(patterns=1.25), Bound(states=1.75), Bound(scores=768)
+WORDS, SENTENCES = Bound(states=1.25), Bound(layers=10)
 RUNS = Bound(fixed=56 * MIB)  # several models, or several answers of one
 BOUNDS: Mapping[str, Bound] = {
     "attention.heads": PATTERNS,
@@ -82,14 +82,14 @@ BOUNDS: Mapping[str, Bound] = {
     "generation.next_token": Bound(states=1),
     "generation.tokens": Bound(states=1),
     "gradients.deep_stack": Bound(fixed=96 * MIB),
-    "gradients.jacobian": Bound(sites=400),
+    "gradients.jacobian": Bound(sites=260),
     "interventions.effect": Bound(layers=5),
-    "interventions.residual_stream": Bound(states=5),
+    "interventions.residual_stream": Bound(states=3),
     "logit_lens.development": LENS,
     "logit_lens.lens": LENS,
-    "multi_head.head_gradients": Bound(patterns=5, states=3.6),
-    "neighbours.between": Bound(states=3, cells=16),
-    "norm_place.diagrams": Bound(patterns=3, states=3),
+    "multi_head.head_gradients": Bound(patterns=2, states=3.5, scores=512),
+    "neighbours.between": Bound(states=1.5, cells=16),
+    "norm_place.diagrams": Bound(patterns=1.4, states=3.2),
     "positions.order": STATES,
     "positions.overlap": Bound(cells=32),
     "residual.heads": STATES,

@@ -35,6 +35,7 @@ from models.edits import (
 from models.embedding import sinusoids
 from models.layers import Patch, Tape, no_tape
 from models.own_model import OwnModel
+from models.readouts.logit_lens import AT_ONCE
 from models.readouts.weights import input_site, layers_of
 from models.recording import Recording
 from models.results import DRAWS, Decay, Depth, HeadGradients, Jacobian, ResidualGradients
@@ -382,10 +383,26 @@ def head_gradients(
 
     tokens, ids = (torch.tensor(each) for each in zip(*targets))
     with torch.enable_grad():
-        scores = model.network.logits(_last_vectors(model, recording, tape)[0, tokens])
-        loss = F.cross_entropy(scores, ids)
-        output, heads = torch.autograd.grad(loss, (sites["wrote"], sites["z"]))
+        last = _last_vectors(model, recording, tape)[0, tokens]
+        losses, pulls = zip(
+            *(
+                _loss_and_pull(model, rows, right, len(ids))
+                for rows, right in zip(last.detach().split(AT_ONCE), ids.split(AT_ONCE))
+            )
+        )
+        output, heads = torch.autograd.grad(
+            last, (sites["wrote"], sites["z"]), grad_outputs=torch.cat(pulls)
+        )
+    loss = torch.cat(losses).mean()
     return HeadGradients(loss.item(), output[0].numpy(), heads[0].numpy())
+
+
+def _loss_and_pull(model: OwnModel, rows: Tensor, right: Tensor, n: int) -> tuple[Tensor, Tensor]:
+    """-ln p of the ids that are right at some last vectors (row, d_model), (row), and the gradient
+    of their sum over n by the vectors: of few at a time, since scores are as many as words."""
+    rows.requires_grad_()
+    losses = F.cross_entropy(model.network.logits(rows), right, reduction="none")
+    return losses.detach(), torch.autograd.grad(losses.sum() / n, rows)[0]
 
 
 def _expect_own_run(recording: Recording) -> None:
