@@ -21,8 +21,8 @@ TEXTS = """() => {
       const colour = node.parentElement.closest("svg") ? ink.fill : ink.color;
       const isFixed = (one) => one && (getComputedStyle(one).position === "fixed" || isFixed(
         one.parentElement ?? one.getRootNode().host));
-      if (right > left)
-        found.push([node.data.trim(), left, top, right, bottom, colour, isFixed(node.parentElement)]);
+      const box = [left, top, right, bottom];
+      if (right > left) found.push([node.data.trim(), ...box, colour, isFixed(node.parentElement)]);
     }
     if (node.tagName === "STYLE" || node.tagName === "SCRIPT") return;
     for (const each of [...(node.shadowRoot?.childNodes ?? []), ...node.childNodes]) walk(each);

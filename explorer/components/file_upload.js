@@ -9,7 +9,7 @@ import { make, mount } from "./mount.js";
  * @param {ArrayBuffer} bytes
  * @param {boolean} cut - whether the last character may be incomplete
  */
-function decoded(bytes, cut) {
+export function decoded(bytes, cut) {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: cut });
   } catch {

@@ -45,11 +45,11 @@ import { ahead, Echoes, whole } from "./optimistic_updates.js";
 import { bring, frame, pad } from "./scroll_frame.js";
 import { sentences } from "./sentences.js";
 import { summed } from "./sum_motion.js";
-import { filed, GAP, resolved, sheet, widths } from "./panel_layout.js";
+import { printed } from "./on_paper.js";
+import { GAP, resolved, sheet, widths } from "./panel_layout.js";
 import style from "./panel.css.js";
 import { offer, shown } from "./svg_export.js";
 import { explained, meanings, sentenceOf } from "./terms.js";
-import { onWhite } from "./theme.js";
 
 /** @typedef {import("./mount.js").View} View */
 const words = sentences("flow");
@@ -58,7 +58,6 @@ const PAUSE = 250; // milliseconds after the last step of a slider, before the a
 const PLAY = 700; // milliseconds a frame
 const READING = 1500; // milliseconds a frame that is read, as a step of a calculation
 const MOVE = 300; // of these, that points move
-const PAPER = 740; // pixels of a page of A4 between its margins
 const ABOVE = 360; // pixels of a window that stand above a table of words
 const LINES = 14; // letters of height from which on a sentence scrolls
 const [LINKED, HEADS] = ["linkedweights", "headmatrices"];
@@ -201,23 +200,6 @@ function build(view, starts) {
   printed(view);
   const flow = figures.findIndex((/** @type {any} */ each) => each.kind === "flow");
   if (flow >= 0) playOnce(view, flow, () => rest(view, figures[flow]));
-}
-
-/** On paper a panel stands as in its file: whole, as wide as the page, in the light theme. @param {View} view */
-function printed(view) {
-  const put = () => {
-    const { svg, width, height } = filed(view, onWhite(), { width: PAPER, caption: false });
-    const size = { viewBox: `0 0 ${width} ${height}`, class: "on-paper", role: "img" };
-    view.root.querySelector(".on-paper")?.remove();
-    view.root.append(shown(svg.replace(/^<svg[^>]*>|<\/svg>$/g, ""), size));
-  };
-  const take = () => view.root.querySelector(".on-paper")?.remove();
-  const all = /** @type {const} */ ([
-    ["beforeprint", put],
-    ["afterprint", take],
-  ]);
-  for (const [name, act] of all) addEventListener(name, act);
-  until(view, "paper", () => all.forEach(([name, act]) => removeEventListener(name, act)));
 }
 
 /** Note how wide the figures of a panel may be together, and the pixels of their type. @param {View} view @param {HTMLElement} element as wide as they are */

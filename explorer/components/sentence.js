@@ -2,6 +2,7 @@
 // The sentence field. It holds what the reader types and the server what is drawn; where the two differ,
 // the field says so.
 
+import { takeDrops } from "./dropped.js";
 import { firstMark, hear, make, mount, OF_TEXT, onceBack, resized, until } from "./mount.js";
 import { spokenLine } from "./number_format.js";
 import { prefetch } from "./prefetch.js";
@@ -58,6 +59,14 @@ function build(view) {
   view.root.append(...skips, field, button, view.says);
   until(view, "clock", () => clearTimeout(view.timer));
   resized(view, view.root, view.root.clientWidth, () => fit(field));
+  takeDrops({
+    longest: view.header.longest,
+    draw: (text) => {
+      field.value = text;
+      mark(view);
+      draw(view);
+    },
+  });
   // Streamlit's own controls told nothing while the server was not reached: each run tells all of them.
   hear(view, ({ lost }) => {
     if (lost) onceBack(view, () => view.keep("text", view.sent.at(-1) ?? view.header.text));

@@ -1,0 +1,26 @@
+// @ts-check
+// A panel of the page when the page is printed.
+
+import { until } from "./mount.js";
+import { filed } from "./panel_layout.js";
+import { shown } from "./svg_export.js";
+import { onWhite } from "./theme.js";
+
+const PAPER = 740; // pixels of a page of A4 between its margins
+
+/** On paper a panel stands as in its file: whole, as wide as the page, in the light theme. @param {import("./mount.js").View} view */
+export function printed(view) {
+  const put = () => {
+    const { svg, width, height } = filed(view, onWhite(), { width: PAPER, caption: false });
+    const size = { viewBox: `0 0 ${width} ${height}`, class: "on-paper", role: "img" };
+    view.root.querySelector(".on-paper")?.remove();
+    view.root.append(shown(svg.replace(/^<svg[^>]*>|<\/svg>$/g, ""), size));
+  };
+  const take = () => view.root.querySelector(".on-paper")?.remove();
+  const all = /** @type {const} */ ([
+    ["beforeprint", put],
+    ["afterprint", take],
+  ]);
+  for (const [name, act] of all) addEventListener(name, act);
+  until(view, "paper", () => all.forEach(([name, act]) => removeEventListener(name, act)));
+}

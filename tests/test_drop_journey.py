@@ -1,0 +1,71 @@
+"""Files that are dropped on the page, in a real browser: no drop leads away from it."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+from driver import Visitor, browser_test
+from playwright.sync_api import expect
+
+from explorer.text.lesson import Item, Lesson
+from explorer.text.templates import sentences
+from models.recording_file import to_npz
+from models.run import Run
+
+SAY = sentences("browser", "dropped")
+# A drop as a browser makes it: True where the page keeps the browser from opening the file.
+DROP = """([name, type, data]) => {
+  const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
+  const list = new DataTransfer();
+  list.items.add(new File([bytes], name, { type }));
+  const made = (kind) => new DragEvent(kind,
+    { dataTransfer: list, bubbles: true, cancelable: true, composed: true });
+  const place = document.querySelector("[data-testid=stMain]");
+  return ["dragover", "drop"].map((kind) => !place.dispatchEvent(made(kind)));
+}"""
+SIGN = "#headlight-says"
+
+
+def drop(visitor: Visitor, name: str, content: bytes, kind: str = "") -> None:
+    """Drop a file on the page, and see that the browser does not open it."""
+    data = base64.b64encode(content).decode()
+    assert visitor.page.evaluate(DROP, [name, kind, data]) == [True, True]
+
+
+@browser_test
+def test_a_dropped_text_is_drawn(visitor: Visitor) -> None:
+    visitor.open()
+    drop(visitor, "a text.txt", "Kathmandu lies in Nepal.\n".encode("utf-8-sig"), "text/plain")
+    visitor.page.wait_for_function("location.search.includes('Kathmandu')")
+    visitor.drawn()
+    assert "Nepal" in visitor.tokens()
+
+
+@browser_test
+@pytest.mark.parametrize("name", ["picture.png", "report.pdf", "notes", "broken.txt"])
+def test_what_cannot_be_opened_is_said_in_a_sentence(visitor: Visitor, name: str) -> None:
+    page = visitor.open().page
+    address = page.url
+    drop(visitor, name, b"\x89PNG\xff\xfe\x00")
+    expect(page.locator(SIGN)).to_have_text(SAY("other", name=name))
+    assert page.url == address
+
+
+@browser_test
+def test_a_dropped_recording_is_opened(visitor: Visitor) -> None:
+    visitor.open()
+    drop(visitor, "mine.npz", to_npz(Run("encoder", "Dogs bark loudly.").recording()))
+    expect(visitor.page.locator(".st-key-model_menu button").first).to_contain_text("(recording)")
+    visitor.drawn()
+    assert "bark" in visitor.tokens()
+
+
+@browser_test
+def test_a_dropped_lesson_is_opened_with_the_text_on_screen(visitor: Visitor) -> None:
+    visitor.open("?token=2", text="Dogs bark loudly.")
+    lesson = Lesson("Barking", (Item("/predict?text=Dogs+bark", "Look"),))
+    drop(visitor, "lesson.json", lesson.json.encode(), "application/json")
+    title = visitor.page.get_by_label("Title")
+    expect(title).to_have_value("Barking")
+    assert "Dogs" in visitor.page.url
