@@ -3,6 +3,7 @@ measured again from the recording."""
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from dataclasses import replace
 from functools import cache
@@ -16,9 +17,12 @@ from planted import recording_of
 from tolerances import DEGREES, STORED, SUMMED, TOTAL
 
 from benchmarks import names
+from explorer.analysis import attention as attention_analysis
 from explorer.analysis import findings, head_naming, logit_lens, recorded_findings, words
+from explorer.analysis.attention import HeadView
 from explorer.analysis.findings import StreamPrediction
-from explorer.analysis.formatting import isolated, shortened
+from explorer.analysis.formatting import isolated, parse_number, shortened
+from explorer.text import attention as attention_text
 from explorer.text.findings import evidence, headline, question, quoted
 from models import own_model
 from models.example_texts import DEFAULT_TEXT, EXAMPLES
@@ -236,6 +240,55 @@ def test_the_words_of_a_link_have_the_tokens_that_its_weight_is_of(name: str, te
             for rows, keys in product(*windows)
         ]
         assert min(abs(each - one.value) for each in weights) < SUMMED, (one, sizes)
+
+
+MANY_TOKENS = ("System brief", "Apple presented its new devices in September.", "Der Hund schläft.")
+
+
+@pytest.mark.slow
+@pytest.mark.in_turn(6)
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [*LENGTHS, *product(("decoder", "translator"), MANY_TOKENS)],
+)
+def test_a_headline_is_never_below_the_chance_that_stands_beside_it(name: str, text: str) -> None:
+    """Both by words or both by tokens, where a word has as many tokens as the text has others."""
+    recording = Run(name, text).recording()
+    for one in recorded_findings._other_findings(recording):
+        if one.page != "heads" or one.query < 0:
+            continue
+        of = next(each for each in recording.attention if each.name == one.attention)
+        chance = recorded_findings.uniform_weight(recording, one)
+        assert one.value > max(chance, one.chance) or one.value == pytest.approx(1), (one, chance)
+        if one.kind not in (findings.INDUCTION, findings.CHAT):
+            # Given to each token that the row may look at alike, and summed over the key's.
+            sides = attention_analysis.groups(recording, of, attention_analysis.axes(recording, of))
+            rows, keys = (
+                [np.flatnonzero(side.of == side.of[at]) for at in places]
+                for side, places in zip(sides, ((one.query,), one.keys))
+            )
+            even = of.allowed[one.layer][rows[0]].astype(float)
+            even /= even.sum(axis=1, keepdims=True)
+            wanted = max(even[:, key].sum(axis=1).mean() for key in keys)
+            assert chance == pytest.approx(wanted, abs=SUMMED), one
+        at = view_at(recording, of, one)
+        said = attention_text.place(at, one.of, "", chance)
+        assert number(headline(one), r"\(([\d.]+)\)|([\d.]+%)") >= number(said, r"be ([\d.]+)")
+
+
+def number(sentence: str, pattern: str) -> float:
+    found = re.search(pattern, sentence.replace("> ", "").replace("< ", ""))
+    assert found is not None, sentence
+    return parse_number(next(filter(None, found.groups())).rstrip("."))
+
+
+def view_at(recording: Recording, of: Attention, one: findings.Finding) -> HeadView:
+    """The head of a finding as the page shows it, at its word."""
+    axes = attention_analysis.axes(recording, of)
+    head = recorded_findings.named_heads(recording, of)[one.layer * of.pattern.shape[1] + one.head]
+    chosen = attention_analysis.HeadSelection((one.query, None))
+    display = attention_analysis.DisplayOptions()
+    return attention_analysis.head_view(recording, of, head, axes, display, chosen)
 
 
 def test_a_list_said_twice_is_found_by_the_head_that_finds_it() -> None:

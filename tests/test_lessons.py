@@ -10,17 +10,21 @@ import subprocess
 import sys
 from base64 import b64decode
 from dataclasses import replace
+from itertools import product
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from app_harness import clean, page_at, told
-from conftest import HOSTILE, on_page
+from conftest import HOSTILE, needs_smollm2, on_page
+from ordinary_sentences import SENTENCES
 from streamlit.testing.v1 import AppTest
 
+from explorer.analysis.formatting import fixed, tenths
 from explorer.components import codec
 from explorer.panels import lessons, worksheet
 from explorer.text import lesson
 from explorer.text.lesson import Item, Lesson
+from models import edits
 from models.example_texts import DEFAULT_TEXT
 from models.run import Run
 
@@ -90,6 +94,29 @@ def test_the_word_that_a_lesson_follows_attends_to_another_word_as_it_is_told(te
     assert told.number == f"{hero.weight:.2f}"
 
 
+FOLLOWED = [
+    *product(MODELS, SENTENCES),
+    *(pytest.param("smollm2", text, marks=needs_smollm2) for text in (DEFAULT_TEXT, *TEXTS[1:])),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.in_turn(8)
+@pytest.mark.parametrize(("model", "text"), FOLLOWED)
+def test_the_thickest_line_leads_to_the_word_that_a_lesson_names(model: str, text: str) -> None:
+    run = Run(model, text)
+    try:
+        hero = lessons.hero(run.recording())
+    except ValueError:
+        return
+    row = hero.attention.pattern[hero.layer, hero.head, hero.query]
+    keys = run.recording().stream(hero.attention.key).tokens
+    assert row[hero.key] == row.max(), (keys[hero.key], keys[int(row.argmax())])
+    made = lessons.on(run, "lecture")
+    told = [each for each in made.items if " attends to “" in each.heading]
+    assert told and all(each.number == fixed(float(row.max())) for each in told)
+
+
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("name", lessons.written())
 def test_every_step_has_a_number_a_note_and_a_question_with_its_answer(
@@ -136,6 +163,22 @@ def test_a_worksheet_shows_what_the_step_shows() -> None:
     assert (
         f"“fluent” attends to “N” with weight {weight.number}" in worksheet.pictured(weight).finding
     )
+
+
+def test_all_experiments_of_a_lesson_stand_side_by_side_with_their_numbers() -> None:
+    *steps, last = lessons.on(Run("encoder", DEFAULT_TEXT), "what-breaks").items
+    made = worksheet.pictured(last)
+    assert made is not None and made.name == "interventions.experiments"
+    shown = {edits.from_line(line): p for line, p in zip(*(made.table[n] for n in COLUMNS))}
+    told = {i.address: i.number for i in steps if "edits=" in i.address}
+    assert len(told) == 7
+    for address, number in told.items():
+        line = dict(parse_qsl(urlsplit(address).query))["edits"]
+        assert tenths(max(shown[edits.from_line(line)], 1e-30)) == number, line
+    assert tenths(shown[()]) == last.number == steps[0].number
+
+
+COLUMNS = ("edits", "probability")
 
 
 def test_a_lesson_ends_on_the_probability_that_the_model_gives() -> None:

@@ -361,6 +361,7 @@ def find_links(
     keep = np.where(
         stands_for, above_mean, alone | (above_mean & (order == BETWEEN_CONTENT))
     ).astype(bool)
+    keep &= weight > _uniform(word_attention, cells)
     by_place = np.zeros(len(weight), bool)
     for at in np.flatnonzero(keep & stands_for):
         by_place[at] = not _beyond_distance(word_attention, *cells[:, at].tolist())
@@ -422,6 +423,19 @@ def _mean_of_others(
     n = n_words[key] - 1 - word_attention.allowed[key, key]
     others = total[layer, head, key].astype(np.float64) - weight - itself
     return np.where(n > 0, others / np.maximum(n, 1), 1.0)
+
+
+def _uniform(word_attention: WordLevelAttention, cells: np.ndarray) -> np.ndarray:
+    """The weights that uniform attention would give between words, at cells (4, cell)."""
+    attention, (layer, _, row, key) = word_attention.attention, cells
+    if word_attention.only is not None:
+        layer = np.full_like(layer, word_attention.only[0])
+    result, layers = np.empty(len(row)), np.arange(len(attention.allowed))
+    for at, mask in attention.masks:
+        here = np.isin(layer, layers[at])
+        uniform = words.uniform_weights(mask, word_attention.rows, word_attention.keys)
+        result[here] = uniform[row[here], key[here]]
+    return result
 
 
 def _hyphen_halves(
@@ -554,6 +568,13 @@ class AlignedLayer:
         return np.where(np.isin(first, self.keys), first, -1)
 
     @cached_property
+    def uniform(self) -> np.ndarray:
+        """The weight of uniform attention on each choice, (row of `rows`)."""
+        allowed = self.seen.attention.allowed[self.layer]
+        even = words.uniform_weights(allowed, self.seen.rows, self.seen.keys)
+        return even[self.rows, self.choice]
+
+    @cached_property
     def choice_weights(self) -> np.ndarray:
         """The weight of each head's rows on their choice, (head, row of `rows`), 0 where there is
         none."""
@@ -663,7 +684,8 @@ def _clearest(
     if not possible.any():
         return []
     order = [aligned.order((row, int(aligned.choice[at])) for row, at in each) for each in pairs]
-    clear = possible & _is_clear(weight, competitor)
+    uniform = np.array([max(aligned.uniform[at] for _, at in each) for each in pairs])
+    clear = possible & _is_clear(weight, competitor) & (weight > uniform)
     worth = np.where(clear, order + weight - competitor, -1)
     head, row = (int(at) for at in np.unravel_index(worth.argmax(), worth.shape))
     if worth[head, row] < 0:

@@ -681,7 +681,9 @@ def _row_then(
     far = key_class == word_classes.CONTENT and abs(best - row) > 1  # no neighbour
     if row_class != word_classes.PRONOUN or not far or best == was and after[best] < CLEAR:
         return
-    keys = sorted((each for each in names if each != row), key=lambda each: -after[each])
+    seen = on.attention.allowed[layer, row]
+    keys = [each for each in names if each != row and seen[each]]
+    keys.sort(key=lambda each: -after[each])
     chosen = keys[:MOST_ANSWERS]
     if was not in chosen:  # who expects no change takes it
         chosen[-1] = was

@@ -5,11 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from explorer.analysis import coreference, head_naming, logit_lens, predictions
+from explorer.analysis import coreference, head_naming, logit_lens, predictions, words
 from explorer.analysis.attention import argmax_id, axes, groups
 from explorer.analysis.findings import (
+    ALIGNED,
+    CROSSED,
+    DOUBLE,
     MAX_ANSWER_SCORE,
     MAX_LISTED,
+    PAIRS,
     Finding,
     Link,
     StreamPrediction,
@@ -193,6 +197,17 @@ def word_sizes(recording: Recording, link: Finding) -> tuple[int, int]:
     sides = groups(recording, attention, axes(recording, attention))
     row, key = (int(of.sizes[of.of[at]]) for of, at in zip(sides, (link.query, link.keys[0])))
     return row, key
+
+
+def uniform_weight(recording: Recording, one: Finding) -> float:
+    """The weight that uniform attention would give where a finding is about a word, taken as the
+    finding's own number is: of words by words."""
+    if one.kind not in (*PAIRS, CROSSED, ALIGNED, DOUBLE):
+        return one.chance
+    attention = next(each for each in recording.attention if each.name == one.attention)
+    rows, keys = groups(recording, attention, axes(recording, attention))
+    uniform = words.uniform_weights(attention.allowed[one.layer], rows, keys)
+    return float(max(uniform[rows.of[one.query], keys.of[key]] for key in one.keys))
 
 
 def opening_word(recording: Recording, attention: Attention) -> int | None:

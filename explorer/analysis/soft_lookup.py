@@ -428,16 +428,18 @@ def row_table(
     allowed: np.ndarray | None = None,
 ) -> Columns:
     """One row as named columns: score, weight, weight at the temperature, and the hard lookup's,
-    for every key. allowed (key): the mask's, unless given."""
+    for every key that the mask does not hide. allowed (key): the mask's, unless given."""
     scores = attention.scores[layer, head, query]
     allowed = attention.allowed[layer, query] if allowed is None else allowed
     sink = attention.sink_scores[layer, head, query]
     return {
-        "key": [f"{at} {label}" for at, label in enumerate(labels)],
-        "score": np.where(allowed, scores.astype(np.float64), np.nan),
-        "weight": attention.pattern[layer, head, query].astype(np.float64),
-        f"weight at T = {temperature:g}": tempered_softmax(scores, allowed, temperature, sink),
-        "hard": tempered_softmax(scores, allowed, 0, sink),
+        "key": [f"{at} {labels[at]}" for at in np.flatnonzero(allowed).tolist()],
+        "score": scores.astype(np.float64)[allowed],
+        "weight": attention.pattern[layer, head, query].astype(np.float64)[allowed],
+        f"weight at T = {temperature:g}": tempered_softmax(scores, allowed, temperature, sink)[
+            allowed
+        ],
+        "hard": tempered_softmax(scores, allowed, 0, sink)[allowed],
     }
 
 

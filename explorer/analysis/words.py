@@ -114,6 +114,12 @@ def merge_weights(matrix: np.ndarray, rows: Groups, keys: Groups) -> np.ndarray:
     return (np.add.reduceat(summed, rows.starts, axis=0) / rows.sizes[:, None]).astype(matrix.dtype)
 
 
+def uniform_weights(allowed: np.ndarray, rows: Groups, keys: Groups) -> np.ndarray:
+    """The weights (row group, key group) of attention that gives all it may look at the same.
+    allowed (query, key)."""
+    return merge_weights(allowed / np.maximum(1, allowed.sum(axis=1, keepdims=True)), rows, keys)
+
+
 def weights_between(pattern: np.ndarray, rows: Groups, keys: Groups) -> np.ndarray:
     """The weights (layer, head, row group, key group) between groups: summed over a group's keys,
     averaged over its queries. pattern (layer, head, query, key)."""

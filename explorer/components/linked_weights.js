@@ -158,18 +158,27 @@ export function value(figure, q, k) {
   return weightText(figure.weight[q * figure.n + k], figure.unknown?.[q * figure.n + k]);
 }
 
+/** The columns that the sentence on a row names, or the rows that the one on a column names: the strongest that the mask does not hide, and an open cell. @param {LinkedWeights} figure @param {number} row @param {number} column @returns {number[]} */
+export function listed(figure, row, column) {
+  const { rows, columns, weight, n, cell } = figure;
+  const cells = row >= 0 ? columns.map((_, k) => [row, k]) : rows.map((_, q) => [q, column]);
+  const seen = cells.map(([q, k]) => (free(figure, q, k) ? weight[q * n + k] : NaN));
+  const best = strongest(seen, NAMED);
+  const open = row >= 0 && cell?.[ROW] === row ? cell[COLUMN] : -1;
+  if (open >= 0 && !best.includes(open) && !Number.isNaN(seen[open]))
+    best.splice(NAMED - 1, 1, open);
+  return best;
+}
+
 /** The sentence on what is pointed at or selected, as nodes and texts. @param {LinkedWeights} figure @returns {any[]} */
 export function said(figure) {
   const { says, rows, columns, weight, n, at, coarse, over, hidden, sink } = figure;
   const [row, column] = shownAt(figure);
-  const list = (/** @type {string[]} */ names, /** @type {number[]} */ weights, selected = -1) => {
-    const best = strongest(weights, NAMED);
-    if (selected >= 0 && !best.includes(selected)) best.splice(NAMED - 1, 1, selected);
-    return best.flatMap((each, i) => [
+  const list = (/** @type {string[]} */ names, /** @type {(each: number) => number} */ cell) =>
+    listed(figure, row, column).flatMap((each, i) => [
       i ? ", " : "",
-      ...filled(says.one, { word: named(names[each]), weight: weights[each].toFixed(2) }),
+      ...filled(says.one, { word: named(names[each]), weight: weight[cell(each)].toFixed(2) }),
     ]);
-  };
   const rest = (/** @type {number} */ q) => [
     ...(hidden ? filled(says.hidden, { share: share(hidden[q]) }) : []),
     ...(sink ? filled(says.sink, { share: share(sink[q]) }) : []),
@@ -185,14 +194,10 @@ export function said(figure) {
       ...rest(over[ROW]),
     ];
   } else if (row >= 0) {
-    const cell = figure.cell?.[ROW] === row ? figure.cell?.[COLUMN] : undefined;
-    const others = list(columns, [...weight.subarray(row * n, (row + 1) * n)], cell);
+    const others = list(columns, (k) => row * n + k);
     sentence = [...filled(says.row, { word: named(rows[row]), others }), ...rest(row)];
   } else if (column >= 0) {
-    const others = list(
-      rows,
-      rows.map((_, q) => weight[q * n + column]),
-    );
+    const others = list(rows, (q) => q * n + column);
     sentence = filled(says.column, { word: named(columns[column]), others });
   }
   return coarse ? filled(says.coarse, { layer: at[0], head: at[1], sentence }) : sentence;

@@ -1061,12 +1061,13 @@ def _table(plain: Recording, ways: Sequence[Way]) -> dict[str, Any]:
         for (name, layer), brought in way.to_token.items():
             attention = next(each for each in way.attentions if each.name == name)
             keys, tokens = (plain.stream(each).tokens for each in (attention.key, way.stream.name))
-            shares = brought.shares[:, 0]
+            seen = np.flatnonzero(attention.reachable[way.token])
+            shares = brought.shares[:, 0, seen]
             n_head, n = shares.shape
             columns["attention"] += [name] * shares.size
             columns["layer"] += [layer] * shares.size
             columns["head"] += np.repeat(np.arange(n_head), n).tolist()
             columns["token"] += [tokens[way.token]] * shares.size
-            columns["key"] += [*keys] * n_head
+            columns["key"] += [keys[at] for at in seen] * n_head
             columns["share"] += shares.ravel().tolist()
     return columns

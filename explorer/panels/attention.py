@@ -535,14 +535,16 @@ def _says(picture: HeadView) -> str:
     words, view = sentences(CONCEPT, "weights"), picture.matrix_view
     axes, row, column = view.axes, picture.pin, picture.column
     if row >= 0:
-        weights, names, name, word = view.matrix[row], axes.keys, "row", axes.rows[row]
+        line, names, name, word = np.s_[row], axes.keys, "row", axes.rows[row]
     elif column >= 0:
-        weights, names, name, word = view.matrix[:, column], axes.rows, "column", axes.keys[column]
+        line, names, name, word = np.s_[:, column], axes.rows, "column", axes.keys[column]
     else:
         return ""
-    best = np.argsort(-weights, kind="stable")[:N_KEYS].tolist()
-    if picture.cell and picture.cell[0] == row and picture.cell[1] not in best:
-        best[N_KEYS - 1 :] = [picture.cell[1]]
+    weights, seen = view.matrix[line], view.allowed[line]
+    best = [at for at in np.argsort(-weights, kind="stable").tolist() if seen[at]][:N_KEYS]
+    cell = picture.cell
+    if cell and cell[0] == row and cell[1] not in best and seen[cell[1]]:
+        best[N_KEYS - 1 :] = [cell[1]]
     others = ", ".join(words("one", word=names[at], weight=f"{weights[at]:.2f}") for at in best)
     sentence = words(name, word=word, others=others)
     if row >= 0 and view.hidden is not None:

@@ -671,6 +671,8 @@ def carriers(
     keys = recording.stream(of.key)
     is_word = np.array([is_text_word(each) for each in keys.tokens]) & ~keys.special
     others = is_word & (np.arange(len(is_word)) != (on.at.token if of.query == of.key else -1))
+    seen = of.reachable[on.at.token]
+    others &= seen
     if not others.any():
         raise ValueError(words("no_word"))
     layer, head, key = map(
@@ -687,10 +689,10 @@ def carriers(
         title=words("title"),
         finding=words("finding", **slots),
         figures=(
-            _by_source(keys, values, (layer, head, key), str(slots["value"])),
-            _of_all_heads(keys, totals, key),
+            _by_source(keys, values, (layer, head, key), str(slots["value"]), seen),
+            _of_all_heads(keys, totals, key, seen),
         ),
-        table=_every_source(keys, values),
+        table=_every_source(keys, values, seen),
         details=words.lines("details", **slots),
         caption=(words("caption", **slots),),
         file="logit-by-source",
@@ -710,22 +712,27 @@ def _strongest_attention(
 
 
 def _by_source(
-    keys: Stream, values: np.ndarray, strongest: tuple[int, int, int], text: str
+    keys: Stream,
+    values: np.ndarray,
+    strongest: tuple[int, int, int],
+    text: str,
+    seen: np.ndarray,
 ) -> Matrix:
     """The heads with the largest contributions from one token, in the order of the network, and the
-    tokens that they come from."""
+    tokens that they come from. seen: what the mask does not hide, (key) bool."""
     words, n_heads = sentences(CONCEPT, "carriers"), values.shape[1]
     flat = values.reshape(-1, values.shape[-1])
     listed = np.sort(np.argsort(-np.abs(flat).max(axis=1), kind="stable")[:N_CARRIERS])
     own = strongest[0] * n_heads + strongest[1]
     listed = listed if own in listed else np.sort([own, *listed[:-1]])
-    most = np.argsort(-np.abs(flat[listed]).max(axis=0), kind="stable")[: figures.MOST_TOKENS]
+    most = np.argsort(-np.abs(flat[listed]).max(axis=0), kind="stable")
+    most = most[seen[most]][: figures.MOST_TOKENS]
     places = np.sort(most if strongest[2] in most else [strongest[2], *most[:-1]])
     cells = flat[np.ix_(listed, places)]
     row, column = list(listed).index(own), list(places).index(strongest[2])
     return Matrix(
         title=words("heads"),
-        note=figures.truncation_note(len(places), len(keys.tokens)),
+        note=figures.truncation_note(len(places), int(seen.sum())),
         rows=tuple(f"L{at // n_heads} H{at % n_heads}" for at in listed.tolist()),
         columns=tuple(keys.tokens[at] for at in places),
         values=cells,
@@ -736,28 +743,30 @@ def _by_source(
     )
 
 
-def _of_all_heads(keys: Stream, totals: np.ndarray, key: int) -> Bars:
+def _of_all_heads(keys: Stream, totals: np.ndarray, key: int, seen: np.ndarray) -> Bars:
     """All heads' contributions together, by the token that they come from."""
     words = sentences(CONCEPT, "carriers")
-    order = np.argsort(-np.abs(totals), kind="stable")[:N_SOURCES]
+    order = np.argsort(-np.abs(totals), kind="stable")
+    order = order[seen[order]][:N_SOURCES]
     listed = np.sort(order if key in order else [key, *order[:-1]]).tolist()
     rows = [
         BarRow(keys.tokens[at], (float(totals[at]),), (signed(float(totals[at]), 2),), at == key)
         for at in listed
     ]
-    if n := len(totals) - len(listed):
+    if n := int(seen.sum()) - len(listed):
         rest = float(totals.sum() - totals[listed].sum())
         rows.append(BarRow(plural(n, "other"), (rest,), (signed(rest, 2),)))
     return Bars(title=words("tokens"), columns=("",), rows=tuple(rows), mark=(listed.index(key), 0))
 
 
-def _every_source(keys: Stream, values: np.ndarray) -> Columns:
+def _every_source(keys: Stream, values: np.ndarray, seen: np.ndarray) -> Columns:
     """Every head and token with the contribution of one from the other."""
-    layer, head, key = (each.ravel() for each in np.indices(values.shape))
+    values, places = values[..., seen], np.flatnonzero(seen)
+    layer, head, at = (each.ravel() for each in np.indices(values.shape))
     return {
         "layer": layer,
         "head": head,
-        "key": key,
-        "token": [keys.tokens[at] for at in key.tolist()],
+        "key": places[at],
+        "token": [keys.tokens[key] for key in places[at].tolist()],
         "contribution": values.ravel(),
     }

@@ -504,7 +504,9 @@ def difference(
     distance = fixed(comparison.pair_distance(two.patterns, of_a, of_b))
     cells = comparison.pair_columns(two.patterns, of_a, of_b)
     names = {"a": _named(of_a), "b": _named(of_b)}
-    order = np.argsort(-np.abs(cells["B - A"]), kind="stable")[:N_ROWS]
+    order = np.argsort(-np.abs(cells["B - A"]), kind="stable")
+    given = np.maximum(cells["A"], cells["B"]) > 0  # nothing where a mask hides the key
+    order = order[given[order]][:N_ROWS]
     matrix = Matrix(
         title=words("matrix"),
         rows=two.patterns.rows.labels,

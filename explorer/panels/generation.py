@@ -407,7 +407,7 @@ def _grid(on: Continuation, selected: tuple[int, int] | None) -> Matrix:
 
 def _keys(on: Continuation, weights: np.ndarray, title: str) -> Bars:
     """The tokens with the largest weights."""
-    listed = np.argsort(-weights, kind="stable")[:N_KEYS].tolist()
+    listed = [at for at in np.argsort(-weights, kind="stable").tolist() if weights[at] > 0][:N_KEYS]
     values = [float(weights[key]) for key in listed]
     return Bars(
         title=title,

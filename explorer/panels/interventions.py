@@ -33,6 +33,7 @@ from models.edits import (
     HideToken,
     PatchHead,
     PatchSite,
+    WithMask,
     WithoutFeedForward,
     WithoutNorm,
     WithoutPositions,
@@ -266,6 +267,7 @@ def named_experiments(plain: Recording, layer: int, head: int, attention: str) -
         **({words("scale"): (WithoutScale(),)} if scales_scores(plain) else {}),
         words("residual"): (WithoutResidual(),),
         words("ffn"): (WithoutFeedForward(),),
+        **({words("mask"): (WithMask(),)} if plain.model.kind != "decoder" else {}),
     }
     if any(site.endswith(".normed") or site.endswith(".read") for site in sites):
         edits[words("norm", norm=norm_name([not shows.rms]))] = (WithoutNorm(),)

@@ -156,9 +156,9 @@ def _item(
 def hero(recording: Recording, token: int | None = None) -> Hero:
     """The word that a lesson follows and what is brought to it. token: of the first stream; where
     None, and where it is special or not there, that whose next word is predicted, or the word of
-    the strongest finding. The pair is that
-    of the strongest finding where it is about this token, else the largest weight of the token on a
-    content word, on any other word where that is small. Raises ValueError for a text or a model
+    the strongest finding. The pair is that of the strongest finding where it is about this token,
+    else the largest weight of the token on a content word, on any other word where that is small;
+    in either case in a head that gives no other key more. Raises ValueError for a text or a model
     that has none."""
     first = recording.streams[0]
     own = [each for each in recording.attention if each.query == recording.streams[-1].name]
@@ -172,27 +172,35 @@ def hero(recording: Recording, token: int | None = None) -> Hero:
     is_single = len(recording.streams) == 1
     if is_single and finding is not None and finding.query == token and finding.keys:
         self_attention = next(each for each in own if each.name == finding.attention)
-        return Hero(token, self_attention, finding.layer, finding.head, token, int(finding.keys[0]))
+        at = finding.layer, finding.head, token
+        if self_attention.pattern[at].argmax() == finding.keys[0]:
+            return Hero(token, self_attention, *at, int(finding.keys[0]))
     query = token if is_single else architecture.aligned(recording, recording.streams[-1], token)
     attention = own[-1]  # of a translator the one between its texts
-    weights = attention.pattern[:, :, query]  # (layer, head, key)
+    every = np.ones(attention.pattern.shape[-1], bool)
     if not is_single:
-        return _strongest(attention, token, query, np.arange(weights.shape[-1]) == token)
+        aligned = np.arange(len(every)) == token
+        return _strongest(attention, token, query, ((aligned, 0.0), (every, 0.0)))
     labels = _labels(recording, first)
     is_word = np.array([word_classes.is_word(each) for each in labels]) & ~first.special
     is_word[token] = False
     content = np.array(word_classes.classes(labels)) == word_classes.CONTENT
-    keys = is_word & content
-    if not keys.any() or weights[..., keys].max() < CLEAR:
-        keys = is_word
-    if not keys.any():
+    if not is_word.any():
         raise ValueError(lesson.REFUSALS("no_word"))
-    return _strongest(attention, token, query, keys)
+    ways = (is_word & content, CLEAR), (is_word, 0.0), (every, 0.0)
+    return _strongest(attention, token, query, ways)
 
 
-def _strongest(attention: Attention, token: int, query: int, keys: np.ndarray) -> Hero:
-    """The head with the largest weight of a query on any of these keys, (key) bool."""
-    weights = np.where(keys, attention.pattern[:, :, query], -1.0)
+def _strongest(
+    attention: Attention, token: int, query: int, ways: Sequence[tuple[np.ndarray, float]]
+) -> Hero:
+    """The head with the largest weight of a query on any of some keys, (key) bool, of the heads
+    that give no other key more. ways: keys, and the least weight on them, the first that has
+    one."""
+    rows = attention.pattern[:, :, query]  # (layer, head, key)
+    largest = np.where(rows == rows.max(axis=-1, keepdims=True), rows, -1.0)
+    by_way = (np.where(keys, largest, -1.0) for keys, _ in ways)
+    weights = next(each for each, (_, least) in zip(by_way, ways) if each.max() >= least)
     layer, head, key = map(int, np.unravel_index(weights.argmax(), weights.shape))
     return Hero(token, attention, layer, head, query, key)
 

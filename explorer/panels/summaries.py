@@ -194,7 +194,9 @@ def _comparison(aggregation: Aggregation) -> Bars:
     if loaded(selection.recording).shows_writes(selection.recording):
         columns[words("output_column")] = _output_shares(selection)[query]
     largest = np.max(list(columns.values()), axis=0)
-    keys = sorted(np.argsort(-largest, kind="stable")[:N_KEYS].tolist())
+    seen = selection.attention.reachable[query] | (largest > 0)
+    order = np.argsort(-largest, kind="stable")
+    keys = sorted(order[seen[order]][:N_KEYS].tolist())
     rows = tuple(
         BarRow(
             selection.axes.keys[key],
@@ -206,7 +208,7 @@ def _comparison(aggregation: Aggregation) -> Bars:
     )
     return Bars(
         title=words("compared", query=selection.axes.rows[query]),
-        note=words("largest", n=len(keys), all=len(largest)) if len(keys) < len(largest) else "",
+        note=words("largest", n=len(keys), all=seen.sum()) if len(keys) < seen.sum() else "",
         columns=tuple(columns),
         rows=rows,
         shared=True,

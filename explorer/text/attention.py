@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from explorer.analysis import head_naming
 from explorer.analysis.attention import HeadView
 from explorer.analysis.findings import Finding, Link
+from explorer.analysis.formatting import fixed
 from explorer.text import head_naming as head_naming_text
 from explorer.text import templates
 from explorer.text.findings import marked
@@ -27,16 +28,17 @@ WHO_TERMS = {
 }
 
 
-def place(view: HeadView, heads: int, label: str, n_tokens: int = 1) -> str:
+def place(view: HeadView, heads: int, label: str, uniform: float | None = None) -> str:
     """The head on screen, a `label` that explains what is said of it, and the weight that uniform
-    attention would give a word of `n_tokens`."""
+    attention would give; of one token where None."""
     head, cell = view.head, view.opened
     sentences = templates.sentences("heads", "head")
     pattern = f" ({label})" if label else ""
     line = sentences("place", layer=head.layer, head=head.head, heads=heads, pattern=pattern)
     if view.tokens[0] is None:
         return line
-    return f"{line} {sentences('uniform', weight=f'{n_tokens / max(1, cell.n_allowed):.2f}')}"
+    uniform = 1 / max(1, cell.n_allowed) if uniform is None else uniform
+    return f"{line} {sentences('uniform', weight=fixed(uniform))}"
 
 
 def tested(head: head_naming.Head) -> str:

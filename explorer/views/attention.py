@@ -169,12 +169,10 @@ def finding_headline(selection: Selection, view: HeadView, one: Finding | None) 
             words = glossary.explained(f"{title} {why}", *TERMS)
             st.title(title, anchor=False, help=f"{why}{words}", width="content")
             n_layers, n_heads = selection.attention.pattern.shape[:2]
-            n_tokens = 1
-            if one is not None and one.kind in PAIRS:
-                _, n_tokens = recorded_findings.word_sizes(selection.recording, one)
+            uniform = recorded_findings.uniform_weight(selection.recording, one) if one else None
             with st.container(horizontal=True, gap="xxsmall"):
                 st.markdown(
-                    place(view, n_layers * n_heads, label(selection, view, one), n_tokens)
+                    place(view, n_layers * n_heads, label(selection, view, one), uniform)
                     + finding_of_tokens(selection, one)
                     + before_change(selection, view),
                     width="content",

@@ -10,7 +10,7 @@ const { spoken } = await of("head_matrices");
 const { row, widths } = await of("panel_layout");
 const { AXES } = await of("figure_axes");
 const { around, cut, laid, namedIn, part, spread } = await of("slide_layout");
-const { hold, moved, opened, picture, shownAt, unpack, value } = await of("linked_weights");
+const { hold, listed, moved, opened, picture, shownAt, unpack, value } = await of("linked_weights");
 const { lookOf } = await of("theme");
 
 const look = lookOf({
@@ -828,6 +828,17 @@ test("linked weights: the selected word's links alone, the sentence in its colou
   assert.equal(all.match(/<path/g).length, 7);
   const matrix = drawn("linkedweights", { ...more, views: ["matrix"], weights: weights() });
   assert.match(matrix, /shape-rendering/);
+});
+
+test("no sentence on a word names what the mask hides", () => {
+  const exact = Float32Array.of(1, 0, 0, 0.3, 0.7, 0, 0.2, 0.3, 0.5);
+  // Each row from its beginning: what may be looked at, and what may not.
+  const runs = Uint32Array.of(1, 2, 2, 1, 3);
+  const one = unpack({ ...HEAD, selected: [-1, -1], weights: { exact, runs } });
+  assert.deepEqual(listed(one, 0, -1), [0]);
+  assert.deepEqual(listed(one, 1, -1), [1, 0]);
+  assert.deepEqual(listed(one, -1, 2), [2], "which rows look at the last word");
+  assert.deepEqual(listed({ ...one, cell: [0, 2] }, 0, -1), [0], "an open cell too");
 });
 
 test("a press selects a word or a cell, and a second press lets it go", () => {
