@@ -147,7 +147,7 @@ def place_of(name: str, value: Any, n: int) -> int:
     is no whole number, and ValueError for what is none of them."""
     place = from_end(whole_number(name, value), n)
     if not 0 <= place < n:
-        raise ValueError(f"there are {name}s 0 to {n - 1}, and no {name} {value}")
+        raise ValueError(f"there is no {name} {value}; the last is {n - 1}")
     return place
 
 

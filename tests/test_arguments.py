@@ -200,7 +200,7 @@ def test_an_unknown_site_or_token_lists_those_that_there_are(encoder, recording:
             encoder.record(TEXT, edit)
     with pytest.raises(ValueError, match="it has 0.attn, 0.ffn, 1.attn"):
         encoder.jacobian(recording, "encoder", 1, "0.atn")
-    with pytest.raises(ValueError, match="there are layers 0 to 3, and no layer 9"):
+    with pytest.raises(ValueError, match="there is no layer 9; the last is 3"):
         encoder.ffn_activations(recording, "encoder", 9, 1)
     with pytest.raises(ValueError, match="stream encoder has tokens 0 to 8, not 99"):
         encoder.logits(recording, "encoder", 99)

@@ -30,10 +30,10 @@ VIEW_IMPORTS = (
 FLOORS = [
     (r".*__init__\.py", set(), r"$"),
     (
-        r"models/(arrays|recording|edits|token_relations|shipped_models|example_texts|results|"
+        r"models/(arrays|notices|path_integral|tokenizer_output|recording|edits|token_relations|shipped_models|example_texts|results|"
         r"capabilities|model|argument_validation|training_plan|buffer_pool)\.py",
         {"numpy"},
-        r"models\.(arrays|devices|edits|results|recording|version|buffer_pool|cancellation|capabilities|argument_validation)",
+        r"models\.(arrays|notices|path_integral|tokenizer_output|devices|edits|results|recording|version|buffer_pool|cancellation|capabilities|argument_validation)",
     ),
     (
         r"models/(cache|host|caching|run|drafts|model_card|model_names)\.py",
@@ -93,7 +93,7 @@ FLOORS = [
         r"explorer/panels/.*",
         {"numpy"},
         r"explorer\.(panels|analysis|text)\..*|explorer\.(html|png|figure|plotly)_export(\.\w+)?|explorer\.figure_engine|explorer\.notebook_widget|explorer\.components\.codec"
-        r"|models\.(caching|run|drafts|host|registry|model|model_card|model_names|unknown_words|cancellation|recording|edits|results|chat|example_texts)",
+        r"|models\.(caching|run|drafts|host|notices|registry|model|model_card|model_names|unknown_words|cancellation|recording|edits|results|chat|example_texts)",
     ),
     (
         r"explorer/png_export\.py",
@@ -178,7 +178,7 @@ FLOORS = [
     (
         r"explorer/state/.*",
         {"streamlit", "numpy"},
-        r"explorer\.(state|text)\..*|models\.(registry|model|recorded_model|recording|edits|"
+        r"explorer\.(state|text)\..*|models\.(registry|model|notices|recorded_model|recording|edits|"
         r"example_texts|results|"
         r"capabilities|cancellation|live_training|training_plan|buffer_pool|cache|host|caching|run|drafts|"
         r"model_card|model_names)",
@@ -208,7 +208,7 @@ FLOORS = [
         r"headlight\.py",
         {"headlight_clone"},
         r"explorer\.(analysis|export|panels|text)|models\."
-        r"(activation_dicts|argument_validation|array_model|edits|live_training|model|recording|recording_file|registry|results|run|version|wrap)",
+        r"(activation_dicts|argument_validation|array_model|edits|live_training|model|notices|recording|recording_file|registry|results|run|version|wrap)",
     ),
     (r"app\.py", {"streamlit", "starlette"}, r"explorer\.(server|state|classroom)\..*"),
 ]

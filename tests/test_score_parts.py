@@ -248,11 +248,11 @@ def test_what_has_no_parts_says_so(
     take = small_decoder.score_parts
     assert take(recording, "self", -1, -1, -1, 0).layer == 2
     for cell, words in (
-        (("self", 3, 0, 1, 1), "has no head 3.0"),
-        (("self", 0, 0, 90, 1), "query tokens 0 to"),
-        (("self", 0, 0, 1, 90), "key tokens 0 to"),
+        (("self", 3, 0, 1, 1), "no layer 3"),
+        (("self", 0, 0, 90, 1), "no query 90"),
+        (("self", 0, 0, 1, 90), "no key 90"),
         (("cross", 0, 0, 1, 1), "no attention is called 'cross'"),
-        (("self", 0, 0, 1, 1, 90), "key tokens 0 to"),
+        (("self", 0, 0, 1, 1, 90), "no key 90"),
     ):
         with pytest.raises(ValueError, match=words):
             take(recording, *cell)
