@@ -13,19 +13,23 @@ from benchmarks import memory as benchmark
 from benchmarks.clients import random_text
 from explorer.analysis import embeddings
 from explorer.panels import memory, spec
+from explorer.state import garbage_collection
 from models import buffer_pool, caching
 from models.cache import LARGE_BYTES, Cache
 from models.cancellation import NoRoom
 from models.run import Run
 
 WORDS = 240
+OTHERS = 2**22  # bytes that other threads of the process may take meanwhile
 TEXT = random_text(random.Random(5), WORDS)
 LONG = "The cat sat on the mat, and the dog ran to the park. " * 30
 
 
 @pytest.fixture
 def cache(monkeypatch: pytest.MonkeyPatch) -> Cache:
-    """A cache of this test alone, for which no memory is made ready ahead."""
+    """A cache of this test alone, for which no memory is made ready ahead, in a process that hands
+    memory back as a server does."""
+    garbage_collection.return_pages()
     monkeypatch.setattr(buffer_pool, "READY_BYTES", buffer_pool.MAX_POOL_BYTES + 1)
     monkeypatch.setattr(caching, "cache", Cache(320 * 2**20, 2**30))
     return caching.cache
@@ -37,7 +41,8 @@ def cache(monkeypatch: pytest.MonkeyPatch) -> Cache:
 def test_a_panel_takes_no_more_than_it_asks_for(cache: Cache, name: str) -> None:
     """As the system counts it, with its table as a file."""
     of = benchmark.high_water(name, Run(model_of(name), TEXT))
-    assert of.beside <= max(of.bound, LARGE_BYTES), f"{of} of {memory.bound_of(name)}"
+    most = max(of.bound, LARGE_BYTES) + OTHERS
+    assert of.beside <= most, f"{of} of {memory.bound_of(name)}"
 
 
 def test_every_bound_is_of_a_panel() -> None:

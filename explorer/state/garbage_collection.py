@@ -55,10 +55,15 @@ def start() -> None:
     with _start_lock:
         if _thread is None:
             gc.set_threshold(YOUNG, gc.get_threshold()[1], NEVER)
-            _c_library("mallopt", MMAP_THRESHOLD, OWN_PAGES)
-            _c_library("mallopt", ARENA_MAX, ARENAS)
+            return_pages()
             _thread = threading.Thread(target=_work, name="collector", daemon=True)
             _thread.start()
+
+
+def return_pages() -> None:
+    """Have the C library hand the memory of large arrays back, and keep few heaps."""
+    _c_library("mallopt", MMAP_THRESHOLD, OWN_PAGES)
+    _c_library("mallopt", ARENA_MAX, ARENAS)
 
 
 def mark_served() -> None:
