@@ -535,9 +535,11 @@ def _says(picture: HeadView) -> str:
     words, view = sentences(CONCEPT, "weights"), picture.matrix_view
     axes, row, column = view.axes, picture.pin, picture.column
     if row >= 0:
-        line, names, name, word = np.s_[row], axes.keys, "row", axes.rows[row]
+        line: Any = np.s_[row]
+        names, name, word = axes.keys, "row", axes.rows[row]
     elif column >= 0:
-        line, names, name, word = np.s_[:, column], axes.rows, "column", axes.keys[column]
+        line = np.s_[:, column]
+        names, name, word = axes.rows, "column", axes.keys[column]
     else:
         return ""
     weights, seen = view.matrix[line], view.allowed[line]
