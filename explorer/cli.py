@@ -216,11 +216,11 @@ def _recorded(options: argparse.Namespace) -> tuple[Model, Recording]:
     name = _named(options.model)
     text = options.text
     if text == "-":
-        text = _text(sys.stdin.buffer, "the text on standard input")
+        text = _decoded(sys.stdin.buffer, "the text on standard input")
     elif file is not None:
         _say(f"Reading the file {file}.")
         with file.open("rb") as opened:
-            text = _text(opened, f"the file {file}")
+            text = _decoded(opened, f"the file {file}")
     elif LIKE_A_FILE.fullmatch(text):
         _say(f"There is no file {text}; these words are read as the text.")
     model = _loaded(name)
@@ -244,7 +244,7 @@ def _file(text: str) -> Path | None:
         return None
 
 
-def _text(stream: IO[bytes], name: str) -> str:
+def _decoded(stream: IO[bytes], name: str) -> str:
     """The text of a stream, without its byte order mark and without the end of its last line.
     Raises ValueError where it is not in UTF-8."""
     try:

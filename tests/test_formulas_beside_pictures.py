@@ -60,6 +60,7 @@ def encoding(panel: Panel, at: RecordedPlace, numbers: dict[str, Numbers]) -> bo
     cells = [matrix.values[row, matrix.columns.index(str(2 * at.pair + more))] for more in (0, 1)]
     assert (of["i"], of["d"], of["m"]) == (row, at.width, 2 * at.pair)
     assert f"width {at.width}." in caption(panel)
+    # two ways to the same product of 64 bits
     assert [of["sin"], of["cos"]] == pytest.approx(cells, abs=1e-12)
     return panel.finding.startswith(f"Pair {at.pair} repeats")
 
