@@ -41,7 +41,7 @@ NO_LIMITS = {
     "chat_template:MOST_MESSAGES": "chats on which a template is tried",
     "live_tasks": "lists that a task makes",
     "training_plan:MAX_(SECONDS|STEPS)": "how long a training goes on, which its state says",
-    "npz:MOST_|recorded_model|recording_file|lora:MOST_ALPHA": "files that are refused as damaged or not ours",
+    "npz:MOST_|recorded_model|recording_file|lora:MOST_ALPHA": "files that are refused",
     "gguf_header|model_files|sandbox|weight_checks|template_renderer": "files that are refused",
     "recording:ROW_SUM_TOLERANCE|token_relations": "what rounding is",
     "serve": "between our own processes",
