@@ -35,9 +35,10 @@ from explorer.server.limits import SlotCounter, slots
 from explorer.server.panel import answering
 from explorer.server.routes import MIDDLEWARE, ROUTES
 from explorer.state import event_log, host, models
-from explorer.state.scheduling import Cancelled, compute_queue
+from explorer.state.scheduling import Cancelled, compute_queue, memory_budget
 from explorer.state.settings import settings
 from models import caching
+from models.cache import Cache
 from models.caching import loaded
 from models.edits import WithoutPositions, ZeroHead
 from models.example_texts import DEFAULT_TEXT
@@ -432,6 +433,42 @@ def test_what_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None
         making = elsewhere.submit(panel._computed, asked, threading.Event())
         with pytest.raises(ValueError, match="more than the 0 seconds"):
             making.result(timeout=30)
+
+
+def test_what_takes_too_much_memory_is_refused_before_it_begins(
+    ask: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(caching, "cache", Cache(2**24, 2**24))
+    before = len(caching.cache.entries)
+    said = ask.get(at("residual.norms", "json", text="the cat sat on the mat " * 80))
+    assert said.status_code == 413 and is_one_sentence(said) and "shorter text" in said.text
+    assert len(caching.cache.entries) == before
+    assert ask.get(at("residual.norms", "json", text="the cat sat")).status_code == 200
+
+
+def test_who_finds_the_memory_taken_is_told_when_to_ask_again(
+    ask: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(caching, "cache", full := Cache(2**25, 2**27))
+    monkeypatch.setattr(memory_budget, "_longest", {False: 0.0, True: 0.0})
+    monkeypatch.setattr(memory_budget, "_seconds", lambda: 0.0)
+    asked = at("residual.norms", "json", text="the dog ran to the park " * 70)
+    held, go = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with memory_budget.work(), full.working(full.limit + (full.beyond or 0)):
+            held.set()
+            go.wait(60)
+
+    with ThreadPoolExecutor(1) as elsewhere:
+        holding = elsewhere.submit(hold)
+        held.wait(60)
+        said = ask.get(asked)
+        go.set()
+        holding.result(timeout=60)
+    assert said.status_code == 503 and int(said.headers["retry-after"]) > 0
+    assert is_one_sentence(said) and "Try again" in said.text
+    assert ask.get(asked).status_code == 200
 
 
 # ---- a real server -------------------------------------------------------------------------------

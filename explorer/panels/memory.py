@@ -88,7 +88,7 @@ BOUNDS: Mapping[str, Bound] = {
     "interventions.residual_stream": Bound(states=3),
     "logit_lens.development": LENS,
     "logit_lens.lens": LENS,
-    "multi_head.head_gradients": Bound(patterns=2, states=3.5, scores=512),
+    "multi_head.head_gradients": Bound(patterns=1, states=3, scores=320),
     "neighbours.between": Bound(states=1.5, cells=16),
     "norm_place.diagrams": Bound(patterns=1.4, states=3.2),
     "positions.order": STATES,

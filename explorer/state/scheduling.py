@@ -279,7 +279,7 @@ class MemoryBudget(Memory):
         self,
         longest: float = MAX_WAIT,
         behind: float = MAX_BACKGROUND_WAIT,
-        seconds: Callable[[], float] = lambda: settings().max_seconds,
+        seconds: Callable[[], float] = lambda: settings().max_seconds / 2,
     ) -> None:
         self._longest, self._seconds = {False: longest, True: behind}, seconds
         self._moved = threading.Condition()

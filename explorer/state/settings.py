@@ -64,7 +64,7 @@ class Settings:
     max_seconds: int = 120
     max_models: int = 4
     cache_bytes: int = 320 * 2**20  # room for one recording of smollm2 at 253 tokens, 262 MiB
-    work_bytes: int = 5 * 2**28
+    work_bytes: int = 2**30
     public: bool = False
     models: tuple[str, ...] = ()
     live: int = 1
