@@ -272,4 +272,5 @@ def test_a_distance_that_no_text_has_is_drawn_and_has_its_numbers() -> None:
     context = MeasureContext.of(Run("encoder", "Dogs bark loudly."))
     numbers = position_products(RecordedPlace(context, width=32, shift=40)).numbers
     rates = 10000.0 ** -(np.arange(16) / 16)
+    # sums of 16 cosines in 64 bits
     assert numbers["product"] == pytest.approx(float(np.cos(40 * rates).sum()), abs=1e-9)
