@@ -108,7 +108,10 @@ class RecordedPlace:
             attention_name=arguments.get("attention") or "",
             stream_name=arguments.get("stream") or "",
             site=arguments.get("site") or "",
-            **{each: arguments.get(each) for each in ("width", "pair", "position", "shift")},
+            width=arguments.get("width"),
+            pair=arguments.get("pair"),
+            position=arguments.get("position"),
+            shift=arguments.get("shift"),
         )
         return replace(place, token=from_end(arguments.get("token") or 0, len(place.stream.tokens)))
 

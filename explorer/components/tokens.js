@@ -3,12 +3,16 @@
 
 import { make } from "./mount.js";
 
+/** A token as a word of a sentence: a punctuation mark in quotes, which would else be read as one of the sentence. @param {string} label */
+export const inSentence = (label) => label.replace(/^(→ )?(\p{P}+)$/u, "$1“$2”");
+
 /**
  * A token in a sentence of ours.
  * @param {string} label
  * @param {string} [className]
  */
-export const named = (label, className = "") => make("b", { class: className, dir: "auto" }, label);
+export const named = (label, className = "") =>
+  make("b", { class: className, dir: "auto" }, inSentence(label));
 
 /** Without the signs that would turn or break what stands beside them. @param {string} text */
 export const calm = (text) =>
