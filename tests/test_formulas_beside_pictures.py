@@ -14,6 +14,7 @@ import pytest
 from claim_fixtures import material
 from conftest import in_turn, needs_smollm2, read_once
 from ordinary_sentences import SENTENCES
+from tolerances import DOUBLE, FOUR_DECIMALS, PASSED, STORED, SUMMED
 
 from explorer.analysis import residual
 from explorer.analysis.formatting import matches_text, parse_number, tenths
@@ -60,8 +61,7 @@ def encoding(panel: Panel, at: RecordedPlace, numbers: dict[str, Numbers]) -> bo
     cells = [matrix.values[row, matrix.columns.index(str(2 * at.pair + more))] for more in (0, 1)]
     assert (of["i"], of["d"], of["m"]) == (row, at.width, 2 * at.pair)
     assert f"width {at.width}." in caption(panel)
-    # two ways to the same product of 64 bits
-    assert [of["sin"], of["cos"]] == pytest.approx(cells, abs=1e-12)
+    assert [of["sin"], of["cos"]] == pytest.approx(cells, abs=DOUBLE)
     return panel.finding.startswith(f"Pair {at.pair} repeats")
 
 
@@ -87,7 +87,7 @@ def updates(panel: Panel, at: RecordedPlace, numbers: dict[str, Numbers]) -> boo
     of = next(each for each in residual.sublayers(stream) if each.site == at.site)
     vectors = [stream.at(site)[row].astype(np.float64) for site in (of.before, of.wrote, of.total)]
     three = np.array([numbers["added"][name] for name in ("x", "f", "y")])
-    assert np.abs(np.array(vectors) - three[:, None]).max(axis=0).min() < 1e-6
+    assert np.abs(np.array(vectors) - three[:, None]).max(axis=0).min() < STORED
     return grid.column_keys[column] == at.site and row == at.token
 
 
@@ -95,7 +95,7 @@ def norm_steps(panel: Panel, at: RecordedPlace, numbers: dict[str, Numbers]) -> 
     norm = next(each for each in residual.stream_norms(at.stream) if each.site == at.site)
     read = at.stream.at(norm.before)[at.token]
     own = [each["h"] for name, each in numbers.items() if each]
-    assert all(np.abs(read - h).min() < 1e-5 for h in own) and own
+    assert all(np.abs(read - h).min() < SUMMED for h in own) and own
     return f": {norm.name}. " in caption(panel)
 
 
@@ -111,7 +111,7 @@ def shapes(panel: Panel, at: RecordedPlace, numbers: dict[str, Numbers]) -> bool
         return True
     drawn = np.ravel(result.values).astype(np.float64)
     assert names_query(panel, at, numbers)
-    return abs(of[result.name] - drawn[np.abs(drawn).argmax()]) < 1e-4
+    return abs(of[result.name] - drawn[np.abs(drawn).argmax()]) < PASSED
 
 
 def probability(panel: Panel, at: RecordedPlace, numbers: dict[str, Numbers]) -> bool:
@@ -257,7 +257,7 @@ def test_what_is_told_to_differ_differs_at_the_digits_that_are_written() -> None
     near = filled("$there ≠ $back", {"there": -0.018912, "back": -0.018947})
     assert near is not None
     one, other = re.findall(r"−([\d.]+)", html(near))
-    assert one != other and parse_number(one) == pytest.approx(0.018912, abs=1e-5)
+    assert one != other and parse_number(one) == pytest.approx(0.018912, abs=FOUR_DECIMALS)
     assert filled("$there ≠ $back", {"there": -0.0189, "back": -0.0189}) is None
     context = material(read_once("decoder"), "The cat sat on the mat.")
     for layer, head, token in np.ndindex(4, 6, 7):
@@ -272,5 +272,4 @@ def test_a_distance_that_no_text_has_is_drawn_and_has_its_numbers() -> None:
     context = MeasureContext.of(Run("encoder", "Dogs bark loudly."))
     numbers = position_products(RecordedPlace(context, width=32, shift=40)).numbers
     rates = 10000.0 ** -(np.arange(16) / 16)
-    # sums of 16 cosines in 64 bits
-    assert numbers["product"] == pytest.approx(float(np.cos(40 * rates).sum()), abs=1e-9)
+    assert numbers["product"] == pytest.approx(float(np.cos(40 * rates).sum()), abs=DOUBLE)

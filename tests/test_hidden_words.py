@@ -14,7 +14,7 @@ from conftest import in_turn, needs_smollm2
 from ordinary_sentences import SENTENCES
 from test_numbers_agree import parts
 
-from explorer.analysis.figures import Bars
+from explorer.analysis.figures import Bars, Strips
 from explorer.panels import spec
 from explorer.panels.spec import Panel
 from models.edits import Window, WithMask
@@ -56,6 +56,10 @@ def listed(panel: Panel) -> Iterator[tuple[str, list[str]]]:
         if isinstance(each, Bars):
             for row in each.rows:
                 yield re.sub(r"^\d+ ", "", row.label), list(row.texts)
+        if isinstance(each, Strips):
+            for strip in each.strips:
+                weight, _, key = strip.label.partition(" × v of ")
+                yield key.strip("“”"), [weight]
     columns = [name for name in NAMES if name in panel.table]
     given = [name for name in panel.table if name in GIVEN or name.startswith("weight at")]
     if "allowed" in panel.table or not given:  # the table says what the mask hides

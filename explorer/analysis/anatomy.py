@@ -173,11 +173,12 @@ def _score_bias(
 
 
 def largest_weight_keys(breakdown: WeightBreakdown) -> tuple[int, ...]:
-    """The keys whose share of z is shown one by one: those of the largest weights, and always the
-    cell's own, in the order of the text."""
-    keys = [int(at) for at in np.argsort(-breakdown.weights, kind="stable")[:MOST_ROWS]]
+    """The keys whose share of z is shown one by one: those of the largest weights that the mask
+    does not hide, and always the cell's own, in the order of the text."""
+    order = np.argsort(-breakdown.weights, kind="stable")
+    keys = order[breakdown.allowed[order]][:MOST_ROWS].tolist()
     if breakdown.key not in keys:
-        keys[-1] = breakdown.key
+        keys[MOST_ROWS - 1 :] = [breakdown.key]
     return tuple(sorted(keys))
 
 

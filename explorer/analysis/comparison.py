@@ -21,6 +21,7 @@ import numpy as np
 from explorer.analysis.alignment import Alignment, group_means
 from explorer.analysis.attention import numbered
 from explorer.analysis.csv import Cells, long_form
+from explorer.analysis.formatting import hundredths
 from explorer.analysis.interventions import CHUNK_SIZE
 from models.cancellation import expect_wanted
 from models.recording import Attention, Recording
@@ -296,12 +297,12 @@ def changed_columns(patterns: PatternPair, paired_distances: np.ndarray) -> dict
         "distance": [float(paired_distances[head]) for head in order],
         "row that differs most": [row_change.row for row_change in changes],
         "less at": [
-            f"{row_change.lost}  {row_change.lost_from:.2f} → {row_change.lost_to:.2f}"
-            for row_change in changes
+            f"{each.lost}  {hundredths(each.lost_from)} → {hundredths(each.lost_to)}"
+            for each in changes
         ],
         "more at": [
-            f"{row_change.gained}  {row_change.gained_from:.2f} → {row_change.gained_to:.2f}"
-            for row_change in changes
+            f"{each.gained}  {hundredths(each.gained_from)} → {hundredths(each.gained_to)}"
+            for each in changes
         ],
     }
 

@@ -21,6 +21,7 @@ NUMBER = re.compile(
 # Half a unit of the last digit that is printed, and a hair for the rounding of 64-bit numbers.
 HALF = 0.5 + 1e-6
 MOST_DIGITS = 15
+ARROW = "→ "
 BLANKS = {"␣": "space", "⏎": "line break"}  # by their labels
 EXP_LIMIT = 600  # e to more than that is near the end of 64-bit numbers
 
@@ -133,8 +134,9 @@ def with_unit(value: float, unit: str) -> str:
 
 def fill(template: str, slots: Mapping[str, object]) -> str:
     """A sentence with its slots. A word stands as it is, a count with its thousands, a number as
-    `number` writes it; `{x:%}` is a share in per cent, `{x:+}` has its sign, `{x:.2f}` so many
-    decimals; anything else is a format of Python. Raises KeyError for a slot that is not there."""
+    `number` writes it; `{x:%}` is a share in per cent, `{x:w}` a weight, `{x:+}` has its sign,
+    `{x:.2f}` so many decimals; anything else is a format of Python. Raises KeyError for a slot that
+    is not there."""
     return _SLOTS.vformat(template, (), slots)
 
 
@@ -152,7 +154,7 @@ class _SlotFormatter(Formatter):
 
 
 FIXED = re.compile(r"\.\df")
-_WRITERS = {"%": percent, "+": signed}
+_WRITERS = {"%": percent, "w": hundredths, "+": signed}
 _SLOTS = _SlotFormatter()
 
 
@@ -285,6 +287,15 @@ def isolated(line: str) -> str:
     """A line for a place that has no markup, in which what runs from right to left turns no number
     beside it: in the marks FSI and PDI of Unicode."""
     return LEFTWARDS.sub("\u2068\\g<0>\u2069", line)
+
+
+def word_in_sentence(label: str) -> str:
+    """A token as a word of a sentence: a punctuation mark in quotes, which would else be read as
+    one of the sentence."""
+    arrow = ARROW if label.startswith(ARROW) else ""  # before what a row produces
+    mark = label.removeprefix(arrow)
+    is_mark = mark and all(unicodedata.category(each).startswith("P") for each in mark)
+    return f"{arrow}“{mark}”" if is_mark else label
 
 
 def named_word(label: str) -> str:

@@ -100,9 +100,6 @@ class RecordedPlace:
             cell = dict(layer=finding.layer, head=finding.head, attention=finding.attention)
             arguments = {**cell, "token": finding.query, **arguments}
         card = context.recording.model
-        of_waves: Any = {
-            each: arguments.get(each) for each in ("width", "pair", "position", "shift")
-        }
         place = cls(
             context,
             from_end(arguments.get("layer") or 0, card.n_layer),
@@ -111,7 +108,10 @@ class RecordedPlace:
             attention_name=arguments.get("attention") or "",
             stream_name=arguments.get("stream") or "",
             site=arguments.get("site") or "",
-            **of_waves,
+            width=arguments.get("width"),
+            pair=arguments.get("pair"),
+            position=arguments.get("position"),
+            shift=arguments.get("shift"),
         )
         return replace(place, token=from_end(arguments.get("token") or 0, len(place.stream.tokens)))
 

@@ -15,7 +15,7 @@ from math import exp, inf, log, log10
 import numpy as np
 
 from explorer.analysis.csv import Columns, long_form
-from explorer.analysis.formatting import tenths
+from explorer.analysis.formatting import hundredths, tenths
 from explorer.analysis.residual import HeatmapColumn, StreamQuantity, cosine
 from explorer.text.templates import sentences
 from models.cancellation import expect_wanted
@@ -507,7 +507,7 @@ def _attention_changes(
                 "entropy",
                 place=place,
                 moved=movement_text(entropy_before, entropy_after),
-                weight=largest_after,
+                weight=hundredths(largest_after),
             ),
         )
         yield QuantityChange(

@@ -18,6 +18,7 @@ import numpy as np
 
 from explorer.analysis import interventions, predictions, word_classes
 from explorer.analysis.findings import CHANGES, word_groups
+from explorer.analysis.formatting import Written, fixed
 from explorer.analysis.measure import MeasureContext, Untestable
 from explorer.analysis.quiz_question import (
     ADDED,
@@ -838,7 +839,8 @@ def convex(on: AskedSentence) -> Iterator[Question]:
     length = float(np.linalg.norm(attention.pattern[layer, head, token] @ value))
     longest = float(np.linalg.norm(value[allowed], axis=1).max())
     form = on.pick(("never", "hard"))
-    slots: Slots = (("length", length), ("longest", longest))
+    lengths = ("length", length), ("longest", longest)
+    slots: Slots = tuple((name, Written(each, fixed(each))) for name, each in lengths)
     about = on.question(CONVEX, form, token=token, key=key, layer=layer, head=head, slots=slots)
     about = replace(about, interest=1.0, page="weight", address=place(layer, head, token))
     right, *wrong = {

@@ -1,7 +1,7 @@
 // @ts-check
 // Two texts in lines, joined by links, and a tree that grows downwards, drawn by a pen.
 
-import { fixed } from "./number_format.js";
+import { hundredths } from "./number_format.js";
 import { css, inkOn, wordAt } from "./theme.js";
 import { isLeftwards, set } from "./tokens.js";
 
@@ -35,7 +35,7 @@ export function lines(
   const size = Math.max(1, Math.min(1.25, width / longest)); // short sentences are set larger
   const [tall, pitch, gap] = [2.7, 3.2, 0.3].map((each) => each * size * letter);
   const row = weights.subarray(selected * n, (selected + 1) * n);
-  const numbers = right.map((_, key) => (row[key] >= 0.005 ? fixed(row[key], 2) : ""));
+  const numbers = right.map((_, key) => (row[key] >= 0.005 ? hundredths(row[key]) : ""));
   const most = right.map((_, key) =>
     left.reduce((best, _, q) => (weights[q * n + key] > weights[best * n + key] ? q : best), 0),
   );

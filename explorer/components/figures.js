@@ -6,7 +6,7 @@ import { lines, tree } from "./alignment_figures.js";
 import { even, scale as along, ticks } from "./axis.js";
 import { picturecard } from "./card_figure.js";
 import { flow, place, writtenRow } from "./flow_figure.js";
-import { fixed, num } from "./number_format.js";
+import { fixed, hundredths, num } from "./number_format.js";
 import { matrix } from "./matrix_figure.js";
 import { headmatrices } from "./head_matrices.js";
 import { linkedweights, measured } from "./linked_weights.js";
@@ -176,7 +176,7 @@ function tokenrow(pen, figure, { x, y, width }) {
         });
     };
     const key = keys[at] ?? `${at}`;
-    const number = Number.isNaN(weight) ? "not allowed" : fixed(weight, 2);
+    const number = Number.isNaN(weight) ? "not allowed" : hundredths(weight);
     const label = weights.length ? `${token}: ${number}` : [token, text].filter(Boolean).join(" ");
     if (select.length && key)
       pen.target({ select: [key], label, pressed: bold, name: "token" }, draw);

@@ -2,7 +2,7 @@
 // The whole machine: tokens as rows, layers as columns, what attention brings to the chosen row as
 // curves, and the words that come out. On a narrow screen it is turned: layers run downwards.
 
-import { fixed, tenths } from "./number_format.js";
+import { fixed, hundredths, tenths } from "./number_format.js";
 import { omitted } from "./omissions.js";
 import { sentences } from "./sentences.js";
 
@@ -353,7 +353,7 @@ function heads(pen, figure, plan, layer, [x, y, wide]) {
 
 /** What a head does, with its score and chance. @param {[string, number, number] | null | undefined} name */
 export const named = (name) =>
-  name && say("named", { name: name[0], score: fixed(name[1], 2), chance: fixed(name[2], 2) });
+  name && say("named", { name: name[0], score: hundredths(name[1]), chance: hundredths(name[2]) });
 
 /** A head that a press brings into focus, and another press opens. @param {Pen} pen @param {Flow} figure @param {FlowLayer} layer @param {FlowAttention} attention @param {number} head @param {boolean} chosen @param {() => void} draw */
 function headTarget(pen, figure, layer, attention, head, chosen, draw) {

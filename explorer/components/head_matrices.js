@@ -5,9 +5,9 @@
 import { bus } from "./bus.js";
 import { looksAhead, permitted } from "./codec.js";
 import { ends, folded } from "./matrix_canvas.js";
-import { notAllowed, num } from "./number_format.js";
+import { hundredths, notAllowed, num } from "./number_format.js";
 import { shade, wordAt } from "./theme.js";
-import { calm, named, strongest } from "./tokens.js";
+import { calm, inSentence, named, strongest } from "./tokens.js";
 
 /** @typedef {import("./draw.js").Pen} Pen */
 /** @typedef {import("./figures.js").Box} Box */
@@ -104,12 +104,12 @@ export function spoken(figure, at) {
   if (!word) return name;
   const list = rowOf(figure, word, at);
   const [best] = strongest(list, 1);
-  const value = largest(figure, word, at, list, best).toFixed(2);
+  const value = largest(figure, word, at, list, best);
   const [axis, place] = word;
   const own = (axis ? keys : tokens)[place];
   const other = mostAttended(figure, word, at);
-  const [row, column] = axis ? [other, own] : [own, other];
-  return `${name}. ${filled(says.largest, { weight: value, row, column })}`;
+  const [row, column] = (axis ? [other, own] : [own, other]).map(inSentence);
+  return `${name}. ${filled(says.largest, { weight: hundredths(value), row, column })}`;
 }
 
 /** The weight under the pointer, as nodes and texts. @param {HeadMatrices} figure @param {number} at the head @param {number[]} share of its picture, down and right */

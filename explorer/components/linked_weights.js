@@ -5,7 +5,7 @@
 import { looksAhead, permitted, unfold } from "./codec.js";
 import { ends as endsOf } from "./matrix_canvas.js";
 import { make } from "./mount.js";
-import { notAllowed, share, weightText } from "./number_format.js";
+import { hundredths, notAllowed, share, weightText } from "./number_format.js";
 import { sentences } from "./sentences.js";
 import { shade } from "./theme.js";
 import { named, strongest } from "./tokens.js";
@@ -177,11 +177,11 @@ export function said(figure) {
   const list = (/** @type {string[]} */ names, /** @type {(each: number) => number} */ cell) =>
     listed(figure, row, column).flatMap((each, i) => [
       i ? ", " : "",
-      ...filled(says.one, { word: named(names[each]), weight: weight[cell(each)].toFixed(2) }),
+      ...filled(says.one, { word: named(names[each]), weight: hundredths(weight[cell(each)]) }),
     ]);
   const rest = (/** @type {number} */ q) => [
-    ...(hidden ? filled(says.hidden, { share: share(hidden[q]) }) : []),
-    ...(sink ? filled(says.sink, { share: share(sink[q]) }) : []),
+    ...(hidden ? filled(says.hidden, { share: hundredths(hidden[q]) }) : []),
+    ...(sink ? filled(says.sink, { share: hundredths(sink[q]) }) : []),
   ];
   let sentence = [says.every];
   if (over?.[ROW] >= 0 && over?.[COLUMN] >= 0) {

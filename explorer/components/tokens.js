@@ -3,13 +3,16 @@
 
 import { make, OF_TEXT } from "./mount.js";
 
+/** A token as a word of a sentence: a punctuation mark in quotes, which would else be read as one of the sentence. @param {string} label */
+export const inSentence = (label) => label.replace(/^(→ )?(\p{P}+)$/u, "$1“$2”");
+
 /**
  * A token in a sentence of ours.
  * @param {string} label
  * @param {string} [className]
  */
 export const named = (label, className = "") =>
-  make("b", { ...OF_TEXT, class: `${OF_TEXT.class} ${className}`.trim() }, label);
+  make("b", { ...OF_TEXT, class: `${OF_TEXT.class} ${className}`.trim() }, inSentence(label));
 
 /** An answer to choose: one word is a word of a text or a model, more are a sentence of ours. @param {string} words */
 export const answer = (words) =>

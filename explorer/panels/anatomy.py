@@ -32,6 +32,7 @@ from explorer.analysis.formatting import (
     percent,
     plural,
     power,
+    word_in_sentence,
 )
 from explorer.analysis.terminology import mask_reason, sees_ahead, window_reach, windowed
 from explorer.panels import spec
@@ -281,8 +282,16 @@ def _dot(cell: Cell) -> list:
         words("dot_says", **cell.slots),
         [(dot, words("dot_result"))],
         _strips(
-            ("", words("q", **cell.slots), opened.q),
-            ("×", words("k", **cell.slots), opened.k),
+            (
+                "",
+                words("q", query=word_in_sentence(cell.selection.word)),
+                opened.q,
+            ),
+            (
+                "×",
+                words("k", key=word_in_sentence(cell.key_word)),
+                opened.k,
+            ),
             ("=", "q × k", opened.products),
             text=False,
         ),
@@ -360,7 +369,13 @@ def _value(cell: Cell) -> list:
             (f"= {texts.weighted}", words("norm_weighted")),
         ],
         _strips(
-            ("", words("v", **cell.slots), value), ("", words("weighted"), weighted), text=False
+            (
+                "",
+                words("v", key=word_in_sentence(cell.key_word)),
+                value,
+            ),
+            ("", words("weighted"), weighted),
+            text=False,
         ),
     ]
 
@@ -374,13 +389,17 @@ def _sum(cell: Cell) -> list:
     rows = [
         (
             "+" if at else "",
-            words("share_of", weight=fixed(float(opened.weights[key]), decimals), key=keys[key]),
+            words(
+                "share_of",
+                weight=fixed(float(opened.weights[key]), decimals),
+                key=word_in_sentence(keys[key]),
+            ),
             share,
         )
         for at, (key, share) in enumerate(zip(listed, shares))
     ]
-    if len(keys) > len(listed):
-        rest = plural(len(keys) - len(listed), "other key")
+    if others := int(np.delete(opened.allowed, listed).sum()):
+        rest = plural(others, "other key")
         rows.append(("+", rest, opened.z - shares.sum(axis=0)))
     rows.append(("=", "z", opened.z))
     if cell.outputs is not None and cell.outputs.z_edits[opened.head] is not None:

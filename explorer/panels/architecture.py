@@ -24,7 +24,14 @@ from explorer.analysis.figures import (
     FlowLink,
     FlowWord,
 )
-from explorer.analysis.formatting import MINUS, fixed, percent, tenths
+from explorer.analysis.formatting import (
+    MINUS,
+    fixed,
+    hundredths,
+    percent,
+    tenths,
+    word_in_sentence,
+)
 from explorer.analysis.head_naming import NO_PATTERN
 from explorer.panels import anatomy, flow_levels, generation, spec
 from explorer.panels.choice import Choice
@@ -361,6 +368,7 @@ def _machine(
     view = _view(run, drawn, ways, reading, focus, source, level)
     opened = view.opened(step)
     about = replace(focus, head=None if view.level == LAYER else view.head)
+    caption = "hidden_caption" if hidden else "caption"
     word, levels = first.tokens[token], () if view.level == MODEL else (view.level.lower(),)
     return Panel(
         WORDS("hidden_title" if hidden else "title", word=word, model=model_name(plain)),
@@ -370,7 +378,7 @@ def _machine(
         (_figure(view, number, temperature), *opened.figures),
         table=opened.table or _table(plain, ways),
         details=(*(opened.details or WORDS.lines("details")), WORDS("keys")),
-        caption=(WORDS("hidden_caption" if hidden else "caption", word=word, token=token),),
+        caption=(WORDS(caption, word=word_in_sentence(word), token=token),),
         file="-".join(("flow", *levels, f"token-{token}")),
         formulas=opened.formulas,
         at={"run": drawn, **about.place(view.way), "source": view.key},
@@ -1027,7 +1035,7 @@ def _about_focus(plain: Recording, way: Way, reading: LensReading | None, focus:
                 head=head,
                 word=typed.tokens[way.token],
                 key=keys[key],
-                weight=float(weights[key]),
+                weight=hundredths(float(weights[key])),
                 share=percent(float(shares[head].sum())),
             )
         )

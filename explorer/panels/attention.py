@@ -28,7 +28,7 @@ from explorer.analysis.findings import (
     PAIRS,
     Finding,
 )
-from explorer.analysis.formatting import fixed
+from explorer.analysis.formatting import fixed, hundredths, word_in_sentence
 from explorer.analysis.recorded_findings import (
     head_link,
     is_explained,
@@ -243,7 +243,7 @@ def _strengths(every: Sequence[head_naming.Head]) -> np.ndarray:
 def _number(one: head_naming.Head) -> str:
     """The number that a head's name rests on, "" where it has none."""
     value = one.entropy if one.name == "diffuse" else one.score
-    return f"{value:.2f}" if isfinite(value) else ""
+    return hundredths(value) if isfinite(value) else ""
 
 
 def _columns(every: Sequence[head_naming.Head]) -> spec.Columns:
@@ -535,24 +535,26 @@ def _says(picture: HeadView) -> str:
     words, view = sentences(CONCEPT, "weights"), picture.matrix_view
     axes, row, column = view.axes, picture.pin, picture.column
     if row >= 0:
-        line: Any = np.s_[row]
+        weights, seen = view.matrix[row], view.allowed[row]
         names, name, word = axes.keys, "row", axes.rows[row]
     elif column >= 0:
-        line = np.s_[:, column]
+        weights, seen = view.matrix[:, column], view.allowed[:, column]
         names, name, word = axes.rows, "column", axes.keys[column]
     else:
         return ""
-    weights, seen = view.matrix[line], view.allowed[line]
     best = [at for at in np.argsort(-weights, kind="stable").tolist() if seen[at]][:N_KEYS]
     cell = picture.cell
     if cell and cell[0] == row and cell[1] not in best and seen[cell[1]]:
         best[N_KEYS - 1 :] = [cell[1]]
-    others = ", ".join(words("one", word=names[at], weight=f"{weights[at]:.2f}") for at in best)
-    sentence = words(name, word=word, others=others)
+    others = ", ".join(
+        words("one", word=word_in_sentence(names[at]), weight=hundredths(float(weights[at])))
+        for at in best
+    )
+    sentence = words(name, word=word_in_sentence(word), others=others)
     if row >= 0 and view.hidden is not None:
-        sentence += words("hidden", share=f"{view.hidden[row]:.2f}")
+        sentence += words("hidden", share=hundredths(float(view.hidden[row])))
     if row >= 0 and view.sink is not None:
-        sentence += words("sink", share=f"{view.sink[row]:.2f}")
+        sentence += words("sink", share=hundredths(float(view.sink[row])))
     return sentence
 
 
@@ -581,7 +583,7 @@ def evidence(picture: HeadView) -> str:
             "pair",
             row=findings_text.marked(view.axes.rows[row]),
             column=findings_text.marked(view.axes.keys[column]),
-            weight=f"{view.matrix[row, column]:.2f}",
+            weight=hundredths(float(view.matrix[row, column])),
         )
         for row, column in picture.evidence
     ]

@@ -15,7 +15,15 @@ from explorer.analysis import figures, logit_lens, predictions, residual
 from explorer.analysis.attention import argmax_id
 from explorer.analysis.csv import Columns
 from explorer.analysis.figures import BarRow, Bars, Matrix, TokenRow
-from explorer.analysis.formatting import exponent_text, fixed, percent, plural, power_of_e, signed
+from explorer.analysis.formatting import (
+    exponent_text,
+    fixed,
+    percent,
+    plural,
+    power_of_e,
+    signed,
+    word_in_sentence,
+)
 from explorer.analysis.terminology import norm_name, recording_norm_name, unit_formula
 from explorer.analysis.word_classes import is_word as is_text_word
 from explorer.panels import spec
@@ -69,7 +77,7 @@ class LogitParts:
 def _word_options(run: Run, chosen: Mapping[str, Any]) -> dict[int | None, str]:
     """The likeliest words, and any other that is chosen, by their ids."""
     at, word = predicted(run, chosen.get("token")), chosen.get("word")
-    first = FIELDS("prediction", word=_label(run, argmax_id(at.logits)))
+    first = FIELDS("prediction", word=word_in_sentence(_label(run, argmax_id(at.logits))))
     return {None: first} | _likeliest(run, at, word)
 
 
@@ -77,9 +85,8 @@ def _other_options(run: Run, chosen: Mapping[str, Any]) -> dict[int | None, str]
     """The words to compare with, by their ids."""
     at, word = predicted(run, chosen.get("token")), chosen.get("word")
     word = argmax_id(at.logits) if word is None else word
-    first = FIELDS(
-        "likeliest_other", word=_label(run, predictions.likeliest_other(at.logits, word))
-    )
+    other = _label(run, predictions.likeliest_other(at.logits, word))
+    first = FIELDS("likeliest_other", word=word_in_sentence(other))
     none: dict[int | None, str] = {None: first, NO_WORD: FIELDS("no_word")}
     return none | _likeliest(run, at, chosen.get("against"))
 
@@ -543,7 +550,7 @@ def neurons(
     return Panel(
         title=words("title", layer=layer),
         finding=words(
-            "finding",
+            "finding_one" if totals.half == 1 else "finding",
             part=signed(units.part),
             logit=on.label,
             half=f"{totals.half:,}",
@@ -667,14 +674,10 @@ def carriers(
     except (ValueError, AttributeError) as why:
         reason = str(why).replace(recording.model.name, model_name(recording))
         raise ValueError(words("closed", why=reason)) from None
-    of, values = _strongest_attention(recording, by_attention)
-    keys = recording.stream(of.key)
-    is_word = np.array([is_text_word(each) for each in keys.tokens]) & ~keys.special
-    others = is_word & (np.arange(len(is_word)) != (on.at.token if of.query == of.key else -1))
-    seen = of.reachable[on.at.token]
-    others &= seen
+    of, values, others = _strongest_attention(recording, by_attention, on.at.token)
     if not others.any():
         raise ValueError(words("no_word"))
+    keys, seen = recording.stream(of.key), of.reachable[on.at.token]
     layer, head, key = map(
         int, np.unravel_index(np.where(others, values, -np.inf).argmax(), values.shape)
     )
@@ -702,13 +705,26 @@ def carriers(
 
 
 def _strongest_attention(
-    recording: Recording, by_attention: Mapping[str, np.ndarray]
-) -> tuple[Attention, np.ndarray]:
-    """The attention with the largest contribution of a head from a token, and its contributions
-    (layer, head, key), 0 where they are not known."""
+    recording: Recording, by_attention: Mapping[str, np.ndarray], token: int
+) -> tuple[Attention, np.ndarray, np.ndarray]:
+    """The attention with the largest contribution of a head from a token, of those in which the
+    query sees another word; its contributions (layer, head, key), 0 where they are not known, and
+    those words, (key) bool."""
     known = {name: np.nan_to_num(values) for name, values in by_attention.items()}
-    name = max(known, key=lambda each: float(known[each].max(initial=0)))
-    return next(each for each in recording.attention if each.name == name), known[name]
+    by_name = {each.name: each for each in recording.attention}
+    others = {name: _other_words(recording, by_name[name], token) for name in known}
+    largest = lambda name: (bool(others[name].any()), float(known[name].max(initial=0)))
+    name = max(known, key=largest)
+    return by_name[name], known[name], others[name]
+
+
+def _other_words(recording: Recording, of: Attention, token: int) -> np.ndarray:
+    """The words of the text, (key) bool, that a query may look at, without itself."""
+    keys = recording.stream(of.key)
+    is_word = np.array([is_text_word(each) for each in keys.tokens]) & ~keys.special
+    if of.query == of.key:
+        is_word[token] = False
+    return is_word & of.reachable[token]
 
 
 def _by_source(

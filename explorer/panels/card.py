@@ -22,7 +22,7 @@ from explorer.analysis.findings import (
     select_findings,
     word_groups,
 )
-from explorer.analysis.formatting import fixed, tenths
+from explorer.analysis.formatting import hundredths, tenths
 from explorer.analysis.head_naming import NO_PATTERN, SINK, TOO_SHORT
 from explorer.analysis.recorded_findings import (
     first_word,
@@ -111,7 +111,7 @@ def headline(
     )
     figure = PictureCard(
         says=subject.says,
-        number=fixed(subject.value) if subject.is_pair else "",
+        number=hundredths(subject.value) if subject.is_pair else "",
         about=_named(run, subject.on),
         name=WORDS("name"),
         **_drawn(texts, windows, places, weights),
@@ -197,7 +197,7 @@ def _sentence_on(subject: CardContent) -> str:
     if not subject.is_pair:
         return f"{subject.says[0]}."
     query, key = map(findings_text.quoted, subject.says)
-    return WORDS("pair", query=query, key=key, weight=fixed(subject.value))
+    return WORDS("pair", query=query, key=key, weight=hundredths(subject.value))
 
 
 def _named(run: Run, selection: Selection | None) -> str:

@@ -29,6 +29,7 @@ from explorer.analysis.figures import (
 )
 from explorer.analysis.formatting import (
     fixed,
+    hundredths,
     named_word,
     percent,
     plural,
@@ -446,10 +447,10 @@ def _moved(change: RowChange) -> dict[str, str]:
         "row": change.row,
         "lost": lost,
         "gained": gained,
-        "lost_from": f"{change.lost_from:.2f}",
-        "lost_to": f"{change.lost_to:.2f}",
-        "gained_from": f"{change.gained_from:.2f}",
-        "gained_to": f"{change.gained_to:.2f}",
+        "lost_from": hundredths(change.lost_from),
+        "lost_to": hundredths(change.lost_to),
+        "gained_from": hundredths(change.gained_from),
+        "gained_to": hundredths(change.gained_to),
     }
 
 
@@ -525,8 +526,8 @@ def difference(
             (
                 cells["row"][at],
                 cells["column"][at],
-                f"{cells['A'][at]:.2f}",
-                f"{cells['B'][at]:.2f}",
+                hundredths(float(cells["A"][at])),
+                hundredths(float(cells["B"][at])),
                 f"{cells['B - A'][at]:+.2f}".replace("-", "−"),
             )
             for at in order

@@ -15,6 +15,7 @@ import numpy as np
 from explorer.analysis import corpus
 from explorer.analysis.figures import BarRow, Bars, Matrix
 from explorer.analysis.formatting import (
+    hundredths,
     percent,
     plural,
 )
@@ -140,8 +141,8 @@ def _with_spread(spread: corpus.Spread, at: tuple[int, ...]) -> str:
     if not np.isfinite(mean):
         return "–"
     if not np.isfinite(sd):
-        return f"{mean:.2f}"
-    return sentences(CONCEPT, "shared")("score", mean=f"{mean:.2f}", sd=f"{sd:.2f}")
+        return hundredths(mean)
+    return sentences(CONCEPT, "shared")("score", mean=hundredths(mean), sd=f"{sd:.2f}")
 
 
 def pattern_labels(run: Run, chosen: Mapping[str, Any]) -> dict[str, str]:
@@ -261,7 +262,7 @@ def highest(
         named = by_weight and look.weight > 0
         ends = "" if text.endswith((".", "!", "?", "…")) else words("no_link")
         link = words("link", query=look.query, key=look.key) if named else ends
-        finding = words("finding", **read.slots, value=f"{value:.2f}", text=text, link=link)
+        finding = words("finding", **read.slots, value=hundredths(value), text=text, link=link)
     return Panel(
         title=words("title", **read.slots),
         finding=finding,
@@ -287,8 +288,8 @@ def _score_text(one: corpus.Sentence, value: float, read: CorpusReading, by_weig
     words = sentences(CONCEPT, "sentences")
     look = one.looks[read.layer][read.head]
     if not by_weight or not look.weight:
-        return words("value", value=f"{value:.2f}")
-    return words("value_link", value=f"{value:.2f}", query=look.query, key=look.key)
+        return words("value", value=hundredths(value))
+    return words("value_link", value=hundredths(value), query=look.query, key=look.key)
 
 
 @spec.panel

@@ -83,12 +83,14 @@ def units(
     named = [
         label for id, label, cosine in nearest if cosine >= least and not model.is_special(id)
     ][:N_NAMED]
+    above = int((hidden.before > 0).sum())
     slots = {
         "unit": unit,
         "share": percent(float(shares[unit])),
         "written": words("written", words=", ".join(named)) if named else "",
         "word": selection.word,
-        "above": f"{int((hidden.before > 0).sum()):,}",
+        "above": f"{above:,}",
+        "are": "is" if above == 1 else "are",
         "n": f"{n:,}",
         "layer": layer,
         "half": f"{fewest or 0:,}",

@@ -12,7 +12,7 @@ import numpy as np
 from explorer.analysis import interventions, predictions
 from explorer.analysis.csv import Cells
 from explorer.analysis.figures import BarRow, Bars, Chart, Figure, Matrix, Series, Stack, TextTable
-from explorer.analysis.formatting import fixed, named_word, percent, signed, tenths
+from explorer.analysis.formatting import fixed, hundredths, named_word, percent, signed, tenths
 from explorer.analysis.terminology import ABLATION_EDITS, edits_without, norm_name
 from explorer.panels import spec
 from explorer.panels.choice import Choice
@@ -616,7 +616,8 @@ def head_attention(
     row, key = divmod(int(np.abs(difference).argmax()), difference.shape[1])
     rows, keys = before.axes.rows, before.axes.keys
     slots = {"query": rows[row], "key": keys[key]}
-    slots |= {"before": fixed(float(one[row, key])), "after": fixed(float(other[row, key]))}
+    ends = (hundredths(float(each[row, key])) for each in (one, other))
+    slots |= dict(zip(("before", "after"), ends))
     changed = abs(difference[row, key]) > interventions.MIN_CHANGE
     marks = ((row, key, ""),) if changed else ()
     titles = words.lines("titles")

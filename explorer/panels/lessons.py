@@ -16,7 +16,7 @@ import numpy as np
 from explorer.analysis import recorded_findings, residual, word_classes, words
 from explorer.analysis.attention import axes, groups
 from explorer.analysis.findings import word_groups
-from explorer.analysis.formatting import fixed, tenths
+from explorer.analysis.formatting import hundredths, tenths
 from explorer.panels import architecture, lesson_numbers
 from explorer.panels.choice import FALSE
 from explorer.panels.lesson_numbers import Hero, StepPlace
@@ -243,8 +243,8 @@ def _slots(run: Run, of: Hero) -> dict[str, str]:
         "row": row if is_across else query,
         "of_row": WORDS("row", row=row, read=query) if is_across else "",
         "key": _labels(recording, keys)[of.key],
-        "weight": fixed(of.weight, 2),
-        "word_weight": fixed(_word_weight(recording, of), 2),
+        "weight": hundredths(of.weight),
+        "word_weight": hundredths(_word_weight(recording, of)),
         "n": str(len(first.tokens)),
         "n_words": str(_n_words(recording)),
         "read": str(of.token + 1),

@@ -21,7 +21,14 @@ from explorer.analysis.figures import (
     window,
 )
 from explorer.analysis.figures import matrix as matrix_values
-from explorer.analysis.formatting import MINUS, fixed, hundredths, plural, power
+from explorer.analysis.formatting import (
+    MINUS,
+    fixed,
+    hundredths,
+    plural,
+    power,
+    word_in_sentence,
+)
 from explorer.panels import spec
 from explorer.panels.choice import Choice
 from explorer.panels.selection import Selection, expect_vectors, select
@@ -301,7 +308,7 @@ def _values(selection: Selection, listed: np.ndarray, rest: Rest) -> Strips:
     values = selection.attention.v[selection.layer, selection.head].astype(np.float64)
     strips = [
         Strip(
-            words("value", key=selection.axes.keys[key]),
+            words("value", key=word_in_sentence(selection.axes.keys[key])),
             values[key],
             f"× {hundredths(float(weights[key]))}",
         )
@@ -323,7 +330,11 @@ def _weighted(selection: Selection, listed: np.ndarray, rest: Rest, z: np.ndarra
     values = selection.attention.v[selection.layer, selection.head].astype(np.float64)
     strips = [
         Strip(
-            words("part", weight=hundredths(float(weights[key])), key=selection.axes.keys[key]),
+            words(
+                "part",
+                weight=hundredths(float(weights[key])),
+                key=word_in_sentence(selection.axes.keys[key]),
+            ),
             weights[key] * values[key],
             sign="+" if at else "",
             weight=float(weights[key]),

@@ -6,6 +6,7 @@ import numpy as np
 
 from explorer.analysis import recorded_findings, residual
 from explorer.analysis.figures import BarRow, Bars, share, truncation_note, window
+from explorer.analysis.formatting import word_in_sentence
 from explorer.analysis.measure import (
     MeasureContext,
     Untestable,
@@ -100,7 +101,7 @@ def _exchanged(context: MeasureContext, token: int | None) -> Panel:
             words("ffn"): of_ffn,
         },
         details=words.lines("details"),
-        caption=(words("caption", **slots),),
+        caption=(words("caption", **slots | {"word": word_in_sentence(stream.tokens[place])}),),
         file=f"L{layer}-stages-token-{place}",
         formulas=("messages",),
         at={"layer": layer, "token": best},

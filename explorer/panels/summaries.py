@@ -235,7 +235,7 @@ def _trust_sentence(aggregation: Aggregation) -> str:
     slots = {
         "query": selection.axes.rows[query],
         "key": selection.axes.keys[key],
-        "weight": fixed(float(row[key])),
+        "weight": hundredths(float(row[key])),
     }
     if aggregation.kind != "Mean" or aggregation.layer is not None:
         value = slots["weight"]
@@ -284,7 +284,7 @@ def _cautions(aggregation: Aggregation) -> tuple[str, ...]:
     return (
         words(f"{aggregation.kind.lower()}_meaning"),
         caution,
-        words("sums", low=low, high=high),
+        words("sums" if low != high else "sums_alike", low=low, high=high),
     )
 
 

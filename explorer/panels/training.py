@@ -14,7 +14,7 @@ import numpy as np
 from explorer.analysis import coreference, head_naming, training
 from explorer.analysis.csv import Cells, Columns
 from explorer.analysis.figures import Chart, Frame, HeadMatrices, Series, Stack, Steps
-from explorer.analysis.formatting import fixed, percent
+from explorer.analysis.formatting import fixed, hundredths, percent
 from explorer.analysis.training import Curve, HabitCourse, Stage, first_below, loss_at
 from explorer.components import codec
 from explorer.panels import spec
@@ -460,10 +460,10 @@ def _finding(
         return " ".join((headline(chosen), *by, *evidence(chosen)[:1], *_compared(other, taught)))
     return words(
         "none_formed",
-        score=fixed(chosen.scores[-1]),
+        score=hundredths(chosen.scores[-1]),
         head=head_name(chosen.at),
         where=sentences(CONCEPT, "where")(chosen.habit),
-        chance=fixed(chosen.chances[-1]),
+        chance=hundredths(chosen.chances[-1]),
     )
 
 
@@ -508,15 +508,16 @@ def evidence(one: HabitCourse) -> tuple[str, ...]:
         name = "at_most"
         finite = [score if isfinite(score) else -1.0 for score in one.scores]
         place = max(range(len(one.steps)), key=finite.__getitem__)
-    step, score = f"{one.steps[place]:,}", fixed(one.scores[place])
-    lines = [words(name, step=step, score=score, where=where, chance=fixed(one.chances[place]))]
+    step, score = f"{one.steps[place]:,}", hundredths(one.scores[place])
+    chance = hundredths(one.chances[place])
+    lines = [words(name, step=step, score=score, where=where, chance=chance)]
     if name == "at_most":
         return tuple(lines)
     if place and isfinite(one.scores[place - 1]):
-        before = fixed(one.scores[place - 1])
+        before = hundredths(one.scores[place - 1])
         lines.append(words("before", step=f"{one.steps[place - 1]:,}", score=before))
     if place < len(one.steps) - 1:
-        last = fixed(one.scores[-1])
+        last = hundredths(one.scores[-1])
         lines.append(words("last", step=f"{one.steps[-1]:,}", score=last))
     return tuple(lines)
 
@@ -531,7 +532,7 @@ def beside_loss(one: HabitCourse, curve: Curve) -> tuple[str, ...]:
     high, low = loss_at(curve, before), loss_at(curve, after)
     if high is None or low is None:
         return ()
-    scores = {"low": fixed(one.scores[place - 1]), "high": fixed(one.scores[place])}
+    scores = {"low": hundredths(one.scores[place - 1]), "high": hundredths(one.scores[place])}
     rose = words("rose", before=f"{before:,}", after=f"{after:,}", **scores)
     whole, slots = curve[0][1] - curve[-1][1], {"high": fixed(high), "low": fixed(low)}
     if high > low and whole > 0:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from explorer.analysis import head_naming
 from explorer.analysis.attention import HeadView
 from explorer.analysis.findings import Finding, Link
-from explorer.analysis.formatting import fixed
+from explorer.analysis.formatting import hundredths, word_in_sentence
 from explorer.text import head_naming as head_naming_text
 from explorer.text import templates
 from explorer.text.findings import marked
@@ -38,7 +38,7 @@ def place(view: HeadView, heads: int, label: str, uniform: float | None = None) 
     if view.tokens[0] is None:
         return line
     uniform = 1 / max(1, cell.n_allowed) if uniform is None else uniform
-    return f"{line} {sentences('uniform', weight=fixed(uniform))}"
+    return f"{line} {sentences('uniform', weight=hundredths(uniform))}"
 
 
 def tested(head: head_naming.Head) -> str:
@@ -62,15 +62,14 @@ def summary(
     if link is None:
         return summary
     words = templates.sentences("heads", "summary")
-    value = f"{link.value if isinstance(link, Finding) else link.weight:.2f}"
+    value = hundredths(link.value if isinstance(link, Finding) else link.weight)
     pair = {"query": marked(link.words[0]), "key": marked(link.words[1]), "weight": value}
-    if cell is not None and f"{cell[2]:.2f}" != value:
-        row, column, of_cell = cell
-        pair["weight"] = words(
-            "whole_words", weight=value, row=literal(row), column=literal(column), of_cell=of_cell
-        )
+    if cell is not None and hundredths(cell[2]) != value:
+        row, column = (literal(word_in_sentence(each)) for each in cell[:2])
+        of_cell = hundredths(cell[2])
+        pair["weight"] = words("whole_words", weight=value, row=row, column=column, of_cell=of_cell)
     if head.name == head_naming.NO_PATTERN:
-        baseline = words("mean" if link.above_mean else "at_most", weight=link.chance)
+        baseline = words("mean" if link.above_mean else "at_most", weight=hundredths(link.chance))
         tested = head_naming_text.tested(head)
         return words("no_pattern", **pair, baseline=baseline, tested=tested)
     return words("example" if explained else "exception", **pair, summary=summary)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from explorer.analysis import findings
 from explorer.analysis.findings import Finding
-from explorer.analysis.formatting import fill, fixed, plural, shortened
+from explorer.analysis.formatting import fill, hundredths, plural, shortened, word_in_sentence
 from explorer.analysis.head_naming import SINK_RATIO, UNNAMED, Head
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
@@ -28,7 +28,8 @@ FEW = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "ni
 
 def marked(word: str) -> str:
     """A word of the text in a sentence of Markdown: slanted, as it was typed."""
-    return f"*{literal(_short(word))}*"
+    short = _short(word)
+    return f"*{literal(short)}*" if word_in_sentence(short) == short else quoted(literal(short))
 
 
 def quoted(word: str) -> str:
@@ -97,7 +98,7 @@ def contest(one: Finding, mark: Mark = marked) -> str:
     """The word that comes second in the row of a link, with its weight; "" where none comes
     near."""
     word, weight = one.other
-    return WORDS("contest", word=mark(word), weight=fixed(weight)) if word else ""
+    return WORDS("contest", word=mark(word), weight=hundredths(weight)) if word else ""
 
 
 def named(head: Head) -> str:
@@ -105,13 +106,13 @@ def named(head: Head) -> str:
     if head.name in UNNAMED:
         return WORDS("unnamed")
     name = head.name[0].upper() + head.name[1:]
-    return f"{name} ({fixed(head.score)})" if isfinite(head.score) else name
+    return f"{name} ({hundredths(head.score)})" if isfinite(head.score) else name
 
 
 def row(query: str, key: str, weight: float) -> str:
     """The key that gets most of one token's attention, as a headline, by what `token` calls the
     two."""
-    sentence = WORDS("row", query=query, key=key, weight=fixed(weight))
+    sentence = WORDS("row", query=query, key=key, weight=hundredths(weight))
     return sentence[:1].upper() + sentence[1:] if query.startswith(WORDS("the")) else sentence
 
 
@@ -143,7 +144,7 @@ def question(one: Finding) -> str:
     old, new = one.retype
     if not old:
         return ""
-    slots = {"weight": fixed(one.value), "word": marked(one.words[1])}
+    slots = {"weight": hundredths(one.value), "word": marked(one.words[1])}
     return WORDS("question", old=marked(old), new=marked(new), **slots)
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from html import escape
 from pathlib import Path
 from typing import Any
 
+from explorer.analysis.formatting import Written, fixed, hundredths, tenths
 from explorer.analysis.measure import MeasureContext
 from explorer.analysis.quiz_question import LOOKS, RECEIVED, SPREAD, AnswerOption, Question
 from explorer.text.findings import LONGEST, quoted
@@ -25,6 +26,12 @@ SIDES = {
     "encoder self": "in the encoder",
 }
 NAMES_SIDE = (LOOKS, RECEIVED, SPREAD)
+# How the number of an answer is written.
+NUMBERS: Mapping[str, Callable[[float], str]] = {
+    "weight": hundredths,
+    "probability": tenths,
+    "tokens": partial(fixed, decimals=1),
+}
 UNKNOWN = re.compile(r" = \[UNK\](?=$| \(\d+\)$)")  # after a word that a vocabulary lacks
 HIDDEN = re.compile(r"(?<=\S)U\+(200D|FE0F)")  # what joins the parts of one sign
 
@@ -81,7 +88,7 @@ def measured(one: Question, option: AnswerOption) -> str:
 def _parts(one: Question) -> dict[str, str]:
     second = one.second
     words = [_quoted(word) for word in one.words]
-    slots = {name: value if isinstance(value, str) else f"{value:.2f}" for name, value in one.slots}
+    slots = {name: _written(value) for name, value in one.slots}
     return {
         "layer": str(one.layer),
         "head": str(one.head),
@@ -93,15 +100,22 @@ def _parts(one: Question) -> dict[str, str]:
         "next": _number(one, second.value),
         "right_layer": str(one.answer.layer),
         "right_head": str(one.answer.head),
-        "margin": f"{one.margin:.2f}",
+        "margin": hundredths(one.margin),
         "from": _quoted(one.answer.word),
         "to": _quoted(one.answer.other),
         **slots,
     }
 
 
+def _written(value: str | float) -> str:
+    """A slot as it is written: one that has a text of its own, else a weight."""
+    if isinstance(value, Written):
+        return value.text
+    return value if isinstance(value, str) else hundredths(value)
+
+
 def _number(one: Question, value: float) -> str:
-    return pattern(one).get("number", "{:.2f}").format(value)
+    return NUMBERS[pattern(one).get("number", "weight")](value)
 
 
 # ---- to print ------------------------------------------------------------------------------------

@@ -27,7 +27,8 @@ from explorer.analysis.findings import (
     Link,
     select_findings,
 )
-from explorer.analysis.terminology import windowed
+from explorer.analysis.formatting import hundredths
+from explorer.analysis.terminology import sees_ahead, windowed
 from explorer.components import mounts
 from explorer.layout import (
     controls,
@@ -214,13 +215,11 @@ def finding_of_tokens(selection: Selection, one: Finding | None) -> str:
     if one is None or one.kind not in (*PAIRS, ALIGNED):
         return ""
     query, key = one.query, one.keys[0]
-    weight = f"{selection.attention.pattern[one.layer, one.head, query, key]:.2f}"
-    if weight == f"{one.value:.2f}":
+    weight = hundredths(_weight(selection, one))
+    if weight == hundredths(one.value):
         return ""
-    row, column = (
-        findings.marked(selection.axes.rows[query]),
-        findings.marked(selection.axes.keys[key]),
-    )
+    pair = selection.axes.rows[query], selection.axes.keys[key]
+    row, column = (findings.marked(each) for each in pair)
     n_query, n_key = recorded_findings.word_sizes(selection.recording, one)
     which, word, n = (
         ("tokens_of_key", one.words[1], n_key)
@@ -231,7 +230,7 @@ def finding_of_tokens(selection: Selection, one: Finding | None) -> str:
         which,
         word=findings.marked(word),
         n=n,
-        value=f"{one.value:.2f}",
+        value=hundredths(one.value),
         row=row,
         column=column,
         weight=weight,
@@ -262,9 +261,21 @@ def before_change(selection: Selection, view: HeadView) -> str:
     if at != (one.attention, one.layer, one.head) or now != changed.words:
         return ""
     words, (old, new) = templates.sentences("heads", "head"), map(findings.marked, one.retype)
-    weights = {"before": f"{changed.weight:.2f}", "after": f"{_weight(selection, one):.2f}"}
+    weights = (changed.weight, _weight(selection, one))
+    before, after = map(hundredths, weights)
     row_name, key_name = map(findings.marked, now)
-    return " " + words("changed", old=old, new=new, row=row_name, key=key_name, **weights)
+    slots = {"old": old, "new": new, "row": row_name, "key": key_name}
+    said = words("changed", before=before, after=after, **slots)
+    return f" {said} {words('masked', **slots)}" if is_hidden(selection, one) else f" {said}"
+
+
+def is_hidden(selection: Selection, one: Finding) -> bool:
+    """True where a causal mask hides the word that was changed from the row of a link."""
+    stream = selection.recording.stream(selection.attention.query)
+    places = [at for at, token in enumerate(stream.tokens) if token == one.retype[1]]
+    allowed = selection.attention.reachable
+    is_causal = not selection.is_across and not sees_ahead(allowed)
+    return is_causal and bool(places) and not allowed[one.query, places].any()
 
 
 def _weight(selection: Selection, one: Finding) -> float:
@@ -408,7 +419,7 @@ def head_actions(selection: Selection, view: HeadView) -> None:
     """The ways on from this head: how its weight is made, the model without it, another
     sentence."""
     sentences = templates.sentences("heads", "head")
-    weight = f"{view.opened.weight:.2f}"
+    weight = hundredths(view.opened.weight)
     text = ~selection.recording.stream(selection.attention.query).special
     if text.any() and st.button(
         sentences("computed", weight=weight), key="to weight", type="tertiary"
