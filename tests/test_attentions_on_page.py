@@ -204,6 +204,22 @@ def test_the_headline_of_a_translation_has_its_weight(text: str, attention: str)
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("model", "hides"), [("decoder", True), ("encoder", False)])
+def test_a_word_that_is_changed_behind_the_mask_is_said_to_be_hidden(
+    model: str, hides: bool
+) -> None:
+    recording = loaded(model).record(DEFAULT_TEXT)
+    findings = recorded_findings.recording_findings(recording)
+    one = next(each for each in findings if each.retype == ("tired", "wide"))
+    at = {"layer": str(one.layer), "head": str(one.head), "token": str(one.query)}
+    app = clean(opened(model=model, **at))
+    clean(app.button(key="retype").click().run())
+    said = told(app)
+    assert "With “tired”, “it” gave" in said
+    assert ("“wide” comes after “it”, and the causal mask hides" in said) == hides
+
+
+@pytest.mark.slow
 def test_in_a_long_text_the_held_column_travels_exactly() -> None:
     text = " ".join([WORDS] * 16)
     chosen = {"layer": "1", "head": "0", "text": text}

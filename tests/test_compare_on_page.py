@@ -59,6 +59,15 @@ def test_the_grid_is_the_distance_of_each_head_and_both_sides_are_its_weights(te
     assert change.high == pytest.approx(np.abs(change.values).max() or 1, abs=STORED)
 
 
+def test_of_two_texts_the_mask_is_the_reason_why_rows_before_the_change_are_equal() -> None:
+    first, second = "The cat sat on the mat", "The cat sat on the bed"
+    for panel in (compare.heads, compare.difference):
+        said = panel(Run("decoder", first), Run("decoder", second)).finding
+        assert "equal" in said and "the causal mask hides it from them" in said
+        assert "mask" not in panel(Run("encoder", first), Run("encoder", second)).finding
+        assert "mask" not in panel(Run("decoder", first), Run("decoder", first)).finding
+
+
 def test_equal_runs_differ_nowhere() -> None:
     run = Run("encoder", TEXT)
     assert "No head differs" in compare.heads(run, run).finding

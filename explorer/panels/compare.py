@@ -35,6 +35,7 @@ from explorer.analysis.formatting import (
     plural,
     tenths,
 )
+from explorer.analysis.terminology import sees_ahead
 from explorer.panels import spec
 from explorer.panels.choice import Choice
 from explorer.panels.selection import model_name, place_if_any, place_of, select
@@ -422,13 +423,22 @@ def _most_different(two: TwoRuns, selected: Head) -> str:
         return words("no_similar", distance=fixed(worst.distance), **slots)
     most = comparison.most_changed(two.paired)[0]
     if two.paired[most] == 0:
-        return words("equal")
+        return words("equal") + _reason_of_mask(two)
     change = comparison.largest_row_change(two.patterns, most, most)
     sentence = words("differs", layer=most[0], head=most[1], **_moved(change))
     if selected == most:
         return sentence
     distance = fixed(float(two.paired[selected]))
     return f"{words('selected', layer=selected[0], head=selected[1], distance=distance)} {sentence}"
+
+
+def _reason_of_mask(two: TwoRuns) -> str:
+    """Sentence on why rows of two texts are equal where a causal mask hides what differs; ""
+    elsewhere."""
+    is_causal = not any(sees_ahead(each.reachable) for each in (two.of_a, two.of_b))
+    is_one_text = two.of_a.query == two.of_a.key
+    hides = is_one_text and is_causal and two.a.text != two.b.text
+    return " " + sentences(CONCEPT, "shared")("masked") if hides else ""
 
 
 def _marked(change: RowChange) -> tuple[tuple[int, int, str], ...]:
@@ -533,7 +543,7 @@ def difference(
             for at in order
         ),
     )
-    finding = words("equal")
+    finding = words("equal") + _reason_of_mask(two)
     if largest.distance:
         finding = words("finding", distance=distance, **_moved(largest))
     return Panel(
