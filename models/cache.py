@@ -211,10 +211,11 @@ class Cache:
             with self.lock:
                 self._working[thread] = size
 
-        if self.make_room(size - before):
-            buffer_pool.shrink()
         self.expect(size)
-        self._wait_for(size - before, begin, beyond=size < MODEST_BYTES)
+        if not self._begin_beside(size - before, begin):
+            if self.make_room(size - before):
+                buffer_pool.shrink()
+            self._wait_for(size - before, begin, beyond=size < MODEST_BYTES)
         try:
             with host.current.memory.working(size):
                 yield
@@ -223,6 +224,15 @@ class Cache:
                 self._working[thread] = before
                 if not before:
                     del self._working[thread]
+
+    def _begin_beside(self, size: int, begin: Callable[[], None]) -> bool:
+        """Begin what takes so many bytes where these fit beside all that is kept."""
+        with self.take_lock:
+            with self.lock:
+                taken = self.total + self._outside_bytes() + size
+            if fits := self.beyond is not None and taken <= self.limit + self.beyond:
+                begin()
+            return fits
 
     def expect(self, size: int) -> None:
         """Raises NoRoom for more bytes than one computation may take, however few others take."""
@@ -274,7 +284,9 @@ class Cache:
             # To drop what is light would make no room, and it may have been long in the making.
             oldest_heavy = next(iter(self._heavy), key)
             self._drop(next(iter(self.entries)) if oldest_heavy == key else oldest_heavy)
-        while self.total + self._outside_bytes() > self.limit:
+        # What computations take may lie beyond the limit, and drops nothing that is kept.
+        most = self.limit + min(sum(self._working.values()), self.beyond or 0)
+        while self.total + self._outside_bytes() > most:
             oldest_heavy = next(iter(self._heavy), key)
             if oldest_heavy == key:
                 return

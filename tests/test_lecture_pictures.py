@@ -402,6 +402,9 @@ def test_the_gradient_of_a_head_is_that_of_a_loss_through_its_rows_of_w_o(
         outputs.extend((inputs[0], output))
 
     ids = [torch.tensor(each.ids)[None] for each in recording.streams]
+    begin = module.w_o.register_forward_pre_hook(
+        lambda _, inputs: (inputs[0].detach().requires_grad_(),)
+    )
     handle = module.w_o.register_forward_hook(keep)
     try:
         reads_two = len(ids) > 1
@@ -411,6 +414,7 @@ def test_the_gradient_of_a_head_is_that_of_a_loss_through_its_rows_of_w_o(
         z, y = torch.autograd.grad(loss, outputs)
     finally:
         handle.remove()
+        begin.remove()
     assert found.loss == pytest.approx(loss.item(), rel=PASSED)
     scale = z.abs().max().item()
     heads = z[0].numpy().reshape(len(z[0]), module.n_head, -1).swapaxes(0, 1)

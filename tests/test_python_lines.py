@@ -56,7 +56,9 @@ def test_the_lines_train_the_readers_own_model_again(monkeypatch: pytest.MonkeyP
     exec(code, names)
     assert names["recording"] == host.record_training(one.run, TEXT)
     assert names["run"].progress.curve == one.progress.curve
-    offered = [*csv.reader(io.StringIO(without_comments(tables[0]()), newline=""))]
+    offered = [
+        *csv.reader(io.StringIO(without_comments(tables[0]().decode("utf-8-sig")), newline=""))
+    ]
     made = [*csv.reader(io.StringIO(to_csv(names["table"]), newline=""))]
     assert offered == made and len(made) > 1
 

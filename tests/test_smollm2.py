@@ -81,7 +81,7 @@ def test_the_first_load_says_how_far_it_has_come(
 @needs_smollm2
 @pytest.mark.slow
 def test_a_long_text_is_recorded_once_for_its_reader(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(caching, "cache", Cache(Settings.cache_bytes))
+    monkeypatch.setattr(caching, "cache", Cache(Settings.cache_bytes, Settings.work_bytes))
     text, record, passes = " ".join(["the"] * 252), Model.record, []
 
     def counted(model: Model, text: str, *more: object) -> Recording:

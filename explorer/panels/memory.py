@@ -12,7 +12,7 @@ from typing import Any
 from explorer import figure_engine
 from explorer.analysis.csv import Columns, count_cells
 from models import caching
-from models.recording import Recording
+from models.recording import NotFinite, Recording
 from models.run import Run
 
 MIB = 2**20
@@ -119,7 +119,11 @@ def reserved(name: str, run: Run, arguments: Mapping[str, Any]) -> Iterator[None
     ValueError for a text that cannot be read."""
     bound, given = bound_of(name), [each for each in arguments.values() if each is not run]
     others = [each for each in given if isinstance(each, Run)]
-    recordings = [each.recording() for each in (run, *others)]
+    try:
+        recordings = [each.recording() for each in (run, *others)]
+    except NotFinite:  # which the panel names with its place
+        yield
+        return
     longest = max(map(_tokens, given), default=0)
     size = sum(bound.bytes_of(each, longest) for each in recordings)
     missing = max(0, bound.recordings - len(others))
