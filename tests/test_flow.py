@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from conftest import texts_of
 from ordinary_sentences import SENTENCES
-from tolerances import DOUBLE_LONG, PASSED, STORED, SUMMED, TOTAL
+from tolerances import PASSED, STORED, SUMMED, TOTAL
 
 from explorer.analysis import consistency, flow, logit_lens
 from explorer.analysis.figures import as_plain
@@ -60,8 +60,8 @@ def test_the_shares_of_a_heads_keys_sum_to_the_heads(model: str) -> None:
         whole = consistency.head_shares(recording, attention, outputs)
         for layer in range(len(attention.pattern)):
             found = flow.key_shares(recording, attention, outputs, layer, queries)
-            assert np.allclose(found.shares.sum(-1), whole[layer, :-1], atol=DOUBLE_LONG)
-            assert np.allclose(found.bias, whole[layer, -1], atol=DOUBLE_LONG)
+            assert np.allclose(found.shares.sum(-1), whole[layer, :-1], atol=STORED)
+            assert np.allclose(found.bias, whole[layer, -1], atol=STORED)
 
 
 def test_a_share_is_the_projection_of_what_one_head_brings_from_one_key() -> None:
