@@ -23,13 +23,12 @@ export function exact(value, digits = 4) {
   return tiny ? num(value, 2) : signs(value.toFixed(digits));
 }
 
-/** Two figures, and neither 0 nor 1 for what is not. @param {number} value */
-export const share = (value) =>
-  value > 0 && value < 0.005 ? "<.01" : value < 1 && value >= 0.995 ? ">.99" : value.toFixed(2);
-
 /** A weight in two decimals, and neither 0 nor 1 for what is not. @param {number} value */
 export const hundredths = (value) =>
   value > 0 && value < 0.005 ? "< 0.01" : value < 1 && value >= 0.995 ? "> 0.99" : fixed(value, 2);
+
+/** The same where there is little room: "<.01". @param {number} value */
+export const share = (value) => hundredths(value).replace(/([<>]) 0/, "$1");
 
 /** A value in per cent with one decimal, neither 0 nor 100 for what is not. @param {number} value from 0 to 100 */
 export const tenths = (value) =>

@@ -177,6 +177,9 @@ test("numbers: no minus before 0, no 0 or 1 that is not one, a real minus sign",
   assert.equal(say.fixed(-0.001, 2), "0.00");
   assert.equal(say.fixed(-1.5, 1), "−1.5");
   assert.equal(say.exact(0.00001, 4), "1 × 10⁻⁵");
+  assert.equal(say.hundredths(0.001), "< 0.01");
+  assert.equal(say.hundredths(0.999), "> 0.99");
+  assert.deepEqual([0, 0.5, 1].map(say.hundredths), ["0.00", "0.50", "1.00"]);
   assert.equal(say.share(0.001), "<.01");
   assert.equal(say.share(0.999), ">.99");
   assert.equal(say.num(782900000), "7.829 × 10⁸");
