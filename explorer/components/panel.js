@@ -286,8 +286,10 @@ function patched(view, at, { parts, pane }, took) {
   const size = { width: parseInt(box.parentElement.style.width), height: Math.ceil(took) + 2 };
   const fixed = JSON.stringify([size, parts.length, pane && { ...pane, front: "" }]);
   const drawn = view.drawn[at];
+  const name = view.figures[at].title || view.header.title;
   view.drawn[at] = { parts, fixed };
   if (drawn?.fixed === fixed) {
+    box.firstChild.setAttribute("aria-label", name);
     const old = [...box.firstChild.childNodes];
     const changed = [...parts.keys()].filter((i) => parts[i] !== drawn.parts[i]);
     const made = [...shown(changed.map((i) => parts[i]).join(""), {}).childNodes];
@@ -295,7 +297,6 @@ function patched(view, at, { parts, pane }, took) {
     if (pane) box.querySelector("g.front").replaceChildren(...shown(pane.front, {}).childNodes);
     return true;
   }
-  const name = view.figures[at].title || view.header.title;
   box.replaceChildren(shown(parts.join(""), { ...size, role: "group", "aria-label": name }));
   return false;
 }
@@ -760,6 +761,7 @@ function slider(view, at, finding) {
     max: last,
     value: current,
     "aria-label": title || "Step",
+    "aria-valuetext": frames[current].label,
     data: { focus: `slider ${at}` },
   });
   const label = make("output", "", frames[current].label);
@@ -813,6 +815,7 @@ function slider(view, at, finding) {
   view.figures[at].go = (/** @type {number} */ to, echo = false) => {
     if (echo && (echoes.takes(to) || later || to === view.figures[at].current)) return; // the reader has gone on
     pause();
+    if (to === view.figures[at].current && to === Number(input.value)) return; // the end of the walk
     go(to, echo);
   };
   const walk = (/** @type {string} */ name, /** @type {number} */ by) => {
