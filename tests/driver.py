@@ -392,6 +392,6 @@ class Visitor:
     def tokens(self) -> list[str]:
         """The words above the head's picture, of two texts those of both."""
         texts = self.page.locator(f"{HEAD} .token").evaluate_all(
-            "all => all.map(one => one.querySelector('text').firstChild.data)"
+            "all => all.map(one => one.querySelector('text').textContent)"
         )
         return [text.removesuffix(" ") for text in texts]

@@ -37,7 +37,7 @@ def drop(visitor: Visitor, name: str, content: bytes, kind: str = "") -> None:
 def test_a_dropped_text_is_drawn(visitor: Visitor) -> None:
     visitor.open()
     drop(visitor, "a text.txt", "Kathmandu lies in Nepal.\n".encode("utf-8-sig"), "text/plain")
-    visitor.page.wait_for_function("location.search.includes('Kathmandu')")
+    visitor.until("location.search.includes('Kathmandu')")
     visitor.drawn()
     assert "Nepal" in visitor.tokens()
 

@@ -196,7 +196,7 @@ def test_a_written_word_flies_from_what_comes_out_to_its_row(visitor: Visitor) -
               new MutationObserver((all) => {
                 for (const { addedNodes } of all)
                   for (const node of addedNodes)
-                    if (node.className === 'flying') {
+                    if (node.classList?.contains('flying')) {
                       const [flight] = node.getAnimations();
                       flight.pause();
                       flight.currentTime = 0;

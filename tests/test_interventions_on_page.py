@@ -176,7 +176,7 @@ def test_a_bad_link_is_named_and_its_good_part_kept(line: str, reason: str) -> N
 @pytest.mark.parametrize(
     ("part", "experiment", "edited"),
     [
-        ("residual", "No residual connections", "Residual connection"),
+        ("residual", "No residuals", "Residual connection"),
         ("norm", "No LayerNorm", "Norm"),
         ("positions", "No positions", ""),
         ("scale", "No scaling", ""),
@@ -192,7 +192,7 @@ def test_a_part_that_the_model_never_had_cannot_be_removed(
     assert {"Residual connection", "Norm"} - set(parts) == {edited} - {""}
 
 
-WHOLE = ("No residual connections", "No LayerNorm", "No positions", "No scaling")
+WHOLE = ("No residuals", "No LayerNorm", "No positions", "No scaling")
 
 
 def test_a_model_with_all_parts_is_offered_every_experiment() -> None:

@@ -84,7 +84,7 @@ BUSY = """() => document.documentElement.hasAttribute("data-headlight-ahead")
 
 
 def calm(visitor: Visitor) -> None:
-    """Wait until for a while no run is on its way, no view ahead of its page and no claim tested."""
+    """Wait until for a while no run is on its way, no view is ahead and no claim is tested."""
     page, looks = visitor.page, 0
     while looks < CALM:
         page.wait_for_timeout(100)

@@ -55,11 +55,11 @@ def test_a_picture_of_the_text_before_is_pale_while_the_server_is_silent(
     assert [distant.drawing(each) for each in (GRID, HEAD)] == before
     assert opacity(distant, HEAD) < 0.6 and opacity(distant, ".sentence") == 1
     cable.flows.set()
-    page.wait_for_function(
+    distant.until(
         "([grid, before]) => [...document.querySelectorAll('*')].some((each) => "
         "![undefined, before].includes("
         "each.shadowRoot?.querySelector(grid + '[data-token]')?.dataset.token))",
-        arg=[GRID, before[0]],
+        [GRID, before[0]],
     )
     distant.drawn()
     expect(page.locator(SIGN)).to_be_hidden()
@@ -92,10 +92,10 @@ def test_a_lost_connection_is_said_and_what_was_asked_is_drawn_after(
     cable.mend()
     expect(page.locator(SIGN)).to_be_hidden()
     distant.drawn()
-    page.wait_for_function(
+    distant.until(
         "([panel]) => [...document.querySelectorAll('*')].some((each) => "
         "each.shadowRoot?.querySelector(panel)?.textContent.includes('cat'))",
-        arg=[HEAD],
+        [HEAD],
     )
     assert opacity(distant, HEAD) == 1
 
@@ -110,6 +110,6 @@ def test_a_press_while_the_connection_is_lost_is_done_when_it_is_back(
     page.get_by_role("button", name=re.compile("Layer 0, head 2")).first.click()
     cable.mend()
     expect(page.locator(SIGN)).to_be_hidden()
-    page.wait_for_function("location.search.includes('layer=0')")
+    distant.until("location.search.includes('layer=0')")
     distant.drawn()
     assert "head=2" in page.url
