@@ -19,7 +19,7 @@ from tolerances import PASSED, SUMMED
 
 import headlight
 from explorer.analysis.figures import Bars, Facts, Figure, Matrix
-from explorer.analysis.formatting import NUMBER, matches_text, parse_number, percent
+from explorer.analysis.formatting import NUMBER, hundredths, matches_text, parse_number, percent
 from explorer.analysis.measure import MeasureContext
 from explorer.panels import lessons, spec
 from explorer.panels.spec import Panel
@@ -126,7 +126,7 @@ LARGEST: dict[str, Callable[[Panel, int], tuple[str, list[float]]]] = {
         panel.figures[0].values.ravel().tolist(),
     ),
     "summaries.aggregated": lambda panel, token: (
-        re.findall(r"is ([^ ]+), for", panel.finding)[0],
+        re.findall(r"is ((?:> )?[^ ]+), for", panel.finding)[0],
         np.nan_to_num(panel.figures[0].values[panel.figures[0].marks[0][0]]).tolist(),
     ),
     "logit_lens.development": lambda panel, token: (
@@ -176,7 +176,7 @@ def test_what_is_called_the_largest_is_the_largest_drawn(model: str, text: str) 
         if panel is None or not SUPERLATIVE.search(OTHERWISE.sub("", panel.finding)):
             continue
         written, values = read(panel, int(one.get("token", 0)))
-        assert matches_text(written, max(values)), (name, panel.finding, max(values))
+        assert agrees(written, max(values)), (name, panel.finding, max(values))
 
 
 def marked_is_largest(of: MeasureContext) -> None:
@@ -290,7 +290,7 @@ def test_what_changes_most_between_two_runs_is_the_largest_drawn(model: str, tex
         if panel is None or says not in panel.finding:
             continue
         written, values = values_of(panel)
-        assert matches_text(written, max(values)), (name, panel.finding, max(values))
+        assert agrees(written, max(values)), (name, panel.finding, max(values))
         read.add(name)
     assert len(read) >= 4, read
 
@@ -613,11 +613,14 @@ SOURCES += (
 def agrees(a: float | str, b: float | str) -> bool:
     """True where two numbers, or what is written of them, are the same."""
     if isinstance(a, str) and isinstance(b, str):
-        return a == b or number(a) == number(b)
+        bounds = [each for each in (a, b) if each[:1] in "<>"]
+        return a == b or (not bounds and number(a) == number(b))
     if isinstance(b, str):
         a, b = b, a
     if isinstance(a, str):
         a = a.rstrip("°")
+        if a in (hundredths(0.001), hundredths(0.999)):
+            return a == hundredths(float(b))
         return a == percent(float(b)) if not NUMBER.fullmatch(a) else matches_text(a, float(b))
     return bool(np.isclose(float(a), float(b), rtol=PASSED, atol=SUMMED, equal_nan=True))
 

@@ -118,6 +118,7 @@ export function bars(
     const pitch = Math.max(tight, Math.min(1.9 * letter, left ? left / rows.length : Infinity));
     rows.forEach((row, at) => {
       const middle = begin + head + (at + 0.5) * pitch;
+      const style = { room: names - 0.6 * letter + 1, bold: row.selected };
       const draw = () => {
         if (pen.screen || row.selected)
           pen.rect(x, middle - pitch / 2, width, pitch, {
@@ -126,14 +127,13 @@ export function bars(
             "fill-opacity": 0.12,
             rx: 4,
           });
-        pen.text(x + names - 0.6 * letter, middle, row.label, {
-          anchor: "end",
-          room: names - 0.6 * letter + 1,
-          bold: row.selected,
-        });
+        pen.text(x + names - 0.6 * letter, middle, row.label, { anchor: "end", ...style });
         list.forEach((column, i) => bar(row, [at, column], [starts[i], track], middle, pitch));
       };
-      const label = `${row.label} ${row.texts.join(" ")}`;
+      // As it is seen; a name that is cut is read whole behind it.
+      const seen = pen.cut(row.label, style.room, style);
+      const whole = seen === row.label ? "" : `, ${row.label}`;
+      const label = `${seen} ${row.texts.join(" ")}${whole}`;
       if (select.length && row.key !== null)
         pen.target({ select: [row.key], label, pressed: row.selected, double: which > 0 }, draw);
       else draw();

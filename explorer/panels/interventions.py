@@ -267,10 +267,11 @@ def named_experiments(plain: Recording, layer: int, head: int, attention: str) -
         **({words("scale"): (WithoutScale(),)} if scales_scores(plain) else {}),
         words("residual"): (WithoutResidual(),),
         words("ffn"): (WithoutFeedForward(),),
-        **({words("mask"): (WithMask(),)} if plain.model.kind != "decoder" else {}),
     }
     if any(site.endswith(".normed") or site.endswith(".read") for site in sites):
         edits[words("norm", norm=norm_name([not shows.rms]))] = (WithoutNorm(),)
+    if plain.model.kind != "decoder":
+        edits[words("mask")] = (WithMask(),)
     absent = ABLATION_EDITS.get(str(model_card.facts(plain.model.name).get("without", "")))
     return {
         name: each
