@@ -34,12 +34,8 @@ def test_a_cut_edge_is_masked_in_every_panel_of_its_head() -> None:
     assert (np.delete(masked["mask"], cell) == "0").all(), "an encoder has no mask of its own"
     row = spec.from_words("soft_lookup.temperature", run, {**at, "t": "1.0"}).table
     np.testing.assert_allclose(row["weight at T = 1"], row["weight"], atol=STORED)
-<<<<<<< HEAD
-    assert not any(label.startswith(f"{key} ") for label in row["key"])
-=======
     left = [int(each.partition(" ")[0]) for each in row["key"]]
     assert left == [at for at in range(len(plain.recording().streams[0].tokens)) if at != key]
->>>>>>> truth
     for name in ("softmax.combination", "softmax.saturation"):
         assert key not in spec.from_words(name, run, at).table["key"]
 
