@@ -60,7 +60,7 @@ def test_a_view_looks_as_it_did(browser: object, server: str, name: str) -> None
     window = {"width": width, "height": height}
     one = Visitor(browser, server, color_scheme=scheme, viewport=window)
     one.page.goto(f"{server}/{address}")
-    one.page.wait_for_selector(".panel svg")
+    one.page.wait_for_selector(".panel svg:visible")
     one.page.wait_for_selector("html:not([data-headlight-ahead])", state="attached")
     one.page.wait_for_selector("[data-test-script-state=notRunning]")
     one.page.evaluate("document.fonts.ready")
