@@ -7,7 +7,8 @@
 
 const all = (/** @type {string[]} */ ...lines) => new Set(lines.join(" ").split(" "));
 
-const ARIA = "aria-current aria-describedby aria-hidden aria-keyshortcuts aria-label aria-pressed";
+const ARIA =
+  "aria-current aria-describedby aria-hidden aria-keyshortcuts aria-label aria-pressed aria-valuetext";
 
 /** @type {Names} */
 export const HTML = {
