@@ -8,7 +8,7 @@ stream; errors and explained variances are shares from 0 to 1.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -17,7 +17,14 @@ import numpy as np
 from explorer.analysis.csv import Columns, long_form
 from explorer.analysis.logit_lens import title as site_title
 from explorer.analysis.logit_lens import vectors
-from explorer.analysis.residual import has_residual, norm_place, sublayers
+from explorer.analysis.residual import (
+    has_residual,
+    norm_place,
+    site_vectors,
+    sublayers,
+    whole_layers,
+)
+from explorer.analysis.word_classes import CONTENT, classes, is_word
 from explorer.text.templates import sentences
 from models.recording import Recording, Stream
 
@@ -353,20 +360,6 @@ def visible_tokens(stream: Stream, specials: bool) -> np.ndarray:
 # -------------------------------------------------------------------------------------
 
 
-def default_token(first: Stream, second: Stream | None, visible: Iterable[int]) -> int:
-    """The token (its place) to follow where the reader has chosen none: the longest one that both
-    texts have, else the longest."""
-    candidates = [int(at) for at in visible]
-    if second is not None:
-        shared = [
-            at
-            for at in candidates
-            if matching_token(first, at, second) is not None and not first.special[at]
-        ]
-        candidates = shared or candidates
-    return max(candidates, key=lambda at: sum(map(str.isalpha, first.tokens[at])))
-
-
 def matching_token(first: Stream, at: int, second: Stream) -> int | None:
     """The place of the same token in the second text, the first if there are several: the same id,
     or else the same letters."""
@@ -603,3 +596,63 @@ def nearest_word_table(
     axes = {"site": titles, "rank": range(1, cosines.shape[1] + 1)}
     columns = long_form(axes, cosines, "cosine")
     return columns | {"word": [word for row in words for word in row]}
+
+
+# ---- a word among the words of its sentence ------------------------------------------------------
+
+FEWEST_WORDS = 3  # one that moves, and two to move between
+
+
+@dataclass(frozen=True, eq=False)
+class Move:
+    """A word among the words of its sentence: their places, its own among them, by their states
+    after the embedding and after each layer, with the words' common part at each state taken away.
+
+    cosines (state, word, word). toward, away: the places in `words` of the one that it comes
+    nearest to and of the one that it leaves most, from the first state to the last, among the words
+    of content where there are two others."""
+
+    words: np.ndarray
+    at: int
+    cosines: np.ndarray
+    toward: int
+    away: int
+
+    @property
+    def path(self) -> np.ndarray:
+        """Place of each word at each state, (word, state, 2): its cosine with the word that is
+        left, and with the one that is come near to."""
+        return self.cosines[:, :, [self.away, self.toward]].swapaxes(0, 1)
+
+    @property
+    def turn(self) -> float:
+        """By how much more the word comes near to one neighbour than to the other, from the first
+        state to the last."""
+        change = self.cosines[-1, self.at] - self.cosines[0, self.at]
+        return float(change[self.toward] - change[self.away])
+
+
+def move_of(stream: Stream, token: int) -> Move | None:
+    """The move of a word of a stream, of the next one for a token that is no word and of the last
+    one behind it; None among too few and for a stream that was not recorded."""
+    return next(moves(stream, (token,)), None)
+
+
+def moves(stream: Stream, tokens: Iterable[int]) -> Iterator[Move]:
+    """The moves of some tokens as `move_of`; none where that is None."""
+    places = np.flatnonzero(np.array([is_word(each) for each in stream.tokens]) & ~stream.special)
+    if len(places) < FEWEST_WORDS or not stream.sites:
+        return
+    whole = whole_layers(stream)
+    states = [each for each in whole.sites if not each.endswith(".wrote")]
+    vectors = np.stack([site_vectors(whole, each)[places] for each in states])
+    vectors = vectors - vectors.mean(axis=1, keepdims=True)
+    near = np.stack([cosines(each) for each in vectors])
+    content = np.flatnonzero(np.array(classes(stream.tokens))[places] == CONTENT)
+    for token in tokens:
+        at = min(int(np.searchsorted(places, token)), len(places) - 1)
+        others = content[content != at]
+        if len(others) < FEWEST_WORDS - 1:
+            others = np.delete(np.arange(len(places)), at)
+        change = near[-1, at, others] - near[0, at, others]
+        yield Move(places, at, near, *(int(others[f()]) for f in (change.argmax, change.argmin)))

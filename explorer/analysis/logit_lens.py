@@ -167,13 +167,6 @@ def target_ids(recording: Recording, plain: Recording) -> np.ndarray:
     return np.where(ids == plain_ids, _NO_ID, plain_ids)
 
 
-def default_token(recording: Recording) -> int:
-    """The token to begin with: before a next word the last one, else the first of the text, which
-    may have none."""
-    stream = read_stream(recording)
-    return len(stream.tokens) - 1 if predicts_next(recording) else int(np.argmin(stream.special))
-
-
 def is_cheap(recording: Recording, stream: Stream) -> bool:
     """True where the lens on a whole stream takes a fraction of a second: every vector of it is
     multiplied by every word's embedding."""

@@ -1,11 +1,10 @@
-"""The findings of a recording and its heads' names, kept beside it, and the head and word that a
-page opens on."""
+"""The findings of a recording and its heads' names, kept beside it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from explorer.analysis import coreference, head_naming, logit_lens, predictions, words
+from explorer.analysis import coreference, head_naming, logit_lens, words
 from explorer.analysis.attention import argmax_id, axes, groups
 from explorer.analysis.findings import (
     ALIGNED,
@@ -26,11 +25,10 @@ from explorer.analysis.findings import (
 from explorer.text import model_descriptions
 from models.caching import has_memo, loaded, memo
 from models.cancellation import TimeLimit
-from models.recording import Attention, Recording, Stream
+from models.recording import Attention, Recording
 from models.results import softmax
 
 MAX_ANSWER_TOKENS = 64  # up to which findings say what the model predicts
-MAX_OPENING_TOKENS = 128  # up to which every page opens on the word that the first page opens on
 
 
 def next_token_label(recording: Recording, stream: str) -> str:
@@ -162,35 +160,6 @@ def _stream_prediction(recording: Recording) -> StreamPrediction | None:
         return None
 
 
-def opening_finding(recording: Recording, attention: Attention) -> Finding | None:
-    """The finding that an attention is opened on: its strongest one that is seen in a head."""
-    return next(
-        (
-            finding
-            for finding in leading_findings(recording)
-            if finding.page == "heads" and finding.attention == attention.name
-        ),
-        None,
-    )
-
-
-def opening_head(recording: Recording, attention: Attention) -> tuple[int, int]:
-    """The head (layer, head) that an attention is opened on: that of its strongest finding, or else
-    the one whose name stands out most."""
-    if first := opening_finding(recording, attention):
-        return first.at
-    best = max(named_heads(recording, attention), key=head_naming.clarity)
-    return best.layer, best.head
-
-
-def opening_row(recording: Recording, attention: Attention, at: tuple[int, int]) -> int | None:
-    """The word that the strongest finding of a head (layer, head) is about, as its row."""
-    for finding in leading_findings(recording):
-        if (finding.attention, finding.at) == (attention.name, at) and finding.query >= 0:
-            return finding.query
-    return None
-
-
 def word_sizes(recording: Recording, link: Finding) -> tuple[int, int]:
     """The number of tokens of the two words of a link, one of PAIRS or ALIGNED."""
     attention = next(each for each in recording.attention if each.name == link.attention)
@@ -208,34 +177,3 @@ def uniform_weight(recording: Recording, one: Finding) -> float:
     rows, keys = groups(recording, attention, axes(recording, attention))
     uniform = words.uniform_weights(attention.allowed[one.layer], rows, keys)
     return float(max(uniform[rows.of[one.query], keys.of[key]] for key in one.keys))
-
-
-def opening_word(recording: Recording, attention: Attention) -> int | None:
-    """The word that an attention's strongest finding is about, as its row; None where there is
-    none, and of a long text, whose findings would keep a page waiting."""
-    if len(recording.stream(attention.query).tokens) > MAX_OPENING_TOKENS:
-        return None
-    finding = opening_finding(recording, attention)
-    return finding.query if finding is not None and finding.query >= 0 else None
-
-
-def first_word(recording: Recording, stream: Stream) -> int:
-    """The token that a tab about one word opens on: the word that the strongest finding of an
-    attention within the stream is about, else the last whole word, else the first token."""
-    for attention in recording.attention:
-        if attention.query == stream.name:
-            word = opening_word(recording, attention)
-            if word is not None:
-                return word
-    return predictions.default_masked_word(stream) or 0
-
-
-def default_attention(recording: Recording) -> str:
-    """Of several attentions the one that the strongest finding is seen in, as the address calls it;
-    "" for the first."""
-    if len(recording.attention) == 1:
-        return ""
-    finding = next(
-        (finding for finding in leading_findings(recording) if finding.page == "heads"), None
-    )
-    return dict(finding.address)["attention"] if finding else ""

@@ -4,23 +4,16 @@ screen, which are kept in the address."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from explorer.analysis import recorded_findings
 from explorer.analysis.findings import Finding
-from explorer.panels.selection import Selection, select
-from explorer.state import url_state
+from explorer.panels.choice import EVERY
 from explorer.state.visit import visit
 from explorer.text.attention import LABELS
-from models.recording import Attention, Recording
-from models.run import Run
-
-# What a reader chooses of an attention: with one of these a page opens on that.
-SELECTION_KEYS = ("attention", "layer", "head", "token", "source", "weight_at")
+from models.recording import Recording
 
 
 def bind(
@@ -63,24 +56,16 @@ def folds(
                 draw()
 
 
-def choose_attention(run: Run) -> None:
-    """Choose the attention of the strongest finding, where the reader has chosen none of several. A
-    model with one attention needs no choice, and its findings are computed later."""
-    recording = run.recording()
-    url_state.one_of("attention", attention_names(recording))
-    if not any(st.session_state[name] for name in SELECTION_KEYS):
-        st.session_state.attention = recorded_findings.default_attention(recording)
-
-
 def open_finding(finding: Finding) -> None:
     """Go to what shows a finding: put its address into the session. For a callback, or before a
     step to another page."""
     state = st.session_state
     visit.acted = True
     state.weight_at = ""
-    state.selected = "none" if finding.query < 0 else ""
     for name, value in finding.address:
         state[name] = value
+    if finding.query < 0:
+        state.token = EVERY
     if finding.page == "heads" and finding.query >= 0 and finding.keys:
         state.weight_at = f"{finding.query}.{finding.keys[0]}"
 
@@ -116,56 +101,37 @@ def pick(
     return str(value)
 
 
-def attention_names(recording: Recording) -> tuple[str, ...]:
-    """The names of the recording's attentions in the address; the first one's is ""."""
-    return ("", *(attention.name for attention in recording.attention[1:]))
+def pick_attention(recording: Recording, name: str) -> None:
+    """The control that chooses the attention, `name` as the address has it, where there are
+    several; it stays on screen until another is chosen."""
+    if len(recording.attention) < 2:
+        return
+    st.session_state.attention = st.session_state.attention or name
+    first = recording.attention[0].name
+    st.segmented_control(
+        "Attention",
+        [each.name for each in recording.attention],
+        wrap=True,
+        format_func=lambda each: LABELS.get(each, each),
+        required=True,
+        label_visibility="collapsed",
+        **bind("attention", "attention shown", name or first, after=_forget_selection),
+    )
 
 
-def pick_attention(recording: Recording, after: Callable[[], None] | None = None) -> Attention:
-    """The attention on screen, with the control that chooses it where there are several. after:
-    called when another was chosen, once its layer, head and tokens are cleared."""
-    names, first = attention_names(recording), recording.attention[0].name
-    name = url_state.one_of("attention", names)
-    if len(names) > 1:
-        st.segmented_control(
-            "Attention",
-            names,
-            wrap=True,
-            format_func=lambda each: LABELS.get(each or first, each),
-            required=True,
-            label_visibility="collapsed",
-            **bind("attention", "attention shown", name, after=partial(_forget_selection, after)),
-        )
-    return recording.attention[names.index(name)]
-
-
-def _forget_selection(after: Callable[[], None] | None) -> None:
+def _forget_selection() -> None:
     for choice in ATTENTION_KEYS:
         st.session_state[choice] = ""
-    if after is not None:
-        after()
-
-
-def open_attention(run: Run) -> None:
-    """Open the attention that was chosen on its strongest finding, or else on the head whose name
-    stands out most; it stays chosen from here on. For a callback."""
-    on = select(run, attention=st.session_state.attention)
-    if first := recorded_findings.opening_finding(on.recording, on.attention):
-        open_finding(first)
-    else:
-        take_head(*recorded_findings.opening_head(on.recording, on.attention))
 
 
 def pick_stream(
     names: Sequence[str],
-    default: str,
+    stream: str,
     after: Callable[[], None] | None = None,
     container: DeltaGenerator | None = None,
-) -> str:
-    """The stream of the address, `default` where it names none of these, with the control for
-    another where there are several. after: called when another was chosen, which has other
-    tokens."""
-    stream = st.session_state.stream if st.session_state.stream in names else default
+) -> None:
+    """The control that chooses the stream, where there are several. after: called when another was
+    chosen, which has other tokens."""
     if len(names) > 1:
         (st if container is None else container).selectbox(
             "Stream",
@@ -175,21 +141,8 @@ def pick_stream(
             width=180,
             **bind("stream", "stream menu", stream, after=after),
         )
-    return stream
 
 
 def take_head(layer: int | str, head: int | str) -> None:
     """Put this head on screen. For callbacks."""
     st.session_state.layer, st.session_state.head = str(layer), str(head)
-
-
-def head_on_screen(size: Sequence[int]) -> tuple[int, int] | None:
-    """(layer, head) of the address, None where it does not name both. size: (layers, heads)."""
-    layer, head = (url_state.whole_number(name, n) for name, n in zip(("layer", "head"), size))
-    return None if layer is None or head is None else (layer, head)
-
-
-def attention_on_screen(run: Run, after: Callable[[], None] | None = None) -> Selection:
-    """The attention that is chosen, with the control that chooses it where there are several.
-    after: as of `pick_attention`."""
-    return select(run, attention=pick_attention(run.recording(), after).name)

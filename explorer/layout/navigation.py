@@ -141,11 +141,12 @@ def link(tab: str, label: str, choices: Mapping[str, object], key: str = "") -> 
     the tab."""
     words = {name: "" if value is None else str(value) for name, value in choices.items()}
     if url_state.fits_address(visit.text):
+        at = {**url_state.link_parameters(), **words, "tab": tab}
         st.page_link(
             f"../pages/{places.place_of(tab)}.py",
             label=label,
             icon=":material/arrow_forward:",
-            query_params={**url_state.link_parameters(), **words, "tab": tab},
+            query_params={name: word for name, word in at.items() if word},
         )
     elif st.button(
         label, key=f"way to {tab}{key}", type="tertiary", on_click=_take_choices, args=(words,)

@@ -11,7 +11,7 @@ from urllib.parse import urlencode, urlsplit
 import streamlit as st
 
 from explorer.components import mounts
-from explorer.layout import controls, current_recording, export_menu, lesson_bar
+from explorer.layout import current_recording, export_menu, lesson_bar
 from explorer.panels import architecture, card, corpus
 from explorer.panels.choice import arguments_of
 from explorer.panels.spec import Panel
@@ -45,7 +45,7 @@ def fill(room: Any) -> None:
     with room:
         link = _address()
         run = _run()
-        selected = _selected_head(run)
+        selected = url_state.values(card.headline, run)
         panels, why = {}, ""
         try:
             panels["card"] = _panel_of(card.headline, run, selected)
@@ -114,27 +114,6 @@ def _run() -> Run:
         edited.recording()
         return edited
     return run
-
-
-def _selected_head(run: Run) -> dict[str, Any]:
-    """The attention, the layer, the head and the token that the reader chose, None for no choice;
-    nothing where the model has no attention."""
-    recording = run.recording()
-    if not recording.attention:
-        return {}
-    names = controls.attention_names(recording)
-    name = st.session_state.attention if st.session_state.attention in names else ""
-    attention = recording.attention[names.index(name)]
-    return {"attention": name} | {
-        each: _place_below(each, n)
-        for each, n in zip(("layer", "head", "token"), attention.pattern.shape)
-    }
-
-
-def _place_below(name: str, below: int) -> int | None:
-    """A choice of the address that is one of so many, None for any other."""
-    value = str(st.session_state.get(name, ""))
-    return int(value) if value.isdecimal() and len(value) < 6 and int(value) < below else None
 
 
 def _panel_of(panel: Any, run: Run, selected: dict[str, Any]) -> Panel:

@@ -13,17 +13,22 @@ from typing import Any, Literal
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from explorer.analysis import recorded_findings, residual
 from explorer.layout import controls, current_recording, navigation, output, selection_bar
 from explorer.layout.controls import bind, pick
-from explorer.panels.choice import Choice, Options, Parameter, arguments_of, choices_of, parameters
-from explorer.panels.selection import Selection
+from explorer.panels.choice import (
+    EVERY,
+    Choice,
+    Options,
+    Parameter,
+    arguments_of,
+    choices_of,
+    parameters,
+)
 from explorer.panels.spec import Panel
 from explorer.state import url_state
 from explorer.state.visit import visit
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
-from models.recording import Attention, Recording, Stream
 from models.run import Run
 
 PanelFunction = Callable[..., Panel]
@@ -61,23 +66,17 @@ class Lead:
 class Views:
     """Panels of which some are shown at a time: the choice of the address that says which, and by
     its words their label and the panels. groups: by their labels the words of several that stand
-    behind one button, in a row of their own while one of them is shown. openings: of views that
-    open on a word of their own what gives its token."""
+    behind one button, in a row of their own while one of them is shown."""
 
     choice: str
     panels: Mapping[str, tuple[str, tuple[PanelFunction, ...]]]
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    openings: Mapping[str, Callable[[Recording, Stream], int]] = field(default_factory=dict)
 
     @property
     def parameter(self) -> Parameter:
         """The choice; the first view is shown until it is made."""
         labels = {name: label for name, (label, _) in self.panels.items()}
         return Parameter(self.choice, str, False, next(iter(labels)), Choice(labels, "View"))
-
-    def opening(self, run: Run) -> Callable[[Recording, Stream], int] | None:
-        """Function of the token that the view on screen opens on, None for the tab's own."""
-        return self.openings.get(url_state.value(self.parameter, run, {}))
 
     def pick(self, run: Run, bar: DeltaGenerator) -> tuple[PanelFunction, ...]:
         """The panels of the view on screen, with the buttons of the views, and of those of its
@@ -116,24 +115,20 @@ class Tab:
     read: as of `current_recording.tab`. subject: gives of the run that was read the one that the
     panels are of, with the arguments that are known by then; it takes the choices that its own
     signature declares, and draws into the bar at the top what these are chosen by. A ValueError of
-    it is said in place of the panels, and for None nothing stands there. select: draws the
-    selection in that run, by the choices made so far and the arguments of the panels that are
-    shown, and gives those that it selects, where it is another than a token, or what is open of an
-    attention. token_of: the token of a stream that is shown until a reader chooses; layer_of: the
-    layer that it is opened in. of_stream: choices that end with another stream. wait: said while
-    the panels are made. on_press: called after a press in one, with its run and the choices as they
-    were before. beside and below: draw by hand what else stands beside the choices, and below the
-    panels where all of them are there. leads: the ways on to other tabs, by the tab.
-    open_fold: the choice of the address that names the part that is open, with `closed` for none;
-    "" where the address does not say. instead: the row that is drawn in the place of this one for
-    some runs, None for this one; it has panels alone."""
+    it is said in place of the panels, and for None nothing stands there. select: draws by hand the
+    selection in that run, by the choices made so far, the selection among them, and the names of
+    what the panels take that are shown; it gives what it changes. of_stream: choices that end with
+    another stream. wait: said while the panels are made. on_press: called after a press in one,
+    with its run and the choices as they were before. beside and below: draw by hand what else
+    stands beside the choices, and below the panels where all of them are there. leads: the ways on
+    to other tabs, by the tab. open_fold: the choice of the address that names the part that is
+    open, with `closed` for none; "" where the address does not say. instead: the row that is drawn
+    in the place of this one for some runs, None for this one; it has panels alone."""
 
     panels: tuple[PanelFunction, ...] = ()
     folds: Mapping[str, Fold] = field(default_factory=dict)
     open_fold: str = ""
     closed: str = ""
-    token_of: Callable[[Recording, Stream], int] = recorded_findings.first_word
-    layer_of: Callable[[Stream, int], int] | None = None
     select: Callable[[Run, Mapping[str, Any], set[str]], dict[str, Any]] | None = None
     beside: Callable[[Run, Mapping[str, Any]], None] | None = None
     below: Callable[[Run, Mapping[str, Any]], None] | None = None
@@ -163,9 +158,8 @@ class Tab:
     @property
     def is_open(self) -> bool:
         """True where its panels show all heads until a reader chooses one."""
-        layer_and_head = [each for each in self.arguments if each.name in ("layer", "head")]
-        names = {each.name for each in layer_and_head}
-        return len(names) > 1 and all(each.is_optional for each in layer_and_head)
+        of_head = [each.choice for each in self.arguments if each.name == "head"]
+        return any(each is not None and each.suits == EVERY for each in of_head)
 
 
 def view(row: Tab) -> Callable[[], None]:
@@ -266,32 +260,38 @@ def _select(
     declared: Sequence[Parameter],
     bar: DeltaGenerator,
 ) -> dict[str, Any]:
-    """The selection on a tab, with its menus."""
-    recording, named = run.recording(), {each.name for each in row.arguments} - chosen.keys()
-    names = tuple(each.name for each in recording.streams)
-    selected: dict[str, Any] = {}
-    on = _attention(run, named) if "attention" in named and not row.is_open else None
-    if "stream" in named:
+    """The selection on a tab, of what its panels on show declare and else its others, with its
+    menus."""
+    selection_bar.take()
+    parts = {
+        each.name: each
+        for each in reversed((*declared, *row.arguments))
+        if each.is_selected and each.argument not in chosen
+    }
+    others = [each for each in declared if not each.is_selected]
+    now = url_state.resolve((*parts.values(), *others), run, chosen)
+    selected = {**chosen, **{each.argument: now[each.argument] for each in parts.values()}}
+    if "stream" in parts:
+        names = tuple(each.name for each in run.recording().streams)
         after = partial(url_state.clear, ("token", *row.of_stream))
-        selected["stream"] = controls.pick_stream(names, names[0], after, bar)
+        controls.pick_stream(names, selected["stream"], after, bar)
     with bar:
+        if "attention" in parts and not row.is_open:
+            controls.pick_attention(run.recording(), selected["attention"])
         if row.select is not None:
-            arguments = {each.name for each in declared}
-            return selected | row.select(run, {**chosen, **selected}, arguments)
-        if on is not None:
-            opening = row.views.opening(run) if row.views is not None else None
-            return selected | _selected_in(on, named, declared, opening)
-        if "token" in named:
-            stream = recording.stream(selected.get("stream", names[0]))
-            selected |= _selected(row, recording, stream)
-    if not row.is_open:
-        return selected
-    chosen_head, of = _head(recording)
-    if "source" in named:
-        n = of.pattern.shape[3]
-        key = selection_bar.key_of(selected["token"], n)
-        selected["source"] = url_state.whole_number("source", n) if key is None else key
-    return selected | {name: value for name, value in chosen_head.items() if name in named}
+            return selected | row.select(run, selected, {each.name for each in declared})
+        shown = {
+            name
+            for name, each in parts.items()
+            if each.choice and each.choice.suits not in (None, EVERY)
+        }
+        has_every = any(
+            each.choice.takes_every
+            for each in parts.values()
+            if each.choice and each.name == "token"
+        )
+        selection_bar.draw(run, selected, shown, "every word" if has_every else "")
+    return selected
 
 
 def folds(
@@ -332,63 +332,6 @@ def _draw_group(
     draws[name]()
 
 
-def _attention(run: Run, named: set[str]) -> Selection:
-    """The attention on screen, with its control. Where a tab shows one weight, another attention
-    opens on its strongest finding."""
-    after = partial(controls.open_attention, run) if "source" in named else None
-    return controls.attention_on_screen(run, after)
-
-
-def _selected_in(
-    selection: Selection,
-    named: set[str],
-    declared: Sequence[Parameter],
-    opening: Callable[[Recording, Stream], int] | None,
-) -> dict[str, Any]:
-    """The selection in an attention, with the menus: a weight, a head and a query, or a query
-    alone; None for every query where the panels that are shown take it so."""
-    chosen: dict[str, Any] = {"attention": selection.name}
-    if {"layer", "head", "source"} <= named:
-        selection, chosen["source"] = selection_bar.cell(selection)
-    elif {"layer", "head"} <= named:
-        selection = selection_bar.choose(selection, opening=opening)
-    elif "token" in named:
-        stream = selection.recording.stream(selection.attention.query)
-        every = all(each.is_optional for each in declared if each.name == "token")
-        pick_word = selection_bar.word_or_every if every else selection_bar.word
-        return chosen | {
-            "token": pick_word(stream, recorded_findings.first_word(selection.recording, stream))
-        }
-    else:
-        return chosen
-    return chosen | dict(zip(("layer", "head", "token"), selection.at))
-
-
-def _selected(row: Tab, recording: Recording, stream: Stream) -> dict[str, int]:
-    """The token on screen, and where the tab shows one layer the layer, with their menus."""
-    default = row.token_of(recording, stream)
-    layers = {each.layer for each in residual.sublayers(stream) if each.layer >= 0}
-    if row.layer_of is None or not layers:
-        return {"token": selection_bar.word(stream, default)}
-    layer_of = partial(row.layer_of, stream)
-    token, layer = selection_bar.word_and_layer(stream, default, len(layers), layer_of)
-    return {"token": token, "layer": layer}
-
-
-def _head(recording: Recording) -> tuple[dict[str, Any], Attention]:
-    """The attention, the layer and the head that a reader chose, None for no choice, and that
-    attention itself."""
-    name = url_state.one_of("attention", controls.attention_names(recording))
-    of = next((each for each in recording.attention if each.name == name), recording.attention[0])
-    layers, heads = of.pattern.shape[:2]
-    chosen = {
-        "attention": name,
-        "layer": url_state.whole_number("layer", layers),
-        "head": url_state.whole_number("head", heads),
-    }
-    return chosen, of
-
-
 def _draw_fold(
     fold: Fold, run: Run, chosen: Mapping[str, Any], declared: Sequence[Parameter]
 ) -> None:
@@ -399,7 +342,7 @@ def _draw_fold(
         shared = {
             each.argument: chosen[each.argument]
             for each in parameters(panel)
-            if each.argument in chosen and (each.choice is None or each in declared)
+            if each.argument in chosen and (each.is_selected or each in declared)
         }
         place = st.container(horizontal=True, vertical_alignment="bottom")
         try:
@@ -478,7 +421,7 @@ def widget(
     choice, name = parameter.choice, parameter.name
     if choice is None or not choice.label or not parameter.is_there(run, chosen):
         return value
-    suited = parameter.default if choice.suits is None else choice.suits(run, chosen)
+    suited = parameter.suited(run, chosen)
     effective = suited if value == parameter.default else value
     place: Any = st if container is None else container
     clear = partial(url_state.clear, choice.clears) if choice.clears else None

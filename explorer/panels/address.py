@@ -43,7 +43,7 @@ def words_of(panel: Panel) -> dict[str, str]:
     for each in parameters(PANELS[panel.name]):
         if each.argument in panel.choices:
             value = panel.choices[each.argument]
-            own_word = {each.name: each.word(value)}
+            own_word = {each.name: each.spelled(run, value)}
             words |= _words_of_other(each, run, value) if isinstance(value, Run) else own_word
     return words
 

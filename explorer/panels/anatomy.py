@@ -36,8 +36,17 @@ from explorer.analysis.formatting import (
 )
 from explorer.analysis.terminology import mask_reason, sees_ahead, window_reach, windowed
 from explorer.panels import spec
-from explorer.panels.choice import Choice
-from explorer.panels.selection import Selection, expect_vectors, select
+from explorer.panels.choice import OPENS, Choice
+from explorer.panels.selection import (
+    Head,
+    Key,
+    Layer,
+    OpenedAttention,
+    Query,
+    Selection,
+    expect_vectors,
+    select,
+)
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models import model_names
@@ -142,12 +151,12 @@ class Cell:
 @spec.panel
 def weight(
     run: Run,
-    layer: int = 0,
-    head: int = 0,
-    token: int = 0,
-    source: int | None = None,
+    layer: Layer = OPENS,
+    head: Head = OPENS,
+    token: Query = OPENS,
+    source: Key = OPENS,
     step: Annotated[str, WEIGHT_STEP] = "",
-    attention: str = "",
+    attention: OpenedAttention = OPENS,
 ) -> Panel:
     """One attention weight, from its query and key to the head's output, step by step, beside the
     head's matrix.
@@ -568,7 +577,9 @@ def _rule(opened: anatomy.WeightBreakdown, allowed: np.ndarray) -> str:
 
 
 @spec.panel
-def formulas(run: Run, layer: int = 0, token: int = 0, attention: str = "") -> Panel:
+def formulas(
+    run: Run, layer: Layer = OPENS, token: Query = OPENS, attention: OpenedAttention = OPENS
+) -> Panel:
     """Attention's output at one query by three formulas, and how far they are apart.
 
     Raises ValueError for what is not there, and for a model that does not give its values and W_O.
@@ -615,11 +626,11 @@ VERIFIED = ("attention", "rows", "concatenation", "added", "layer-norm", "rms-no
 @spec.panel
 def verified(
     run: Run,
-    layer: int = 0,
-    head: int = 0,
-    token: int = 0,
-    source: int | None = None,
-    attention: str = "",
+    layer: Layer = OPENS,
+    head: Head = OPENS,
+    token: Query = OPENS,
+    source: Key = OPENS,
+    attention: OpenedAttention = OPENS,
 ) -> Panel:
     """The laws of a recording, each checked number by number, with the formulas of one weight.
 

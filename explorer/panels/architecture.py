@@ -15,7 +15,14 @@ from urllib.parse import urlencode
 import numpy as np
 
 from explorer.analysis import flow as flow_analysis
-from explorer.analysis import logit_lens, predictions, recorded_findings, residual, terminology
+from explorer.analysis import (
+    logit_lens,
+    opening,
+    predictions,
+    recorded_findings,
+    residual,
+    terminology,
+)
 from explorer.analysis.figures import (
     Flow,
     FlowAttention,
@@ -34,10 +41,21 @@ from explorer.analysis.formatting import (
 )
 from explorer.analysis.head_naming import NO_PATTERN
 from explorer.panels import anatomy, flow_levels, generation, spec
-from explorer.panels.choice import Choice
+from explorer.panels.choice import OPENS, Choice
 from explorer.panels.flow_levels import HEAD, LAYER, LEVELS, MODEL, WEIGHT, Opened
 from explorer.panels.predictions import Prediction, prediction_at
-from explorer.panels.selection import Selection, model_name, place_if_any, place_of, select
+from explorer.panels.selection import (
+    FirstAttention,
+    HeadOrEvery,
+    KeyOfRow,
+    LayerOrEvery,
+    Selection,
+    WordOnItsWay,
+    model_name,
+    place_if_any,
+    place_of,
+    select,
+)
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models import chat
@@ -75,7 +93,7 @@ def can_hide(run: Run, chosen: Mapping[str, Any]) -> bool:
     stream, token = recording.streams[0], chosen.get("token")
     capabilities = loaded(recording).capabilities
     fills = recording.model.kind == "encoder" and bool(capabilities.logits)
-    token = first_token(recording, stream) if token is None else token
+    token = opening.flow_word(recording, stream) if token is None else token
     return fills and HideToken in capabilities.edits and not stream.special[token]
 
 
@@ -101,21 +119,6 @@ def numbers_of(run: Run, chosen: Mapping[str, Any]) -> str:
     rotations."""
     has_readout = not loaded(run.recording()).capabilities.no_readout
     return "Prediction" if has_readout else "Rotation angle"
-
-
-def first_token(recording: Recording, stream: Stream) -> int:
-    """The token whose way is shown until a reader chooses: where the next word is predicted the
-    last one, of a text the last that is no punctuation mark; else the word that the strongest
-    finding is about."""
-    if len(recording.streams) == 1 and recording.model.kind == "decoder":
-        last = len(stream.tokens) - 1
-        of_text = range(last, 0, -1) if not stream.roles else ()
-        return next((at for at in of_text if _has_letters(stream.tokens[at])), last)
-    return recorded_findings.first_word(recording, stream)
-
-
-def _has_letters(token: str) -> bool:
-    return any(letter.isalnum() for letter in token)
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,16 +222,16 @@ class Rows:
 @spec.panel
 def flow(
     run: Run,
-    token: int | None = None,
-    layer: int | None = None,
-    head: int | None = None,
-    source: int | None = None,
+    token: WordOnItsWay = OPENS,
+    layer: LayerOrEvery = OPENS,
+    head: HeadOrEvery = OPENS,
+    source: KeyOfRow = OPENS,
     level: Annotated[
         str,
         Choice(LEVELS, name="flow_level", help="how far the picture is opened"),
     ] = MODEL,
     step: Annotated[str, anatomy.WEIGHT_STEP] = "",
-    attention: str = "",
+    attention: FirstAttention = OPENS,
     hide: Annotated[
         bool | None,
         Choice(hiding, "Hide it from the model", name="flow_hide", suits=can_hide),
@@ -338,7 +341,7 @@ def _with_units(recording: Recording, machine: Flow) -> Flow:
 
 def _machine(
     run: Run,
-    token: int | None,
+    token: int,
     layer: int | None,
     head: int | None,
     source: int | None,
@@ -354,7 +357,6 @@ def _machine(
     if not plain.attention or not flow_analysis.in_layers(plain.streams[0]):
         raise ValueError(WORDS("closed", model=model_name(plain)))
     first = plain.streams[0]
-    token = first_token(plain, first) if token is None else token
     token = place_of("token", token, len(first.tokens))
     hidden = can_hide(run, {"token": token}) and hide is not False
     drawn = run.under((*run.edits, HideToken(token))) if hidden else run

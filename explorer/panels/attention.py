@@ -34,15 +34,24 @@ from explorer.analysis.recorded_findings import (
     is_explained,
     leading_findings,
     named_heads,
-    opening_head,
-    opening_row,
     recording_findings,
     word_sizes,
 )
 from explorer.components import codec
 from explorer.panels import spec
-from explorer.panels.choice import Choice, arguments_of, parameters
-from explorer.panels.selection import Selection, place_if_any, select
+from explorer.panels.choice import EVERY, OPENS, Choice, arguments_of, parameters, resolved
+from explorer.panels.selection import (
+    Head,
+    HeadOrEvery,
+    KeyOfRow,
+    Layer,
+    LayerOrEvery,
+    OpenedAttention,
+    RowOrEvery,
+    Selection,
+    place_if_any,
+    select,
+)
 from explorer.panels.spec import Panel
 from explorer.text import attention as attention_text
 from explorer.text import findings as findings_text
@@ -122,8 +131,8 @@ COLUMNS = ("score", "chance", "entropy", "distance", "sink")  # the measures of 
 @spec.panel
 def heads(
     run: Run,
-    layer: int | None = None,
-    head: int | None = None,
+    layer: LayerOrEvery = OPENS,
+    head: HeadOrEvery = OPENS,
     listed: Annotated[
         bool, Choice({False: "Grid", True: "List"}, "Heads as", name="grid", menu=True)
     ] = False,
@@ -132,11 +141,11 @@ def heads(
     tokens: Tokens = "All",
     scale: Scale = "Global",
     log: Log = False,
-    attention: str = "",
+    attention: OpenedAttention = OPENS,
 ) -> Panel:
     """All heads of an attention as small pictures on one scale.
 
-    layer and head: the selected one, that of the page where None. listed: a list in the place of
+    layer and head: the one that is marked, none where "every". listed: a list in the place of
     pictures. rows: one of ROWS. pattern: the name of the heads drawn, "" for all. tokens: those
     that are shown, one of TOKEN_FILTERS. scale: one of SCALES. log: logarithmic colours. Raises
     ValueError for what is not there.
@@ -313,7 +322,7 @@ def strongest_findings(run: Run) -> Panel:
 
 def cached_heads(selection: Selection, chosen: Mapping[str, Any]) -> Panel:
     """The panel of all heads. It has no selection, so choosing a head sends none of it again."""
-    return _cached_panel(selection, heads, {**chosen, "layer": None, "head": None})
+    return _cached_panel(selection, heads, {**chosen, "layer": EVERY, "head": EVERY})
 
 
 def cached_head(selection: Selection, chosen: Mapping[str, Any]) -> Panel:
@@ -349,10 +358,10 @@ def display_of(run: Run, chosen: Mapping[str, Any]) -> DisplayOptions:
 @spec.panel
 def head(
     run: Run,
-    layer: int = 0,
-    head: int = 0,
-    token: int | None = None,
-    key: int | None = None,
+    layer: Layer = OPENS,
+    head: Head = OPENS,
+    token: RowOrEvery = OPENS,
+    key: KeyOfRow = OPENS,
     view: Annotated[
         str, Choice({name: name for name in VIEWS}, "Picture of the head", menu=True)
     ] = "Lines",
@@ -370,11 +379,12 @@ def head(
     ] = None,
     scale: Scale = "Global",
     log: Log = False,
-    attention: str = "",
+    attention: OpenedAttention = OPENS,
 ) -> Panel:
     """One head: the sentence tinted by a word's weights, and its links, its matrix, or both.
 
-    token: the query, every one where None; key: with a token the cell that is opened, else, between
+    layer, head, token: the head and the query, that of the strongest finding where None; all
+    queries where "every"; key: with a token the cell that is opened, else, between
     two texts, the key that is selected. view: one of VIEWS; "Table" opens the numbers below links.
     incoming: links to the token too. tokens: those that are shown, one of TOKEN_FILTERS;
     renormalise: rows sum to 1 without the others. unit: "Tokens" or "Words"; None: words where the
@@ -411,33 +421,15 @@ def head(
     )
 
 
-# The names that the choices of `heads` and of `head` have in an address, and the choices.
+# The choices of `heads` and `head`, by their names in an address.
 CHOICES = {each.name: each for panel in (heads, head) for each in parameters(panel)}
 
 
 def opened(run: Run, words: Mapping[str, str]) -> tuple[Panel, Panel]:
     """All heads and one of them, under choices in the words of an address. Raises ValueError for
     what is not there."""
-    chosen = choices_of(run, words)
+    chosen = resolved(tuple(CHOICES.values()), run, words)
     return heads(run, **arguments_of(heads, chosen)), head(run, **arguments_of(head, chosen))
-
-
-def choices_of(run: Run, words: Mapping[str, str]) -> dict[str, Any]:
-    """The choices of `heads` and `head` that words of an address say; the head of the strongest
-    finding where they do not name another, and the word that its own strongest finding is about.
-    Raises ValueError for what is not there."""
-    chosen = {
-        each.argument: each.parse(words[each.name])
-        for each in CHOICES.values()
-        if each.name in words
-    }
-    attention = chosen.get("attention", "")
-    on = select(run, chosen.get("layer", 0), chosen.get("head", 0), attention=attention)
-    at = on.layer, on.head
-    if not {"layer", "head"} <= chosen.keys():
-        at = opening_head(on.recording, on.attention)
-    row = opening_row(on.recording, on.attention, at)
-    return {"token": row, **chosen, "layer": at[0], "head": at[1]}
 
 
 def view_of(

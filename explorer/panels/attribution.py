@@ -27,8 +27,9 @@ from explorer.analysis.formatting import (
 from explorer.analysis.terminology import norm_name, recording_norm_name, unit_formula
 from explorer.analysis.word_classes import is_word as is_text_word
 from explorer.panels import spec
-from explorer.panels.choice import Choice
+from explorer.panels.choice import OPENS, Choice
 from explorer.panels.selection import (
+    Predicted,
     StreamSelection,
     expect_place,
     model_name,
@@ -137,7 +138,7 @@ OtherId = Annotated[
 @spec.panel
 def logit(
     run: Run,
-    token: int | None = None,
+    token: Predicted = OPENS,
     word: WordId = None,
     against: OtherId = None,
     part: Annotated[str, Choice(of="model", help="the selected part of the sum")] = "",
@@ -500,7 +501,7 @@ def _norm(at: StreamSelection) -> str:
 @spec.panel
 def neurons(
     run: Run,
-    token: int | None = None,
+    token: Predicted = OPENS,
     word: WordId = None,
     against: OtherId = None,
     layer: Annotated[
@@ -657,7 +658,7 @@ def _activations(on: LogitParts, units: Neurons, rank: int) -> TokenRow:
 
 @spec.panel
 def carriers(
-    run: Run, token: int | None = None, word: WordId = None, against: OtherId = None
+    run: Run, token: Predicted = OPENS, word: WordId = None, against: OtherId = None
 ) -> Panel:
     """Contribution of each head to a word's logit at a token, and from which token of the text: the
     heads that bring most, and all heads together by token.

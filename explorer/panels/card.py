@@ -10,6 +10,7 @@ from unicodedata import east_asian_width
 
 import numpy as np
 
+from explorer.analysis import opening
 from explorer.analysis.attention import groups
 from explorer.analysis.figures import Edge, PictureCard
 from explorer.analysis.findings import (
@@ -25,17 +26,23 @@ from explorer.analysis.findings import (
 from explorer.analysis.formatting import hundredths, tenths
 from explorer.analysis.head_naming import NO_PATTERN, SINK, TOO_SHORT
 from explorer.analysis.recorded_findings import (
-    first_word,
     leading_findings,
     named_heads,
-    opening_head,
-    opening_row,
 )
 from explorer.analysis.terminology import sorted_edits
 from explorer.analysis.words import Groups
 from explorer.panels import spec
+from explorer.panels.choice import OPENS
 from explorer.panels.predictions import Prediction, prediction_at
-from explorer.panels.selection import Selection, place_if_any, select
+from explorer.panels.selection import (
+    FirstAttention,
+    HeadIfAny,
+    LayerIfAny,
+    Selection,
+    TokenIfAny,
+    place_if_any,
+    select,
+)
 from explorer.panels.spec import Panel
 from explorer.text import findings as findings_text
 from explorer.text.markdown_escape import plain
@@ -83,10 +90,10 @@ class Text:
 @spec.panel
 def headline(
     run: Run,
-    layer: int | None = None,
-    head: int | None = None,
-    token: int | None = None,
-    attention: str = "",
+    layer: LayerIfAny = OPENS,
+    head: HeadIfAny = OPENS,
+    token: TokenIfAny = OPENS,
+    attention: FirstAttention = OPENS,
 ) -> Panel:
     """The headline of a text as a picture of 1200 to 630: the words around a query and a key, the
     arc between them, and the weight; of a headline without a pair its sentence, with the arcs of
@@ -175,7 +182,7 @@ def _changed(run: Run, token: int | None) -> tuple[Prediction, Prediction] | Non
         return None
     last = len(stream.tokens) - 1
     if recording.model.kind == "encoder":
-        at = first_word(recording, stream) if token is None else token
+        at = opening.word(recording, stream) if token is None else token
         if HideToken not in capabilities.edits or stream.special[at]:
             return None
         plain, run = plain.under((HideToken(at),)), run.under((*run.edits, HideToken(at)))
@@ -236,10 +243,10 @@ def _of_head(
     first = select(run, layer or 0, head or 0, attention=attention)
     at = first.layer, first.head
     if layer is None or head is None:
-        at = opening_head(first.recording, first.attention)
+        at = opening.head(first.recording, first.attention)
     on = select(run, *at, attention=attention)
     row = place_if_any("token", token, len(on.axes.rows))
-    row = opening_row(on.recording, on.attention, at) if row is None else row
+    row = opening.row(on.recording, on.attention, at) if row is None else row
     if row is None:
         named = named_heads(on.recording, on.attention)
         one = named[on.layer * on.attention.pattern.shape[1] + on.head]

@@ -21,12 +21,17 @@ from models.run import Run
 
 REFUSALS = sentences("selection", "refusals")
 Options = Sequence[Any] | Mapping[Any, str]
-# What a run and the choices made so far (by their arguments) leave to choose from, or suggest, and
-# whether they leave a choice at all.
+# What a run and the choices made so far (by their arguments) leave to choose from, and whether they
+# leave a choice at all.
 OptionsOf = Callable[[Run, Mapping[str, Any]], Options]
-Suggestion = Callable[[Run, Mapping[str, Any]], Any]
 Condition = Callable[[Run, Mapping[str, Any]], bool]
 TRUE, FALSE = "1", "0"  # the words of yes and no in an address
+
+# The selection: what every tab shows a part of, in the order in which one is chosen in another.
+SELECTION = ("attention", "stream", "layer", "head", "token", "source")
+EVERY = "every"  # of a selection: all heads, or no word
+# The default of an argument of the selection: what the text opens on, or EVERY, as it `suits`.
+OPENS: Any = None
 
 
 @dataclass(frozen=True)
@@ -37,11 +42,15 @@ class Choice:
     of its type; where a function leaves less than two there is no widget. label: what its widget is
     called, "" for one that is made by a press in a picture. name: its name in an address, "" for
     that of the argument. of: it is forgotten with the "text" or the "model", with neither where "".
-    suits: the value that the panel takes where it is given its default, where it depends on the
-    run. accepts: what a value must pass that is no option. typed: the value of what is typed into
-    its field, or into its menu in the place of an option, and a sentence on it. when: where there
-    is such a choice; elsewhere it has its default. clears: names of choices that end where another
-    value is chosen. menu: its widget stands in the View menu. help: what its widget explains.
+    suits: the value that the panel takes where it is given its default, or a function that gives it
+    of the run and the choices made so far. takes_every: EVERY is a value too, for which the panel's
+    function gets None. checked: gives the value of one that is there, in one way of writing it, and
+    raises ValueError for any other. spelled: the word of a value in an address, "" for what such an
+    address means without one. accepts: what a value must pass that is no option. typed: the value
+    of what is typed into its field, or into its menu in the place of an option, and a sentence on
+    it. when: where there is such a choice; elsewhere it has its default. clears: names of choices
+    that end where another value is chosen. menu: its widget stands in the View menu. help: what its
+    widget explains.
     made_by: of an argument that is another run, the function that makes it of the run on screen and
     of choices of its own, which stand in the address in the place of this one.
     """
@@ -50,7 +59,10 @@ class Choice:
     label: str = ""
     name: str = ""
     of: str = ""
-    suits: Suggestion | None = None
+    suits: Any = None
+    takes_every: bool = False
+    checked: Callable[[Run, Mapping[str, Any], Any], Any] | None = None
+    spelled: Callable[[Run, Any], str] | None = None
     accepts: Callable[[Any], bool] | None = None
     typed: Callable[[Run, str], tuple[Any, str]] | None = None
     when: Condition | None = None
@@ -86,15 +98,27 @@ class Parameter:
         """The word that an address means which does not name it."""
         return self.word(self.default)
 
+    @property
+    def is_selected(self) -> bool:
+        """True for a part of the selection."""
+        return self.choice is not None and self.name in SELECTION
+
     def is_there(self, run: Run, chosen: Mapping[str, Any]) -> bool:
         """True where there is such a choice."""
         when = self.choice.when if self.choice else None
-        return when is None or when(run, chosen)
+        return when is None or when(run, as_taken(chosen))
 
     def values(self, run: Run, chosen: Mapping[str, Any]) -> Options:
         """The values to choose from, as the choice declares it."""
         options = self.choice.options if self.choice else ()
-        return options(run, chosen) if callable(options) else options
+        return options(run, as_taken(chosen)) if callable(options) else options
+
+    def suited(self, run: Run, chosen: Mapping[str, Any]) -> Any:
+        """The value that the panel takes where it is given its default."""
+        suits = self.choice.suits if self.choice else None
+        if callable(suits):
+            return suits(run, as_taken(chosen))
+        return self.default if suits is None else suits
 
     def allows(self, run: Run, chosen: Mapping[str, Any], value: Any) -> bool:
         """True for a value that can be chosen."""
@@ -120,10 +144,20 @@ class Parameter:
             return ".".join(map(str, value))
         return f"{value:g}" if self.kind is float else str(value)
 
+    def spelled(self, run: Run, value: Any) -> str:
+        """A value as the word of an address, "" for what an address of this run means without
+        one."""
+        if self.choice is not None and self.choice.spelled is not None:
+            return self.choice.spelled(run, value)
+        suits = self.choice.suits if self.is_selected and self.choice else None
+        return "" if not callable(suits) and value == suits else self.word(value)
+
     def parse(self, word: str) -> Any:
         """The value of a word. Raises ValueError for one that is none of its type."""
-        if word == "" and self.is_optional:
+        if word == "" and (self.is_optional or self.is_selected):
             return None
+        if word == EVERY and self.choice is not None and self.choice.takes_every:
+            return EVERY
         if self.choice is not None and self.choice.made_by is not None:
             names = ", ".join(each.name for each in choices_of(self.choice.made_by))
             raise ValueError(f"{self.argument} is {word!r}; it is made of {names}")
@@ -192,6 +226,92 @@ def by_name(declared: Mapping[str, Sequence[Parameter]]) -> dict[str, dict[str, 
                 )
             others[who] = each
     return declarers
+
+
+def as_taken(chosen: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Choices as a panel's function takes them: None for EVERY."""
+    if EVERY not in chosen.values():
+        return chosen
+    every = (name for name in SELECTION if chosen.get(name) == EVERY)
+    return {**chosen, **dict.fromkeys(every)}
+
+
+def completed(
+    parameters: Sequence[Parameter],
+    run: Run,
+    chosen: Mapping[str, Any],
+    refused: dict[str, str] | None = None,
+) -> dict[str, Any]:
+    """The selection among some arguments, of some choices what is chosen of it, and of what is not,
+    or None, what suits. Raises ValueError for what is not there, unless such go into `refused`, by
+    their names in an address with a sentence on each."""
+    now = dict(chosen)
+    selection = sorted(
+        (each for each in parameters if each.is_selected),
+        key=lambda each: SELECTION.index(each.name),
+    )
+    # The attention and the stream come first: what is chosen is checked there, and then the rest
+    # follows from it.
+    frames = [each for each in selection if each.kind is str]
+    for each in (*frames, *(each for each in selection if each not in frames)):
+        value, checked = now.get(each.argument), each.choice and each.choice.checked
+        if value is not None and value != EVERY and checked:
+            try:
+                now[each.argument] = checked(run, as_taken(now), value)
+            except ValueError as why:
+                if refused is None:
+                    raise
+                refused[each.name], value = str(why), None
+        if value is None:
+            now[each.argument] = each.suited(run, now) if each in frames else None
+    for each in selection:
+        if now[each.argument] is None:
+            now[each.argument] = each.suited(run, now)
+    return {each.argument: now[each.argument] for each in selection}
+
+
+def resolve(
+    parameters: Sequence[Parameter],
+    run: Run,
+    words: Mapping[str, str],
+    known: Mapping[str, Any] | None = None,
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """The arguments of a panel function, each from its word among those of an address, or from what
+    suits, and sentences on the words that are refused, by their names. known: arguments that no
+    word is asked for."""
+    chosen, refused = dict(known or {}), dict[str, str]()
+    asked = [each for each in parameters if each.argument not in chosen]
+    for each in asked:
+        word = words.get(each.name, each.first)
+        try:
+            chosen[each.argument] = each.default if word == each.first else each.parse(word)
+        except ValueError as why:
+            chosen[each.argument], refused[each.name] = each.default, str(why)
+    chosen |= completed(asked, run, chosen, refused)
+    for each in (each for each in asked if not each.is_selected):
+        value = chosen[each.argument]
+        if value == each.default:
+            continue
+        is_there = each.is_there(run, chosen)
+        if is_there and not each.allows(run, chosen, value):
+            names = ", ".join(listed(each.values(run, chosen)))
+            refused[each.name] = REFUSALS("no_choice", name=each.name, value=value, names=names)
+        if not is_there or each.name in refused:
+            chosen[each.argument] = each.default
+    return chosen, refused
+
+
+def resolved(
+    parameters: Sequence[Parameter],
+    run: Run,
+    words: Mapping[str, str],
+    known: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The arguments as `resolve` gives them. Raises ValueError for a word that is refused."""
+    arguments, refused = resolve(parameters, run, words, known)
+    for why in refused.values():
+        raise ValueError(why)
+    return arguments
 
 
 def arguments_of(function: Callable[..., Any], chosen: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,8 +13,17 @@ from explorer.analysis import soft_lookup
 from explorer.analysis.figures import BarRow, Bars
 from explorer.analysis.formatting import signed
 from explorer.panels import spec
-from explorer.panels.choice import Choice
-from explorer.panels.selection import Selection, place_of, select, typed_word
+from explorer.panels.choice import OPENS, Choice
+from explorer.panels.selection import (
+    FirstAttention,
+    LookupHead,
+    LookupLayer,
+    LookupQuery,
+    Selection,
+    place_of,
+    select,
+    typed_word,
+)
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models.caching import loaded, memo
@@ -49,9 +58,9 @@ def _vocabulary(run: Run, chosen: Mapping[str, Any]) -> range:
 @spec.panel
 def circuits(
     run: Run,
-    layer: int = 0,
-    head: int = 0,
-    token: int = 0,
+    layer: LookupLayer = OPENS,
+    head: LookupHead = OPENS,
+    token: LookupQuery = OPENS,
     source: Annotated[
         int | None, Choice(_keys, name="look_key", of="text", help="the key that is attended to")
     ] = None,
@@ -61,7 +70,7 @@ def circuits(
         int | None,
         Choice(_vocabulary, "Any other word", "look_word", of="model", typed=typed_word, menu=True),
     ] = None,
-    attention: str = "",
+    attention: FirstAttention = OPENS,
 ) -> Panel:
     """A head's QK and OV circuits for a query and a key: matching keys, and effects on the logits.
 

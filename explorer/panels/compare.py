@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from explorer.analysis import alignment, comparison, predictions
+from explorer.analysis import alignment, comparison, opening, predictions
 from explorer.analysis.alignment import Alignment, Unit
 from explorer.analysis.caption import read_text
 from explorer.analysis.comparison import PatternPair, RowChange
@@ -37,8 +37,17 @@ from explorer.analysis.formatting import (
 )
 from explorer.analysis.terminology import sees_ahead
 from explorer.panels import spec
-from explorer.panels.choice import Choice
-from explorer.panels.selection import model_name, place_if_any, place_of, select
+from explorer.panels.choice import OPENS, Choice
+from explorer.panels.selection import (
+    HEAD,
+    LAYER,
+    TOKEN,
+    model_name,
+    place_if_any,
+    place_of,
+    select,
+    token_of_text,
+)
 from explorer.panels.spec import Panel
 from explorer.text.attention import LABELS
 from explorer.text.templates import sentences
@@ -297,6 +306,30 @@ OfB = Annotated[str, Choice(attentions_of_b, "Attention of B", name="other_to", 
 HeadOfB = Annotated[Head | None, Choice(heads_of_b, "Head of B", menu=True)]
 
 
+def _of_a(at: int) -> Callable[[Run, Mapping[str, Any]], int]:
+    """The layer, 0, or the head, 1, of A that differs most."""
+
+    def place(run: Run, chosen: Mapping[str, Any]) -> int:
+        attentions = chosen.get("attention", ""), chosen.get("other_attention", "")
+        return two_runs(run, chosen.get("other"), *attentions).heads()[0][at]
+
+    return place
+
+
+def _found_word(run: Run, chosen: Mapping[str, Any]) -> int | None:
+    """The word of the strongest finding where both texts are the same."""
+    recording, other = run.recording(), chosen.get("other")
+    is_one_text = other is None or other.recording().text == recording.text
+    return opening.found_word(recording, recording.attention[0]) if is_one_text else None
+
+
+LayerOfA = Annotated[int, replace(LAYER, suits=_of_a(0))]
+HeadOfA = Annotated[int, replace(HEAD, suits=_of_a(1))]
+ComparedWord = Annotated[
+    int | None, replace(TOKEN, suits=_found_word, takes_every=True, checked=token_of_text)
+]
+
+
 def _shortened(words: str) -> str:
     return words if len(words) <= MAX_NAME else f"{words[: MAX_NAME - 1]}…"
 
@@ -314,23 +347,24 @@ def heads(
     other: Other = None,
     attention: OfA = "",
     other_attention: OfB = "",
-    head_of_a: Head | None = None,
+    layer: LayerOfA = OPENS,
+    head: HeadOfA = OPENS,
     head_of_b: HeadOfB = None,
-    token: int | None = None,
+    token: ComparedWord = OPENS,
     log: Annotated[
         bool, Choice(label="Weights on a logarithmic scale", name="other_tone", menu=True)
     ] = False,
 ) -> Panel:
     """Distance between the heads of two runs, and the weights of one head on both sides.
 
-    other, attention, other_attention: as in `two_runs`. head_of_a: (layer, head), the one that
-    differs most where None. head_of_b: the one in the same place or the nearest where None. token:
-    whose word is predicted, as in `prediction`. log: colours of weights on a logarithmic scale.
+    other, attention, other_attention: as in `two_runs`. layer, head: of A, the one that differs
+    most where None. head_of_b: the one in the same place or the nearest where None. token: whose
+    word is predicted, as in `prediction`. log: colours of weights on a logarithmic scale.
     Raises ValueError for what is not there, and for texts without a word in common.
     """
     two = two_runs(run, other, attention, other_attention)
     words = sentences(CONCEPT, "heads")
-    of_a, of_b = two.heads(head_of_a, head_of_b)
+    of_a, of_b = two.heads((layer, head), head_of_b)
     weights_a, weights_b = two.patterns.heads(of_a, of_b)
     predicted = _predictions(two, token)
     facts = _likeliest(two, predicted)
@@ -500,7 +534,8 @@ def difference(
     other: Other = None,
     attention: OfA = "",
     other_attention: OfB = "",
-    head_of_a: Head | None = None,
+    layer: LayerOfA = OPENS,
+    head: HeadOfA = OPENS,
     head_of_b: HeadOfB = None,
 ) -> Panel:
     """The weights of a head of B minus those of a head of A, and the cells that change most.
@@ -509,7 +544,7 @@ def difference(
     """
     two = two_runs(run, other, attention, other_attention)
     words = sentences(CONCEPT, "difference")
-    of_a, of_b = two.heads(head_of_a, head_of_b)
+    of_a, of_b = two.heads((layer, head), head_of_b)
     _, _, change, _, high = comparison.pair_matrices(two.patterns, of_a, of_b)
     largest = comparison.largest_row_change(two.patterns, of_a, of_b)
     distance = fixed(comparison.pair_distance(two.patterns, of_a, of_b))
@@ -563,7 +598,8 @@ def nearest(
     other: Other = None,
     attention: OfA = "",
     other_attention: OfB = "",
-    head_of_a: Head | None = None,
+    layer: LayerOfA = OPENS,
+    head: HeadOfA = OPENS,
     head_of_b: HeadOfB = None,
 ) -> Panel:
     """Every head of A beside every head of B, and the nearest of B for each of A.
@@ -572,7 +608,7 @@ def nearest(
     """
     two = two_runs(run, other, attention, other_attention)
     words = sentences(CONCEPT, "nearest")
-    of_a, of_b = two.heads(head_of_a, head_of_b, by_nearest=True)
+    of_a, of_b = two.heads((layer, head), head_of_b, by_nearest=True)
     distances = two.distances
     rows, columns = comparison.names(distances.shape_a), comparison.names(distances.shape_b)
     at = comparison.head_number(of_a, distances.shape_a)
@@ -653,7 +689,7 @@ class SidePrediction:
 
 
 @spec.panel
-def prediction(run: Run, other: Other = None, token: int | None = None) -> Panel:
+def prediction(run: Run, other: Other = None, token: ComparedWord = OPENS) -> Panel:
     """The most likely words of both runs at one place of the text, on one scale.
 
     other: as in `two_runs`. token: of A's text, whose word is predicted where one of the models

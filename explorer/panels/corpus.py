@@ -21,8 +21,8 @@ from explorer.analysis.formatting import (
 )
 from explorer.analysis.head_naming import MEANING, MEANING_ACROSS
 from explorer.panels import spec
-from explorer.panels.choice import Choice
-from explorer.panels.selection import select
+from explorer.panels.choice import OPENS, Choice
+from explorer.panels.selection import FirstAttention, HeadIfAny, LayerIfAny, select
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models.example_texts import EXAMPLES
@@ -161,9 +161,9 @@ def patterns(
     run: Run,
     others: str = EXAMPLE_LINES,
     pattern: Pattern = "",
-    layer: int | None = None,
-    head: int | None = None,
-    attention: str = "",
+    layer: LayerIfAny = OPENS,
+    head: HeadIfAny = OPENS,
+    attention: FirstAttention = OPENS,
 ) -> Panel:
     """Mean score of one pattern in every head, and all patterns of one head.
 
@@ -244,9 +244,9 @@ def highest(
     run: Run,
     others: str = EXAMPLE_LINES,
     pattern: Pattern = "",
-    layer: int | None = None,
-    head: int | None = None,
-    attention: str = "",
+    layer: LayerIfAny = OPENS,
+    head: HeadIfAny = OPENS,
+    attention: FirstAttention = OPENS,
 ) -> Panel:
     """The sentences where a head has the highest scores of a pattern. Arguments and errors as of
     `patterns`."""
@@ -296,9 +296,9 @@ def _score_text(one: corpus.Sentence, value: float, read: CorpusReading, by_weig
 def distances(
     run: Run,
     others: str = EXAMPLE_LINES,
-    layer: int | None = None,
-    head: int | None = None,
-    attention: str = "",
+    layer: LayerIfAny = OPENS,
+    head: HeadIfAny = OPENS,
+    attention: FirstAttention = OPENS,
 ) -> Panel:
     """Share of every head's attention by distance from the query, and one head's with its spread.
     Arguments and errors as of `patterns`."""

@@ -11,7 +11,8 @@ from explorer.analysis.figures import matrix as matrix_values
 from explorer.analysis.formatting import fixed
 from explorer.analysis.terminology import mask_reason
 from explorer.panels import spec
-from explorer.panels.selection import Selection, select
+from explorer.panels.choice import OPENS
+from explorer.panels.selection import FirstAttention, Selection, select
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models.caching import memo
@@ -21,7 +22,7 @@ CONCEPT = "distances"
 
 
 @spec.panel
-def near_and_far(run: Run, attention: str = "") -> Panel:
+def near_and_far(run: Run, attention: FirstAttention = OPENS) -> Panel:
     """The head with the shortest mean attention distance and the one with the longest as two
     matrices on one scale.
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from explorer.analysis import embeddings, residual
+from explorer.analysis import embeddings, opening, residual
 from explorer.analysis.attention import numbered
 from explorer.analysis.caption import read_text
 from explorer.analysis.csv import Columns, stacked
@@ -30,8 +30,15 @@ from explorer.analysis.logit_lens import states
 from explorer.analysis.terminology import recording_norm_name, with_article
 from explorer.analysis.words import words as words_in
 from explorer.panels import spec
-from explorer.panels.choice import Choice
-from explorer.panels.selection import expect_place, model_name, place_of, select_stream
+from explorer.panels.choice import OPENS, Choice
+from explorer.panels.selection import (
+    FirstStream,
+    TokenIfAny,
+    expect_place,
+    model_name,
+    place_of,
+    select_stream,
+)
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models.caching import loaded, memo
@@ -142,7 +149,7 @@ def own_second(run: Run, chosen: Mapping[str, Any]) -> str:
         return ""
     there = Run(run.model, other, run.edits).recording().streams[0]
     if token is None:
-        token = embeddings.default_token(stream, there, embeddings.visible_tokens(stream, False))
+        token = opening.shared_word(stream, there)
     return other if embeddings.matching_token(stream, token, there) is not None else ""
 
 
@@ -159,8 +166,7 @@ def shown_token(run: Run, chosen: Mapping[str, Any]) -> int:
     token, stream = chosen.get("token"), _stream(run, chosen)
     if token is not None:
         return int(token)
-    visible = embeddings.visible_tokens(stream, False)
-    return embeddings.default_token(stream, _other(run, chosen), visible)
+    return opening.shared_word(stream, _other(run, chosen))
 
 
 def _mate(run: Run, chosen: Mapping[str, Any]) -> int | None:
@@ -305,12 +311,12 @@ def _word_groups(words: str) -> tuple[tuple[str, ...], ...]:
 @spec.panel
 def contexts(
     run: Run,
-    token: int | None = None,
+    token: TokenIfAny = OPENS,
     texts: Texts = "Two",
     second: Second = "",
     mate: Mate = None,
     stage: Stage = None,
-    stream: str = "",
+    stream: FirstStream = OPENS,
     all_paths: Annotated[
         bool, Choice(label="Paths of all words", name="trails", menu=True)
     ] = False,
@@ -544,12 +550,12 @@ def _details(on: WordPath, run: Run) -> tuple[str, ...]:
 @spec.panel
 def neighbours(
     run: Run,
-    token: int | None = None,
+    token: TokenIfAny = OPENS,
     texts: Texts = "Two",
     second: Second = "",
     mate: Mate = None,
     stage: Stage = None,
-    stream: str = "",
+    stream: FirstStream = OPENS,
     sums: Sums = False,
 ) -> Panel:
     """The words of the vocabulary that a word's vectors are nearest to at every layer. Arguments
@@ -636,7 +642,7 @@ def _neighbour_matrix(
 @spec.panel
 def anchors(
     run: Run,
-    token: int | None = None,
+    token: TokenIfAny = OPENS,
     texts: Texts = "Two",
     second: Second = "",
     mate: Mate = None,
@@ -651,7 +657,7 @@ def anchors(
         ),
     ] = ANCHORS,
     measure: Annotated[str, Choice(MEASURES, "Measure", name="curve")] = "Cosine",
-    stream: str = "",
+    stream: FirstStream = OPENS,
 ) -> Panel:
     """Similarity of a word to two groups of anchor words at every layer, in one text or in two,
     against all other ways to split these words.

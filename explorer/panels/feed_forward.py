@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any
 
 import numpy as np
 
-from explorer.analysis import ffn, figures, residual
+from explorer.analysis import ffn, figures, opening, residual
 from explorer.analysis.ffn import shares_of_update
 from explorer.analysis.figures import (
     BarRow,
@@ -27,8 +28,16 @@ from explorer.analysis.formatting import (
 )
 from explorer.analysis.terminology import unit_formula
 from explorer.panels import spec
-from explorer.panels.choice import Choice
-from explorer.panels.selection import StreamSelection, place_of, select_stream
+from explorer.panels.choice import OPENS, Choice
+from explorer.panels.selection import (
+    LAYER,
+    FirstStream,
+    StreamSelection,
+    Word,
+    place_of,
+    select_stream,
+    stream_of,
+)
 from explorer.panels.spec import Panel
 from explorer.text.templates import Sentences, sentences
 from models.caching import loaded
@@ -53,15 +62,38 @@ def hidden_units(run: Run, chosen: Mapping[str, Any]) -> range:
     return range(len(read.after))
 
 
+def _largest(run: Run, chosen: Mapping[str, Any]) -> int | None:
+    """The layer whose FFN has the largest share of its update at the token, None where none can be
+    read."""
+    stream = stream_of(run, chosen)
+    token = (
+        opening.word(run.recording(), stream) if chosen.get("token") is None else chosen["token"]
+    )
+    try:
+        return residual.largest_ffn(stream, token)
+    except ValueError:  # the panel says why
+        return None
+
+
+FfnLayer = Annotated[
+    int | None,
+    replace(
+        LAYER,
+        suits=_largest,
+        checked=lambda run, chosen, value: place_of("layer", value, run.recording().model.n_layer),
+    ),
+]
+
+
 @spec.panel
 def units(
     run: Run,
-    token: int = 0,
-    layer: int | None = None,
+    token: Word = OPENS,
+    layer: FfnLayer = OPENS,
     unit: Annotated[
         int | None, Choice(hidden_units, of="model", help="the selected hidden unit")
     ] = None,
-    stream: str = "",
+    stream: FirstStream = OPENS,
 ) -> Panel:
     """Hidden units of an FFN at a token, by their shares of what the FFN writes there.
 
@@ -240,7 +272,9 @@ def _words(nearest: list[tuple[int, str, float]], unit: int) -> tuple[Bars, ...]
 
 
 @spec.panel
-def network(run: Run, token: int = 0, layer: int | None = None, stream: str = "") -> Panel:
+def network(
+    run: Run, token: Word = OPENS, layer: FfnLayer = OPENS, stream: FirstStream = OPENS
+) -> Panel:
     """The way through an FFN at a token: wider and back, its units before and after the activation,
     and how few of them make half of what it writes.
 

@@ -24,9 +24,9 @@ from explorer.analysis.formatting import (
 from explorer.analysis.measure import Untestable, causal_attention
 from explorer.analysis.predictions import Distribution, Draw, Word
 from explorer.panels import spec
-from explorer.panels.choice import Choice, Options
+from explorer.panels.choice import OPENS, Choice, Options
 from explorer.panels.predictions import entropy_slots, whole_words, with_blanks
-from explorer.panels.selection import model_name, place_if_any
+from explorer.panels.selection import HeadOrEvery, LayerOrEvery, model_name, place_if_any
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models import chat, drafts, model_names
@@ -346,7 +346,7 @@ def _arithmetic(prediction: NextToken, id: int) -> list[str]:
 
 @spec.panel
 def attention(
-    run: Run, continuation: Continued = "", layer: int | None = None, head: int | None = None
+    run: Run, continuation: Continued = "", layer: LayerOrEvery = OPENS, head: HeadOrEvery = OPENS
 ) -> Panel:
     """The attention of the newest token: the token that each head attends to most, and the largest
     weights of one head, of the mean where layer or head is None.

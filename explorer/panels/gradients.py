@@ -13,12 +13,8 @@ from explorer.analysis.figures import Chart, Series, Stack, TextTable
 from explorer.analysis.formatting import fixed, percent, power
 from explorer.analysis.terminology import recording_norm_name
 from explorer.panels import spec
-from explorer.panels.choice import Choice
-from explorer.panels.selection import (
-    expect_option,
-    first_site,
-    select_stream,
-)
+from explorer.panels.choice import OPENS, Choice
+from explorer.panels.selection import FirstStream, Word, expect_option, first_site, select_stream
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models import registry
@@ -82,7 +78,7 @@ def _lines(
 
 
 @spec.panel
-def deep_stack(run: Run, stream: str = "") -> Panel:
+def deep_stack(run: Run, stream: FirstStream = OPENS) -> Panel:
     """The gradient through a deep stack with random weights, with and without residual connections
     and LayerNorm. Raises ValueError for a stream that is not there."""
     selection = select_stream(run, 0, stream)
@@ -136,7 +132,7 @@ def sublayer_sites(run: Run, chosen: Mapping[str, Any]) -> dict[str, str]:
 @spec.panel
 def jacobian(
     run: Run,
-    token: int = 0,
+    token: Word = OPENS,
     sublayer: Annotated[
         str,
         Choice(
@@ -147,7 +143,7 @@ def jacobian(
             suits=first_site(sublayer_sites),
         ),
     ] = "",
-    stream: str = "",
+    stream: FirstStream = OPENS,
 ) -> Panel:
     """The singular values of one sub-layer's Jacobian at one token.
 

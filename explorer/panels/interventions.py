@@ -3,20 +3,27 @@ head, the residual stream, models trained without a part, activation patching.""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import numpy as np
 
-from explorer.analysis import interventions, predictions
+from explorer.analysis import interventions, opening
 from explorer.analysis.csv import Cells
 from explorer.analysis.figures import BarRow, Bars, Chart, Figure, Matrix, Series, Stack, TextTable
 from explorer.analysis.formatting import fixed, hundredths, named_word, percent, signed, tenths
 from explorer.analysis.terminology import ABLATION_EDITS, edits_without, norm_name
 from explorer.panels import spec
-from explorer.panels.choice import Choice
+from explorer.panels.choice import OPENS, Choice
 from explorer.panels.selection import (
+    HEAD,
+    LAYER,
+    TOKEN,
+    FirstAttention,
+    Head,
+    LastStream,
+    Layer,
     Selection,
     StreamSelection,
     place_of,
@@ -118,19 +125,6 @@ def read_edits(plain: Recording, line: str) -> tuple[Edits, list[str]]:
     return tuple(edits), left_out
 
 
-def default_token(plain: Recording) -> int:
-    """The token whose prediction is compared: in an encoder a word worth masking, in a decoder the
-    end or the token before that word, in a translation the start."""
-    stream, kind = plain.streams[-1], plain.model.kind
-    if kind == "encoder-decoder":
-        return 0
-    word = predictions.default_masked_word(stream, loaded(plain).capabilities.mask) or 0
-    end = len(stream.tokens) - 1
-    if kind == "encoder":
-        return word
-    return end if word == end else max(0, word - 1)
-
-
 def masking(plain: Recording, token: int) -> Edits:
     """The edit that masks a token in both runs of a model that predicts masked words; () where it
     is special or cannot be masked."""
@@ -145,7 +139,7 @@ def can_mask(run: Run, chosen: Mapping[str, Any]) -> tuple[bool, ...]:
     """The ways to read the token whose prediction is compared: masked or not where it can be masked
     at all."""
     plain = replace(run, edits=()).recording()
-    token = default_token(plain) if chosen.get("token") is None else chosen["token"]
+    token = opening.compared(plain) if chosen.get("token") is None else chosen["token"]
     return (True, False) if masking(plain, token) else ()
 
 
@@ -206,7 +200,7 @@ def pair(run: Run, token: int | None = None, masked: bool = True) -> Pair:
     ValueError for a token that is not there."""
     plain_run = replace(run, edits=())
     plain = plain_run.recording()
-    token = default_token(plain) if token is None else token
+    token = opening.compared(plain) if token is None else token
     at = select_stream(plain_run, token, plain.streams[-1].name)
     return Pair(plain, at, masking(plain, token) if masked else ())
 
@@ -253,6 +247,36 @@ def changed_head(
     return next(iter(interventions.most_changed(distance, 1)), (0, 0))
 
 
+def _changed(at: int) -> Callable[[Run, Mapping[str, Any]], int]:
+    """The layer, 0, or the head, 1, that edits change most, or where there are none that an
+    attention opens on."""
+
+    def place(run: Run, chosen: Mapping[str, Any]) -> int:
+        on = select(replace(run, edits=()), attention=chosen.get("attention") or "")
+        try:
+            if run.edits:
+                return changed_head(run, attention=on.attention.name)[at]
+        except ValueError:  # numbers that overflow, which the panel says
+            pass
+        return opening.head(on.recording, on.attention)[at]
+
+    return place
+
+
+ChangedLayer = Annotated[int, replace(LAYER, suits=_changed(0))]
+ChangedHead = Annotated[int, replace(HEAD, suits=_changed(1))]
+Compared = Annotated[
+    int,
+    replace(
+        TOKEN,
+        suits=lambda run, chosen: opening.compared(replace(run, edits=()).recording()),
+        checked=lambda run, chosen, value: place_of(
+            "token", value, len(run.recording().streams[-1].tokens)
+        ),
+    ),
+]
+
+
 # ---- experiments ---------------------------------------------------------------------------------
 
 
@@ -283,10 +307,10 @@ def named_experiments(plain: Recording, layer: int, head: int, attention: str) -
 @spec.panel
 def experiments(
     run: Run,
-    token: int | None = None,
-    layer: int = 0,
-    head: int = 0,
-    attention: str = "",
+    token: Compared = OPENS,
+    layer: Layer = OPENS,
+    head: Head = OPENS,
+    attention: FirstAttention = OPENS,
     masked: Masked = True,
 ) -> Panel:
     """Named experiments beside each other: what each does to the model's own prediction at a token
@@ -418,10 +442,10 @@ def _experiments_finding(rows: Sequence[_Outcome], word: str, p: float) -> str:
 @spec.panel
 def effect(
     run: Run,
-    token: int | None = None,
-    layer: int | None = None,
-    head: int | None = None,
-    attention: str = "",
+    token: Compared = OPENS,
+    layer: ChangedLayer = OPENS,
+    head: ChangedHead = OPENS,
+    attention: FirstAttention = OPENS,
     masked: Masked = True,
 ) -> Panel:
     """The predictions of both runs at a token, and how far the attention of each head moved.
@@ -600,7 +624,10 @@ def _effect_table(
 
 @spec.panel
 def head_attention(
-    run: Run, layer: int | None = None, head: int | None = None, attention: str = ""
+    run: Run,
+    layer: ChangedLayer = OPENS,
+    head: ChangedHead = OPENS,
+    attention: FirstAttention = OPENS,
 ) -> Panel:
     """One head's attention before the edits, after them, and the difference.
 
@@ -666,7 +693,7 @@ def _is_ablated(run: Run, at: tuple[int, int]) -> bool:
 
 
 @spec.panel
-def residual_stream(run: Run, token: int | None = None, stream: str = "") -> Panel:
+def residual_stream(run: Run, token: Compared = OPENS, stream: LastStream = OPENS) -> Panel:
     """The norms of a token's vectors in both runs, and the distance between them, state by state.
 
     stream: its name, the last one where "". Raises ValueError for what is not there.
@@ -674,10 +701,8 @@ def residual_stream(run: Run, token: int | None = None, stream: str = "") -> Pan
     words = sentences(CONCEPT, "residual_stream")
     plain_run = replace(run, edits=())
     plain = plain_run.recording()
-    name = stream or plain.streams[-1].name
-    at = default_token(plain) if token is None else token
-    if name in (each.name for each in plain.streams):
-        at = min(at, len(plain.stream(name).tokens) - 1) if stream or token is None else at
+    name = stream
+    at = min(token, len(plain.stream(name).tokens) - 1)
     selected = select_stream(plain_run, at, name)
     at = selected.token
     edited = _edited(run, plain)
@@ -1137,9 +1162,9 @@ def patches(
         ),
     ] = "",
     unit: Annotated[str, Choice(UNITS, "Activations to patch", name="patch")] = "Heads",
-    token: int | None = None,
-    attention: str = "",
-    stream: str = "",
+    token: Compared = OPENS,
+    attention: FirstAttention = OPENS,
+    stream: LastStream = OPENS,
     masked: Masked = True,
     cell: Annotated[
         tuple[int, int] | None,

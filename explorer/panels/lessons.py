@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from explorer.analysis import recorded_findings, residual, word_classes, words
+from explorer.analysis import opening, recorded_findings, residual, word_classes, words
 from explorer.analysis.attention import axes, groups
 from explorer.analysis.findings import word_groups
 from explorer.analysis.formatting import hundredths, tenths
@@ -167,7 +167,7 @@ def hero(recording: Recording, token: int | None = None) -> Hero:
     if _n_words(recording) < FEWEST:
         raise ValueError(lesson.REFUSALS("no_word"))
     if token is None or not 0 <= token < len(first.tokens) or first.special[token]:
-        token = architecture.first_token(recording, first)
+        token = opening.flow_word(recording, first)
     finding = recorded_findings.strongest_in_head(recording)
     is_single = len(recording.streams) == 1
     if is_single and finding is not None and finding.query == token and finding.keys:

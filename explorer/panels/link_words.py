@@ -6,6 +6,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from explorer.panels.choice import EVERY
+
 # Names and words of links that were shared before the choices of panels had their own.
 EARLIER_NAMES = {
     "seen": "masked",
@@ -94,6 +96,20 @@ SWITCHED_OFF = re.compile(r"ZeroHead:(\d+):(\d+):self")
 EARLIER_PARTS = dict.fromkeys(("plane", "curve", "anchors"), ("space", "Anchors"))
 
 
+WORD = "word:"  # before a word of the text that is also a word of addresses, as in "word:every"
+EVERY_OF = ("layer", "head", "token")  # which an empty word meant all of
+
+
+def with_key(parameters: Mapping[str, str]) -> dict[str, str]:
+    """Parameters that say the key of the selected row by itself: a cell is a row and its key; one
+    of another row, or without one, says nothing."""
+    named = dict(parameters)
+    query, _, key = named.pop("weight_at", "").partition(".")
+    if key and query == named.get("token") and not named.get("source"):
+        named["source"] = key
+    return named
+
+
 def in_todays_words(parameters: Mapping[str, str]) -> dict[str, str]:
     """Parameters of a link, by the names and in the words of today."""
     named = {EARLIER_NAMES.get(name, name): word for name, word in parameters.items()}
@@ -116,6 +132,9 @@ def in_todays_words(parameters: Mapping[str, str]) -> dict[str, str]:
         named["edits"] = edits
     if not named.get("word", "0").isdecimal() and "token" not in named:  # a number is a word's id
         named["token"] = named.pop("word")
+    if named.pop("selected", "") == "none":
+        named.setdefault("token", "")
+    named |= {name: EVERY for name in EVERY_OF if named.get(name) == ""}
     return {name: EARLIER_WORDS.get((name, word), word) for name, word in named.items()}
 
 

@@ -22,9 +22,9 @@ from explorer.analysis.logit_lens import LensCell
 from explorer.analysis.predictions import first_piece
 from explorer.analysis.terminology import recording_norm_name, with_article
 from explorer.panels import spec
-from explorer.panels.choice import WHOLE_LAYERS, Choice, is_deep
+from explorer.panels.choice import OPENS, WHOLE_LAYERS, Choice, is_deep
 from explorer.panels.predictions import with_blanks
-from explorer.panels.selection import predicted
+from explorer.panels.selection import Predicted, predicted
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models.caching import loaded, memo
@@ -118,7 +118,7 @@ Layers = Annotated[bool | None, replace(WHOLE_LAYERS, suits=in_layers)]
 @spec.panel
 def lens(
     run: Run,
-    token: int | None = None,
+    token: Predicted = OPENS,
     site: Site = "",
     measure: Annotated[str, Choice(COLOURS, "Colour by", name="lens", menu=True)] = "Top word",
     layers: Layers = None,
@@ -148,7 +148,7 @@ def lens(
 
 
 @spec.panel
-def development(run: Run, token: int | None = None, site: Site = "") -> Panel:
+def development(run: Run, token: Predicted = OPENS, site: Site = "") -> Panel:
     """Final prediction at one token, as read at every site: its probability, its rank, and the
     divergence from the final distribution. token, site and ValueError as for `lens`."""
     on = read(run, token, site)

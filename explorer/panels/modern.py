@@ -21,7 +21,8 @@ from explorer.analysis.figures import (
 )
 from explorer.analysis.formatting import enough_digits, fixed, power
 from explorer.panels import spec
-from explorer.panels.selection import model_name, select
+from explorer.panels.choice import OPENS
+from explorer.panels.selection import LookupHead, LookupLayer, LookupQuery, model_name, select
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models.caching import loaded
@@ -36,7 +37,9 @@ N_PAIRS, N_UNITS, N_NUMBERS = 5, 5, 64
 
 
 @spec.panel
-def rotary(run: Run, layer: int = 0, head: int = 0, token: int = 0) -> Panel:
+def rotary(
+    run: Run, layer: LookupLayer = OPENS, head: LookupHead = OPENS, token: LookupQuery = OPENS
+) -> Panel:
     """Rotary positions: by how much some pairs of a query's numbers are turned at its position, the
     fast ones first.
 
@@ -91,7 +94,7 @@ def rotary(run: Run, layer: int = 0, head: int = 0, token: int = 0) -> Panel:
 
 
 @spec.panel
-def rms_norm(run: Run, layer: int = 0, token: int = 0) -> Panel:
+def rms_norm(run: Run, layer: LookupLayer = OPENS, token: LookupQuery = OPENS) -> Panel:
     """RMSNorm before a layer's attention at one token: the state, divided by the root of its mean
     square, times the gain; no mean is subtracted.
 
@@ -220,7 +223,7 @@ def _stored(recording: Recording, heads: int) -> int:
 
 
 @spec.panel
-def gate(run: Run, layer: int = 0, token: int = 0) -> Panel:
+def gate(run: Run, layer: LookupLayer = OPENS, token: LookupQuery = OPENS) -> Panel:
     """The gated units with the largest shares of an FFN's update at one token: what opens the gate,
     the number that goes through, and their product.
 

@@ -15,8 +15,20 @@ from explorer.analysis.formatting import fixed, plural, power
 from explorer.analysis.measure import MeasureContext
 from explorer.analysis.soft_lookup import attention_input
 from explorer.panels import architecture, spec
-from explorer.panels.choice import Choice
-from explorer.panels.selection import Selection, expect_vectors, select
+from explorer.panels.choice import OPENS, Choice
+from explorer.panels.selection import (
+    FirstAttention,
+    Head,
+    Layer,
+    LookupHead,
+    LookupLayer,
+    LookupQuery,
+    OpenedAttention,
+    Query,
+    Selection,
+    expect_vectors,
+    select,
+)
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models.caching import loaded
@@ -40,11 +52,11 @@ PRODUCT_STEP = Choice(name="shapes_step", help="the product that is shown")
 @spec.panel
 def shapes(
     run: Run,
-    layer: int = 0,
-    head: int = 0,
-    token: int = 0,
+    layer: Layer = OPENS,
+    head: Head = OPENS,
+    token: Query = OPENS,
     step: Annotated[str, PRODUCT_STEP] = "",
-    attention: str = "",
+    attention: OpenedAttention = OPENS,
 ) -> Panel:
     """The matrix products of one head with their shapes: one token's, all tokens', the scores, and
     the head's output.
@@ -153,7 +165,11 @@ def _outputs(selection: Selection) -> tuple[Factor, ...]:
 
 @spec.panel
 def concatenation(
-    run: Run, layer: int = 0, head: int = 0, token: int = 0, attention: str = ""
+    run: Run,
+    layer: Layer = OPENS,
+    head: Head = OPENS,
+    token: Query = OPENS,
+    attention: OpenedAttention = OPENS,
 ) -> Panel:
     """The outputs z of all heads at one query side by side, the output matrix, and the one vector
     that comes of both.
@@ -215,7 +231,11 @@ def _numbers(outputs: anatomy.HeadOutputs) -> spec.Columns:
 
 @spec.panel
 def head_gradients(
-    run: Run, layer: int = 0, head: int = 0, token: int = 0, attention: str = ""
+    run: Run,
+    layer: LookupLayer = OPENS,
+    head: LookupHead = OPENS,
+    token: LookupQuery = OPENS,
+    attention: FirstAttention = OPENS,
 ) -> Panel:
     """The gradient of the loss that each head of a layer gets through its rows of W_O: its length,
     and its cosine with that of every other head.

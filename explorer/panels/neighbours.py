@@ -3,122 +3,49 @@ layer to layer, and which it leaves."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated
 
 import numpy as np
 
-from explorer.analysis import recorded_findings, residual
-from explorer.analysis.embeddings import cosines as cosines_of
+from explorer.analysis import opening
+from explorer.analysis.embeddings import Move, move_of
 from explorer.analysis.figures import Chart, Cloud, Frame, Plane, Series
 from explorer.analysis.formatting import fixed
-from explorer.analysis.word_classes import CONTENT, classes, is_word, nouns
 from explorer.panels import spec
-from explorer.panels.choice import Choice
-from explorer.panels.selection import select
+from explorer.panels.choice import OPENS, Choice
+from explorer.panels.selection import TOKEN, FirstAttention, select, stream_of
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
-from models.example_texts import SENSES
-from models.recording import Recording, Stream
 from models.run import Run
 
 CONCEPT = "neighbours"
-FEWEST = 3  # words: one that moves, and two to move between
-
-
-@dataclass(frozen=True, eq=False)
-class Move:
-    """A word among the words of its sentence: their places, its own among them, by their states
-    after the embedding and after each layer, with the words' common part at each state taken away.
-
-    cosines (state, word, word). toward, away: the places in `words` of the one that it comes
-    nearest to and of the one that it leaves most, from the first state to the last, among the words
-    of content where there are two others."""
-
-    words: np.ndarray
-    at: int
-    cosines: np.ndarray
-    toward: int
-    away: int
-
-    @property
-    def path(self) -> np.ndarray:
-        """Place of each word at each state, (word, state, 2): its cosine with the word that is
-        left, and with the one that is come near to."""
-        return self.cosines[:, :, [self.away, self.toward]].swapaxes(0, 1)
-
-
-def move_of(stream: Stream, token: int) -> Move | None:
-    """The move of a word of a stream, of the next one for a token that is no word and of the last
-    one behind it; None among too few and for a stream that was not recorded."""
-    return next(_moves(stream, (token,)), None)
-
-
-def _moves(stream: Stream, tokens: Iterable[int]) -> Iterator[Move]:
-    """The moves of some tokens as `move_of`; none where that is None."""
-    places = np.flatnonzero(np.array([is_word(each) for each in stream.tokens]) & ~stream.special)
-    if len(places) < FEWEST or not stream.sites:
-        return
-    whole = residual.whole_layers(stream)
-    states = [each for each in whole.sites if not each.endswith(".wrote")]
-    vectors = np.stack([residual.site_vectors(whole, each)[places] for each in states])
-    vectors = vectors - vectors.mean(axis=1, keepdims=True)
-    cosines = np.stack([cosines_of(each) for each in vectors])
-    content = np.flatnonzero(np.array(classes(stream.tokens))[places] == CONTENT)
-    for token in tokens:
-        at = min(int(np.searchsorted(places, token)), len(places) - 1)
-        others = content[content != at]
-        if len(others) < FEWEST - 1:
-            others = np.delete(np.arange(len(places)), at)
-        change = cosines[-1, at, others] - cosines[0, at, others]
-        yield Move(places, at, cosines, *(int(others[f()]) for f in (change.argmax, change.argmin)))
-
-
-def opening_word(recording: Recording, stream: Stream) -> int:
-    """The token that the panel opens on: the word whose neighbours change most, of those with
-    several senses (models/example_texts.py) where the text has one, else of the nouns, else of the
-    words of content, else of all."""
-    labels = stream.tokens
-    words = np.array([is_word(each) for each in labels]) & ~stream.special
-    content = words & (np.array(classes(labels)) == CONTENT)
-    ambiguous = content & np.array([each.strip().casefold() in SENSES for each in labels])
-    noun = content & np.array(nouns(labels))
-    noun &= ~np.append(noun[1:], False)  # of several in a row all but the last may be adjectives
-    for candidates in (ambiguous, noun, content, words):
-        if candidates.any():
-            moves = _moves(stream, np.flatnonzero(candidates))
-            furthest = max(moves, key=_turn, default=None)
-            return int((furthest.words[furthest.at]) if furthest else np.argmax(candidates))
-    return recorded_findings.first_word(recording, stream)
-
-
-def _turn(move: Move) -> float:
-    """By how much more a word comes near to one neighbour than to the other, from the first state
-    to the last."""
-    change = move.cosines[-1, move.at] - move.cosines[0, move.at]
-    return float(change[move.toward] - change[move.away])
+MovingWord = Annotated[
+    int,
+    replace(
+        TOKEN,
+        suits=lambda run, chosen: opening.moving_word(run.recording(), stream_of(run, chosen)),
+    ),
+]
 
 
 @spec.panel
 def between(
     run: Run,
-    token: int | None = None,
+    token: MovingWord = OPENS,
     moved: Annotated[
         int | None, Choice(of="model", name="moved", help="after how many layers the words stand")
     ] = None,
-    attention: str = "",
+    attention: FirstAttention = OPENS,
 ) -> Panel:
     """A word between two others of its sentence, the one that it comes near to and the one that it
     leaves, layer by layer.
 
-    token: the `opening_word` where None. moved: after how many layers the words stand, after all
-    where None. Raises ValueError for what is not there and for fewer than three words.
+    token: the word that moves most where None. moved: after how many layers the words stand, after
+    all where None. Raises ValueError for what is not there and for fewer than three words.
     """
-    selection = select(run, token=token or 0, attention=attention)
+    selection = select(run, token=token, attention=attention)
     stream = selection.recording.stream(selection.attention.query)
-    if token is None:
-        selection = replace(selection, query=opening_word(selection.recording, stream))
     words = sentences(CONCEPT, "between")
     move = move_of(stream, selection.query)
     if move is None:

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from urllib.parse import urlencode
 
-from explorer.analysis import ffn, recorded_findings, residual
+from explorer.analysis import ffn, residual
 from explorer.analysis.figures import Block, PaperFigure, Tier, Tower
 from explorer.analysis.formatting import plural
 from explorer.analysis.terminology import recording_norm_name
 from explorer.panels import architecture, spec
+from explorer.panels.choice import OPENS
 from explorer.panels.predictions import Prediction, prediction_at
-from explorer.panels.selection import model_name, place_of
+from explorer.panels.selection import LookupQuery, model_name, place_of
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models.caching import loaded
@@ -68,7 +69,7 @@ class Machine:
 
 
 @spec.panel
-def stacks(run: Run, token: int | None = None) -> Panel:
+def stacks(run: Run, token: LookupQuery = OPENS) -> Panel:
     """The model in the shape of the paper's figure: encoder and decoder side by side, those that
     it has lit, with its layers, heads and widths, and the likeliest word of the text on top.
 
@@ -86,8 +87,7 @@ def stacks(run: Run, token: int | None = None) -> Panel:
     slots = {"model": model_name(recording)}
     slots |= {"layers": plural(card.n_layer, "layer"), "heads": plural(card.n_head, "head")}
     stream = run.recording().streams[-1]
-    at = architecture.first_token(recording, stream) if token is None else token
-    at = at if prediction is None else prediction.at.token
+    at = token if prediction is None else prediction.at.token
     slots["token"] = stream.tokens[at]
     own = machine.attention(list(machine.streams)[-1], "attn")
     if prediction is not None:
@@ -111,7 +111,7 @@ def stacks(run: Run, token: int | None = None) -> Panel:
     )
 
 
-def _read(run: Run, token: int | None) -> tuple[Recording, Prediction | None]:
+def _read(run: Run, token: int) -> tuple[Recording, Prediction | None]:
     """The recording that is drawn and what it predicts: of a model that fills in words the one in
     which the token is hidden."""
     recording = run.recording()
@@ -119,11 +119,8 @@ def _read(run: Run, token: int | None) -> tuple[Recording, Prediction | None]:
         return recording, None
     if len(recording.streams) > 1:
         source, written = recording.streams[0], recording.streams[-1]
-        token = recorded_findings.first_word(recording, source) if token is None else token
         token = place_of("token", token, len(source.tokens))
         return recording, prediction_at(run, architecture.aligned(recording, written, token))
-    first = architecture.first_token(recording, recording.streams[0])
-    token = first if token is None else token
     token = place_of("token", token, len(recording.streams[0].tokens))
     if architecture.can_hide(run, {"token": token}):
         run = run.under((*run.edits, HideToken(token)))

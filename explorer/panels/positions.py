@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
@@ -27,13 +27,19 @@ from explorer.analysis.figures import (
 from explorer.analysis.formatting import enough_digits_for_all, fixed, percent, power
 from explorer.analysis.terminology import recording_norm_name
 from explorer.panels import spec
-from explorer.panels.choice import Choice
+from explorer.panels.choice import OPENS, Choice
 from explorer.panels.selection import (
+    HEAD,
+    LAYER,
+    FirstStream,
     StreamSelection,
+    Word,
+    WordOrEvery,
     expect_place,
     model_name,
     place_of,
     select_stream,
+    stream_of,
 )
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
@@ -176,16 +182,45 @@ def _runs(run: Run, token: int, stream: str) -> tuple[StreamSelection, PositionR
     return selection, PositionRuns(run, selection.stream.name)
 
 
+def _positional(at: int) -> Callable[[Run, Mapping[str, Any]], int | None]:
+    """The layer, 0, or the head, 1, that positions move most, None where the panel says why there
+    is none."""
+
+    def place(run: Run, chosen: Mapping[str, Any]) -> int | None:
+        try:
+            return PositionRuns(run, stream_of(run, chosen).name).head(None, None)[at]
+        except ValueError:
+            return None
+
+    return place
+
+
+def _own_place(name: str, axis: int) -> Callable[[Run, Mapping[str, Any], Any], int]:
+    def checked(run: Run, chosen: Mapping[str, Any], value: Any) -> int:
+        own = positions.self_attention(run.recording(), stream_of(run, chosen).name)
+        return place_of(name, value, own.pattern.shape[axis])
+
+    return checked
+
+
+PositionalLayer = Annotated[
+    int | None, replace(LAYER, suits=_positional(0), checked=_own_place("layer", 0))
+]
+PositionalHead = Annotated[
+    int | None, replace(HEAD, suits=_positional(1), checked=_own_place("head", 1))
+]
+
+
 # ---- in a sentence -------------------------------------------------------------------------------
 
 
 @spec.panel
 def sentence(
     run: Run,
-    token: int = 0,
-    layer: int | None = None,
-    head: int | None = None,
-    stream: str = "",
+    token: Word = OPENS,
+    layer: PositionalLayer = OPENS,
+    head: PositionalHead = OPENS,
+    stream: FirstStream = OPENS,
 ) -> Panel:
     """The norms of each token's word vector, position vector and their sum; one sum; and one head's
     scores by distance, where the model can run without its positions. Of a model that adds nothing,
@@ -454,8 +489,8 @@ def _orders(run: Run, kind: str, seed: int, typed: str, stream: str) -> OrderRun
 @spec.panel
 def order(
     run: Run,
-    layer: int | None = None,
-    head: int | None = None,
+    layer: PositionalLayer = OPENS,
+    head: PositionalHead = OPENS,
     kind: Annotated[str, Choice(ORDERS, "Other order", name="order", menu=True)] = "Shuffled",
     seed: Annotated[int, Choice(SHUFFLES, "Shuffle", name="shuffle", when=_is_shuffled)] = 1,
     typed: Annotated[
@@ -468,7 +503,7 @@ def order(
             when=_is_typed,
         ),
     ] = "",
-    stream: str = "",
+    stream: FirstStream = OPENS,
 ) -> Panel:
     """Change of each word's vector when the words come in another order, with positions and
     without; and one head's weights without positions in both orders, matched by word.
@@ -676,8 +711,8 @@ def encoding(
     n: Places = 64,
     width: Width = None,
     pair: Annotated[int | None, replace(PAIR, when=_has_sinusoids)] = None,
-    token: int | None = None,
-    stream: str = "",
+    token: WordOrEvery = OPENS,
+    stream: FirstStream = OPENS,
 ) -> Panel:
     """The sinusoids of the first n positions and one of their pairs; of a model that learned a
     table, that table and the norms of its rows.
@@ -815,7 +850,7 @@ def _learned_encoding(runs: PositionRuns, n: int, framed: int) -> Panel:
 
 
 @spec.panel
-def distance(run: Run, n: Places = 64, width: Width = None, stream: str = "") -> Panel:
+def distance(run: Run, n: Places = 64, width: Width = None, stream: FirstStream = OPENS) -> Panel:
     """The products of position vectors by distance, and pair by pair. Raises ValueError for sizes
     that no table has."""
     _, runs = _runs(run, 0, stream)
@@ -927,7 +962,7 @@ def rotation(
     pair: Annotated[int | None, PAIR] = None,
     place: Annotated[int, Choice(_places, "Position")] = 3,
     shift: Annotated[int, Choice(_places, "Shift, k")] = 5,
-    stream: str = "",
+    stream: FirstStream = OPENS,
 ) -> Panel:
     """One pair of sinusoids on the unit circle: moving by `shift` positions from `place` is a
     rotation; each at most the last position. Raises ValueError for sizes that no table has, and for
@@ -1026,7 +1061,7 @@ def _rotation_table(wave: positions.Wave, d: int, pair: int, place: int, shift: 
 
 
 @spec.panel
-def overlap(run: Run, stream: str = "") -> Panel:
+def overlap(run: Run, stream: FirstStream = OPENS) -> Panel:
     """Share of the positional encoding in the directions of the embeddings. Raises ValueError for a
     model that adds nothing, and for one that does not show its embeddings."""
     _, runs = _runs(run, 0, stream)

@@ -22,8 +22,8 @@ from explorer.analysis.formatting import (
 )
 from explorer.analysis.predictions import Distribution, Word, first_piece, without_mark
 from explorer.panels import spec
-from explorer.panels.choice import Choice
-from explorer.panels.selection import StreamSelection, predicted
+from explorer.panels.choice import OPENS, Choice
+from explorer.panels.selection import Predicted, StreamSelection, predicted
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models.caching import loaded
@@ -82,7 +82,7 @@ class Prediction:
 @spec.panel
 def word(
     run: Run,
-    token: int | None = None,
+    token: Predicted = OPENS,
     word: Annotated[int | None, Choice(of="model", help="id of the selected word")] = None,
 ) -> Panel:
     """The most likely words at a token of the sentence, the actual one among them, and how sure the

@@ -33,8 +33,15 @@ from explorer.analysis.formatting import (
 )
 from explorer.analysis.terminology import EITHER_NORM, norm_name, recording_norm_name
 from explorer.panels import spec
-from explorer.panels.choice import WHOLE_LAYERS, Choice, is_deep
-from explorer.panels.selection import StreamSelection, expect_option, first_site, select_stream
+from explorer.panels.choice import OPENS, WHOLE_LAYERS, Choice, is_deep
+from explorer.panels.selection import (
+    FirstStream,
+    StreamSelection,
+    Word,
+    expect_option,
+    first_site,
+    select_stream,
+)
 from explorer.panels.spec import Panel
 from explorer.text.templates import Sentences, sentences
 from models.caching import loaded
@@ -228,10 +235,10 @@ Layers = Annotated[bool | None, replace(WHOLE_LAYERS, suits=in_layers)]
 def updates(
     run: Run,
     measure: Annotated[str, Choice(MEASURES, "Colour by", name="write")] = "Rotation angle",
-    token: int = 0,
+    token: Word = OPENS,
     sublayer: Annotated[str, Choice(sites, name="block", of="model", help=OPENED)] = "",
     log: Log = False,
-    stream: str = "",
+    stream: FirstStream = OPENS,
     layers: Layers = None,
 ) -> Panel:
     """Update of every token's vector by each sub-layer, and one update as before + update = after.
@@ -381,7 +388,7 @@ def _update_details(selection: StreamSelection, place: residual.SubLayer) -> tup
 
 
 @spec.panel
-def token_path(run: Run, token: int = 0, stream: str = "") -> Panel:
+def token_path(run: Run, token: Word = OPENS, stream: FirstStream = OPENS) -> Panel:
     """One token through the sub-layers in numbers, and its rotations layer by layer. Raises
     ValueError for what is not there, and for a model that does not show what its sub-layers add."""
     selection = select_stream(run, token, stream)
@@ -470,9 +477,9 @@ def _norms(selection: StreamSelection) -> StreamNorms:
 def norms(
     run: Run,
     measure: Annotated[str, Choice(NORM_LABELS, "Show", name="norm")] = "Sigma before",
-    token: int = 0,
+    token: Word = OPENS,
     log: Log = False,
-    stream: str = "",
+    stream: FirstStream = OPENS,
 ) -> Panel:
     """The mean and the standard deviation of every token before and after each norm.
 
@@ -529,12 +536,12 @@ def norm_sites(run: Run, chosen: Mapping[str, Any]) -> dict[str, str]:
 @spec.panel
 def norm_steps(
     run: Run,
-    token: int = 0,
+    token: Word = OPENS,
     sublayer: Annotated[
         str, Choice(norm_sites, "Norm", name="block", of="model", suits=first_site(norm_sites))
     ] = "",
     times: Annotated[float, Choice(TIMES, "Multiply the selected token’s vector by")] = 3.0,
-    stream: str = "",
+    stream: FirstStream = OPENS,
 ) -> Panel:
     """One norm at one token step by step, and BatchNorm beside it when the token's vector is
     multiplied.
@@ -622,9 +629,9 @@ def _changes(selection: StreamSelection, changed: residual.NormChange, norm: str
 def heads(
     run: Run,
     measure: Annotated[str, Choice(HEAD_LABELS, "Show", name="writer")] = "Length",
-    token: int = 0,
+    token: Word = OPENS,
     log: Log = False,
-    stream: str = "",
+    stream: FirstStream = OPENS,
 ) -> Panel:
     """The norm of what every head adds to each token's vector.
 

@@ -22,8 +22,17 @@ from explorer.analysis.formatting import (
 from explorer.analysis.score_parts import Largest, SourceRow
 from explorer.panels import spec
 from explorer.panels.anatomy import weight_text
-from explorer.panels.choice import Choice
-from explorer.panels.selection import Selection, place_if_any, select
+from explorer.panels.choice import OPENS, Choice
+from explorer.panels.selection import (
+    Head,
+    Key,
+    Layer,
+    OpenedAttention,
+    Query,
+    Selection,
+    place_if_any,
+    select,
+)
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models.caching import loaded
@@ -118,12 +127,12 @@ def _cell(
 @spec.panel
 def sources(
     run: Run,
-    layer: int = 0,
-    head: int = 0,
-    token: int = 0,
-    source: int | None = None,
+    layer: Layer = OPENS,
+    head: Head = OPENS,
+    token: Query = OPENS,
+    source: Key = OPENS,
     against: Against = None,
-    attention: str = "",
+    attention: OpenedAttention = OPENS,
 ) -> Panel:
     """An attention score as the sum of what embedding, positions, earlier heads and FFNs wrote into
     its query and into its key.
@@ -284,12 +293,12 @@ def _how_made(cell: ScoreCell, parts: ScoreParts) -> tuple[str, ...]:
 @spec.panel
 def path(
     run: Run,
-    layer: int = 0,
-    head: int = 0,
-    token: int = 0,
-    source: int | None = None,
+    layer: Layer = OPENS,
+    head: Head = OPENS,
+    token: Query = OPENS,
+    source: Key = OPENS,
     against: SameAgainst = None,
-    attention: str = "",
+    attention: OpenedAttention = OPENS,
 ) -> Panel:
     """The strongest path into an attention score, back through earlier heads to an embedding, and
     the weight without each of its steps.

@@ -1,17 +1,19 @@
-"""Subject of a panel: a head and a query of one attention, or a token of one stream."""
+"""Subject of a panel: a head and a query of one attention, or a token of one stream; and how each
+of these is declared as a choice, with what a text opens on."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from explorer.analysis import consistency, logit_lens
+from explorer.analysis import consistency, logit_lens, opening
 from explorer.analysis.attention import Axes, axes
 from explorer.analysis.recorded_findings import next_token_label
+from explorer.panels.choice import EVERY, Choice
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
 from models import model_names
@@ -219,7 +221,7 @@ def predicted(run: Run, token: int | None = None) -> StreamSelection:
     recording = run.recording()
     if why := loaded(recording).capabilities.no_readout:
         raise ValueError(REFUSALS("no_readout", model=model_name(recording), why=why))
-    token = logit_lens.default_token(recording) if token is None else token
+    token = opening.predicted(recording) if token is None else token
     return select_stream(run, token, logit_lens.read_stream(recording).name)
 
 
@@ -234,3 +236,169 @@ def select_stream(run: Run, token: int = 0, stream: str = "") -> StreamSelection
     if not chosen.sites:
         raise ValueError(REFUSALS("no_vectors", model=recording.model.name))
     return StreamSelection(recording, chosen, place_of("token", token, len(chosen.tokens)))
+
+
+# ---- the selection as choices --------------------------------------------------------------------
+
+Chosen = Mapping[str, Any]
+
+
+def attention_of(run: Run, chosen: Chosen) -> Attention:
+    """The attention that is chosen. Raises ValueError for a model that shows none."""
+    return select(run, attention=chosen.get("attention") or "").attention
+
+
+def stream_of(run: Run, chosen: Chosen) -> Stream:
+    """The stream of a token that is chosen: that of the stream or of the attention's queries, where
+    one of these is chosen, else the first."""
+    recording = run.recording()
+    if chosen.get("stream"):
+        return recording.stream(chosen["stream"])
+    of = chosen.get("attention")
+    return recording.stream(attention_of(run, chosen).query) if of else recording.streams[0]
+
+
+def _checked_attention(run: Run, chosen: Chosen, value: str) -> str:
+    of = select(run, attention=value)
+    return of.name
+
+
+def _checked_stream(run: Run, chosen: Chosen, value: str) -> str:
+    return select_stream(run, 0, value).stream.name if value else run.recording().streams[0].name
+
+
+def _attention_word(run: Run, value: str | None) -> str:
+    every = run.recording().attention
+    return value or (every[0].name if value == "" and len(every) > 1 else "")
+
+
+def _opened_attention(run: Run, chosen: Chosen) -> str:
+    """That of the strongest finding, the first one where something is chosen in it."""
+    names = ("layer", "head", "token", "source", "key")
+    is_chosen = any(chosen.get(name) is not None for name in names)
+    return "" if is_chosen else opening.attention(run.recording())
+
+
+def _row(run: Run, chosen: Chosen) -> int | str:
+    """The word that the strongest finding of the selected head is about, no word where there is
+    none or where, between two texts, a key is selected."""
+    of, at = attention_of(run, chosen), (chosen["layer"], chosen["head"])
+    if chosen.get("key") is not None and of.query != of.key:
+        return EVERY
+    row = opening.row(run.recording(), of, at)
+    return EVERY if row is None else row
+
+
+def _head(at: int) -> Callable[[Run, Chosen], int]:
+    """The layer, 0, or the head, 1, that an attention opens on."""
+    return lambda run, chosen: opening.head(
+        run.recording(), attention_of(run, chosen), chosen.get("layer")
+    )[at]
+
+
+def _lookup(at: int) -> Callable[[Run, Chosen], int]:
+    """The layer, 0, the head, 1, or the query, 2, of the lookup that an attention opens on."""
+    names = ("layer", "head", "token")
+    return lambda run, chosen: opening.lookup(
+        run.recording(), attention_of(run, chosen), *map(chosen.get, names)
+    )[at]
+
+
+def _cell(at: int) -> Callable[[Run, Chosen], int]:
+    """The query, 0, or the key, 1, of the cell that a head opens on."""
+
+    def place(run: Run, chosen: Chosen) -> int:
+        recording, of = run.recording(), attention_of(run, chosen)
+        layer, head = chosen["layer"], chosen.get("head")
+        if head is None:
+            _, head = opening.head(recording, of, layer)
+        named = chosen.get("token"), chosen.get("source")
+        return opening.cell(recording, of, (layer, head), *named)[at]
+
+    return place
+
+
+def _word(run: Run, chosen: Chosen) -> int:
+    return opening.word(run.recording(), stream_of(run, chosen))
+
+
+def _predicted(run: Run, chosen: Chosen) -> int | None:
+    """The token whose word is predicted, None for a model that predicts none."""
+    silent = run.loaded.capabilities.no_readout
+    return None if silent else opening.predicted(run.recording())
+
+
+def _token_read(run: Run, chosen: Chosen, value: Any) -> int:
+    recording = run.recording()
+    silent = run.loaded.capabilities.no_readout
+    stream = recording.streams[-1] if silent else logit_lens.read_stream(recording)
+    return place_of("token", value, len(stream.tokens))
+
+
+def token_of_text(run: Run, chosen: Chosen, value: Any) -> int:
+    """The check of a token of the text, whose stream is the first."""
+    return place_of("token", value, len(run.recording().streams[0].tokens))
+
+
+def _place(name: str, axis: int) -> Callable[[Run, Chosen, Any], int]:
+    """The check of a place along an axis of an attention's weights (layer, head, query, key)."""
+    return lambda run, chosen, value: place_of(
+        name, value, attention_of(run, chosen).pattern.shape[axis]
+    )
+
+
+def _token(run: Run, chosen: Chosen, value: Any) -> int:
+    return place_of("token", value, len(stream_of(run, chosen).tokens))
+
+
+ATTENTION = Choice(of="model", suits="", checked=_checked_attention, spelled=_attention_word)
+LAYER = Choice(of="model", suits=_head(0), checked=_place("layer", 0))
+HEAD = Choice(of="model", suits=_head(1), checked=_place("head", 1))
+TOKEN = Choice(of="text", suits=_word, checked=_token)
+KEY = Choice(name="source", of="text", checked=_place("key", 3))
+STREAM = Choice(
+    of="model",
+    suits=lambda run, chosen: run.recording().streams[0].name,
+    checked=_checked_stream,
+)
+
+# The first attention, or that of the strongest finding.
+FirstAttention = Annotated[str, ATTENTION]
+OpenedAttention = Annotated[str, replace(ATTENTION, suits=_opened_attention)]
+# The head that an attention opens on, or all of them.
+Layer = Annotated[int, LAYER]
+Head = Annotated[int, HEAD]
+LayerOrEvery = Annotated[int | None, replace(LAYER, suits=EVERY, takes_every=True)]
+HeadOrEvery = Annotated[int | None, replace(HEAD, suits=EVERY, takes_every=True)]
+# In the head: the row that is told of, or the cell; for the first no key is selected at first.
+RowOrEvery = Annotated[int | None, replace(TOKEN, suits=_row, takes_every=True)]
+KeyOfRow = Annotated[int | None, KEY]
+Query = Annotated[int, replace(TOKEN, suits=_cell(0))]
+Key = Annotated[int, replace(KEY, suits=_cell(1))]
+# The lookup whose second key matters most.
+LookupLayer = Annotated[int, replace(LAYER, suits=_lookup(0))]
+LookupHead = Annotated[int, replace(HEAD, suits=_lookup(1))]
+LookupQuery = Annotated[int, replace(TOKEN, suits=_lookup(2))]
+# A stream, and a word of it or of the queries of an attention, or none.
+FirstStream = Annotated[str, STREAM]
+Word = Annotated[int, TOKEN]
+WordOrEvery = Annotated[int | None, replace(TOKEN, takes_every=True)]
+EveryWord = Annotated[int | None, replace(TOKEN, suits=EVERY, takes_every=True)]
+LastStream = Annotated[
+    str, replace(STREAM, suits=lambda run, chosen: run.recording().streams[-1].name)
+]
+LookupQueryOrEvery = Annotated[int | None, replace(TOKEN, suits=_lookup(2), takes_every=True)]
+# A token whose word is predicted, and one of the text whose way is shown.
+Predicted = Annotated[int | None, replace(TOKEN, suits=_predicted, checked=_token_read)]
+WordOnItsWay = Annotated[
+    int,
+    replace(
+        TOKEN,
+        suits=lambda run, chosen: opening.flow_word(run.recording(), run.recording().streams[0]),
+        checked=token_of_text,
+    ),
+]
+# Where a panel itself does with None, and with EVERY, what it says.
+LayerIfAny = Annotated[int | None, replace(LAYER, suits=None, takes_every=True)]
+HeadIfAny = Annotated[int | None, replace(HEAD, suits=None, takes_every=True)]
+TokenIfAny = Annotated[int | None, replace(TOKEN, suits=None, takes_every=True)]

@@ -35,8 +35,17 @@ from explorer.analysis.formatting import (
 from explorer.analysis.measure import gaussian
 from explorer.analysis.word_classes import is_word
 from explorer.panels import spec
-from explorer.panels.choice import Choice
-from explorer.panels.selection import Selection, expect_vectors, select
+from explorer.panels.choice import OPENS, Choice
+from explorer.panels.selection import (
+    FirstAttention,
+    LookupHead,
+    LookupLayer,
+    LookupQuery,
+    LookupQueryOrEvery,
+    Selection,
+    expect_vectors,
+    select,
+)
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models.caching import loaded, memo
@@ -65,13 +74,13 @@ def is_temperature(t: float) -> bool:
 @spec.panel
 def temperature(
     run: Run,
-    layer: int = 0,
-    head: int = 0,
-    token: int = 0,
+    layer: LookupLayer = OPENS,
+    head: LookupHead = OPENS,
+    token: LookupQuery = OPENS,
     t: Annotated[
         float, Choice(name="look_temperature", accepts=is_temperature, help="the temperature")
     ] = 1.0,
-    attention: str = "",
+    attention: FirstAttention = OPENS,
 ) -> Panel:
     """One query's row as a soft lookup at every temperature from 0 to infinity, beside the hard
     lookup; `t`: the temperature on show.
@@ -186,7 +195,12 @@ def _temperature_frame(
 
 
 @spec.panel
-def heads(run: Run, layer: int = 0, head: int = 0, attention: str = "") -> Panel:
+def heads(
+    run: Run,
+    layer: LookupLayer = OPENS,
+    head: LookupHead = OPENS,
+    attention: FirstAttention = OPENS,
+) -> Panel:
     """Distance of every head's soft lookups from hard ones, with all lookups as a histogram.
 
     Raises ValueError for a model without scores and values, and for a text without a choice.
@@ -256,9 +270,9 @@ def heads(run: Run, layer: int = 0, head: int = 0, attention: str = "") -> Panel
 @spec.panel
 def messages(
     run: Run,
-    layer: int = 0,
-    head: int = 0,
-    token: int = 0,
+    layer: LookupLayer = OPENS,
+    head: LookupHead = OPENS,
+    token: LookupQuery = OPENS,
     times: Annotated[
         float, Choice(TIMES, "Edges from … × the uniform weight", name="look_rule", menu=True)
     ] = 2.0,
@@ -268,7 +282,7 @@ def messages(
     mean: Annotated[
         bool, Choice(label="Mean of the layer’s heads", name="look_heads", menu=True)
     ] = False,
-    attention: str = "",
+    attention: FirstAttention = OPENS,
 ) -> Panel:
     """A head as a graph whose edges carry messages, and what one token receives.
 
@@ -417,11 +431,11 @@ def _message_checks(selection: Selection) -> tuple[str, ...]:
 @spec.panel
 def scoring(
     run: Run,
-    layer: int = 0,
-    head: int = 0,
-    token: int | None = None,
+    layer: LookupLayer = OPENS,
+    head: LookupHead = OPENS,
+    token: LookupQueryOrEvery = OPENS,
     quantity: Annotated[str, Choice(QUANTITIES, "Show", name="look_before", menu=True)] = "Weights",
-    attention: str = "",
+    attention: FirstAttention = OPENS,
 ) -> Panel:
     """x · x, q · q and the head's own q · k over all pairs of tokens, and of one pair the scores in
     both directions: that of a token and the word that it attends to most.
@@ -515,7 +529,7 @@ def _scores(
 
 
 @spec.panel
-def scale(run: Run, attention: str = "") -> Panel:
+def scale(run: Run, attention: FirstAttention = OPENS) -> Panel:
     """The variance of q · k by width, and what the softmax makes of it, with and without √d.
 
     Raises ValueError for a model without queries and keys.

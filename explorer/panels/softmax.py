@@ -30,8 +30,16 @@ from explorer.analysis.formatting import (
     word_in_sentence,
 )
 from explorer.panels import spec
-from explorer.panels.choice import Choice
-from explorer.panels.selection import Selection, expect_vectors, select
+from explorer.panels.choice import OPENS, Choice
+from explorer.panels.selection import (
+    FirstAttention,
+    LookupHead,
+    LookupLayer,
+    LookupQuery,
+    Selection,
+    expect_vectors,
+    select,
+)
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models.edits import AddToHead, MeanHead, PatchHead, ScaleHead, SetHead, ZeroHead
@@ -49,7 +57,13 @@ MASKED = f"{MINUS}∞"
 
 
 @spec.panel
-def mask(run: Run, layer: int = 0, head: int = 0, token: int = 0, attention: str = "") -> Panel:
+def mask(
+    run: Run,
+    layer: LookupLayer = OPENS,
+    head: LookupHead = OPENS,
+    token: LookupQuery = OPENS,
+    attention: FirstAttention = OPENS,
+) -> Panel:
     """The scores of a head with the mask added, −∞ where a query may not attend, and the weights
     that the softmax makes of them, each written in its cell, around one query.
 
@@ -154,7 +168,11 @@ def gradient(weights: np.ndarray) -> float:
 
 @spec.panel
 def saturation(
-    run: Run, layer: int = 0, head: int = 0, token: int = 0, attention: str = ""
+    run: Run,
+    layer: LookupLayer = OPENS,
+    head: LookupHead = OPENS,
+    token: LookupQuery = OPENS,
+    attention: FirstAttention = OPENS,
 ) -> Panel:
     """One query's softmax with the scale and without, and below each the gradient that is left.
 
@@ -236,11 +254,11 @@ SUM_STEP = Choice(name="mean_step", help="the values alone, or times their weigh
 @spec.panel
 def combination(
     run: Run,
-    layer: int = 0,
-    head: int = 0,
-    token: int = 0,
+    layer: LookupLayer = OPENS,
+    head: LookupHead = OPENS,
+    token: LookupQuery = OPENS,
     step: Annotated[str, SUM_STEP] = "",
-    attention: str = "",
+    attention: FirstAttention = OPENS,
 ) -> Panel:
     """A head's output as a convex combination: the values of the keys, then each times its weight,
     and their sum z.

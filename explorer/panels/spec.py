@@ -31,7 +31,17 @@ from explorer.components import codec
 from explorer.figure_export import Sheet
 from explorer.html_export import Document, DocumentSpec, Line, Part, TextLines, View
 from explorer.panels import memory
-from explorer.panels.choice import Parameter, choices_of, declared, parameters
+from explorer.panels.choice import (
+    EVERY,
+    Parameter,
+    as_taken,
+    choices_of,
+    completed,
+    declared,
+    parameters,
+    resolved,
+)
+from explorer.panels.link_words import EVERY_OF
 from explorer.text import glossary
 from explorer.text.formulas import formula_lines
 from explorer.text.templates import sentences
@@ -111,7 +121,8 @@ class Panel:
     def arguments(self) -> dict[str, Any]:
         """The arguments it was made with: its function's own where its choices say none."""
         declared = inspect.signature(PANELS[self.name]).parameters.values()
-        return {each.name: each.default for each in declared} | {**self.choices, **self.at}
+        defaults = {each.name: each.default for each in declared}
+        return defaults | dict(as_taken(self.choices)) | dict(self.at)
 
     def typeset(self) -> list[dict[str, Any]]:
         """Its formulas for the browser. Raises ValueError for a panel that was not made of a
@@ -303,10 +314,11 @@ def way_back(panels: Sequence[Panel]) -> dict[str, str]:
     choices, on screen."""
     run = panels[0].run
     wanted = {
-        each.name: each.word(panel.choices[each.argument])
+        each.name: each.spelled(panel.run, panel.choices[each.argument])
         for panel in panels
         for each in parameters(PANELS[panel.name])
         if each.argument in panel.choices
+        and panel.run is not None
         and each.argument != "key"
         and not isinstance(panel.choices[each.argument], Run)
     }
@@ -425,12 +437,19 @@ def from_words(name: str, run: Run, choices: Mapping[str, str | Run]) -> Panel:
     or a value that is not there."""
     expect_words(name, choices)
     words, arguments = dict(choices), dict[str, Any]()
-    for each in parameters(function := PANELS[name]):
+    every = parameters(function := PANELS[name])
+    for each in every:
         if other := _made_run(each, run, words):
             arguments[each.argument] = other
-        for word in (words[key] for key in {each.argument, each.name} & words.keys()):
-            arguments[each.argument] = word if isinstance(word, Run) else each.parse(word)
-    return function(run, **arguments)
+    for each in every:
+        for key in {each.argument, each.name} & words.keys():
+            if isinstance(word := words.pop(key), Run):
+                arguments[each.argument] = word
+            else:  # an empty one meant what is not chosen before there was a word for it
+                is_every = not word and each.is_selected and each.name in EVERY_OF
+                words[each.name] = EVERY if is_every else word
+    plain = {key: word for key, word in words.items() if isinstance(word, str)}
+    return function(run, **resolved(every, run, plain, arguments))
 
 
 def expect_words(name: str, choices: Mapping[str, object]) -> None:
@@ -513,13 +532,23 @@ def panel(
         for argument, value in bound.arguments.items():
             if isinstance(value, Recording):
                 bound.arguments[argument] = Run.of(value)
-        named = {
-            each: value
-            for each, value in bound.arguments.items()
-            if each != "run" and value != signature.parameters[each].default
-        }
         for each in chosen:
             each.expect(bound.arguments.get(each.argument, each.default))
+        selection = completed(chosen, run, bound.arguments)
+        selected = {each.argument: each for each in chosen if each.is_selected}
+        given = {**bound.arguments, **selection}
+        named = {
+            each: given[each]
+            for each, parameter in signature.parameters.items()
+            if each in given
+            and each != "run"
+            and (
+                selected[each].spelled(run, given[each])
+                if each in selected
+                else given[each] != parameter.default
+            )
+        }
+        bound.arguments |= as_taken(selection)
         with memory.reserved(name, run, bound.arguments):
             panel = function(*bound.args, **bound.kwargs)
         recording = run.recording()
@@ -531,6 +560,7 @@ def panel(
             file="-".join(("headlight", recording.model.name, panel.file or function.__name__)),
             call=f"panels.{name}({words})",
             run=run,
+            at={**as_taken(selection), **panel.at},
             choices=named,
             token=picture_name(recording, module, function.__name__, *sorted(named.items())),
             name=name,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Annotated
+
 import numpy as np
 
-from explorer.analysis import recorded_findings, residual
+from explorer.analysis import opening, residual
 from explorer.analysis.figures import BarRow, Bars, share, truncation_note, window
 from explorer.analysis.formatting import word_in_sentence
 from explorer.analysis.measure import (
@@ -16,7 +19,8 @@ from explorer.analysis.measure import (
     with_other_vector,
 )
 from explorer.panels import spec
-from explorer.panels.selection import place_of
+from explorer.panels.choice import OPENS
+from explorer.panels.selection import TOKEN, place_of
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models.edits import PatchSite
@@ -29,8 +33,13 @@ MOST_ROWS = 11
 SMALLEST_CHANGE = 5e-4  # of a length: a smaller change is written as 0%
 
 
+ExchangedWord = Annotated[
+    int, replace(TOKEN, suits=lambda run, chosen: opening.exchanged_word(run.recording()))
+]
+
+
 @spec.panel
-def exchanged(run: Run, token: int | None = None) -> Panel:
+def exchanged(run: Run, token: ExchangedWord = OPENS) -> Panel:
     """One word's vector exchanged before attention, and before the FFN: how much each token's part
     then writes differently.
 
@@ -45,15 +54,12 @@ def exchanged(run: Run, token: int | None = None) -> Panel:
         raise ValueError(words("closed", why=str(reason))) from reason
 
 
-def _exchanged(context: MeasureContext, token: int | None) -> Panel:
+def _exchanged(context: MeasureContext, token: int) -> Panel:
     words, stream = sentences(CONCEPT, "exchanged"), context.recording.streams[0]
     places = text_places(stream)
     require_count(len(places), "tokens", 2)
     context.require_edits(PatchSite)
-    first = int(places[0])
-    if token is None and stream.name != "decoder":
-        first = recorded_findings.first_word(context.recording, stream)
-    place = place_of("token", first if token is None else token, len(stream.tokens))
+    place = place_of("token", token, len(stream.tokens))
     others = np.delete(np.arange(len(stream.tokens)), place)
     others = others[~stream.special[others]]
     require_count(len(others) + 1, "tokens", 2)

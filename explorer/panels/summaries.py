@@ -15,8 +15,8 @@ from explorer.analysis.formatting import fixed, hundredths, percent, signed
 from explorer.analysis.terminology import mask_reason
 from explorer.panels import spec
 from explorer.panels.attention import TOKENS
-from explorer.panels.choice import Choice
-from explorer.panels.selection import Selection, select
+from explorer.panels.choice import OPENS, Choice
+from explorer.panels.selection import FirstAttention, Selection, Word, WordOrEvery, select
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models.caching import loaded, memo
@@ -90,13 +90,13 @@ def _head_options(run: Run, chosen: Mapping[str, Any]) -> dict[int | None, str]:
 def aggregated(
     run: Run,
     kind: Annotated[str, Choice(KINDS, name="sum_what", help=AGGREGATE)] = "Mean",
-    token: int = 0,
+    token: Word = OPENS,
     layer: Annotated[
         int | None, Choice(_layer_options, "Layer", name="sum_layer", menu=True)
     ] = None,
     head: Annotated[int | None, Choice(_head_options, "Head", name="sum_head", menu=True)] = None,
     tokens: Annotated[str, replace(TOKENS, options=SHARED, help="")] = "All",
-    attention: str = "",
+    attention: FirstAttention = OPENS,
 ) -> Panel:
     """All heads in one matrix, with one query by mean, rollout and share of the output.
 
@@ -306,7 +306,7 @@ def _columns(aggregation: Aggregation) -> spec.Columns:
 
 
 @spec.panel
-def disagreements(run: Run, attention: str = "") -> Panel:
+def disagreements(run: Run, attention: FirstAttention = OPENS) -> Panel:
     """The rows in which a token takes most of the weight and little of what the head writes.
 
     Raises ValueError for a model that does not give its values and W_O.
@@ -372,9 +372,9 @@ def _expect_outputs(selection: Selection) -> None:
 @spec.panel
 def output_norms(
     run: Run,
-    token: int | None = None,
+    token: WordOrEvery = OPENS,
     measure: Annotated[str, Choice(MEASURES, "Measure", name="sum_measure", menu=True)] = "Length",
-    attention: str = "",
+    attention: FirstAttention = OPENS,
 ) -> Panel:
     """Output of each head at one token, or on average: its norm, or its share of the output.
 

@@ -18,7 +18,8 @@ from explorer.analysis.formatting import fixed, hundredths, percent
 from explorer.analysis.training import Curve, HabitCourse, Stage, first_below, loss_at
 from explorer.components import codec
 from explorer.panels import spec
-from explorer.panels.choice import Choice
+from explorer.panels.choice import OPENS, Choice
+from explorer.panels.selection import HeadIfAny, LayerIfAny
 from explorer.panels.spec import Panel
 from explorer.text import model_descriptions
 from explorer.text.attention import LABELS
@@ -250,8 +251,8 @@ def checkpoints(
         int | None, Choice(checkpoint_steps, name="train_step", of="model", help=STEP)
     ] = None,
     attention: OfTraining = "",
-    layer: int | None = None,
-    head: int | None = None,
+    layer: LayerIfAny = OPENS,
+    head: HeadIfAny = OPENS,
     pattern: Pattern = "",
 ) -> Panel:
     """Formation of a head's pattern on this text: pattern scores and loss over a model's

@@ -17,11 +17,10 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from explorer.analysis.recorded_findings import default_attention
 from explorer.components import codec
 from explorer.panels import architecture, spec
 from explorer.panels import attention as attention_panels
-from explorer.panels.choice import parameters
+from explorer.panels.choice import parameters, resolved
 from explorer.panels.selection import select
 from explorer.server import request_body
 from explorer.state import event_log, host, models
@@ -32,7 +31,6 @@ from models.run import Run
 # The first page's pictures of a text that was typed just now, made without its page. The browser
 # draws them while the page's own run is on its way.
 
-SELECTION_KEYS = ("attention", "layer", "head")
 # What the pictures may be asked for with: the choices that a new text leaves as they are. No head
 # of it may have the pattern.
 CHOICES = {*attention_panels.CHOICES} - {"token", "key", "pattern"}
@@ -52,16 +50,13 @@ def pictures(model: str, text: str, words: Mapping[str, str], tab: str = "") -> 
         return {}
     run = Run(model, text)
     if tab == FLOW:
-        recording = run.recording()
-        token = str(architecture.first_token(recording, recording.streams[0]))
         with host.hurrying():
-            flow = spec.from_words("architecture.flow", run, {**words, "token": token})
-        if architecture.comes_in_parts(recording):  # the page's own says more
+            flow = spec.from_words("architecture.flow", run, words)
+        if architecture.comes_in_parts(run.recording()):  # the page's own says more
             flow = replace(flow, token=f"{flow.token}+")
         return {flow.name: flow.encode()}
-    first = "" if any(map(words.get, SELECTION_KEYS)) else default_attention(run.recording())
-    on = select(run, attention=words.get("attention", first))
-    chosen = attention_panels.choices_of(run, {**words, "attention": on.name})
+    chosen = resolved(tuple(attention_panels.CHOICES.values()), run, words)
+    on = select(run, attention=chosen["attention"])
     panels = attention_panels.cached_heads(on, chosen), attention_panels.cached_head(on, chosen)
     return {each.name: each.bare for each in panels}
 

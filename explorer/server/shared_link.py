@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl, urlencode
 from explorer.analysis import recorded_findings
 from explorer.components import bundle
 from explorer.panels import link_words, spec
+from explorer.panels.choice import EVERY
 from explorer.state import models, url_state
 from explorer.state.settings import well_formed
 from explorer.text import places
@@ -93,7 +94,7 @@ def _parameters(query: str) -> dict[str, str]:
     """The parameters of an address, of each the first one."""
     pairs = parse_qsl(query[:LONGEST_QUERY])
     named = {name: well_formed(value) for name, value in reversed(pairs)}
-    return link_words.in_todays_words(named)
+    return {name: word for name, word in link_words.in_todays_words(named).items() if word != EVERY}
 
 
 def _line(text: str) -> str:

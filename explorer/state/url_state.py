@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from time import monotonic
@@ -13,7 +13,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from explorer.panels import choice, link_words, spec
-from explorer.panels.choice import Choice, Parameter
+from explorer.panels.choice import EVERY, Choice, Parameter
 from explorer.state import garbage_collection, models
 from explorer.state.models import DEFAULT_MODEL, PREFERRED, is_loaded
 from explorer.state.settings import MAX_FIELD, well_formed
@@ -45,7 +45,9 @@ class OnScreen:
     token: Annotated[
         str,
         Choice(
-            of="text", help="the selected token's place in the text, from 0, or its word: `word=it`"
+            of="text",
+            help="the selected token's place in the text, from 0, or its word: `word=it`; `every`: "
+            "no word is selected",
         ),
     ] = ""
     source: Annotated[
@@ -54,9 +56,6 @@ class OnScreen:
     ] = ""
     weight_at: Annotated[
         str, Choice(of="text", help="the selected weight: its query and key, a dot between them")
-    ] = ""
-    selected: Annotated[
-        str, Choice(of="text", help="`none`: no word is selected, not that which a tab opens on")
     ] = ""
     stream: Annotated[
         str,
@@ -525,8 +524,9 @@ def follow_word(name: str, words: Callable[[], Iterable[tuple[str, int]]]) -> No
     """Take the place of a word where a link says the word itself: of the first that is spelled so,
     else of the first that is so in other capitals. `words` gives each word and its first token."""
     value = str(st.session_state.get(name, ""))
-    if not value or value.isdecimal():
+    if not value or value.isdecimal() or value == EVERY:
         return
+    value = value.removeprefix(link_words.WORD)
     there = list(words())
     alike = [at for word, at in there if word.casefold() == value.casefold()]
     if places := [at for word, at in there if word == value] or alike:
@@ -562,43 +562,37 @@ def whole_numbers(name: str, below: int) -> tuple[int, ...]:
 def values(
     function: Callable[..., Any], run: Run, selected: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """The choices that a function declares, by its arguments, as the address says them, else their
-    defaults; those of `selected` are known."""
-    known = selected or {}
-    choices = choice.declared(function)
-    chosen = {each.argument: _in_address(each) for each in choices} | dict(known)
-    for each in choices:
-        if each.argument not in known:
-            chosen[each.argument] = value(each, run, chosen)
-    return chosen
-
-
-def _in_address(parameter: Parameter) -> Any:
-    """A choice's value in the address, whether or not it can be; its default for no value."""
-    try:
-        return parameter.parse(str(st.session_state.get(parameter.name, "")))
-    except ValueError:
-        return parameter.default
+    """The choices that a function declares, by its arguments, as the address says them, else what
+    suits; those of `selected` are known."""
+    return resolve(choice.declared(function), run, selected)
 
 
 def value(parameter: Parameter, run: Run, chosen: Mapping[str, Any]) -> Any:
-    """The value of a declared choice in the address, its default where there is none. A word that
-    is no option is forgotten, unless the words depend on the run and another panel may have it."""
-    name, how = parameter.name, parameter.choice
-    word = str(st.session_state.get(name, ""))
-    if word != parameter.first and parameter.is_there(run, chosen):
-        try:
-            read = parameter.parse(word)
-            if parameter.allows(run, chosen, read):
+    """The value of a declared choice as `values` gives it, beside the choices made so far."""
+    known = {name: each for name, each in chosen.items() if name != parameter.argument}
+    return resolve((parameter,), run, known)[parameter.argument]
+
+
+def resolve(
+    parameters: Sequence[Parameter], run: Run, known: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Choices by their arguments as the address says them, else what suits, beside those known. A
+    word that is refused is forgotten, unless the words depend on the run and another panel may have
+    it."""
+    asked = [each for each in parameters if each.argument not in (known or {})]
+    now = {each.name: str(st.session_state.get(each.name, each.first)) for each in asked}
+    words = link_words.with_key({**now, "weight_at": str(st.session_state.get("weight_at", ""))})
+    chosen, refused = choice.resolve(asked, run, words, known)
+    for each in asked:
+        name, word, how = each.name, now[each.name], each.choice
+        is_shared = each.kind is str and len(declared().get(name, ())) > 1
+        is_of_run = how is not None and callable(how.options) and is_shared
+        if name not in refused:
+            if word != each.first:
                 _mark_followed(name)
-                return read
-            is_shared = parameter.kind is str and len(declared().get(name, ())) > 1
-            is_wrong = how is None or not callable(how.options) or not is_shared
-        except ValueError:
-            is_wrong = True
-        if is_wrong:
-            _refuse(name, word, parameter.first)
-    return parameter.default
+        elif word != EVERY and not is_of_run:
+            _refuse(name, word, each.first)
+    return chosen
 
 
 def one_of(name: str, options: tuple[str, ...]) -> str:

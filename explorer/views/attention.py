@@ -3,7 +3,7 @@ head's circuits."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Any
@@ -43,7 +43,7 @@ from explorer.layout import (
 from explorer.layout.current_recording import take_text
 from explorer.panels import anatomy, circuits, multi_head, score_parts, summaries
 from explorer.panels import attention as attention_panels
-from explorer.panels.choice import Choice
+from explorer.panels.choice import EVERY, Choice, as_taken
 from explorer.panels.selection import Selection, select
 from explorer.panels.spec import Panel
 from explorer.state import url_state
@@ -61,31 +61,16 @@ from models.run import Run
 
 TAB = sentences("heads", "tab")
 
-# ---- page state ----------------------------------------------------------------------
-
-
-def selected_tokens(selection: Selection) -> tuple[int | None, int | None]:
-    """The row and the column that are held: of one text the chosen token's, between two texts the
-    one or the other. Until the reader chooses a token or lets go of one, the word is held that the
-    head's strongest finding is about."""
-    row = url_state.whole_number("token", len(selection.axes.rows))
-    column = url_state.whole_number(
-        "source", len(selection.axes.keys) if row is None and selection.is_across else 0
-    )
-    if row is None and column is None and not selection_bar.let_go():
-        row = recorded_findings.opening_row(
-            selection.recording, selection.attention, (selection.layer, selection.head)
-        )
-    return (row, column) if selection.is_across else (row, row)
-
-
 # ---- grid ----------------------------------------------------------------------------
 
 
 def head_grid(selection: Selection) -> Panel:
     """The grid of all heads."""
     state, attention = st.session_state, selection.attention
-    grid = attention_panels.cached_heads(selection, chosen_of(attention_panels.heads, selection))
+    grid = attention_panels.cached_heads(
+        selection,
+        url_state.values(attention_panels.heads, selection.run, {"attention": selection.name}),
+    )
     mounts.panel(grid.bare, "heads", take_head)
     export_menu.offer_panel(grid)
     named = attention_panels.patterns(selection.run, {"attention": selection.name})
@@ -501,8 +486,8 @@ def take_token(run: Run, name: str, at: tuple[int, int], display: DisplayOptions
     on = select(run, attention=name)
     matrix = attention.head_matrix(on.recording, on.attention, at, on.axes, display)
     controls.take_head(*at)
-    state.token = state.source = state.weight_at = ""
-    state.selected = "none" if row < 0 and column < 0 else ""
+    state.token = EVERY if row < 0 and column < 0 else ""
+    state.source = state.weight_at = ""
     if 0 <= row < len(matrix.row_tokens):
         state.token = str(matrix.row_tokens[row][0])
         if 0 <= opened < len(matrix.key_tokens):
@@ -512,14 +497,7 @@ def take_token(run: Run, name: str, at: tuple[int, int], display: DisplayOptions
         state.source = str(matrix.key_tokens[column][0])
 
 
-def read_heads() -> Run:
-    """The run on screen, with its attention chosen."""
-    run = current_recording.read_current(headline=True)
-    controls.choose_attention(run)
-    return run
-
-
-@current_recording.tab(read_heads)
+@current_recording.tab(partial(current_recording.read_current, headline=True))
 def heads_tab(
     run: Run,
     verify: Annotated[bool, Choice(help="the calculation is verified")] = False,
@@ -528,7 +506,10 @@ def heads_tab(
     state = st.session_state
     selection_bar.take()
     top = st.container(key="findings", gap="xsmall")
-    on = controls.attention_on_screen(run, partial(controls.open_attention, run))
+    is_one = len(run.recording().attention) == 1
+    name = "" if is_one else url_state.values(attention_panels.head, run)["attention"]
+    on = select(run, attention=name)
+    controls.pick_attention(on.recording, on.name)
     bar = st.container(key="after-selection")
     left, right = st.columns([1, 1.9 if state.view == "Both" else 1.18], gap="large")
     # On its way to the browser before the findings are made, but behind those that are there.
@@ -536,28 +517,23 @@ def heads_tab(
     if not recorded_findings.has_findings(on.recording):
         with left:
             grid = head_grid(on)
-    size = on.attention.pattern.shape[:2]
-    layer, head = controls.head_on_screen(size) or recorded_findings.opening_head(
-        on.recording, on.attention
-    )
-    on = replace(on, layer=layer, head=head)
-    tokens = selected_tokens(on)
-    visit.held_word = "" if tokens[0] is None else str(tokens[0])
-    chosen = chosen_of(attention_panels.head, on, tokens[0])
-    link = attention_panels.link_on_screen(on, tokens[0])
+    chosen = url_state.values(attention_panels.head, run, {"attention": name})
+    row = None if chosen["token"] == EVERY else chosen["token"]
+    column = chosen["key"] if row is None and on.is_across else None
+    on = replace(on, layer=chosen["layer"], head=chosen["head"])
+    visit.held_word = "" if row is None else str(row)
     view = attention_panels.view_of(
         on,
-        HeadSelection(tokens, state.weight_at),
-        attention_panels.display_of(run, chosen),
-        link,
+        HeadSelection(
+            (row, column if on.is_across else row),
+            "" if row is None or chosen["key"] is None else f"{row}.{chosen['key']}",
+        ),
+        attention_panels.display_of(run, as_taken(chosen)),
+        attention_panels.link_on_screen(on, row),
     )
-    if tokens[0] is None:
-        chosen["key"] = tokens[1]
-    elif view.cell is not None:
-        chosen["key"] = view.opened.key
     every = recorded_findings.leading_findings(on.recording)
     listed, of_head = select_findings(every), finding_on_screen(every, view)
-    is_chosen = any(state[name] for name in ("layer", "token", "source"))
+    is_chosen = any(state[each] not in ("", EVERY) for each in ("layer", "token", "source"))
     one = of_head if is_chosen else next(iter(listed), None)
     if listed or one:  # of a text without words there is nothing to say
         with top:
@@ -581,22 +557,9 @@ def heads_tab(
                 head_details(on, view, of_head)
         check_recording(on, view, verify)
         output.panel_table(picture, opened=chosen["view"] == attention_panels.TABLE)
-        n = size[0] * size[1]
+        n = on.attention.pattern[..., 0, 0].size
         output.panel_table(grid, templates.sentences("heads", "grid")("table", heads=n))
     output.offer_recording(run)
-
-
-def chosen_of(
-    panel: Callable[..., Panel], selection: Selection, token: int | None = None
-) -> dict[str, Any]:
-    """The choices of a panel of a head and one of its queries, as the address says them."""
-    at = {
-        "layer": selection.layer,
-        "head": selection.head,
-        "token": token,
-        "attention": selection.name,
-    }
-    return url_state.values(panel, selection.run, at)
 
 
 def head_options(run: Run, selected: Mapping[str, Any]) -> None:
@@ -625,13 +588,6 @@ def head_selection(selection: Selection, view: HeadView, chosen: Mapping[str, An
 # ---- one weight, heads aggregated, circuits of a head --------------------------------
 
 
-def read_one_attention() -> Run:
-    """The run on screen, with its attention chosen."""
-    run = current_recording.read_current()
-    controls.choose_attention(run)
-    return run
-
-
 one_weight = tab.view(
     tab.Tab(
         (anatomy.weight,),
@@ -648,7 +604,6 @@ one_weight = tab.view(
         },
         open_fold="weight_fold",
         leads={"concepts": tab.Lead("Change the temperature of this softmax")},
-        read=read_one_attention,
     )
 )
 aggregated = tab.view(

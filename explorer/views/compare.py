@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from explorer.analysis import comparison, recorded_findings
+from explorer.analysis import comparison
 from explorer.analysis.terminology import ABLATIONS
-from explorer.layout import controls, current_recording, selection_bar, tab
+from explorer.layout import current_recording, selection_bar, tab
 from explorer.layout.controls import bind
 from explorer.layout.tab import Fold
 from explorer.panels import compare as compare_panels
@@ -348,45 +348,13 @@ FOLDS = {
 
 
 def select_heads(run: Run, chosen: Mapping[str, Any], arguments: set[str]) -> dict[str, Any]:
-    """The word and the head of A on screen, with their menus."""
-    if selection_bar.take() & {"selected_layer", "selected_head"}:
-        forget_head_of_b()
-    token = _token(run.recording(), chosen["other"].recording())
-    attentions = url_state.values(compare_panels.heads, run, {**chosen, "token": token})
-    names = attentions["attention"], attentions["other_attention"]
-    two = compare_panels.two_runs(run, chosen["other"], *names)
-    head = controls.head_on_screen(two.of_a.pattern.shape[:2])
-    _selection(two, head, token)
-    return {"token": token, "head_of_a": head}
-
-
-def _token(one: Recording, other: Recording) -> int | None:
-    """The token of the address; where it names none and both texts are the same, that of the
-    strongest finding, unless the reader let go of it."""
-    token = url_state.whole_number("token", len(one.streams[0].tokens))
-    if token is None and one.text == other.text and st.session_state.selected != "none":
-        return recorded_findings.opening_word(one, one.attention[0])
-    return token
-
-
-def _selection(
-    two: compare_panels.TwoRuns, head: compare_panels.Head | None, token: int | None
-) -> None:
-    """The selection bar: the word, and the head of A. There is none where no head can be compared,
-    as the picture says."""
-    try:
-        at = two.heads(head)[0]
-    except ValueError:
-        return
-    stream = two.a.streams[0]
-    words = selection_bar.Words(
-        stream.tokens,
-        selection_bar.EVERY_WORD if token is None else token,
-        every="every word",
-        roles=stream.roles,
-    )
-    layers, heads = two.of_a.pattern.shape[:2]
-    selection_bar.show(words, (layers, heads), at)
+    """The menus of the word and the head of A on screen. There are none where no head can be
+    compared, as the picture says."""
+    if chosen["head"] is not None:
+        attention = url_state.values(compare_panels.heads, run, chosen)["attention"]
+        on = {**chosen, "attention": attention}
+        selection_bar.draw(run, on, {"layer", "head", "token"}, "every word")
+    return {}
 
 
 compare = tab.view(

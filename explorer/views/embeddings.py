@@ -15,7 +15,7 @@ from explorer.layout import current_recording, output, selection_bar
 from explorer.layout.output import offer_recording
 from explorer.layout.tab import Fold, Tab, view
 from explorer.panels import embeddings
-from explorer.panels.choice import TRUE
+from explorer.panels.choice import TRUE, as_taken
 from explorer.panels.embeddings import WordPath
 from explorer.state import url_state
 from explorer.state.visit import visit
@@ -117,16 +117,14 @@ WORD = (
 
 
 def select_token(run: Run, chosen: Mapping[str, Any], arguments: set[str]) -> dict[str, Any]:
-    """The token of the address, None where it names none, with the menu of the one on show."""
+    """The menu of the token on show."""
     if run.text != visit.text:
         st.rerun()  # the example has put another text above, which only a whole run draws
-    selection_bar.take()
     stream = run.recording().stream(chosen["stream"])
-    selected = {**chosen, "token": url_state.whole_number("token", len(stream.tokens))}
-    choices = url_state.values(embeddings.contexts, run, selected)
+    choices = url_state.values(embeddings.contexts, run, chosen)
     with st.container(width="content"):
-        selection_bar.show_word(stream, embeddings.shown_token(run, choices))
-    return {"token": selected["token"]}
+        selection_bar.show_word(stream, embeddings.shown_token(run, as_taken(choices)))
+    return {}
 
 
 def example_and_file(run: Run, chosen: Mapping[str, Any]) -> None:
@@ -148,7 +146,7 @@ def take_example() -> None:
 
 def in_space(run: Run, chosen: Mapping[str, Any]) -> None:
     """The paths in three dimensions; Plotly is imported only when they are wanted."""
-    word = {name: chosen[name] for name in WORD}
+    word = {name: as_taken(chosen)[name] for name in WORD}
     anchors = groups(chosen["anchor_words"]) if chosen["anchored"] else ()
     try:
         path = embeddings.select_word(run, **word, groups=anchors)

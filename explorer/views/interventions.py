@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from explorer.analysis import recorded_findings, terminology
+from explorer.analysis import terminology
 from explorer.analysis.residual import norm_place
 from explorer.analysis.terminology import (
     ABLATIONS,
@@ -22,7 +22,7 @@ from explorer.analysis.terminology import (
 )
 from explorer.components import mounts
 from explorer.layout import current_recording, navigation, output, selection_bar, tab
-from explorer.layout.controls import bind, head_on_screen, pick, pick_attention, pick_stream
+from explorer.layout.controls import bind, pick, pick_attention, pick_stream
 from explorer.panels import interventions
 from explorer.panels.choice import Choice, declared
 from explorer.panels.interventions import (
@@ -32,6 +32,7 @@ from explorer.panels.interventions import (
     can_follow,
     scales_scores,
 )
+from explorer.panels.selection import select
 from explorer.state import event_log, jobs, url_state
 from explorer.state.jobs import Job, SweepProgress
 from explorer.state.visit import visit
@@ -417,10 +418,14 @@ def patched_run(run: Run, bar: DeltaGenerator) -> tuple[Run, dict[str, Any]] | N
     choices = {each.argument: each for each in declared(interventions.patches)}
     with bar:
         chosen = {name: tab.widget(choices[name], run, {}) for name in ("donor", "unit")}
-        chosen["token"] = selection_bar.word(plain.streams[-1], selected_token(plain))
-        by_head = chosen["unit"] == "Heads"
-        chosen["attention"] = pick_attention(plain).name if by_head else ""
-        chosen["stream"] = "" if by_head else selected_stream(plain)
+        selection_bar.take()
+        selected = url_state.values(interventions.patches, run, chosen)
+        chosen |= {name: selected[name] for name in ("token", "attention", "stream")}
+        selection_bar.show_word(plain.streams[-1], chosen["token"])
+        if chosen["unit"] == "Heads":
+            pick_attention(plain, chosen["attention"])
+        else:
+            _pick_stream(plain, chosen["stream"])
     request = _request(run, chosen)
     _keep_cell(request)
     if interventions.sweep_cost(request) <= AT_ONCE:
@@ -444,25 +449,8 @@ def _patches(results: SweepProgress) -> Patches:
     return Patches(results.clean, results.donor, results.effects)
 
 
-def selected_token(plain: Recording) -> int:
-    """The token whose prediction is compared: that of the address, in an encoder else the word of
-    the strongest finding."""
-    stream = plain.streams[-1]
-    token = url_state.whole_number("token", len(stream.tokens))
-    if token is not None:
-        return token
-    if plain.model.kind == "encoder":
-        word = recorded_findings.opening_word(plain, plain.attention[0])
-        if word is not None and not stream.special[word]:
-            return word
-    return interventions.default_token(plain)
-
-
-def selected_stream(recording: Recording) -> str:
-    """The stream on screen, that of the predictions where none is chosen. The token of the address
-    is that whose prediction is compared, whichever stream is shown."""
-    names = [stream.name for stream in recording.streams]
-    return pick_stream(names, names[-1])
+def _pick_stream(recording: Recording, stream: str) -> None:
+    pick_stream([each.name for each in recording.streams], stream)
 
 
 def _watch(run: Run, request: PatchRequest, was_running: bool) -> None:
@@ -581,10 +569,13 @@ def edit_model(
     selection_bar.take()
     plain = run.recording()
     edits = from_address(plain)
-    attention = pick_attention(plain)
+    first = url_state.values(interventions.experiments, run)
+    attention = select(run, attention=first["attention"]).attention
+    pick_attention(plain, first["attention"])
     run = run.under(edits)
-    at, first = _effect_on_heads(run, plain, attention)
-    on = Edited(run, plain, attention, at, selected_token(plain), first, only)
+    of_edits = url_state.values(interventions.effect, run)
+    at, of_first = ((each["layer"], each["head"]) for each in (of_edits, first))
+    on = Edited(run, plain, attention, at, of_edits["token"], of_first, only)
     edit_controls(on)
     output_side = plain.streams[-1]
     words = selection_bar.Words(output_side.tokens, on.token, roles=output_side.roles)
@@ -598,7 +589,8 @@ def edit_model(
         head = {"layer": at[0], "head": at[1], "attention": attention.name}
         tab.show(interventions.head_attention, run, head)
     elif effects == "Vectors":
-        chosen = {"token": on.token, "stream": selected_stream(plain)}
+        chosen = url_state.values(interventions.residual_stream, run, {"token": on.token})
+        _pick_stream(plain, chosen["stream"])
         tab.show(interventions.residual_stream, run, chosen)
     else:
         _trained_without(on)
@@ -620,23 +612,6 @@ def _show_effect(on: Edited) -> None:
         st.caption(WORDS("edits_of_own_code", model=title))
     if not interventions.can_follow(on.plain, ZeroHead, UniformHead):
         st.caption(WORDS("heads_of_own_code", model=title))
-
-
-def _effect_on_heads(
-    run: Run, plain: Recording, attention: Attention
-) -> tuple[tuple[int, int], tuple[int, int]]:
-    """The head on screen and the one that an experiment ablates: both that of the address. Where it
-    names none, the one that changed most, and that of the strongest finding."""
-    if at := head_on_screen(attention.pattern.shape):
-        return at, at
-    finding = recorded_findings.opening_finding(plain, attention)
-    first = finding.at if finding is not None else (0, 0)
-    if not run.edits:
-        return first, first
-    try:
-        return interventions.changed_head(run, attention=attention.name), first
-    except ValueError:  # numbers that overflow, which the panel says
-        return first, first
 
 
 def _view_menu(on: Edited) -> None:

@@ -68,7 +68,6 @@ concepts = tab.view(
                 ),
                 "Textbook": ("A textbook figure", (textbook.own_weight,)),
             },
-            openings={"Moves": neighbours.opening_word},
         ),
         read=current_recording.unedited,
     )

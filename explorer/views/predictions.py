@@ -10,13 +10,14 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from explorer.analysis import head_naming, logit_lens, predictions, recorded_findings
+from explorer.analysis import head_naming, logit_lens, opening, predictions, recorded_findings
 from explorer.analysis.formatting import signed
 from explorer.analysis.logit_lens import read_stream
-from explorer.layout import controls, current_recording, navigation, output, selection_bar, tab
+from explorer.layout import current_recording, navigation, output, selection_bar, tab
 from explorer.panels import attribution, generation
 from explorer.panels import logit_lens as logit_lens_panels
 from explorer.panels import predictions as predictions_panels
+from explorer.panels.choice import EVERY
 from explorer.panels.selection import predicted
 from explorer.state import event_log, jobs, url_state
 from explorer.state.models import SMOLLM2, server_models
@@ -288,9 +289,10 @@ def generation_fragment(model: str, text: str, playing: bool) -> None:
         chosen = url_state.values(generation.next_token, run, written)
         tab.show(generation.next_token, run, chosen, pause)
     with right:
-        layer, head = selected_head(draft)
-        chosen = {**written, "layer": layer, "head": head}
-        tab.show(generation.attention, run, chosen, partial(deselect, layer, head))
+        chosen = url_state.values(generation.attention, run, written)
+        tab.show(
+            generation.attention, run, chosen, partial(deselect, chosen["layer"], chosen["head"])
+        )
     with output.links("of tab"):
         if draft.tokens:
             with st.expander("Probability of the generated tokens"):
@@ -312,15 +314,10 @@ def no_room(run: Run, reason: str) -> None:
         navigation.link("attribution", CONTRIBUTIONS, {"token": n - 1, "against": ""})
 
 
-def selected_head(draft: drafts.Draft) -> tuple[int | None, int | None]:
-    """The layer and the head of the address, both None where there is no such head."""
-    return controls.head_on_screen(draft.writing.rows["attn"].shape) or (None, None)
-
-
-def deselect(layer: int | None, head: int | None) -> None:
+def deselect(layer: int | str, head: int | str) -> None:
     """Back to the mean where the selected head was pressed again."""
     state = st.session_state
-    if layer is not None and (state.layer, state.head) == (str(layer), str(head)):
+    if layer != EVERY and (state.layer, state.head) == (str(layer), str(head)):
         state.layer = state.head = ""
 
 
@@ -385,19 +382,12 @@ def gaps(recording: Recording) -> tuple[tuple[int, ...], int | None, tuple[int, 
     without tokens of its own; and the typed mask tokens. Where no token is selected, the first
     typed mask, else the word that the first page opens on."""
     stream, state = recording.streams[0], st.session_state
-    n, first = len(stream.tokens), predictions.default_masked_word(stream)
+    n, first = len(stream.tokens), opening.masked_word(recording)
     typed = predictions.typed_masks(stream, loaded(recording).capabilities.mask)
     if first is None:
         return (), None, ()
     if typed:
         return *_beside_typed(stream, typed), typed
-    opening = recorded_findings.opening_word(recording, recording.attention[0])
-    if (
-        opening is not None
-        and not stream.special[opening]
-        and not predictions.is_piece(stream.tokens, opening)
-    ):
-        first = opening
     chosen = url_state.whole_number("token", n)
     place = chosen if chosen is not None and not stream.special[chosen] else None
     if state.hidden == NOTHING:

@@ -16,10 +16,10 @@ from explorer.analysis.quiz import questions
 from explorer.analysis.quiz_question import Question
 from explorer.components import mounts
 from explorer.components.mounts import QuizItem
-from explorer.layout import controls
 from explorer.layout.controls import bind
-from explorer.panels.choice import Choice, declared
-from explorer.panels.selection import next_token_label
+from explorer.panels import card
+from explorer.panels.choice import Choice, as_taken, declared
+from explorer.panels.selection import next_token_label, select
 from explorer.state import url_state
 from explorer.state.visit import visit
 from explorer.text import places
@@ -29,7 +29,7 @@ from explorer.text.templates import named, sentences
 from models import model_names
 from models.caching import loaded, memo
 from models.recording import Recording
-from models.run import Run
+from models.run import Run, run_of
 
 WORDS = sentences("classroom", "tab")
 
@@ -100,12 +100,14 @@ def worksheet(run: Run, items: tuple[Question, ...]) -> None:
 
 def head_in_question(recording: Recording) -> tuple[str, int, int] | None:
     """The attention, layer and head of the address, None where it names no head."""
-    names = {each.name: each for each in recording.attention}
-    if not names:
+    if not recording.attention:
         return None
-    attention = names.get(str(st.session_state.attention), recording.attention[0])
-    at = controls.head_on_screen(attention.pattern.shape[:2])
-    return (attention.name, *at) if at else None
+    run = run_of(recording)
+    chosen = as_taken(url_state.values(card.headline, run))
+    layer, head = chosen["layer"], chosen["head"]
+    if layer is None or head is None:
+        return None
+    return select(run, attention=chosen["attention"]).attention.name, layer, head
 
 
 def questions_on(run: Run, game: str) -> tuple[Question, ...]:

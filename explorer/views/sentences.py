@@ -8,19 +8,18 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from explorer.analysis import corpus, recorded_findings
+from explorer.analysis import corpus, opening
 from explorer.components import mounts
 from explorer.layout import controls, selection_bar
 from explorer.layout.tab import Tab, view
 from explorer.panels import corpus as corpus_panels
-from explorer.panels.choice import Choice, Parameter
+from explorer.panels.choice import Choice, Parameter, as_taken
 from explorer.panels.selection import select
 from explorer.state import event_log, jobs, url_state
 from explorer.state.jobs import Job
 from explorer.state.visit import visit
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
-from models.caching import loaded
 from models.run import Run
 
 WORDS = sentences("corpus", "tab")
@@ -50,8 +49,10 @@ def read_nothing() -> Run:
 def sentences_read(run: Run, bar: DeltaGenerator) -> tuple[Run, dict[str, Any]] | None:
     """The first of the sentences that have been read, the others, and the attention on screen; None
     before the first. Raises ValueError where there are no sentences."""
+    name = url_state.values(corpus_panels.patterns, run)["attention"]
+    attention = select(run, attention=name).attention
     with bar:
-        attention = controls.pick_attention(run.recording())
+        controls.pick_attention(run.recording(), name)
     with bar.popover("Sentences", key="many sentences"):
         is_linked = _take_link()
         texts = _field()
@@ -73,22 +74,15 @@ def sentences_read(run: Run, bar: DeltaGenerator) -> tuple[Run, dict[str, Any]] 
 def select_head(run: Run, chosen: Mapping[str, Any], arguments: set[str]) -> dict[str, Any]:
     """The head of the address, else the one that Heads opens on, of a pattern alone the one with
     the highest mean score; with its menus."""
-    selection_bar.take()
-    size = select(run, attention=chosen["attention"]).attention.pattern.shape[:2]
-    layer, head = controls.head_on_screen(size) or (
-        (None, None) if st.session_state.many_by else _opening_head(run.model, chosen["attention"])
-    )
-    known = {**chosen, "layer": layer, "head": head}
+    chosen = as_taken(chosen)
+    known = dict(chosen)
+    if None in (chosen["layer"], chosen["head"]) and not st.session_state.many_by:
+        on = select(Run(run.model, visit.text), attention=chosen["attention"])
+        known |= zip(("layer", "head"), opening.head(on.recording, on.attention))
     at = corpus_panels.reading(run, **url_state.values(corpus_panels.patterns, run, known)).at
-    selection_bar.head((size[0], size[1]), at)
-    return dict(zip(("layer", "head"), at))
-
-
-def _opening_head(model: str, name: str) -> tuple[int, int]:
-    """The head that the text on screen opens on in the attention of this name."""
-    recording = loaded(model).record(visit.text)
-    attention = next(each for each in recording.attention if each.name == name)
-    return recorded_findings.opening_head(recording, attention)
+    selected = dict(zip(("layer", "head"), at))
+    selection_bar.draw(run, {**chosen, **selected}, selected)
+    return selected
 
 
 def _take_link() -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from explorer.analysis import residual
 from explorer.layout.tab import Tab, view
 from explorer.panels import architecture, feed_forward
 from explorer.views.attention import aggregated, heads_tab, one_weight, qk_and_ov
@@ -27,18 +26,11 @@ TABS: dict[str, Callable[[], None]] = {
     "aggregated": aggregated,
     "circuits": qk_and_ov,
     "sentences": many_sentences,
-    "flow": view(
-        Tab(
-            (architecture.flow,),
-            token_of=architecture.first_token,
-        )
-    ),
+    "flow": view(Tab((architecture.flow,))),
     "positions": word_order,
     "residual": residual_stream,
     "embeddings": word_paths,
-    "feedforward": view(
-        Tab((feed_forward.units, feed_forward.network), layer_of=residual.largest_ffn)
-    ),
+    "feedforward": view(Tab((feed_forward.units, feed_forward.network))),
     "word": word,
     "generate": generate,
     "lens": lens,
