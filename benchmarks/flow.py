@@ -15,6 +15,8 @@ import time
 from collections.abc import Sequence
 from statistics import median
 
+from explorer.analysis import opening
+
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
@@ -38,7 +40,7 @@ def costs(model: str, text: str) -> list[float]:
     with host.prefetching():
         recording = run.recording()
         times.append(time.thread_time())
-        token = architecture.first_token(recording, recording.streams[0])
+        token = opening.flow_word(recording, recording.streams[0])
         times.append(time.thread_time())
         if architecture.can_hide(run, {"token": token}):
             run.under((HideToken(token),)).recording()

@@ -429,5 +429,5 @@ def test_a_link_names_heads_that_are_switched_off_as_people_do_and_keeps_earlier
         "att_right": "Open",
         "other_what": "Model",
     }
-    now = {"weight_at": "9.2", "selected": "none", "verify": "1", "compare": "Model"}
+    now = {"weight_at": "9.2", "token": "every", "verify": "1", "compare": "Model"}
     assert link_words.in_todays_words(earlier) == now

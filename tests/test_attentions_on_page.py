@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from test_pages import clean, opened, sent
 from tolerances import STORED
 
-from explorer.analysis import head_naming, recorded_findings
+from explorer.analysis import head_naming, opening, recorded_findings
 from explorer.analysis.figures import HeadMatrices
 from explorer.panels import attention as attention_panels
 from models.caching import loaded
@@ -67,8 +67,8 @@ def test_any_text_is_drawn_in_every_attention(text: str) -> None:
         recording = loaded(model).record(text)
         for attention in recording.attention:
             if len(recording.attention) > 1:
-                name = "" if attention is recording.attention[0] else attention.name
-                clean(app.segmented_control(key="attention shown").set_value(name).run())
+                control = app.segmented_control(key="attention shown")
+                clean(control.set_value(attention.name).run())
             shown_truly(app, recording, attention)
             assert "nan" not in told(app, "caption").split()
 
@@ -94,7 +94,7 @@ def test_the_control_is_there_where_there_is_a_choice_and_says_who_looks_at_whom
     names = ["Encoder self-attention", "Decoder self-attention", "Cross-attention"]
     assert app.segmented_control(key="attention shown").options == names
     for name, words in (
-        ("", "Each source token attends to every source token"),
+        ("encoder self", "Each source token attends to every source token"),
         ("decoder self", "cannot attend to later tokens"),
         ("cross", "The target attends to the source"),
     ):
@@ -111,7 +111,6 @@ def test_the_address_carries_attention_and_side_and_refuses_what_is_not_there() 
     row = sent(clean(opened(**cross, token="1", source="2")), "head")[0]
     assert row["selected"] == [1, -1], "one thing is held, the row"
     for refused in (
-        {"model": "translator", "source": "2"},
         {"attention": "cross"},
         {"model": "translator", "attention": "<b>"},
         cross | {"source": "9999"},
@@ -125,7 +124,7 @@ def test_the_address_carries_attention_and_side_and_refuses_what_is_not_there() 
 def test_an_attention_that_was_chosen_stays_when_the_whole_page_runs_again() -> None:
     app = clean(page_at("weight", model="translator"))
     picked = app.segmented_control(key="attention shown")
-    other = next(name for name in ("", "cross") if name != picked.value)
+    other = next(name for name in ("encoder self", "cross") if name != picked.value)
     for name in (other, picked.value):
         app = clean(app.segmented_control(key="attention shown").set_value(name).run().run())
         assert app.segmented_control(key="attention shown").value == name
@@ -171,7 +170,7 @@ def test_another_attention_or_model_forgets_head_and_token() -> None:
     app = clean(opened(model="translator", attention="cross", layer="1", head="2", source="2"))
     clean(app.segmented_control(key="attention shown").set_value("decoder self").run())
     recording = loaded("translator").record(DEFAULT_TEXT)
-    first = recorded_findings.opening_finding(recording, recording.attention[1])
+    first = opening.finding(recording, recording.attention[1])
     header = sent(app, "head")[0]
     assert "source" not in app.query_params
     # Another attention is opened on its own finding.
@@ -182,9 +181,9 @@ def test_another_attention_or_model_forgets_head_and_token() -> None:
     assert bool(header["firsts"]) == (max(recorded_findings.word_sizes(recording, first)) > 1)
     clean(choose_model(app, "copy"))
     recording = loaded("copy").record(DEFAULT_TEXT)
-    name = recorded_findings.default_attention(recording)
+    name = opening.attention(recording)
     chosen = next(one for one in recording.attention if one.name == name)
-    first = recorded_findings.opening_finding(recording, chosen)
+    first = opening.finding(recording, chosen)
     header = sent(app, "head")[0]
     assert app.query_params.get("attention", "") == name != "decoder self"
     assert tuple(header["at"]) == first.at
@@ -198,7 +197,7 @@ def test_another_attention_or_model_forgets_head_and_token() -> None:
 def test_the_headline_of_a_translation_has_its_weight(text: str, attention: str) -> None:
     app = clean(opened(model="translator", text=text, attention=attention))
     recording = loaded("translator").record(text)
-    name = attention or recorded_findings.default_attention(recording)
+    name = attention or opening.attention(recording)
     of = next(each for each in recording.attention if name in ("", each.name))
     assert f"one of {of.pattern.shape[0] * of.pattern.shape[1]} heads" in told(app)
 

@@ -20,6 +20,7 @@ from test_panels import NAMES, every, made, model_of
 from waiting import until
 
 from explorer.panels import attention
+from explorer.panels.choice import resolved
 from explorer.panels.selection import select
 from explorer.state.jobs import Job
 from models import buffer_pool, caching, drafts
@@ -58,7 +59,7 @@ def test_a_panel_and_what_it_leaves_in_the_cache(name: str, here: Cache) -> None
 @pytest.mark.parametrize("model", ["encoder", "decoder", "translator"])
 def test_the_panels_that_a_page_shares(model: str, here: Cache) -> None:
     on = select(Run(model, TEXT))
-    chosen = attention.choices_of(on.run, {})
+    chosen = resolved(tuple(attention.CHOICES.values()), on.run, {})
     for panel in (attention.cached_heads(on, chosen), attention.cached_head(on, chosen)):
         assert panel.bare and panel.csv()
     assert every()["architecture.flow"](on.run).encode()

@@ -8,7 +8,7 @@ from app_harness import asked_of, clean, page_at, panels_on, told
 from streamlit.testing.v1 import AppTest
 from waiting import until
 
-from explorer.analysis import recorded_findings
+from explorer.analysis import opening
 from explorer.state.models import DEFAULT_MODEL
 from models.caching import loaded
 from models.example_texts import DEFAULT_TEXT
@@ -55,7 +55,7 @@ def test_the_examples_are_read_when_the_tab_is_opened() -> None:
 def test_the_head_that_heads_opens_on_is_followed_until_a_pattern_is_asked_for() -> None:
     app = finished(page_at("sentences"), go=False)
     recording = loaded(DEFAULT_MODEL).record(DEFAULT_TEXT)
-    layer, head = recorded_findings.opening_head(recording, recording.attention[0])
+    layer, head = opening.head(recording, recording.attention[0])
     assert f"Layer {layer}, head {head} has a mean score" in panels_on(app)[0]["finding"]
     app.selectbox(key="many_by menu").set_value("previous").run()
     patterns = panels_on(clean(app))[0]

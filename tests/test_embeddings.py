@@ -9,7 +9,7 @@ import pytest
 from embedding_fixtures import of, states
 from tolerances import DOUBLE, DOUBLE_LONG, SUMMED
 
-from explorer.analysis import embeddings, logit_lens
+from explorer.analysis import embeddings, logit_lens, opening
 from explorer.panels.embeddings import contexts
 from models.run import Run
 
@@ -218,8 +218,7 @@ def test_anchor_words_are_read_as_written(written: str, read: tuple) -> None:
 
 def test_the_followed_word_is_one_that_both_texts_have(small_model) -> None:
     first, second = of(small_model, "the dog sat on the mat"), of(small_model, "a mat")
-    shown = embeddings.visible_tokens(first, False)
-    at = embeddings.default_token(first, second, shown)
+    at = opening.shared_word(first, second)
     assert first.tokens[at] == "mat" == second.tokens[embeddings.matching_token(first, at, second)]
     assert embeddings.matching_token(first, list(first.tokens).index("dog"), second) is None
 

@@ -73,7 +73,7 @@ FLOORS = [
     (
         r"explorer/analysis/(measure|opening|recorded_findings)\.py",  # which ask a model
         {"numpy"},
-        r"models\.(caching|cancellation|capabilities|edits|model_names|recording|results|run)"
+        r"models\.(caching|cancellation|capabilities|edits|example_texts|model_names|recording|results|run)"
         r"|explorer\.analysis\..*|explorer\.text\.(templates|model_descriptions)",
     ),
     (

@@ -16,6 +16,7 @@ from explorer.analysis import (
     gradients,
     head_naming,
     logit_lens,
+    opening,
     positions,
     residual,
     word_classes,
@@ -365,7 +366,7 @@ def test_a_word_moves_between_the_words_whose_cosines_change_most(model: str) ->
 def test_the_word_that_opens_is_one_of_two_senses_or_the_noun_that_moves_most(model: str) -> None:
     def word(text: str) -> str:
         stream = Run(model, text).recording().streams[0]
-        return stream.tokens[neighbours.opening_word(Run(model, text).recording(), stream)]
+        return stream.tokens[opening.moving_word(Run(model, text).recording(), stream)]
 
     assert word("Explain me about the new apple devices.") == "apple"
     run = Run(model, "The red house was near the old tree.")

@@ -12,7 +12,7 @@ from lens_oracle import full_pass, lens_of
 from table_files import commented
 from tolerances import DOUBLE, DOUBLE_LONG, PASSED, SUMMED, TOTAL
 
-from explorer.analysis import logit_lens
+from explorer.analysis import logit_lens, opening
 from explorer.analysis.csv import to_csv, unescape_cell
 from models import edits, own_model
 from models.caching import loaded
@@ -123,15 +123,15 @@ def test_what_would_be_right_is_the_next_token_or_the_hidden_one(
         ids = logit_lens.read_stream(recording).ids
         assert logit_lens.predicts_next(recording)
         assert logit_lens.target_ids(recording, recording).tolist() == [*ids[1:], -1]
-        assert logit_lens.default_token(recording) == len(ids) - 1
+        assert opening.predicted(recording) == len(ids) - 1
     plain = own_model.record(small_model, TEXT)
     hidden = own_model.record(small_model, TEXT, (edits.HideToken(2),))
     ids, right = plain.streams[0].ids, logit_lens.target_ids(hidden, plain)
     assert not logit_lens.predicts_next(plain)
     assert logit_lens.target_ids(plain, plain).tolist() == [-1] * len(ids)
     assert right[2] == ids[2] and (np.delete(right, 2) == -1).all()
-    assert logit_lens.default_token(plain) == 1
-    assert logit_lens.default_token(own_model.record(small_model, "")) == 0
+    assert opening.predicted(plain) == 1
+    assert opening.predicted(own_model.record(small_model, "")) == 0
     with pytest.raises(ValueError, match="with nothing hidden"):
         logit_lens.target_ids(plain, own_model.record(small_model, "the cat"))
 

@@ -14,7 +14,7 @@ from conftest import needs_smollm2
 from javascript import needs_node, run, served
 from test_layout import LEAST, faults
 
-from explorer.analysis import recorded_findings
+from explorer.analysis import opening
 from explorer.analysis.figures import Block, Tower
 from explorer.panels import architecture, paper_figure
 from explorer.text import places
@@ -123,7 +123,7 @@ def test_rotary_positions_are_in_the_attention_and_not_added() -> None:
 def test_what_comes_out_is_the_likeliest_word_of_the_recording(model: str) -> None:
     run_of = Run(model, TEXT)
     recording = run_of.recording()
-    token = architecture.first_token(recording, recording.streams[0])
+    token = opening.flow_word(recording, recording.streams[0])
     if recording.model.kind == "encoder":
         recording = run_of.under((HideToken(token),)).recording()
     stream = recording.streams[-1]
@@ -142,7 +142,7 @@ def test_what_comes_out_is_the_likeliest_word_of_the_recording(model: str) -> No
 
 def paper_token(run_of: Run) -> int:
     recording = run_of.recording()
-    return recorded_findings.first_word(recording, recording.streams[0])
+    return opening.word(recording, recording.streams[0])
 
 
 @pytest.mark.slow

@@ -263,11 +263,10 @@ def _select(
     """The selection on a tab, of what its panels on show declare and else its others, with its
     menus."""
     selection_bar.take()
-    parts = {
-        each.name: each
-        for each in reversed((*declared, *row.arguments))
-        if each.is_selected and each.argument not in chosen
-    }
+    parts: dict[str, Parameter] = {}
+    for each in (*declared, *row.arguments):
+        if each.is_selected and each.argument not in chosen:
+            parts.setdefault(each.name, each)
     others = [each for each in declared if not each.is_selected]
     now = url_state.resolve((*parts.values(), *others), run, chosen)
     selected = {**chosen, **{each.argument: now[each.argument] for each in parts.values()}}

@@ -275,22 +275,27 @@ def resolve(
     run: Run,
     words: Mapping[str, str],
     known: Mapping[str, Any] | None = None,
+    lenient: bool = False,
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """The arguments of a panel function, each from its word among those of an address, or from what
     suits, and sentences on the words that are refused, by their names. known: arguments that no
-    word is asked for."""
+    word is asked for. lenient: what is none of the options, or counts from the end, is let through,
+    for the function to refuse."""
     chosen, refused = dict(known or {}), dict[str, str]()
     asked = [each for each in parameters if each.argument not in chosen]
     for each in asked:
         word = words.get(each.name, each.first)
         try:
-            chosen[each.argument] = each.default if word == each.first else each.parse(word)
+            value = each.default if word == each.first else each.parse(word)
+            if each.is_selected and isinstance(value, int) and value < 0 and not lenient:
+                raise ValueError(REFUSALS("no_choice", name=each.name, value=value, names="0 …"))
+            chosen[each.argument] = value
         except ValueError as why:
             chosen[each.argument], refused[each.name] = each.default, str(why)
     chosen |= completed(asked, run, chosen, refused)
     for each in (each for each in asked if not each.is_selected):
         value = chosen[each.argument]
-        if value == each.default:
+        if value == each.default or lenient:
             continue
         is_there = each.is_there(run, chosen)
         if is_there and not each.allows(run, chosen, value):
@@ -307,8 +312,9 @@ def resolved(
     words: Mapping[str, str],
     known: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The arguments as `resolve` gives them. Raises ValueError for a word that is refused."""
-    arguments, refused = resolve(parameters, run, words, known)
+    """The arguments as `resolve` gives them to a function that refuses what it does not take.
+    Raises ValueError for a word that is refused."""
+    arguments, refused = resolve(parameters, run, words, known, lenient=True)
     for why in refused.values():
         raise ValueError(why)
     return arguments

@@ -15,7 +15,7 @@ from explorer.analysis.terminology import recording_norm_name
 from explorer.panels import architecture, spec
 from explorer.panels.choice import OPENS
 from explorer.panels.predictions import Prediction, prediction_at
-from explorer.panels.selection import LookupQuery, model_name, place_of
+from explorer.panels.selection import WordOnItsWay, model_name, place_of
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
 from models.caching import loaded
@@ -69,7 +69,7 @@ class Machine:
 
 
 @spec.panel
-def stacks(run: Run, token: LookupQuery = OPENS) -> Panel:
+def stacks(run: Run, token: WordOnItsWay = OPENS) -> Panel:
     """The model in the shape of the paper's figure: encoder and decoder side by side, those that
     it has lit, with its layers, heads and widths, and the likeliest word of the text on top.
 
