@@ -137,7 +137,7 @@ FLOORS = [
     (
         r"explorer/server/panel\.py",
         {"anyio", "starlette"},
-        r"explorer\.(html_export|components\.bundle|panels\.(address|spec)|text\.templates)"
+        r"explorer\.(html_export|components\.bundle|panels\.(address|link_words|spec)|text\.templates)"
         r"|explorer\.(server|state)\..*|models\.(caching|cancellation|version)",
     ),
     (

@@ -7,7 +7,7 @@ import { until } from "./mount.js";
 /** @typedef {import("./mount.js").View} View */
 
 // What may differ between two addresses of which one is shown from what the other brought.
-const WITHIN = ["layer", "head", "token", "step", "weight_at", "selected"];
+const WITHIN = ["layer", "head", "token", "step", "weight_at"];
 
 /** Whether a run of the page is on its way. */
 export const isRunning = () => !document.querySelector("[data-test-script-state=notRunning]");

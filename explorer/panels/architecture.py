@@ -219,6 +219,7 @@ class Rows:
         return np.concatenate([own, shares[..., self.rest].sum(-1, keepdims=True)], -1)
 
 
+@spec.predicts
 @spec.panel
 def flow(
     run: Run,

@@ -290,6 +290,7 @@ def _head_table(every: Sequence[head_naming.Head], chosen: tuple[int, int]) -> T
     )
 
 
+@spec.predicts
 @spec.panel
 def strongest_findings(run: Run) -> Panel:
     """The findings of a recording, the most telling first; a press opens the head of one."""

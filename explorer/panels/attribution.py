@@ -135,6 +135,7 @@ OtherId = Annotated[
 ]
 
 
+@spec.predicts
 @spec.panel
 def logit(
     run: Run,
@@ -224,6 +225,7 @@ def _likeliest_classes(run: Run) -> list[int]:
     return np.argsort(-scores, kind="stable").tolist()
 
 
+@spec.predicts
 @spec.panel
 def class_logit(
     run: Run,
@@ -498,6 +500,7 @@ def _norm(at: StreamSelection) -> str:
 # ---- neurons -------------------------------------------------------------------------------------
 
 
+@spec.predicts
 @spec.panel
 def neurons(
     run: Run,

@@ -87,6 +87,7 @@ class Text:
     special: tuple[bool, ...]
 
 
+@spec.predicts
 @spec.panel
 def headline(
     run: Run,

@@ -152,6 +152,16 @@ class Parameter:
         suits = self.choice.suits if self.is_selected and self.choice else None
         return "" if not callable(suits) and value == suits else self.word(value)
 
+    def is_first(self, run: Run, value: Any) -> bool:
+        """True for the value that an address of this run means which does not name it."""
+        made_by = self.choice.made_by if self.choice else None
+        if made_by is None or value is None:
+            return not self.spelled(run, value) if self.is_selected else value == self.default
+        try:
+            return bool(value == made_by(run))
+        except ValueError:  # nothing stands beside such a run by itself
+            return False
+
     def parse(self, word: str) -> Any:
         """The value of a word. Raises ValueError for one that is none of its type."""
         if word == "" and (self.is_optional or self.is_selected):
@@ -242,32 +252,50 @@ def completed(
     chosen: Mapping[str, Any],
     refused: dict[str, str] | None = None,
 ) -> dict[str, Any]:
-    """The selection among some arguments, of some choices what is chosen of it, and of what is not,
-    or None, what suits. Raises ValueError for what is not there, unless such go into `refused`, by
-    their names in an address with a sentence on each."""
+    """The selection among some arguments: what is chosen of it, and of the rest what suits. Raises
+    ValueError for what is not there, unless such go into `refused`, by their names in an address
+    with a sentence on each; then what a panel cannot open on is None, for which it says why."""
     now = dict(chosen)
-    selection = sorted(
-        (each for each in parameters if each.is_selected),
-        key=lambda each: SELECTION.index(each.name),
-    )
-    # The attention and the stream come first: what is chosen is checked there, and then the rest
-    # follows from it.
-    frames = [each for each in selection if each.kind is str]
-    for each in (*frames, *(each for each in selection if each not in frames)):
-        value, checked = now.get(each.argument), each.choice and each.choice.checked
-        if value is not None and value != EVERY and checked:
-            try:
-                now[each.argument] = checked(run, as_taken(now), value)
-            except ValueError as why:
-                if refused is None:
-                    raise
-                refused[each.name], value = str(why), None
-        if value is None:
-            now[each.argument] = each.suited(run, now) if each in frames else None
+    selection = [each for each in parameters if each.is_selected]
+    selection.sort(key=lambda each: SELECTION.index(each.name))
+    # The attention and the stream come first: the rest is checked in them before any of it follows.
     for each in selection:
-        if now[each.argument] is None:
-            now[each.argument] = each.suited(run, now)
+        now[each.argument] = _checked(each, run, now, refused)
+        if each.kind is str:
+            now[each.argument] = _suited(each, run, now, refused)
+    for each in selection:
+        now[each.argument] = _suited(each, run, now, refused)
     return {each.argument: now[each.argument] for each in selection}
+
+
+def _checked(
+    parameter: Parameter, run: Run, chosen: Mapping[str, Any], refused: dict[str, str] | None
+) -> Any:
+    """What is chosen of a part of the selection, None for nothing and for what is refused."""
+    value = chosen.get(parameter.argument)
+    if value is None or value == EVERY or not (parameter.choice and parameter.choice.checked):
+        return value
+    try:
+        return parameter.choice.checked(run, as_taken(chosen), value)
+    except ValueError as why:
+        if refused is None:
+            raise
+        refused[parameter.name] = str(why)
+    return None
+
+
+def _suited(
+    parameter: Parameter, run: Run, chosen: Mapping[str, Any], refused: dict[str, str] | None
+) -> Any:
+    """What is chosen of a part of the selection, else what suits."""
+    if chosen[parameter.argument] is not None:
+        return chosen[parameter.argument]
+    try:
+        return parameter.suited(run, chosen)
+    except ValueError:
+        if refused is None:
+            raise
+    return None
 
 
 def resolve(

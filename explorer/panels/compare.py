@@ -341,6 +341,7 @@ def _named(head: Head) -> str:
 # ---- heads ---------------------------------------------------------------------------------------
 
 
+@spec.predicts
 @spec.panel
 def heads(
     run: Run,
@@ -688,6 +689,7 @@ class SidePrediction:
     why: str = ""
 
 
+@spec.predicts
 @spec.panel
 def prediction(run: Run, other: Other = None, token: ComparedWord = OPENS) -> Panel:
     """The most likely words of both runs at one place of the text, on one scale.

@@ -155,6 +155,7 @@ def _setting(name: str, options: Options, label: str, accepts: Callable[[Any], b
     return Choice(options, label, accepts=accepts, clears=ANOTHER_DRAW, help=help)
 
 
+@spec.predicts
 @spec.panel
 def next_token(
     run: Run,
@@ -344,6 +345,7 @@ def _arithmetic(prediction: NextToken, id: int) -> list[str]:
 # ---- the newest token ----------------------------------------------------------------------------
 
 
+@spec.predicts
 @spec.panel
 def attention(
     run: Run, continuation: Continued = "", layer: LayerOrEvery = OPENS, head: HeadOrEvery = OPENS
@@ -423,6 +425,7 @@ def _keys(on: Continuation, weights: np.ndarray, title: str) -> Bars:
 # ---- the whole continuation ----------------------------------------------------------------------
 
 
+@spec.predicts
 @spec.panel
 def tokens(run: Run, continuation: Continued = "") -> Panel:
     """The probability and the rank of each generated token; arguments as for `next_token`."""
@@ -464,6 +467,7 @@ def tokens(run: Run, continuation: Continued = "") -> Panel:
     )
 
 
+@spec.predicts
 @spec.panel
 def kv_cache(run: Run, continuation: Continued = "") -> Panel:
     """The keys and values that are stored from step to step, and the tokens that they save;

@@ -304,6 +304,7 @@ def named_experiments(plain: Recording, layer: int, head: int, attention: str) -
     }
 
 
+@spec.predicts
 @spec.panel
 def experiments(
     run: Run,
@@ -439,6 +440,7 @@ def _experiments_finding(rows: Sequence[_Outcome], word: str, p: float) -> str:
 # ---- the effect of edits -------------------------------------------------------------------------
 
 
+@spec.predicts
 @spec.panel
 def effect(
     run: Run,
@@ -1150,6 +1152,7 @@ def cells(run: Run, chosen: Mapping[str, Any]) -> tuple[tuple[int, int], ...]:
     return tuple(np.ndindex(len(stream.tokens), len(interventions.named_states(stream))))
 
 
+@spec.predicts
 @spec.panel
 def patches(
     run: Run,

@@ -115,6 +115,7 @@ Site = Annotated[str, Choice(sites, help="the site that is opened")]
 Layers = Annotated[bool | None, replace(WHOLE_LAYERS, suits=in_layers)]
 
 
+@spec.predicts
 @spec.panel
 def lens(
     run: Run,
@@ -147,6 +148,7 @@ def lens(
     )
 
 
+@spec.predicts
 @spec.panel
 def development(run: Run, token: Predicted = OPENS, site: Site = "") -> Panel:
     """Final prediction at one token, as read at every site: its probability, its rank, and the

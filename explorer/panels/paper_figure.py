@@ -68,6 +68,7 @@ class Machine:
         return width or self.recording.model.d_model
 
 
+@spec.predicts
 @spec.panel
 def stacks(run: Run, token: WordOnItsWay = OPENS) -> Panel:
     """The model in the shape of the paper's figure: encoder and decoder side by side, those that

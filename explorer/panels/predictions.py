@@ -79,6 +79,7 @@ class Prediction:
         return without_mark(word, after_special=special)
 
 
+@spec.predicts
 @spec.panel
 def word(
     run: Run,

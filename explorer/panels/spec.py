@@ -59,23 +59,6 @@ if TYPE_CHECKING:
 FIGURES = sentences("selection", "figure_files")
 Arguments = ParamSpec("Arguments")
 DEFAULT_MODEL = "encoder"  # of an address that names none
-# Panels that tell what a model predicts: a class that is asked about it sees them covered.
-PREDICTS = frozenset(
-    {
-        *("predictions.word", "logit_lens.lens", "logit_lens.development", "architecture.flow"),
-        "paper_figure.stacks",
-        *(
-            "attribution.logit",
-            "attribution.neurons",
-            "attribution.class_logit",
-            "generation.next_token",
-            "generation.tokens",
-        ),
-        *("generation.attention", "generation.kv_cache", "interventions.experiments"),
-        *("interventions.effect", "interventions.patches", "compare.heads", "compare.prediction"),
-        *("card.headline", "attention.strongest_findings"),
-    }
-)
 BESIDE = ["attention.heads", "attention.head"]  # panels that stand side by side in a document
 
 
@@ -160,7 +143,7 @@ class Panel:
             "token": self.token,
             "special": list(self.special),
         }
-        if self.name in PREDICTS:
+        if PANELS[self.name] in PREDICT:
             header["predicts"] = True
         return codec.encode(header, blocks)
 
@@ -416,6 +399,7 @@ def _run(run: Run | None) -> str:
 
 # Every panel function by its name, such as "soft_lookup.temperature".
 PANELS: dict[str, Callable[..., Panel]] = {}
+PREDICT: set[Callable[..., Panel]] = set()  # those that tell what a model predicts
 
 
 def panel_names() -> list[str]:
@@ -535,18 +519,11 @@ def panel(
         for each in chosen:
             each.expect(bound.arguments.get(each.argument, each.default))
         selection = completed(chosen, run, bound.arguments)
-        selected = {each.argument: each for each in chosen if each.is_selected}
         given = {**bound.arguments, **selection}
         named = {
-            each: given[each]
-            for each, parameter in signature.parameters.items()
-            if each in given
-            and each != "run"
-            and (
-                selected[each].spelled(run, given[each])
-                if each in selected
-                else given[each] != parameter.default
-            )
+            each.argument: given[each.argument]
+            for each in parameters(function)
+            if each.argument in given and not each.is_first(run, given[each.argument])
         }
         bound.arguments |= as_taken(selection)
         with memory.reserved(name, run, bound.arguments):
@@ -570,3 +547,11 @@ def panel(
 
     PANELS[name] = complete
     return complete
+
+
+def predicts(
+    function: Callable[Concatenate[Run | Recording | Model, Arguments], Panel],
+) -> Callable[Concatenate[Run | Recording | Model, Arguments], Panel]:
+    """A panel that tells what a model predicts: a class that is asked about it sees it covered."""
+    PREDICT.add(function)
+    return function

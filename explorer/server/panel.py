@@ -27,7 +27,7 @@ from starlette.routing import Route
 
 from explorer import html_export
 from explorer.components import bundle
-from explorer.panels import address, spec
+from explorer.panels import address, link_words, spec
 from explorer.server.headers import FRAMES
 from explorer.server.limits import RETRY_SECONDS, SlotCounter, reader_group, slots
 from explorer.state import event_log, garbage_collection, models, scheduling
@@ -119,6 +119,7 @@ def parse(file: str, parameters: list[tuple[str, str]]) -> PanelRequest:
             raise Refused(414, WORDS("too_long", name=parameter, n=len(word), most=most))
         words[parameter] = well_formed(word)
     of_run = {each: words.pop(each) for each in address.OF_RUN if each in words}
+    words = link_words.with_key(words)
     spec.expect_words(name, words)
     of_run["model"] = _offered(of_run.get("model") or spec.DEFAULT_MODEL)
     others = [each for each in spec.other_models(name) if words.get(each)]

@@ -1,0 +1,119 @@
+"""The selection: each panel declares it, one module says what a text opens on, and a panel's own
+address shows what its page does."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from app_harness import TABS, asked_of, clean, page_at
+
+from explorer.analysis import opening
+from explorer.components import codec
+from explorer.panels import address, link_words, spec
+from explorer.panels.choice import EVERY, SELECTION, choices_of, parameters
+from models.run import Run
+
+ROOT = Path(__file__).resolve().parent.parent
+TEXT = "The river bank was steep, so we sat down on it."
+ARGUMENTS = {*SELECTION, "key"}
+
+
+def test_every_panel_declares_what_of_the_selection_it_takes() -> None:
+    found = {
+        f"{name} {each.argument}"
+        for name in spec.panel_names()
+        for each in parameters(spec.PANELS[name])
+        if each.argument in ARGUMENTS and each.choice is None
+    }
+    assert not found
+
+
+def test_what_a_text_opens_on_is_chosen_in_one_module() -> None:
+    names = re.compile(
+        r"def (_?(?:opening|first)_(?:head|row|word|token|finding|cell)|default_token)"
+    )
+    for path in (ROOT / "explorer").rglob("*.py"):
+        assert not names.findall(path.read_text("utf-8")), path
+    for folder in ("views", "layout", "components"):
+        for path in (ROOT / "explorer" / folder).glob("*.py"):
+            calls = re.findall(r"\bopening\.(\w+)\(", path.read_text("utf-8"))
+            assert set(calls) <= CALLED.get(path.stem, set()), path
+
+
+# Of views: the words that a model fills in are masked by it, and the sentences of a list open on
+# the head of the text above.
+CALLED = {"predictions": {"masked_word"}, "sentences": {"head"}}
+
+
+def test_every_is_a_word_of_an_address_and_of_a_text() -> None:
+    assert link_words.in_todays_words({"token": ""}) == {"token": EVERY}
+    assert link_words.in_todays_words({"selected": "none"}) == {"token": EVERY}
+    assert link_words.in_todays_words({"selected": "none", "token": "3"}) == {"token": "3"}
+    app = clean(page_at("heads", text="every one of them slept", word="every"))
+    assert asked_of(app)["token"] == EVERY
+    place = Run("encoder", "every one of them slept").recording().streams[0].tokens.index("every")
+    app = clean(page_at("heads", text="every one of them slept", word="word:every"))
+    assert asked_of(app)["token"] == str(place)
+
+
+def test_what_opens_is_what_the_strongest_finding_is_about() -> None:
+    run = Run("encoder", TEXT)
+    recording, (of,) = run.recording(), run.recording().attention
+    first = opening.finding(recording, of)
+    assert first is not None and first.query >= 0
+    at = (*first.at, first.query)
+    assert opening.lookup(recording, of) == at
+    assert opening.head(recording, of) == first.at
+    assert opening.row(recording, of, first.at) == opening.word(recording, recording.streams[0])
+    panel = spec.PANELS["attention.head"](run)
+    assert tuple(panel.choices[each] for each in ("layer", "head", "token")) == at
+    for layer in range(recording.model.n_layer):
+        assert opening.head(recording, of, layer)[0] == layer
+
+
+# The views of tabs that show other panels, by the choice that names them.
+VIEWS = {
+    "concepts": (
+        "look_at",
+        *("Hard", "Before", "Shapes", "Three", "Scale", "Saturation", "Mask", "Mean", "Graph"),
+        *("Heads", "Gradient", "Distance", "Stages", "Norm", "Offset", "Loops", "Moves", "Paper"),
+        *("Modern", "Textbook"),
+    ),
+    "positions": ("ask", "Order", "Sentence", "Waves", "Distance", "Shift", "Adding"),
+    "residual": ("flow", "Writes", "Token", "LayerNorm", "Heads", "Gradient"),
+    "aggregated": ("sum_what", "Mean", "Rollout", "Writes"),
+    "compare": ("other_view", "Heads", "Difference", "Answers", "Nearest", "Tokens"),
+    "weight": ("weight_fold", "", "Sources", "Heads"),
+    "edit": ("effects", "Attention", "Vectors"),
+    "embeddings": ("space", "2-D", "Anchors"),
+}
+# Of these the run is not the one that the address names: words are masked where a model fills them
+# in, the first of two models is shown, and sentences of a list are read.
+OTHER_RUN = {"word", "lens", "attribution", "twins", "sentences"}
+WITHOUT_PANELS = {"lessons", "live", "claims"}
+OF_PANELS = [tab for tab in TABS if tab not in {*WITHOUT_PANELS, "classroom"}]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["encoder", "translator"])
+@pytest.mark.parametrize("tab", OF_PANELS)
+def test_a_panels_own_address_shows_what_its_page_shows(tab: str, model: str) -> None:
+    if tab in OTHER_RUN and model == "encoder":
+        pytest.skip("the page shows another run")
+    choice, *views = VIEWS.get(tab, ("", ""))
+    for view in views:
+        app = clean(page_at(tab, text=TEXT, model=model, **({choice: view} if view else {})))
+        asked = link_words.with_key({"text": TEXT, **asked_of(app)})
+        if asked.get("model", "encoder") != model:
+            pytest.skip("the model does not fit the tab")
+        for each in app.get("bidi_component"):
+            if each.proto.component_name != "headlight.panel":
+                continue
+            header = codec.decode(each.proto.bytes)[0]
+            name, known = header["panel"], {*asked} - {*address.OF_RUN}
+            known &= {one.name for one in choices_of(spec.PANELS[header["panel"]])}
+            words = {one: asked[one] for one in known}
+            made = spec.from_words(name, address.run_of(asked), words)
+            assert made.encode(bare=header["bare"]) == each.proto.bytes, (view, name, words)
