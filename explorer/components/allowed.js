@@ -5,12 +5,17 @@
 
 /** @typedef {{ elements: Set<string>, attributes: Set<string> }} Names */
 
-const all = (/** @type {string[]} */ ...lines) => new Set(lines.join(" ").split(" "));
+/** Names of a line. @template {string} Line @template {string} [Found=never] @typedef {Line extends `${infer Name} ${infer Rest}` ? InLine<Rest, Found | Name> : Found | Line} InLine */
+/** @template Set_ @typedef {Set_ extends Set<infer Name> ? Name : never} Of */
+/** What may be set, as an object: a name that is in no list fails the check of types where it stands in a literal. @typedef {{ [name in Of<typeof HTML.attributes> | `on${string}` | "data" | "hidden" | "style" | "vars"]?: any }} Attributes */
+/** @typedef {{ [name in Of<typeof SVG.attributes>]?: any }} PictureAttributes */
+
+/** @template {string} Line @param {...Line} lines @returns {Set<InLine<Line>>} */
+const all = (...lines) => /** @type {any} */ (new Set(lines.join(" ").split(" ")));
 
 const ARIA =
   "aria-current aria-describedby aria-hidden aria-keyshortcuts aria-label aria-pressed aria-valuetext";
 
-/** @type {Names} */
 export const HTML = {
   elements: all(
     "a b blockquote button canvas dd details dfn div dl dt form h1 h2 h3 header hr img input label",
@@ -22,7 +27,6 @@ export const HTML = {
   ),
 };
 
-/** @type {Names} */
 export const SVG = {
   elements: all(
     "circle defs g image linearGradient path pattern rect stop style svg text title tspan",
@@ -37,13 +41,13 @@ export const SVG = {
   ),
 };
 
-/** @type {Names} */
 export const MATH = {
   elements: all("math mfrac mi mn mo mover mrow msqrt msub msup mtext munder"),
   attributes: all("class data-symbol display title"),
 };
 
 const STYLES = all("columnGap height left maxHeight minHeight opacity top transform width zoom");
+/** @type {Set<string>} */
 const ADDRESSES = all("href src");
 const OWN = /^(\.|blob:|data:image\/|https?:)/; // an address that runs nothing
 

@@ -20,9 +20,9 @@ import { decode } from "./codec.js";
  * `style` properties of its style, `vars` custom ones; undefined is left out. What a text has in quotation
  * marks is marked as `worded` does. Raises TypeError for a name that no view has and for an object where a
  * word is meant.
- * @template {keyof HTMLElementTagNameMap} Tag
+ * @template {keyof HTMLElementTagNameMap & import("./allowed.js").Of<typeof HTML.elements>} Tag
  * @param {Tag} tag
- * @param {string | Record<string, any>} [attributes] or the class alone
+ * @param {string | import("./allowed.js").Attributes} [attributes] or the class alone
  * @param {...any} inside elements and texts
  * @returns {HTMLElementTagNameMap[Tag]}
  */
@@ -54,7 +54,7 @@ export const worded = (sentence) =>
  * Set what `make` sets.
  * @template {HTMLElement} Kind
  * @param {Kind} element
- * @param {Record<string, any>} attributes
+ * @param {import("./allowed.js").Attributes} attributes
  * @returns {Kind}
  */
 export function put(element, attributes) {

@@ -53,7 +53,8 @@ def sentence_field(
     # Half of a surrogate pair is no text and would break the header.
     clean = text.encode("utf-8", "replace").decode("utf-8")
     header = {"text": clean, "model": model, "longest": longest, "live": live}
-    _sentence(data=codec.encode(header, {}), key=key, on_text_change=on_text)
+    data = codec.encode(header, {})
+    _sentence(data=data, key=key, on_text_change=on_text, on_again_change=lambda: None)
 
 
 def picture_list(addresses: Mapping[str, str], key: str) -> None:

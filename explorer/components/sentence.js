@@ -69,7 +69,11 @@ function build(view) {
   });
   // Streamlit's own controls told nothing while the server was not reached: each run tells all of them.
   hear(view, ({ lost }) => {
-    if (lost) onceBack(view, () => view.keep("text", view.sent.at(-1) ?? view.header.text));
+    if (lost)
+      onceBack(view, () => {
+        if (view.sent.length) view.keep("text", view.sent.at(-1));
+        else view.send("again", true); // not the text, which the server may have led on meanwhile
+      });
   });
 }
 

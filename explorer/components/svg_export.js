@@ -31,7 +31,7 @@ export const escaped = (text) =>
  * An element of a file. What is `inside` is SVG already; undefined attributes are left out. Raises
  * TypeError for a name that no picture has and for an object where a word is meant.
  * @param {string} name
- * @param {Record<string, any>} attributes
+ * @param {import("./allowed.js").PictureAttributes} attributes
  * @param {...string} inside
  */
 export function tag(name, attributes, ...inside) {
@@ -42,7 +42,7 @@ export function tag(name, attributes, ...inside) {
   return `<${known(name, SVG.elements)}${written}>${inside.join("")}</${name}>`;
 }
 
-/** A picture of a file on the page. @param {string} svg @param {Record<string, any>} attributes */
+/** A picture of a file on the page. @param {string} svg @param {import("./allowed.js").PictureAttributes} attributes */
 export function shown(svg, attributes) {
   const whole = tag("svg", { xmlns: SPACE, translate: "no", ...attributes }, svg); // widths are measured
   const made = new DOMParser().parseFromString(whole, "image/svg+xml").documentElement;
