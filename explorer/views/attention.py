@@ -41,7 +41,7 @@ from explorer.layout import (
     tab,
 )
 from explorer.layout.current_recording import take_text
-from explorer.panels import anatomy, circuits, multi_head, score_parts, summaries
+from explorer.panels import anatomy
 from explorer.panels import attention as attention_panels
 from explorer.panels.choice import Choice
 from explorer.panels.selection import Selection, select
@@ -519,6 +519,7 @@ def read_heads() -> Run:
     return run
 
 
+@tab.by_hand("heads")
 @current_recording.tab(read_heads)
 def heads_tab(
     run: Run,
@@ -622,7 +623,7 @@ def head_selection(selection: Selection, view: HeadView, chosen: Mapping[str, An
     selection_bar.show(words, (layers, heads), (selection.layer, selection.head), menu)
 
 
-# ---- one weight, heads aggregated, circuits of a head --------------------------------
+# ---- one weight, circuits of a head --------------------------------------------------
 
 
 def read_one_attention() -> Run:
@@ -632,38 +633,5 @@ def read_one_attention() -> Run:
     return run
 
 
-one_weight = tab.view(
-    tab.Tab(
-        (anatomy.weight,),
-        {
-            "Sources": tab.Fold(
-                "Where the score comes from",
-                (score_parts.sources, score_parts.path),
-                wait="Following the score through the layers …",
-            ),
-            "Heads": tab.Fold(
-                "All heads of the layer",
-                (multi_head.shapes, multi_head.concatenation, anatomy.formulas),
-            ),
-        },
-        open_fold="weight_fold",
-        leads={"concepts": tab.Lead("Change the temperature of this softmax")},
-        read=read_one_attention,
-    )
-)
-aggregated = tab.view(
-    tab.Tab(
-        (summaries.disagreements,),
-        views=tab.Views(
-            "sum_what",
-            {
-                **{
-                    kind: (label, (summaries.aggregated,))
-                    for kind, label in summaries.KINDS.items()
-                },
-                "Writes": ("Head outputs", (summaries.output_norms,)),
-            },
-        ),
-    )
-)
-qk_and_ov = tab.view(tab.Tab((circuits.circuits,), read=current_recording.unedited))
+tab.view("weight", tab.Hand(read=read_one_attention))
+tab.view("circuits", tab.Hand(read=current_recording.unedited))

@@ -8,8 +8,7 @@ from typing import Any
 from explorer.analysis import recorded_findings
 from explorer.layout import selection_bar
 from explorer.layout.current_recording import only_text
-from explorer.layout.tab import Tab, Views, view
-from explorer.panels import positions
+from explorer.layout.tab import Hand, view
 from explorer.panels.positions import PositionRuns
 from explorer.state import url_state
 from models.run import Run
@@ -56,22 +55,4 @@ def select(run: Run, chosen: Mapping[str, Any], arguments: set[str]) -> dict[str
     return {"token": token, **at}
 
 
-word_order = view(
-    Tab(
-        views=Views(
-            "ask",
-            {
-                "Order": ("Another order", (positions.order,)),
-                "Sentence": ("This sentence", (positions.sentence,)),
-                "Waves": ("Sinusoids", (positions.encoding,)),
-                "Distance": ("Products", (positions.distance,)),
-                "Shift": ("Rotation", (positions.rotation,)),
-                "Adding": ("Add or concatenate", (positions.overlap,)),
-            },
-            groups={"Encoding": ("Waves", "Distance", "Shift", "Adding")},
-        ),
-        select=select,
-        wait="Reading the text with and without positions …",
-        read=only_text,
-    )
-)
+view("positions", Hand(read=only_text, select=select))
