@@ -163,15 +163,15 @@ def view(name: str, hand: Hand = NOTHING) -> None:
         url_state.declare(row.view.name, row.view)
     if hand.subject is not None:
         url_state.declare(hand.subject.__name__, *choices_of(hand.subject))
-    of_classes = hand.for_classes or NOTHING
+    classes = row.tab.for_classes
+    of_classes = Row(classes, hand.for_classes or NOTHING) if classes else None
 
     @by_hand(name)
     @current_recording.tab(hand.read)
     def draw_tab(run: Run) -> None:
         if row.fold is not None:
             url_state.value(row.fold, run, {})
-        classes = row.tab.for_classes if run.loaded.capabilities.classes else None
-        _draw(Row(classes, of_classes) if classes else row, run)
+        _draw(of_classes if of_classes and run.loaded.capabilities.classes else row, run)
 
 
 def _draw(row: Row, run: Run) -> None:
