@@ -64,7 +64,7 @@ COMPUTATIONS = {
 }
 
 # Visits that measure memory: the tabs in turn, and the models that read 512 tokens.
-TABS = tuple(tab for place in places.PLACES.values() for tab in place.tabs)
+TABS = tuple(places.TABS)
 MODELS = ("encoder", "decoder", "minilm", "translator")
 PARTS = 10  # of the visits
 AT_ONCE = 4  # readers of them

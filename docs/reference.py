@@ -20,7 +20,7 @@ from explorer.views import tabs
 from models import edits
 from models.model import Model
 
-assert tabs.TABS  # with them the choices of all tabs are declared
+assert tabs.VIEWS  # with them the choices of all tabs are declared
 FILE = Path(__file__).with_name("reference.md")
 
 
@@ -43,8 +43,8 @@ def _first_paragraph(function: object) -> str:
 
 def _pages(rows: list[str]) -> Iterable[str]:
     for place in places.PLACES.values():
-        for tab, title in place.tabs.items():
-            yield f"| {place.title} | {title} | `{places.address(tab, {})}` |"
+        for tab in place.tabs:
+            yield f"| {place.title} | {tab.title} | `{places.address(tab.id, {})}` |"
 
 
 def _choices(_: list[str]) -> Iterable[str]:

@@ -21,7 +21,7 @@ from explorer.state.visit import visit  # noqa: E402
 from explorer.text import places  # noqa: E402
 from explorer.views import tabs  # noqa: E402
 
-assert tabs.TABS  # with them the choices of all tabs are declared
+assert tabs.VIEWS  # with them the choices of all tabs are declared
 
 with sessions.uninterrupted():
     opened_recordings.open_first()

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from explorer.layout import navigation
-from explorer.views.tabs import TABS
+from explorer.views.tabs import VIEWS
 
-navigation.show_tabs(TABS)
+navigation.show_tabs(VIEWS)

@@ -12,7 +12,7 @@ from explorer.text import places
 
 ROOT = Path(__file__).resolve().parent.parent
 MAIN = str(ROOT / "explorer" / "main.py")
-TABS = tuple(tab for place in places.PLACES.values() for tab in place.tabs)
+TABS = tuple(places.TABS)
 
 
 def aimed(app: AppTest, tab: str, /, **asked: str) -> AppTest:

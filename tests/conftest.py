@@ -36,7 +36,7 @@ from models.transformer import Decoder, Encoder, EncoderDecoder, Transformer
 
 assert app_host.app  # tests run as the app does: its queue, its limits, its models
 streamlit_patches.look_up_values()
-assert tabs.TABS  # and with the choices of all its tabs
+assert tabs.VIEWS  # and with the choices of all its tabs
 
 # These check for several files; what they find wrong is told as a test's own asserts tell it.
 pytest.register_assert_rewrite("claimed", "held_memory", "predicted", "translating")

@@ -7,8 +7,12 @@ import re
 import subprocess
 import sys
 from collections import defaultdict
+from collections.abc import Collection, Mapping
+from collections.abc import Set as AbstractSet
 from functools import cache
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import clone
 import pytest
@@ -82,7 +86,11 @@ FLOORS = [
         r"models\.(recording|version|token_relations|results|buffer_pool|edits|chat|capabilities|cancellation)"
         r"|explorer\.analysis\..*|explorer\.text\.templates",
     ),
-    (r"explorer/text/.*", {"numpy"}, r"explorer\.(analysis|text)\..*|models\.results"),
+    (
+        r"explorer/text/.*",
+        {"numpy"},
+        r"explorer\.(analysis|text)\..*|models\.(results|example_texts)",
+    ),
     (r"explorer/views/embeddings\.py", {"numpy", "plotly", "streamlit"}, VIEW_IMPORTS),
     (
         r"explorer/components/.*",
@@ -453,6 +461,38 @@ def test_what_stands_around_every_page_shares_no_key_with_a_page() -> None:
     for path in below("pages/", "explorer/views/"):
         here = {key for _, key in keys_of(path)}
         assert not here & around, f"{path.name}: {here & around}"
+
+
+def tables_by_tab(module: ModuleType, tabs: Collection[str]) -> dict[str, object]:
+    """The mappings and lists of a module whose keys are ids of tabs and nothing else."""
+    tables = {
+        name: value
+        for name, value in vars(module).items()
+        if isinstance(value, (Mapping, tuple, list, AbstractSet)) and value
+    }
+    return {
+        name: value
+        for name, value in tables.items()
+        if all(isinstance(each, str) and each in tabs for each in value)
+    }
+
+
+def test_the_facts_of_a_tab_stand_in_one_table() -> None:
+    """What draws each is collected by its id beside it, and its sentences are in TOML."""
+    from explorer.layout import tab
+    from explorer.text import places
+    from explorer.views import tabs
+
+    example = ModuleType("example")
+    example.AS_TRAINED, example.KINDS = ("circuits", "live"), ("circuits", "heat")
+    assert [*tables_by_tab(example, places.TABS)] == ["AS_TRAINED"]
+    own = [*tables_by_tab(places, places.TABS).values(), tabs.VIEWS]
+    assert tab.VIEWS.keys() == places.TABS.keys() - {"classroom"}  # which is a page by itself
+    for path in below("explorer/"):
+        if path.stem not in ("main", "__init__"):
+            found = tables_by_tab(import_module(module_of(path)), places.TABS)
+            others = [name for name, each in found.items() if not any(each is one for one in own)]
+            assert not others, f"{path.name}: {others}"
 
 
 FEW = 5  # functions of one name; what every source of models offers, and a program's start, aside

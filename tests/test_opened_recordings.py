@@ -11,8 +11,8 @@ from app_harness import TABS, clean, go, page_at, panels_on, told
 from conftest import read_once
 from streamlit.testing.v1 import AppTest
 
-from explorer.layout.navigation import NEEDS_MODEL
 from explorer.state import host, models, opened_recordings
+from explorer.text import places
 from models import edits, recorded_model
 from models.recorded_model import RecordedModel
 from models.recording_file import to_npz
@@ -45,7 +45,7 @@ def test_every_tab_draws_it_or_says_in_a_sentence_what_it_needs(model: RecordedM
         clean(go(app, tab))
         assert app.session_state.model == model.name, "no other model stands in its place"
         said = [each.value for each in app.info]
-        if tab in NEEDS_MODEL:
+        if places.TABS[tab].needs:
             assert len(said) == 1 and said[0].startswith("This tab needs") and not panels_on(app)
         else:
             assert panels_on(app) or said or tab == "lessons", tab

@@ -44,7 +44,7 @@ def test_a_word_and_a_head_are_kept_through_all_places(visitor: Visitor) -> None
     visitor.open("?layer=1&head=5&token=9")
     for name, place in places.PLACES.items():
         first = places.first_tab(name)
-        for tab, title in place.tabs.items():
+        for tab, title in ((each.id, each.title) for each in place.tabs):
             if name == "classroom" or tab not in (first, *SELECTED):
                 continue
             visitor.go(place.title, title)

@@ -22,7 +22,7 @@ TEXTS = {
 }
 # Panels of each tab but Flow, whose picture moves, and of what has none.
 WITHOUT = {"flow", "live", "lessons", "classroom"}
-TABS = [tab for place in places.PLACES.values() for tab in place.tabs if tab not in WITHOUT]
+TABS = [tab for tab in places.TABS if tab not in WITHOUT]
 OF_OTHERS = [("decoder", tab) for tab in ("heads", "residual", "attribution", "generate")]
 OF_OTHERS += [("translator", tab) for tab in ("heads", "weight", "translate", "lens")]
 OF_OTHERS += [("induction", "twins")]  # two models without common checkpoints
@@ -162,8 +162,8 @@ def test_the_same_address_draws_the_same_picture(
             page.go_back()
             same(f"back from a press: {what}")
         page.goto(address)
-    place = next(each for each in places.PLACES.values() if tab in each.tabs)
-    neighbour = next(title for each, title in place.tabs.items() if each != tab)
+    place = places.PLACES[places.place_of(tab)]
+    neighbour = next(each.title for each in place.tabs if each.id != tab)
     page.get_by_role("tab", name=neighbour, exact=True).click()
     page.wait_for_url(lambda url: url != address)
     calm(visitor)

@@ -38,7 +38,11 @@ def class_bar() -> None:
     place = places.place_of(visit.page)
     path = "/" if place == places.FIRST else f"/{place}"
     at = f"{path}?{urlencode(url_state.query_parameters())}"
-    texts = {places.address(tab, {}): text for tab, text in url_state.FIRST_TEXTS.items()}
+    texts = {
+        places.address(tab.id, {}): tab.text
+        for tab in places.TABS.values()
+        if tab.text != DEFAULT_TEXT
+    }
     mounts.class_bar(defaults, texts, subject if fits else None, at, names)
 
 
@@ -225,25 +229,21 @@ def listen_for_presenter() -> None:
 
 # What the reader changed in the model, on every page.
 
-# Tabs on weights, on other texts or on trainings, which show the model without edits.
-AS_TRAINED = (
-    *("circuits", "sentences", "positions", "generate", "translate", "checkpoints", "live"),
-    *("twins", "lessons", "concepts", "claims", "classroom"),
-)
-
 
 def edited() -> None:
-    """The edits of the address, and the press that undoes them; Edit the model has its own."""
+    """The edits of the address, and the press that undoes them, where the tab does not name
+    them."""
     state = st.session_state
     visit.edits_in_frame = state.edits
-    if visit.page == "edit":
+    tab = places.TABS[visit.page]
+    if tab.names_edits:
         return
     try:
         edits = from_line(str(state.edits))
     except ValueError:  # Experiment says which of them cannot be read
         return
     if edits:
-        is_trained, what = visit.page in AS_TRAINED, literal(describe(edits))
+        is_trained, what = tab.as_trained, literal(describe(edits))
         key = "edited elsewhere" if is_trained else "edited"
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key=key):
             st.badge(f"Edited: {what}", color="orange", help=what)

@@ -12,15 +12,13 @@ from typing import Any, NoReturn
 
 import streamlit as st
 
-from explorer.state import url_state
+from explorer.state import needs, url_state
 from explorer.state.visit import visit
 from explorer.text import places
 from explorer.text.templates import sentences
-from models import model_names
 
 EXPLORER = Path(__file__).resolve().parent.parent
 PAGES = EXPLORER.parent / "pages"
-HIDDEN = ("classroom",)  # a button of the frame leads there
 
 
 @cache
@@ -43,27 +41,19 @@ def _all_pages() -> Mapping[str, Any]:
             title=place.title,
             url_path=name,
             default=name == places.FIRST,
-            visibility="hidden" if name in HIDDEN else "visible",
+            visibility="visible" if place.icon else "hidden",
         )
         for name, place in places.PLACES.items()
     }
 
 
-ICONS = {
-    "attention": "visibility",
-    "architecture": "account_tree",
-    "predict": "text_fields",
-    "experiment": "science",
-    "training": "show_chart",
-    "learn": "menu_book",
-}
-
-
 def show_places(pages: Mapping[str, Any]) -> None:
     """The places as a bar at the foot of a phone's window, where Streamlit hides its own menu."""
     with st.container(horizontal=True, key="places bar", gap=None):
-        for name, icon in ICONS.items():
-            st.page_link(pages[name], label=places.PLACES[name].title, icon=f":material/{icon}:")
+        for name, place in places.PLACES.items():
+            if place.icon:
+                icon = f":material/{place.icon}:"
+                st.page_link(pages[name], label=place.title, icon=icon)
 
 
 def show_tabs(views: Mapping[str, Callable[[], None]]) -> None:
@@ -71,49 +61,30 @@ def show_tabs(views: Mapping[str, Callable[[], None]]) -> None:
     views: what draws each tab, by its id."""
     state = st.session_state
     place = places.place_of(visit.page)
-    titles = places.PLACES[place].tabs
+    titles = {tab.id: tab.title for tab in places.PLACES[place].tabs}
     key = f"tabs of {place}"
     state[key] = titles[visit.page]
     tabs = st.tabs(list(titles.values()), key=key, on_change=_take_tab, args=(key, place))
     with tabs[list(titles).index(visit.page)]:
         explain_selection()
-        if model_names.is_recorded(visit.model) and visit.page in NEEDS_MODEL:
-            st.info(sentences("frame", "recorded")(visit.page))
+        unmet = needs.unmet(visit.page, visit.model)
+        if unmet is not None and not unmet.replacement:
+            st.info(unmet.sentence)
             url_state.write()
         else:
             views[visit.page]()
 
 
-# Tabs that need more than a recording of one text.
-NEEDS_MODEL = (
-    *("circuits", "sentences", "feedforward", "word", "generate", "lens", "attribution"),
-    *("translate", "edit", "patching", "compare", "checkpoints", "twins"),
-)
-# Tabs that have no use for the selection, and the nearest that has.
-NEAREST = {
-    "generate": "word",
-    "translate": "heads",
-    "checkpoints": "heads",
-    "live": "heads",
-    "twins": "compare",
-    "lessons": "heads",
-    "claims": "heads",
-    "classroom": "heads",
-}
-
-
 def explain_selection() -> None:
     """On a tab that has no use for what is selected: why, and the way to the nearest that has."""
-    state = st.session_state
-    unused = ("token",) if visit.page == "checkpoints" else ("token", "layer", "head")
-    if visit.page not in NEAREST or not any(state[name] for name in unused):
+    state, tab = st.session_state, places.TABS[visit.page]
+    if not tab.nearest or not any(state[name] for name in tab.unused):
         return
-    words, nearest = sentences("frame", "unselected"), NEAREST[visit.page]
-    title = places.PLACES[places.place_of(nearest)].tabs[nearest]
+    words, nearest = sentences("frame", "unselected"), places.TABS[tab.nearest]
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption(words(visit.page), width="content")
-        label = words("nearest", tab=title)
-        st.button(label, key="to nearest", type="tertiary", on_click=_want, args=(nearest,))
+        label = words("nearest", tab=nearest.title)
+        st.button(label, key="to nearest", type="tertiary", on_click=_want, args=(nearest.id,))
 
 
 def _want(tab: str) -> None:
@@ -122,10 +93,9 @@ def _want(tab: str) -> None:
 
 
 def _take_tab(key: str, place: str) -> None:
-    titles = places.PLACES[place].tabs
     label = st.session_state[key]
-    tab = next(tab for tab, title in titles.items() if title == label)
-    visit.tabs = {**visit.tabs, place: tab}
+    tab = next(tab for tab in places.PLACES[place].tabs if tab.title == label)
+    visit.tabs = {**visit.tabs, place: tab.id}
     visit.went = True
 
 

@@ -17,7 +17,7 @@ from explorer.layout import current_recording, export_menu, navigation
 from explorer.panels.spec import Panel
 from explorer.state import url_state
 from explorer.state.visit import visit
-from explorer.text import glossary
+from explorer.text import glossary, places
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
 from models.recording_file import to_npz
@@ -145,13 +145,9 @@ def show_panel(
     export_menu.offer_panel(panel)
     with links(key):
         panel_table(panel)
-        if panel.name.partition(".")[0] in STUDIED:
+        if panel.name.partition(".")[0] == places.TABS[visit.page].studied:
             in_plotly(panel)
     return panel
-
-
-# Concepts whose charts one zooms into and measures.
-STUDIED = ("positions", "residual", "embeddings", "training")
 
 
 def in_plotly(panel: Panel) -> None:

@@ -17,6 +17,7 @@ from explorer.panels.choice import arguments_of
 from explorer.panels.spec import Panel
 from explorer.state import url_state
 from explorer.state.visit import visit
+from explorer.text import places
 from explorer.text.templates import sentences
 from models.edits import from_line
 from models.run import Run
@@ -65,7 +66,7 @@ def fill(room: Any) -> None:
 def _offer_to_lesson() -> None:
     """The press that makes what is on screen a step of the reader's own lesson."""
     tab, panels = visit.page, export_menu.panels_on_page()
-    if tab in ("classroom", "lessons"):
+    if not places.TABS[tab].is_step:
         return
     main = next((each for each in panels if each.name == "attention.head"), None)
     main = main or next(iter(panels), None)

@@ -1,13 +1,13 @@
-"""A tab as a row: the panels that it shows, all of them or some at a time, and those that open
-below them. One view draws every such tab: the selection, a widget for each choice that its panels
-declare, the panels with their tables."""
+"""A tab drawn by its row of the table (`text/places.py`): the panels that it shows, all of them or
+some at a time, and those that open below them. One view draws every such tab: the selection, a
+widget for each choice that its panels declare, the panels with their tables."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Literal
 
 import streamlit as st
@@ -24,10 +24,12 @@ from explorer.panels.choice import (
     choices_of,
     parameters,
 )
-from explorer.panels.spec import Panel
+from explorer.panels.spec import PANELS, Panel, panel_names
 from explorer.state import url_state
 from explorer.state.visit import visit
+from explorer.text import places
 from explorer.text.markdown_escape import literal
+from explorer.text.places import Tab, Views
 from explorer.text.templates import sentences
 from models.run import Run
 
@@ -39,121 +41,91 @@ SHORT = 16  # letters of a label that a narrow menu holds
 
 
 @dataclass(frozen=True)
-class Fold:
-    """A part of a tab that opens: its label, or what gives it of a run; its panels; or what draws
-    it by hand, of a run and the tab's choices. wait: said while its panels are made. group: what is
-    opened in its place where it is one of several parts, of which one is shown at a time."""
-
-    label: str | Callable[[Run], str]
-    panels: tuple[PanelFunction, ...] = ()
-    draw: Callable[[Run, Mapping[str, Any]], None] | None = None
-    wait: str = ""
-    group: str = ""
-
-
-@dataclass(frozen=True)
-class Lead:
-    """The way on to another tab: its label, what it takes along of the tab's choices and what it
-    opens there; `fits` says for which runs it is there."""
-
-    label: str
-    choices: Mapping[str, str] = field(default_factory=dict)
-    keeps: tuple[str, ...] = ("layer", "head", "token")
-    fits: Callable[[Run], bool] = lambda run: True
-
-
-@dataclass(frozen=True)
-class Views:
-    """Panels of which some are shown at a time: the choice of the address that says which, and by
-    its words their label and the panels. groups: by their labels the words of several that stand
-    behind one button, in a row of their own while one of them is shown."""
-
-    choice: str
-    panels: Mapping[str, tuple[str, tuple[PanelFunction, ...]]]
-    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-
-    @property
-    def parameter(self) -> Parameter:
-        """The choice; the first view is shown until it is made."""
-        labels = {name: label for name, (label, _) in self.panels.items()}
-        return Parameter(self.choice, str, False, next(iter(labels)), Choice(labels, "View"))
-
-    def pick(self, run: Run, bar: DeltaGenerator) -> tuple[PanelFunction, ...]:
-        """The panels of the view on screen, with the buttons of the views, and of those of its
-        group."""
-        name, choice = url_state.value(self.parameter, run, {}), self.choice
-        group_of = {each: group for group, names in self.groups.items() for each in names}
-        names = self.groups.get(group_of.get(name, ""), ())
-        buttons = {
-            self.groups[group_of[each]][0] if each in group_of else each: group_of.get(each, label)
-            for each, (label, _) in self.panels.items()
-        }
-        bound = bind(choice, f"{choice} view", names[0] if names else name)
-        if len(buttons) > FEW:
-            bar.selectbox(
-                "View",
-                buttons,
-                format_func=buttons.__getitem__,
-                label_visibility="collapsed",
-                width=MENU,
-                **bound,
-            )
-        else:
-            pick("View", buttons, bare=True, container=bar, **bound)
-        if names:
-            in_group = {each: self.panels[each][0] for each in names}
-            bound = bind(choice, f"{choice} of group", name)
-            pick("Part", in_group, bare=True, container=bar, **bound)
-        return self.panels[name][1]
-
-
-@dataclass(frozen=True)
-class Tab:
-    """A tab: its panels from top to bottom, below those of one of its views where it has some, and
-    the parts below them of which one is open at a time.
+class Hand:
+    """What is drawn by hand on a tab, and what its row leaves to functions.
 
     read: as of `current_recording.tab`. subject: gives of the run that was read the one that the
     panels are of, with the arguments that are known by then; it takes the choices that its own
     signature declares, and draws into the bar at the top what these are chosen by. A ValueError of
     it is said in place of the panels, and for None nothing stands there. select: draws by hand the
     selection in that run, by the choices made so far, the selection among them, and the names of
-    what the panels take that are shown; it gives what it changes. of_stream: choices that end with
-    another stream. wait: said while the panels are made. on_press: called after a press in one,
-    with its run and the choices as they were before. beside and below: draw by hand what else
-    stands beside the choices, and below the panels where all of them are there. leads: the ways on
-    to other tabs, by the tab. open_fold: the choice of the address that names the part that is
-    open, with `closed` for none; "" where the address does not say. instead: the row that is drawn
-    in the place of this one for some runs, None for this one; it has panels alone."""
+    what the panels take that are shown; it gives what it changes. on_press: called after a press in
+    a panel, with its run and the choices as they were before. beside and below: draw what else
+    stands beside the choices, and below the panels where all of them are there. folds: by their
+    names, what draws parts of a run and the tab's choices; labels: what they are called, by the
+    run. fits: by the tab that a lead is to, for which runs it is there. for_classes: the same of
+    the row that a classifier of texts has."""
 
-    panels: tuple[PanelFunction, ...] = ()
-    folds: Mapping[str, Fold] = field(default_factory=dict)
-    open_fold: str = ""
-    closed: str = ""
-    select: Callable[[Run, Mapping[str, Any], set[str]], dict[str, Any]] | None = None
-    beside: Callable[[Run, Mapping[str, Any]], None] | None = None
-    below: Callable[[Run, Mapping[str, Any]], None] | None = None
-    of_stream: tuple[str, ...] = ()
-    views: Views | None = None
-    leads: Mapping[str, Lead] = field(default_factory=dict)
-    wait: str = ""
     read: Callable[[], Run | None] = current_recording.read_current
     subject: Callable[..., tuple[Run, Mapping[str, Any]] | None] | None = None
+    select: Callable[[Run, Mapping[str, Any], set[str]], dict[str, Any]] | None = None
     on_press: Callable[[Run, Mapping[str, Any]], None] | None = None
-    instead: Callable[[Run], Tab | None] | None = None
+    beside: Callable[[Run, Mapping[str, Any]], None] | None = None
+    below: Callable[[Run, Mapping[str, Any]], None] | None = None
+    folds: Mapping[str, Callable[[Run, Mapping[str, Any]], None]] = field(default_factory=dict)
+    labels: Mapping[str, Callable[[Run], str]] = field(default_factory=dict)
+    fits: Mapping[str, Callable[[Run], bool]] = field(default_factory=dict)
+    for_classes: Hand | None = None
 
-    @property
+
+NOTHING = Hand()
+
+
+@dataclass(frozen=True)
+class Row:
+    """A tab of the table with its panel functions, and what is drawn by hand on it."""
+
+    tab: Tab
+    hand: Hand
+
+    @cached_property
+    def panels(self) -> tuple[PanelFunction, ...]:
+        """Those from top to bottom, below those of its views."""
+        return panels_of(self.tab.panels)
+
+    @cached_property
+    def of_views(self) -> dict[str, tuple[PanelFunction, ...]]:
+        """The panels of its views, by their words."""
+        views = self.tab.views.panels if self.tab.views else {}
+        return {name: panels_of(panels) for name, (_, panels) in views.items()}
+
+    @cached_property
     def arguments(self) -> tuple[Parameter, ...]:
         """Those of all its panels, but of the parts below."""
-        views = self.views.panels.values() if self.views else ()
-        panels = (*self.panels, *(each for _, of_view in views for each in of_view))
+        panels = (*self.panels, *(each for of_view in self.of_views.values() for each in of_view))
         return tuple(each for panel in panels for each in parameters(panel))
+
+    @cached_property
+    def labels(self) -> dict[str, str]:
+        """The labels of its views by their words."""
+        if (views := self.tab.views) is None:
+            return {}
+        own = (each.choice for each in self.arguments if each.name == views.choice)
+        options: Any = next((each.options for each in own if each), {})
+        return {name: label or options[name] for name, (label, _) in views.panels.items()}
+
+    @cached_property
+    def view(self) -> Parameter | None:
+        """The choice of the view, None for a tab without views; the first is shown until it is
+        made."""
+        if (views := self.tab.views) is None:
+            return None
+        first, choice = next(iter(views.panels)), Choice(self.labels, "View")
+        return Parameter(views.choice, str, False, first, choice)
+
+    @cached_property
+    def fold(self) -> Parameter | None:
+        """The choice of the part that is open, None where the address does not say."""
+        tab = self.tab
+        names = Choice((tab.closed, *tab.folds), "the part that is open")
+        return Parameter(tab.open_fold, str, False, tab.closed, names) if tab.open_fold else None
 
     @property
     def has_fields(self) -> bool:
         """True where a widget at its top has a label above it."""
-        of_subject = choices_of(self.subject) if self.subject else ()
+        of_subject = choices_of(self.hand.subject) if self.hand.subject else ()
         has_labels = any(map(_has_widget, of_subject))
-        return has_labels or self.views is None and any(map(_is_field, self.arguments))
+        return has_labels or self.view is None and any(map(_is_field, self.arguments))
 
     @property
     def is_open(self) -> bool:
@@ -162,62 +134,115 @@ class Tab:
         return any(each is not None and each.suits == EVERY for each in of_head)
 
 
-def view(row: Tab) -> Callable[[], None]:
-    """A function that draws a tab on the page."""
-    names = Choice((row.closed, *row.folds), "the part that is open")
-    fold = Parameter(row.open_fold, str, False, row.closed, names)
-    if row.open_fold:
-        url_state.declare(row.open_fold, fold)
-    if row.views is not None:
-        url_state.declare(row.views.choice, row.views.parameter)
+def panels_of(names: Sequence[str]) -> tuple[PanelFunction, ...]:
+    """Panel functions by their names."""
+    assert {*names} <= {*panel_names()}, names
+    return tuple(PANELS[name] for name in names)
 
-    if row.subject is not None:
-        url_state.declare(row.subject.__name__, *choices_of(row.subject))
 
-    @current_recording.tab(row.read)
+VIEWS: dict[str, Callable[[], None]] = {}  # what draws each tab, by its id
+
+
+def by_hand(name: str) -> Callable[[Callable[[], None]], Callable[[], None]]:
+    """Make a function what draws all of a tab."""
+
+    def decorate(draw: Callable[[], None]) -> Callable[[], None]:
+        VIEWS[name] = draw
+        return draw
+
+    return decorate
+
+
+def view(name: str, hand: Hand = NOTHING) -> None:
+    """Have a tab drawn by its row of the table."""
+    row = Row(places.TABS[name], hand)
+    if row.fold is not None:
+        url_state.declare(row.fold.name, row.fold)
+    if row.view is not None:
+        url_state.declare(row.view.name, row.view)
+    if hand.subject is not None:
+        url_state.declare(hand.subject.__name__, *choices_of(hand.subject))
+    classes = row.tab.for_classes
+    of_classes = Row(classes, hand.for_classes or NOTHING) if classes else None
+
+    @by_hand(name)
+    @current_recording.tab(hand.read)
     def draw_tab(run: Run) -> None:
-        if row.open_fold:
-            url_state.value(fold, run, {})
-        _draw((row.instead(run) if row.instead else None) or row, run)
-
-    return draw_tab
+        if row.fold is not None:
+            url_state.value(row.fold, run, {})
+        _draw(of_classes if of_classes and run.loaded.capabilities.classes else row, run)
 
 
-def _draw(row: Tab, run: Run) -> None:
+def _draw(row: Row, run: Run) -> None:
+    tab, hand = row.tab, row.hand
     alignment: Literal["bottom", "center"] = "bottom" if row.has_fields else "center"
     bar = st.container(horizontal=True, vertical_alignment=alignment)
     panels = row.panels
     known: Mapping[str, Any] = {}
-    if row.subject is not None:
+    if hand.subject is not None:
         try:
-            subject = row.subject(run, bar, **url_state.values(row.subject, run))
+            subject = hand.subject(run, bar, **url_state.values(hand.subject, run))
         except ValueError as why:
             st.info(literal(str(why)))
             return
         if subject is None:
             return
         run, known = subject
-    if row.views is not None:
-        panels = (*row.views.pick(run, bar), *panels)
+    if tab.views is not None:
+        panels = (*_pick_view(row, tab.views, run, bar), *panels)
     every = [each for panel in panels for each in parameters(panel)]
     declared = [each for at, each in enumerate(every) if each not in every[:at]]
-    with st.spinner(row.wait) if row.wait else nullcontext():
+    with st.spinner(tab.wait) if tab.wait else nullcontext():
         chosen = _chosen(row, run, panels, declared, known, bar)
-        pressed = None if row.on_press is None else partial(row.on_press, run, chosen)
+        pressed = None if hand.on_press is None else partial(hand.on_press, run, chosen)
         drawn = [show(panel, run, chosen, pressed) for panel in panels]
-    if all(drawn) and row.below is not None:
-        row.below(run, chosen)
-    if row.folds or row.leads:
+    if all(drawn) and hand.below is not None:
+        hand.below(run, chosen)
+    if tab.folds or tab.leads:
         with output.links("of tab"):
-            for tab, lead in row.leads.items() if all(drawn) else ():
-                if lead.fits(run):
+            for to, lead in tab.leads.items() if all(drawn) else ():
+                if to not in hand.fits or hand.fits[to](run):
                     at = {name: chosen[name] for name in lead.keeps if name in chosen}
-                    navigation.link(tab, lead.label, {**at, **known, **lead.choices})
-            folds(row.open_fold, row.closed, row.folds, run, chosen, declared)
+                    navigation.link(to, lead.label, {**at, **known, **lead.choices})
+            _folds(row, run, chosen, declared)
+
+
+def _pick_view(row: Row, views: Views, run: Run, bar: DeltaGenerator) -> tuple[PanelFunction, ...]:
+    """The panels of the view on screen, with the buttons of the views, and of those of its
+    group."""
+    name, labels, choice = _view_on_screen(row, run), row.labels, views.choice
+    group_of = {each: group for group, names in views.groups.items() for each in names}
+    names = views.groups.get(group_of.get(name, ""), ())
+    buttons = {
+        views.groups[group_of[each]][0] if each in group_of else each: group_of.get(each, label)
+        for each, label in labels.items()
+    }
+    bound = bind(choice, f"{choice} view", names[0] if names else name)
+    if len(buttons) > FEW:
+        bar.selectbox(
+            "View",
+            buttons,
+            format_func=buttons.__getitem__,
+            label_visibility="collapsed",
+            width=MENU,
+            **bound,
+        )
+    else:
+        pick("View", buttons, bare=True, container=bar, **bound)
+    if names:
+        in_group = {each: labels[each] for each in names}
+        bound = bind(choice, f"{choice} of group", name)
+        pick("Part", in_group, bare=True, container=bar, **bound)
+    return row.of_views[name]
+
+
+def _view_on_screen(row: Row, run: Run) -> str:
+    """The word of the view on screen, "" for a tab without views."""
+    return url_state.value(row.view, run, {}) if row.view else ""
 
 
 def _chosen(
-    row: Tab,
+    row: Row,
     run: Run,
     panels: Sequence[PanelFunction],
     declared: Sequence[Parameter],
@@ -239,13 +264,13 @@ def _chosen(
     chosen |= _select(row, run, chosen, declared, bar)
     for panel in panels:
         chosen |= url_state.values(panel, run, chosen)
-    if row.views is not None and any(map(_is_field, after)):
+    if row.view is not None and any(map(_is_field, after)):
         bar = st.container(horizontal=True, vertical_alignment="bottom")
     for each in after:
         widget(each, run, chosen, bar)
-    if row.beside is not None:
+    if row.hand.beside is not None:
         with bar:
-            row.beside(run, chosen)
+            row.hand.beside(run, chosen)
     in_menu = [each for each in declared if _in_menu(each) and each.is_there(run, chosen)]
     with bar.popover("View") if in_menu else nullcontext():
         for each in in_menu:
@@ -254,7 +279,7 @@ def _chosen(
 
 
 def _select(
-    row: Tab,
+    row: Row,
     run: Run,
     chosen: Mapping[str, Any],
     declared: Sequence[Parameter],
@@ -272,13 +297,13 @@ def _select(
     selected = {**chosen, **{each.argument: now[each.argument] for each in parts.values()}}
     if "stream" in parts:
         names = tuple(each.name for each in run.recording().streams)
-        after = partial(url_state.clear, ("token", *row.of_stream))
+        after = partial(url_state.clear, ("token", *row.tab.of_stream))
         controls.pick_stream(names, selected["stream"], after, bar)
     with bar:
         if "attention" in parts and not row.is_open:
             controls.pick_attention(run.recording(), selected["attention"])
-        if row.select is not None:
-            return selected | row.select(run, selected, {each.name for each in declared})
+        if row.hand.select is not None:
+            return selected | row.hand.select(run, selected, {each.name for each in declared})
         shown = {
             name
             for name, each in parts.items()
@@ -293,32 +318,29 @@ def _select(
     return selected
 
 
-def folds(
-    choice: str,
-    closed: str,
-    parts: Mapping[str, Fold],
-    run: Run,
-    chosen: Mapping[str, Any],
-    declared: Sequence[Parameter],
-) -> None:
-    """Parts of a tab of which one is open at a time, as `controls.folds`. chosen: the choices of
-    the tab, which a part's panels have where they mean the same by them; declared: of which they
+def _folds(row: Row, run: Run, chosen: Mapping[str, Any], declared: Sequence[Parameter]) -> None:
+    """The parts of a tab of which one is open at a time, as `controls.folds`. chosen: the choices
+    of the tab, which a part's panels have where they mean the same by them; declared: of which they
     are."""
+    tab, hand = row.tab, row.hand
     grouped: dict[str, list[str]] = {}
-    for name, fold in parts.items():
+    for name, fold in tab.folds.items():
         grouped.setdefault(fold.group or name, []).append(name)
-    draws = {name: partial(_draw_fold, parts[name], run, chosen, declared) for name in parts}
+    draws = {name: partial(_draw_fold, row, name, run, chosen, declared) for name in tab.folds}
     labels = {
-        name: fold.label(run) if callable(fold.label) else fold.label
-        for name, fold in parts.items()
+        name: hand.labels[name](run) if name in hand.labels else fold.label
+        for name, fold in tab.folds.items()
     }
     labelled = {
         tuple(names): (labels[names[0]], draws[names[0]])
-        if group in parts
-        else (group, partial(_draw_group, choice, {each: labels[each] for each in names}, draws))
+        if group in tab.folds
+        else (
+            group,
+            partial(_draw_group, tab.open_fold, {each: labels[each] for each in names}, draws),
+        )
         for group, names in grouped.items()
     }
-    controls.folds(choice, closed, labelled)
+    controls.folds(tab.open_fold, tab.closed, labelled)
 
 
 def _draw_group(
@@ -332,12 +354,13 @@ def _draw_group(
 
 
 def _draw_fold(
-    fold: Fold, run: Run, chosen: Mapping[str, Any], declared: Sequence[Parameter]
+    row: Row, name: str, run: Run, chosen: Mapping[str, Any], declared: Sequence[Parameter]
 ) -> None:
-    if fold.draw is not None:
-        fold.draw(run, chosen)
+    fold = row.tab.folds[name]
+    if name in row.hand.folds:
+        row.hand.folds[name](run, chosen)
     reasons: set[str] = set()  # why panels are not there, each said once
-    for panel in fold.panels:
+    for panel in panels_of(fold.panels):
         shared = {
             each.argument: chosen[each.argument]
             for each in parameters(panel)

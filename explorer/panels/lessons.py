@@ -124,7 +124,6 @@ def _parts(run: Run, recording: Recording) -> set[str]:
 
 
 KINDS = ("encoder", "decoder", "encoder-decoder")
-OF_FIRST_STREAM = ("flow", "positions")  # tabs whose word is one of the first stream
 PLAIN = ("panel", "heading", "note", "question", "answer", "done")
 
 
@@ -133,7 +132,7 @@ def _item(
 ) -> Item:
     """An item with the words and numbers of the text. A sentence whose number this model does not
     show is left out."""
-    token = slots["token" if written["tab"] in OF_FIRST_STREAM else "query_at"]
+    token = slots["token" if places.TABS[written["tab"]].of_first_stream else "query_at"]
     choices = {"token": token} | written.get("choices", {})
     filled = {name: value.format_map(slots) for name, value in choices.items()}
     name = written.get("number", "")

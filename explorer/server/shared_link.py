@@ -42,8 +42,7 @@ def _head(path: str, query: str, root: str) -> str:
     """The title and the elements on it."""
     parameters = _parameters(query)
     place = path.strip("/") or places.FIRST
-    tab = parameters.get("tab", "")
-    tab = tab if tab in places.PLACES[place].tabs else places.first_tab(place)
+    tab = places.tab_in(place, parameters.get("tab", ""))
     text, model = url_state.text_and_model(parameters, tab)
     model = model if models.is_allowed(model) else models.DEFAULT_MODEL
     sentence = _line(parameters.get("text", ""))

@@ -34,10 +34,6 @@ from models.recording import Recording
 
 Result = TypeVar("Result")
 MAX_BATCH, MAX_BATCHED = 8, 300  # texts that are read in one pass, and characters of each
-# Tabs of the places where nothing is edited by itself.
-SHARING_TABS = frozenset(
-    tab for place in ("attention", "architecture", "predict") for tab in places.PLACES[place].tabs
-)
 _batches = scheduling.BatchQueue(MAX_BATCH)
 _prefetches: ContextVar[bool] = ContextVar("prefetches", default=False)
 
@@ -129,8 +125,9 @@ class AppHost(Host):
 def _shares_passes() -> bool:
     if get_script_run_ctx(suppress_warning=True) is None:
         return _prefetches.get()
-    state = st.session_state
-    return not state.get("edits") and visit.page in SHARING_TABS
+    if st.session_state.get("edits") or not visit.page:
+        return False
+    return places.PLACES[places.place_of(visit.page)].reads_together
 
 
 @contextmanager

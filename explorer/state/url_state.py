@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from time import monotonic
 from typing import Annotated, Any
@@ -14,15 +14,15 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from explorer.panels import choice, link_words, spec
 from explorer.panels.choice import EVERY, Choice, Parameter
-from explorer.state import garbage_collection, models
-from explorer.state.models import DEFAULT_MODEL, PREFERRED, is_loaded
+from explorer.state import garbage_collection, models, needs
+from explorer.state.models import DEFAULT_MODEL, is_loaded
+from explorer.state.needs import Unmet
 from explorer.state.settings import MAX_FIELD, well_formed
 from explorer.state.visit import ReplacedModel, visit
 from explorer.text import places, templates
 from explorer.text.markdown_escape import literal
-from models import model_card, model_names, registry
-from models.caching import loaded
-from models.example_texts import CONTINUED_TEXT, DEFAULT_TEXT, EXAMPLES
+from models import registry
+from models.example_texts import CONTINUED_TEXT, DEFAULT_TEXT
 from models.run import Run
 
 ADDRESS = templates.sentences("frame", "address")
@@ -116,112 +116,9 @@ def depending_on(*causes: str) -> tuple[str, ...]:
     return tuple(name for name, parameter in _every().items() if parameter.of in causes)
 
 
-OWN_LIST = ("many_text", "many_column")  # they are long, and of the tab Many sentences alone
-
-
 # A tab that the chosen model does not fit runs another. While the reader is there, or on a tab with
 # the same need, that one is the model on screen, in the frame and in the address; the chosen one
 # comes back on the next tab, with what was chosen of it.
-
-
-@dataclass(frozen=True)
-class Need:
-    """Requirement of a tab: which models fit, the first to show, and why another does not, in words
-    that go on with "so this page shows"."""
-
-    fits: Callable[[str], bool]
-    fitting: Callable[[], tuple[str, ...]]
-    first: Callable[[str], str]
-    why: Callable[[str], str]
-
-
-def _translates(model: str) -> bool:
-    return model_card.facts(model)["kind"] == "encoder-decoder"
-
-
-def _generates(model: str) -> bool:
-    return _translates(model) and loaded(model).capabilities.writes
-
-
-def _has_logits(model: str) -> bool:
-    return bool(model_card.facts(model).get("readout", True))
-
-
-def _predicts(model: str) -> bool:
-    """True for a model that says words, or classes of a text."""
-    return _has_logits(model) or bool(model_card.facts(model).get("classes"))
-
-
-def _continues(model: str) -> bool:
-    return model_card.facts(model)["kind"] == "decoder" and _has_logits(model)
-
-
-def _has_checkpoints(model: str) -> bool:
-    return bool(model_card.checkpoints(model)) or not model_card.with_checkpoints()
-
-
-def _first_to_continue() -> str:
-    """The model that continues a text where the chosen one does not."""
-    is_there = registry.SMOLLM2 in registry.names() and not models.no_room(registry.SMOLLM2)
-    return registry.SMOLLM2 if is_there else "decoder"
-
-
-def _shipped(fits: Callable[[str], bool]) -> tuple[str, ...]:
-    names = dict.fromkeys((*PREFERRED, *registry.names()))
-    return tuple(name for name in names if name in registry.names() and fits(name))
-
-
-def _why_not_written(model: str) -> str:
-    if _translates(model):
-        has_logits = bool(loaded(model).capabilities.logits)
-        why = (
-            "runs on the cluster and"
-            if has_logits
-            else f"{loaded(model).capabilities.no_readout} and"
-        )
-        return f"{why} cannot generate text here (Attention: Heads has its cross-attention)"
-    return "does not translate"
-
-
-def _why_not_continued(model: str) -> str:
-    if _translates(model):
-        return "writes translations alone"
-    return "fills in masked words and writes no text" if _has_logits(model) else WORDS.why(model)
-
-
-WORDS = Need(
-    _has_logits,
-    lambda: _shipped(_has_logits),
-    lambda _: "encoder",
-    lambda model: f"{loaded(model).capabilities.no_readout} and makes no predictions",
-)
-PREDICTION = replace(WORDS, fits=_predicts)
-GENERATION = Need(
-    _continues,
-    lambda: _shipped(_continues),
-    lambda _: _first_to_continue(),
-    _why_not_continued,
-)
-TRANSLATION = Need(
-    _generates, lambda: _shipped(_translates), lambda _: "translator", _why_not_written
-)
-# A model that reads the same text where the chosen one fills in words, else the one whose head
-# forms at a jump.
-CHECKPOINTS = Need(
-    _has_checkpoints,
-    model_card.with_checkpoints,
-    lambda model: "twin-post" if model_card.facts(model)["kind"] == "encoder" else "induction",
-    lambda _: "has no training checkpoints",
-)
-NEEDS = {
-    "word": PREDICTION,
-    "generate": GENERATION,
-    "lens": WORDS,
-    "attribution": PREDICTION,
-    "translate": TRANSLATION,
-    "checkpoints": CHECKPOINTS,
-    "twins": CHECKPOINTS,
-}
 
 
 def apply_fallback() -> bool:
@@ -231,14 +128,10 @@ def apply_fallback() -> bool:
     fallback = visit.replaced_model
     if fallback is not None and not (visit.model == fallback.replacement and _serves(fallback)):
         visit.replaced_model = None  # the reader, or a link, asked for another
-    need = NEEDS.get(visit.page)
-    ready = model_names.is_local(visit.model) or models.is_loaded(visit.model)
-    if model_names.is_recorded(visit.model):
-        return False  # the tab says what it needs
-    if need is None or not ready or need.fits(visit.model):
+    unmet = needs.unmet(visit.page, visit.model)
+    if unmet is None or not (replacement := unmet.replacement):
         return False
     choices = tuple((name, str(state[name])) for name in depending_on("text", "model"))
-    replacement = need.first(visit.model)
     visit.replaced_model = ReplacedModel(visit.model, replacement, visit.page, visit.text, choices)
     visit.model = replacement
     return True
@@ -246,7 +139,7 @@ def apply_fallback() -> bool:
 
 def _serves(fallback: ReplacedModel) -> bool:
     """True where the tab on screen has the need for which a model is shown instead of another."""
-    return NEEDS.get(visit.page) is NEEDS[fallback.page]
+    return places.TABS[visit.page].needs == places.TABS[fallback.page].needs
 
 
 def restore_model() -> bool:
@@ -279,31 +172,19 @@ def fallback_message() -> tuple[str, str]:
     fallback = visit.replaced_model
     if fallback is None:
         return "", ""
-    need, name = NEEDS[fallback.page], literal(model_names.title(fallback.model))
-    replacement = literal(model_names.title(fallback.replacement))
-    why = f"{literal(model_names.title(fallback.model))} {need.why(fallback.model)}"
-    return (
-        ADDRESS("fallback", why=why, replacement=replacement, name=name),
-        ADDRESS("fitting", names=", ".join(map(model_names.title, need.fitting()))),
-    )
+    return Unmet(fallback.page, fallback.model).instead(fallback.replacement)
 
 
 # Characters of encoded text that browsers, servers and chat programs all pass on.
 MAX_ADDRESS = 4000
-
-# What a tab opens on where no text is asked for: Translate on one that its small model gets right.
-FIRST_TEXTS = {"translate": EXAMPLES["Red car"]}
-# What a tab opens on where nothing at all is asked for: a word with two senses.
-OPENING_TEXTS = {"embeddings": EXAMPLES["Apple and juice"]}
+# Needs of tabs that open on a text to go on, where the model that predicts words best is here.
+SAYS_WORDS = ("words", "prediction", "generation")
 IN_FLIGHT = 10.0  # seconds in which a browser may still send the address that was replaced
 MAX_NUMBERS_LENGTH = 8000  # characters of a list of numbers
 
 
 OFF = "off"  # the choice of a link that names heads which are switched off
 BESIDE_EDITS = "off beside edits"  # such a choice of a link that has `edits` too
-# What a link to a tab means that names no view, by the choice and its word: the view that stood
-# first when it was shared. Today's links name one; a bare address opens on the first of today.
-EARLIER_VIEWS = {"positions": ("ask", "Sentence")}
 
 
 def query_parameters() -> dict[str, str]:
@@ -312,18 +193,14 @@ def query_parameters() -> dict[str, str]:
     return {well_formed(name): well_formed(value) for name, value in parameters.items()}
 
 
-def first_text(page: str) -> str:
-    """The text that an address of a tab means that says none."""
-    return FIRST_TEXTS.get(page, DEFAULT_TEXT)
-
-
 def opening(page: str) -> tuple[str, str]:
     """The text and the model that a bare address of a tab opens."""
     if visit.first_recording[1]:
         return visit.first_recording
-    if NEEDS.get(page) in (WORDS, PREDICTION, GENERATION) and registry.SMOLLM2 in registry.names():
+    tab = places.TABS[page]
+    if tab.needs in SAYS_WORDS and registry.SMOLLM2 in registry.names():
         return CONTINUED_TEXT, registry.SMOLLM2
-    return OPENING_TEXTS.get(page, first_text(page)), DEFAULT_MODEL
+    return tab.opens_on or tab.text, DEFAULT_MODEL
 
 
 def replaced_text() -> str:
@@ -343,7 +220,7 @@ def take_back_text() -> None:
 def text_and_model(parameters: Mapping[str, str], page: str) -> tuple[str, str]:
     """The text and the model that an address of a tab asks for."""
     bare = not parameters.keys() - {"tab"}
-    text, model = opening(page) if bare else (first_text(page), DEFAULT_MODEL)
+    text, model = opening(page) if bare else (places.TABS[page].text, DEFAULT_MODEL)
     return (
         parameters.get("text", text)[:MAX_FIELD],
         models.canonical_name(parameters.get("model", model)),
@@ -416,7 +293,7 @@ def _wanted_tab(place: str) -> bool:
 
 def _show_tab(place: str, tab: str) -> None:
     """The tab of a place that is on screen; the first where it has none of that name."""
-    visit.page = tab if tab in places.PLACES[place].tabs else places.first_tab(place)
+    visit.page = places.tab_in(place, tab)
     visit.tabs = {**visit.tabs, place: visit.page}
 
 
@@ -426,6 +303,7 @@ def _carry_over(previous: str, acted: bool, is_bare: bool) -> None:
     on what it brought along."""
     state = st.session_state
     page = visit.page
+    before, first = places.TABS[previous].text, places.TABS[page].text
     is_restored = restore_model()
     chosen = acted or any(state[name] for name in depending_on("text", "model"))
     if not chosen and (visit.text, visit.model) == opening(previous) != opening(page):
@@ -435,10 +313,10 @@ def _carry_over(previous: str, acted: bool, is_bare: bool) -> None:
         visit.acted = False
         if opening(page) == (DEFAULT_TEXT, DEFAULT_MODEL):
             visit.replaced_text = "", ""
-    elif (state.token and page in FIRST_TEXTS) or visit.text != first_text(previous):
+    elif (state.token and first != DEFAULT_TEXT) or visit.text != before:
         pass  # a word of the text is chosen, or the text itself
-    elif first_text(previous) != first_text(page):
-        visit.text = first_text(page)
+    elif before != first:
+        visit.text = first
         forget_token()
         visit.acted = False
     if is_bare:
@@ -468,8 +346,9 @@ def _take_link(parameters: dict[str, str], page: str) -> None:
     ):
         visit.offered_model, visit.model = visit.model, DEFAULT_MODEL
         visit.offered_link = dict(parameters)
-    if page in EARLIER_VIEWS and parameters.keys() - {"tab"}:
-        parameters = dict([EARLIER_VIEWS[page]]) | parameters
+    views = places.TABS[page].views
+    if views and views.earlier and parameters.keys() - {"tab"}:
+        parameters = {views.choice: views.earlier} | parameters
     _take_choices(parameters)
 
 
@@ -489,7 +368,7 @@ def _take_choices(parameters: dict[str, str]) -> None:
 
 def _is_text_of(link: dict[str, str], page: str) -> bool:
     """True where the text on screen is still that of a link to `page`."""
-    return link.get("text", first_text(page))[:MAX_FIELD] == visit.text
+    return link.get("text", places.TABS[page].text)[:MAX_FIELD] == visit.text
 
 
 def clear(names: Iterable[str]) -> None:
@@ -653,7 +532,8 @@ def link_parameters() -> dict[str, str]:
     defaults."""
     state = st.session_state.to_dict()
     text, page = well_formed(visit.text), visit.page
-    elsewhere = OWN_LIST if page != "sentences" else ()
+    tab = places.TABS[page]
+    elsewhere = {name for each in places.TABS.values() if each is not tab for name in each.own}
     chosen = (
         (name, well_formed(word))
         for name, each in _every().items()
@@ -661,16 +541,15 @@ def link_parameters() -> dict[str, str]:
     )
     parameters = link_words.written({name: word for name, word in chosen if fits_address(word)})
     first, model = opening(page)
-    if parameters or page in OPENING_TEXTS or (text, visit.model) != (first, model):
+    if parameters or tab.opens_on or (text, visit.model) != (first, model):
         says_model = visit.model != DEFAULT_MODEL or model != DEFAULT_MODEL
         is_else_bare = not parameters and not says_model
-        if (text != first_text(page) or is_else_bare) and fits_address(text):
+        if (text != tab.text or is_else_bare) and fits_address(text):
             parameters["text"] = text
         if says_model:
             parameters["model"] = visit.model
-    if parameters and page in EARLIER_VIEWS:
-        view, _ = EARLIER_VIEWS[page]
-        parameters[view] = state[view]
+    if parameters and tab.views and tab.views.earlier:
+        parameters[tab.views.choice] = state[tab.views.choice]
     if page != places.first_tab(places.place_of(page)):
         parameters["tab"] = page
     return parameters

@@ -1,65 +1,386 @@
-"""The places of the app and the tabs in each: their names and their addresses."""
+"""The one table by tab: the places of the app and the tabs in each, and whatever is true of a tab
+alone. Consumers read the fields."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal
 from urllib.parse import urlencode
+
+from explorer.text.templates import named
+from models.example_texts import DEFAULT_TEXT, EXAMPLES
+
+# What a tab takes of a model, more than a recording of one text holds.
+Requirement = Literal[
+    "",  # a recording is enough
+    "weights",
+    "texts",  # that it reads other texts
+    "passes",  # that it reads a text once more, otherwise
+    "words",  # that it predicts words
+    "prediction",  # that it predicts words, or classes of a text
+    "generation",  # that it continues a text
+    "translation",
+    "trainings",  # that it has checkpoints
+]
+SELECTION = ("token", "layer", "head")
+
+
+@dataclass(frozen=True)
+class Fold:
+    """A part of a tab that opens below its panels: its label, "" where it is of the run; the names
+    of its panels. wait: said while these are made. group: what is opened in its place where it is
+    one of several parts, of which one is shown at a time."""
+
+    label: str = ""
+    panels: tuple[str, ...] = ()
+    wait: str = ""
+    group: str = ""
+
+
+@dataclass(frozen=True)
+class Lead:
+    """The way on to another tab: its label, what it opens there and what it takes along of the
+    tab's choices."""
+
+    label: str
+    choices: Mapping[str, str] = field(default_factory=dict)
+    keeps: tuple[str, ...] = ("layer", "head", "token")
+
+
+@dataclass(frozen=True)
+class Views:
+    """Panels of which some are shown at a time: the choice of the address that says which, and by
+    its words their label, "" for what their own choice of this name calls it, and the names of the
+    panels. groups: by their labels the words of several that stand behind one button, in a row of
+    their own while one of them is shown. earlier: the view that a link means which names none,
+    where another stood first when links were shared; today's links name one, and a bare address
+    opens on the first of today."""
+
+    choice: str
+    panels: Mapping[str, tuple[str, tuple[str, ...]]]
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    earlier: str = ""
+
+
+@dataclass(frozen=True)
+class Tab:
+    """A tab: its id, which stands in an address, and its title.
+
+    panels: the names of those that it shows from top to bottom, below those of one of its views
+    where it has some; none for a tab that is drawn by hand. folds: the parts below them of which
+    one is open at a time. open_fold: the choice of the address that names the part that is open,
+    with `closed` for none; "" where the address does not say. leads: the ways on to other tabs, by
+    the tab. of_stream: choices that end with another stream. wait: said while the panels are made.
+    for_classes: the row that a classifier of texts has in the place of this one; it has panels
+    alone.
+
+    needs: what it takes of a model. nearest: of a tab that has no use for some of the selection,
+    `unused`, the nearest that has; "" for one that uses it. as_trained: it is on weights, on other
+    texts or on trainings, and shows the model without edits. names_edits: it says itself which
+    edits there are. is_step: it can be a step of a lesson.
+
+    text: the text that an address of it means which says none. opens_on: the text that a bare
+    address opens, where that is another. own: choices that no address of another tab has, since
+    they are long. of_first_stream: its word is one of the first stream. studied: the concept of the
+    charts in it into which one zooms, and in which one measures.
+    """
+
+    id: str
+    title: str
+    panels: tuple[str, ...] = ()
+    folds: Mapping[str, Fold] = field(default_factory=dict)
+    open_fold: str = ""
+    closed: str = ""
+    views: Views | None = None
+    leads: Mapping[str, Lead] = field(default_factory=dict)
+    of_stream: tuple[str, ...] = ()
+    wait: str = ""
+    for_classes: Tab | None = None
+
+    needs: Requirement = ""
+    nearest: str = ""
+    unused: tuple[str, ...] = SELECTION
+    as_trained: bool = False
+    names_edits: bool = False
+    is_step: bool = True
+
+    text: str = DEFAULT_TEXT
+    opens_on: str = ""
+    own: tuple[str, ...] = ()
+    of_first_stream: bool = False
+    studied: str = ""
 
 
 @dataclass(frozen=True)
 class Place:
-    """A place's title, and the titles of its tabs by their ids; the first tab needs no word in the
-    address."""
+    """A place's title, its icon, "" for one to which a button of the frame leads, and its tabs; the
+    first tab needs no word in the address. reads_together: texts are read there in one pass with
+    those of other readers, since nothing is edited by itself."""
 
     title: str
-    tabs: Mapping[str, str]
+    icon: str
+    tabs: tuple[Tab, ...]
+    reads_together: bool = False
 
 
-# By the names of their files in pages/. A tab has its id in one place alone.
+ATTENTION = (
+    Tab("heads", "Heads"),
+    Tab(
+        "weight",
+        "One weight",
+        ("anatomy.weight",),
+        {
+            "Sources": Fold(
+                "Where the score comes from",
+                ("score_parts.sources", "score_parts.path"),
+                wait="Following the score through the layers …",
+            ),
+            "Heads": Fold(
+                "All heads of the layer",
+                ("multi_head.shapes", "multi_head.concatenation", "anatomy.formulas"),
+            ),
+        },
+        open_fold="weight_fold",
+        leads={"concepts": Lead("Change the temperature of this softmax")},
+    ),
+    Tab(
+        "aggregated",
+        "Aggregated",
+        ("summaries.disagreements",),
+        views=Views(
+            "sum_what",
+            {
+                "Mean": ("", ("summaries.aggregated",)),
+                "Max": ("", ("summaries.aggregated",)),
+                "Rollout": ("", ("summaries.aggregated",)),
+                "Flow": ("", ("summaries.aggregated",)),
+                "Values": ("", ("summaries.aggregated",)),
+                "Writes": ("Head outputs", ("summaries.output_norms",)),
+            },
+        ),
+    ),
+    Tab("circuits", "QK & OV", ("circuits.circuits",), needs="weights", as_trained=True),
+    Tab(
+        "sentences",
+        "Many sentences",
+        ("corpus.patterns", "corpus.highest", "corpus.distances"),
+        needs="texts",
+        as_trained=True,
+        own=("many_text", "many_column"),
+    ),
+)
+NUMBERS, BACKWARDS = "Token, norms and heads in numbers", "Backwards: gradient, and an RNN"
+ARCHITECTURE = (
+    Tab("flow", "Flow", ("architecture.flow",), of_first_stream=True),
+    Tab(
+        "positions",
+        "Positions",
+        views=Views(
+            "ask",
+            {
+                "Order": ("Another order", ("positions.order",)),
+                "Sentence": ("This sentence", ("positions.sentence",)),
+                "Waves": ("Sinusoids", ("positions.encoding",)),
+                "Distance": ("Products", ("positions.distance",)),
+                "Shift": ("Rotation", ("positions.rotation",)),
+                "Adding": ("Add or concatenate", ("positions.overlap",)),
+            },
+            groups={"Encoding": ("Waves", "Distance", "Shift", "Adding")},
+            earlier="Sentence",
+        ),
+        wait="Reading the text with and without positions …",
+        as_trained=True,
+        of_first_stream=True,
+        studied="positions",
+    ),
+    Tab(
+        "residual",
+        "Residual stream",
+        ("residual.updates",),
+        {
+            "Token": Fold("Selected token in numbers", ("residual.token_path",), group=NUMBERS),
+            "LayerNorm": Fold(panels=("residual.norms", "residual.norm_steps"), group=NUMBERS),
+            "Heads": Fold("Contribution of each head", ("residual.heads",), group=NUMBERS),
+            "Gradient": Fold(
+                "Gradient",
+                ("gradients.deep_stack", "gradients.jacobian"),
+                wait="Going back through the layers …",
+                group=BACKWARDS,
+            ),
+            "RNN": Fold("Compared with an RNN", group=BACKWARDS),
+        },
+        open_fold="flow",
+        closed="Writes",
+        studied="residual",
+    ),
+    Tab(
+        "embeddings",
+        "Embeddings",
+        ("embeddings.contexts", "embeddings.neighbours"),
+        {
+            "Anchors": Fold("Anchor words", ("embeddings.anchors",)),
+            "3-D": Fold("In three dimensions"),
+        },
+        open_fold="space",
+        closed="2-D",
+        of_stream=("mate", "stage"),
+        opens_on=EXAMPLES["Apple and juice"],  # a word with two senses
+        studied="embeddings",
+    ),
+    Tab(
+        "feedforward",
+        "Feed-forward",
+        ("feed_forward.units", "feed_forward.network"),
+        needs="weights",
+    ),
+)
+PREDICT = (
+    Tab(
+        "word",
+        "Next or masked word",
+        ("predictions.word",),
+        leads={
+            "attribution": Lead("Contributions to this logit"),
+            "classroom": Lead(named("classroom", "games")["Words"], {"quiz": "Words"}, keeps=()),
+        },
+        wait="Reading the text without the masked words …",
+        needs="prediction",
+    ),
+    Tab("generate", "Generate", needs="generation", nearest="word", as_trained=True),
+    Tab(
+        "lens",
+        "Logit lens",
+        ("logit_lens.lens", "logit_lens.development"),
+        wait="Reading every site …",
+        needs="words",
+    ),
+    Tab(
+        "attribution",
+        "Attribution",
+        ("attribution.logit",),
+        for_classes=Tab(
+            "attribution",
+            "Attribution",
+            ("attribution.class_logit",),
+            wait="Following the class back to the words …",
+        ),
+        needs="prediction",
+    ),
+    Tab(
+        "translate",
+        "Translate",
+        ("translation.alignment",),
+        needs="translation",
+        nearest="heads",
+        as_trained=True,
+        text=EXAMPLES["Red car"],  # its small model gets it right
+    ),
+)
+EXPERIMENT = (
+    Tab("edit", "Edit the model", needs="passes", names_edits=True),
+    Tab("patching", "Patching", ("interventions.patches",), wait="Patching …", needs="passes"),
+    Tab(
+        "compare",
+        "Compare",
+        ("compare.heads",),
+        {
+            "Difference": Fold("Selected head: B − A", ("compare.difference",)),
+            "Answers": Fold("Predictions", ("compare.prediction",)),
+            "Nearest": Fold("Nearest heads", ("compare.nearest",)),
+            "Tokens": Fold("Token alignment", ("compare.tokens",)),
+        },
+        open_fold="other_view",
+        closed="Heads",
+        needs="passes",
+    ),
+)
+TRAINING = (
+    Tab(
+        "checkpoints",
+        "Checkpoints",
+        ("training.checkpoints",),
+        wait="Reading the text at every checkpoint …",
+        needs="trainings",
+        nearest="heads",
+        unused=("token",),
+        as_trained=True,
+        studied="training",
+    ),
+    Tab(
+        "live",
+        "Train live",
+        leads={
+            "heads": Lead("Keep and explore its heads"),
+            "checkpoints": Lead("Keep and see its checkpoints"),
+        },
+        nearest="heads",
+        as_trained=True,
+        studied="training",
+    ),
+    Tab(
+        "twins",
+        "Pre-LN vs post-LN",
+        ("training.pair",),
+        wait="Reading the text at every checkpoint …",
+        needs="trainings",
+        nearest="compare",
+        as_trained=True,
+        studied="training",
+    ),
+)
+LEARN = (
+    Tab("lessons", "Lessons", nearest="heads", as_trained=True, is_step=False),
+    Tab(
+        "concepts",
+        "Concepts",
+        views=Views(
+            "look_at",
+            {
+                "Hard": ("Soft lookup", ("soft_lookup.temperature", "soft_lookup.heads")),
+                "Before": ("Before attention: a recurrent network", ("recurrence.bottleneck",)),
+                "Shapes": ("Shapes of the matrices", ("multi_head.shapes",)),
+                "Three": ("Three kinds of scores", ("soft_lookup.scoring",)),
+                "Scale": ("Why the scale", ("soft_lookup.scale",)),
+                "Saturation": ("A saturated softmax", ("softmax.saturation",)),
+                "Mask": ("The mask", ("softmax.mask",)),
+                "Mean": ("The weighted mean of values", ("softmax.combination",)),
+                "Graph": ("Messages", ("soft_lookup.messages",)),
+                "Heads": ("Heads side by side, and W_O", ("multi_head.concatenation",)),
+                "Gradient": ("The gradient of each head", ("multi_head.head_gradients",)),
+                "Distance": ("Near and far heads", ("distances.near_and_far",)),
+                "Stages": ("Two stages of a layer", ("stages.exchanged",)),
+                "Norm": ("Post-LN and pre-LN", ("norm_place.diagrams",)),
+                "Offset": ("Input and target, shifted by one", ("teacher_forcing.offset",)),
+                "Loops": ("Writing token by token", ("generation.loops",)),
+                "Moves": ("A word between its neighbours", ("neighbours.between",)),
+                "Paper": ("The paper’s figure", ("paper_figure.stacks",)),
+                "Modern": (
+                    "What later models changed",
+                    ("modern.rotary", "modern.rms_norm", "modern.shared_keys", "modern.gate"),
+                ),
+                "Textbook": ("A textbook figure", ("textbook.own_weight",)),
+            },
+        ),
+        as_trained=True,
+    ),
+    Tab("claims", "Claims", nearest="heads", as_trained=True),
+)
+CLASS = (Tab("classroom", "Class", nearest="heads", as_trained=True, is_step=False),)
+
+# By the names of their files in pages/.
 PLACES = {
-    "attention": Place(
-        "Attention",
-        {
-            "heads": "Heads",
-            "weight": "One weight",
-            "aggregated": "Aggregated",
-            "circuits": "QK & OV",
-            "sentences": "Many sentences",
-        },
-    ),
-    "architecture": Place(
-        "Architecture",
-        {
-            "flow": "Flow",
-            "positions": "Positions",
-            "residual": "Residual stream",
-            "embeddings": "Embeddings",
-            "feedforward": "Feed-forward",
-        },
-    ),
-    "predict": Place(
-        "Predict",
-        {
-            "word": "Next or masked word",
-            "generate": "Generate",
-            "lens": "Logit lens",
-            "attribution": "Attribution",
-            "translate": "Translate",
-        },
-    ),
-    "experiment": Place(
-        "Experiment",
-        {"edit": "Edit the model", "patching": "Patching", "compare": "Compare"},
-    ),
-    "training": Place(
-        "Training",
-        {"checkpoints": "Checkpoints", "live": "Train live", "twins": "Pre-LN vs post-LN"},
-    ),
-    "learn": Place("Learn", {"lessons": "Lessons", "concepts": "Concepts", "claims": "Claims"}),
-    "classroom": Place("Class", {"classroom": "Class"}),
+    "attention": Place("Attention", "visibility", ATTENTION, reads_together=True),
+    "architecture": Place("Architecture", "account_tree", ARCHITECTURE, reads_together=True),
+    "predict": Place("Predict", "text_fields", PREDICT, reads_together=True),
+    "experiment": Place("Experiment", "science", EXPERIMENT),
+    "training": Place("Training", "show_chart", TRAINING),
+    "learn": Place("Learn", "menu_book", LEARN),
+    "classroom": Place("Class", "", CLASS),
 }
 FIRST = "attention"  # it stands at "/"
+TABS = {tab.id: tab for place in PLACES.values() for tab in place.tabs}
+_PLACE_OF = {tab.id: name for name, place in PLACES.items() for tab in place.tabs}
 
 
 def place_of(tab: str) -> str:
@@ -67,18 +388,20 @@ def place_of(tab: str) -> str:
     return _PLACE_OF[tab]
 
 
-_PLACE_OF = {tab: name for name, place in PLACES.items() for tab in place.tabs}
-
-
 def first_tab(place: str) -> str:
     """The tab that a place opens on."""
-    return next(iter(PLACES[place].tabs))
+    return PLACES[place].tabs[0].id
+
+
+def tab_in(place: str, word: str) -> str:
+    """The tab of a place that a word of the address names; the first where it has none of that
+    name."""
+    return word if _PLACE_OF.get(word) == place else first_tab(place)
 
 
 def title(tab: str) -> str:
     """The title of a tab, with its place."""
-    place = PLACES[place_of(tab)]
-    own = place.tabs[tab]
+    place, own = PLACES[place_of(tab)], TABS[tab].title
     return own if own == place.title else f"{place.title}: {own}"
 
 

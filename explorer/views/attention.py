@@ -41,7 +41,7 @@ from explorer.layout import (
     tab,
 )
 from explorer.layout.current_recording import take_text
-from explorer.panels import anatomy, circuits, multi_head, score_parts, summaries
+from explorer.panels import anatomy
 from explorer.panels import attention as attention_panels
 from explorer.panels.choice import EVERY, Choice, as_taken
 from explorer.panels.selection import Selection, select
@@ -497,6 +497,7 @@ def take_token(run: Run, name: str, at: tuple[int, int], display: DisplayOptions
         state.source = str(matrix.key_tokens[column][0])
 
 
+@tab.by_hand("heads")
 @current_recording.tab(partial(current_recording.read_current, headline=True))
 def heads_tab(
     run: Run,
@@ -585,40 +586,7 @@ def head_selection(selection: Selection, view: HeadView, chosen: Mapping[str, An
     selection_bar.show(words, (layers, heads), (selection.layer, selection.head), menu)
 
 
-# ---- one weight, heads aggregated, circuits of a head --------------------------------
+# ---- one weight, circuits of a head --------------------------------------------------
 
 
-one_weight = tab.view(
-    tab.Tab(
-        (anatomy.weight,),
-        {
-            "Sources": tab.Fold(
-                "Where the score comes from",
-                (score_parts.sources, score_parts.path),
-                wait="Following the score through the layers …",
-            ),
-            "Heads": tab.Fold(
-                "All heads of the layer",
-                (multi_head.shapes, multi_head.concatenation, anatomy.formulas),
-            ),
-        },
-        open_fold="weight_fold",
-        leads={"concepts": tab.Lead("Change the temperature of this softmax")},
-    )
-)
-aggregated = tab.view(
-    tab.Tab(
-        (summaries.disagreements,),
-        views=tab.Views(
-            "sum_what",
-            {
-                **{
-                    kind: (label, (summaries.aggregated,))
-                    for kind, label in summaries.KINDS.items()
-                },
-                "Writes": ("Head outputs", (summaries.output_norms,)),
-            },
-        ),
-    )
-)
-qk_and_ov = tab.view(tab.Tab((circuits.circuits,), read=current_recording.unedited))
+tab.view("circuits", tab.Hand(read=current_recording.unedited))

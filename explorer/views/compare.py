@@ -12,7 +12,6 @@ from explorer.analysis import comparison
 from explorer.analysis.terminology import ABLATIONS
 from explorer.layout import current_recording, selection_bar, tab
 from explorer.layout.controls import bind
-from explorer.layout.tab import Fold
 from explorer.panels import compare as compare_panels
 from explorer.panels import interventions
 from explorer.panels.choice import TRUE, Choice
@@ -339,13 +338,6 @@ def _take_head_of_b(first: str) -> None:
 
 # ---- the tab -------------------------------------------------------------------------
 
-FOLDS = {
-    "Difference": Fold("Selected head: B − A", (compare_panels.difference,)),
-    "Answers": Fold("Predictions", (compare_panels.prediction,)),
-    "Nearest": Fold("Nearest heads", (compare_panels.nearest,)),
-    "Tokens": Fold("Token alignment", (compare_panels.tokens,)),
-}
-
 
 def select_heads(run: Run, chosen: Mapping[str, Any], arguments: set[str]) -> dict[str, Any]:
     """The menus of the word and the head of A on screen. There are none where no head can be
@@ -357,15 +349,12 @@ def select_heads(run: Run, chosen: Mapping[str, Any], arguments: set[str]) -> di
     return {}
 
 
-compare = tab.view(
-    tab.Tab(
-        (compare_panels.heads,),
-        FOLDS,
-        open_fold="other_view",
-        closed="Heads",
+tab.view(
+    "compare",
+    tab.Hand(
         read=current_recording.unedited,
         subject=compared_runs,
         select=select_heads,
         on_press=forget_head_of_b,
-    )
+    ),
 )

@@ -13,7 +13,7 @@ from explorer.analysis.embeddings import groups, mean_error
 from explorer.analysis.formatting import shortened
 from explorer.layout import current_recording, output, selection_bar
 from explorer.layout.output import offer_recording
-from explorer.layout.tab import Fold, Tab, view
+from explorer.layout.tab import Hand, view
 from explorer.panels import embeddings
 from explorer.panels.choice import TRUE, as_taken
 from explorer.panels.embeddings import WordPath
@@ -158,17 +158,4 @@ def in_space(run: Run, chosen: Mapping[str, Any]) -> None:
     space_chart(path)
 
 
-word_paths = view(
-    Tab(
-        (embeddings.contexts, embeddings.neighbours),
-        {
-            "Anchors": Fold("Anchor words", (embeddings.anchors,)),
-            "3-D": Fold("In three dimensions", draw=in_space),
-        },
-        open_fold="space",
-        closed="2-D",
-        select=select_token,
-        beside=example_and_file,
-        of_stream=("mate", "stage"),
-    )
-)
+view("embeddings", Hand(select=select_token, beside=example_and_file, folds={"3-D": in_space}))

@@ -531,15 +531,14 @@ def offer_patch(run: Run, chosen: Mapping[str, Any]) -> None:
     _offer_patch(run, request, interventions.sweep(request), chosen["cell"])
 
 
-patching = tab.view(
-    tab.Tab(
-        (interventions.patches,),
+tab.view(
+    "patching",
+    tab.Hand(
         read=current_recording.only_text,
         subject=patched_run,
         on_press=take_patch,
         below=offer_patch,
-        wait="Patching …",
-    )
+    ),
 )
 
 VIEWS = {
@@ -554,6 +553,7 @@ def layers_of(run: Run, chosen: Mapping[str, Any]) -> range:
     return range(run.recording().model.n_layer)
 
 
+@tab.by_hand("edit")
 @current_recording.tab(current_recording.only_text)
 def edit_model(
     run: Run,

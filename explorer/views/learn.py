@@ -11,22 +11,7 @@ from explorer.analysis import verdicts
 from explorer.analysis.verdicts import Claim, Verdict
 from explorer.layout import current_recording, navigation, tab
 from explorer.layout.controls import bind
-from explorer.panels import (
-    claims,
-    distances,
-    generation,
-    modern,
-    multi_head,
-    neighbours,
-    norm_place,
-    paper_figure,
-    recurrence,
-    soft_lookup,
-    softmax,
-    stages,
-    teacher_forcing,
-    textbook,
-)
+from explorer.panels import claims
 from explorer.panels.choice import Choice
 from explorer.state import event_log, jobs, url_state
 from explorer.text import claims as claims_text
@@ -39,39 +24,7 @@ WORDS = sentences("claims", "tab")
 
 # ---- concepts ------------------------------------------------------------------------
 
-concepts = tab.view(
-    tab.Tab(
-        views=tab.Views(
-            "look_at",
-            {
-                "Hard": ("Soft lookup", (soft_lookup.temperature, soft_lookup.heads)),
-                "Before": ("Before attention: a recurrent network", (recurrence.bottleneck,)),
-                "Shapes": ("Shapes of the matrices", (multi_head.shapes,)),
-                "Three": ("Three kinds of scores", (soft_lookup.scoring,)),
-                "Scale": ("Why the scale", (soft_lookup.scale,)),
-                "Saturation": ("A saturated softmax", (softmax.saturation,)),
-                "Mask": ("The mask", (softmax.mask,)),
-                "Mean": ("The weighted mean of values", (softmax.combination,)),
-                "Graph": ("Messages", (soft_lookup.messages,)),
-                "Heads": ("Heads side by side, and W_O", (multi_head.concatenation,)),
-                "Gradient": ("The gradient of each head", (multi_head.head_gradients,)),
-                "Distance": ("Near and far heads", (distances.near_and_far,)),
-                "Stages": ("Two stages of a layer", (stages.exchanged,)),
-                "Norm": ("Post-LN and pre-LN", (norm_place.diagrams,)),
-                "Offset": ("Input and target, shifted by one", (teacher_forcing.offset,)),
-                "Loops": ("Writing token by token", (generation.loops,)),
-                "Moves": ("A word between its neighbours", (neighbours.between,)),
-                "Paper": ("The paper’s figure", (paper_figure.stacks,)),
-                "Modern": (
-                    "What later models changed",
-                    (modern.rotary, modern.rms_norm, modern.shared_keys, modern.gate),
-                ),
-                "Textbook": ("A textbook figure", (textbook.own_weight,)),
-            },
-        ),
-        read=current_recording.unedited,
-    )
-)
+tab.view("concepts", tab.Hand(read=current_recording.unedited))
 
 
 # ---- claims --------------------------------------------------------------------------
@@ -106,6 +59,7 @@ def begin_tests(run: Run) -> jobs.Job:
 MENU = 240  # pixels
 
 
+@tab.by_hand("claims")
 @current_recording.tab(current_recording.unedited)
 def tested_claims(
     run: Run,

@@ -11,6 +11,7 @@ import streamlit as st
 
 from explorer.components import mounts
 from explorer.layout import current_recording, lesson_bar, navigation
+from explorer.layout.tab import by_hand
 from explorer.panels import lessons, worksheet
 from explorer.state import models, url_state
 from explorer.state.settings import settings
@@ -28,6 +29,7 @@ LONG_FIELDS = ("says", "note", "answer")
 JSON = "application/json"
 
 
+@by_hand("lessons")
 @current_recording.tab(current_recording.only_text)
 def lessons_tab(run: Run) -> None:
     """The tab Lessons."""

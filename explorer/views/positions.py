@@ -7,8 +7,7 @@ from typing import Any
 
 from explorer.layout import selection_bar
 from explorer.layout.current_recording import only_text
-from explorer.layout.tab import Tab, Views, view
-from explorer.panels import positions
+from explorer.layout.tab import Hand, view
 from explorer.panels.positions import PositionRuns
 from models.run import Run
 
@@ -23,22 +22,4 @@ def select(run: Run, chosen: Mapping[str, Any], arguments: set[str]) -> dict[str
     return {}
 
 
-word_order = view(
-    Tab(
-        views=Views(
-            "ask",
-            {
-                "Order": ("Another order", (positions.order,)),
-                "Sentence": ("This sentence", (positions.sentence,)),
-                "Waves": ("Sinusoids", (positions.encoding,)),
-                "Distance": ("Products", (positions.distance,)),
-                "Shift": ("Rotation", (positions.rotation,)),
-                "Adding": ("Add or concatenate", (positions.overlap,)),
-            },
-            groups={"Encoding": ("Waves", "Distance", "Shift", "Adding")},
-        ),
-        select=select,
-        wait="Reading the text with and without positions …",
-        read=only_text,
-    )
-)
+view("positions", Hand(read=only_text, select=select))

@@ -15,15 +15,15 @@ from explorer.analysis.formatting import signed
 from explorer.analysis.logit_lens import read_stream
 from explorer.layout import current_recording, navigation, output, selection_bar, tab
 from explorer.panels import attribution, generation
-from explorer.panels import logit_lens as logit_lens_panels
 from explorer.panels import predictions as predictions_panels
 from explorer.panels.choice import EVERY
 from explorer.panels.selection import predicted
 from explorer.state import event_log, jobs, url_state
 from explorer.state.models import SMOLLM2, server_models
 from explorer.state.visit import visit
+from explorer.text import places
 from explorer.text.markdown_escape import literal
-from explorer.text.templates import named, sentences
+from explorer.text.templates import sentences
 from models import chat, drafts, model_names
 from models.caching import loaded
 from models.edits import HideToken
@@ -34,8 +34,6 @@ from models.run import Run
 WORD_TAB = sentences("predictions", "tab")
 
 WORDS = sentences("generation", "tab")
-CONTRIBUTIONS = "Contributions to this logit"
-GAMES = named("classroom", "games")
 
 # ---- masked words --------------------------------------------------------------------
 
@@ -311,7 +309,8 @@ def no_room(run: Run, reason: str) -> None:
     st.info(WORDS(name, reason=literal(reason)))
     chosen = url_state.values(predictions_panels.word, run, {"token": n - 1})
     if tab.show(predictions_panels.word, run, chosen, partial(press_token, run, chosen)):
-        navigation.link("attribution", CONTRIBUTIONS, {"token": n - 1, "against": ""})
+        lead = places.TABS["word"].leads["attribution"]
+        navigation.link("attribution", lead.label, {"token": n - 1, "against": ""})
 
 
 def deselect(layer: int | str, head: int | str) -> None:
@@ -495,11 +494,7 @@ def head_of_class(run: Run, chosen: Mapping[str, Any]) -> None:
         named_head(run.recording(), part, on.at.token)
 
 
-def classes_row(run: Run) -> tab.Tab | None:
-    """The tab of a classifier of texts, None for any other model."""
-    return CLASSES if run.loaded.capabilities.classes else None
-
-
+@tab.by_hand("generate")
 def generate() -> None:
     """The tab Generate."""
     current_recording.show_fallback()
@@ -508,43 +503,23 @@ def generate() -> None:
     url_state.write()
 
 
-word = tab.view(
-    tab.Tab(
-        (predictions_panels.word,),
+tab.view(
+    "word",
+    tab.Hand(
         subject=prediction,
         select=select_masked,
         on_press=press_token,
-        leads={
-            "attribution": tab.Lead(CONTRIBUTIONS),
-            "classroom": tab.Lead(
-                GAMES["Words"],
-                {"quiz": "Words"},
-                keeps=(),
-                fits=lambda run: bool(run.loaded.capabilities.logits),
-            ),
-        },
-        wait="Reading the text without the masked words …",
-    )
+        fits={"classroom": lambda run: bool(run.loaded.capabilities.logits)},
+    ),
 )
-lens = tab.view(
-    tab.Tab(
-        (logit_lens_panels.lens, logit_lens_panels.development),
-        subject=with_masks,
-        select=select_predicted,
-        on_press=keep_masked,
-        wait="Reading every site …",
-    )
-)
-CLASSES = tab.Tab(
-    (attribution.class_logit,), below=head_of_class, wait="Following the class back to the words …"
-)
-logit_attribution = tab.view(
-    tab.Tab(
-        (attribution.logit,),
-        instead=classes_row,
+tab.view("lens", tab.Hand(subject=with_masks, select=select_predicted, on_press=keep_masked))
+tab.view(
+    "attribution",
+    tab.Hand(
         subject=with_masks,
         select=select_predicted,
         on_press=take_part,
         below=head_and_neurons,
-    )
+        for_classes=tab.Hand(below=head_of_class),
+    ),
 )

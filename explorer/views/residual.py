@@ -9,8 +9,8 @@ import streamlit as st
 
 from explorer.analysis.formatting import plural
 from explorer.analysis.terminology import recording_norm_name
-from explorer.layout.tab import Fold, Tab, choose, show, view
-from explorer.panels import gradients, residual
+from explorer.layout.tab import Hand, choose, show, view
+from explorer.panels import gradients
 from explorer.panels.choice import declared
 from explorer.state import event_log, jobs, url_state
 from explorer.text.templates import sentences
@@ -68,24 +68,4 @@ def _norm(run: Run) -> str:
     return recording_norm_name(run.recording(), run.loaded.capabilities.rms)
 
 
-FORWARDS, BACKWARDS = "Token, norms and heads in numbers", "Backwards: gradient, and an RNN"
-
-residual_stream = view(
-    Tab(
-        (residual.updates,),
-        {
-            "Token": Fold("Selected token in numbers", (residual.token_path,), group=FORWARDS),
-            "LayerNorm": Fold(_norm, (residual.norms, residual.norm_steps), group=FORWARDS),
-            "Heads": Fold("Contribution of each head", (residual.heads,), group=FORWARDS),
-            "Gradient": Fold(
-                "Gradient",
-                (gradients.deep_stack, gradients.jacobian),
-                wait="Going back through the layers …",
-                group=BACKWARDS,
-            ),
-            "RNN": Fold("Compared with an RNN", draw=recurrence_panels, group=BACKWARDS),
-        },
-        open_fold="flow",
-        closed="Writes",
-    )
-)
+view("residual", Hand(folds={"RNN": recurrence_panels}, labels={"LayerNorm": _norm}))

@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 from explorer.analysis import corpus, opening
 from explorer.components import mounts
 from explorer.layout import controls, selection_bar
-from explorer.layout.tab import Tab, view
+from explorer.layout.tab import Hand, view
 from explorer.panels import corpus as corpus_panels
 from explorer.panels.choice import Choice, Parameter, as_taken
 from explorer.panels.selection import select
@@ -189,11 +189,4 @@ def _draw_progress(reading: Job, n: int, stage: tuple[bool, bool, bool]) -> None
                 st.caption(WORDS("stopped", done=done, n=n))
 
 
-many_sentences = view(
-    Tab(
-        (corpus_panels.patterns, corpus_panels.highest, corpus_panels.distances),
-        read=read_nothing,
-        subject=sentences_read,
-        select=select_head,
-    )
-)
+view("sentences", Hand(read=read_nothing, subject=sentences_read, select=select_head))

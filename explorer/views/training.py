@@ -15,7 +15,7 @@ from explorer.components import mounts
 from explorer.layout import current_recording, export_menu
 from explorer.layout.controls import pick
 from explorer.layout.output import links, with_table
-from explorer.layout.tab import Tab, choose, view
+from explorer.layout.tab import Hand, by_hand, choose, view
 from explorer.panels import training as training_panels
 from explorer.panels.choice import Choice, declared
 from explorer.panels.training import Measured
@@ -24,7 +24,7 @@ from explorer.state.jobs import TrainingJob
 from explorer.state.models import is_allowed
 from explorer.state.settings import truncate
 from explorer.state.visit import visit
-from explorer.text import model_descriptions
+from explorer.text import model_descriptions, places
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
 from models import model_card, model_names
@@ -52,7 +52,6 @@ WORDS = sentences("training", "live")
 TASK_LABELS = sentences("training", "tasks")
 LEARNS = sentences("training", "learns")
 A_LOOK = 1.0  # seconds between two looks at one that learns
-KEEPS = {"heads": "Keep and explore its heads", "checkpoints": "Keep and see its checkpoints"}
 
 
 def live_training(
@@ -162,7 +161,7 @@ def show_result(task: str) -> None:
     if task not in model_card.with_checkpoints():
         return
     text = max(model_descriptions.examples(task).values(), key=len)
-    with st.spinner(READING):
+    with st.spinner(places.TABS["checkpoints"].wait):
         panel = training_panels.checkpoints(Run(task, text))
     st.caption(WORDS("result", model=literal(model_names.title(task)), text=literal(text)))
     mounts.panel(panel.bare, "live result", lambda: None)
@@ -177,8 +176,9 @@ def training_buttons(one: TrainingJob, busy: bool) -> None:
         jobs.trainings.resume(one)
         st.rerun(scope="app")
     if not busy and one.progress.steps and one.run.config:
-        for page, words in KEEPS.items():
-            st.button(words, key=f"live keep {page}", on_click=explore_model, args=(one, page))
+        for page, lead in places.TABS["live"].leads.items():
+            key = f"live keep {page}"
+            st.button(lead.label, key=key, on_click=explore_model, args=(one, page))
     if visit.wanted_model:
         st.rerun(scope="app")
 
@@ -268,6 +268,7 @@ def measured(one: TrainingJob, text: str, now: Recording) -> tuple[Measured, ...
     return tuple(stages[step] for step in sorted(stages))
 
 
+@by_hand("live")
 @event_log.fragment
 def train_live() -> None:
     """The tab Train live: a model of the reader's own."""
@@ -275,9 +276,6 @@ def train_live() -> None:
     run = Run(visit.model, visit.text)
     live_training(**url_state.values(live_training, run))
     url_state.write()
-
-
-READING = "Reading the text at every checkpoint …"
 
 
 def read_last() -> Run | None:
@@ -317,14 +315,7 @@ def ways_on(run: Run, chosen: Mapping[str, Any]) -> None:
         st.rerun()
 
 
-checkpoints = view(
-    Tab(
-        (training_panels.checkpoints,),
-        read=read_last,
-        beside=ways_on,
-        wait=READING,
-    )
-)
+view("checkpoints", Hand(read=read_last, beside=ways_on))
 
 
 def read_pair() -> Run | None:
@@ -348,6 +339,4 @@ def pair_on_screen(run: Run, bar: DeltaGenerator) -> tuple[Run, dict[str, Any]]:
     return Run(first, run.text), {"second": second}
 
 
-paired_runs = view(
-    Tab((training_panels.pair,), read=read_pair, subject=pair_on_screen, wait=READING)
-)
+view("twins", Hand(read=read_pair, subject=pair_on_screen))

@@ -256,11 +256,4 @@ def output_details(run: Run, chosen: Mapping[str, Any]) -> None:
     output.offer_recording(run)
 
 
-translate = tab.view(
-    tab.Tab(
-        (translation_panels.alignment,),
-        read=read_translation,
-        subject=translation,
-        below=output_details,
-    )
-)
+tab.view("translate", tab.Hand(read=read_translation, subject=translation, below=output_details))
