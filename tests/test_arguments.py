@@ -3,6 +3,7 @@ meant is taken."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import is_dataclass, replace
 
 import numpy as np
@@ -229,6 +230,26 @@ def test_an_argument_of_another_type_is_refused_in_a_sentence_by_every_panel() -
                     continue
                 with pytest.raises(TypeError, match=f"^{each.argument} is (a|two|True) .*and not "):
                     spec.PANELS[name](run, **{each.argument: value})
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda model: model.class_logits("a text"),
+        lambda model: model.class_parts(None),
+        lambda model: model.resume(7, 1),
+        lambda model: model.shows_writes([]),
+        lambda model: model.embeddings(5),
+        lambda model: model.embeddings(b"cat"),
+        lambda model: model.labels(5),
+        lambda model: model.generate(TEXT, 5),
+        lambda model: model.record_all(5),
+        lambda model: model.lens(model.record(TEXT), "encoder", sites=5),
+    ],
+)
+def test_one_in_the_place_of_several_and_what_is_no_recording(ask: Callable, encoder) -> None:
+    with pytest.raises(TypeError, match="are several in a list, and not|a recording is what"):
+        ask(encoder)
 
 
 def test_a_number_of_numpy_is_a_number() -> None:
