@@ -310,6 +310,7 @@ def test_on_an_awkward_text_a_lesson_is_whole_or_says_why_not(text: str, model: 
 
 def test_a_lesson_comes_back_from_its_file_and_from_its_link() -> None:
     assert lesson.from_json(OWN.json) == OWN
+    assert lesson.from_json("\ufeff" + OWN.json) == OWN, "an editor may set its mark"
     assert lesson.from_word(OWN.word) == OWN
     assert "note" not in json.loads(OWN.json)["items"][0], "what is empty is left out"
 

@@ -502,7 +502,7 @@ def panel(
     signature = inspect.signature(function)
     module = function.__module__.rpartition(".")[2]
     name = f"{module}.{function.__name__}"
-    chosen = declared(function)
+    declared_arguments = parameters(function)
 
     @wraps(function)
     def complete(
@@ -513,13 +513,15 @@ def panel(
         for argument, value in bound.arguments.items():
             if isinstance(value, Recording):
                 bound.arguments[argument] = Run.of(value)
+            elif isinstance(value, np.generic):
+                bound.arguments[argument] = value.item()
+        for each in declared_arguments:
+            each.expect(bound.arguments.get(each.argument, each.default))
         named = {
             each: value
             for each, value in bound.arguments.items()
             if each != "run" and value != signature.parameters[each].default
         }
-        for each in chosen:
-            each.expect(bound.arguments.get(each.argument, each.default))
         with memory.reserved(name, run, bound.arguments):
             panel = function(*bound.args, **bound.kwargs)
         recording = run.recording()
