@@ -4,6 +4,7 @@ for a paper, list the models."""
 from __future__ import annotations
 
 import argparse
+import codecs
 import errno
 import io
 import os
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 DEFAULT_MODEL = "encoder"
 LIKE_A_FILE = re.compile(r"\S*[^\s.]\.(txt|md|csv|tsv|npz|json|html?)", re.IGNORECASE)
+# What a console without these letters gets; of any other letter it gets the name.
+PLAIN = str.maketrans({"…": "...", "’": "'", "‘": "'", "“": '"', "”": '"', "–": "-", "−": "-"})
 INSTALL_APP = "run python -m pip install 'headlight-attention[app]', or make in a clone"
 
 
@@ -36,9 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the arguments say. Returns 0, or 1 after one line on standard error that says what is
     wrong."""
     os.environ.setdefault("OMP_NUM_THREADS", str(min(4, os.cpu_count() or 1)))
-    for stream in (sys.stdout, sys.stderr):  # a console may not have every letter
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="namereplace")
+    _open_streams()
     try:
         with warnings.catch_warnings():
             warnings.showwarning = partial(_show, warnings.showwarning)
@@ -54,6 +55,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     except KeyboardInterrupt:
         return 130
+
+
+def _open_streams() -> None:
+    """A place to write to where the caller closed it, which takes every letter."""
+    sys.stdout = sys.stdout or io.StringIO()
+    sys.stderr = sys.stderr or io.StringIO()
+    codecs.register_error("plain", _plain)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="plain")
+
+
+def _plain(error: UnicodeError) -> tuple[str | bytes, int]:
+    """What stands for the letters that a console does not have."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    missing = error.object[error.start : error.end]
+    plain = missing.translate(PLAIN).encode("ascii", "namereplace")
+    return plain.decode("ascii"), error.end
 
 
 def parser() -> argparse.ArgumentParser:
@@ -216,6 +236,8 @@ def _recorded(options: argparse.Namespace) -> tuple[Model, Recording]:
     name = _named(options.model)
     text = options.text
     if text == "-":
+        if sys.stdin is None:
+            raise ValueError("standard input is closed; give the text, or the name of a file")
         text = _decoded(sys.stdin.buffer, "the text on standard input")
     elif file is not None:
         _say(f"Reading the file {file}.")

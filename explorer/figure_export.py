@@ -46,6 +46,14 @@ WRITTEN = re.compile(">([^<]*[^<\x00-\x7f][^<]*)<")  # a text with letters beyon
 RUN = re.compile("\0+")
 # the circle below a mark that stands alone, which the font of the mark draws itself
 CIRCLED = re.compile("\u25cc(?=[\u0483-\u1aff])")
+# Emoji of several characters, which the typesetter draws as boxes over their neighbours: signs that
+# only change one, and where one is joined to the next.
+SELECTORS = re.compile("[\ufe0e\ufe0f\u20e3\U000e0020-\U000e007f]")
+JOINTS = re.compile(
+    "(?<=[\u2190-\u2bff\U0001f000-\U0001faff])(?:\u200d|(?=[\U0001f3fb-\U0001f3ff]))"
+    "|(?<=[\U0001f1e6-\U0001f1ff])(?=[\U0001f1e6-\U0001f1ff])"
+)
+APART = "\u200c"
 LEFT_OUT = "…"  # in the place of letters that no font has
 UNSEEN = ("Cc", "Cf", "Zs", "Zl", "Zp")  # kinds of characters that no font draws
 LOST = re.compile("[\ud800-\udfff\ufffe\uffff]")  # what no XML holds
@@ -215,8 +223,9 @@ def _set(
 
 def _legible(drawn: str) -> str:
     """A picture in letters that the fonts of this machine have, with an ellipsis in the place of
-    others, of which a warning is given by their scripts."""
-    drawn = CIRCLED.sub("", drawn)
+    others, of which a warning is given by their scripts; emoji that are joined stand side by
+    side."""
+    drawn = JOINTS.sub(APART, SELECTORS.sub("", CIRCLED.sub("", drawn)))
     texts = "".join(WRITTEN.findall(drawn))
     visible = {
         each for each in texts if not (each.isascii() or unicodedata.category(each) in UNSEEN)

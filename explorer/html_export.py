@@ -124,7 +124,8 @@ def _holdable(text: str) -> str:
 def _back(sheet: DocumentSpec, link: str) -> str:
     """Write the way back to Headlight: a link where its address is known, else what is to be put
     behind that address."""
-    where = "/" + ("?" + urlencode(sheet.query) if sheet.query else "")
+    query = {name: _holdable(str(value)) for name, value in sheet.query.items()}
+    where = "/" + ("?" + urlencode(query) if query else "")
     if urlsplit(link).scheme in ("http", "https"):
         address = escape(link.rstrip("/") + where if sheet.query else link)
         return f'<p><a href="{address}" rel="noopener noreferrer">Open it in Headlight</a></p>'

@@ -91,7 +91,14 @@ def texts_of(sources: Any) -> list[Any]:
         raise TypeError(f"these are several texts in a list, and not one, {_brief(sources)}")
     if tokenizer_output.is_output(sources):
         return list(tokenizer_output.texts_of(sources))
-    return list(sources)
+    return list(expect_several("texts", sources))
+
+
+def expect_several(name: str, values: Any) -> Iterable[Any]:
+    """Values one by one. Raises TypeError for one value, a text or bytes."""
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise TypeError(f"{name} are several in a list, and not {_brief(values)}")
+    return values
 
 
 def is_batch(source: Any) -> bool:
@@ -115,9 +122,9 @@ def expect_ids(card: Any, ids: Sequence[int]) -> None:
 
 
 def words_of(card: Any, ids: Any) -> tuple[int, ...]:
-    """Words of the vocabulary by their ids. Raises TypeError for what is no whole number, and
-    ValueError for an id that the vocabulary does not have."""
-    words = tuple(whole_number("id", each) for each in ids)
+    """Words of the vocabulary by their ids. Raises TypeError for what is no list of whole numbers,
+    and ValueError for an id that the vocabulary does not have."""
+    words = tuple(whole_number("id", each) for each in expect_several("ids", ids))
     expect_ids(card, words)
     return words
 
@@ -193,8 +200,11 @@ def expect_model(model: Any) -> None:
         )
 
 
-def expect_recording_of(model: Any, recording: Any, stream: str, token: int = 0) -> int:
-    """The token's place from 0; a negative one counts from the end.
+def expect_recording_of(
+    model: Any, recording: Any, stream: str | None = None, token: int = 0
+) -> int:
+    """The token's place from 0 in a stream, the first where None; a negative one counts from the
+    end.
 
     Raises TypeError for what is no recording, and ValueError for one of other weights than the
     model's, with vectors of another width, or without this stream or token."""
@@ -205,15 +215,15 @@ def expect_recording_of(model: Any, recording: Any, stream: str, token: int = 0)
             f"this recording is of {origin.name} (weights {origin.fingerprint}) and the model is "
             f"{card.name} (weights {card.fingerprint}); record the text with {card.name} first"
         )
-    states = recording.stream(stream)
+    states = recording.streams[0] if stream is None else recording.stream(stream)
     if states.resid.shape[-1] != card.d_model:
         raise ValueError(
-            f"the vectors of stream {stream} have {states.resid.shape[-1]} dimensions and those of "
-            f"{card.name} have {card.d_model}"
+            f"the vectors of stream {states.name} have {states.resid.shape[-1]} dimensions and "
+            f"those of {card.name} have {card.d_model}"
         )
     n, token = len(states.tokens), whole_number("token", token)
     if not -n <= token < n:
-        raise ValueError(f"stream {stream} has tokens 0 to {n - 1}, not {token}")
+        raise ValueError(f"stream {states.name} has tokens 0 to {n - 1}, not {token}")
     return from_end(token, n)
 
 
@@ -228,8 +238,7 @@ def of_attention(model: Any, recording: Any, cell: HeadScore) -> HeadScore:
     """The cell with its places counted from 0; negative ones count from the end.
 
     Raises as `expect_recording_of`, and ValueError for an attention that is not there."""
-    streams = getattr(recording, "streams", ())
-    expect_recording_of(model, recording, streams[0].name if streams else "")
+    expect_recording_of(model, recording)
     attention = next((each for each in recording.attention if each.name == cell.attention), None)
     if attention is None:
         names = ", ".join(each.name for each in recording.attention)

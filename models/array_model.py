@@ -185,7 +185,7 @@ def rows_of_one(pattern: np.ndarray) -> np.ndarray:
     worst = sums[layer, head, query, 0]
     row = f"of query {query} in head {head} of layer {layer} sums to {worst:.4g}"
     if off.max() > HALF_TOLERANCE:
-        raise ValueError(f"rows of attention sum to 1; that {row}")
+        raise ValueError(f"rows of attention sum to 1; that {row}{SINKS * bool(worst < 1)}")
     if off.max() <= ROW_SUM_TOLERANCE:
         return pattern
     rounded = off > EXACT
@@ -196,6 +196,10 @@ def rows_of_one(pattern: np.ndarray) -> np.ndarray:
     return np.where(rounded, (pattern / sums).astype(pattern.dtype), pattern)
 
 
+SINKS = (
+    "; where a head has a sink, which takes a part of each row, record the text with "
+    "headlight.wrap(model, tokenizer)"
+)
 # By how much the sum of a row that was rounded to 16 bits may be off: 2^-8 of each weight.
 HALF_TOLERANCE = 2**-7
 EXACT = 1e-6  # as of 32 bits

@@ -28,6 +28,10 @@ TWO_PARTS = (
 WHOLE_OUTPUT = (
     "this is all that a model returned; give the weights of attention alone, its attentions"
 )
+PARTS = (
+    "this is no attention and no output that has its attentions; give those of one part of it, "
+    "such as output.text_model_output.attentions"
+)
 SEVERAL = "there are {n} texts in this batch; give those of one, [each[0:1] for each in attentions]"
 NOT_SQUARE = (
     "the attention has {queries} queries and {keys} keys; there are {n} tokens{rows}; give the "
@@ -94,6 +98,11 @@ FORMS = (
         "an output of a model",
         lambda given: _has(given, "attentions"),
         inner=lambda given: _of(given, "attentions"),
+    ),
+    Form(
+        "an output of several models, or another mapping",
+        lambda given: isinstance(given, Mapping),
+        instead=PARTS,
     ),
     Form(
         "no layers",

@@ -18,7 +18,9 @@ from models.argument_validation import (
     attention_of,
     edits_of,
     expect_readout_of,
+    expect_recording,
     expect_recording_of,
+    expect_several,
     expect_text,
     of_attention,
     of_model,
@@ -166,6 +168,8 @@ class Model:
         place = expect_recording_of(self, recording, stream, 0 if token is None else token)
         at = None if token is None else place
         top, sites = whole_number("top", top, 0), (sites,) if isinstance(sites, str) else sites
+        if sites is not None:
+            sites = tuple(expect_several("sites", sites))
         return self._source.lens(self, recording, stream, top, at, sites)
 
     def logits(self, recording: Recording, stream: str, token: int) -> np.ndarray:
@@ -176,7 +180,7 @@ class Model:
     def class_logits(self, recording: Recording) -> np.ndarray:
         """Scores of the classes of a text, (class), in the order of `capabilities.classes`, under
         the recording's edits. Raises ValueError for a model that is no classifier of texts."""
-        expect_recording_of(self, recording, recording.streams[0].name, 0)
+        expect_recording_of(self, recording)
         if not self.capabilities.classes:
             raise ValueError(f"{self.name} tells no classes of texts apart")
         return self._source.class_logits(self, recording)
@@ -291,7 +295,7 @@ class Model:
         return writing
 
     def _expect_resumable(self, recording: Recording, n_read: int) -> int:
-        expect_recording_of(self, recording, recording.streams[0].name)
+        expect_recording_of(self, recording)
         if self.card.kind != "decoder":
             raise ValueError(f"{self.name} is no decoder, so it writes on after no recording")
         if recording.edits:
@@ -498,7 +502,10 @@ class Model:
 
     def labels(self, ids: Iterable[int]) -> list[str]:
         """Tokens of the vocabulary as a person reads them."""
-        return [self.tokenizer.label(whole_number("id", token, 0)) for token in ids]
+        return [
+            self.tokenizer.label(whole_number("id", token, 0))
+            for token in expect_several("ids", ids)
+        ]
 
     # What it is, in a word or a number.
 
@@ -536,6 +543,7 @@ class Model:
     def shows_writes(self, recording: Recording) -> bool:
         """True where what each head writes can be known: the recording has its values, and W_O can
         be had."""
+        expect_recording(recording)
         return all(each.opens for each in recording.attention) and bool(self.capabilities.weights)
 
     def end_token(self, logits: np.ndarray) -> tuple[int, str] | None:

@@ -3,6 +3,7 @@ meant is taken."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import is_dataclass, replace
 
 import numpy as np
@@ -11,7 +12,7 @@ from conftest import read_once
 from tolerances import PASSED
 
 import headlight
-from explorer.panels import spec
+from explorer.panels import choice, spec
 from models import registry
 from models.edits import HideToken, PatchSite, ZeroHead
 from models.recording import Recording
@@ -210,9 +211,52 @@ def test_an_unknown_site_or_token_lists_those_that_there_are(encoder, recording:
 def test_a_place_that_is_no_number_is_refused_in_a_sentence(wrong: object, encoder) -> None:
     recording = encoder.record(TEXT)
     for name in ("token", "layer", "head"):
-        says = f"A {name} is named by its place, a whole number from 0, and not by {wrong!r}"
+        says = f"{name} is a whole number, and not {wrong!r}"
         with pytest.raises(TypeError, match=says):
             headlight.panels.attention.head(recording, **{name: wrong})
+
+
+OTHERS = (1.5, True, 7, "word", b"word", ["one", "two"], (0,), {}, np.arange(2), object())
+
+
+def test_an_argument_of_another_type_is_refused_in_a_sentence_by_every_panel() -> None:
+    """A text for a run, sentences in a list for lines of text, a word for its id."""
+    run = headlight.Run("decoder", TEXT)
+    for name in spec.panel_names():
+        for each in choice.parameters(spec.PANELS[name]):
+            takes = (int, float) if each.kind is float else each.kind
+            for value in OTHERS:
+                if isinstance(value, takes) and (value is not True or each.kind is bool):
+                    continue
+                with pytest.raises(TypeError, match=f"^{each.argument} is (a|two|True) .*and not "):
+                    spec.PANELS[name](run, **{each.argument: value})
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda model: model.class_logits("a text"),
+        lambda model: model.class_parts(None),
+        lambda model: model.resume(7, 1),
+        lambda model: model.shows_writes([]),
+        lambda model: model.embeddings(5),
+        lambda model: model.embeddings(b"cat"),
+        lambda model: model.labels(5),
+        lambda model: model.generate(TEXT, 5),
+        lambda model: model.record_all(5),
+        lambda model: model.lens(model.record(TEXT), "encoder", sites=5),
+    ],
+)
+def test_one_in_the_place_of_several_and_what_is_no_recording(ask: Callable, encoder) -> None:
+    with pytest.raises(TypeError, match="are several in a list, and not|a recording is what"):
+        ask(encoder)
+
+
+def test_a_number_of_numpy_is_a_number() -> None:
+    run = headlight.Run("encoder", TEXT)
+    panel = headlight.panels.positions.encoding(run, token=np.int64(1))
+    assert panel.call == "panels.positions.encoding(run, token=1)"
+    assert panel.encode() == headlight.panels.positions.encoding(run, token=1).encode()
 
 
 def test_a_recording_is_printed_in_a_few_words(encoder) -> None:

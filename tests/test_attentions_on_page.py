@@ -214,8 +214,8 @@ def test_a_word_that_is_changed_behind_the_mask_is_said_to_be_hidden(
     app = clean(opened(model=model, **at))
     clean(app.button(key="retype").click().run())
     said = told(app)
-    assert "With “tired”, “it” gave" in said
-    assert ("“wide” comes after “it”, and the causal mask hides" in said) == hides
+    assert "With *tired*, *it* gave" in said
+    assert ("*wide* comes after *it*, and the causal mask hides" in said) == hides
 
 
 @pytest.mark.slow

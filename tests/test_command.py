@@ -101,6 +101,25 @@ def test_every_console_gets_the_whole_list(console: str, asked: str) -> None:
     if asked == "models":
         assert said.count("\n") == len(registry.names())
         assert ("√" if console in ("utf-8", "cp437") else "\\N{SQUARE ROOT}") in said
+    for plain in ("HORIZONTAL ELLIPSIS", "QUOTATION MARK", "DASH", "MINUS"):
+        assert plain not in said, "three dots and a straight mark stand for these"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("models >&-", ""),
+        ("models 2>&-", ""),
+        ("record - -o x.npz <&-", "standard input is closed"),
+    ],
+)
+def test_a_stream_that_is_closed_is_no_fault(asked: str, said: str) -> None:
+    done = subprocess.run(
+        f"{sys.executable} -m explorer.cli {asked}", shell=True, capture_output=True, cwd=cli.ROOT
+    )
+    assert done.returncode == bool(said) and said.encode() in done.stderr
+    assert done.stderr.count(b"\n") == bool(said)
 
 
 def test_a_pipe_that_closes_ends_the_list_without_a_word() -> None:

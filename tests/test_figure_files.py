@@ -444,6 +444,22 @@ def test_letters_that_no_font_has_are_left_out_and_said(ending: str, tmp_path: P
         attention.head(Run("encoder", "Größe, naïve, Ω, Ж")).save(tmp_path / f"plain.{ending}")
 
 
+def test_joined_emoji_stand_side_by_side() -> None:
+    """Where the typesetter joins them it draws boxes over what follows; scripts stay joined."""
+    for joined, apart in (
+        ("\U0001f469\u200d\U0001f467", "\U0001f469\u200c\U0001f467"),
+        ("\U0001f1e9\U0001f1ea", "\U0001f1e9\u200c\U0001f1ea"),
+        ("\U0001f44d\U0001f3fd", "\U0001f44d\u200c\U0001f3fd"),
+        ("\u2764\ufe0f", "\u2764"),
+        ("1\ufe0f\u20e3", "1"),
+        ("\u0915\u094d\u200d\u0937", "\u0915\u094d\u200d\u0937"),
+    ):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of fonts that this machine may not have
+            drawn = figure_export._legible(f"<text>é {joined} x</text>")
+        assert drawn == f"<text>é {apart} x</text>" or "…" in drawn
+
+
 def test_an_ellipsis_stands_in_the_place_of_letters_that_no_font_has() -> None:
     with pytest.warns(UserWarning):
         drawn = figure_export._legible(f"<text x='1'>a {NOWHERE * 2}b</text><text>é</text>")

@@ -15,6 +15,7 @@ import tiny
 import torch
 from tolerances import SUMMED
 from torch import nn
+from transformers.utils import ModelOutput
 
 import headlight
 from models import handed_out, readouts, recorded_model
@@ -162,6 +163,14 @@ SAID = {
     "padded right": (lambda: of_two("right"), r"tokens 5 to 6 are padding.*and tokens\[0:5\]"),
     "an encoder padded left": (lambda: of_two("left", "BertForMaskedLM"), "tokens 0 to 1 are padd"),
     "an encoder padded right": (lambda: of_two("right", "BertForMaskedLM"), "tokens 5 to 6 are p"),
+    "an output of two models": (
+        lambda: ModelOutput(text_model_output=output(), logits_per_image=torch.ones(1, 1)),
+        "give those of one part of it, such as output.text_model_output.attentions",
+    ),
+    "a head with a sink": (
+        lambda: 0.6 * torch.cat(output().attentions),
+        r"sums to 0.6; where a head has a sink.*headlight.wrap\(model, tokenizer\)",
+    ),
     "rows of zeros": (lambda: with_rows(0.0), "tokens 0 to 1 are padding"),
     "rows of NaN": (lambda: with_rows(float("nan")), "tokens 0 to 1 are padding"),
 }

@@ -161,6 +161,17 @@ def test_xlnet_whose_tokens_come_first_is_followed_like_any_other(tmp_path: Path
     stream = recording.streams[0]
     np.testing.assert_allclose(stream.resid[-1], true.hidden_states[-1][0].numpy(), atol=PASSED)
     assert recording.dropped == 0 and len(stream.writes()) == 4 and model.capabilities.law
+    last = len(stream.tokens) - 1
+    shares = model.integrated_gradients(recording, stream.name, last, 7)
+    assert len(shares) == len(stream.tokens)
+    ids = torch.tensor(stream.ids)[None]
+    nothing = torch.zeros(1, len(stream.tokens), XLNET["d_model"])
+    with torch.no_grad():
+        brought, none = (
+            model.network(**given).logits[0, last, 7]
+            for given in ({"input_ids": ids}, {"inputs_embeds": nothing})
+        )
+    assert shares.sum() == pytest.approx(float(brought - none), rel=0.02, abs=0.002)  # of a curve
 
 
 def test_a_tokenizer_in_transformers_own_code_needs_no_file(tmp_path: Path) -> None:

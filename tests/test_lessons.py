@@ -19,7 +19,7 @@ from conftest import HOSTILE, needs_smollm2, on_page
 from ordinary_sentences import SENTENCES
 from streamlit.testing.v1 import AppTest
 
-from explorer.analysis.formatting import fixed, tenths
+from explorer.analysis.formatting import hundredths, tenths
 from explorer.components import codec
 from explorer.panels import lessons, worksheet
 from explorer.text import lesson
@@ -114,7 +114,7 @@ def test_the_thickest_line_leads_to_the_word_that_a_lesson_names(model: str, tex
     assert row[hero.key] == row.max(), (keys[hero.key], keys[int(row.argmax())])
     made = lessons.on(run, "lecture")
     told = [each for each in made.items if " attends to “" in each.heading]
-    assert told and all(each.number == fixed(float(row.max())) for each in told)
+    assert told and all(each.number == hundredths(float(row.max())) for each in told)
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -310,6 +310,7 @@ def test_on_an_awkward_text_a_lesson_is_whole_or_says_why_not(text: str, model: 
 
 def test_a_lesson_comes_back_from_its_file_and_from_its_link() -> None:
     assert lesson.from_json(OWN.json) == OWN
+    assert lesson.from_json("\ufeff" + OWN.json) == OWN, "an editor may set its mark"
     assert lesson.from_word(OWN.word) == OWN
     assert "note" not in json.loads(OWN.json)["items"][0], "what is empty is left out"
 

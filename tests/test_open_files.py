@@ -92,8 +92,9 @@ def test_where_files_are_few_the_last_are_told_and_counted_and_nobody_breaks() -
     seats = SCARCE // FILES_EACH
     assert figures(address)["headlight_readers_max"] == seats
     with ExitStack() as visits:
-        lines = [enter(address, visits, after_page=True) for _ in range(seats)]
-        for line in lines:
+        lines = []
+        for _ in range(seats):
+            lines.append(line := enter(address, visits, after_page=True))
             line.send(BackMsg(rerun_script={}).SerializeToString())
         until(lambda: figures(address)["headlight_readers"] == seats)
         with pytest.raises(InvalidStatus):

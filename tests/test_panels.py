@@ -44,7 +44,7 @@ from explorer.analysis import csv as csv_files
 from explorer.analysis.formatting import fixed, hundredths, percent, signed, tenths
 from explorer.components import codec
 from explorer.layout import selection_bar
-from explorer.panels import attribution, predictions, spec
+from explorer.panels import attribution, choice, predictions, spec
 from explorer.panels.attribution import NO_WORD
 from explorer.panels.spec import Panel
 from explorer.state import models as server_models
@@ -165,7 +165,7 @@ def test_a_negative_place_counts_from_the_end(name: str) -> None:
     (model,) = in_turn(("encoder", "translator"), 2, name)
     run = Run(model if model_of(name) == "encoder" else model_of(name), TEXT)
     parameters = inspect.signature(every()[name]).parameters
-    numbers = {one for one, each in parameters.items() if each.annotation != "str"}
+    numbers = {each.argument for each in choice.parameters(every()[name]) if each.kind is int}
     needs = {"key": {"token": 1}, "mate": {"second": "the mat the cat saw"}, "row": {"column": 0}}
     for place in sorted(PLACES & numbers):
         others = dict(needs.get(place, {}))

@@ -4,6 +4,7 @@ one, with U+FFFD in its place."""
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from urllib.parse import quote
 
 import driver
@@ -14,6 +15,7 @@ from driver import Visitor
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.testing.v1 import AppTest
 
+import headlight
 from explorer.server import messages
 from explorer.state.settings import well_formed
 
@@ -42,6 +44,14 @@ def test_a_text_with_half_a_character_is_on_screen_and_in_the_address() -> None:
     page.session_state["text"] = HALF  # however it came there
     assert not page.run().exception
     assert page.query_params["text"] in (WHOLE, [WHOLE])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ending", ["html", "svg", "csv"])
+def test_a_file_of_a_text_with_half_a_character_is_written(ending: str, tmp_path: Path) -> None:
+    panel = headlight.panels.attention.head(headlight.Run("encoder", HALF))
+    panel.save(tmp_path / f"it.{ending}")
+    assert (tmp_path / f"it.{ending}").read_text("utf-8")
 
 
 def test_a_message_with_half_a_character_is_read() -> None:

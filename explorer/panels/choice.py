@@ -13,6 +13,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
@@ -20,6 +21,7 @@ from explorer.text.templates import sentences
 from models.run import Run
 
 REFUSALS = sentences("selection", "refusals")
+KINDS = sentences("selection", "kinds")
 Options = Sequence[Any] | Mapping[Any, str]
 # What a run and the choices made so far (by their arguments) leave to choose from, and whether they
 # leave a choice at all.
@@ -188,8 +190,11 @@ class Parameter:
         return word
 
     def expect(self, value: Any) -> None:
-        """Raises ValueError for a value that is none of the options, where these are the same for
-        every run."""
+        """Raises TypeError for a value of another type, and ValueError for one that is none of the
+        options, where these are the same for every run."""
+        if value is not self.default and not self._is_of_kind(value):
+            kind = KINDS(self.kind.__name__)
+            raise TypeError(REFUSALS("no_kind", name=self.argument, kind=kind, value=value))
         options = self.choice.options if self.choice else ()
         if value == self.default or not options or callable(options):
             return
@@ -197,6 +202,27 @@ class Parameter:
         if value not in options and (accepts is None or not accepts(value)):
             names = ", ".join(listed(options))
             raise ValueError(REFUSALS("no_choice", name=self.argument, value=value, names=names))
+
+    def _is_of_kind(self, value: Any) -> bool:
+        """True for a value of its type, for None where it may be left open, and for EVERY where it
+        takes that. A truth value is no number."""
+        if value is None:
+            return self.is_optional
+        if isinstance(value, str) and value == EVERY and self.choice and self.choice.takes_every:
+            return True
+        if self.kind is tuple:
+            return (
+                isinstance(value, (tuple, list)) and len(value) == 2 and all(map(_is_whole, value))
+            )
+        if self.kind is int:
+            return _is_whole(value)
+        if self.kind is float:
+            return isinstance(value, Real) and not isinstance(value, bool)
+        return isinstance(value, self.kind)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def listed(options: Options) -> list[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, replace
-from numbers import Integral
 from typing import Annotated, Any
 
 import numpy as np
@@ -108,10 +107,8 @@ def expect_place(name: str, value: int | None, n: int, first: int = 0) -> None:
 
 
 def place_of(name: str, value: int, n: int) -> int:
-    """The place from 0 of one of n; a negative one counts from the end. Raises as `expect_place`,
-    and TypeError for what is no whole number."""
-    if not isinstance(value, Integral) or isinstance(value, bool):
-        raise TypeError(REFUSALS("no_number", name=name, value=value))
+    """The place from 0 of one of n; a negative one counts from the end. Raises as
+    `expect_place`."""
     expect_place(name, from_end(value, n), n)
     return from_end(value, n)
 

@@ -505,7 +505,7 @@ def panel(
     signature = inspect.signature(function)
     module = function.__module__.rpartition(".")[2]
     name = f"{module}.{function.__name__}"
-    chosen = declared(function)
+    taken = parameters(function)
 
     @wraps(function)
     def complete(
@@ -516,13 +516,15 @@ def panel(
         for argument, value in bound.arguments.items():
             if isinstance(value, Recording):
                 bound.arguments[argument] = Run.of(value)
-        for each in chosen:
+            elif isinstance(value, np.generic):
+                bound.arguments[argument] = value.item()
+        for each in taken:
             each.expect(bound.arguments.get(each.argument, each.default))
-        selection = completed(chosen, run, bound.arguments)
+        selection = completed(taken, run, bound.arguments)
         given = {**bound.arguments, **selection}
         named = {
             each.argument: given[each.argument]
-            for each in parameters(function)
+            for each in taken
             if each.argument in given and not each.is_first(run, given[each.argument])
         }
         bound.arguments |= as_taken(selection)

@@ -83,7 +83,7 @@ def from_json(text: str) -> Lesson:
     if len(text) > MOST_BYTES:
         raise ValueError(REFUSALS("too_large", n=MOST_BYTES // 1000))
     try:
-        read = json.loads(text)
+        read = json.loads(text.removeprefix("\ufeff"))  # the mark of an editor
     except (ValueError, RecursionError) as error:
         raise ValueError(REFUSALS("no_json")) from error
     if not isinstance(read, dict) or not isinstance(read.get("items"), list):

@@ -535,7 +535,8 @@ def _integrated(
         with torch.enable_grad():
             score = scores(place)[of]
             (gradient,) = torch.autograd.grad(score, start)
-        return score.item(), (gradient * embedded)[0].sum(-1).numpy()
+        # (text, token, d_model), or (token, text, d_model) of one text
+        return score.item(), (gradient * embedded).sum(-1).flatten().numpy()
 
     return path_integral.shares_of(slopes, steps)
 
