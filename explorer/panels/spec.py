@@ -302,7 +302,6 @@ def way_back(panels: Sequence[Panel]) -> dict[str, str]:
         for each in parameters(PANELS[panel.name])
         if each.argument in panel.choices
         and panel.run is not None
-        and each.argument != "key"
         and not isinstance(panel.choices[each.argument], Run)
     }
     if run is not None:
