@@ -143,7 +143,7 @@ class Panel:
             "token": self.token,
             "special": list(self.special),
         }
-        if PANELS[self.name] in PREDICT:
+        if PANELS.get(self.name) in PREDICT:
             header["predicts"] = True
         return codec.encode(header, blocks)
 
