@@ -66,7 +66,8 @@ def _choice(name: str, by: Mapping[str, Parameter]) -> str:
     label = choice.label or choice.help if choice else ""
     means = ": ".join(filter(None, (label, ", ".join(words))))
     default = f"`{parameter.first}`" if parameter.first else ""
-    return f"| `{name}` | {', '.join(by)} | {default} | {means} |"
+    who = ", ".join(by if "every page" not in by else ["every page"])
+    return f"| `{name}` | {who} | {default} | {means} |"
 
 
 # Arguments of the examples, of a decoder and six words; of some functions others.

@@ -96,6 +96,8 @@ def chosen(view: str, choices: Mapping[str, object]) -> tuple[str, dict[str, str
         view = words.pop("view")
     if view not in VIEWS:
         raise ValueError(f"no view is called {view!r}; there are {', '.join(views())}")
+    names = {each.argument: name for name, each in attention.CHOICES.items()}
+    words = {names.get(name, name): word for name, word in words.items()}
     if other := next((name for name in words if name not in CHOICES[view]), ""):
         raise ValueError(
             f"the view {view} has no choice {other!r}; it has {', '.join(CHOICES[view])}"

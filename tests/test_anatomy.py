@@ -244,7 +244,9 @@ def test_scores_too_large_for_exp_still_give_their_weight(small_model) -> None:
 
 def test_a_share_too_small_for_per_cent_is_told_in_its_own_digits() -> None:
     run = Run("minilm", "İstanbul'da ılık bir rüzgâr esti; İpek ıslandı.")
-    (share,) = [each for each in anatomy_panels.weight(run).details if each.startswith("share = ")]
+    (share,) = [
+        each for each in anatomy_panels.weight(run, 0, 0, 0).details if each.startswith("share = ")
+    ]
     assert "less than" not in share and share.endswith(" = 1.3 × 10⁻⁴.")
 
 

@@ -227,7 +227,7 @@ def test_every_choice_of_a_view_changes_its_file() -> None:
     model = read_once("translator")
     recording = model.record("The cat sat.")
     words = {
-        **{"attention": "cross", "token": "2", "key": "1", "view": "Matrix", "incoming": "1"},
+        **{"attention": "cross", "token": "2", "source": "1", "view": "Matrix", "incoming": "1"},
         **{"att_keep": "No specials", "att_sum": "1", "att_unit": "Words", "scale": "Row"},
         **{"tone": "1", "grid": "1", "grid_rows": "All", "pattern": "previous"},
     }

@@ -35,7 +35,7 @@ def opened(**asked: str) -> AppTest:
 def test_the_grid_is_the_distance_of_each_head_and_both_sides_are_its_weights(text: str) -> None:
     found = sides(recorded("encoder", text), recorded("encoder", text, (WithoutPositions(),)))
     distances = comparison.same_place_distances(found)
-    panel = compare.heads(Run("encoder", text), head_of_a=(1, 3))
+    panel = compare.heads(Run("encoder", text), layer=1, head=3)
     first, a, b = panel.figures
     grid = first.figures[1] if hasattr(first, "figures") else first
     np.testing.assert_allclose(grid.values, distances, atol=SUMMED)
@@ -54,7 +54,7 @@ def test_the_grid_is_the_distance_of_each_head_and_both_sides_are_its_weights(te
     assert equal or f"Layer {layer}, head {head} differs most" in panel.finding
     asked = f"The selected head (layer 1, head 3) has distance {fixed(float(distances[1, 3]))}."
     assert equal or (asked in panel.finding) == ((layer, head) != (1, 3))
-    (change, _) = compare.difference(Run("encoder", text), head_of_a=(1, 3)).figures
+    (change, _) = compare.difference(Run("encoder", text), layer=1, head=3).figures
     np.testing.assert_allclose(change.values, b.values - a.values, atol=STORED)
     assert change.high == pytest.approx(np.abs(change.values).max() or 1, abs=STORED)
 
@@ -99,17 +99,17 @@ def test_of_two_shapes_each_head_stands_beside_the_nearest() -> None:
     near = comparison.nearest(
         comparison.distance_matrix(sides(recorded("encoder", TEXT), recorded("decoder", TEXT)))
     )
-    panel = compare.heads(run, other, head_of_a=(1, 3))
+    panel = compare.heads(run, other, layer=1, head=3)
     grid = panel.figures[0].figures[1]
     np.testing.assert_allclose(grid.values.ravel(), [each.distance for each in near])
     nearest = comparison.nearest_to(near, (1, 3))
     assert f"L{nearest[0]} H{nearest[1]}" in panel.figures[2].title
-    chosen = compare.heads(run, other, head_of_a=(1, 3), head_of_b=(0, 2))
+    chosen = compare.heads(run, other, layer=1, head=3, head_of_b=(0, 2))
     assert "B, L0 H2" in chosen.figures[2].title
-    for wrong in ({"head_of_a": (99, 0)}, {"head_of_a": (1, 3), "head_of_b": (0, 99)}):
-        with pytest.raises(ValueError, match="There is no (layer of A|head of B) 99"):
+    for wrong in ({"layer": 99, "head": 0}, {"layer": 1, "head": 3, "head_of_b": (0, 99)}):
+        with pytest.raises(ValueError, match="There is no (layer|head of B) 99"):
             compare.heads(run, other, **wrong)
-    matrix, table = compare.nearest(run, other, head_of_a=(1, 3)).figures
+    matrix, table = compare.nearest(run, other, layer=1, head=3).figures
     assert matrix.selected == 1 * 8 + 3 and matrix.values.shape == (32, len(matrix.columns))
     assert table.rows[table.selected][0] == "L1 H3"
 

@@ -96,7 +96,7 @@ def test_between_two_texts_the_shapes_are_those_of_both() -> None:
     run = Run("translator", TEXT)
     cross = run.recording().attention[-1]
     assert cross.query != cross.key
-    (steps,) = multi_head.shapes(run, attention=cross.name).figures
+    (steps,) = multi_head.shapes(run, 0, 0, attention=cross.name).figures
     n, m = cross.pattern.shape[2:]
     assert steps.frames[2].figures[0].factors[-1].shape == (n, m)
     assert all(fits(frame.figures[0]) for frame in steps.frames)

@@ -17,13 +17,11 @@ from explorer.analysis.terminology import ABLATION_EDITS, edits_without, norm_na
 from explorer.panels import spec
 from explorer.panels.choice import OPENS, Choice
 from explorer.panels.selection import (
+    ATTENTION,
     HEAD,
     LAYER,
+    STREAM,
     TOKEN,
-    FirstAttention,
-    Head,
-    LastStream,
-    Layer,
     Selection,
     StreamSelection,
     place_of,
@@ -247,6 +245,21 @@ def changed_head(
     return next(iter(interventions.most_changed(distance, 1)), (0, 0))
 
 
+def _as_trained(choice: Choice) -> Choice:
+    """A part of the selection, which is of the run as trained: edits may leave no number finite."""
+
+    def of(function: Any) -> Any:
+        plain = lambda run, *more: function(replace(run, edits=()), *more)
+        return plain if callable(function) else function
+
+    return replace(
+        choice,
+        suits=of(choice.suits),
+        checked=of(choice.checked),
+        spelled=of(choice.spelled),
+    )
+
+
 def _changed(at: int) -> Callable[[Run, Mapping[str, Any]], int]:
     """The layer, 0, or the head, 1, that edits change most, or where there are none that an
     attention opens on."""
@@ -263,16 +276,25 @@ def _changed(at: int) -> Callable[[Run, Mapping[str, Any]], int]:
     return place
 
 
-ChangedLayer = Annotated[int, replace(LAYER, suits=_changed(0))]
-ChangedHead = Annotated[int, replace(HEAD, suits=_changed(1))]
+TRAINED_LAYER, TRAINED_HEAD = _as_trained(LAYER), _as_trained(HEAD)
+TrainedAttention = Annotated[str, _as_trained(ATTENTION)]
+TrainedLayer = Annotated[int, TRAINED_LAYER]
+TrainedHead = Annotated[int, TRAINED_HEAD]
+ChangedLayer = Annotated[int, replace(TRAINED_LAYER, suits=_changed(0))]
+ChangedHead = Annotated[int, replace(TRAINED_HEAD, suits=_changed(1))]
+TrainedStream = Annotated[
+    str, _as_trained(replace(STREAM, suits=lambda run, _: run.recording().streams[-1].name))
+]
 Compared = Annotated[
     int,
-    replace(
-        TOKEN,
-        suits=lambda run, chosen: opening.compared(replace(run, edits=()).recording()),
-        checked=lambda run, chosen, value: place_of(
-            "token", value, len(run.recording().streams[-1].tokens)
-        ),
+    _as_trained(
+        replace(
+            TOKEN,
+            suits=lambda run, _: opening.compared(run.recording()),
+            checked=lambda run, _, value: place_of(
+                "token", value, len(run.recording().streams[-1].tokens)
+            ),
+        )
     ),
 ]
 
@@ -309,9 +331,9 @@ def named_experiments(plain: Recording, layer: int, head: int, attention: str) -
 def experiments(
     run: Run,
     token: Compared = OPENS,
-    layer: Layer = OPENS,
-    head: Head = OPENS,
-    attention: FirstAttention = OPENS,
+    layer: TrainedLayer = OPENS,
+    head: TrainedHead = OPENS,
+    attention: TrainedAttention = OPENS,
     masked: Masked = True,
 ) -> Panel:
     """Named experiments beside each other: what each does to the model's own prediction at a token
@@ -447,7 +469,7 @@ def effect(
     token: Compared = OPENS,
     layer: ChangedLayer = OPENS,
     head: ChangedHead = OPENS,
-    attention: FirstAttention = OPENS,
+    attention: TrainedAttention = OPENS,
     masked: Masked = True,
 ) -> Panel:
     """The predictions of both runs at a token, and how far the attention of each head moved.
@@ -629,7 +651,7 @@ def head_attention(
     run: Run,
     layer: ChangedLayer = OPENS,
     head: ChangedHead = OPENS,
-    attention: FirstAttention = OPENS,
+    attention: TrainedAttention = OPENS,
 ) -> Panel:
     """One head's attention before the edits, after them, and the difference.
 
@@ -695,7 +717,7 @@ def _is_ablated(run: Run, at: tuple[int, int]) -> bool:
 
 
 @spec.panel
-def residual_stream(run: Run, token: Compared = OPENS, stream: LastStream = OPENS) -> Panel:
+def residual_stream(run: Run, token: Compared = OPENS, stream: TrainedStream = OPENS) -> Panel:
     """The norms of a token's vectors in both runs, and the distance between them, state by state.
 
     stream: its name, the last one where "". Raises ValueError for what is not there.
@@ -1166,8 +1188,8 @@ def patches(
     ] = "",
     unit: Annotated[str, Choice(UNITS, "Activations to patch", name="patch")] = "Heads",
     token: Compared = OPENS,
-    attention: FirstAttention = OPENS,
-    stream: LastStream = OPENS,
+    attention: TrainedAttention = OPENS,
+    stream: TrainedStream = OPENS,
     masked: Masked = True,
     cell: Annotated[
         tuple[int, int] | None,

@@ -102,8 +102,11 @@ EVERY_OF = ("layer", "head", "token")  # which an empty word meant all of
 
 def with_key(parameters: Mapping[str, str]) -> dict[str, str]:
     """Parameters that say the key of the selected row by itself: a cell is a row and its key; one
-    of another row, or without one, says nothing."""
+    of another row, or without one, says nothing. So they do a head of two runs."""
     named = dict(parameters)
+    if pair := HEAD_OF_LAYER.fullmatch(named.get("head_of_a", "")):
+        del named["head_of_a"]
+        named["layer"], named["head"] = pair.groups()
     query, _, key = named.pop("weight_at", "").partition(".")
     if key and query == named.get("token") and not named.get("source"):
         named["source"] = key

@@ -381,9 +381,6 @@ FirstStream = Annotated[str, STREAM]
 Word = Annotated[int, TOKEN]
 WordOrEvery = Annotated[int | None, replace(TOKEN, takes_every=True)]
 EveryWord = Annotated[int | None, replace(TOKEN, suits=EVERY, takes_every=True)]
-LastStream = Annotated[
-    str, replace(STREAM, suits=lambda run, chosen: run.recording().streams[-1].name)
-]
 LookupQueryOrEvery = Annotated[int | None, replace(TOKEN, suits=_lookup(2), takes_every=True)]
 # A token whose word is predicted, and one of the text whose way is shown.
 Predicted = Annotated[int | None, replace(TOKEN, suits=_predicted, checked=_token_read)]

@@ -143,7 +143,7 @@ class Panel:
             "token": self.token,
             "special": list(self.special),
         }
-        if PANELS[self.name] in PREDICT:
+        if PANELS.get(self.name) in PREDICT:
             header["predicts"] = True
         return codec.encode(header, blocks)
 
@@ -302,7 +302,6 @@ def way_back(panels: Sequence[Panel]) -> dict[str, str]:
         for each in parameters(PANELS[panel.name])
         if each.argument in panel.choices
         and panel.run is not None
-        and each.argument != "key"
         and not isinstance(panel.choices[each.argument], Run)
     }
     if run is not None:

@@ -33,7 +33,7 @@ from models.run import Run
 
 # What the pictures may be asked for with: the choices that a new text leaves as they are. No head
 # of it may have the pattern.
-CHOICES = {*attention_panels.CHOICES} - {"token", "key", "pattern"}
+CHOICES = {*attention_panels.CHOICES} - {"token", "source", "pattern"}
 
 
 FLOW = "flow"  # as a tab

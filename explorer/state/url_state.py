@@ -462,6 +462,8 @@ def resolve(
     now = {each.name: str(st.session_state.get(each.name, each.first)) for each in asked}
     words = link_words.with_key({**now, "weight_at": str(st.session_state.get("weight_at", ""))})
     chosen, refused = choice.resolve(asked, run, words, known)
+    if "source" in now and (words["source"] == "" or "source" in refused):
+        st.session_state.weight_at = ""  # a cell of another row, or none
     for each in asked:
         name, word, how = each.name, now[each.name], each.choice
         is_shared = each.kind is str and len(declared().get(name, ())) > 1

@@ -140,6 +140,8 @@ def compared_runs(
     run that the controls choose. Raises ValueError where there is nothing to compare with."""
     if visit.wanted_model or (run.model, run.text) != (visit.model, visit.text):
         st.rerun()  # an example has put others into the fields above, which only a whole run draws
+    if selection_bar.take() & {"selected_layer", "selected_head"}:
+        forget_head_of_b()
     with bar:
         st.selectbox(
             "Compare",
