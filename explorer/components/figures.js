@@ -602,7 +602,7 @@ function graph(
   if (layout === "tree")
     return tree(pen, { nodes, strengths, edges, selected, places: spots, texts }, { x, y, width });
   const n = nodes.length;
-  const height = Math.min(room, Math.max(12, 1.6 * n) * letter);
+  const height = Math.max(8 * letter, Math.min(room, Math.max(12, 1.6 * n) * letter));
   /** @type {number[][]} */
   const places = nodes.map((_, at) => {
     if (split) {
@@ -651,7 +651,8 @@ function graph(
         stroke: on ? look.primary : look.ink,
         "stroke-width": on ? 3 : 1,
       });
-      if (pitch < 0.8 * letter && !on && at % Math.ceil(letter / pitch)) return;
+      const hides = at % Math.ceil(letter / pitch) || Math.abs(at - selected) * pitch < letter;
+      if (pitch < 0.8 * letter && !on && hides) return;
       const west = split ? at < split : layout === "arcs" || a < x + width / 2;
       pen.text(a + (west ? -0.8 : 0.8) * letter, b, token, {
         anchor: west ? "end" : "start",

@@ -107,7 +107,7 @@ def mask(
         )
 
     texts = [
-        fixed(float(score), 1 if abs(score) < WIDE else 0) if may else MASKED
+        _score_text(float(score)) if may else MASKED
         for score, may in zip(scores.ravel(), visible.ravel())
     ]
     written = [
@@ -129,6 +129,12 @@ def mask(
         formulas=("mask", "softmax"),
         focus=("M", "M_ij"),
     )
+
+
+def _score_text(score: float) -> str:
+    """A score in few letters: one decimal, none where it is large; a small one is not told from 0."""
+    text = f"{score:.{1 if abs(score) < WIDE else 0}f}".replace("-", MINUS)
+    return text.lstrip(MINUS) if not score or float(f"{score:.1f}") == 0 else text
 
 
 def _cell_text(weight: float) -> str:
