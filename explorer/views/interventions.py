@@ -534,7 +534,6 @@ def offer_patch(run: Run, chosen: Mapping[str, Any]) -> None:
 tab.view(
     "patching",
     tab.Hand(
-        read=current_recording.only_text,
         subject=patched_run,
         on_press=take_patch,
         below=offer_patch,
