@@ -28,6 +28,7 @@ from explorer.screens import link, needs
 from explorer.screens.rows import PanelFunction, Row, arguments_of_all, panels_of, shared_with
 from explorer.screens.subjects import SUBJECTS
 from explorer.text import places
+from explorer.text.markdown_escape import plain
 from explorer.text.places import Tab
 from explorer.text.templates import sentences
 from models import registry
@@ -171,7 +172,7 @@ def screen(words: str | Mapping[str, str]) -> Screen:
     if unmet := needs.unmet(tab, model):
         if not (replacement := unmet.replacement):
             raise ValueError(unmet.sentence)
-        notes += unmet.instead(replacement)
+        notes += map(plain, unmet.instead(replacement))
         model, named = replacement, _without(named, "text", "model")
     return _shown(row, Run(model, text), named, notes)
 
@@ -184,23 +185,24 @@ def _choices(words: Mapping[str, str], tab: Tab) -> dict[str, str]:
 
 def _shown(tab: Tab, named: Run, words: dict[str, str], notes: list[str]) -> Screen:
     """The screen of a tab, of a text in a model, under choices in today's words."""
-    refused: dict[str, str] = {}
-    run, plain = _runs_read(tab, named, words, notes, refused)
-    words = link.followed(plain.recording(), words)
+    refused, not_chosen = dict[str, str](), dict[str, str]()
+    run, unedited = _runs_read(tab, named, words, notes, refused)
+    words = link.followed(unedited.recording(), words)
     now = link_words.with_key(words)
     if tab.id == HEADS:
-        run_of_panels, chosen = run, _chosen_of_heads(run, now, refused)
+        run_of_panels, chosen = run, _chosen_of_heads(run, now, not_chosen)
     else:
         if tab.for_classes and run.loaded.capabilities.classes:
             tab = tab.for_classes
         known: dict[str, Any] = {}
         run_of_panels = run
         if tab.subject:
-            run_of_panels, known = SUBJECTS[tab.subject](run, now)
-        chosen = _chosen_of_row(Row(tab), run_of_panels, now, known, refused)
-    followed = {name: word for name, word in words.items() if name not in refused}
+            run_of_panels, known = SUBJECTS[tab.subject](run, now, refused)
+        chosen = _chosen_of_row(Row(tab), run_of_panels, now, known, not_chosen)
+    followed = {name: word for name, word in words.items() if name not in not_chosen}
     if tab.views and tab.views.earlier:  # of a link that names none
         followed.setdefault(tab.views.choice, next(iter(tab.views.panels)))
+    refused |= not_chosen
     return Screen(tab, run_of_panels, chosen, tuple(notes), refused, _named=named, _words=followed)
 
 
@@ -213,18 +215,20 @@ def _runs_read(
     run = named if recorded is None or recorded.text != named.text else run_of(recorded)
     is_translator = loaded(named.model).card.kind == "encoder-decoder"
     target = words.get("target", "") if is_translator and "target" in tab.reads else ""
-    plain = replace(run, target=target) if target.strip() else run
-    plain.recording()
+    unedited = replace(run, target=target) if target.strip() else run
+    unedited.recording()
     if not words.get("edits") or "edits" not in tab.reads:
-        return plain, plain
+        return unedited, unedited
     try:
-        edited = plain.under(address.run_of({**words, MODEL: plain.model, TEXT: plain.text}).edits)
+        edited = unedited.under(
+            address.run_of({**words, MODEL: unedited.model, TEXT: unedited.text}).edits
+        )
         edited.recording()
     except ValueError as why:
         refused["edits"] = sentences("frame", "edits")("refused", why=str(why).rstrip("."))
         notes.append(refused["edits"])
-        return plain, plain
-    return edited, plain
+        return unedited, unedited
+    return edited, unedited
 
 
 def _panels(row: Row, run: Run, words: Mapping[str, str]) -> tuple[PanelFunction, ...]:

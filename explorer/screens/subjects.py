@@ -16,26 +16,22 @@ from explorer.panels.selection import select
 from explorer.screens import masks
 from explorer.text.templates import sentences
 from models import model_names
-from models.edits import HideToken, ShuffleTokens, to_line
+from models.edits import Edit, HideToken, ShuffleTokens, to_line
 from models.recording import NotFinite, Recording
 from models.run import Run
 
 Words = Mapping[str, str]
 Known = dict[str, Any]
-SUBJECTS: dict[str, Callable[[Run, Words], tuple[Run, Known]]] = {}  # by `places.Tab.subject`
+Refused = dict[str, str]  # sentences on words that are not followed, by their names
+Subject = Callable[[Run, Words, Refused], tuple[Run, Known]]
+SUBJECTS: dict[str, Subject] = {}  # by `places.Tab.subject`
 
 
-def subject(
-    name: str,
-) -> Callable[
-    [Callable[[Run, Words], tuple[Run, Known]]], Callable[[Run, Words], tuple[Run, Known]]
-]:
-    """Make a function the subject of that name. Each raises ValueError where there is none, in the
-    sentence that the tab says."""
+def subject(name: str) -> Callable[[Subject], Subject]:
+    """Make a function the subject of that name. What it does not follow goes into its `refused`; it
+    raises ValueError where there is no such run, in the sentence that the tab says."""
 
-    def decorate(
-        make: Callable[[Run, Words], tuple[Run, Known]],
-    ) -> Callable[[Run, Words], tuple[Run, Known]]:
+    def decorate(make: Subject) -> Subject:
         SUBJECTS[name] = make
         return make
 
@@ -59,7 +55,7 @@ def _gaps(recording: Recording, words: Words) -> tuple[tuple[int, ...], int | No
 
 
 @subject("masks")
-def with_masks(run: Run, words: Words) -> tuple[Run, Known]:
+def with_masks(run: Run, words: Words, refused: Refused) -> tuple[Run, Known]:
     """The run with the words masked that Next or masked word masks, and the token whose prediction
     is opened, None for the first one that is predicted."""
     if run.loaded.capabilities.classes:
@@ -71,7 +67,7 @@ def with_masks(run: Run, words: Words) -> tuple[Run, Known]:
 
 
 @subject("masked word")
-def masked_word(run: Run, words: Words) -> tuple[Run, Known]:
+def masked_word(run: Run, words: Words, refused: Refused) -> tuple[Run, Known]:
     """The run, its words masked where the model fills gaps, and the token whose word is predicted,
     which is compared with none."""
     if run.loaded.capabilities.classes:
@@ -95,18 +91,29 @@ def masked_word(run: Run, words: Words) -> tuple[Run, Known]:
 
 
 @subject("followed edits")
-def under_followed_edits(run: Run, words: Words) -> tuple[Run, Known]:
+def under_followed_edits(run: Run, words: Words, refused: Refused) -> tuple[Run, Known]:
     """The run under those edits of the address that change nothing of what it reads."""
-    edits, _ = interventions.read_edits(run.recording(), words.get("edits", ""))
-    followed = (each for each in edits if not isinstance(each, (HideToken, ShuffleTokens)))
-    return replace(run, edits=tuple(followed)), {}
+    edits, left_out = followed_edits(run.recording(), words.get("edits", ""))
+    if left_out:
+        refused["edits"] = "; ".join(left_out)
+    return replace(run, edits=edits), {}
+
+
+def followed_edits(plain: Recording, line: str) -> tuple[tuple[Edit, ...], list[str]]:
+    """The edits of a line of an address that this model and text can follow and that change nothing
+    of what it reads, and why its other words are left out."""
+    edits, left_out = interventions.read_edits(plain, line)
+    changing = [each for each in edits if isinstance(each, (HideToken, ShuffleTokens))]
+    said = sentences("interventions", "tab")
+    left_out += [f"“{each}” {said('changes_input')}" for each in changing]
+    return tuple(each for each in edits if each not in changing), left_out
 
 
 @subject("both runs")
-def compared(run: Run, words: Words) -> tuple[Run, Known]:
+def compared(run: Run, words: Words, refused: Refused) -> tuple[Run, Known]:
     """A, and B as the run beside it."""
     try:
-        other = _beside(run, words)
+        other = _beside(run, words, refused)
         for each in (run, other):
             each.recording()
     except ValueError as error:
@@ -117,7 +124,7 @@ def compared(run: Run, words: Words) -> tuple[Run, Known]:
     return one, {"other": other}
 
 
-def _beside(run: Run, words: Words) -> Run:
+def _beside(run: Run, words: Words, refused: Refused) -> Run:
     """The other run: another sentence, another model, or the same under other edits."""
     if words.get("compare") == "Sentence":
         typed = words.get("other_text", "")
@@ -132,12 +139,16 @@ def _beside(run: Run, words: Words) -> Run:
     edits, left_out = interventions.read_edits(run.recording(), line)
     if left_out and not edits:
         raise ValueError("; ".join(left_out))
+    if left_out:
+        refused["other_edits"] = "; ".join(left_out)
     return compare.other_run(run, to_line(edits))
 
 
 @subject("output")
-def output(run: Run, words: Words) -> tuple[Run, Known]:
+def output(run: Run, words: Words, refused: Refused) -> tuple[Run, Known]:
     """The run with what was typed for the decoder, else with its own translation."""
+    if words.get("beams", "1") != "1":
+        refused["beams"] = sentences("selection", "screen")("greedy")
     return run, {"ended": not run.recording().target_dropped}
 
 
@@ -145,7 +156,7 @@ def output(run: Run, words: Words) -> tuple[Run, Known]:
 
 
 @subject("last step")
-def trained(run: Run, words: Words) -> tuple[Run, Known]:
+def trained(run: Run, words: Words, refused: Refused) -> tuple[Run, Known]:
     """The text in the model at the end of its training; the step of the one that is asked for."""
     base, _, step = run.model.partition("@")
     known = {"step": int(step)} if step.isdecimal() and not words.get("train_step") else {}
@@ -153,7 +164,7 @@ def trained(run: Run, words: Words) -> tuple[Run, Known]:
 
 
 @subject("first of pair")
-def first_of_pair(run: Run, words: Words) -> tuple[Run, Known]:
+def first_of_pair(run: Run, words: Words, refused: Refused) -> tuple[Run, Known]:
     """The text in the first of two models, and the second."""
     run = Run(run.model.partition("@")[0], run.text)
     second = resolve(declared(training.pair), run, words)[0]["second"]
@@ -162,7 +173,7 @@ def first_of_pair(run: Run, words: Words) -> tuple[Run, Known]:
 
 
 @subject("sentences read")
-def sentences_read(run: Run, words: Words) -> tuple[Run, Known]:
+def sentences_read(run: Run, words: Words, refused: Refused) -> tuple[Run, Known]:
     """The first of the sentences, the others, the attention, and the head: that of the address,
     else the one that Heads opens on, of a pattern alone the one with the highest mean score."""
     own = words.get("many_text", "")
