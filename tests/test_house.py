@@ -146,7 +146,7 @@ FLOORS = [
         r"explorer/server/prefetch\.py",
         {"numpy", "starlette", "streamlit"},
         r"explorer\.(components\.codec|state\..*|server\.request_body"
-        r"|analysis\..*|panels\..*|components\..*)|models\.(recording|run|model_names)",
+        r"|analysis\..*|panels\..*|screens\.screen|components\..*)|models\.(recording|model_names)",
     ),
     (
         r"explorer/server/panel\.py",

@@ -14,7 +14,7 @@ from functools import cached_property, partial
 from typing import Any
 from urllib.parse import parse_qsl
 
-from explorer.panels import address, attention, link_words, spec
+from explorer.panels import attention, link_words, spec
 from explorer.panels.choice import (
     EVERY,
     Parameter,
@@ -33,6 +33,7 @@ from explorer.text.places import Tab
 from explorer.text.templates import sentences
 from models import registry
 from models.caching import loaded
+from models.edits import from_line
 from models.run import Run, run_of
 
 HEADS = "heads"  # drawn by hand, of two panels
@@ -220,9 +221,7 @@ def _runs_read(
     if not words.get("edits") or "edits" not in tab.reads:
         return unedited, unedited
     try:
-        edited = unedited.under(
-            address.run_of({**words, MODEL: unedited.model, TEXT: unedited.text}).edits
-        )
+        edited = unedited.under(from_line(words["edits"]))
         edited.recording()
     except ValueError as why:
         refused["edits"] = sentences("frame", "edits")("refused", why=str(why).rstrip("."))
@@ -270,8 +269,10 @@ def _chosen_of_heads(run: Run, words: Mapping[str, str], refused: dict[str, str]
     """The arguments of the panel of one head on Heads."""
     function = attention.head
     is_one = len(run.recording().attention) == 1
-    name = "" if is_one else resolve(declared(function), run, words)[0]["attention"]
-    chosen, why_not = resolve(declared(function), run, words, {"attention": name})
+    first, why_not = resolve(declared(function), run, words)
+    on = {"attention": "" if is_one else first["attention"]}
+    chosen, refusals = resolve(declared(function), run, words, on)
+    why_not = {name: why for name, why in why_not.items() if name == "attention"} | refusals
     refused |= {name: why for name, why in why_not.items() if words.get(name) != EVERY}
     return chosen
 
