@@ -1,20 +1,17 @@
-"""What a link means: the tab that it leads to, the text and the model that it opens, and the words
-of the text that it names."""
+"""What a link means: the tab that it leads to, the text and the model that it opens, and its
+choices in today's words."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from urllib.parse import parse_qsl, urlsplit
 
-from explorer.analysis.findings import word_groups
 from explorer.panels import link_words
-from explorer.panels.choice import EVERY
 from explorer.panels.spec import DEFAULT_MODEL
 from explorer.text import places
 from explorer.text.templates import sentences
 from models import registry
 from models.example_texts import CONTINUED_TEXT
-from models.recording import Recording
 
 SCREEN = sentences("selection", "screen")
 # Needs of tabs that open on a text to go on, where the model that predicts words best is here.
@@ -70,32 +67,3 @@ def in_todays_words(words: Mapping[str, str], tab: str) -> dict[str, str]:
     if views and views.earlier and of_link:
         of_link = {views.choice: views.earlier} | of_link
     return link_words.in_todays_words(of_link)
-
-
-def followed(recording: Recording, words: Mapping[str, str]) -> dict[str, str]:
-    """The words of a link with the places of the words of the text that it names: among those of
-    the attention, or of the stream, that it asks for, else of the first. A name that no word has
-    stays."""
-    first = recording.streams[0].name
-    between = {each.name: (each.query, each.key) for each in recording.attention}
-    query, key = between.get(
-        words.get("attention", ""), next(iter(between.values()), (first, first))
-    )
-    if words.get("stream", "") in [each.name for each in recording.streams]:
-        query = words["stream"]
-    now = dict(words)
-    for name, stream in (("token", query), ("source", key)):
-        word = words.get(name, "")
-        if word and not word.isdecimal() and word != EVERY:
-            now[name] = _place_of(word.removeprefix(link_words.WORD), recording, stream) or word
-    return now
-
-
-def _place_of(spelled: str, recording: Recording, stream: str) -> str:
-    """The first token of the first word that is spelled so, else of the first that is so in other
-    capitals, "" for none."""
-    groups = word_groups(recording, stream)
-    there = list(zip(groups.labels, groups.starts))
-    alike = [at for word, at in there if word.casefold() == spelled.casefold()]
-    exact = [at for word, at in there if word == spelled]
-    return next((str(at) for at in exact or alike), "")

@@ -188,7 +188,7 @@ def _shown(tab: Tab, named: Run, words: dict[str, str], notes: list[str]) -> Scr
     """The screen of a tab, of a text in a model, under choices in today's words."""
     refused, not_chosen = dict[str, str](), dict[str, str]()
     run, unedited = _runs_read(tab, named, words, notes, refused)
-    words = link.followed(unedited.recording(), words)
+    words = link_words.followed(unedited.recording(), words)
     now = link_words.with_key(words)
     if tab.id == HEADS:
         run_of_panels, chosen = run, _chosen_of_heads(run, now, not_chosen)

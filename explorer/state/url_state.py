@@ -391,11 +391,11 @@ def take_model(name: str) -> None:
 
 
 def follow_words(recording: Recording) -> None:
-    """Select the words that a link names, as `link.followed`."""
+    """Select the words that a link names, as `link_words.followed`."""
     state = st.session_state
     names = ("attention", "stream", "token", "source")
     words = {name: str(state.get(name, "")) for name in names}
-    for name, word in link.followed(recording, words).items():
+    for name, word in link_words.followed(recording, words).items():
         if word != words[name]:
             state[name] = word
             _mark_followed(name)
