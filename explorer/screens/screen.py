@@ -43,7 +43,7 @@ TEXT, MODEL = "text", "model"
 @dataclass(frozen=True, repr=False)
 class Screen:
     """What an address shows: a tab, the run that its panels are of, and the choices of these by
-    their arguments. Two are equal where they show the same.
+    their arguments. Two are equal where their run is the same and the same is chosen.
 
     notes: what the tab says of the run, such as which model it shows instead of the one that is
     asked for. refused: a sentence on each word of the address that is not followed, by its name.
@@ -57,7 +57,7 @@ class Screen:
     refused: Mapping[str, str] = field(default_factory=dict, compare=False)
     missing: dict[str, str] = field(default_factory=dict, compare=False, init=False)
     _named: Run = field(kw_only=True)  # the run that the address names
-    _words: Mapping[str, str] = field(kw_only=True, compare=False)
+    _words: Mapping[str, str] = field(kw_only=True)
 
     def __repr__(self) -> str:
         return f"<Headlight screen {self.tab.id} {self.run.model!r} {self.run.text!r}>"
@@ -108,7 +108,7 @@ class Screen:
             for name in ("token", "source", "weight_at"):
                 now.pop(name, None)
             return attention.after_press(on, attention.display_of(self.run, self.chosen), said)
-        is_open = not now.get("token") and not now.get("source")
+        is_open = "head" in said and not now.get("token") and not now.get("source")
         return {**({"token": str(self.chosen["token"])} if is_open else {}), **said}
 
     def _makers(self) -> Iterator[tuple[str, Callable[[], Panel]]]:
@@ -127,7 +127,8 @@ class Screen:
     def _part(self, panel: PanelFunction, of_tab: tuple[Parameter, ...]) -> Panel:
         """A panel below those of the tab, under the choices that mean the same there."""
         shared = shared_with(panel, self.chosen, of_tab)
-        chosen, _ = resolve(declared(panel), self.run, self._words, shared)
+        words = link_words.with_key(self._words)
+        chosen, _ = resolve(declared(panel), self.run, words, shared)
         return panel(self.run, **arguments_of(panel, chosen))
 
     def _all_heads(self) -> Panel:
