@@ -255,7 +255,7 @@ def test_one_in_the_place_of_several_and_what_is_no_recording(ask: Callable, enc
 def test_a_number_of_numpy_is_a_number() -> None:
     run = headlight.Run("encoder", TEXT)
     panel = headlight.panels.positions.encoding(run, token=np.int64(1))
-    assert panel.call == "panels.positions.encoding(run, token=1)"
+    assert "token=1," in panel.call and "int64" not in panel.call
     assert panel.encode() == headlight.panels.positions.encoding(run, token=1).encode()
 
 

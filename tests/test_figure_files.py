@@ -32,6 +32,7 @@ from test_panels import NAMES, every, model_of
 from explorer import cli, figure_engine, figure_export
 from explorer.analysis import figures
 from explorer.panels import attention, spec
+from explorer.panels.choice import EVERY
 from explorer.panels.spec import Panel
 from models.edits import ZeroHead
 from models.run import Run
@@ -250,7 +251,7 @@ def test_a_paper_in_latex_has_figures_at_their_size_with_their_fonts(tmp_path: P
 
 def test_a_cause_names_model_text_edits_choices_and_version(tmp_path: Path) -> None:
     run = Run("encoder", 'a "b" <i>&amp; 猫', (ZeroHead(0, 1),))
-    panel = every()["attention.head"](run, layer=1, head=2)
+    panel = every()["attention.head"](run, layer=1, head=2, token=3)
     svg = written(panel, tmp_path, "svg")
     (cause,) = (
         json.loads(each.text)
@@ -258,7 +259,8 @@ def test_a_cause_names_model_text_edits_choices_and_version(tmp_path: Path) -> N
         if each.tag.endswith("}metadata")
     )
     assert cause["model"] == "encoder" and cause["text"] == run.text
-    assert cause["edits"] == "ZeroHead:0:1:self" and cause["choices"] == {"layer": 1, "head": 2}
+    assert cause["edits"] == "ZeroHead:0:1:self"
+    assert cause["choices"] == {"layer": 1, "head": 2, "token": 3}
     assert cause["made_with"].startswith("Headlight ") and cause["weights"] in panel.caption[0]
     image = Image.open(io.BytesIO(written(panel, tmp_path, "png", width="10cm")))
     assert json.loads(image.text["Description"]) == cause
@@ -267,7 +269,8 @@ def test_a_cause_names_model_text_edits_choices_and_version(tmp_path: Path) -> N
 
 
 def test_a_png_has_so_many_pixels_at_most_and_says_how_many_an_inch_has(tmp_path: Path) -> None:
-    long = panel_of("attention.head", "the animal did not cross the street. " * 22)
+    text = "the animal did not cross the street. " * 22
+    long = every()["attention.head"](Run("encoder", text), token=EVERY)
     data = written(long, tmp_path, "png")
     width, height = struct.unpack(">II", data[16:24])  # of the header: nothing is unpacked
     sheet = ElementTree.fromstring(written(long, tmp_path, "svg"))

@@ -25,6 +25,7 @@ from explorer.analysis import (
 )
 from explorer.layout import current_recording
 from explorer.panels import attention as attention_panels
+from explorer.panels.choice import EVERY
 from explorer.state import jobs
 from explorer.text import head_naming as head_naming_text
 from explorer.text.attention import summary
@@ -436,7 +437,7 @@ def test_a_title_carries_a_label_only_where_it_explains_the_pair(name: str) -> N
             if one.name in ("previous", "next", "self"):
                 beside = {"previous": -1, "next": 1, "self": 0}[one.name]
                 assert explained == (key == query + beside)
-        whole = attention_panels.head(run, every[0].layer, every[0].head).title
+        whole = attention_panels.head(run, every[0].layer, every[0].head, token=EVERY).title
         assert whole.endswith(every[0].name) != (every[0].name in head_naming.UNNAMED)
     assert {"", "previous"} <= said
     assert not said & {"diffuse", *head_naming.UNNAMED}

@@ -175,7 +175,7 @@ def test_what_is_called_the_largest_is_the_largest_drawn(model: str, text: str) 
         panel = made(of, name, **choices.get(name, one))
         if panel is None or not SUPERLATIVE.search(OTHERWISE.sub("", panel.finding)):
             continue
-        written, values = read(panel, int(one.get("token", 0)))
+        written, values = read(panel, int(panel.arguments.get("token") or 0))
         assert agrees(written, max(values)), (name, panel.finding, max(values))
 
 

@@ -167,7 +167,7 @@ def test_a_pair_of_trainings_is_compared_at_the_same_steps() -> None:
     ("choices", "reason"),
     [
         ({"step": 7}, "no checkpoint at step 7"),
-        ({"layer": 9, "head": 0}, "no layer 9, head 0"),
+        ({"layer": 9, "head": 0}, "no layer 9"),
         ({"pattern": "diagonal"}, "no pattern 'diagonal'"),
         ({"attention": "cross"}, "no attention 'cross'"),
     ],

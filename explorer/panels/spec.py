@@ -520,16 +520,16 @@ def panel(
                 bound.arguments[argument] = value.item()
         for each in taken:
             each.expect(bound.arguments.get(each.argument, each.default))
-        selection = completed(taken, run, bound.arguments)
-        given = {**bound.arguments, **selection}
+        with memory.reserved(name, run, bound.arguments):
+            selection = completed(taken, run, bound.arguments)
+            given = {**bound.arguments, **selection}
+            bound.arguments |= as_taken(selection)
+            panel = function(*bound.args, **bound.kwargs)
         named = {
             each.argument: given[each.argument]
             for each in taken
             if each.argument in given and not each.is_first(run, given[each.argument])
         }
-        bound.arguments |= as_taken(selection)
-        with memory.reserved(name, run, bound.arguments):
-            panel = function(*bound.args, **bound.kwargs)
         recording = run.recording()
         words = ", ".join(["run", *(f"{each}={_argument(value)}" for each, value in named.items())])
         return replace(
