@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, overload
 if TYPE_CHECKING:
     from explorer import panels as panels
     from explorer.export import page as page
+    from explorer.screens.screen import screen as screen
     from models import edits as edits
     from models import live_training as live_training
     from models import registry as registry
@@ -61,6 +62,7 @@ VALUES = {
     "load": ("models", "registry", "load"),
     "names": ("models", "registry", "names"),
     "page": ("explorer", "export", "page"),
+    "screen": ("explorer", "screens", "screen", "screen"),
     "to_npz": ("models", "recording_file", "to_npz"),
     "view": ("models", "array_model", "view"),
     "wrap": ("models", "wrap", "wrap"),
@@ -81,6 +83,7 @@ __all__ = [
     "panels",
     "record",
     "results",
+    "screen",
     "to_npz",
     "view",
     "wrap",

@@ -85,6 +85,14 @@ class Host:
             while len(self._models) > MAX_MODELS:
                 self._models.popitem(last=False)
 
+    def is_loaded(self, name: str) -> bool:
+        """True for a model in memory."""
+        return name in self._models
+
+    def no_room(self, name: str) -> str:
+        """Reason why a model cannot be loaded now, "" where it can."""
+        return ""
+
     def truncate(self, text: str) -> str:
         """As much of a text as is read here."""
         return text

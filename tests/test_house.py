@@ -25,7 +25,7 @@ SOURCES = sorted(
 ) + [ROOT / "app.py", ROOT / "headlight.py"]
 LIGHT = {"__future__", "typing"}
 VIEW_IMPORTS = (
-    r"explorer\.(views|layout|panels|state|text|analysis|components)\..*"
+    r"explorer\.(views|layout|panels|screens|state|text|analysis|components)\..*"
     r"|models\.(recording|edits|results|example_texts|training_plan|chat|caching|run|drafts|model_card|model_names)"
 )
 
@@ -104,6 +104,12 @@ FLOORS = [
         r"|models\.(caching|run|drafts|host|notices|registry|model|model_card|model_names|unknown_words|cancellation|recording|edits|results|chat|example_texts)",
     ),
     (
+        r"explorer/screens/.*",
+        set(),
+        r"explorer\.(screens|panels|analysis|text)\..*"
+        r"|models\.(caching|edits|example_texts|host|model_card|model_names|recording|registry|run)",
+    ),
+    (
         r"explorer/png_export\.py",
         {"PIL"},
         r"explorer\.analysis\.figures|explorer\.components\.bundle",
@@ -140,7 +146,7 @@ FLOORS = [
         r"explorer/server/prefetch\.py",
         {"numpy", "starlette", "streamlit"},
         r"explorer\.(components\.codec|state\..*|server\.request_body"
-        r"|analysis\..*|panels\..*|components\..*)|models\.(recording|run|model_names)",
+        r"|analysis\..*|panels\..*|screens\.screen|components\..*)|models\.(recording|model_names)",
     ),
     (
         r"explorer/server/panel\.py",
@@ -180,8 +186,8 @@ FLOORS = [
     (
         r"explorer/state/url_state\.py",
         {"streamlit"},
-        r"explorer\.(state|text)\..*|explorer\.panels\.(choice|link_words|spec)"
-        r"|models\.(caching|example_texts|model_card|model_names|registry|run)",
+        r"explorer\.(state|text)\..*|explorer\.panels\.(choice|link_words|spec)|explorer\.screens\.(link|needs)"
+        r"|models\.(example_texts|recording|run)",
     ),
     (
         r"explorer/state/.*",
@@ -194,7 +200,7 @@ FLOORS = [
     (
         r"explorer/layout/.*",
         {"streamlit"},
-        r"explorer\.(layout|state|text|analysis|components|panels)\..*|explorer\.export"
+        r"explorer\.(layout|screens|state|text|analysis|components|panels)\..*|explorer\.export"
         r"|models\.(registry|recording|recording_file|edits|example_texts|results|capabilities|chat|caching|run|model_card|model_names)",
     ),
     (
@@ -215,7 +221,7 @@ FLOORS = [
     (
         r"headlight\.py",
         {"headlight_clone"},
-        r"explorer\.(analysis|export|panels|text)|models\."
+        r"explorer\.(analysis|export|panels|screens\.screen|text)|models\."
         r"(activation_dicts|argument_validation|array_model|edits|live_training|model|notices|recording|recording_file|registry|results|run|version|wrap)",
     ),
     (r"app\.py", {"streamlit", "starlette"}, r"explorer\.(server|state|classroom)\..*"),

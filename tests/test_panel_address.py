@@ -154,6 +154,17 @@ def test_a_bare_address_is_of_the_first_page_and_any_text_is_data(ask: TestClien
         assert said.text == expected
 
 
+def test_a_word_of_the_text_stands_for_its_place(ask: TestClient) -> None:
+    said = ask.get(at("attention.head", "bin", model="encoder", token="sat"))
+    place = Run("encoder", TEXT).recording().streams[0].tokens.index("sat")
+    assert (
+        said.content
+        == ask.get(at("attention.head", "bin", model="encoder", token=f"{place}")).content
+    )
+    absent = ask.get(at("attention.head", "bin", model="encoder", token="dog"))
+    assert absent.status_code == 400 and is_one_sentence(absent)
+
+
 # ---- what is kept --------------------------------------------------------------------------------
 
 

@@ -8,7 +8,8 @@ import pytest
 from app_harness import TABS
 
 from explorer.panels import spec
-from explorer.state import needs, url_state
+from explorer.screens import needs
+from explorer.state import url_state
 from explorer.text import lesson, places
 from explorer.text.places import Fold, Tab
 from explorer.text.templates import named

@@ -283,11 +283,23 @@ def test_a_links_title_is_the_headline_with_its_number_once_it_was_read(
 
 
 @pytest.mark.slow
+def test_a_link_that_names_a_word_is_titled_by_it() -> None:
+    run = Run("encoder", "Anna called her sister then.")
+    place = run.recording().streams[0].tokens.index("sister")
+    told = card.headline(run, token=place)
+    assert told.finding != card.headline(run).finding
+    query = urlencode({"text": run.text, "word": "sister"})
+    title = Metas(shared_link.titled(PAGE, "/", query, HOME)).title
+    assert title == f"{told.finding.removesuffix('.')} · Headlight"
+
+
+@pytest.mark.slow
 def test_a_link_leads_to_the_card_of_its_own_text() -> None:
     with TestClient(Starlette(routes=ROUTES, middleware=MIDDLEWARE)) as ask:
         for path, query, model, text in (
             ("/", "", "encoder", DEFAULT_TEXT),
             ("/", "text=Anna+called+her+sister.&layer=1&head=5&token=3", "encoder", ""),
+            ("/", "text=Anna+called+her+sister.&token=her", "encoder", ""),
             ("/architecture", "tab=residual&model=decoder", "decoder", DEFAULT_TEXT),
         ):
             seen = Metas(shared_link.titled(PAGE, path, query, HOME)).metas

@@ -14,7 +14,6 @@ from streamlit.delta_generator import DeltaGenerator
 from explorer.analysis import coreference
 from explorer.analysis.caption import hybrid
 from explorer.analysis.caption import read_text as read_text
-from explorer.analysis.findings import word_groups
 from explorer.analysis.formatting import plural
 from explorer.analysis.questions import is_question
 from explorer.analysis.recorded_findings import is_learned
@@ -143,7 +142,7 @@ def current_run(
         st.warning(literal(str(error)))
         st.stop()
     visit.n_tokens = len(recording.streams[0].tokens)  # for the log
-    follow_words(recording)
+    url_state.follow_words(recording)
     measure_pronoun_heads(recording)
     # Always there, so that what follows keeps its place on the page, and with it its state.
     notes = st.container()
@@ -217,23 +216,6 @@ def run_on_screen(target: str | tuple[int, ...] | None = None, model: str | None
             )
         st.stop()
     return run_of(recorded)
-
-
-def follow_words(recording: Recording) -> None:
-    """Select the words that a link names: among those of the attention, or of the stream, that it
-    asks for, else of the first."""
-    state, first = st.session_state, recording.streams[0].name
-    between = {each.name: (each.query, each.key) for each in recording.attention}
-    query, key = between.get(state.attention, next(iter(between.values()), (first, first)))
-    if state.stream in (each.name for each in recording.streams):
-        query = state.stream
-    for name, stream in (("token", query), ("source", key)):
-        url_state.follow_word(name, partial(_places_of_words, recording, stream))
-
-
-def _places_of_words(recording: Recording, stream: str) -> list[tuple[str, int]]:
-    groups = word_groups(recording, stream)
-    return list(zip(groups.labels, groups.starts))
 
 
 def offer_examples(notes: DeltaGenerator) -> None:

@@ -12,7 +12,8 @@ from typing import Any, NoReturn
 
 import streamlit as st
 
-from explorer.state import needs, url_state
+from explorer.screens import needs
+from explorer.state import url_state
 from explorer.state.visit import visit
 from explorer.text import places
 from explorer.text.templates import sentences

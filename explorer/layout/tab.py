@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, Literal
 
 import streamlit as st
@@ -17,23 +17,22 @@ from explorer.layout import controls, current_recording, navigation, output, sel
 from explorer.layout.controls import bind, pick
 from explorer.panels.choice import (
     EVERY,
-    Choice,
     Options,
     Parameter,
     arguments_of,
     choices_of,
     parameters,
 )
-from explorer.panels.spec import PANELS, Panel, panel_names
+from explorer.panels.spec import Panel
+from explorer.screens.rows import PanelFunction, Row, arguments_of_all, panels_of, shared_with
 from explorer.state import url_state
 from explorer.state.visit import visit
 from explorer.text import places
 from explorer.text.markdown_escape import literal
-from explorer.text.places import Tab, Views
+from explorer.text.places import Views
 from explorer.text.templates import sentences
 from models.run import Run
 
-PanelFunction = Callable[..., Panel]
 FEW = 6  # options that stand side by side; more are a menu
 MANY = 1024  # whole numbers on a slider; more are typed
 SLIDER, MENU = 260, 320  # pixels
@@ -44,7 +43,8 @@ SHORT = 16  # letters of a label that a narrow menu holds
 class Hand:
     """What is drawn by hand on a tab, and what its row leaves to functions.
 
-    read: as of `current_recording.tab`. subject: gives of the run that was read the one that the
+    read: as of `current_recording.tab`, where it is not the text on screen with what the row reads
+    of it. subject: gives of the run that was read the one that the
     panels are of, with the arguments that are known by then; it takes the choices that its own
     signature declares, and draws into the bar at the top what these are chosen by. A ValueError of
     it is said in place of the panels, and for None nothing stands there. select: draws by hand the
@@ -56,7 +56,7 @@ class Hand:
     run. fits: by the tab that a lead is to, for which runs it is there. for_classes: the same of
     the row that a classifier of texts has."""
 
-    read: Callable[[], Run | None] = current_recording.read_current
+    read: Callable[[], Run | None] | None = None
     subject: Callable[..., tuple[Run, Mapping[str, Any]] | None] | None = None
     select: Callable[[Run, Mapping[str, Any], set[str]], dict[str, Any]] | None = None
     on_press: Callable[[Run, Mapping[str, Any]], None] | None = None
@@ -72,53 +72,10 @@ NOTHING = Hand()
 
 
 @dataclass(frozen=True)
-class Row:
+class DrawnRow(Row):
     """A tab of the table with its panel functions, and what is drawn by hand on it."""
 
-    tab: Tab
-    hand: Hand
-
-    @cached_property
-    def panels(self) -> tuple[PanelFunction, ...]:
-        """Those from top to bottom, below those of its views."""
-        return panels_of(self.tab.panels)
-
-    @cached_property
-    def of_views(self) -> dict[str, tuple[PanelFunction, ...]]:
-        """The panels of its views, by their words."""
-        views = self.tab.views.panels if self.tab.views else {}
-        return {name: panels_of(panels) for name, (_, panels) in views.items()}
-
-    @cached_property
-    def arguments(self) -> tuple[Parameter, ...]:
-        """Those of all its panels, but of the parts below."""
-        panels = (*self.panels, *(each for of_view in self.of_views.values() for each in of_view))
-        return tuple(each for panel in panels for each in parameters(panel))
-
-    @cached_property
-    def labels(self) -> dict[str, str]:
-        """The labels of its views by their words."""
-        if (views := self.tab.views) is None:
-            return {}
-        own = (each.choice for each in self.arguments if each.name == views.choice)
-        options: Any = next((each.options for each in own if each), {})
-        return {name: label or options[name] for name, (label, _) in views.panels.items()}
-
-    @cached_property
-    def view(self) -> Parameter | None:
-        """The choice of the view, None for a tab without views; the first is shown until it is
-        made."""
-        if (views := self.tab.views) is None:
-            return None
-        first, choice = next(iter(views.panels)), Choice(self.labels, "View")
-        return Parameter(views.choice, str, False, first, choice)
-
-    @cached_property
-    def fold(self) -> Parameter | None:
-        """The choice of the part that is open, None where the address does not say."""
-        tab = self.tab
-        names = Choice((tab.closed, *tab.folds), "the part that is open")
-        return Parameter(tab.open_fold, str, False, tab.closed, names) if tab.open_fold else None
+    hand: Hand = NOTHING
 
     @property
     def has_fields(self) -> bool:
@@ -126,18 +83,6 @@ class Row:
         of_subject = choices_of(self.hand.subject) if self.hand.subject else ()
         has_labels = any(map(_has_widget, of_subject))
         return has_labels or self.view is None and any(map(_is_field, self.arguments))
-
-    @property
-    def is_open(self) -> bool:
-        """True where its panels show all heads until a reader chooses one."""
-        of_head = [each.choice for each in self.arguments if each.name == "head"]
-        return any(each is not None and each.suits == EVERY for each in of_head)
-
-
-def panels_of(names: Sequence[str]) -> tuple[PanelFunction, ...]:
-    """Panel functions by their names."""
-    assert {*names} <= {*panel_names()}, names
-    return tuple(PANELS[name] for name in names)
 
 
 VIEWS: dict[str, Callable[[], None]] = {}  # what draws each tab, by its id
@@ -155,7 +100,7 @@ def by_hand(name: str) -> Callable[[Callable[[], None]], Callable[[], None]]:
 
 def view(name: str, hand: Hand = NOTHING) -> None:
     """Have a tab drawn by its row of the table."""
-    row = Row(places.TABS[name], hand)
+    row = DrawnRow(places.TABS[name], hand)
     if row.fold is not None:
         url_state.declare(row.fold.name, row.fold)
     if row.view is not None:
@@ -163,17 +108,20 @@ def view(name: str, hand: Hand = NOTHING) -> None:
     if hand.subject is not None:
         url_state.declare(hand.subject.__name__, *choices_of(hand.subject))
     classes = row.tab.for_classes
-    of_classes = Row(classes, hand.for_classes or NOTHING) if classes else None
+    of_classes = DrawnRow(classes, hand.for_classes or NOTHING) if classes else None
+    edited, typed = (each in row.tab.reads for each in ("edits", "target"))
 
     @by_hand(name)
-    @current_recording.tab(hand.read)
+    @current_recording.tab(
+        hand.read or partial(current_recording.read_current, edited=edited, typed=typed)
+    )
     def draw_tab(run: Run) -> None:
         if row.fold is not None:
             url_state.value(row.fold, run, {})
         _draw(of_classes if of_classes and run.loaded.capabilities.classes else row, run)
 
 
-def _draw(row: Row, run: Run) -> None:
+def _draw(row: DrawnRow, run: Run) -> None:
     tab, hand = row.tab, row.hand
     alignment: Literal["bottom", "center"] = "bottom" if row.has_fields else "center"
     bar = st.container(horizontal=True, vertical_alignment=alignment)
@@ -190,8 +138,7 @@ def _draw(row: Row, run: Run) -> None:
         run, known = subject
     if tab.views is not None:
         panels = (*_pick_view(row, tab.views, run, bar), *panels)
-    every = [each for panel in panels for each in parameters(panel)]
-    declared = [each for at, each in enumerate(every) if each not in every[:at]]
+    declared = arguments_of_all(panels)
     with st.spinner(tab.wait) if tab.wait else nullcontext():
         chosen = _chosen(row, run, panels, declared, known, bar)
         pressed = None if hand.on_press is None else partial(hand.on_press, run, chosen)
@@ -207,7 +154,9 @@ def _draw(row: Row, run: Run) -> None:
             _folds(row, run, chosen, declared)
 
 
-def _pick_view(row: Row, views: Views, run: Run, bar: DeltaGenerator) -> tuple[PanelFunction, ...]:
+def _pick_view(
+    row: DrawnRow, views: Views, run: Run, bar: DeltaGenerator
+) -> tuple[PanelFunction, ...]:
     """The panels of the view on screen, with the buttons of the views, and of those of its
     group."""
     name, labels, choice = _view_on_screen(row, run), row.labels, views.choice
@@ -236,13 +185,13 @@ def _pick_view(row: Row, views: Views, run: Run, bar: DeltaGenerator) -> tuple[P
     return row.of_views[name]
 
 
-def _view_on_screen(row: Row, run: Run) -> str:
+def _view_on_screen(row: DrawnRow, run: Run) -> str:
     """The word of the view on screen, "" for a tab without views."""
     return url_state.value(row.view, run, {}) if row.view else ""
 
 
 def _chosen(
-    row: Row,
+    row: DrawnRow,
     run: Run,
     panels: Sequence[PanelFunction],
     declared: Sequence[Parameter],
@@ -261,7 +210,7 @@ def _chosen(
     )
     for each in before:
         chosen[each.argument] = widget(each, run, chosen, bar)
-    chosen |= _select(row, run, chosen, declared, bar)
+    chosen |= _select(row, run, chosen, panels, declared, bar)
     for panel in panels:
         chosen |= url_state.values(panel, run, chosen)
     if row.view is not None and any(map(_is_field, after)):
@@ -279,19 +228,17 @@ def _chosen(
 
 
 def _select(
-    row: Row,
+    row: DrawnRow,
     run: Run,
     chosen: Mapping[str, Any],
+    panels: Sequence[PanelFunction],
     declared: Sequence[Parameter],
     bar: DeltaGenerator,
 ) -> dict[str, Any]:
     """The selection on a tab, of what its panels on show declare and else its others, with its
     menus."""
     selection_bar.take()
-    parts: dict[str, Parameter] = {}
-    for each in (*declared, *row.arguments):
-        if each.is_selected and each.argument not in chosen:
-            parts.setdefault(each.name, each)
+    parts = row.selection(panels, chosen)
     others = [each for each in declared if not each.is_selected]
     now = url_state.resolve((*parts.values(), *others), run, chosen)
     selected = {**chosen, **{each.argument: now[each.argument] for each in parts.values()}}
@@ -318,7 +265,9 @@ def _select(
     return selected
 
 
-def _folds(row: Row, run: Run, chosen: Mapping[str, Any], declared: Sequence[Parameter]) -> None:
+def _folds(
+    row: DrawnRow, run: Run, chosen: Mapping[str, Any], declared: Sequence[Parameter]
+) -> None:
     """The parts of a tab of which one is open at a time, as `controls.folds`. chosen: the choices
     of the tab, which a part's panels have where they mean the same by them; declared: of which they
     are."""
@@ -354,18 +303,14 @@ def _draw_group(
 
 
 def _draw_fold(
-    row: Row, name: str, run: Run, chosen: Mapping[str, Any], declared: Sequence[Parameter]
+    row: DrawnRow, name: str, run: Run, chosen: Mapping[str, Any], declared: Sequence[Parameter]
 ) -> None:
     fold = row.tab.folds[name]
     if name in row.hand.folds:
         row.hand.folds[name](run, chosen)
     reasons: set[str] = set()  # why panels are not there, each said once
     for panel in panels_of(fold.panels):
-        shared = {
-            each.argument: chosen[each.argument]
-            for each in parameters(panel)
-            if each.argument in chosen and (each.is_selected or each in declared)
-        }
+        shared = shared_with(panel, chosen, declared)
         place = st.container(horizontal=True, vertical_alignment="bottom")
         try:
             with st.spinner(fold.wait) if fold.wait else nullcontext():

@@ -21,6 +21,7 @@ from explorer.analysis.attention import (
     HeadSelection,
     HeadView,
     MatrixView,
+    head_matrix,
     head_view,
 )
 from explorer.analysis.figures import HeadMatrices, LinkedWeights, TextTable
@@ -354,6 +355,27 @@ def display_of(run: Run, chosen: Mapping[str, Any]) -> DisplayOptions:
     names = ("tokens", "renormalise", "scale", "log")
     unit = chosen["unit"] or unit_on_screen(run, chosen)
     return DisplayOptions(unit, *(chosen[name] for name in names))
+
+
+def after_press(
+    on: Selection, display: DisplayOptions, pressed: Mapping[str, Any]
+) -> dict[str, str]:
+    """The words of the address that a press in the picture of a head leads to, "" for what it
+    leaves open. pressed: the row, the column, or a row and a cell's column, of which a token is
+    selected, of a cell between words its strongest pair of tokens."""
+    row, column, opened = (int(pressed.get(each, -1)) for each in ("row", "column", "cell"))
+    at = (on.layer, on.head)
+    matrix = head_matrix(on.recording, on.attention, at, on.axes, display)
+    words = {"layer": str(on.layer), "head": str(on.head), "source": "", "weight_at": ""}
+    words["token"] = EVERY if row < 0 and column < 0 else ""
+    if 0 <= row < len(matrix.row_tokens):
+        words["token"] = str(matrix.row_tokens[row][0])
+        if 0 <= opened < len(matrix.key_tokens):
+            query, key = matrix.strongest_pair(on.attention.pattern[at], row, opened)
+            words |= {"token": str(query), "weight_at": f"{query}.{key}"}
+    elif 0 <= column < len(matrix.key_tokens):
+        words["source"] = str(matrix.key_tokens[column][0])
+    return words
 
 
 @spec.panel

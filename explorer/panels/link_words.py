@@ -6,7 +6,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from explorer.analysis.findings import word_groups
 from explorer.panels.choice import EVERY
+from models.recording import Recording
 
 # Names and words of links that were shared before the choices of panels had their own.
 EARLIER_NAMES = {
@@ -97,6 +99,7 @@ EARLIER_PARTS = dict.fromkeys(("plane", "curve", "anchors"), ("space", "Anchors"
 
 
 WORD = "word:"  # before a word of the text that is also a word of addresses, as in "word:every"
+OF_TEXT = ("token", "source")  # which a link may say as words of the text
 EVERY_OF = ("layer", "head", "token")  # which an empty word meant all of
 
 
@@ -150,3 +153,32 @@ def written(parameters: Mapping[str, str]) -> dict[str, str]:
         del named["edits"]
         named["off"] = ",".join(f"{each[1]}.{each[2]}" for each in heads if each)
     return named
+
+
+def followed(recording: Recording, words: Mapping[str, str]) -> dict[str, str]:
+    """The words of a link with the places of the words of the text that it names: among those of
+    the attention, or of the stream, that it asks for, else of the first. A name that no word has
+    stays."""
+    first = recording.streams[0].name
+    between = {each.name: (each.query, each.key) for each in recording.attention}
+    query, key = between.get(
+        words.get("attention", ""), next(iter(between.values()), (first, first))
+    )
+    if words.get("stream", "") in [each.name for each in recording.streams]:
+        query = words["stream"]
+    now = dict(words)
+    for name, stream in zip(OF_TEXT, (query, key)):
+        word = words.get(name, "")
+        if word and not word.isdecimal() and word != EVERY:
+            now[name] = _place_of(word.removeprefix(WORD), recording, stream) or word
+    return now
+
+
+def _place_of(spelled: str, recording: Recording, stream: str) -> str:
+    """The first token of the first word that is spelled so, else of the first that is so in other
+    capitals, "" for none."""
+    groups = word_groups(recording, stream)
+    there = list(zip(groups.labels, groups.starts))
+    alike = [at for word, at in there if word.casefold() == spelled.casefold()]
+    exact = [at for word, at in there if word == spelled]
+    return next((str(at) for at in exact or alike), "")

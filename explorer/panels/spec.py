@@ -30,7 +30,7 @@ from explorer.analysis.measure import MeasureContext
 from explorer.components import codec
 from explorer.figure_export import Sheet
 from explorer.html_export import Document, DocumentSpec, Line, Part, TextLines, View
-from explorer.panels import memory
+from explorer.panels import link_words, memory
 from explorer.panels.choice import (
     EVERY,
     Parameter,
@@ -41,7 +41,6 @@ from explorer.panels.choice import (
     parameters,
     resolved,
 )
-from explorer.panels.link_words import EVERY_OF
 from explorer.text import glossary
 from explorer.text.formulas import formula_lines
 from explorer.text.templates import sentences
@@ -429,9 +428,11 @@ def from_words(name: str, run: Run, choices: Mapping[str, str | Run]) -> Panel:
             if isinstance(word := words.pop(key), Run):
                 arguments[each.argument] = word
             else:  # an empty one meant what is not chosen before there was a word for it
-                is_every = not word and each.is_selected and each.name in EVERY_OF
+                is_every = not word and each.is_selected and each.name in link_words.EVERY_OF
                 words[each.name] = EVERY if is_every else word
     plain = {key: word for key, word in words.items() if isinstance(word, str)}
+    if any(not plain.get(name, "0").lstrip("-").isdecimal() for name in link_words.OF_TEXT):
+        plain = link_words.followed(run.recording(), plain)
     return function(run, **resolved(every, run, plain, arguments))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -18,15 +19,14 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from explorer.components import codec
-from explorer.panels import architecture, spec
+from explorer.panels import architecture
 from explorer.panels import attention as attention_panels
-from explorer.panels.choice import parameters, resolved
-from explorer.panels.selection import select
+from explorer.panels.choice import parameters
+from explorer.screens.screen import screen
 from explorer.server import request_body
 from explorer.state import event_log, host, models
 from explorer.state.scheduling import heavy_models, memory_budget, script_queue
 from models import model_names
-from models.run import Run
 
 # The first page's pictures of a text that was typed just now, made without its page. The browser
 # draws them while the page's own run is on its way.
@@ -48,17 +48,17 @@ def pictures(model: str, text: str, words: Mapping[str, str], tab: str = "") -> 
     address. Raises ValueError for what is not there."""
     if not words.keys() <= (OF_FLOW if tab == FLOW else CHOICES) or not is_ready(model):
         return {}
-    run = Run(model, text)
-    if tab == FLOW:
-        with host.hurrying():
-            flow = spec.from_words("architecture.flow", run, words)
-        if architecture.comes_in_parts(run.recording()):  # the page's own says more
-            flow = replace(flow, token=f"{flow.token}+")
-        return {flow.name: flow.encode()}
-    chosen = resolved(tuple(attention_panels.CHOICES.values()), run, words)
-    on = select(run, attention=chosen["attention"])
-    panels = attention_panels.cached_heads(on, chosen), attention_panels.cached_head(on, chosen)
-    return {each.name: each.bare for each in panels}
+    with host.hurrying() if tab == FLOW else nullcontext():
+        shown = screen({"tab": tab, "model": model, "text": text, **words})
+        for why in shown.refused.values():
+            raise ValueError(why)
+        panels = tuple(shown.panels())
+    if tab != FLOW:
+        return {each.name: each.bare for each in panels}
+    (flow,) = panels
+    if architecture.comes_in_parts(shown.run.recording()):  # the page's own says more
+        flow = replace(flow, token=f"{flow.token}+")
+    return {flow.name: flow.encode()}
 
 
 def is_ready(model: str) -> bool:

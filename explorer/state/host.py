@@ -56,6 +56,14 @@ class AppHost(Host):
         """Keep a model that a caller of the library loaded, under its own name."""
         models.adopt_model(model)
 
+    def is_loaded(self, name: str) -> bool:
+        """True for a model in memory."""
+        return is_loaded(name)
+
+    def no_room(self, name: str) -> str:
+        """Reason why a pretrained model cannot be loaded now, "" where it can."""
+        return models.no_room(name)
+
     def truncate(self, text: str) -> str:
         """The text cut to this server's limit of characters."""
         return truncate(text)

@@ -180,7 +180,6 @@ def load(
 
 DEFAULT_MODEL = "encoder"
 SMOLLM2 = registry.SMOLLM2  # the model here that answers
-PREFERRED = ("encoder", "decoder", "translator")  # for a page that the chosen model does not fit
 
 COPY_BYTES = 2**27  # bytes of weights made of other models in a moment: earlier and permuted ones
 PATH = re.compile(r"(?<![\w:/])~?/\w")  # in a sentence: where a path begins

@@ -14,15 +14,16 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from explorer.panels import choice, link_words, spec
 from explorer.panels.choice import EVERY, Choice, Parameter
-from explorer.state import garbage_collection, models, needs
+from explorer.screens import link, needs
+from explorer.screens.needs import Unmet
+from explorer.state import garbage_collection, models
 from explorer.state.models import DEFAULT_MODEL, is_loaded
-from explorer.state.needs import Unmet
 from explorer.state.settings import MAX_FIELD, well_formed
 from explorer.state.visit import ReplacedModel, visit
 from explorer.text import places, templates
 from explorer.text.markdown_escape import literal
-from models import registry
-from models.example_texts import CONTINUED_TEXT, DEFAULT_TEXT
+from models.example_texts import DEFAULT_TEXT
+from models.recording import Recording
 from models.run import Run
 
 ADDRESS = templates.sentences("frame", "address")
@@ -177,8 +178,6 @@ def fallback_message() -> tuple[str, str]:
 
 # Characters of encoded text that browsers, servers and chat programs all pass on.
 MAX_ADDRESS = 4000
-# Needs of tabs that open on a text to go on, where the model that predicts words best is here.
-SAYS_WORDS = ("words", "prediction", "generation")
 IN_FLIGHT = 10.0  # seconds in which a browser may still send the address that was replaced
 MAX_NUMBERS_LENGTH = 8000  # characters of a list of numbers
 
@@ -197,10 +196,7 @@ def opening(page: str) -> tuple[str, str]:
     """The text and the model that a bare address of a tab opens."""
     if visit.first_recording[1]:
         return visit.first_recording
-    tab = places.TABS[page]
-    if tab.needs in SAYS_WORDS and registry.SMOLLM2 in registry.names():
-        return CONTINUED_TEXT, registry.SMOLLM2
-    return tab.opens_on or tab.text, DEFAULT_MODEL
+    return link.opening(page)
 
 
 def replaced_text() -> str:
@@ -219,12 +215,8 @@ def take_back_text() -> None:
 
 def text_and_model(parameters: Mapping[str, str], page: str) -> tuple[str, str]:
     """The text and the model that an address of a tab asks for."""
-    bare = not parameters.keys() - {"tab"}
-    text, model = opening(page) if bare else (places.TABS[page].text, DEFAULT_MODEL)
-    return (
-        parameters.get("text", text)[:MAX_FIELD],
-        models.canonical_name(parameters.get("model", model)),
-    )
+    text, model = link.text_and_model(parameters, page, opening(page))
+    return text[:MAX_FIELD], models.canonical_name(model)
 
 
 def begin(place: str) -> None:
@@ -326,10 +318,13 @@ def _carry_over(previous: str, acted: bool, is_bare: bool) -> None:
 
 def _take_wanted_model(page: str) -> None:
     """Show the model that was chosen or has come, with the choices of the link that named it."""
-    visit.model, visit.wanted_model, link = visit.wanted_model, "", visit.offered_link
+    visit.model, visit.wanted_model, offered = visit.wanted_model, "", visit.offered_link
     forget_head()
-    if visit.model == models.canonical_name(link.get("model", "")) and _is_text_of(link, page):
-        _take_choices(link)  # its model is here, of which its choices are
+    if visit.model == models.canonical_name(offered.get("model", "")) and _is_text_of(
+        offered, page
+    ):
+        # its model is here, of which its choices are
+        _take_choices(link_words.in_todays_words(offered))
     visit.acted = False
 
 
@@ -346,16 +341,12 @@ def _take_link(parameters: dict[str, str], page: str) -> None:
     ):
         visit.offered_model, visit.model = visit.model, DEFAULT_MODEL
         visit.offered_link = dict(parameters)
-    views = places.TABS[page].views
-    if views and views.earlier and parameters.keys() - {"tab"}:
-        parameters = {views.choice: views.earlier} | parameters
-    _take_choices(parameters)
+    _take_choices(link.in_todays_words(parameters, page))
 
 
 def _take_choices(parameters: dict[str, str]) -> None:
-    """Take every choice as a link has it."""
+    """Take every choice as a link has it, in today's words."""
     state = st.session_state.to_dict()  # at once: each look by itself is a look whether to stop
-    parameters = link_words.in_todays_words(parameters)
     for name, each in _every().items():
         word = parameters.get(name, each.first)
         if state.get(name) != word:
@@ -399,18 +390,15 @@ def take_model(name: str) -> None:
         forget_head()
 
 
-def follow_word(name: str, words: Callable[[], Iterable[tuple[str, int]]]) -> None:
-    """Take the place of a word where a link says the word itself: of the first that is spelled so,
-    else of the first that is so in other capitals. `words` gives each word and its first token."""
-    value = str(st.session_state.get(name, ""))
-    if not value or value.isdecimal() or value == EVERY:
-        return
-    value = value.removeprefix(link_words.WORD)
-    there = list(words())
-    alike = [at for word, at in there if word.casefold() == value.casefold()]
-    if places := [at for word, at in there if word == value] or alike:
-        st.session_state[name] = str(places[0])
-        _mark_followed(name)
+def follow_words(recording: Recording) -> None:
+    """Select the words that a link names, as `link_words.followed`."""
+    state = st.session_state
+    names = ("attention", "stream", "token", "source")
+    words = {name: str(state.get(name, "")) for name in names}
+    for name, word in link_words.followed(recording, words).items():
+        if word != words[name]:
+            state[name] = word
+            _mark_followed(name)
 
 
 def whole_number(name: str, below: int) -> int | None:

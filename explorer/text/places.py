@@ -73,7 +73,9 @@ class Tab:
     with `closed` for none; "" where the address does not say. leads: the ways on to other tabs, by
     the tab. of_stream: choices that end with another stream. wait: said while the panels are made.
     for_classes: the row that a classifier of texts has in the place of this one; it has panels
-    alone.
+    alone. below: the names of panels that stand below all these, as far as they are there. subject:
+    what makes of the run of an address the one that the panels are of (screens/subjects.py), "" for
+    the run itself. reads: what it reads of a run beside its model and its text.
 
     needs: what it takes of a model. nearest: of a tab that has no use for some of the selection,
     `unused`, the nearest that has; "" for one that uses it. as_trained: it is on weights, on other
@@ -97,6 +99,10 @@ class Tab:
     of_stream: tuple[str, ...] = ()
     wait: str = ""
     for_classes: Tab | None = None
+
+    below: tuple[str, ...] = ()
+    subject: str = ""
+    reads: tuple[str, ...] = ("edits", "target")
 
     needs: Requirement = ""
     nearest: str = ""
@@ -160,11 +166,20 @@ ATTENTION = (
             },
         ),
     ),
-    Tab("circuits", "QK & OV", ("circuits.circuits",), needs="weights", as_trained=True),
+    Tab(
+        "circuits",
+        "QK & OV",
+        ("circuits.circuits",),
+        reads=("target",),
+        needs="weights",
+        as_trained=True,
+    ),
     Tab(
         "sentences",
         "Many sentences",
         ("corpus.patterns", "corpus.highest", "corpus.distances"),
+        subject="sentences read",
+        reads=(),
         needs="texts",
         as_trained=True,
         own=("many_text", "many_column"),
@@ -189,6 +204,7 @@ ARCHITECTURE = (
             groups={"Encoding": ("Waves", "Distance", "Shift", "Adding")},
             earlier="Sentence",
         ),
+        reads=(),
         wait="Reading the text with and without positions …",
         as_trained=True,
         of_first_stream=True,
@@ -245,6 +261,7 @@ PREDICT = (
             "classroom": Lead(named("classroom", "games")["Words"], {"quiz": "Words"}, keeps=()),
         },
         wait="Reading the text without the masked words …",
+        subject="masked word",
         needs="prediction",
     ),
     Tab("generate", "Generate", needs="generation", nearest="word", as_trained=True),
@@ -253,6 +270,7 @@ PREDICT = (
         "Logit lens",
         ("logit_lens.lens", "logit_lens.development"),
         wait="Reading every site …",
+        subject="masks",
         needs="words",
     ),
     Tab(
@@ -265,12 +283,17 @@ PREDICT = (
             ("attribution.class_logit",),
             wait="Following the class back to the words …",
         ),
+        below=("attribution.neurons", "attribution.carriers"),
+        subject="masks",
         needs="prediction",
     ),
     Tab(
         "translate",
         "Translate",
         ("translation.alignment",),
+        below=("translation.probability",),
+        subject="output",
+        reads=("target",),
         needs="translation",
         nearest="heads",
         as_trained=True,
@@ -279,7 +302,15 @@ PREDICT = (
 )
 EXPERIMENT = (
     Tab("edit", "Edit the model", needs="passes", names_edits=True),
-    Tab("patching", "Patching", ("interventions.patches",), wait="Patching …", needs="passes"),
+    Tab(
+        "patching",
+        "Patching",
+        ("interventions.patches",),
+        wait="Patching …",
+        subject="followed edits",
+        reads=(),
+        needs="passes",
+    ),
     Tab(
         "compare",
         "Compare",
@@ -292,6 +323,8 @@ EXPERIMENT = (
         },
         open_fold="other_view",
         closed="Heads",
+        subject="both runs",
+        reads=("target",),
         needs="passes",
     ),
 )
@@ -301,6 +334,8 @@ TRAINING = (
         "Checkpoints",
         ("training.checkpoints",),
         wait="Reading the text at every checkpoint …",
+        subject="last step",
+        reads=(),
         needs="trainings",
         nearest="heads",
         unused=("token",),
@@ -323,6 +358,8 @@ TRAINING = (
         "Pre-LN vs post-LN",
         ("training.pair",),
         wait="Reading the text at every checkpoint …",
+        subject="first of pair",
+        reads=(),
         needs="trainings",
         nearest="compare",
         as_trained=True,
@@ -362,6 +399,7 @@ LEARN = (
                 "Textbook": ("A textbook figure", ("textbook.own_weight",)),
             },
         ),
+        reads=("target",),
         as_trained=True,
     ),
     Tab("claims", "Claims", nearest="heads", as_trained=True),

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import streamlit as st
 
-from explorer.analysis import attention, coreference, head_naming, recorded_findings
+from explorer.analysis import coreference, head_naming, recorded_findings
 from explorer.analysis.attention import (
     DisplayOptions,
     HeadSelection,
@@ -481,20 +481,10 @@ def take_token(run: Run, name: str, at: tuple[int, int], display: DisplayOptions
     state = st.session_state
     if run.text != visit.text:  # chosen in a picture of the text before
         return
+    on = replace(select(run, attention=name), layer=at[0], head=at[1])
     pressed = visit.one_head.get("select") or {}
-    row, column, opened = (int(pressed.get(each, -1)) for each in ("row", "column", "cell"))
-    on = select(run, attention=name)
-    matrix = attention.head_matrix(on.recording, on.attention, at, on.axes, display)
-    controls.take_head(*at)
-    state.token = EVERY if row < 0 and column < 0 else ""
-    state.source = state.weight_at = ""
-    if 0 <= row < len(matrix.row_tokens):
-        state.token = str(matrix.row_tokens[row][0])
-        if 0 <= opened < len(matrix.key_tokens):
-            query, key = matrix.strongest_pair(on.attention.pattern[at], row, opened)
-            state.token, state.weight_at = str(query), f"{query}.{key}"
-    elif 0 <= column < len(matrix.key_tokens):
-        state.source = str(matrix.key_tokens[column][0])
+    for choice, word in attention_panels.after_press(on, display, pressed).items():
+        state[choice] = word
 
 
 @tab.by_hand("heads")
@@ -584,9 +574,3 @@ def head_selection(selection: Selection, view: HeadView, chosen: Mapping[str, An
     layers, heads = selection.attention.pattern.shape[:2]
     menu = partial(head_options, selection.run, selected)
     selection_bar.show(words, (layers, heads), (selection.layer, selection.head), menu)
-
-
-# ---- one weight, circuits of a head --------------------------------------------------
-
-
-tab.view("circuits", tab.Hand(read=current_recording.unedited))

@@ -354,7 +354,6 @@ def select_heads(run: Run, chosen: Mapping[str, Any], arguments: set[str]) -> di
 tab.view(
     "compare",
     tab.Hand(
-        read=current_recording.unedited,
         subject=compared_runs,
         select=select_heads,
         on_press=forget_head_of_b,

@@ -33,6 +33,7 @@ from explorer.panels.interventions import (
     scales_scores,
 )
 from explorer.panels.selection import select
+from explorer.screens.subjects import followed_edits
 from explorer.state import event_log, jobs, url_state
 from explorer.state.jobs import Job, SweepProgress
 from explorer.state.visit import visit
@@ -43,12 +44,10 @@ from models.caching import loaded
 from models.edits import (
     NORMS,
     HeadEdit,
-    HideToken,
     MoveNorm,
     OtherNorm,
     PatchHead,
     SharedKeys,
-    ShuffleTokens,
     SideBySide,
     UniformHead,
     Window,
@@ -115,9 +114,7 @@ def put(edits: Edits) -> None:
 
 def from_address(plain: Recording) -> Edits:
     """The edits of the address that this model and text can follow; a warning names the others."""
-    edits, left_out = interventions.read_edits(plain, str(st.session_state.edits))
-    changing = [edit for edit in edits if isinstance(edit, (HideToken, ShuffleTokens))]
-    left_out += [f"“{edit}” {WORDS('changes_input')}" for edit in changing]
+    edits, left_out = followed_edits(plain, str(st.session_state.edits))
     if left_out:
         rest = len(left_out) - MAX_WARNINGS
         more = [f"and {rest} more"] if rest > 0 else []
@@ -125,7 +122,7 @@ def from_address(plain: Recording) -> Edits:
             WORDS("left_out")
             + "\n".join(f"- {literal(why)}" for why in (*left_out[:MAX_WARNINGS], *more))
         )
-    return tuple(edit for edit in edits if edit not in changing)
+    return edits
 
 
 def edit_controls(on: Edited) -> None:
@@ -534,7 +531,6 @@ def offer_patch(run: Run, chosen: Mapping[str, Any]) -> None:
 tab.view(
     "patching",
     tab.Hand(
-        read=current_recording.only_text,
         subject=patched_run,
         on_press=take_patch,
         below=offer_patch,

@@ -24,8 +24,6 @@ WORDS = sentences("claims", "tab")
 
 # ---- concepts ------------------------------------------------------------------------
 
-tab.view("concepts", tab.Hand(read=current_recording.unedited))
-
 
 # ---- claims --------------------------------------------------------------------------
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from explorer.layout import selection_bar
-from explorer.layout.current_recording import only_text
 from explorer.layout.tab import Hand, view
 from explorer.panels.positions import PositionRuns
 from models.run import Run
@@ -22,4 +21,4 @@ def select(run: Run, chosen: Mapping[str, Any], arguments: set[str]) -> dict[str
     return {}
 
 
-view("positions", Hand(read=only_text, select=select))
+view("positions", Hand(select=select))

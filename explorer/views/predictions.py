@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from explorer.analysis import head_naming, logit_lens, opening, predictions, recorded_findings
+from explorer.analysis import head_naming, logit_lens, predictions, recorded_findings
 from explorer.analysis.formatting import signed
 from explorer.analysis.logit_lens import read_stream
 from explorer.layout import current_recording, navigation, output, selection_bar, tab
@@ -18,6 +17,8 @@ from explorer.panels import attribution, generation
 from explorer.panels import predictions as predictions_panels
 from explorer.panels.choice import EVERY
 from explorer.panels.selection import predicted
+from explorer.screens import masks
+from explorer.screens.masks import NOTHING, can_hide, fills, masked_in, masking, unmasked
 from explorer.state import event_log, jobs, url_state
 from explorer.state.models import SMOLLM2, server_models
 from explorer.state.visit import visit
@@ -26,8 +27,7 @@ from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
 from models import chat, drafts, model_names
 from models.caching import loaded
-from models.edits import HideToken
-from models.recording import Recording, Stream
+from models.recording import Recording
 from models.results import Part, Sampling
 from models.run import Run
 
@@ -36,34 +36,6 @@ WORD_TAB = sentences("predictions", "tab")
 WORDS = sentences("generation", "tab")
 
 # ---- masked words --------------------------------------------------------------------
-
-NOTHING = "none"  # masked, as the address says it: no word. Where it says nothing, one is
-
-
-def fills(recording: Recording) -> bool:
-    """True for a model that fills gaps, False for one that writes."""
-    return recording.model.kind == "encoder"
-
-
-def can_hide(recording: Recording) -> bool:
-    """True for a model that fills in masked words and has a mask."""
-    return fills(recording) and HideToken in loaded(recording).capabilities.edits
-
-
-def masked_in(run: Run) -> tuple[int, ...]:
-    """The words that a run masks."""
-    return tuple(edit.token for edit in run.edits if isinstance(edit, HideToken))
-
-
-def masking(run: Run, hidden: tuple[int, ...]) -> Run:
-    """A run with these words masked."""
-    return replace(run, edits=(*run.edits, *map(HideToken, hidden)))
-
-
-def unmasked(run: Run) -> Recording:
-    """The recording of a run without its masks."""
-    edits = tuple(edit for edit in run.edits if not isinstance(edit, HideToken))
-    return replace(run, edits=edits).recording()
 
 
 def take_selection() -> bool:
@@ -377,38 +349,11 @@ def select_masked(run: Run, chosen: Mapping[str, Any], arguments: set[str]) -> d
 
 
 def gaps(recording: Recording) -> tuple[tuple[int, ...], int | None, tuple[int, ...]]:
-    """The masked words, in order, without typed mask tokens; the selected token, None in a text
-    without tokens of its own; and the typed mask tokens. Where no token is selected, the first
-    typed mask, else the word that the first page opens on."""
-    stream, state = recording.streams[0], st.session_state
-    n, first = len(stream.tokens), opening.masked_word(recording)
-    typed = predictions.typed_masks(stream, loaded(recording).capabilities.mask)
-    if first is None:
-        return (), None, ()
-    if typed:
-        return *_beside_typed(stream, typed), typed
-    chosen = url_state.whole_number("token", n)
-    place = chosen if chosen is not None and not stream.special[chosen] else None
-    if state.hidden == NOTHING:
-        return (), first if place is None else place, ()
-    chosen_tokens = tuple(
-        sorted({at for at in url_state.whole_numbers("hidden", n) if not stream.special[at]})
-    )
-    hidden = chosen_tokens or ((first if place is None else place),)
-    return hidden, hidden[0] if place is None else place, ()
-
-
-def _beside_typed(stream: Stream, typed: tuple[int, ...]) -> tuple[tuple[int, ...], int]:
-    """The same of a text with typed masks: another word is masked or selected where the reader
-    chose it on this page."""
-    n, state = len(stream.tokens), st.session_state
-    places = url_state.whole_numbers("hidden", n) if state.hidden != NOTHING else ()
-    hidden = {at for at in places if not stream.special[at]} - {*typed}
-    chosen = url_state.whole_number("token", n)
-    is_selected = (
-        chosen in typed or state.hidden and chosen is not None and not stream.special[chosen]
-    )
-    return tuple(sorted(hidden)), chosen if is_selected and chosen is not None else typed[0]
+    """The masked words, the selected token and the typed mask tokens, as `masks.gaps`."""
+    n = len(recording.streams[0].tokens)
+    is_none = st.session_state.hidden == NOTHING
+    asked = None if is_none else url_state.whole_numbers("hidden", n)
+    return masks.gaps(recording, url_state.whole_number("token", n), asked)
 
 
 def press_token(run: Run, chosen: Mapping[str, Any]) -> None:

@@ -6,14 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from explorer.state import models
-from explorer.state.models import PREFERRED
 from explorer.text import places, templates
 from explorer.text.markdown_escape import literal
-from models import model_card, model_names, registry
+from models import host, model_card, model_names, registry
 from models.caching import loaded
 
 ADDRESS = templates.sentences("frame", "address")
+PREFERRED = ("encoder", "decoder", "translator")  # for a tab that the chosen model does not fit
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ def _has_checkpoints(model: str) -> bool:
 
 def _first_to_continue() -> str:
     """The model that continues a text where the chosen one does not."""
-    is_there = registry.SMOLLM2 in registry.names() and not models.no_room(registry.SMOLLM2)
+    is_there = registry.SMOLLM2 in registry.names() and not host.current.no_room(registry.SMOLLM2)
     return registry.SMOLLM2 if is_there else "decoder"
 
 
@@ -147,7 +146,7 @@ def unmet(tab: str, model: str) -> Unmet | None:
     needs = places.TABS[tab].needs
     if model_names.is_recorded(model):
         return Unmet(tab, model) if needs else None
-    is_ready = model_names.is_local(model) or models.is_loaded(model)
+    is_ready = model_names.is_local(model) or host.current.is_loaded(model)
     if not is_ready or needs not in NEEDS or NEEDS[needs].fits(model):
         return None
     return Unmet(tab, model)

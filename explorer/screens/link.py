@@ -1,0 +1,69 @@
+"""What a link means: the tab that it leads to, the text and the model that it opens, and its
+choices in today's words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import parse_qsl, urlsplit
+
+from explorer.panels import link_words
+from explorer.panels.spec import DEFAULT_MODEL
+from explorer.text import places
+from explorer.text.templates import sentences
+from models import registry
+from models.example_texts import CONTINUED_TEXT
+
+SCREEN = sentences("selection", "screen")
+# Needs of tabs that open on a text to go on, where the model that predicts words best is here.
+SAYS_WORDS = ("words", "prediction", "generation")
+
+
+def tab_and_words(address: str) -> tuple[str, dict[str, str]]:
+    """The id of the tab and the other words of an address: "/predict?tab=lens&word=it", of the
+    query alone "?tab=lens&word=it", or below any server. Raises ValueError for a tab that is not
+    there."""
+    parts = urlsplit(address)
+    words = dict(reversed(parse_qsl(parts.query, keep_blank_values=True)))
+    place = parts.path.rstrip("/").rpartition("/")[2]
+    if place not in places.PLACES:
+        return tab_of(words.pop("tab", "")), words
+    tab = words.pop("tab", "") or places.first_tab(place)
+    if places.tab_in(place, tab) != tab:
+        raise ValueError(SCREEN("no_tab", tab=tab, tabs=", ".join(places.TABS)))
+    return tab, words
+
+
+def tab_of(word: str) -> str:
+    """The id of a tab, that of the first one where "". Raises ValueError for one that is not
+    there."""
+    tab = word or places.first_tab(places.FIRST)
+    if tab not in places.TABS:
+        raise ValueError(SCREEN("no_tab", tab=tab, tabs=", ".join(places.TABS)))
+    return tab
+
+
+def opening(tab: str) -> tuple[str, str]:
+    """The text and the model that a bare address of a tab opens."""
+    row = places.TABS[tab]
+    if row.needs in SAYS_WORDS and registry.SMOLLM2 in registry.names():
+        return CONTINUED_TEXT, registry.SMOLLM2
+    return row.opens_on or row.text, DEFAULT_MODEL
+
+
+def text_and_model(
+    words: Mapping[str, str], tab: str, bare: tuple[str, str] | None = None
+) -> tuple[str, str]:
+    """The text and the model that an address of a tab asks for. bare: those that one means which
+    says nothing, as `opening` where None."""
+    is_bare = not words.keys() - {"tab"}
+    text, model = (bare or opening(tab)) if is_bare else (places.TABS[tab].text, DEFAULT_MODEL)
+    return words.get("text", text), words.get("model", model)
+
+
+def in_todays_words(words: Mapping[str, str], tab: str) -> dict[str, str]:
+    """The words of a link to a tab, as the app has them."""
+    views = places.TABS[tab].views
+    of_link = {name: word for name, word in words.items() if name != "tab"}
+    if views and views.earlier and of_link:
+        of_link = {views.choice: views.earlier} | of_link
+    return link_words.in_todays_words(of_link)

@@ -1,0 +1,73 @@
+"""The words that a model fills in: masked in its run where the model has a mask."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from explorer.analysis import opening, predictions
+from models.caching import loaded
+from models.edits import HideToken
+from models.recording import Recording, Stream
+from models.run import Run
+
+NOTHING = "none"  # masked, as the address says it: no word. Where it says nothing, one is
+
+
+def fills(recording: Recording) -> bool:
+    """True for a model that fills gaps, False for one that writes."""
+    return recording.model.kind == "encoder"
+
+
+def can_hide(recording: Recording) -> bool:
+    """True for a model that fills in masked words and has a mask."""
+    return fills(recording) and HideToken in loaded(recording).capabilities.edits
+
+
+def masked_in(run: Run) -> tuple[int, ...]:
+    """The words that a run masks."""
+    return tuple(edit.token for edit in run.edits if isinstance(edit, HideToken))
+
+
+def masking(run: Run, hidden: tuple[int, ...]) -> Run:
+    """A run with these words masked."""
+    return replace(run, edits=(*run.edits, *map(HideToken, hidden)))
+
+
+def unmasked(run: Run) -> Recording:
+    """The recording of a run without its masks."""
+    edits = tuple(edit for edit in run.edits if not isinstance(edit, HideToken))
+    return replace(run, edits=edits).recording()
+
+
+def gaps(
+    recording: Recording, chosen: int | None, asked: tuple[int, ...] | None
+) -> tuple[tuple[int, ...], int | None, tuple[int, ...]]:
+    """The masked words, in order, without typed mask tokens; the selected token, None in a text
+    without tokens of its own; and the typed mask tokens. chosen: the token that a reader selected;
+    asked: the words to mask, () where that is open, None for no word. Where no token is selected,
+    the first typed mask, else the word that the first page opens on."""
+    stream = recording.streams[0]
+    first = opening.masked_word(recording)
+    typed = predictions.typed_masks(stream, loaded(recording).capabilities.mask)
+    if first is None:
+        return (), None, ()
+    if typed:
+        return *_beside_typed(stream, typed, chosen, asked), typed
+    place = chosen if chosen is not None and not stream.special[chosen] else None
+    if asked is None:
+        return (), first if place is None else place, ()
+    chosen_tokens = tuple(sorted({at for at in asked if not stream.special[at]}))
+    hidden = chosen_tokens or ((first if place is None else place),)
+    return hidden, hidden[0] if place is None else place, ()
+
+
+def _beside_typed(
+    stream: Stream, typed: tuple[int, ...], chosen: int | None, asked: tuple[int, ...] | None
+) -> tuple[tuple[int, ...], int]:
+    """The same of a text with typed masks: another word is masked or selected where the reader
+    chose it."""
+    hidden = {at for at in asked or () if not stream.special[at]} - {*typed}
+    is_selected = chosen in typed or (
+        asked != () and chosen is not None and not stream.special[chosen]
+    )
+    return tuple(sorted(hidden)), chosen if is_selected and chosen is not None else typed[0]

@@ -1,0 +1,168 @@
+"""A screen as a value: for every tab what the page shows, byte for byte, without the page."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from app_harness import clean, page_at
+
+import headlight
+from explorer.components import codec
+from explorer.panels.choice import EVERY
+from explorer.screens.screen import Screen, screen
+from explorer.text import places
+
+pytestmark = pytest.mark.slow
+ROOT = Path(__file__).resolve().parent.parent
+TEXT = "The river bank was steep, so we sat down on it."
+MODELS = ("encoder", "decoder", "minilm", "translator")
+BY_HAND = ("generate", "edit", "live", "lessons", "claims", "classroom")
+TABS = tuple(tab for tab in places.TABS if tab not in BY_HAND)
+# What else than their first panels tabs show, and what a reader chooses in them.
+OTHERS = (
+    *(("weight", {"weight_fold": fold, "word": "it"}) for fold in ("Sources", "Heads")),
+    *(("residual", {"flow": fold, "token": "3"}) for fold in ("Token", "LayerNorm", "Gradient")),
+    *(("positions", {"ask": view}) for view in ("Order", "Sentence", "Shift", "Adding")),
+    *(("aggregated", {"sum_what": view}) for view in ("Rollout", "Writes")),
+    *(("concepts", {"look_at": view}) for view in ("Saturation", "Modern", "Loops")),
+    *(("compare", {"compare": kind}) for kind in ("Edit", "Sentence", "Model")),
+    *(("compare", {"other_view": view, "other_swap": "1"}) for view in ("Answers", "Difference")),
+    *((tab, {"off": "0.1"}) for tab in ("heads", "circuits", "lens", "patching", "compare")),
+    ("heads", {"layer": "1", "head": "2", "token": "every", "scale": "Row"}),
+    ("heads", {"word": "we", "tone": "Log"}),
+    ("word", {"hidden": "2.4"}),
+    ("word", {"hidden": "none", "token": "3"}),
+    ("lens", {"token": "5"}),
+    ("attribution", {"token": "5", "hidden": "2"}),
+    ("embeddings", {"space": "Anchors"}),
+    ("sentences", {"many_text": "The dog ran.\nIt was late.", "layer": "1", "head": "1"}),
+    ("checkpoints", {"layer": "1", "head": "1"}),
+)
+
+
+def expect_as_page(tab: str, asked: dict[str, str]) -> Screen:
+    """The screen of an address, whose panels are those of its page."""
+    shown = screen({"tab": tab, **asked})
+    sent = [
+        each.proto.bytes
+        for each in clean(page_at(tab, **asked)).get("bidi_component")
+        if each.proto.component_name == "headlight.panel"
+    ]
+    by_name = {codec.decode(each)[0]["panel"]: each for each in sent}
+    made = list(shown.panels())
+    assert [each.name for each in made] == [*by_name]
+    for each in made:
+        bare = codec.decode(by_name[each.name])[0]["bare"]
+        assert each.encode(bare=bare) == by_name[each.name], (each.name, each.call)
+    return shown
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("tab", TABS)
+def test_the_panels_of_a_screen_are_those_of_its_page(tab: str, model: str) -> None:
+    expect_as_page(tab, {"text": TEXT, "model": model})
+
+
+@pytest.mark.parametrize(("tab", "asked"), OTHERS)
+def test_what_an_address_chooses_is_on_its_screen(tab: str, asked: dict[str, str]) -> None:
+    shown = expect_as_page(tab, {"text": TEXT, "model": "encoder", **asked})
+    assert not shown.refused
+
+
+@pytest.mark.parametrize("tab", TABS)
+def test_the_words_of_a_screen_are_its_address(tab: str) -> None:
+    for asked in ({}, {"text": TEXT, "model": "decoder"}, {"word": "it", "model": "minilm"}):
+        try:
+            shown = screen({"tab": tab, **asked})
+        except ValueError:  # of this model there is nothing to see
+            continue
+        again = screen(shown.words())
+        assert again == shown and again.words() == shown.words()
+        assert [each.encode() for each in again.panels()] == [
+            each.encode() for each in shown.panels()
+        ]
+        assert (
+            screen(places.address(tab, {k: w for k, w in shown.words().items() if k != "tab"}))
+            == shown
+        )
+
+
+def test_two_screens_are_equal_where_they_show_the_same() -> None:
+    plain = screen({"tab": "weight", "text": TEXT})
+    assert plain == screen(f"?tab=weight&text={TEXT.replace(' ', '+')}")
+    for other in ({"weight_fold": "Heads"}, {"layer": "0"}, {"model": "decoder"}, {"off": "0.1"}):
+        assert screen({"tab": "weight", "text": TEXT, **other}) != plain
+
+
+def test_a_bare_address_is_what_its_page_opens_on() -> None:
+    assert screen("") == screen("/") == screen({}) == screen("?tab=heads")
+    assert screen("/architecture?tab=residual").tab.id == "residual"
+    assert screen("https://somewhere.org/tools/architecture/").tab.id == "flow"
+    for tab in ("heads", "weight", "positions", "embeddings", "lens"):
+        expect_as_page(tab, {})
+
+
+def test_a_press_on_a_head_leads_to_the_address_that_shows_it() -> None:
+    shown = screen({"text": TEXT})
+    grid, head = shown.panels()
+    after = screen(shown.after(grid.name, {"layer": 0, "head": 3}))
+    assert (after.chosen["layer"], after.chosen["head"]) == (0, 3)
+    assert after.chosen["token"] == shown.chosen["token"], "the word stays selected"
+    assert "Layer 0, head 3" in list(after.panels())[1].title
+    word = screen(after.after(head.name, {"row": 4}))
+    assert (word.chosen["layer"], word.chosen["head"], word.chosen["token"]) == (0, 3, 4)
+    assert screen(word.after(head.name, {"row": -1})).chosen["token"] == EVERY
+
+
+def test_a_press_on_a_weight_selects_it_and_a_text_forgets_its_words() -> None:
+    shown = screen({"tab": "weight", "text": TEXT, "token": "4"})
+    after = screen(shown.after("anatomy.weight", {"key": 2}))
+    assert (after.chosen["token"], after.chosen["source"]) == (4, 2)
+    assert (after.chosen["layer"], after.chosen["head"]) == (
+        shown.chosen["layer"],
+        shown.chosen["head"],
+    )
+    assert "token" not in after.after("anatomy.weight", {"text": "The dog ran."})
+
+
+def test_a_model_that_the_tab_cannot_serve_is_replaced_in_a_note() -> None:
+    shown = screen({"tab": "translate", "text": "Das Auto ist rot.", "model": "encoder"})
+    assert shown.run.model == "translator"
+    assert "does not translate" in shown.notes[0]
+
+
+def test_what_is_not_followed_is_told_in_a_sentence() -> None:
+    shown = screen({"layer": "99", "head": "x", "token": "4", "edits": "Nothing"})
+    assert set(shown.refused) == {"layer", "head", "edits"}
+    assert all(each.endswith((".", "number")) for each in shown.refused.values()), shown.refused
+    assert shown.chosen["token"] == 4 and not shown.run.edits
+    assert "layer" not in shown.words()
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ("?tab=nothing", "no tab 'nothing'"),
+        ("/predict?tab=heads", "no tab 'heads'"),
+        ({"model": "nobody"}, "not offered"),
+        *((f"?tab={tab}", "worked on by hand") for tab in BY_HAND),
+    ],
+)
+def test_what_shows_nothing_is_refused_in_a_sentence(words: str | dict[str, str], why: str) -> None:
+    with pytest.raises(ValueError, match=why) as refusal:
+        headlight.screen(words)
+    assert str(refusal.value).endswith(".")
+
+
+def test_no_screen_needs_streamlit() -> None:
+    code = (
+        "import sys, headlight; list(headlight.screen('?tab=weight&word=it').panels()); "
+        "print('streamlit' in sys.modules)"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    assert run.stdout.strip() == "False"
