@@ -132,7 +132,7 @@ def mask(
 
 
 def _score_text(score: float) -> str:
-    """A score in few letters: one decimal, none where it is large; a small one is not told from 0."""
+    """A score in few letters: one decimal, none where it is large. A small one is written as 0."""
     text = f"{score:.{1 if abs(score) < WIDE else 0}f}".replace("-", MINUS)
     return text.lstrip(MINUS) if not score or float(f"{score:.1f}") == 0 else text
 
