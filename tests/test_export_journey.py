@@ -122,7 +122,8 @@ def test_a_file_is_dark_where_the_reader_s_system_is(
 
 def test_other_views_in_a_file(encoder: OwnModel, alone: Callable[..., driver.Visitor]) -> None:
     short = encoder.record("</script> <b>it was tired")
-    page = alone(export.page(short, "anatomy.weight", model=encoder, layer=1, head=5)).page
+    at = {"layer": 1, "head": 5, "token": 0}
+    page = alone(export.page(short, "anatomy.weight", model=encoder, **at)).page
     weight = float(short.attention[0].pattern[1, 5, 0].max())
     assert page.locator(".finding").inner_text().endswith(f"weight {weight:.3f}.")
     page.get_by_role("button", name="Next").click()
