@@ -6,8 +6,10 @@ from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 from streamlit.testing.v1 import AppTest
+from waiting import until
 
 from explorer.components import codec
+from explorer.state.jobs import Job
 from explorer.text import places
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -27,6 +29,14 @@ def aimed(app: AppTest, tab: str, /, **asked: str) -> AppTest:
 def page_at(tab: str, /, **asked: str) -> AppTest:
     """That tab in a new visit."""
     return aimed(AppTest.from_file(MAIN, default_timeout=120), tab, **asked).run()
+
+
+def whole(app: AppTest) -> AppTest:
+    """The app once what comes bit by bit is there: claims, and many sentences."""
+    for _ in range(2 if app.session_state["page"] in ("claims", "sentences") else 0):
+        until(lambda: not Job.running_jobs, seconds=120)
+        app.run()
+    return app
 
 
 def go(app: AppTest, tab: str) -> AppTest:

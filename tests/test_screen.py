@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from app_harness import clean, page_at
+from app_harness import clean, page_at, whole
 
 import headlight
 from explorer.components import codec
@@ -48,7 +48,7 @@ def expect_as_page(tab: str, asked: dict[str, str]) -> Screen:
     shown = screen({"tab": tab, **asked})
     sent = [
         each.proto.bytes
-        for each in clean(page_at(tab, **asked)).get("bidi_component")
+        for each in clean(whole(page_at(tab, **asked))).get("bidi_component")
         if each.proto.component_name == "headlight.panel"
     ]
     by_name = {codec.decode(each)[0]["panel"]: each for each in sent}

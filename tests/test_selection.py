@@ -90,9 +90,9 @@ VIEWS = {
     "embeddings": ("space", "2-D", "Anchors"),
 }
 # Of these the run is not the one that the address names: words are masked where a model fills them
-# in, the first of two models is shown, and sentences of a list are read.
-OTHER_RUN = {"word", "lens", "attribution", "twins", "sentences"}
-WITHOUT_PANELS = {"lessons", "live", "claims"}
+# in, and the first of two models is shown.
+OTHER_RUN = {"word", "lens", "attribution", "twins"}
+WITHOUT_PANELS = {"lessons", "live", "claims", "sentences"}  # of the run of the address
 OF_PANELS = [tab for tab in TABS if tab not in {*WITHOUT_PANELS, "classroom"}]
 
 

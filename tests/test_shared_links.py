@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from pathlib import Path
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -17,17 +16,15 @@ import pytest
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from app_harness import MAIN, ROOT, asked_of
+from app_harness import MAIN, ROOT, asked_of, whole
 from streamlit.testing.v1 import AppTest
 
 from explorer.layout import export_menu
 from explorer.state import url_state
-from explorer.state.jobs import Job
 from explorer.text import places
 
 FILE = Path(__file__).parent / "data" / "shared_links.json"
 LINKS = json.loads(FILE.read_text("utf-8"))
-PATIENCE = 120.0  # seconds until what is worked on in the background counts as missing
 
 
 def opened(link: str) -> AppTest:
@@ -37,13 +34,7 @@ def opened(link: str) -> AppTest:
     app.query_params.update(dict(parse_qsl(to.query, keep_blank_values=True)))
     if to.path != "/":
         app.switch_page(str(ROOT / "pages" / f"{to.path.strip('/')}.py"))
-    app.run()
-    if Job.running_jobs:  # claims and many sentences come bit by bit
-        until = time.monotonic() + PATIENCE
-        while Job.running_jobs and time.monotonic() < until:
-            time.sleep(0.05)
-        app.run()
-    return app
+    return whole(app.run())
 
 
 def shared(app: AppTest) -> str:

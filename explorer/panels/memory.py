@@ -67,7 +67,7 @@ BOUNDS: Mapping[str, Bound] = {
     "claims.claim": Bound(patterns=4, states=4),
     "claims.verdicts": Bound(patterns=4, states=4),
     "compare.difference": Bound(recordings=1),
-    "compare.heads": Bound(recordings=1, fixed=28 * MIB),
+    "compare.heads": Bound(recordings=1, fixed=44 * MIB),
     "compare.nearest": Bound(recordings=1, fixed=96 * MIB),
     "compare.prediction": Bound(recordings=1),
     "compare.tokens": Bound(recordings=1),
