@@ -147,7 +147,7 @@ SAID = {
     ),
     "two rows": (
         lambda: output("T5ForConditionalGeneration", decoder_input_ids=IDS[:, :5]).cross_attentions,
-        "has 5 queries and 7 keys; there are 7 tokens, and another row of them is read, of another ",
+        "has 5 queries and 7 keys; there are 7 tokens, and another row of them is read, of ",
     ),
     "generate": (lambda: generated(return_dict_in_generate=True), "call the model once on its seq"),
     "steps": (lambda: generated(return_dict_in_generate=True).attentions, "step by step"),
