@@ -91,7 +91,7 @@ class Screen:
         if said.get(MODEL, now[MODEL]) != now[MODEL]:
             now = _without(now, "text", "model")
         if self.tab.id == HEADS:
-            return now | heads.after(self, panel, said, now)
+            return now | heads.after(self.run, self.chosen, panel, said, now)
         if "key" in said and "source" in self.chosen:
             token = said.pop("token", str(self.chosen["token"]))
             now.pop("source", None)
@@ -101,7 +101,7 @@ class Screen:
     def _makers(self) -> Iterator[tuple[str, Callable[[], Panel]]]:
         """The names of the panels, each with what makes it."""
         if self.tab.id == HEADS:
-            yield from heads.makers(self, self._words)
+            yield from heads.makers(self.run, self.chosen, self._words)
             return
         own = self._panels
         for panel in own:

@@ -43,9 +43,8 @@ GRID = templates.sentences("heads", "grid")
 HEAD = templates.sentences("heads", "head")
 
 
-def press(shown: Screen, panel: str, key: str) -> None:
-    """Follow a press in a panel whose widget has this key."""
-    pressed = st.session_state[key].get("select") or {}
+def press(shown: Screen, panel: str, pressed: Mapping[str, Any]) -> None:
+    """Show what a press in a panel leads to."""
     url_state.put(shown.words(), shown.after(panel, pressed))
 
 
@@ -54,8 +53,13 @@ def press(shown: Screen, panel: str, key: str) -> None:
 
 def head_grid(shown: Screen, panel: Panel) -> None:
     """The grid of all heads."""
-    mounts.panel(panel.bare, "heads", partial(press, shown, panel.name, "heads"))
+    mounts.panel(panel.bare, "heads", partial(take_head, shown, panel.name))
     export_menu.offer_panel(panel)
+
+
+def take_head(shown: Screen, panel: str) -> None:
+    """Follow a press in the grid."""
+    press(shown, panel, visit.heads.get("select") or {})
 
 
 def below_grid(shown: Screen, one: HeadOnShow) -> None:
@@ -95,7 +99,8 @@ def keep_tokens(tokens: str) -> None:
 
 def take_pattern(shown: Screen) -> None:
     """Put the strongest head of the chosen pattern on screen, unless a head of it is."""
-    url_state.put(shown.words(), heads.with_pattern(shown, st.session_state.pattern))
+    one = HeadOnShow.of(shown.run, shown.chosen, shown.words())
+    press(shown, "attention.heads", one.strongest_of(st.session_state.pattern))
 
 
 # ---- the headline --------------------------------------------------------------------
@@ -181,7 +186,7 @@ def selected_head(shown: Screen, panel: Panel, one: HeadOnShow) -> None:
 def take_token(shown: Screen, panel: str) -> None:
     """Follow a press in the picture of a head."""
     if shown.run.text == visit.text:  # else it was chosen in a picture of the text before
-        press(shown, panel, "one_head")
+        press(shown, panel, visit.one_head.get("select") or {})
 
 
 def head_actions(one: HeadOnShow) -> None:
@@ -291,7 +296,7 @@ def heads_tab(
     with left:  # on its way to the browser before it is known which head is told of
         head_grid(shown, grid)
     url_state.follow(heads.ASKED, shown.refused)
-    one = HeadOnShow.of(shown)
+    one = HeadOnShow.of(run, shown.chosen, shown.words())
     if one.listed or one.one:  # of a text without words there is nothing to say
         with top:
             headline(one)
