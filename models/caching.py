@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 
@@ -30,6 +30,18 @@ from models.results import (
 )
 
 Result = TypeVar("Result")
+Rest = ParamSpec("Rest")
+
+
+class HasRecording(Protocol):
+    """A value that has a recording."""
+
+    @property
+    def recording(self) -> Recording:
+        """The recording."""
+
+
+Of = TypeVar("Of", bound=Recording | HasRecording)
 MAX_COMPLETED = 128  # tokens of a text after which words are written out
 ENDS = "ends here"  # the label of a token that ends what a model writes
 
@@ -99,6 +111,30 @@ def memo(recording: Recording, key: Hashable, make: Callable[[], Any]) -> Any:
 def has_memo(recording: Recording, key: Hashable) -> bool:
     """True where something is kept under `key` beside a recording."""
     return ("derived", *cause(recording), key) in cache.entries
+
+
+def kept(
+    compute: Callable[Concatenate[Of, Rest], Result],
+) -> Callable[Concatenate[Of, Rest], Result]:
+    """Keep what a function computes of a recording, or of a value that has one, beside it, under
+    the function's name and what else it is given."""
+
+    @wraps(compute)
+    def once(of: Of, /, *rest: Rest.args, **named: Rest.kwargs) -> Result:
+        recording = of if isinstance(of, Recording) else of.recording
+        key = (_name_of(compute), *rest, *sorted(named.items()))
+        return memo(recording, key, lambda: compute(of, *rest, **named))
+
+    return once
+
+
+def is_kept(compute: Callable[..., Any], recording: Recording, *rest: Hashable) -> bool:
+    """True where the result of a function that is `kept` lies beside a recording."""
+    return has_memo(recording, (_name_of(compute), *rest))
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    return f"{function.__module__}.{function.__qualname__}"
 
 
 def picture_name(recording: Recording, *key: Hashable) -> str:

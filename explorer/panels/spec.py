@@ -517,10 +517,10 @@ def panel(
                 bound.arguments[argument] = value.item()
         for each in taken:
             each.expect(bound.arguments.get(each.argument, each.default))
-        with memory.reserved(name, run, bound.arguments):
-            selection = completed(taken, run, bound.arguments)
+        with memory.reserved(name, run, bound.arguments) as at_hand:
+            selection = completed(taken, at_hand, bound.arguments)
             given = {**bound.arguments, **selection}
-            bound.arguments |= as_taken(selection)
+            bound.arguments |= {"run": at_hand, **as_taken(selection)}
             panel = function(*bound.args, **bound.kwargs)
         named = {
             each.argument: given[each.argument]

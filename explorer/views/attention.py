@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import streamlit as st
 
-from explorer.analysis import coreference, head_naming, recorded_findings
+from explorer.analysis import coreference, head_naming
 from explorer.analysis.attention import (
     DisplayOptions,
     HeadSelection,
@@ -18,6 +18,7 @@ from explorer.analysis.attention import (
     notes,
     row_rule,
 )
+from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.findings import (
     ALIGNED,
     CROWD,
@@ -55,6 +56,7 @@ from explorer.text.attention import WHO_TERMS, place, summary
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
 from models import model_card
+from models.caching import is_kept
 from models.edits import HeadEdit, ZeroHead, from_line, to_line
 from models.example_texts import DEFAULT_TEXT
 from models.run import Run
@@ -114,7 +116,7 @@ def keep_tokens(tokens: str) -> None:
 def take_pattern(run: Run, attention: str) -> None:
     """Put the strongest head of the chosen pattern on screen, unless a head of it is."""
     state, on = st.session_state, select(run, attention=attention)
-    named = recorded_findings.named_heads(on.recording, on.attention)
+    named = on.heads
     heads = {head[:2]: head.score for head in named if head.name == state.pattern}
     if heads and (visit.selected_layer, visit.selected_head) not in heads:
         open_head(*max(heads, key=heads.__getitem__))
@@ -155,7 +157,7 @@ def finding_headline(selection: Selection, view: HeadView, one: Finding | None) 
             words = glossary.explained(f"{title} {why}", *TERMS)
             st.title(title, anchor=False, help=f"{why}{words}", width="content")
             n_layers, n_heads = selection.attention.pattern.shape[:2]
-            uniform = recorded_findings.uniform_weight(selection.recording, one) if one else None
+            uniform = selection.facts.uniform_weight(one) if one else None
             with st.container(horizontal=True, gap="xxsmall"):
                 st.markdown(
                     place(view, n_layers * n_heads, label(selection, view, one), uniform)
@@ -205,7 +207,7 @@ def finding_of_tokens(selection: Selection, one: Finding | None) -> str:
         return ""
     pair = selection.axes.rows[query], selection.axes.keys[key]
     row, column = (findings.marked(each) for each in pair)
-    n_query, n_key = recorded_findings.word_sizes(selection.recording, one)
+    n_query, n_key = selection.facts.word_sizes(one)
     which, word, n = (
         ("tokens_of_key", one.words[1], n_key)
         if n_key > 1
@@ -447,9 +449,11 @@ def head_details(selection: Selection, view: HeadView, one: Finding | None) -> N
     """Show the measures of the head, and how it was classified. one: the finding on screen."""
     meanings = head_naming.meanings(selection.recording, selection.attention)
     link, cell = tied(selection, view.head, one)
-    explained = link is not None and recorded_findings.is_explained(
-        selection.recording, selection.attention, view.head, link
-    )
+    explained = False
+    if link is not None:
+        key = link.keys[0] if isinstance(link, Finding) else link.key
+        of = selection.recording, selection.attention, view.head
+        explained = head_naming.explains(*of, link.query, key)
     output.markdown(summary(view.head, meanings, link, cell, explained))
     output.caption(head_naming_text.figures(view.head))
     if cells := attention_panels.evidence(view):
@@ -467,7 +471,7 @@ def tied(
     link: Link | Finding | None = one
     if one is not None and one.kind in (*PAIRS, ALIGNED):
         query, key = one.query, one.keys[0]
-    elif link := recorded_findings.head_link(selection.recording, selection.attention, head):
+    elif link := selection.facts.link(selection.attention.name, head.layer, head.head):
         query, key = link.query, link.key
     else:
         return None, None
@@ -505,7 +509,7 @@ def heads_tab(
     left, right = st.columns([1, 1.9 if state.view == "Both" else 1.18], gap="large")
     # On its way to the browser before the findings are made, but behind those that are there.
     grid = None
-    if not recorded_findings.has_findings(on.recording):
+    if not is_kept(RecordingFacts.other_findings, on.recording):
         with left:
             grid = head_grid(on)
     chosen = url_state.values(attention_panels.head, run, {"attention": name})
@@ -522,7 +526,7 @@ def heads_tab(
         attention_panels.display_of(run, as_taken(chosen)),
         attention_panels.link_on_screen(on, row),
     )
-    every = recorded_findings.leading_findings(on.recording)
+    every = on.facts.leading_findings()
     listed, of_head = select_findings(every), finding_on_screen(every, view)
     is_chosen = any(state[each] not in ("", EVERY) for each in ("layer", "token", "source"))
     one = of_head if is_chosen else next(iter(listed), None)
