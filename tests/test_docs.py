@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+import pytest
+
 import headlight
 from docs import glossary, reference, why_this_weight
 from explorer.panels.spec import Panel
@@ -14,6 +16,7 @@ from explorer.state import url_state
 from explorer.text import places
 from models import edits
 from models.model import Model
+from tests import clone
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = (ROOT / "docs/reference.md").read_text("utf-8")
@@ -50,6 +53,34 @@ def test_every_decision_has_a_number_a_date_and_four_parts() -> None:
             "Measured",
             "Rejected",
         ], file.name
+
+
+FILES = clone.names()
+DOCUMENTS = sorted(
+    name
+    for name in FILES
+    if name.endswith(".md") and name.startswith(("docs/", "README", "CONTRIBUTING", "SECURITY"))
+)
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_whatever_a_document_points_to_is_there(name: str) -> None:
+    """Files by their path or its end, but for those of any NAME; links, decisions by their numbers,
+    and commands with their options."""
+    text = re.sub(r"\s+", " ", (ROOT / name).read_text("utf-8"))
+    for file in re.findall(r"`([\w./-]+/[\w.-]+\.(?:py|js|css|toml|md|json|txt|yaml))`", text):
+        assert "NAME" in file or any(f"/{each}".endswith(f"/{file}") for each in FILES), file
+    for link in re.findall(r"\]\((?!https?:|#)([^)#]+)", text):
+        assert (ROOT / name).parent.joinpath(link).exists(), link
+    for number in re.findall(r"[Dd]ecisions? (\d+)", text):
+        assert int(number) in DECISIONS, number
+    for module, options in re.findall(
+        r"python -m ((?:benchmarks|docs|models)[\w.]*)([^`]*)`", text
+    ):
+        file = ROOT / f"{module.replace('.', '/')}.py"
+        assert file.is_file(), module
+        for option in re.findall(r"--[a-z-]+", options):
+            assert f'"{option}"' in file.read_text("utf-8"), f"{module} {option}"
 
 
 def test_the_tables_of_the_reference_are_made_of_the_code() -> None:
