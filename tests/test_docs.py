@@ -83,6 +83,11 @@ def test_whatever_a_document_points_to_is_there(name: str) -> None:
             assert f'"{option}"' in file.read_text("utf-8"), f"{module} {option}"
 
 
+def test_the_architecture_fits_on_two_screens() -> None:
+    lines = (ROOT / "docs/architecture.md").read_text("utf-8").splitlines()
+    assert len(lines) <= 110 and max(map(len, lines)) <= 120
+
+
 def test_the_tables_of_the_reference_are_made_of_the_code() -> None:
     assert reference.FILE.read_text("utf-8") == reference.document(REFERENCE)
 
