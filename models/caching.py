@@ -144,11 +144,11 @@ def picture_name(recording: Recording, *key: Hashable) -> str:
     return hashlib.sha256(repr(whole).encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
+@kept
 def depth_gradients(recording: Recording, stream: str) -> Any:
     """The gradients of a deep random stack on a stream's embeddings, as `registry.depth`. Another
     model of the same words has other ones."""
-    embeddings = recording.stream(stream).resid[0]
-    return memo(recording, ("depth", stream), lambda: in_slot(lambda: registry.depth(embeddings)))
+    return in_slot(lambda: registry.depth(recording.stream(stream).resid[0]))
 
 
 def loaded(of: str | Recording) -> CachedModel:

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from explorer.analysis import coreference, head_naming, logit_lens, words
 from explorer.analysis.attention import argmax_id, axes, groups
 from explorer.analysis.findings import (
@@ -107,6 +109,17 @@ class RecordingFacts:
         of = self.attention(attention)
         named = self.named_heads(attention)[layer * of.pattern.shape[1] + head]
         return strongest_link(self.recording, of, named)
+
+    @kept
+    def shared_sinks(self, attention: str) -> np.ndarray:
+        """Mask of the keys on which heads of an attention rest together, see
+        `head_naming.shared_sinks`."""
+        return head_naming.shared_sinks(self.recording, self.attention(attention))
+
+    @kept
+    def reach(self, attention: str) -> tuple[np.ndarray, np.ndarray]:
+        """How far the heads of an attention look, see `head_naming.reach`."""
+        return head_naming.reach(self.recording, self.attention(attention))
 
     # Words.
 

@@ -21,7 +21,7 @@ from explorer.analysis.attention import axes, strongest_cell
 from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.findings import Finding
 from explorer.analysis.word_classes import CONTENT, classes, is_word, nouns
-from models.caching import loaded, memo
+from models.caching import kept, loaded
 from models.example_texts import SENSES
 from models.recording import Attention, Recording, Stream
 
@@ -101,13 +101,17 @@ def lookup(
         if all(one in (None, other) for one, other in zip(given, found)):
             return found
 
-    def divided() -> tuple[int, int, int]:
-        is_across = of.query != of.key
-        following = RecordingFacts(recording).next_token_label(of.query) if is_across else ""
-        names = axes(recording, of, following)
-        return soft_lookup.most_divided_row(of, names.rows, names.keys, names.special, *given)
+    return _divided(recording, of.name, *given)
 
-    return memo(recording, ("divided", of.name, *given), divided)
+
+@kept
+def _divided(recording: Recording, attention: str, *given: int | None) -> tuple[int, int, int]:
+    """The lookup whose second key matters most, of those that have what is given."""
+    facts = RecordingFacts(recording)
+    of = facts.attention(attention)
+    following = facts.next_token_label(of.query) if of.query != of.key else ""
+    names = axes(recording, of, following)
+    return soft_lookup.most_divided_row(of, names.rows, names.keys, names.special, *given)
 
 
 # ---- a word --------------------------------------------------------------------------------------

@@ -420,11 +420,7 @@ def head(
     token = None if token is None else selection.query
     key = place_if_any("key", key, of.pattern.shape[3])
     across = selection.is_across
-    chosen = HeadSelection(
-        (token, key if across and token is None else None if across else token),
-        "" if token is None or key is None else f"{token}.{key}",
-    )
-    picture = view_of(selection, chosen, display)
+    picture = view_of(selection, token, key, display)
     words = sentences(CONCEPT, "head")
     return Panel(
         title=picture.title,
@@ -450,15 +446,18 @@ def opened(run: Run, words: Mapping[str, str]) -> tuple[Panel, Panel]:
 
 def view_of(
     selection: Selection,
-    chosen: HeadSelection,
+    token: int | None,
+    key: int | None,
     display: DisplayOptions,
     link: Finding | None = None,
 ) -> HeadView:
-    """The head of a selection as a panel shows it, with what is chosen in it. link: what is told of
-    the selected row."""
-    described = selection.heads
-    one = described[selection.layer * selection.attention.pattern.shape[1] + selection.head]
+    """The head of a selection as a panel shows it. token and key: as of `head`; link: what is told
+    of the selected row."""
+    one = selection.heads[selection.layer * selection.attention.pattern.shape[1] + selection.head]
     pair_told = (link.query, link.keys[0]) if link else None
+    column = (key if token is None else None) if selection.is_across else token
+    cell = "" if token is None or key is None else f"{token}.{key}"
+    chosen = HeadSelection((token, column), cell)
     return head_view(
         selection.recording,
         selection.attention,

@@ -15,7 +15,7 @@ from explorer.panels import spec
 from explorer.panels.selection import StreamSelection, model_name, predicted
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
-from models.caching import loaded, memo
+from models.caching import kept, loaded
 from models.results import softmax
 from models.run import Run
 
@@ -39,7 +39,7 @@ def offset(run: Run) -> Panel:
     n = len(tokens) - 1
     if n < 1:
         raise ValueError(words("short"))
-    p, likeliest = memo(recording, "next tokens", lambda: _next_tokens(at))
+    p, likeliest = _next_tokens(at)
     labels = loaded(recording).labels(likeliest.tolist())
     places = window(n, (n - 1,), N_COLUMNS)
     best = int(places[p[places].argmax()])
@@ -88,6 +88,7 @@ def offset(run: Run) -> Panel:
     )
 
 
+@kept
 def _next_tokens(at: StreamSelection) -> tuple[np.ndarray, np.ndarray]:
     """The probability that each token but the last gives to the one after it, and the id that it
     finds likeliest."""

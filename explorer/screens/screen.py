@@ -14,7 +14,7 @@ from functools import cached_property, partial
 from typing import Any
 from urllib.parse import parse_qsl
 
-from explorer.panels import attention, link_words, spec
+from explorer.panels import link_words, spec
 from explorer.panels.choice import (
     EVERY,
     Parameter,
@@ -22,9 +22,8 @@ from explorer.panels.choice import (
     declared,
     resolve,
 )
-from explorer.panels.selection import Selection, select
 from explorer.panels.spec import PANELS, Panel
-from explorer.screens import link, needs
+from explorer.screens import heads, link, needs
 from explorer.screens.rows import PanelFunction, Row, arguments_of_all, panels_of, shared_with
 from explorer.screens.subjects import SUBJECTS
 from explorer.text import places
@@ -36,7 +35,7 @@ from models.caching import loaded
 from models.edits import from_line
 from models.run import Run, run_of
 
-HEADS = "heads"  # drawn by hand, of two panels
+HEADS = "heads"  # of two panels, with what is told of a head (`heads.py`)
 TEXT, MODEL = "text", "model"
 
 
@@ -74,7 +73,9 @@ class Screen:
     def words(self) -> dict[str, str]:
         """Its own address: the tab, the text, the model, and the choices that are made."""
         of_run = {TEXT: self._named.text, MODEL: self._named.model}
-        return {"tab": self.tab.id, **of_run, **self._words}
+        of_heads = self.tab.id == HEADS
+        said = heads.followed(self._words, self.refused) if of_heads else self._words
+        return {"tab": self.tab.id, **of_run, **said}
 
     def after(self, panel: str, pressed: Mapping[str, object]) -> dict[str, str]:
         """The words of the address that a press leads to. panel: the name of the one that is
@@ -90,32 +91,17 @@ class Screen:
         if said.get(MODEL, now[MODEL]) != now[MODEL]:
             now = _without(now, "text", "model")
         if self.tab.id == HEADS:
-            return now | self._after_heads(panel, said, now)
+            return now | heads.after(self, panel, said, now)
         if "key" in said and "source" in self.chosen:
             token = said.pop("token", str(self.chosen["token"]))
             now.pop("source", None)
             return now | {"token": token, "weight_at": f"{token}.{said.pop('key')}"} | said
         return now | said
 
-    def _after_heads(
-        self, panel: str, said: Mapping[str, str], now: dict[str, str]
-    ) -> dict[str, str]:
-        """The words that change by a press in one of the panels of Heads: a head, whose word stays
-        selected, or a word of the head on show."""
-        if panel == "attention.head":
-            at = (self.chosen["layer"], self.chosen["head"])
-            on = select(self.run, *at, attention=self.chosen["attention"])
-            for name in ("token", "source", "weight_at"):
-                now.pop(name, None)
-            return attention.after_press(on, attention.display_of(self.run, self.chosen), said)
-        is_open = "head" in said and not now.get("token") and not now.get("source")
-        return {**({"token": str(self.chosen["token"])} if is_open else {}), **said}
-
     def _makers(self) -> Iterator[tuple[str, Callable[[], Panel]]]:
         """The names of the panels, each with what makes it."""
         if self.tab.id == HEADS:
-            yield "attention.heads", self._all_heads
-            yield "attention.head", partial(attention.cached_head, self._selection, self.chosen)
+            yield from heads.makers(self, self._words)
             return
         own = self._panels
         for panel in own:
@@ -130,16 +116,6 @@ class Screen:
         words = link_words.with_key(self._words)
         chosen, _ = resolve(declared(panel), self.run, words, shared)
         return panel(self.run, **arguments_of(panel, chosen))
-
-    def _all_heads(self) -> Panel:
-        on = {"attention": self.chosen["attention"]}
-        chosen, _ = resolve(declared(attention.heads), self.run, self._words, on)
-        return attention.cached_heads(select(self.run, **on), chosen)
-
-    @property
-    def _selection(self) -> Selection:
-        names = ("layer", "head", "attention")
-        return select(self.run, **{name: self.chosen[name] for name in names})
 
     @cached_property
     def _panels(self) -> tuple[PanelFunction, ...]:
@@ -190,22 +166,31 @@ def _shown(tab: Tab, named: Run, words: dict[str, str], notes: list[str]) -> Scr
     refused, not_chosen = dict[str, str](), dict[str, str]()
     run, unedited = _runs_read(tab, named, words, notes, refused)
     words = link_words.followed(unedited.recording(), words)
-    now = link_words.with_key(words)
     if tab.id == HEADS:
-        run_of_panels, chosen = run, _chosen_of_heads(run, now, not_chosen)
-    else:
-        if tab.for_classes and run.loaded.capabilities.classes:
-            tab = tab.for_classes
-        known: dict[str, Any] = {}
-        run_of_panels = run
-        if tab.subject:
-            run_of_panels, known = SUBJECTS[tab.subject](run, now, refused)
-        chosen = _chosen_of_row(Row(tab), run_of_panels, now, known, not_chosen)
+        shown = screen_of(tab, run, words)
+        return replace(
+            shown, notes=tuple(notes), refused={**refused, **shown.refused}, _named=named
+        )
+    now = link_words.with_key(words)
+    if tab.for_classes and run.loaded.capabilities.classes:
+        tab = tab.for_classes
+    known: dict[str, Any] = {}
+    run_of_panels = run
+    if tab.subject:
+        run_of_panels, known = SUBJECTS[tab.subject](run, now, refused)
+    chosen = _chosen_of_row(Row(tab), run_of_panels, now, known, not_chosen)
     followed = {name: word for name, word in words.items() if name not in not_chosen}
     if tab.views and tab.views.earlier:  # of a link that names none
         followed.setdefault(tab.views.choice, next(iter(tab.views.panels)))
     refused |= not_chosen
     return Screen(tab, run_of_panels, chosen, tuple(notes), refused, _named=named, _words=followed)
+
+
+def screen_of(tab: Tab, run: Run, words: Mapping[str, str]) -> Screen:
+    """The screen of Heads of a run that was read, under choices in today's words, by which words of
+    the text are places."""
+    chosen, refused = heads.choices(run, link_words.with_key(words))
+    return Screen(tab, run, chosen, refused=refused, _named=run, _words=words)
 
 
 def _runs_read(
@@ -262,18 +247,6 @@ def _chosen_of_row(
         why_not |= resolve((row.view,), run, words)[1]
     if row.fold is not None:
         why_not |= resolve((row.fold,), run, words)[1]
-    refused |= {name: why for name, why in why_not.items() if words.get(name) != EVERY}
-    return chosen
-
-
-def _chosen_of_heads(run: Run, words: Mapping[str, str], refused: dict[str, str]) -> dict[str, Any]:
-    """The arguments of the panel of one head on Heads."""
-    function = attention.head
-    is_one = len(run.recording().attention) == 1
-    first, why_not = resolve(declared(function), run, words)
-    on = {"attention": "" if is_one else first["attention"]}
-    chosen, refusals = resolve(declared(function), run, words, on)
-    why_not = {name: why for name, why in why_not.items() if name == "attention"} | refusals
     refused |= {name: why for name, why in why_not.items() if words.get(name) != EVERY}
     return chosen
 
