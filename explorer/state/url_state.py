@@ -65,9 +65,6 @@ class OnScreen:
     target: Annotated[
         str, Choice(of="model", help="the text that a translator's decoder reads")
     ] = ""
-    hidden: Annotated[
-        str, Choice(of="text", help="masked tokens with dots between them, or `none`")
-    ] = ""
     edits: Annotated[
         str,
         Choice(help="edits of the model: `WithoutScale`; `off=0.3,1.5` switches these heads off"),
@@ -401,17 +398,6 @@ def follow_words(recording: Recording) -> None:
             _mark_followed(name)
 
 
-def whole_number(name: str, below: int) -> int | None:
-    """A choice as a whole number from 0 to `below` - 1. One that is no such number is forgotten:
-    None."""
-    value = str(st.session_state.get(name, ""))
-    if value.isdecimal() and len(value) < 6 and int(value) < below:
-        _mark_followed(name)
-        return int(value)
-    _refuse(name, value, "")
-    return None
-
-
 def whole_numbers(name: str, below: int) -> tuple[int, ...]:
     """A choice as whole numbers from 0 to `below` - 1, with dots between them. One that is no such
     list is forgotten: ()."""
@@ -434,26 +420,45 @@ def values(
     return resolve(choice.declared(function), run, selected)
 
 
-def value(parameter: Parameter, run: Run, chosen: Mapping[str, Any]) -> Any:
-    """The value of a declared choice as `values` gives it, beside the choices made so far."""
-    known = {name: each for name, each in chosen.items() if name != parameter.argument}
-    return resolve((parameter,), run, known)[parameter.argument]
-
-
 def resolve(
     parameters: Sequence[Parameter], run: Run, known: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Choices by their arguments as the address says them, else what suits, beside those known. A
-    word that is refused is forgotten, unless the words depend on the run and another panel may have
-    it."""
+    """Choices by their arguments as the address says them, else what suits, beside those known; a
+    word that is refused is forgotten, as by `follow`."""
     asked = [each for each in parameters if each.argument not in (known or {})]
-    now = {each.name: str(st.session_state.get(each.name, each.first)) for each in asked}
-    words = link_words.with_key({**now, "weight_at": str(st.session_state.get("weight_at", ""))})
-    chosen, refused = choice.resolve(asked, run, words, known)
-    if "source" in now and (words["source"] == "" or "source" in refused):
-        st.session_state.weight_at = ""  # a cell of another row, or none
+    chosen, refused = choice.resolve(asked, run, link_words.with_key(words()), known)
+    follow(asked, refused)
+    return chosen
+
+
+def words() -> dict[str, str]:
+    """The choices of the visit that are not their defaults, as words of the address."""
+    state = st.session_state.to_dict()  # at once: each look by itself is a look whether to stop
+    return {
+        name: word
+        for name, each in _every().items()
+        if (word := str(state.get(name, each.first))) != each.first
+    }
+
+
+def put(before: Mapping[str, str], after: Mapping[str, str]) -> None:
+    """Make the choices of the visit those of an address, where it differs from the one before."""
+    for name, each in _every().items():
+        if (word := after.get(name, each.first)) != before.get(name, each.first):
+            st.session_state[name] = word
+
+
+def follow(asked: Iterable[Parameter], refused: Mapping[str, str]) -> None:
+    """Mark a link's words for these choices as applied, and forget those that are refused, unless
+    the words depend on the run and another panel may have it."""
+    state, names = st.session_state, {each.name for each in asked}
+    if "source" in names and (
+        "source" in refused or not link_words.with_key(words()).get("source")
+    ):
+        state.weight_at = ""  # a cell of another row, or none
     for each in asked:
-        name, word, how = each.name, now[each.name], each.choice
+        name, how = each.name, each.choice
+        word = str(state.get(name, each.first))
         is_shared = each.kind is str and len(declared().get(name, ())) > 1
         is_of_run = how is not None and callable(how.options) and is_shared
         if name not in refused:
@@ -461,7 +466,6 @@ def resolve(
                 _mark_followed(name)
         elif word != EVERY and not is_of_run:
             _refuse(name, word, each.first)
-    return chosen
 
 
 def one_of(name: str, options: tuple[str, ...]) -> str:
