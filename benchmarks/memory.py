@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import ctypes
 import gc
 import os
 import random
@@ -43,6 +44,7 @@ COMPOSE = ROOT / "deploy" / "compose.yaml"
 AT_ONCE = 8  # requests for panels that a server answers at a time
 LONG = 520  # words of a text that fills each model
 LONGEST_WAIT = 1200  # seconds
+HOLES = [2**bits for bits in range(19, 11, -1)]  # bytes, from below what has pages of its own
 TABS = ("lens", "heads", "compare", "embeddings")  # pages that read all of a long text
 
 
@@ -83,16 +85,36 @@ def counted(into: HighWater) -> Iterator[None]:
     garbage_collection.collect("some")
     sizes: list[int] = []
     note = lambda size: bool(sizes.append(size))
-    buffer_pool.before_lending.append(note)
-    kept, before, start = _kept(), status_of("self", "VmRSS"), time.monotonic()
-    forget_most("self")
+    with without_holes():
+        buffer_pool.before_lending.append(note)
+        kept, before, start = _kept(), status_of("self", "VmRSS"), time.monotonic()
+        forget_most("self")
+        try:
+            yield
+        finally:
+            into.seconds = time.monotonic() - start
+            into.above = status_of("self", "VmHWM") - before
+            buffer_pool.before_lending.remove(note)
+            into.taken = min(sum(sizes), caching.cache.limit) + max(0, _kept() - kept)
+
+
+@contextmanager
+def without_holes() -> Iterator[None]:
+    """Take what is free between the pieces of the heap, so that what is made inside this lies at
+    its end, as in a fresh process. The pages of what earlier work freed there went back to the
+    system, and a panel that is made in one such place after another would seem to need them all."""
+    library, taken = ctypes.CDLL(None), list[int]()
+    library.malloc.restype = library.sbrk.restype = ctypes.c_void_p
+    for size in HOLES:
+        end = library.sbrk(0)
+        while not taken or taken[-1] < end:
+            taken.append(library.malloc(ctypes.c_size_t(size)))
+        library.free(ctypes.c_void_p(taken.pop()))
     try:
         yield
     finally:
-        into.seconds = time.monotonic() - start
-        into.above = status_of("self", "VmHWM") - before
-        buffer_pool.before_lending.remove(note)
-        into.taken = min(sum(sizes), caching.cache.limit) + max(0, _kept() - kept)
+        for each in taken:
+            library.free(ctypes.c_void_p(each))
 
 
 def _kept() -> int:

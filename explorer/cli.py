@@ -234,7 +234,7 @@ def _recorded(options: argparse.Namespace) -> tuple[Model, Recording]:
             raise ValueError(f"{file} is a recording; `headlight page` and `figure` read it")
         return _of_file(file, options)
     name = _named(options.model)
-    text = options.text
+    text = _argument(options.text)
     if text == "-":
         if sys.stdin is None:
             raise ValueError("standard input is closed; give the text, or the name of a file")
@@ -243,6 +243,8 @@ def _recorded(options: argparse.Namespace) -> tuple[Model, Recording]:
         _say(f"Reading the file {file}.")
         with file.open("rb") as opened:
             text = _decoded(opened, f"the file {file}")
+    elif os.path.isdir(text):
+        _say(f"{text} is read as the text, and not as the folder of this name.")
     elif LIKE_A_FILE.fullmatch(text):
         _say(f"There is no file {text}; these words are read as the text.")
     model = _loaded(name)
@@ -259,11 +261,24 @@ def _of_file(file: Path, options: argparse.Namespace) -> tuple[Model, Recording]
 
 
 def _file(text: str) -> Path | None:
-    """The file that a text is the name of, None where there is none."""
+    """The file that a text is the name of, None where there is none. Raises ValueError for the name
+    of a folder, with a separator in it."""
+    if os.path.isdir(text) and (text.endswith(os.sep) or len(Path(text).parts) > 1):
+        raise ValueError(f"{text} is a folder; give the name of one file in it, or a text")
+    return Path(text) if os.path.isfile(text) else None
+
+
+def _argument(text: str) -> str:
+    """A text of the command line. Raises ValueError for bytes that are no UTF-8, which the system
+    hands on as halves of surrogate pairs."""
     try:
-        return file if (file := Path(text)).is_file() else None
-    except (OSError, ValueError):  # no name of a file
-        return None
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"the text is not in UTF-8 (character {error.start + 1}); convert it, or give the name "
+            "of a file that is"
+        ) from error
+    return text
 
 
 def _decoded(stream: IO[bytes], name: str) -> str:

@@ -61,6 +61,9 @@ LOST = re.compile("[\ud800-\udfff\ufffe\uffff]")  # what no XML holds
 WEIGHT = 'font-weight="650"'
 ITALIC = re.compile(r'<text x="([^"]*)" y="([^"]*)"([^>]*?) font-style="italic"')
 SLANT = 0.2
+# A text below its own height, of which Typst would lower the first letter alone in scripts that run
+# from right to left.
+LOWERED = re.compile(r' y="([^"]*)" dy="([\d.]+)em" font-size="([^"]*)"')
 WHITE = {"paper": "#ffffff"}  # of the light theme, as for print
 PAGE = """
 #set page(width: auto, height: auto, margin: 0pt)
@@ -129,7 +132,20 @@ def png(panel: bytes, title: str, cause: Mapping[str, Any], sheet: Sheet) -> byt
     `MOST_PIXELS`. Raises ValueError where nothing is here that draws it, and for one that is too
     long for 72."""
     drawn = _drawn(panel, sheet)
-    dpi = _dpi(drawn[1])
+    return _image(drawn, title, cause, _dpi(drawn[1]))
+
+
+def card(panel: bytes, title: str, cause: Mapping[str, Any], _: Sheet) -> bytes:
+    """The encoded picture card as a PNG of the pixels that its layout says. Raises ValueError where
+    nothing is here that draws it."""
+    sheet = Sheet(width=f"{bundle.card_layout()['wide']}px", caption=False)
+    return _image(_drawn(panel, sheet), title, cause, round(72 / POINTS["px"]))
+
+
+def _image(
+    drawn: tuple[str, tuple[float, float]], title: str, cause: Mapping[str, Any], dpi: float
+) -> bytes:
+    """A picture, as `_drawn` gives it, as a PNG of so many dots per inch."""
     # One at a time: each takes hundreds of megabytes as long as it is made.
     pixels = int(drawn[1][0] * drawn[1][1] * (dpi / 72) ** 2)
     with figure_engine.room(SETTER_BYTES + PIXEL_BYTES * pixels), _one_png:
@@ -202,7 +218,7 @@ def _set(
     import typst
 
     drawn, (points, _) = picture
-    drawn = drawn.replace(WEIGHT, 'font-weight="bold"')
+    drawn = LOWERED.sub(_on_its_line, drawn.replace(WEIGHT, 'font-weight="bold"'))
     slanted = lambda match: (
         f'<text x="{match[1]}" y="{match[2]}"{match[3]} '
         f'transform="matrix(1 0 {-SLANT} 1 {SLANT * float(match[2]):.2f} 0)"'
@@ -219,6 +235,11 @@ def _set(
         return bytes(
             typst.compile(PAGE.encode(), format=kind, font_paths=_fonts(), sys_inputs=inputs, **how)
         )
+
+
+def _on_its_line(text: re.Match[str]) -> str:
+    """The beginning of a text at the height of its line of type."""
+    return f' y="{float(text[1]) + float(text[2]) * float(text[3]):.2f}" font-size="{text[3]}"'
 
 
 def _legible(drawn: str) -> str:

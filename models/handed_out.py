@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from models.arrays import as_array
+from models.notices import tell
 
 AXES = "(layer, head, query, key)"
 NOT_RETURNED = (
@@ -36,6 +37,11 @@ SEVERAL = "there are {n} texts in this batch; give those of one, [each[0:1] for 
 NOT_SQUARE = (
     "the attention has {queries} queries and {keys} keys; there are {n} tokens{rows}; give the "
     "attention of one row of tokens to itself, or record all with headlight.wrap(model, tokenizer)"
+)
+ROWS = ", and another row of them is read, of another text or by a call that kept earlier keys"
+NOT_SHOWN = (
+    "the cross-attention of this output is not shown; record it with "
+    "headlight.wrap(model, tokenizer)"
 )
 PADDED = (
     "tokens {first} to {last} are padding, which is no part of the text; give the text alone, "
@@ -138,6 +144,8 @@ def attention_of(given: Any) -> tuple[np.ndarray, tuple[int, ...]]:
         if form.fits(given):
             if form.inner is None:
                 raise ValueError(form.instead)
+            if _of(given, "cross_attentions"):
+                tell(NOT_SHOWN)
             return attention_of(form.inner(given))
     if not _has_arrays(given):
         array = as_array(given)
@@ -170,7 +178,7 @@ def expect_square(pattern: np.ndarray, n: int) -> None:
         raise ValueError(
             f"the attention has {queries} queries and {keys} keys; there are {n} tokens"
         )
-    rows = ", and cross-attention has two rows of them" if n in (queries, keys) else ""
+    rows = ROWS if n in (queries, keys) else ""
     raise ValueError(NOT_SQUARE.format(queries=queries, keys=keys, n=n, rows=rows))
 
 

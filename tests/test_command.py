@@ -84,6 +84,25 @@ def test_the_name_of_a_file_stands_for_its_text(
     assert "There is no file none.txt; these words are read" in capsys.readouterr().err
     assert cli.main(["record", out, "-o", out]) == 1
     assert "is a recording; `headlight page`" in capsys.readouterr().err
+    assert cli.main(["record", str(tmp_path), "-o", out]) == 1
+    assert "is a folder; give the name of one file in it" in capsys.readouterr().err
+
+
+def test_a_word_is_a_text_where_a_folder_is_called_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("cats").mkdir()
+    assert cli.main(["record", "cats", "--model", "decoder", "-o", "it.npz"]) == 0
+    assert "cats is read as the text, and not as the folder" in capsys.readouterr().err
+
+
+def test_bytes_that_are_no_utf_8_are_no_text(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = os.fsdecode(b"The caf\xe9 is open.")
+    assert cli.main(["record", given, "-o", str(tmp_path / "it.npz")]) == 1
+    assert "the text is not in UTF-8 (character 8)" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -20,6 +20,7 @@ from transformers.utils import ModelOutput
 import headlight
 from models import handed_out, readouts, recorded_model
 from models.capabilities import READ_OFF
+from models.notices import Notice
 from models.pretrained import hf_source
 
 IDS = torch.arange(20, 27)[None]
@@ -146,7 +147,7 @@ SAID = {
     ),
     "two rows": (
         lambda: output("T5ForConditionalGeneration", decoder_input_ids=IDS[:, :5]).cross_attentions,
-        "has 5 queries and 7 keys; there are 7 tokens, and cross-attention has two rows of them; ",
+        "has 5 queries and 7 keys; there are 7 tokens, and another row of them is read, of ",
     ),
     "generate": (lambda: generated(return_dict_in_generate=True), "call the model once on its seq"),
     "steps": (lambda: generated(return_dict_in_generate=True).attentions, "step by step"),
@@ -187,6 +188,13 @@ def test_what_is_no_attention_of_one_text_says_what_to_give(form: str) -> None:
     given, why = SAID[form]
     with pytest.raises(ValueError, match=why):
         headlight.view(given(), LABELS)
+
+
+def test_cross_attention_beside_a_decoders_own_is_said_not_to_be_shown() -> None:
+    own = output().attentions
+    with pytest.warns(Notice, match="cross-attention of this output is not shown"):
+        read = viewed(ModelOutput(attentions=own, cross_attentions=own))
+    np.testing.assert_array_equal(read, torch.cat(own).numpy())
 
 
 def test_what_the_sentences_advise_is_read() -> None:
@@ -338,7 +346,7 @@ NO_MODELS: dict[str, tuple[Callable, type, str]] = {
     "several texts at once": (
         lambda: tiny.random_model("BertForMultipleChoice", tiny.BERT),
         ValueError,
-        r"breaks off on a text of 7 tokens \(“shape .*”\); wrap its base_model",
+        r"breaks off on a text of 7 tokens \(“shape .*”\); wrap the part of it",
     ),
 }
 

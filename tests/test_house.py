@@ -100,7 +100,7 @@ FLOORS = [
     (
         r"explorer/panels/.*",
         {"numpy"},
-        r"explorer\.(panels|analysis|text)\..*|explorer\.(html|png|figure|plotly)_export(\.\w+)?|explorer\.figure_engine|explorer\.notebook_widget|explorer\.components\.codec"
+        r"explorer\.(panels|analysis|text)\..*|explorer\.(html|figure|plotly)_export(\.\w+)?|explorer\.figure_engine|explorer\.notebook_widget|explorer\.components\.codec"
         r"|models\.(caching|run|drafts|host|notices|registry|model|model_card|model_names|unknown_words|cancellation|recording|edits|results|chat|example_texts)",
     ),
     (
@@ -108,11 +108,6 @@ FLOORS = [
         set(),
         r"explorer\.(screens|panels|analysis|text)\..*"
         r"|models\.(caching|edits|example_texts|host|model_card|model_names|recording|registry|run)",
-    ),
-    (
-        r"explorer/png_export\.py",
-        {"PIL"},
-        r"explorer\.analysis\.figures|explorer\.components\.bundle",
     ),
     (
         r"explorer/figure_(engine|export)\.py",

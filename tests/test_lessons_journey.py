@@ -8,6 +8,8 @@ import json
 import random
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from driver import MARKS, Visitor
@@ -15,9 +17,13 @@ from test_class_journey import leading
 
 from explorer.panels import lessons, worksheet
 from explorer.state import url_state
+from explorer.text import lesson as lesson_text
 from explorer.text.lesson import Item, Lesson
 from models.example_texts import DEFAULT_TEXT
 from models.run import Run
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator
 
 pytestmark = MARKS
 LAPTOP = {"width": 1280, "height": 720}
@@ -89,6 +95,12 @@ def add_to_lesson(visitor: Visitor, n: int) -> None:
     visitor.at_rest()
 
 
+def lesson_of(link: Locator) -> Lesson:
+    """The lesson that a link begins, whole in its address."""
+    word = parse_qs(urlsplit(link.get_attribute("href") or "").query)["lesson"][0]
+    return lesson_text.from_word(word)
+
+
 def test_a_teacher_makes_a_lesson_and_opens_it_again(visitor: Visitor, browser: object) -> None:
     page = visitor.open("?layer=1&head=5&token=9").page
     add_to_lesson(visitor, 1)
@@ -115,7 +127,9 @@ def test_a_teacher_makes_a_lesson_and_opens_it_again(visitor: Visitor, browser: 
     page.get_by_label("Question").first.fill("Why?")
     page.get_by_label("Answer").first.fill("It is a sum.")
     page.get_by_label("Question").first.focus()
-    visitor.at_rest()
+    start = page.get_by_role("link", name="Start", exact=True).last
+    while lesson_of(start).items[0].answer != "It is a sum.":  # as the server has it
+        page.wait_for_timeout(50)
     with page.expect_download() as waiting:
         page.locator(".st-key-save-lesson button").click()
     file = waiting.value.path()

@@ -3,12 +3,14 @@ many readers, and health."""
 
 from __future__ import annotations
 
+import asyncio
+import os
 import subprocess
 import sys
 import time
 import tomllib
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -21,6 +23,7 @@ from waiting import until
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
+from benchmarks.clients import open_page, reader_line, server
 from explorer.server.limits import RETRY_SECONDS, UNASKED
 from explorer.server.routes import CACHE_SECONDS
 from explorer.text import places
@@ -28,6 +31,7 @@ from explorer.text import places
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parent.parent
 SEATS = 2
+READERS = 4  # beside the first
 
 
 @pytest.fixture(scope="module")
@@ -318,3 +322,25 @@ def test_a_theme_read_once_is_the_theme_that_streamlit_reads(monkeypatch) -> Non
     for _ in range(2):
         assert whole(app_session._populate_theme_msg) == true
     assert true.ByteSize() > 100
+
+
+def test_readers_at_rest_hold_no_event_loop_each() -> None:
+    """Of the files that a server has open, none is a reader's own loop once their page stands."""
+
+    async def visits(address: str, pid: int) -> None:
+        async with AsyncExitStack() as lines:
+            before = 0
+            for _ in range(1 + READERS):
+                line = await lines.enter_async_context(reader_line(address))
+                assert not await open_page(line, "heads", {"text": "The cat sat."})
+                before = before or loops(pid)
+            await asyncio.to_thread(until, lambda: loops(pid) <= before)
+
+    with server() as (address, pid):
+        asyncio.run(visits(address, pid))
+
+
+def loops(pid: int) -> int:
+    """The event loops of a process."""
+    files = Path(f"/proc/{pid}/fd").iterdir()
+    return sum(os.readlink(each) == "anon_inode:[eventpoll]" for each in files if each.is_symlink())

@@ -21,12 +21,12 @@ from PIL import Image
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from explorer import png_export
 from explorer.analysis.figures import PictureCard
 from explorer.analysis.findings import ALIGNED, PAIRS, select_findings
 from explorer.analysis.recorded_findings import leading_findings
 from explorer.analysis.terminology import sorted_edits
 from explorer.panels import card, predictions
+from explorer.panels.spec import FILES, Panel
 from explorer.server import shared_link
 from explorer.server.routes import MIDDLEWARE, ROUTES
 from explorer.text import findings as findings_text
@@ -61,6 +61,10 @@ def card_of(run: Run, **chosen: int | str) -> PictureCard:
     return figure
 
 
+def png_of(panel: Panel) -> bytes:
+    return FILES["png"].make(panel)
+
+
 def words_of(figure: PictureCard) -> list[str]:
     return [word for text in figure.texts for word in text]
 
@@ -92,8 +96,7 @@ def test_a_card_of_an_edited_model_tells_what_the_edits_change(
     )
     assert describe(sorted_edits(edits)) in figure.about and not figure.edges
     assert ("____" in words_of(figure)) == bool(hidden)
-    with Image.open(io.BytesIO(png_export.png(figure))) as drawn:
-        assert drawn.size == SIZE
+    assert Image.open(io.BytesIO(png_of(panel))).size == SIZE
 
 
 @pytest.mark.slow
@@ -173,9 +176,9 @@ def test_a_headline_without_a_pair_has_the_arcs_of_its_head() -> None:
 def test_hostile_text_stays_text(name: str) -> None:
     """On the card, in the PNG, and in the head of a page."""
     run = Run("encoder", HOSTILE[name][:4000])
-    figure = card_of(run)
-    assert len(words_of(figure)) <= 2 * card.COLUMNS[1]
-    assert Image.open(io.BytesIO(png_export.png(figure))).size == SIZE
+    panel = card.headline(run)
+    assert len(words_of(card_of(run))) <= 2 * card.COLUMNS[1]
+    assert Image.open(io.BytesIO(png_of(panel))).size == SIZE
 
 
 # ---- without a browser ---------------------------------------------------------------------------
@@ -183,7 +186,7 @@ def test_hostile_text_stays_text(name: str) -> None:
 
 def test_a_png_shows_the_pair_the_arc_and_the_words() -> None:
     """Each part of the card has ink, and another sentence is another picture."""
-    made = [png_export.png(card_of(Run("encoder", text))) for text in (DEFAULT_TEXT, ANNA)]
+    made = [png_of(card.headline(Run("encoder", text))) for text in (DEFAULT_TEXT, ANNA)]
     assert made[0] != made[1] and max(map(len, made)) < 100_000
     image = np.asarray(Image.open(io.BytesIO(made[1])).convert("RGB")).astype(int)
     assert image.shape == (SIZE[1], SIZE[0], 3)
@@ -194,18 +197,18 @@ def test_a_png_shows_the_pair_the_arc_and_the_words() -> None:
     assert not any(part.any() for part in margins)
 
 
-def test_words_that_no_font_has_are_left_out_and_no_other() -> None:
-    figure = PictureCard(
-        says=("a", "b"),
-        number="0.50",
-        texts=(("a", "\U0010fffd", "b", "c"),),
-        spaced=((True,) * 4,),
-        edges=(card.Edge(0, 2, 0.5),),
-    )
-    assert png_export.legible(figure).texts == (("a", "…", "b", "c"),)
-    pair = card.Edge(0, 1, 0.5)
-    lost = png_export.legible(PictureCard(**{**vars(figure), "edges": (pair,)}))
-    assert lost.texts == () and lost.edges == () and lost.number == "0.50"
+def test_letters_that_join_from_right_to_left_stand_on_one_line() -> None:
+    """The first letter of a word, at its right, ends where the next one ends below."""
+    word = "\u0633" * 6
+    image = Image.open(io.BytesIO(png_of(card.headline(Run("encoder", word)))))
+    dark = np.asarray(image.convert("L"))[230:510] < 100
+    (columns,) = np.nonzero(dark.any(0))
+    sixth = (columns[-1] - columns[0]) // 6
+    ends = [
+        np.nonzero(dark[:, columns[-1] - sixth * at - sixth // 2 - 5 :][:, :10].any(1))[0][-1]
+        for at in (0, 1)
+    ]
+    assert len(columns) > 100 and abs(ends[0] - ends[1]) < 4, ends
 
 
 # ---- what a link says of itself ------------------------------------------------------------------

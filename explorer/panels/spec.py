@@ -339,12 +339,9 @@ class FileKind:
 
 
 def _png(panel: Panel, sheet: Sheet) -> bytes:
-    """A panel as PNG; the picture card by what a server draws it with."""
-    card = panel.figures[0]
-    if isinstance(card, PictureCard) and sheet == WHOLE and find_spec("PIL"):
-        from explorer.png_export import png  # a library need not have what draws it
-
-        return png(card)
+    """A panel as PNG; the picture card as large as sites show it that show a link."""
+    if isinstance(panel.figures[0], PictureCard) and sheet == WHOLE:
+        return _picture(figure_export.card)(panel, sheet)
     return _picture(figure_export.png)(panel, sheet)
 
 

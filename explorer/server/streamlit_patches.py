@@ -1,5 +1,6 @@
 """Changes to Streamlit's private parts: its end, its theme, callbacks, event loops, batches of
-messages, and the values of a session."""
+messages, and the values of a session. They are those of the version that requirements.txt holds; a
+test of each fails where another has them otherwise."""
 
 from __future__ import annotations
 
@@ -56,11 +57,8 @@ def on_shutdown(callback: Callable[[], None]) -> Iterator[None]:
 
 
 def cache_theme() -> None:
-    """Let the sections of the theme be read once each. Where Streamlit has another way to fill them
-    in, it keeps it."""
-    populate = getattr(app_session, "_populate_theme_msg", None)
-    if populate is None:
-        return
+    """Let the sections of the theme be read once each."""
+    populate = app_session._populate_theme_msg
     cached: dict[str, CustomThemeConfig] = {}
 
     def fill(msg: CustomThemeConfig, section: str = "theme") -> None:
@@ -76,12 +74,8 @@ def cache_theme() -> None:
 def close_loops() -> None:
     """Let a session have an event loop while a run of its script lasts. Streamlit gives each one
     that takes three files, from its beginning until minutes after its end; this app's runs keep
-    nothing in it. Where Streamlit has another way, it keeps it."""
+    nothing in it."""
     names = "_create_scriptrunner", "_handle_scriptrunner_event_on_event_loop"
-    if not all(hasattr(AppSession, name) for name in names) or not hasattr(
-        app_session, "_close_script_event_loop"
-    ):
-        return
     begin, create, handle = (getattr(AppSession, name) for name in ("__init__", *names))
 
     def close(session: Any) -> None:
@@ -165,10 +159,7 @@ class MessageBatch:
 
 
 def batch_messages() -> None:
-    """Let every session's messages cross in groups. Where Streamlit has another way to hand them
-    over, it keeps it."""
-    if not hasattr(AppSession, "_call_soon_on_event_loop"):
-        return
+    """Let every session's messages cross in groups."""
     lock = threading.Lock()
     batches: WeakKeyDictionary[AppSession, MessageBatch] = WeakKeyDictionary()
 
@@ -204,7 +195,6 @@ def unless_closed(session: Any, call: Callable[[], None]) -> None:
 # page this app's two hundred.
 
 OWN = "$$"  # the keys of Streamlit's own begin so, the ids of widgets among them
-PARTS = "_key_id_mapper", "_new_session_state", "_old_state"
 _gathered: Any = SessionState.filtered_state
 
 
@@ -234,7 +224,5 @@ class SessionValues(Mapping[str, Any]):
 
 
 def look_up_values() -> None:
-    """Look up the value of a session that is asked for. Where Streamlit keeps its state in another
-    way nothing is changed."""
-    if all(hasattr(SessionState(), name) for name in PARTS):
-        SessionState.filtered_state = property(SessionValues)  # type: ignore[assignment]
+    """Look up the value of a session that is asked for."""
+    SessionState.filtered_state = property(SessionValues)  # type: ignore[assignment]

@@ -403,7 +403,10 @@ def _why_it_breaks_off(error: Exception, name: str) -> str:
         )
     broken = f"The code of {name} breaks off on a text of {N_SOURCE} tokens"
     if name.startswith(MINE_PREFIX):  # it may read something else than one text
-        return f"{broken} (“{said}”); wrap its base_model, or choose another."
+        return (
+            f"{broken} (“{said}”); wrap the part of it that reads a text, such as its decoder or "
+            "its text_model, or choose another."
+        )
     return (
         f"{broken} with the settings of its config.json (“{said}”); {remedy(name)} or choose "
         "another."

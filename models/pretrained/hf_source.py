@@ -262,13 +262,20 @@ def lens(
     """
     expect_readout(model, stream)
     target_stream, norm = recording.stream(stream).only(token), model.plan.streams[-1].final_norm
-    sites = states(target_stream, sites)
+    dtype = embedding_matrix(model.network).dtype
 
-    def vectors_at(site: str) -> Tensor:
-        vectors = torch.tensor(target_stream.at(site)).to(embedding_matrix(model.network).dtype)
+    def vectors_at(site: str, rows: slice) -> Tensor:
+        vectors = torch.tensor(target_stream.at(site)[rows]).to(dtype)
         return vectors if norm is None or site == "final.normed" else norm(vectors)
 
-    return lens_of(stream, sites, vectors_at, lambda vectors: hf_model.readout(model, vectors), top)
+    return lens_of(
+        stream,
+        states(target_stream, sites),
+        (len(target_stream.tokens), model.card.n_vocab),
+        vectors_at,
+        lambda vectors: hf_model.readout(model, vectors),
+        top,
+    )
 
 
 def capabilities(model: HFModel) -> Capabilities:

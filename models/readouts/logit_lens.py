@@ -388,7 +388,8 @@ def lens(
     return lens_of(
         stream,
         states(residual, sites),
-        lambda site: _final_vectors(model, residual, site, recording.edits),
+        (len(residual.tokens), model.card.n_vocab),
+        lambda site, rows: _final_vectors(model, residual, site, rows, recording.edits),
         model.network.logits,
         top,
     )
@@ -401,69 +402,75 @@ AT_ONCE = 64  # rows of scores: the vocabulary is read once for all of them
 def lens_of(
     stream: str,
     sites: tuple[str, ...],
-    vectors_at: Callable[[str], Tensor],
+    shape: tuple[int, int],
+    vectors_at: Callable[[str, slice], Tensor],
     logits_of: Callable[[Tensor], Tensor],
     top: int,
 ) -> Lens:
-    """The lens on some sites, the last of which has the final say. vectors_at: the vectors at a
-    site as they would stand at the end, (token, d_model); logits_of: their scores, (token, id), of
-    which at most AT_ONCE rows are there at a time, however long the text is."""
-    n_tokens = len(vectors_at(sites[-1]))
-    blocks = [slice(start, start + AT_ONCE) for start in range(0, n_tokens, AT_ONCE)]
-    parts = [_rows_of_lens(sites, _rows_at(vectors_at, rows), logits_of, top) for rows in blocks]
-    final_id, *others = zip(*parts)
-    words, logprobs, ranks, logprob, divergences = (np.concatenate(each, 1) for each in others)
-    final = np.concatenate(final_id)
-    return Lens(stream, sites, words, logprobs, final, ranks, logprob, divergences)
+    """The lens on some sites, the last of which has the final say. shape: the numbers of tokens and
+    of words; vectors_at: the vectors of some tokens at a site as they would stand at the end,
+    (token, d_model); logits_of: their scores, (token, id), of which at most AT_ONCE rows are there
+    at a time, however long the text is."""
+    n_tokens, n_vocab = shape
+    cells = len(sites), n_tokens
+    found = Lens(
+        stream,
+        sites,
+        np.empty((*cells, min(top, n_vocab)), np.int64),
+        np.empty((*cells, min(top, n_vocab))),
+        np.empty(n_tokens, np.int64),
+        np.empty(cells, np.int64),
+        np.empty(cells),
+        np.empty(cells),
+    )
+    for start in range(0, n_tokens, AT_ONCE):
+        rows = slice(start, min(start + AT_ONCE, n_tokens))
+        _fill_rows_of_lens(found, rows, vectors_at, logits_of)
+    return found
 
 
-def _rows_at(vectors_at: Callable[[str], Tensor], rows: slice) -> Callable[[str], Tensor]:
-    return lambda site: vectors_at(site)[rows]
-
-
-def _rows_of_lens(
-    sites: tuple[str, ...],
-    vectors_at: Callable[[str], Tensor],
+def _fill_rows_of_lens(
+    found: Lens,
+    rows: slice,
+    vectors_at: Callable[[str, slice], Tensor],
     logits_of: Callable[[Tensor], Tensor],
-    top: int,
-) -> tuple[np.ndarray, ...]:
-    """Of a few tokens the final answer, (token), and of each site, (site, token, ...): the top
-    words, their log-probabilities, the final answer's rank and log-probability, the divergence."""
-    final = final_id = final_total = p = torch.zeros(0)
-    ids, logprobs, rank, final_logprobs, kl = [], [], [], [], []
-    n_tokens = len(vectors_at(sites[-1]))
+) -> None:
+    """Fill in the cells of a few tokens. What is as large as their scores is made once and written
+    over, so that memory is not asked for anew at each site."""
+    sites, n_tokens, top = found.sites, rows.stop - rows.start, found.top_ids.shape[-1]
+    final = final_id = final_total = p = change = torch.zeros(0)
+    is_above = torch.zeros(0, dtype=torch.bool)
     n = max(1, AT_ONCE // n_tokens)
     for end in range(len(sites), 0, -n):  # the last first, which the others are compared with
         checkpoint()
-        part = [vectors_at(site) for site in sites[max(0, end - n) : end]]
-        scores = logits_of(torch.cat(part)).split(n_tokens)
+        places = range(max(0, end - n), end)
+        scores = logits_of(torch.cat([vectors_at(sites[at], rows) for at in places]))
         if end == len(sites):
-            final = scores[-1]
+            final = scores[-n_tokens:].clone()
             final_id, final_total = final.argmax(-1), final.logsumexp(-1).double()
-            p = (final - final_total.float()[:, None]).exp()
-        for logits in reversed(scores):
+            p = (final - final_total.float()[:, None]).exp_()
+            change, is_above = torch.empty_like(final), torch.empty_like(final, dtype=torch.bool)
+            found.final_id[rows] = final_id
+        for at, logits in zip(places, scores.split(n_tokens)):
             # Large and in float32; what is summed over the vocabulary is summed in float64.
             total = logits.logsumexp(-1).double()
-            best, final_logits = (
-                logits.topk(min(top, logits.shape[-1]), dim=-1),
-                logits.gather(-1, final_id[:, None]),
-            )
-            ids.append(best.indices)
-            logprobs.append(best.values.double() - total[:, None])
-            rank.append((logits > final_logits).sum(-1))
-            final_logprobs.append(final_logits[:, 0].double() - total)
-            kl.append(
-                ((p * (final - logits)).sum(-1, dtype=torch.float64) - (final_total - total)).clamp(
-                    min=0
-                )
-            )
-    by_site = ids, logprobs, rank, final_logprobs, kl
-    return final_id.numpy(), *(torch.stack(each[::-1]).numpy() for each in by_site)
+            best, final_logits = logits.topk(top, dim=-1), logits.gather(-1, final_id[:, None])
+            torch.gt(logits, final_logits, out=is_above)
+            torch.sub(final, logits, out=change).mul_(p)
+            kl = change.sum(-1, dtype=torch.float64) - (final_total - total)
+            found.top_ids[at, rows] = best.indices
+            found.top_logprobs[at, rows] = best.values.double() - total[:, None]
+            found.rank[at, rows] = is_above.sum(-1)
+            found.logprob[at, rows] = final_logits[:, 0].double() - total
+            found.kl[at, rows] = kl.clamp_(min=0)
 
 
-def _final_vectors(model: OwnModel, stream: Stream, site: str, edits: tuple[Edit, ...]) -> Tensor:
-    """A site's vectors (token, d_model) as they would stand at the stack's end."""
-    x = torch.tensor(stream.at(site)).to(model.network.embedding.token.weight.dtype)
+def _final_vectors(
+    model: OwnModel, stream: Stream, site: str, rows: slice, edits: tuple[Edit, ...]
+) -> Tensor:
+    """The vectors of some tokens at a site, (token, d_model), as they would stand at the stack's
+    end."""
+    x = torch.tensor(stream.at(site)[rows]).to(model.network.embedding.token.weight.dtype)
     return (
         model.network.last_norm.normed(x, edits)
         if "final.normed" in stream.sites and site != "final.normed"
