@@ -29,14 +29,12 @@ from explorer.panels.spec import PANELS, Panel
 from explorer.screens import link, needs
 from explorer.screens.presses import RULES
 from explorer.screens.rows import PanelFunction, Row, arguments_of_all, panels_of, shared_with
-from explorer.screens.subjects import SUBJECTS
+from explorer.screens.subjects import SUBJECTS, under_edits
 from explorer.text import places
 from explorer.text.markdown_escape import plain
 from explorer.text.places import Tab
-from explorer.text.templates import sentences
 from models import registry
 from models.caching import loaded
-from models.edits import from_line
 from models.run import Run, run_of
 
 HEADS = "heads"  # drawn by hand, of two panels
@@ -302,15 +300,10 @@ def _runs_read(
     target = words.get("target", "") if is_translator and "target" in tab.reads else ""
     unedited = replace(run, target=target) if target.strip() else run
     unedited.recording()
-    if not words.get("edits") or "edits" not in tab.reads:
-        return unedited, unedited
-    try:
-        edited = unedited.under(from_line(words["edits"]))
-        edited.recording()
-    except ValueError as why:
-        refused["edits"] = sentences("frame", "edits")("refused", why=str(why).rstrip("."))
-        notes.append(refused["edits"])
-        return unedited, unedited
+    edited, why = under_edits(unedited, words.get("edits", "") if "edits" in tab.reads else "")
+    if why:
+        refused["edits"] = why
+        notes.append(why)
     return edited, unedited
 
 

@@ -14,7 +14,7 @@ from explorer.panels.choice import Choice, as_taken, declared, resolve
 from explorer.panels.selection import select
 from explorer.text.templates import sentences
 from models import model_names
-from models.edits import INPUT_EDITS, Edit, to_line
+from models.edits import INPUT_EDITS, Edit, from_line, to_line
 from models.recording import NotFinite, Recording
 from models.run import Run
 
@@ -55,6 +55,20 @@ def masked_word(run: Run, words: Words, notes: Notes) -> tuple[Run, Known]:
 
 
 # ---- edits, and two runs -------------------------------------------------------------------------
+
+
+def under_edits(run: Run, line: str) -> tuple[Run, str]:
+    """The run under the edits of a line of an address; where its model or its text cannot follow
+    them, the run as it is and a sentence on why. A translator's decoder goes on reading what it
+    writes unedited, so that the rows stay the same."""
+    if not line:
+        return run, ""
+    try:
+        edited = run.under(from_line(line))
+        edited.recording()
+    except ValueError as why:
+        return run, sentences("frame", "edits")("refused", why=str(why).rstrip("."))
+    return edited, ""
 
 
 @subject("followed edits")
