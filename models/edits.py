@@ -599,6 +599,7 @@ class ShuffleTokens(Edit):
         return f"tokens shuffled (seed {self.seed})"
 
 
+INPUT_EDITS = (HideToken, ShuffleTokens)  # those that change what a model reads
 KINDS: dict[str, type[Edit]] = {
     kind.__name__: kind
     for kind in (

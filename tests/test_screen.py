@@ -150,6 +150,76 @@ def test_a_press_on_a_weight_selects_it_and_a_text_forgets_its_words() -> None:
     assert "token" not in after.after("anatomy.weight", {"text": "The dog ran."})
 
 
+def after(asked: dict[str, str], panel: str, **pressed: object) -> dict[str, str]:
+    """The address that a press leads to, whose own screen says the same."""
+    words = screen({"text": TEXT, **asked}).after(panel, pressed)
+    shown = screen(words)
+    assert not shown.refused and shown.words() == words
+    return words
+
+
+def test_a_cell_that_is_pressed_is_framed_until_it_is_pressed_again() -> None:
+    patching, patches = {"tab": "patching"}, "interventions.patches"
+    framed = after(patching, patches, row=2, column=3)
+    assert framed["patch_cell"] == "2.3" and screen(framed).chosen["cell"] == (2, 3)
+    assert not {"row", "column"} & framed.keys()
+    assert "patch_cell" not in after(framed, patches, row=2, column=3)
+    assert after(framed, patches, row=0, column=1)["patch_cell"] == "0.1"
+
+
+def test_another_head_of_a_stands_beside_its_own_of_b() -> None:
+    compared = {"tab": "compare", "head_of_b": "3.1"}
+    assert screen({"text": TEXT, **compared}).chosen["head_of_b"] == (3, 1)
+    for panel in ("compare.heads", ""):
+        now = after(compared, panel, layer=1, head=2)
+        assert "head_of_b" not in now and (now["layer"], now["head"]) == ("1", "2")
+    assert after(compared, "compare.heads", token=4)["head_of_b"] == "3.1"
+    near = after(compared, "compare.nearest", address="layer=0&head=1&head_of_b=2.2")
+    assert (near["layer"], near["head"], near["head_of_b"]) == ("0", "1", "2.2")
+
+
+def test_a_word_that_is_pressed_is_masked_and_unmasked() -> None:
+    word, panel = {"tab": "word"}, "predictions.word"
+    first = screen({"text": TEXT, **word}).known["hidden"]
+    one = after(word, panel, token=4)
+    assert one["hidden"] == "4" != first, "the word that is masked at first was nobody's choice"
+    two = after(one, panel, token=2)
+    assert (two["hidden"], two["token"]) == ("2.4", "2")
+    assert [each.token for each in screen(two).run.edits] == [2, 4]
+    none = after(after(two, panel, token=2), panel, token=4)
+    assert none["hidden"] == "4", "another than the selected one is selected, and stays masked"
+    assert after(none, panel, token=4)["hidden"] == "none"
+    assert not screen(after(none, panel, token=4)).run.edits
+    assert "word" not in after({**word, "word": "5"}, panel, token=4)
+
+
+def test_to_select_a_token_is_not_to_mask_it() -> None:
+    for tab, panel in (("lens", "logit_lens.lens"), ("attribution", "attribution.logit")):
+        shown = screen({"text": TEXT, "tab": tab})
+        for pressed in (panel, ""):
+            now = after({"tab": tab}, pressed, token=2)
+            assert (now["token"], now["hidden"]) == ("2", shown.known["hidden"])
+            assert screen(now).run == shown.run
+    assert after({"tab": "attribution", "neuron": "7"}, panel, part="ffn.2")["ffn"] == "2"
+
+
+def test_masks_that_are_named_are_those_of_the_run() -> None:
+    for panel in ("predictions.word", "logit_lens.lens", "attribution.logit"):
+        make = headlight.panels
+        for part in panel.split("."):
+            make = getattr(make, part)
+        run = headlight.Run("encoder", TEXT)
+        hidden = tuple(headlight.edits.HideToken(at) for at in (2, 4))
+        named = make(run, hidden="2.4")
+        assert (
+            named.run == run.under(hidden) and named.encode() == make(run.under(hidden), 2).encode()
+        )
+        assert make(run, hidden="none").run == run and make(run, 3).run == run
+        for wrong in ("2.99", "x"):
+            with pytest.raises(ValueError, match="hidden"):
+                make(run, hidden=wrong)
+
+
 def test_a_model_that_the_tab_cannot_serve_is_replaced_in_a_note() -> None:
     shown = screen({"tab": "translate", "text": "Das Auto ist rot.", "model": "encoder"})
     assert shown.run.model == "translator"

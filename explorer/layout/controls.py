@@ -70,7 +70,10 @@ def open_finding(finding: Finding) -> None:
         state.weight_at = f"{finding.query}.{finding.keys[0]}"
 
 
-ATTENTION_KEYS = ("token", "layer", "head", "source", "weight_at", "sum_layer", "sum_head")
+ATTENTION_KEYS = (
+    *("token", "layer", "head", "source", "weight_at"),
+    *("sum_layer", "sum_head", "patch_cell"),
+)
 
 
 def pick(

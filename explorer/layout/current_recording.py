@@ -18,6 +18,7 @@ from explorer.analysis.facts import RecordingFacts
 from explorer.analysis.formatting import plural
 from explorer.analysis.questions import is_question
 from explorer.panels.choice import declared
+from explorer.screens.subjects import under_edits
 from explorer.state import event_log, jobs, url_state
 from explorer.state.models import SMOLLM2, is_chat_model, server_models, typed_special
 from explorer.state.settings import well_formed
@@ -28,7 +29,7 @@ from explorer.text.model_descriptions import examples, origin, scores, taught, u
 from explorer.text.templates import sentences
 from models import chat, model_card, model_names
 from models.caching import loaded
-from models.edits import describe, from_line
+from models.edits import describe
 from models.example_texts import EXAMPLES
 from models.recording import CONTINUES, NotEncoded, Recording
 from models.run import Run, run_of
@@ -329,27 +330,16 @@ def read_current(edited: bool = True, typed: bool = True, headline: bool = False
         target = typed_target(visit.model) if typed else None
         run = current_run(target=target, headline=headline)
     show_target(target)
-    return under_edits(run) if edited else run
+    if not edited:
+        return run
+    run, why = under_edits(run, str(st.session_state.edits))
+    if why:
+        st.caption(literal(why))
+    return run
 
 
 unedited = partial(read_current, edited=False)
 only_text = partial(read_current, edited=False, typed=False)
-
-
-def under_edits(run: Run) -> Run:
-    """The run under the edits of Edit the model, which the frame names; as it is, with a note,
-    where this text or model cannot follow them. A translator's decoder goes on reading what it
-    writes unedited, so that the rows stay the same."""
-    line = str(st.session_state.edits)
-    if not line:
-        return run
-    try:
-        edited = run.under(from_line(line))
-        edited.recording()
-    except ValueError as why:
-        st.caption(sentences("frame", "edits")("refused", why=literal(str(why).rstrip("."))))
-        return run
-    return edited
 
 
 def typed_target(model: str) -> str | None:

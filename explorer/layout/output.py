@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Literal
 from urllib.parse import parse_qsl
@@ -123,12 +123,21 @@ def _has_fractions(values: Cells) -> bool:
 # A panel on a page.
 
 
+def put_pressed(pressed: Mapping[str, object]) -> None:
+    """Put what was pressed in a panel into the choices of the address."""
+    for name, value in pressed.items():
+        if name in url_state.names():
+            st.session_state[name] = str(value)
+
+
 def show_panel(
-    make: Callable[[], Panel] | Panel, key: str, on_select: Callable[[], None] | None = None
+    make: Callable[[], Panel] | Panel,
+    key: str,
+    take: Callable[[Mapping[str, object]], None] = put_pressed,
 ) -> Panel | None:
     """Draw a panel, or that which a function makes, with its table below it, and offer its files.
     Where the function raises a ValueError, its message is shown instead, and None is returned.
-    on_select: called after a press has set choices of the address."""
+    take: puts what was pressed into the choices of the address."""
     assert key not in url_state.names(), "what a panel sends would be dropped with its page"
     if tab := visit.tab_of_press:
         visit.tab_of_press = ""
@@ -141,7 +150,7 @@ def show_panel(
     except ValueError as reason:
         st.info(literal(str(reason)))
         return None
-    mounts.panel(panel.encode(), key, partial(_take_selection, key, on_select))
+    mounts.panel(panel.encode(), key, partial(_take_selection, key, take))
     export_menu.offer_panel(panel)
     with links(key):
         panel_table(panel)
@@ -166,8 +175,8 @@ def panel_table(panel: Panel, label: str = ALL_NUMBERS, opened: bool = False) ->
     with_table(panel.table, (panel.title, *panel.caption), panel.file, label, opened)
 
 
-def _take_selection(key: str, on_select: Callable[[], None] | None) -> None:
-    """Put the selection in a panel into the choices of the address."""
+def _take_selection(key: str, take: Callable[[Mapping[str, object]], None]) -> None:
+    """Follow a press in a panel: to another tab, another text, and other choices."""
     # A press in a panel may arrive when the page is on its way to another place.
     chosen = dict((st.session_state.get(key) or {}).get("select") or {})
     if address := chosen.pop("address", ""):  # several choices at once, and the tab that shows them
@@ -176,8 +185,4 @@ def _take_selection(key: str, on_select: Callable[[], None] | None) -> None:
     visit.new_run = not {"edits", "text"}.isdisjoint(chosen)
     if "text" in chosen:
         current_recording.take_text(str(chosen.pop("text")))
-    for name, value in chosen.items():
-        if name in url_state.names():
-            st.session_state[name] = str(value)
-    if on_select:
-        on_select()
+    take(chosen)

@@ -12,7 +12,6 @@ from streamlit.delta_generator import DeltaGenerator
 
 from explorer.analysis.attention import numbered
 from explorer.analysis.formatting import isolated, shortened
-from explorer.layout import controls
 from explorer.panels.choice import EVERY
 from explorer.panels.selection import select, stream_of
 from explorer.state.visit import visit
@@ -43,29 +42,36 @@ class Words:
 CAUSES = ("text", "model", "attention", "layer", "head", "token", "source", "weight_at")
 
 
-def take() -> set[str]:
+def take() -> None:
     """Put the reader's selection in the bar into the choices of the address. To be called before a
-    tab reads them. The keys of the menus that the reader changed."""
+    tab reads them."""
+    for name, word in pressed().items():
+        st.session_state[name] = word
+
+
+def pressed() -> dict[str, str]:
+    """The words of the address that the reader changed in the bar, by their names."""
     state = st.session_state
     causes, drawn = visit.selection_drawn
     if causes != _causes():
-        return set()
+        return {}
     now: dict[str, Any] = {name: state.get(name) for name in drawn}
     if not all(isinstance(value, int) for value in now.values()):
-        return set()
+        return {}
     changed = {name for name in drawn if now[name] != drawn[name]}
-    query = now.get("selected_query", EVERY_WORD)
+    query, words = now.get("selected_query", EVERY_WORD), dict[str, str]()
     if changed & {"selected_layer", "selected_head"}:
-        controls.take_head(now["selected_layer"], now.get("selected_head", state.head))
+        words["layer"] = str(now["selected_layer"])
+        words["head"] = str(now.get("selected_head", state.head))
         if not (state.token or state.source) and query != EVERY_WORD:
-            state.token = str(query)
+            words["token"] = str(query)
     if "selected_query" in changed:
-        state.token = EVERY if query == EVERY_WORD else str(query)
-        state.source = state.weight_at = ""
+        token = EVERY if query == EVERY_WORD else str(query)
+        words |= {"token": token, "source": "", "weight_at": ""}
     elif "selected_key" in changed:
-        state.token, state.source = str(query), ""
-        state.weight_at = f"{query}.{now['selected_key']}"
-    return changed
+        cell = f"{query}.{now['selected_key']}"
+        words |= {"token": str(query), "source": "", "weight_at": cell}
+    return words
 
 
 def _causes() -> tuple[str, ...]:
@@ -183,13 +189,3 @@ def _labelled(text: str) -> DeltaGenerator:
     row = st.container(horizontal=True, vertical_alignment="center", width="content", gap="small")
     row.markdown(text, width="content")
     return row
-
-
-def take_cell(panel: str, query: int) -> None:
-    """Select the cell that was pressed in a panel, or the key in the row of `query`."""
-    state = st.session_state
-    pressed = state[panel].get("select") or {}
-    if "key" in pressed:
-        state.token = str(pressed.get("token", query))
-        state.weight_at = f"{state.token}.{pressed['key']}"
-        state.source = ""

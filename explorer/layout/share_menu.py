@@ -3,7 +3,6 @@ the flow."""
 
 from __future__ import annotations
 
-from contextlib import suppress
 from functools import partial
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -15,11 +14,11 @@ from explorer.layout import current_recording, export_menu, lesson_bar
 from explorer.panels import architecture, card, corpus
 from explorer.panels.choice import arguments_of
 from explorer.panels.spec import Panel
+from explorer.screens.subjects import under_edits
 from explorer.state import url_state
 from explorer.state.visit import visit
 from explorer.text import places
 from explorer.text.templates import sentences
-from models.edits import from_line
 from models.run import Run
 
 WORDS = sentences("frame", "share")
@@ -108,13 +107,8 @@ def _show_link(link: str) -> None:
 def _run() -> Run:
     """The text on screen under the edits of Edit the model, without these where it cannot follow
     them."""
-    state = st.session_state
     run = current_recording.run_on_screen(current_recording.typed_target(visit.model))
-    with suppress(ValueError):
-        edited = run.under(from_line(str(state.edits)))
-        edited.recording()
-        return edited
-    return run
+    return under_edits(run, str(st.session_state.edits))[0]
 
 
 def _panel_of(panel: Any, run: Run, selected: dict[str, Any]) -> Panel:

@@ -15,21 +15,16 @@ from streamlit.delta_generator import DeltaGenerator
 
 from explorer.layout import controls, current_recording, navigation, output, selection_bar
 from explorer.layout.controls import bind, pick
-from explorer.panels.choice import (
-    EVERY,
-    Options,
-    Parameter,
-    arguments_of,
-    choices_of,
-    parameters,
-)
+from explorer.panels.choice import EVERY, Options, Parameter, arguments_of, declared
 from explorer.panels.spec import Panel
-from explorer.screens.rows import PanelFunction, Row, arguments_of_all, panels_of, shared_with
+from explorer.screens.rows import PanelFunction, Row, arguments_of_all, panels_of
+from explorer.screens.screen import Screen, name_of, row_of, screen_of
+from explorer.screens.subjects import SUBJECTS
 from explorer.state import url_state
 from explorer.state.visit import visit
 from explorer.text import places
 from explorer.text.markdown_escape import literal
-from explorer.text.places import Views
+from explorer.text.places import Tab, Views
 from explorer.text.templates import sentences
 from models.run import Run
 
@@ -41,50 +36,33 @@ SHORT = 16  # letters of a label that a narrow menu holds
 
 @dataclass(frozen=True)
 class Hand:
-    """What is drawn by hand on a tab, and what its row leaves to functions.
+    """What is drawn by hand on a tab, of its screen.
 
     read: as of `current_recording.tab`, where it is not the text on screen with what the row reads
-    of it. subject: gives of the run that was read the one that the
-    panels are of, with the arguments that are known by then; it takes the choices that its own
-    signature declares, and draws into the bar at the top what these are chosen by. A ValueError of
-    it is said in place of the panels, and for None nothing stands there. select: draws by hand the
-    selection in that run, by the choices made so far, the selection among them, and the names of
-    what the panels take that are shown; it gives what it changes. on_press: called after a press in
-    a panel, with its run and the choices as they were before. beside and below: draw what else
-    stands beside the choices, and below the panels where all of them are there. folds: by their
-    names, what draws parts of a run and the tab's choices; labels: what they are called, by the
-    run. fits: by the tab that a lead is to, for which runs it is there. for_classes: the same of
-    the row that a classifier of texts has."""
+    of it. top: draws into the bar at the top what its subject is chosen by, from the run that was
+    read and the choices that the subject declares. made: draws the same, and gives what stands in
+    the place of a subject: the run that the panels are of, with the arguments that are known by
+    then; for None nothing stands there. A ValueError of both is said in place of the panels.
+    select: draws the selection. instead: draws what stands in place of the panels for now, and says
+    whether something does. beside and below: draw what else stands beside the choices, and in place
+    of the panels below where all of the tab's are there. folds: by their names, what draws parts of
+    the tab; labels: what they are called, by the run. fits: by the tab that a lead is to, for which
+    runs it is there. for_classes: the same of the row that a classifier of texts has."""
 
     read: Callable[[], Run | None] | None = None
-    subject: Callable[..., tuple[Run, Mapping[str, Any]] | None] | None = None
-    select: Callable[[Run, Mapping[str, Any], set[str]], dict[str, Any]] | None = None
-    on_press: Callable[[Run, Mapping[str, Any]], None] | None = None
-    beside: Callable[[Run, Mapping[str, Any]], None] | None = None
-    below: Callable[[Run, Mapping[str, Any]], None] | None = None
-    folds: Mapping[str, Callable[[Run, Mapping[str, Any]], None]] = field(default_factory=dict)
+    top: Callable[..., None] | None = None
+    made: Callable[[Run, DeltaGenerator], tuple[Run, Mapping[str, Any]] | None] | None = None
+    select: Callable[[Screen], None] | None = None
+    instead: Callable[[Screen], bool] | None = None
+    beside: Callable[[Screen], None] | None = None
+    below: Callable[[Screen], None] | None = None
+    folds: Mapping[str, Callable[[Screen], None]] = field(default_factory=dict)
     labels: Mapping[str, Callable[[Run], str]] = field(default_factory=dict)
     fits: Mapping[str, Callable[[Run], bool]] = field(default_factory=dict)
     for_classes: Hand | None = None
 
 
 NOTHING = Hand()
-
-
-@dataclass(frozen=True)
-class DrawnRow(Row):
-    """A tab of the table with its panel functions, and what is drawn by hand on it."""
-
-    hand: Hand = NOTHING
-
-    @property
-    def has_fields(self) -> bool:
-        """True where a widget at its top has a label above it."""
-        of_subject = choices_of(self.hand.subject) if self.hand.subject else ()
-        has_labels = any(map(_has_widget, of_subject))
-        return has_labels or self.view is None and any(map(_is_field, self.arguments))
-
-
 VIEWS: dict[str, Callable[[], None]] = {}  # what draws each tab, by its id
 
 
@@ -100,66 +78,76 @@ def by_hand(name: str) -> Callable[[Callable[[], None]], Callable[[], None]]:
 
 def view(name: str, hand: Hand = NOTHING) -> None:
     """Have a tab drawn by its row of the table."""
-    row = DrawnRow(places.TABS[name], hand)
-    if row.fold is not None:
-        url_state.declare(row.fold.name, row.fold)
-    if row.view is not None:
-        url_state.declare(row.view.name, row.view)
-    if hand.subject is not None:
-        url_state.declare(hand.subject.__name__, *choices_of(hand.subject))
-    classes = row.tab.for_classes
-    of_classes = DrawnRow(classes, hand.for_classes or NOTHING) if classes else None
-    edited, typed = (each in row.tab.reads for each in ("edits", "target"))
+    tab = places.TABS[name]
+    row = Row(tab)
+    for each in (row.fold, row.view):
+        if each is not None:
+            url_state.declare(each.name, each)
+    if subject := SUBJECTS.get(tab.subject):
+        url_state.declare(subject.__name__, *declared(subject))
+    edited, typed = (each in tab.reads for each in ("edits", "target"))
 
     @by_hand(name)
     @current_recording.tab(
         hand.read or partial(current_recording.read_current, edited=edited, typed=typed)
     )
     def draw_tab(run: Run) -> None:
-        if row.fold is not None:
-            url_state.value(row.fold, run, {})
-        _draw(of_classes if of_classes and run.loaded.capabilities.classes else row, run)
+        of_run = row_of(tab, run)
+        _draw(of_run, hand if of_run is tab else hand.for_classes or NOTHING, run)
 
 
-def _draw(row: DrawnRow, run: Run) -> None:
-    tab, hand = row.tab, row.hand
-    alignment: Literal["bottom", "center"] = "bottom" if row.has_fields else "center"
+def _draw(tab: Tab, hand: Hand, run: Run) -> None:
+    alignment: Literal["bottom", "center"] = "bottom" if _has_fields(tab) else "center"
     bar = st.container(horizontal=True, vertical_alignment=alignment)
-    panels = row.panels
-    known: Mapping[str, Any] = {}
-    if hand.subject is not None:
+    with st.spinner(tab.wait) if tab.wait else nullcontext():
         try:
-            subject = hand.subject(run, bar, **url_state.values(hand.subject, run))
+            shown = _screen(tab, hand, run, bar)
         except ValueError as why:
             st.info(literal(str(why)))
             return
-        if subject is None:
+        if shown is None or not _choices(shown, hand, bar):
             return
-        run, known = subject
-    if tab.views is not None:
-        panels = (*_pick_view(row, tab.views, run, bar), *panels)
-    declared = arguments_of_all(panels)
-    with st.spinner(tab.wait) if tab.wait else nullcontext():
-        chosen = _chosen(row, run, panels, declared, known, bar)
-        pressed = None if hand.on_press is None else partial(hand.on_press, run, chosen)
-        drawn = [show(panel, run, chosen, pressed) for panel in panels]
-    if all(drawn) and hand.below is not None:
-        hand.below(run, chosen)
+        is_whole = all([_show(shown, panel) for panel in shown.on_show])
+    if is_whole:
+        (hand.below or partial(parts, names=tab.below))(shown)
     if tab.folds or tab.leads:
         with output.links("of tab"):
-            for to, lead in tab.leads.items() if all(drawn) else ():
+            for to, lead in tab.leads.items() if is_whole else ():
                 if to not in hand.fits or hand.fits[to](run):
-                    at = {name: chosen[name] for name in lead.keeps if name in chosen}
-                    navigation.link(to, lead.label, {**at, **known, **lead.choices})
-            _folds(row, run, chosen, declared)
+                    at = {name: shown.chosen[name] for name in lead.keeps if name in shown.chosen}
+                    navigation.link(to, lead.label, {**at, **shown.known, **lead.choices})
+            _folds(shown, hand)
 
 
-def _pick_view(
-    row: DrawnRow, views: Views, run: Run, bar: DeltaGenerator
-) -> tuple[PanelFunction, ...]:
-    """The panels of the view on screen, with the buttons of the views, and of those of its
-    group."""
-    name, labels, choice = _view_on_screen(row, run), row.labels, views.choice
+def _has_fields(tab: Tab) -> bool:
+    """True where a widget at its top has a label above it."""
+    row, subject = Row(tab), SUBJECTS.get(tab.subject)
+    if subject is not None and any(map(_has_widget, declared(subject))):
+        return True
+    return row.view is None and any(map(_is_field, row.arguments))
+
+
+def _screen(tab: Tab, hand: Hand, run: Run, bar: DeltaGenerator) -> Screen | None:
+    """The screen of the visit's words, once what was pressed in the selection's menus is in them;
+    None for a tab that has nothing to show yet. Raises ValueError as `screen_of`."""
+    subject, made = SUBJECTS.get(tab.subject), None
+    if hand.made is not None:
+        selection_bar.take()
+    elif said := selection_bar.pressed():
+        before = screen_of(tab, run, url_state.words())
+        url_state.put(before.words(), before.after("", said))
+    if hand.top is not None:
+        hand.top(run, bar, **(url_state.values(subject, run) if subject else {}))
+    if hand.made is not None and (made := hand.made(run, bar)) is None:
+        return None
+    shown = screen_of(tab, run, url_state.words(), made)
+    url_state.follow(shown.asked, shown.refused)
+    return shown
+
+
+def _pick_view(shown: Screen, views: Views, bar: DeltaGenerator) -> None:
+    """The buttons of the views, and of those of the group of the one on show."""
+    name, labels, choice = shown.view, shown.row.labels, views.choice
     group_of = {each: group for group, names in views.groups.items() for each in names}
     names = views.groups.get(group_of.get(name, ""), ())
     buttons = {
@@ -182,102 +170,73 @@ def _pick_view(
         in_group = {each: labels[each] for each in names}
         bound = bind(choice, f"{choice} of group", name)
         pick("Part", in_group, bare=True, container=bar, **bound)
-    return row.of_views[name]
 
 
-def _view_on_screen(row: DrawnRow, run: Run) -> str:
-    """The word of the view on screen, "" for a tab without views."""
-    return url_state.value(row.view, run, {}) if row.view else ""
-
-
-def _chosen(
-    row: DrawnRow,
-    run: Run,
-    panels: Sequence[PanelFunction],
-    declared: Sequence[Parameter],
-    known: Mapping[str, Any],
-    bar: DeltaGenerator,
-) -> dict[str, Any]:
-    """The selection and the choices of the panels, beside those known, with their widgets in the
-    order of the signatures; below views sliders and fields have a line of their own. The View menu
-    is last."""
-    chosen = dict(known)
-    declared = [each for each in declared if each.argument not in known]
-    at_token = next((i for i, each in enumerate(declared) if each.argument == "token"), 0)
+def _choices(shown: Screen, hand: Hand, bar: DeltaGenerator) -> bool:
+    """The notes, and the widgets of the selection and of the panels' choices, beside those known,
+    in the order of the signatures; below views sliders and fields have a line of their own. The
+    View menu is last. False where something else stands in the place of the panels."""
+    run, chosen = shown.run, shown.chosen
+    for note in shown.notes:
+        st.warning(literal(note))
+    if shown.tab.views is not None:
+        _pick_view(shown, shown.tab.views, bar)
+    every = [each for each in arguments_of_all(shown.on_show) if each.argument not in shown.known]
+    at_token = next((i for i, each in enumerate(every) if each.argument == "token"), 0)
     before, after = (
         [each for each in part if _has_widget(each) and not _in_menu(each)]
-        for part in (declared[:at_token], declared[at_token:])
+        for part in (every[:at_token], every[at_token:])
     )
     for each in before:
-        chosen[each.argument] = widget(each, run, chosen, bar)
-    chosen |= _select(row, run, chosen, panels, declared, bar)
-    for panel in panels:
-        chosen |= url_state.values(panel, run, chosen)
-    if row.view is not None and any(map(_is_field, after)):
+        widget(each, run, chosen, bar)
+    _select(shown, hand, bar)
+    if shown.view and any(map(_is_field, after)):
         bar = st.container(horizontal=True, vertical_alignment="bottom")
     for each in after:
         widget(each, run, chosen, bar)
-    if row.hand.beside is not None:
+    if hand.beside is not None:
         with bar:
-            row.hand.beside(run, chosen)
-    in_menu = [each for each in declared if _in_menu(each) and each.is_there(run, chosen)]
+            hand.beside(shown)
+    in_menu = [each for each in every if _in_menu(each) and each.is_there(run, chosen)]
     with bar.popover("View") if in_menu else nullcontext():
         for each in in_menu:
             widget(each, run, chosen)
-    return chosen
+    return hand.instead is None or not hand.instead(shown)
 
 
-def _select(
-    row: DrawnRow,
-    run: Run,
-    chosen: Mapping[str, Any],
-    panels: Sequence[PanelFunction],
-    declared: Sequence[Parameter],
-    bar: DeltaGenerator,
-) -> dict[str, Any]:
-    """The selection on a tab, of what its panels on show declare and else its others, with its
-    menus."""
-    selection_bar.take()
-    parts = row.selection(panels, chosen)
-    others = [each for each in declared if not each.is_selected]
-    now = url_state.resolve((*parts.values(), *others), run, chosen)
-    selected = {**chosen, **{each.argument: now[each.argument] for each in parts.values()}}
-    if "stream" in parts:
+def _select(shown: Screen, hand: Hand, bar: DeltaGenerator) -> None:
+    """The menus of the selection."""
+    run, chosen, parts = shown.run, shown.chosen, shown.selection
+    there = {name: each for name, each in parts.items() if each.is_there(run, chosen)}
+    if "stream" in there:
         names = tuple(each.name for each in run.recording().streams)
-        after = partial(url_state.clear, ("token", *row.tab.of_stream))
-        controls.pick_stream(names, selected["stream"], after, bar)
+        after = partial(url_state.clear, shown.tab.of_stream)
+        controls.pick_stream(names, chosen["stream"], after, bar)
     with bar:
-        if "attention" in parts and not row.is_open:
-            controls.pick_attention(run.recording(), selected["attention"])
-        if row.hand.select is not None:
-            return selected | row.hand.select(run, selected, {each.name for each in declared})
-        shown = {
+        if "attention" in there and not shown.row.is_open:
+            controls.pick_attention(run.recording(), chosen["attention"])
+        if hand.select is not None:
+            hand.select(shown)
+            return
+        menus = {
             name
-            for name, each in parts.items()
+            for name, each in there.items()
             if each.choice and each.choice.suits not in (None, EVERY)
         }
-        has_every = any(
-            each.choice.takes_every
-            for each in parts.values()
-            if each.choice and each.name == "token"
-        )
-        selection_bar.draw(run, selected, shown, "every word" if has_every else "")
-    return selected
+        token = parts.get("token")
+        has_every = token is not None and token.choice is not None and token.choice.takes_every
+        selection_bar.draw(run, chosen, menus, "every word" if has_every else "")
 
 
-def _folds(
-    row: DrawnRow, run: Run, chosen: Mapping[str, Any], declared: Sequence[Parameter]
-) -> None:
-    """The parts of a tab of which one is open at a time, as `controls.folds`. chosen: the choices
-    of the tab, which a part's panels have where they mean the same by them; declared: of which they
-    are."""
-    tab, hand = row.tab, row.hand
+def _folds(shown: Screen, hand: Hand) -> None:
+    """The parts of a tab of which one is open at a time, as `controls.folds`."""
+    tab = shown.tab
     grouped: dict[str, list[str]] = {}
     for name, fold in tab.folds.items():
         grouped.setdefault(fold.group or name, []).append(name)
-    draws = {name: partial(_draw_fold, row, name, run, chosen, declared) for name in tab.folds}
+    draws = {name: partial(_draw_fold, shown, hand, name) for name in tab.folds}
     labels = {
-        name: hand.labels[name](run) if name in hand.labels else fold.label
+        name: hand.labels[name](shown.run) if name in hand.labels else fold.label
         for name, fold in tab.folds.items()
     }
     labelled = {
@@ -302,27 +261,44 @@ def _draw_group(
     draws[name]()
 
 
-def _draw_fold(
-    row: DrawnRow, name: str, run: Run, chosen: Mapping[str, Any], declared: Sequence[Parameter]
-) -> None:
-    fold = row.tab.folds[name]
-    if name in row.hand.folds:
-        row.hand.folds[name](run, chosen)
+def _draw_fold(shown: Screen, hand: Hand, name: str) -> None:
+    fold = shown.tab.folds[name]
+    if name in hand.folds:
+        hand.folds[name](shown)
+    parts(shown, fold.panels, fold.wait)
+
+
+def parts(shown: Screen, names: Sequence[str], wait: str = "") -> None:
+    """Panels below those of a tab, each with the widgets of the choices that are its own. wait:
+    said while they are made."""
     reasons: set[str] = set()  # why panels are not there, each said once
-    for panel in panels_of(fold.panels):
-        shared = shared_with(panel, chosen, declared)
+    for panel in panels_of(names):
+        part = shown.part(panel)
+        url_state.follow(part.own, part.refused)
         place = st.container(horizontal=True, vertical_alignment="bottom")
         try:
-            with st.spinner(fold.wait) if fold.wait else nullcontext():
-                drawn = panel(run, **arguments_of(panel, url_state.values(panel, run, shared)))
+            with st.spinner(wait) if wait else nullcontext():
+                drawn = part.make()
         except ValueError as why:
             if str(why) not in reasons:
                 st.info(literal(str(why)))
             reasons.add(str(why))
             continue
         with place:
-            choose(panel, run, shared)
-        output.show_panel(drawn, widget_key(panel))
+            for each in part.own:
+                widget(each, shown.run, part.chosen)
+        output.show_panel(drawn, widget_key(panel), partial(_press, shown, panel))
+
+
+def _show(shown: Screen, panel: PanelFunction) -> Panel | None:
+    """A panel of a screen, as `show`."""
+    make = partial(panel, shown.run, **arguments_of(panel, shown.chosen))
+    return output.show_panel(make, widget_key(panel), partial(_press, shown, panel))
+
+
+def _press(shown: Screen, panel: PanelFunction, pressed: Mapping[str, object]) -> None:
+    """The visit's words after a press in a panel."""
+    url_state.put(shown.words(), shown.after(name_of(panel), pressed))
 
 
 def show(
@@ -332,31 +308,29 @@ def show(
     on_press: Callable[[], None] | None = None,
 ) -> Panel | None:
     """The panel of a run with those of some choices that it takes, and its table; None where it
-    says why it is not there. With a `source` among them, a press in the panel selects the weight of
-    another key. on_press: called after a press."""
-    if "source" in chosen:
-        on_press = partial(selection_bar.take_cell, widget_key(panel), chosen["token"])
+    says why it is not there. on_press: called after a press."""
     make = partial(panel, run, **arguments_of(panel, chosen))
-    return output.show_panel(make, widget_key(panel), on_press)
+
+    def take_and_call(pressed: Mapping[str, object]) -> None:
+        output.put_pressed(pressed)
+        if on_press is not None:
+            on_press()
+
+    return output.show_panel(make, widget_key(panel), take_and_call)
 
 
 def widget_key(panel: PanelFunction) -> str:
     """The key of a panel's widget, as "attention head"."""
-    return f"{panel.__module__.rpartition('.')[2]} {panel.__name__}".replace("_", " ")
-
-
-def pressed(panel: PanelFunction) -> dict[str, Any]:
-    """The last press in a panel: the choices that its picture gives the cell or the word."""
-    return st.session_state[widget_key(panel)].get("select") or {}
+    return name_of(panel).replace(".", " ").replace("_", " ")
 
 
 def choose(panel: PanelFunction, run: Run, selected: Mapping[str, Any]) -> dict[str, Any]:
     """The choices of a panel by its arguments, with a widget for each that has one; those of
     `selected` are known."""
     chosen = url_state.values(panel, run, selected)
-    for each in parameters(panel):
-        if each.choice is not None and each.argument not in selected:
-            chosen[each.argument] = widget(each, run, chosen)
+    for each in declared(panel):
+        if each.argument not in selected:
+            widget(each, run, chosen)
     return chosen
 
 
@@ -381,20 +355,19 @@ def widget(
     run: Run,
     chosen: Mapping[str, Any],
     container: DeltaGenerator | None = None,
-) -> Any:
-    """The value of a choice, with its widget: a switch, a row of buttons, a slider over numbers, a
+) -> None:
+    """The widget of a choice, which is made: a switch, a row of buttons, a slider over numbers, a
     menu, or a field. One that is made by a press in a picture has none."""
-    value = url_state.value(parameter, run, chosen)
-    choice, name = parameter.choice, parameter.name
+    value, choice, name = chosen[parameter.argument], parameter.choice, parameter.name
     if choice is None or not choice.label or not parameter.is_there(run, chosen):
-        return value
+        return
     suited = parameter.suited(run, chosen)
     effective = suited if value == parameter.default else value
     place: Any = st if container is None else container
     clear = partial(url_state.clear, choice.clears) if choice.clears else None
     options = parameter.values(run, chosen)
     if callable(choice.options) and len(options) < 2:
-        return value
+        return
     if choice.typed is not None:
         _typed_field(parameter, run, options, place)
     elif isinstance(options, range):
@@ -407,7 +380,6 @@ def widget(
         _text_field(parameter, effective, place, clear)
     else:
         _word(parameter, effective, parameter.options(run, chosen), container, clear)
-    return value
 
 
 def _number(

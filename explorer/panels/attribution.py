@@ -28,6 +28,7 @@ from explorer.analysis.terminology import norm_name, recording_norm_name, unit_f
 from explorer.analysis.word_classes import is_word as is_text_word
 from explorer.panels import spec
 from explorer.panels.choice import OPENS, Choice
+from explorer.panels.masks import Hidden
 from explorer.panels.selection import (
     Predicted,
     StreamSelection,
@@ -143,13 +144,14 @@ def logit(
     word: WordId = None,
     against: OtherId = None,
     part: Annotated[str, Choice(of="model", help="the selected part of the sum")] = "",
+    hidden: Hidden = "",
 ) -> Panel:
     """A word's logit at a token as the sum of what embedding, heads, FFNs and biases wrote.
 
     token: the first one that is predicted where None. word: an id, the model's prediction where
     None. against: the id of a word whose logit is subtracted, the likeliest other one where None,
-    NO_WORD, -1, for none. part: the selected one, such as "self.2.5" or "ffn.1". Raises ValueError
-    for what is not there or cannot be a sum.
+    NO_WORD, -1, for none. part: the selected one, such as "self.2.5" or "ffn.1". hidden: as of
+    `predictions.word`. Raises ValueError for what is not there or cannot be a sum.
     """
     on = logit_parts(run, token, word, against)
     words, total = sentences(CONCEPT, "logit"), logit_lens.parts_sum(on.attribution)
@@ -519,12 +521,14 @@ def neurons(
         ),
     ] = None,
     neuron: Annotated[int | None, Choice(of="model", help="its selected hidden unit")] = None,
+    hidden: Hidden = "",
 ) -> Panel:
     """The part of an FFN in a logit as the sum over its hidden units.
 
     layer: the one that contributes most where None. neuron: the selected one, the strongest where
     not among the strongest; where None the strongest that changes one of the two words most, and
-    where there is none, no neuron's words are shown. token, word and against as for `logit`.
+    where there is none, no neuron's words are shown. token, word, against and hidden as for
+    `logit`.
     Raises ValueError for what is not there and for a model whose FFN cannot be read.
     """
     on = logit_parts(run, token, word, against)
@@ -661,13 +665,17 @@ def _activations(on: LogitParts, units: Neurons, rank: int) -> TokenRow:
 
 @spec.panel
 def carriers(
-    run: Run, token: Predicted = OPENS, word: WordId = None, against: OtherId = None
+    run: Run,
+    token: Predicted = OPENS,
+    word: WordId = None,
+    against: OtherId = None,
+    hidden: Hidden = "",
 ) -> Panel:
     """Contribution of each head to a word's logit at a token, and from which token of the text: the
     heads that bring most, and all heads together by token.
 
-    token, word, against: as of `logit`. Raises ValueError for what is not there, for a logit that
-    is no sum and for a model whose heads cannot be read.
+    token, word, against, hidden: as of `logit`. Raises ValueError for what is not there, for a
+    logit that is no sum and for a model whose heads cannot be read.
     """
     on = logit_parts(run, token, word, against)
     words, recording = sentences(CONCEPT, "carriers"), on.at.recording

@@ -18,6 +18,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from explorer.text.templates import sentences
+from models.edits import INPUT_EDITS
 from models.run import Run
 
 REFUSALS = sentences("selection", "refusals")
@@ -54,7 +55,9 @@ class Choice:
     that end where another value is chosen. menu: its widget stands in the View menu. help: what its
     widget explains.
     made_by: of an argument that is another run, the function that makes it of the run on screen and
-    of choices of its own, which stand in the address in the place of this one.
+    of choices of its own, which stand in the address in the place of this one. reads: of one that
+    says what is read, gives of a run and the choices, of which those that are not made are left
+    out, the run that is read and the arguments that are known by that.
     """
 
     options: Options | OptionsOf = ()
@@ -72,6 +75,7 @@ class Choice:
     menu: bool = False
     help: str = ""
     made_by: Callable[..., Run] | None = None
+    reads: Callable[[Run, Mapping[str, Any]], tuple[Run, dict[str, Any]]] | None = None
 
 
 @dataclass(frozen=True)
@@ -158,7 +162,8 @@ class Parameter:
         """True for the value that an address of this run means which does not name it."""
         made_by = self.choice.made_by if self.choice else None
         if made_by is None or value is None:
-            return not self.spelled(run, value) if self.is_selected else value == self.default
+            is_spelled = self.is_selected or (self.choice and self.choice.spelled)
+            return not self.spelled(run, value) if is_spelled else value == self.default
         try:
             return bool(value == made_by(run))
         except ValueError:  # nothing stands beside such a run by itself
@@ -310,6 +315,65 @@ def _checked(
     return None
 
 
+def parsed(
+    parameters: Sequence[Parameter],
+    words: Mapping[str, str],
+    refused: dict[str, str],
+    lenient: bool = False,
+) -> dict[str, Any]:
+    """The values of those arguments that words of an address name. What is no value goes into
+    `refused`, and so does a place that is counted from the end, but where lenient."""
+    values = dict[str, Any]()
+    for each in parameters:
+        if (word := words.get(each.name, each.first)) == each.first:
+            continue
+        try:
+            value = each.parse(word)
+            if each.is_selected and isinstance(value, int) and value < 0 and not lenient:
+                raise ValueError(REFUSALS("no_choice", name=each.name, value=value, names="0 …"))
+            values[each.argument] = value
+        except ValueError as why:
+            refused[each.name] = str(why)
+    return values
+
+
+def named(
+    parameters: Sequence[Parameter], run: Run, words: Mapping[str, str], refused: dict[str, str]
+) -> dict[str, Any]:
+    """The same, checked: what is not there in the run goes into `refused` too."""
+    values = parsed(parameters, words, refused)
+    checked = ((each, _checked(each, run, values, refused)) for each in parameters)
+    return {each.argument: value for each, value in checked if value is not None}
+
+
+def as_read(
+    parameters: Sequence[Parameter], run: Run, chosen: Mapping[str, Any]
+) -> tuple[Run, dict[str, Any]]:
+    """The run that is read of a run where some arguments are chosen, and those known by that."""
+    known = dict[str, Any]()
+    for each in parameters:
+        if each.choice is not None and each.choice.reads is not None:
+            run, more = each.choice.reads(run, {**chosen, **known})
+            known |= more
+    return run, known
+
+
+def as_opened(
+    parameters: Sequence[Parameter], run: Run, chosen: Mapping[str, Any]
+) -> tuple[Run, dict[str, Any]]:
+    """The same of a panel that is asked for by itself. A recording that was handed in and a run
+    whose edits change its input are read as they are, and so is any where something of the
+    selection is chosen, but not what is read."""
+    if run.contents or any(isinstance(each, INPUT_EDITS) for each in run.edits):
+        return run, {}
+    is_chosen = any(
+        chosen.get(each.argument) is not None for each in parameters if each.is_selected
+    )
+    says = lambda each: chosen.get(each.argument, each.default) != each.default
+    asked = [each for each in parameters if not is_chosen or says(each)]
+    return as_read(asked, run, chosen)
+
+
 def _suited(
     parameter: Parameter, run: Run, chosen: Mapping[str, Any], refused: dict[str, str] | None
 ) -> Any:
@@ -337,21 +401,15 @@ def resolve(
     for the function to refuse."""
     chosen, refused = dict(known or {}), dict[str, str]()
     asked = [each for each in parameters if each.argument not in chosen]
-    for each in asked:
-        word = words.get(each.name, each.first)
-        try:
-            value = each.default if word == each.first else each.parse(word)
-            if each.is_selected and isinstance(value, int) and value < 0 and not lenient:
-                raise ValueError(REFUSALS("no_choice", name=each.name, value=value, names="0 …"))
-            chosen[each.argument] = value
-        except ValueError as why:
-            chosen[each.argument], refused[each.name] = each.default, str(why)
+    chosen |= {each.argument: each.default for each in asked}
+    chosen |= parsed(asked, words, refused, lenient)
     chosen |= completed(asked, run, chosen, refused)
     for each in (each for each in asked if not each.is_selected):
         value = chosen[each.argument]
         if value == each.default or lenient:
             continue
         is_there = each.is_there(run, chosen)
+        _checked(each, run, chosen, refused)
         if is_there and not each.allows(run, chosen, value):
             names = ", ".join(listed(each.values(run, chosen)))
             refused[each.name] = REFUSALS("no_choice", name=each.name, value=value, names=names)

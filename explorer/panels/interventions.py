@@ -141,15 +141,13 @@ def can_mask(run: Run, chosen: Mapping[str, Any]) -> tuple[bool, ...]:
     return (True, False) if masking(plain, token) else ()
 
 
-Masked = Annotated[
-    bool,
-    Choice(
-        can_mask,
-        "Mask the selected word for the prediction",
-        menu=True,
-        help=sentences(CONCEPT, "tab")("mask"),
-    ),
-]
+MASKED = Choice(
+    can_mask,
+    "Mask the selected word for the prediction",
+    menu=True,
+    help=sentences(CONCEPT, "tab")("mask"),
+)
+Masked = Annotated[bool, MASKED]
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,9 +280,8 @@ TrainedLayer = Annotated[int, TRAINED_LAYER]
 TrainedHead = Annotated[int, TRAINED_HEAD]
 ChangedLayer = Annotated[int, replace(TRAINED_LAYER, suits=_changed(0))]
 ChangedHead = Annotated[int, replace(TRAINED_HEAD, suits=_changed(1))]
-TrainedStream = Annotated[
-    str, _as_trained(replace(STREAM, suits=lambda run, _: run.recording().streams[-1].name))
-]
+TRAINED_STREAM = _as_trained(replace(STREAM, suits=lambda run, _: run.recording().streams[-1].name))
+TrainedStream = Annotated[str, TRAINED_STREAM]
 Compared = Annotated[
     int,
     _as_trained(
@@ -1160,6 +1157,15 @@ def _patch_matrix(
     )
 
 
+OF_SWEEP = ("patch_cell",)  # what ends with another sweep
+PatchedAttention = Annotated[
+    str, _as_trained(replace(ATTENTION, when=lambda _, chosen: chosen["unit"] == "Heads"))
+]
+PatchedStream = Annotated[
+    str, replace(TRAINED_STREAM, when=lambda _, chosen: chosen["unit"] != "Heads")
+]
+
+
 def cells(run: Run, chosen: Mapping[str, Any]) -> tuple[tuple[int, int], ...]:
     """The cells of a map of effects, (row, column); none where there is nothing to patch."""
     of_sweep = {name: value for name, value in chosen.items() if name != "cell"}
@@ -1183,14 +1189,17 @@ def patches(
         Choice(
             label="Second sentence",
             suits=lambda run, _: default_donor(run.text),
+            clears=OF_SWEEP,
             help=sentences(CONCEPT, "tab")("donor"),
         ),
     ] = "",
-    unit: Annotated[str, Choice(UNITS, "Activations to patch", name="patch")] = "Heads",
+    unit: Annotated[
+        str, Choice(UNITS, "Activations to patch", name="patch", clears=OF_SWEEP)
+    ] = "Heads",
     token: Compared = OPENS,
-    attention: TrainedAttention = OPENS,
-    stream: TrainedStream = OPENS,
-    masked: Masked = True,
+    attention: PatchedAttention = OPENS,
+    stream: PatchedStream = OPENS,
+    masked: Annotated[bool, replace(MASKED, clears=OF_SWEEP)] = True,
     cell: Annotated[
         tuple[int, int] | None,
         Choice(cells, name="patch_cell", of="text", help=CELL),

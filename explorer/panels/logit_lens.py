@@ -23,6 +23,7 @@ from explorer.analysis.predictions import first_piece
 from explorer.analysis.terminology import recording_norm_name, with_article
 from explorer.panels import spec
 from explorer.panels.choice import OPENS, WHOLE_LAYERS, Choice, is_deep
+from explorer.panels.masks import Hidden
 from explorer.panels.predictions import with_blanks
 from explorer.panels.selection import Predicted, predicted
 from explorer.panels.spec import Panel
@@ -123,12 +124,13 @@ def lens(
     site: Site = "",
     measure: Annotated[str, Choice(COLOURS, "Colour by", name="lens", menu=True)] = "Top word",
     layers: Layers = None,
+    hidden: Hidden = "",
 ) -> Panel:
     """The most likely word at every site of every token.
 
     token: the first one that is predicted where None. site: its name in the recording, the last one
     where "". measure: one of MEASURES. layers: True for the sites between layers alone, and `site`;
-    None: so in deep models.
+    None: so in deep models. hidden: as of `predictions.word`.
     Raises ValueError for what is not there and for a model that predicts no words.
     """
     on = read(run, token, site)
@@ -150,9 +152,9 @@ def lens(
 
 @spec.predicts
 @spec.panel
-def development(run: Run, token: Predicted = OPENS, site: Site = "") -> Panel:
+def development(run: Run, token: Predicted = OPENS, site: Site = "", hidden: Hidden = "") -> Panel:
     """Final prediction at one token, as read at every site: its probability, its rank, and the
-    divergence from the final distribution. token, site and ValueError as for `lens`."""
+    divergence from the final distribution. token, site, hidden and ValueError as for `lens`."""
     on = read(run, token, site)
     words = sentences(CONCEPT, "development")
     column = logit_lens.column(on.lens, on.token)

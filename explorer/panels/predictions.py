@@ -23,6 +23,7 @@ from explorer.analysis.formatting import (
 from explorer.analysis.predictions import Distribution, Word, first_piece, without_mark
 from explorer.panels import spec
 from explorer.panels.choice import OPENS, Choice
+from explorer.panels.masks import HiddenOrWord
 from explorer.panels.selection import Predicted, StreamSelection, predicted
 from explorer.panels.spec import Panel
 from explorer.text.templates import sentences
@@ -85,12 +86,15 @@ def word(
     run: Run,
     token: Predicted = OPENS,
     word: Annotated[int | None, Choice(of="model", help="id of the selected word")] = None,
+    hidden: HiddenOrWord = "",
 ) -> Panel:
     """The most likely words at a token of the sentence, the actual one among them, and how sure the
     model is.
 
-    token: the first one that is predicted where None. word: the id of the selected word. Of a
-    classifier of texts, its classes in the place of words, beside those without the run's edits.
+    token: the first one that is predicted where None. word: the id of the selected word. hidden:
+    the masked tokens with dots between them, "none", or where "" and no token is chosen the word
+    that a text opens on. Of a classifier of texts, its classes in the place of words, beside those
+    without the run's edits.
     Raises ValueError for what is not there and for a model that predicts neither.
     """
     if run.loaded.capabilities.classes:

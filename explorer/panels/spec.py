@@ -34,11 +34,13 @@ from explorer.panels import link_words, memory
 from explorer.panels.choice import (
     EVERY,
     Parameter,
+    as_opened,
     as_taken,
     choices_of,
     completed,
     declared,
     parameters,
+    parsed,
     resolved,
 )
 from explorer.text import glossary
@@ -430,6 +432,8 @@ def from_words(name: str, run: Run, choices: Mapping[str, str | Run]) -> Panel:
     plain = {key: word for key, word in words.items() if isinstance(word, str)}
     if any(not plain.get(name, "0").lstrip("-").isdecimal() for name in link_words.OF_TEXT):
         plain = link_words.followed(run.recording(), plain)
+    run, known = as_opened(every, run, parsed(every, plain, {}, lenient=True))
+    arguments |= known
     return function(run, **resolved(every, run, plain, arguments))
 
 
@@ -517,6 +521,8 @@ def panel(
                 bound.arguments[argument] = value.item()
         for each in taken:
             each.expect(bound.arguments.get(each.argument, each.default))
+        run, known = as_opened(taken, run, bound.arguments)
+        bound.arguments |= known
         with memory.reserved(name, run, bound.arguments) as at_hand:
             selection = completed(taken, at_hand, bound.arguments)
             given = {**bound.arguments, **selection}

@@ -575,10 +575,18 @@ def steps_of_both(run: Run, chosen: Mapping[str, Any]) -> tuple[int, ...]:
     return common_steps(models_of_pair(run.model, chosen.get("second", "")))
 
 
+def first_of_pair(run: Run, chosen: Mapping[str, Any]) -> tuple[Run, dict[str, Any]]:
+    """The text in the first of two models, and the second."""
+    first, second = models_of_pair(run.model.partition("@")[0], chosen.get("second", ""))
+    return Run(first, run.text), {"second": second}
+
+
 @spec.panel
 def pair(
     run: Run,
-    second: Annotated[str, Choice(pair_labels, "Pair", name="train_pair")] = "",
+    second: Annotated[
+        str, Choice(pair_labels, "Pair", name="train_pair", reads=first_of_pair)
+    ] = "",
     step: Annotated[
         int | None, Choice(steps_of_both, name="train_step", of="model", help=STEP)
     ] = None,

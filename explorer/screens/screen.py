@@ -19,24 +19,41 @@ from explorer.panels.choice import (
     EVERY,
     Parameter,
     arguments_of,
+    as_read,
     declared,
+    named,
     resolve,
 )
 from explorer.panels.spec import PANELS, Panel
 from explorer.screens import heads, link, needs
+from explorer.screens.presses import RULES
 from explorer.screens.rows import PanelFunction, Row, arguments_of_all, panels_of, shared_with
-from explorer.screens.subjects import SUBJECTS
+from explorer.screens.subjects import SUBJECTS, under_edits
 from explorer.text import places
 from explorer.text.markdown_escape import plain
 from explorer.text.places import Tab
-from explorer.text.templates import sentences
 from models import registry
 from models.caching import loaded
-from models.edits import from_line
 from models.run import Run, run_of
 
 HEADS = "heads"  # of two panels, with what is told of a head (`heads.py`)
 TEXT, MODEL = "text", "model"
+
+
+@dataclass(frozen=True)
+class LowerPanel:
+    """A panel below those of a tab: its function and its run, all its choices, sentences on the
+    words that are refused, and those of its choices that it does not share with the tab."""
+
+    panel: PanelFunction
+    run: Run
+    chosen: Mapping[str, Any]
+    refused: Mapping[str, str]
+    own: tuple[Parameter, ...]
+
+    def make(self) -> Panel:
+        """The panel. Raises ValueError where it is not there."""
+        return self.panel(self.run, **arguments_of(self.panel, self.chosen))
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,6 +63,7 @@ class Screen:
 
     notes: what the tab says of the run, such as which model it shows instead of the one that is
     asked for. refused: a sentence on each word of the address that is not followed, by its name.
+    asked: the choices for which it read a word. known: of the choices those that the run says.
     missing: by the names of panels that are not there, of those that were asked for so far, the
     sentences that stand in their place."""
 
@@ -54,6 +72,8 @@ class Screen:
     chosen: Mapping[str, Any]
     notes: tuple[str, ...] = field(default=(), compare=False)
     refused: Mapping[str, str] = field(default_factory=dict, compare=False)
+    asked: tuple[Parameter, ...] = field(default=(), compare=False)
+    known: Mapping[str, Any] = field(default_factory=dict, compare=False)
     missing: dict[str, str] = field(default_factory=dict, compare=False, init=False)
     _named: Run = field(kw_only=True)  # the run that the address names
     _words: Mapping[str, str] = field(kw_only=True)
@@ -79,9 +99,10 @@ class Screen:
 
     def after(self, panel: str, pressed: Mapping[str, object]) -> dict[str, str]:
         """The words of the address that a press leads to. panel: the name of the one that is
-        pressed; pressed: what the press gives, by the names of choices, as `select` of the page's
-        component has it. Raises ValueError for a panel that is not there."""
-        if panel not in spec.panel_names():
+        pressed, "" for the menus of the selection; pressed: what the press gives, by the names of
+        choices, as `select` of the page's component has it. Raises ValueError for a panel that is
+        not there."""
+        if panel and panel not in spec.panel_names():
             raise ValueError(link.SCREEN("no_panel", name=panel))
         said = {name: str(value) for name, value in pressed.items()}
         said |= dict(parse_qsl(said.pop("address", ""), keep_blank_values=True))
@@ -93,33 +114,50 @@ class Screen:
         if self.tab.id == HEADS:
             return now | heads.after(self.run, self.chosen, panel, said, now)
         if "key" in said and "source" in self.chosen:
-            token = said.pop("token", str(self.chosen["token"]))
+            token = said.setdefault("token", str(self.chosen["token"]))
             now.pop("source", None)
-            return now | {"token": token, "weight_at": f"{token}.{said.pop('key')}"} | said
-        return now | said
+            said["weight_at"] = f"{token}.{said.pop('key')}"
+        after = now | said
+        if self.tab.press:
+            RULES[self.tab.press](self.run, self.chosen, panel, said, after)
+        return after
+
+    @cached_property
+    def row(self) -> Row:
+        """The tab with its panel functions."""
+        return Row(self.tab)
+
+    @cached_property
+    def view(self) -> str:
+        """The word of the view on show, "" for a tab without views."""
+        return _view(self.row, self.run, self._words)
+
+    @cached_property
+    def on_show(self) -> tuple[PanelFunction, ...]:
+        """The panel functions that stand above the parts of the tab, those of its view first."""
+        return (*self.row.of_views.get(self.view, ()), *self.row.panels)
+
+    @cached_property
+    def selection(self) -> dict[str, Parameter]:
+        """The parts of the selection that are chosen on the tab, by their names."""
+        return self.row.selection(self.on_show, self.known)
+
+    def part(self, panel: PanelFunction) -> LowerPanel:
+        """A panel below those of the tab, under the choices that mean the same there."""
+        shared = shared_with(panel, self.chosen, arguments_of_all(self.on_show))
+        words = link_words.with_key(self._words)
+        own = tuple(each for each in declared(panel) if each.argument not in shared)
+        return LowerPanel(panel, self.run, *resolve(own, self.run, words, shared), own)
 
     def _makers(self) -> Iterator[tuple[str, Callable[[], Panel]]]:
         """The names of the panels, each with what makes it."""
         if self.tab.id == HEADS:
             yield from heads.makers(self.run, self.chosen, self._words)
             return
-        own = self._panels
-        for panel in own:
-            yield _name_of(panel), partial(panel, self.run, **arguments_of(panel, self.chosen))
-        of_tab = arguments_of_all(own)
+        for panel in self.on_show:
+            yield name_of(panel), partial(panel, self.run, **arguments_of(panel, self.chosen))
         for panel in (*panels_of(self.tab.below), *panels_of(self._open_fold)):
-            yield _name_of(panel), partial(self._part, panel, of_tab)
-
-    def _part(self, panel: PanelFunction, of_tab: tuple[Parameter, ...]) -> Panel:
-        """A panel below those of the tab, under the choices that mean the same there."""
-        shared = shared_with(panel, self.chosen, of_tab)
-        words = link_words.with_key(self._words)
-        chosen, _ = resolve(declared(panel), self.run, words, shared)
-        return panel(self.run, **arguments_of(panel, chosen))
-
-    @cached_property
-    def _panels(self) -> tuple[PanelFunction, ...]:
-        return _panels(Row(self.tab), self.run, self._words)
+            yield name_of(panel), partial(lambda panel: self.part(panel).make(), panel)
 
     @property
     def _open_fold(self) -> tuple[str, ...]:
@@ -163,34 +201,68 @@ def _choices(words: Mapping[str, str], tab: Tab) -> dict[str, str]:
 
 def _shown(tab: Tab, named: Run, words: dict[str, str], notes: list[str]) -> Screen:
     """The screen of a tab, of a text in a model, under choices in today's words."""
-    refused, not_chosen = dict[str, str](), dict[str, str]()
+    refused = dict[str, str]()
     run, unedited = _runs_read(tab, named, words, notes, refused)
     words = link_words.followed(unedited.recording(), words)
-    if tab.id == HEADS:
-        shown = screen_of(tab, run, words)
-        return replace(
-            shown, notes=tuple(notes), refused={**refused, **shown.refused}, _named=named
-        )
+    shown = screen_of(row_of(tab, run), run, words)
+    return replace(
+        shown, notes=(*notes, *shown.notes), refused={**refused, **shown.refused}, _named=named
+    )
+
+
+def row_of(tab: Tab, run: Run) -> Tab:
+    """The row of a tab for a run: another one where its model classifies texts."""
+    return tab.for_classes if tab.for_classes and run.loaded.capabilities.classes else tab
+
+
+def screen_of(
+    tab: Tab,
+    run: Run,
+    words: Mapping[str, str],
+    made: tuple[Run, Mapping[str, Any]] | None = None,
+) -> Screen:
+    """The screen of a row of a run that was read, under choices in today's words, by which words of
+    the text are places. made: the run that its panels are of and the arguments that are known by
+    then, where no subject makes them. Raises ValueError, with a sentence, where the tab has nothing
+    to show of the run."""
     now = link_words.with_key(words)
-    if tab.for_classes and run.loaded.capabilities.classes:
-        tab = tab.for_classes
-    known: dict[str, Any] = {}
-    run_of_panels = run
-    if tab.subject:
-        run_of_panels, known = SUBJECTS[tab.subject](run, now, refused)
-    chosen = _chosen_of_row(Row(tab), run_of_panels, now, known, not_chosen)
+    if tab.id == HEADS:
+        chosen, refused = heads.choices(run, now)
+        return Screen(tab, run, chosen, refused=refused, _named=run, _words=words)
+    not_chosen, notes = dict[str, str](), dict[str, str]()
+    known: Mapping[str, Any] = {}
+    asked: tuple[Parameter, ...] = ()
+    of_panels, subject = run, SUBJECTS.get(tab.subject)
+    if made is not None:
+        of_panels, known = made
+    elif subject is not None:
+        asked = declared(subject)
+        own, refusals = resolve(asked, run, now)
+        not_chosen |= refusals
+        of_panels, known = subject(run, now, notes, **own)
+    row = Row(tab)
+    every = arguments_of_all(row.panels)
+    if read := [each for each in every if each.choice and each.choice.reads]:
+        names = (*read, *(each for each in every if each.is_selected))
+        of_words = named(names, of_panels, now, not_chosen)
+        of_panels, more = as_read(read, of_panels, of_words)
+        known, asked = {**known, **more}, (*asked, *names)
+    chosen, of_row = _chosen_of_row(row, of_panels, now, known, not_chosen)
+    asked += of_row
     followed = {name: word for name, word in words.items() if name not in not_chosen}
     if tab.views and tab.views.earlier:  # of a link that names none
         followed.setdefault(tab.views.choice, next(iter(tab.views.panels)))
-    refused |= not_chosen
-    return Screen(tab, run_of_panels, chosen, tuple(notes), refused, _named=named, _words=followed)
-
-
-def screen_of(tab: Tab, run: Run, words: Mapping[str, str]) -> Screen:
-    """The screen of Heads of a run that was read, under choices in today's words, by which words of
-    the text are places."""
-    chosen, refused = heads.choices(run, link_words.with_key(words))
-    return Screen(tab, run, chosen, refused=refused, _named=run, _words=words)
+    return Screen(
+        tab,
+        of_panels,
+        chosen,
+        tuple(notes.values()),
+        notes | not_chosen,
+        asked,
+        known,
+        _named=run,
+        _words=followed,
+    )
 
 
 def _runs_read(
@@ -204,24 +276,18 @@ def _runs_read(
     target = words.get("target", "") if is_translator and "target" in tab.reads else ""
     unedited = replace(run, target=target) if target.strip() else run
     unedited.recording()
-    if not words.get("edits") or "edits" not in tab.reads:
-        return unedited, unedited
-    try:
-        edited = unedited.under(from_line(words["edits"]))
-        edited.recording()
-    except ValueError as why:
-        refused["edits"] = sentences("frame", "edits")("refused", why=str(why).rstrip("."))
-        notes.append(refused["edits"])
-        return unedited, unedited
+    edited, why = under_edits(unedited, words.get("edits", "") if "edits" in tab.reads else "")
+    if why:
+        refused["edits"] = why
+        notes.append(why)
     return edited, unedited
 
 
-def _panels(row: Row, run: Run, words: Mapping[str, str]) -> tuple[PanelFunction, ...]:
-    """The panels of a tab that stand above its parts, those of its view first."""
+def _view(row: Row, run: Run, words: Mapping[str, str]) -> str:
+    """The word of the view on show, "" for a row without views."""
     if row.view is None:
-        return row.panels
-    view = resolve((row.view,), run, words)[0][row.view.argument]
-    return (*row.of_views[view], *row.panels)
+        return ""
+    return str(resolve((row.view,), run, words)[0][row.view.argument])
 
 
 def _chosen_of_row(
@@ -230,10 +296,11 @@ def _chosen_of_row(
     words: Mapping[str, str],
     known: Mapping[str, Any],
     refused: dict[str, str],
-) -> dict[str, Any]:
+) -> tuple[dict[str, Any], tuple[Parameter, ...]]:
     """The arguments of a tab's panels: the selection among all of them first, which every panel has
-    then, and the choices of each. What is refused goes into `refused`."""
-    panels = _panels(row, run, words)
+    then, and the choices of each; and all for which a word was read. What is refused goes into
+    `refused`."""
+    panels = (*row.of_views.get(_view(row, run, words), ()), *row.panels)
     asked = [each for each in arguments_of_all(panels) if each.argument not in known]
     parts = row.selection(panels, known)
     others = [each for each in asked if not each.is_selected]
@@ -243,15 +310,14 @@ def _chosen_of_row(
         of_panel, refusals = resolve(declared(panel), run, words, arguments_of(panel, chosen))
         chosen |= of_panel
         why_not |= refusals
-    if row.view is not None:
-        why_not |= resolve((row.view,), run, words)[1]
-    if row.fold is not None:
-        why_not |= resolve((row.fold,), run, words)[1]
+    of_tab = tuple(each for each in (row.view, row.fold) if each is not None)
+    why_not |= resolve(of_tab, run, words)[1]
     refused |= {name: why for name, why in why_not.items() if words.get(name) != EVERY}
-    return chosen
+    return chosen, (*parts.values(), *others, *of_tab)
 
 
-def _name_of(panel: PanelFunction) -> str:
+def name_of(panel: PanelFunction) -> str:
+    """The name of a panel function, such as "attention.head"."""
     return next(name for name, each in PANELS.items() if each is panel)
 
 

@@ -3,33 +3,33 @@ theirs that are known by that."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
 from explorer.analysis import corpus, opening
-from explorer.analysis.logit_lens import read_stream
-from explorer.panels import compare, interventions, training
+from explorer.panels import compare, interventions, masks, translation
 from explorer.panels import corpus as corpus_panels
-from explorer.panels.choice import TRUE, as_taken, declared, resolve
+from explorer.panels.choice import Choice, as_taken, declared, resolve
 from explorer.panels.selection import select
-from explorer.screens import masks
 from explorer.text.templates import sentences
 from models import model_names
-from models.edits import Edit, HideToken, ShuffleTokens, to_line
+from models.edits import INPUT_EDITS, Edit, from_line, to_line
 from models.recording import NotFinite, Recording
 from models.run import Run
 
 Words = Mapping[str, str]
 Known = dict[str, Any]
-Refused = dict[str, str]  # sentences on words that are not followed, by their names
-Subject = Callable[[Run, Words, Refused], tuple[Run, Known]]
+Notes = dict[str, str]  # sentences on words that are not followed whole, by their names
+Subject = Callable[..., tuple[Run, Known]]
 SUBJECTS: dict[str, Subject] = {}  # by `places.Tab.subject`
 
 
 def subject(name: str) -> Callable[[Subject], Subject]:
-    """Make a function the subject of that name. What it does not follow goes into its `refused`; it
-    raises ValueError where there is no such run, in the sentence that the tab says."""
+    """Make a function of a run, the words of an address and notes the subject of that name; it
+    takes the choices too that its own signature declares. What it does not follow whole goes into
+    its `notes`; it raises ValueError where there is no such run, in the sentence that the tab
+    says."""
 
     def decorate(make: Subject) -> Subject:
         SUBJECTS[name] = make
@@ -41,61 +41,42 @@ def subject(name: str) -> Callable[[Subject], Subject]:
 # ---- masked words --------------------------------------------------------------------------------
 
 
-def _place(word: str, below: int) -> int | None:
-    return int(word) if word.isdecimal() and len(word) < 6 and int(word) < below else None
-
-
-def _gaps(recording: Recording, words: Words) -> tuple[tuple[int, ...], int | None]:
-    """The masked words and the selected token that words of an address ask for."""
-    n, line = len(recording.streams[0].tokens), words.get("hidden", "")
-    numbers = [_place(each, n) for each in line.split(".")] if line else []
-    asked = () if None in numbers else tuple(each for each in numbers if each is not None)
-    chosen = _place(words.get("token", ""), n)
-    return masks.gaps(recording, chosen, None if line == masks.NOTHING else asked)[:2]
-
-
-@subject("masks")
-def with_masks(run: Run, words: Words, refused: Refused) -> tuple[Run, Known]:
-    """The run with the words masked that Next or masked word masks, and the token whose prediction
-    is opened, None for the first one that is predicted."""
-    if run.loaded.capabilities.classes:
-        return run, {}
-    recording = run.recording()
-    hidden, place = _gaps(recording, words) if masks.can_hide(recording) else ((), None)
-    token = _place(words.get("token", ""), len(read_stream(recording).tokens))
-    return masks.masking(run, hidden), {"token": place if token is None else token}
-
-
 @subject("masked word")
-def masked_word(run: Run, words: Words, refused: Refused) -> tuple[Run, Known]:
-    """The run, its words masked where the model fills gaps, and the token whose word is predicted,
-    which is compared with none."""
-    if run.loaded.capabilities.classes:
-        return run, {"token": 0, "against": ""}
-    plain = run.recording()
-    if not masks.fills(plain):
-        n = len(read_stream(plain).tokens)
-        token = _place(words.get("token", ""), n)
-        return run, {"token": n - 1 if token is None else token, "against": ""}
+def masked_word(run: Run, words: Words, notes: Notes) -> tuple[Run, Known]:
+    """The run of a model that predicts the next word, or has a word and a mask for it; the word is
+    compared with none."""
     said = sentences("predictions", "tab")
-    if not masks.can_hide(plain):
+    is_closed = run.loaded.capabilities.classes or not masks.fills(run.recording())
+    if not is_closed and not masks.can_hide(run.recording()):
         raise ValueError(said("no_mask", model=model_names.title(run.model)))
-    hidden, place = _gaps(plain, words)
-    if place is None:
+    if not is_closed and opening.masked_word(run.recording()) is None:
         raise ValueError(said("no_word"))
-    line = ".".join(map(str, hidden)) or masks.NOTHING
-    return masks.masking(run, hidden), {"token": place, "hidden": line, "against": ""}
+    return run, {"against": ""}
 
 
 # ---- edits, and two runs -------------------------------------------------------------------------
 
 
+def under_edits(run: Run, line: str) -> tuple[Run, str]:
+    """The run under the edits of a line of an address; where its model or its text cannot follow
+    them, the run as it is and a sentence on why. A translator's decoder goes on reading what it
+    writes unedited, so that the rows stay the same."""
+    if not line:
+        return run, ""
+    try:
+        edited = run.under(from_line(line))
+        edited.recording()
+    except ValueError as why:
+        return run, sentences("frame", "edits")("refused", why=str(why).rstrip("."))
+    return edited, ""
+
+
 @subject("followed edits")
-def under_followed_edits(run: Run, words: Words, refused: Refused) -> tuple[Run, Known]:
+def under_followed_edits(run: Run, words: Words, notes: Notes) -> tuple[Run, Known]:
     """The run under those edits of the address that change nothing of what it reads."""
     edits, left_out = followed_edits(run.recording(), words.get("edits", ""))
     if left_out:
-        refused["edits"] = "; ".join(left_out)
+        notes["edits"] = left_out_note(left_out)
     return replace(run, edits=edits), {}
 
 
@@ -103,52 +84,85 @@ def followed_edits(plain: Recording, line: str) -> tuple[tuple[Edit, ...], list[
     """The edits of a line of an address that this model and text can follow and that change nothing
     of what it reads, and why its other words are left out."""
     edits, left_out = interventions.read_edits(plain, line)
-    changing = [each for each in edits if isinstance(each, (HideToken, ShuffleTokens))]
+    changing = [each for each in edits if isinstance(each, INPUT_EDITS)]
     said = sentences("interventions", "tab")
     left_out += [f"“{each}” {said('changes_input')}" for each in changing]
     return tuple(each for each in edits if each not in changing), left_out
 
 
+MAX_REASONS = 3
+EDIT, SENTENCE, MODEL = "Edit", "Sentence", "Model"
+KINDS = {EDIT: "Before and after an edit", SENTENCE: "Two sentences", MODEL: "Two models"}
+
+
+def left_out_note(left_out: Sequence[str]) -> str:
+    """A sentence on edits that are left out, with the first reasons why."""
+    named, n = "; ".join(left_out[:MAX_REASONS]), len(left_out) - MAX_REASONS
+    more = f"; and {n} more" if n > 0 else ""
+    return sentences("interventions", "tab")("left_out", edits=named + more)
+
+
 @subject("both runs")
-def compared(run: Run, words: Words, refused: Refused) -> tuple[Run, Known]:
-    """A, and B as the run beside it."""
+def compared(
+    run: Run,
+    words: Words,
+    notes: Notes,
+    kind: Annotated[str, Choice(KINDS, "Compare", name="compare")] = EDIT,
+    other_swap: Annotated[bool, Choice(help="sides exchanged")] = False,
+) -> tuple[Run, Known]:
+    """A, and B as the run beside it. kind: in what the two runs differ. other_swap: A is the one
+    that is chosen."""
     try:
-        other = _beside(run, words, refused)
+        other = _beside(run, words, notes, kind)
         for each in (run, other):
             each.recording()
     except ValueError as error:
         name = "too_large" if isinstance(error, NotFinite) else "incomparable"
         said = sentences("compare", "tab")
         raise ValueError(said(name, reason=str(error).rstrip("."))) from None
-    one, other = (other, run) if words.get("other_swap") == TRUE else (run, other)
-    return one, {"other": other}
+    return (other, {"other": run}) if other_swap else (run, {"other": other})
 
 
-def _beside(run: Run, words: Words, refused: Refused) -> Run:
+def _beside(run: Run, words: Words, notes: Notes, kind: str) -> Run:
     """The other run: another sentence, another model, or the same under other edits."""
-    if words.get("compare") == "Sentence":
+    if kind == SENTENCE:
         typed = words.get("other_text", "")
         text = typed if typed.strip() else compare.other_text(run.text).strip()
         return compare.other_run(run, text=text) if text else run
-    if words.get("compare") == "Model":
+    if kind == MODEL:
         asked, there = words.get("other_model", ""), compare.other_models(run.model)
         return compare.other_run(run, model=asked if ":" in asked or asked in there else there[0])
-    line = words.get("other_edits", "").strip() or words.get("edits", "")
-    if not line:
-        return compare.other_run(run, to_line(compare.counterpart(run).edits))
-    edits, left_out = interventions.read_edits(run.recording(), line)
+    edits, left_out = edits_beside(run, words)
     if left_out and not edits:
         raise ValueError("; ".join(left_out))
     if left_out:
-        refused["other_edits"] = "; ".join(left_out)
+        notes["other_edits"] = sentences("compare", "tab")("left_out", edits="; ".join(left_out))
     return compare.other_run(run, to_line(edits))
 
 
+def edits_beside(run: Run, words: Words) -> tuple[tuple[Edit, ...], list[str]]:
+    """The edits of the other run, those of the address where it has none of its own, else those of
+    the `counterpart`; and why others are left out. Raises ValueError for a model that supports
+    none."""
+    line = words.get("other_edits", "").strip() or words.get("edits", "")
+    if not line:
+        return compare.counterpart(run).edits, []
+    return interventions.read_edits(run.recording(), line)
+
+
+DRAWN = "Drawn"
+BEAMS = {str(n): f"{n} beams" for n in range(2, translation.MOST_BEAMS + 1)}
+WAYS = {"1": "Greedy"} | BEAMS | {DRAWN: "Sample"}
+
+
 @subject("output")
-def output(run: Run, words: Words, refused: Refused) -> tuple[Run, Known]:
-    """The run with what was typed for the decoder, else with its own translation."""
-    if words.get("beams", "1") != "1":
-        refused["beams"] = sentences("selection", "screen")("greedy")
+def output(
+    run: Run, words: Words, notes: Notes, beams: Annotated[str, Choice(WAYS, "Search")] = "1"
+) -> tuple[Run, Known]:
+    """The run with what was typed for the decoder, else with its own translation. beams: how many
+    a search for it keeps, `DRAWN` for one that is drawn; the page alone shows what it finds."""
+    if beams != "1":
+        notes["beams"] = sentences("selection", "screen")("greedy")
     return run, {"ended": not run.recording().target_dropped}
 
 
@@ -156,38 +170,35 @@ def output(run: Run, words: Words, refused: Refused) -> tuple[Run, Known]:
 
 
 @subject("last step")
-def trained(run: Run, words: Words, refused: Refused) -> tuple[Run, Known]:
+def trained(run: Run, words: Words, notes: Notes) -> tuple[Run, Known]:
     """The text in the model at the end of its training; the step of the one that is asked for."""
     base, _, step = run.model.partition("@")
     known = {"step": int(step)} if step.isdecimal() and not words.get("train_step") else {}
     return Run(base, run.text), known
 
 
-@subject("first of pair")
-def first_of_pair(run: Run, words: Words, refused: Refused) -> tuple[Run, Known]:
-    """The text in the first of two models, and the second."""
-    run = Run(run.model.partition("@")[0], run.text)
-    second = resolve(declared(training.pair), run, words)[0]["second"]
-    first, second = training.models_of_pair(run.model, second)
-    return Run(first, run.text), {"second": second}
-
-
 @subject("sentences read")
-def sentences_read(run: Run, words: Words, refused: Refused) -> tuple[Run, Known]:
-    """The first of the sentences, the others, the attention, and the head: that of the address,
-    else the one that Heads opens on, of a pattern alone the one with the highest mean score."""
+def sentences_read(run: Run, words: Words, notes: Notes) -> tuple[Run, Known]:
+    """The sentences of the address, or the examples, as `of_sentences` gives them."""
     own = words.get("many_text", "")
     column = words.get("many_column", "") if own else ""
     texts = corpus.lines_of(own or corpus_panels.EXAMPLE_LINES, column)[: corpus.MOST_LINES]
     if not texts:
         raise ValueError(sentences("corpus", "tab")("none_yet"))
+    return of_sentences(run, texts, words)
+
+
+def of_sentences(run: Run, texts: Sequence[str], words: Words) -> tuple[Run, Known]:
+    """The first of some sentences, the others, the attention, and the head: that of the address,
+    else the one that Heads opens on, of a pattern alone the one with the highest mean score. run:
+    the text on screen in the model."""
     first, others = Run(run.model, texts[0]), "\n".join(texts[1:])
     chosen, _ = resolve(declared(corpus_panels.patterns), Run(run.model, ""), words)
     known: Known = {"others": others, "attention": chosen["attention"]}
     chosen, _ = resolve(declared(corpus_panels.patterns), first, words, known)
     at = dict(as_taken({"layer": chosen["layer"], "head": chosen["head"]}))
     if None in at.values() and not words.get("many_by"):
-        on = select(Run(run.model, run.text), attention=chosen["attention"])
+        on = select(run, attention=chosen["attention"])
         at = dict(zip(("layer", "head"), opening.head(on.recording, on.attention)))
     read = corpus_panels.reading(first, **{**as_taken(chosen), **known, **at})
     return first, known | dict(zip(("layer", "head"), read.at))

@@ -65,9 +65,6 @@ class OnScreen:
     target: Annotated[
         str, Choice(of="model", help="the text that a translator's decoder reads")
     ] = ""
-    hidden: Annotated[
-        str, Choice(of="text", help="masked tokens with dots between them, or `none`")
-    ] = ""
     edits: Annotated[
         str,
         Choice(help="edits of the model: `WithoutScale`; `off=0.3,1.5` switches these heads off"),
@@ -401,17 +398,6 @@ def follow_words(recording: Recording) -> None:
             _mark_followed(name)
 
 
-def whole_number(name: str, below: int) -> int | None:
-    """A choice as a whole number from 0 to `below` - 1. One that is no such number is forgotten:
-    None."""
-    value = str(st.session_state.get(name, ""))
-    if value.isdecimal() and len(value) < 6 and int(value) < below:
-        _mark_followed(name)
-        return int(value)
-    _refuse(name, value, "")
-    return None
-
-
 def whole_numbers(name: str, below: int) -> tuple[int, ...]:
     """A choice as whole numbers from 0 to `below` - 1, with dots between them. One that is no such
     list is forgotten: ()."""
@@ -432,12 +418,6 @@ def values(
     """The choices that a function declares, by its arguments, as the address says them, else what
     suits; those of `selected` are known."""
     return resolve(choice.declared(function), run, selected)
-
-
-def value(parameter: Parameter, run: Run, chosen: Mapping[str, Any]) -> Any:
-    """The value of a declared choice as `values` gives it, beside the choices made so far."""
-    known = {name: each for name, each in chosen.items() if name != parameter.argument}
-    return resolve((parameter,), run, known)[parameter.argument]
 
 
 def resolve(

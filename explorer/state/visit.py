@@ -81,7 +81,6 @@ class Visit:
         {},
     )  # measured of it by step, and on which text
     stopped_search: tuple[str, str, str] | None = None  # the search that the reader ended
-    patch_request: Any = None  # of the patches on screen (interventions.PatchRequest)
     loop_of: str = ""  # the token of the card whose loop was asked for
 
     # ---- what a tab remembers ----

@@ -75,7 +75,8 @@ class Tab:
     for_classes: the row that a classifier of texts has in the place of this one; it has panels
     alone. below: the names of panels that stand below all these, as far as they are there. subject:
     what makes of the run of an address the one that the panels are of (screens/subjects.py), "" for
-    the run itself. reads: what it reads of a run beside its model and its text.
+    the run itself. reads: what it reads of a run beside its model and its text. press: what a press
+    changes beside what it says (screens/presses.py), "" for nothing.
 
     needs: what it takes of a model. nearest: of a tab that has no use for some of the selection,
     `unused`, the nearest that has; "" for one that uses it. as_trained: it is on weights, on other
@@ -96,13 +97,14 @@ class Tab:
     closed: str = ""
     views: Views | None = None
     leads: Mapping[str, Lead] = field(default_factory=dict)
-    of_stream: tuple[str, ...] = ()
+    of_stream: tuple[str, ...] = ("token",)
     wait: str = ""
     for_classes: Tab | None = None
 
     below: tuple[str, ...] = ()
     subject: str = ""
     reads: tuple[str, ...] = ("edits", "target")
+    press: str = ""
 
     needs: Requirement = ""
     nearest: str = ""
@@ -240,7 +242,7 @@ ARCHITECTURE = (
         },
         open_fold="space",
         closed="2-D",
-        of_stream=("mate", "stage"),
+        of_stream=("token", "mate", "stage"),
         opens_on=EXAMPLES["Apple and juice"],  # a word with two senses
         studied="embeddings",
     ),
@@ -258,10 +260,13 @@ PREDICT = (
         ("predictions.word",),
         leads={
             "attribution": Lead("Contributions to this logit"),
-            "classroom": Lead(named("classroom", "games")["Words"], {"quiz": "Words"}, keeps=()),
+            "classroom": Lead(
+                named("classroom", "games")["Words"], {"quiz": "Words"}, keeps=("token",)
+            ),
         },
         wait="Reading the text without the masked words …",
         subject="masked word",
+        press="masked word",
         needs="prediction",
     ),
     Tab("generate", "Generate", needs="generation", nearest="word", as_trained=True),
@@ -270,7 +275,7 @@ PREDICT = (
         "Logit lens",
         ("logit_lens.lens", "logit_lens.development"),
         wait="Reading every site …",
-        subject="masks",
+        press="predicted word",
         needs="words",
     ),
     Tab(
@@ -284,7 +289,7 @@ PREDICT = (
             wait="Following the class back to the words …",
         ),
         below=("attribution.neurons", "attribution.carriers"),
-        subject="masks",
+        press="predicted word",
         needs="prediction",
     ),
     Tab(
@@ -306,9 +311,11 @@ EXPERIMENT = (
         "patching",
         "Patching",
         ("interventions.patches",),
+        of_stream=("patch_cell",),
         wait="Patching …",
         subject="followed edits",
         reads=(),
+        press="patch",
         needs="passes",
     ),
     Tab(
@@ -325,6 +332,7 @@ EXPERIMENT = (
         closed="Heads",
         subject="both runs",
         reads=("target",),
+        press="head of A",
         needs="passes",
     ),
 )
@@ -358,7 +366,6 @@ TRAINING = (
         "Pre-LN vs post-LN",
         ("training.pair",),
         wait="Reading the text at every checkpoint …",
-        subject="first of pair",
         reads=(),
         needs="trainings",
         nearest="compare",

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any
-
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -13,12 +10,12 @@ from explorer.analysis.terminology import ABLATIONS
 from explorer.layout import current_recording, selection_bar, tab
 from explorer.layout.controls import bind
 from explorer.panels import compare as compare_panels
-from explorer.panels import interventions
-from explorer.panels.choice import TRUE, Choice
+from explorer.panels.choice import TRUE
+from explorer.screens.screen import Screen
+from explorer.screens.subjects import EDIT, KINDS, SENTENCE, edits_beside
 from explorer.state import url_state
 from explorer.state.models import choices, is_allowed, needs_asking
 from explorer.state.visit import visit
-from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
 from models import model_names
 from models.caching import loaded
@@ -36,7 +33,7 @@ from models.edits import (
     to_line,
 )
 from models.example_texts import EXAMPLES, MATES
-from models.recording import NotFinite, Recording
+from models.recording import Recording
 from models.run import Run
 
 WORDS = sentences("compare", "tab")
@@ -126,22 +123,14 @@ def _take_example(offered: Suggestions) -> None:
 # ---- the other run -------------------------------------------------------------------
 
 NO_POSITIONS = to_line((WithoutPositions(),))
-KINDS = {"Edit": "Before and after an edit", "Sentence": "Two sentences", "Model": "Two models"}
 FIELD, MENU = 360, 240  # pixels
 
 
-def compared_runs(
-    run: Run,
-    bar: DeltaGenerator,
-    compare: Annotated[str, Choice(KINDS, "Compare")] = "Edit",
-    other_swap: Annotated[bool, Choice(help="sides exchanged")] = False,
-) -> tuple[Run, dict[str, Any]]:
-    """A, and B as the run beside it. compare: in what the two runs differ. other_swap: A is the
-    run that the controls choose. Raises ValueError where there is nothing to compare with."""
+def other_run(run: Run, bar: DeltaGenerator, kind: str, other_swap: bool) -> None:
+    """What B is chosen by, and all that stands in its menu. Raises ValueError where there is
+    nothing to compare with."""
     if visit.wanted_model or (run.model, run.text) != (visit.model, visit.text):
         st.rerun()  # an example has put others into the fields above, which only a whole run draws
-    if selection_bar.take() & {"selected_layer", "selected_head"}:
-        forget_head_of_b()
     with bar:
         st.selectbox(
             "Compare",
@@ -164,27 +153,12 @@ def compared_runs(
             on_click=_swap,
             help=WORDS("swap"),
         )
-    try:
-        one, other = _runs(run, compare, field, menu)
-        for each in (one, other):
-            each.recording()
-    except ValueError as error:
-        name = "too_large" if isinstance(error, NotFinite) else "incomparable"
-        raise ValueError(WORDS(name, reason=str(error).rstrip("."))) from None
-    return (other, {"other": one}) if other_swap else (one, {"other": other})
-
-
-def _runs(run: Run, kind: str, field: DeltaGenerator, menu: DeltaGenerator) -> tuple[Run, Run]:
-    """The run on screen and the one that the controls choose."""
-    if kind == "Edit":
-        one = run.under(())
-        return one, compare_panels.other_run(one, _edits(one, field, menu))
-    if kind == "Sentence":
-        text = _second_text(run.text, field)
-        return run, compare_panels.other_run(run, text=text) if text else run
-    model = _second_model(run.model, field)
-    with st.spinner("Loading the model …"):
-        return run, compare_panels.other_run(run, model=model)
+    if kind == EDIT:
+        _edits(run, field, menu)
+    elif kind == SENTENCE:
+        _second_text(run.text, field)
+    else:
+        _second_model(run.model, field)
 
 
 def other_letter() -> str:
@@ -192,7 +166,7 @@ def other_letter() -> str:
     return "A" if st.session_state.other_swap == TRUE else "B"
 
 
-def forget_head_of_b(*_: object) -> None:
+def forget_head_of_b() -> None:
     """Other sides have other heads."""
     st.session_state.head_of_b = ""
 
@@ -204,22 +178,19 @@ def _swap() -> None:
     forget_head_of_b()
 
 
-def _second_text(text: str, field: DeltaGenerator) -> str:
+def _second_text(text: str, field: DeltaGenerator) -> None:
     """The other sentence, one that differs in few words where none is typed."""
-    offered = compare_panels.other_text(text)
     field.text_input(
         f"Text of {other_letter()}",
         key="other_text",
         persist_state="session",
         on_change=forget_head_of_b,
-        placeholder=offered or "Type a second sentence",
+        placeholder=compare_panels.other_text(text) or "Type a second sentence",
         label_visibility="collapsed",
     )
-    typed = str(st.session_state.other_text)
-    return typed if typed.strip() else offered.strip()
 
 
-def _second_model(model: str, field: DeltaGenerator) -> str:
+def _second_model(model: str, field: DeltaGenerator) -> None:
     """The other model: one of this Headlight, one of the visit, or one that a link names. A link
     alone fetches nothing."""
     linked = str(st.session_state.other_model)
@@ -237,7 +208,8 @@ def _second_model(model: str, field: DeltaGenerator) -> str:
         label_visibility="collapsed",
         **bind("other_model", "other model", other, after=_forget_attentions),
     )
-    return other
+    with st.spinner("Loading the model …"):
+        loaded(other)
 
 
 def _forget_attentions() -> None:
@@ -253,15 +225,9 @@ def chosen_edits() -> str:
     return st.session_state.other_edits.strip() or st.session_state.edits
 
 
-def _edits(one: Run, field: DeltaGenerator, menu: DeltaGenerator) -> str:
-    """The edits of B in a line: one head of it ablated; how, and all others, in a menu. Those
-    that cannot be followed are named. Raises ValueError where none can."""
-    plain, line = one.recording(), chosen_edits()
-    edits, left_out = (
-        interventions.read_edits(plain, line)
-        if line
-        else (compare_panels.counterpart(one).edits, [])
-    )
+def _edits(run: Run, field: DeltaGenerator, menu: DeltaGenerator) -> None:
+    """The edits of B: one head of it ablated; how, and all others, in a menu."""
+    plain, (edits, _) = run.recording(), edits_beside(run, url_state.words())
     _pick_head(plain, edits, field)
     letter = other_letter()
     with menu:
@@ -284,11 +250,6 @@ def _edits(one: Run, field: DeltaGenerator, menu: DeltaGenerator) -> str:
             placeholder=to_line(edits),
             help=WORDS("edits_as_text"),
         )
-    if left_out and not edits:
-        raise ValueError("; ".join(left_out))
-    if left_out:
-        st.warning(WORDS("left_out", edits=literal("; ".join(left_out))))
-    return to_line(edits)
 
 
 def _pick_head(plain: Recording, edits: tuple[Edit, ...], field: DeltaGenerator) -> None:
@@ -341,21 +302,12 @@ def _take_head_of_b(first: str) -> None:
 # ---- the tab -------------------------------------------------------------------------
 
 
-def select_heads(run: Run, chosen: Mapping[str, Any], arguments: set[str]) -> dict[str, Any]:
+def select_heads(shown: Screen) -> None:
     """The menus of the word and the head of A on screen. There are none where no head can be
     compared, as the picture says."""
-    if chosen["head"] is not None:
-        attention = url_state.values(compare_panels.heads, run, chosen)["attention"]
-        on = {**chosen, "attention": attention}
-        selection_bar.draw(run, on, {"layer", "head", "token"}, "every word")
-    return {}
+    if shown.chosen["head"] is not None:
+        menus = {"layer", "head", "token"}
+        selection_bar.draw(shown.run, shown.chosen, menus, "every word")
 
 
-tab.view(
-    "compare",
-    tab.Hand(
-        subject=compared_runs,
-        select=select_heads,
-        on_press=forget_head_of_b,
-    ),
-)
+tab.view("compare", tab.Hand(top=other_run, select=select_heads))

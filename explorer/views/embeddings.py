@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,12 +16,11 @@ from explorer.layout.tab import Hand, view
 from explorer.panels import embeddings
 from explorer.panels.choice import TRUE, as_taken
 from explorer.panels.embeddings import WordPath
-from explorer.state import url_state
+from explorer.screens.screen import Screen
 from explorer.state.visit import visit
 from explorer.text.markdown_escape import literal
 from explorer.text.templates import sentences
 from models.example_texts import EXAMPLES
-from models.run import Run
 
 WORDS = sentences("embeddings", "tab")
 
@@ -116,21 +114,20 @@ WORD = (
 )
 
 
-def select_token(run: Run, chosen: Mapping[str, Any], arguments: set[str]) -> dict[str, Any]:
+def select_token(shown: Screen) -> None:
     """The menu of the token on show."""
+    run = shown.run
     if run.text != visit.text:
         st.rerun()  # the example has put another text above, which only a whole run draws
-    stream = run.recording().stream(chosen["stream"])
-    choices = url_state.values(embeddings.contexts, run, chosen)
+    stream = run.recording().stream(shown.chosen["stream"])
     with st.container(width="content"):
-        selection_bar.show_word(stream, embeddings.shown_token(run, as_taken(choices)))
-    return {}
+        selection_bar.show_word(stream, embeddings.shown_token(run, as_taken(shown.chosen)))
 
 
-def example_and_file(run: Run, chosen: Mapping[str, Any]) -> None:
+def example_and_file(shown: Screen) -> None:
     """The button of the lecture notes' example, and all activations in the Export menu."""
     st.button("Example: “apple”", on_click=take_example, type="tertiary", help=WORDS("example"))
-    offer_recording(run)
+    offer_recording(shown.run)
 
 
 def take_example() -> None:
@@ -144,9 +141,10 @@ def take_example() -> None:
     state.space = "Anchors"
 
 
-def in_space(run: Run, chosen: Mapping[str, Any]) -> None:
+def in_space(shown: Screen) -> None:
     """The paths in three dimensions; Plotly is imported only when they are wanted."""
-    word = {name: as_taken(chosen)[name] for name in WORD}
+    run, chosen = shown.run, as_taken(shown.chosen)
+    word = {name: chosen[name] for name in WORD}
     anchors = groups(chosen["anchor_words"]) if chosen["anchored"] else ()
     try:
         path = embeddings.select_word(run, **word, groups=anchors)

@@ -24,7 +24,7 @@ from explorer.components import mounts
 from explorer.layout import current_recording, navigation, output, selection_bar, tab
 from explorer.layout.controls import bind, pick, pick_attention, pick_stream
 from explorer.panels import interventions
-from explorer.panels.choice import Choice, declared
+from explorer.panels.choice import Choice, arguments_of
 from explorer.panels.interventions import (
     Edits,
     Patches,
@@ -33,7 +33,8 @@ from explorer.panels.interventions import (
     scales_scores,
 )
 from explorer.panels.selection import select
-from explorer.screens.subjects import followed_edits
+from explorer.screens.screen import Screen
+from explorer.screens.subjects import followed_edits, left_out_note
 from explorer.state import event_log, jobs, url_state
 from explorer.state.jobs import Job, SweepProgress
 from explorer.state.visit import visit
@@ -70,7 +71,6 @@ WORDS = sentences("interventions", "tab")
 # ---- edit form -----------------------------------------------------------------------
 
 MAX_CHIPS = 16
-MAX_WARNINGS = 3
 POSITIONS = {
     "none": "none",
     "shuffled": "shuffled",
@@ -116,12 +116,7 @@ def from_address(plain: Recording) -> Edits:
     """The edits of the address that this model and text can follow; a warning names the others."""
     edits, left_out = followed_edits(plain, str(st.session_state.edits))
     if left_out:
-        rest = len(left_out) - MAX_WARNINGS
-        more = [f"and {rest} more"] if rest > 0 else []
-        st.warning(
-            WORDS("left_out")
-            + "\n".join(f"- {literal(why)}" for why in (*left_out[:MAX_WARNINGS], *more))
-        )
+        st.warning(literal(left_out_note(left_out)))
     return edits
 
 
@@ -404,55 +399,51 @@ LOOK = 0.7  # seconds between two looks at a sweep that runs
 PATCHED = "patched map"
 
 
-def patched_run(run: Run, bar: DeltaGenerator) -> tuple[Run, dict[str, Any]] | None:
-    """The run under the edits of the address, with the second sentence, the token whose prediction
-    is compared, and the attention or the stream that is patched, once every patch is measured: at
-    once for a small model, else step by step. Raises ValueError for what cannot be patched."""
-    state, plain = st.session_state, run.recording()
-    if state.edits != visit.edits_in_frame:
-        st.rerun(scope="app")  # the frame names the edits
-    run = Run(run.model, run.text, from_address(plain))
-    choices = {each.argument: each for each in declared(interventions.patches)}
-    with bar:
-        chosen = {name: tab.widget(choices[name], run, {}) for name in ("donor", "unit")}
-        selection_bar.take()
-        selected = url_state.values(interventions.patches, run, chosen)
-        chosen |= {name: selected[name] for name in ("token", "attention", "stream")}
-        selection_bar.show_word(plain.streams[-1], chosen["token"])
-        if chosen["unit"] == "Heads":
-            pick_attention(plain, chosen["attention"])
-        else:
-            _pick_stream(plain, chosen["stream"])
-    request = _request(run, chosen)
-    _keep_cell(request)
+def name_edits(run: Run, bar: DeltaGenerator) -> None:
+    """Have the whole page drawn where edits were added: its frame names them."""
+    if st.session_state.edits != visit.edits_in_frame:
+        st.rerun(scope="app")
+
+
+def select_compared(shown: Screen) -> None:
+    """The menu of the token whose prediction is compared."""
+    selection_bar.show_word(shown.run.recording().streams[-1], shown.chosen["token"])
+
+
+def sweeping(shown: Screen) -> bool:
+    """The sweep of a large model, which is made step by step, until every patch is measured; that
+    of a small one is made at once."""
+    try:
+        request = _request(shown)
+    except ValueError:  # which the panel says
+        return False
     if interventions.sweep_cost(request) <= AT_ONCE:
-        return run, chosen
-    job = jobs.patch_sweep(request.run.recording(), request.unit, *request.arguments)
+        return False
+    run, job = shown.run, _job(request)
     if job.finished and not job.latest.error:
         interventions.sweep(request, _patches(job.latest))
-        return run, chosen
+        return False
     event_log.fragment(_watch, run_every=LOOK if job.running else None)(run, request, job.running)
-    return None
+    return True
 
 
-def _request(run: Run, chosen: Mapping[str, Any]) -> PatchRequest:
+def _request(shown: Screen) -> PatchRequest:
     """The sweep of a tab's choices."""
-    chosen_patches = url_state.values(interventions.patches, run, {**chosen, "cell": None})
-    del chosen_patches["cell"]  # which is of the sweep
-    return interventions.patch_request(run, **chosen_patches)
+    chosen = arguments_of(interventions.patch_request, shown.chosen)
+    return interventions.patch_request(shown.run, **chosen)
+
+
+def _job(request: PatchRequest) -> Job:
+    return jobs.patch_sweep(request.run.recording(), request.unit, *request.arguments)
 
 
 def _patches(results: SweepProgress) -> Patches:
     return Patches(results.clean, results.donor, results.effects)
 
 
-def _pick_stream(recording: Recording, stream: str) -> None:
-    pick_stream([each.name for each in recording.streams], stream)
-
-
 def _watch(run: Run, request: PatchRequest, was_running: bool) -> None:
     """The sweep as far as it has come; it runs again and again while it goes on."""
-    job = jobs.patch_sweep(request.run.recording(), request.unit, *request.arguments)
+    job = _job(request)
     running, results = job.running, job.latest
     _buttons(job, running)
     if running != was_running:
@@ -484,21 +475,6 @@ def _buttons(job: Job, running: bool) -> None:
         st.button(label, key="start sweep", type="primary", on_click=job.resume)
 
 
-def _keep_cell(request: PatchRequest) -> None:
-    """Forget the cell that was chosen in the map of another sweep; a link's is of its own sweep."""
-    state = st.session_state
-    if visit.patch_request not in (None, request) and "patch_cell" not in visit.linked:
-        state.patch_cell = ""
-    visit.patch_request = request
-
-
-def take_patch(run: Run, chosen: Mapping[str, Any]) -> None:
-    """A press on a cell; once more, the largest effect of all."""
-    pressed = tab.pressed(interventions.patches)
-    cell = f"{int(pressed['row'])}.{int(pressed['column'])}"
-    st.session_state.patch_cell = "" if cell == st.session_state.patch_cell else cell
-
-
 def _offer_patch(
     run: Run, request: PatchRequest, results: Patches, cell: tuple[int, int] | None
 ) -> None:
@@ -522,19 +498,15 @@ def _offer_patch(
         navigation.go("edit")
 
 
-def offer_patch(run: Run, chosen: Mapping[str, Any]) -> None:
+def offer_patch(shown: Screen) -> None:
     """The button for the framed patch."""
-    request = _request(run, chosen)
-    _offer_patch(run, request, interventions.sweep(request), chosen["cell"])
+    request = _request(shown)
+    _offer_patch(shown.run, request, interventions.sweep(request), shown.chosen["cell"])
 
 
 tab.view(
     "patching",
-    tab.Hand(
-        subject=patched_run,
-        on_press=take_patch,
-        below=offer_patch,
-    ),
+    tab.Hand(top=name_edits, select=select_compared, instead=sweeping, below=offer_patch),
 )
 
 VIEWS = {
@@ -586,7 +558,7 @@ def edit_model(
         tab.show(interventions.head_attention, run, head)
     elif effects == "Vectors":
         chosen = url_state.values(interventions.residual_stream, run, {"token": on.token})
-        _pick_stream(plain, chosen["stream"])
+        pick_stream([each.name for each in plain.streams], chosen["stream"])
         tab.show(interventions.residual_stream, run, chosen)
     else:
         _trained_without(on)

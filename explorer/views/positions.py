@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from explorer.layout import selection_bar
 from explorer.layout.tab import Hand, view
 from explorer.panels.positions import PositionRuns
-from models.run import Run
+from explorer.screens.rows import arguments_of_all
+from explorer.screens.screen import Screen
 
 
-def select(run: Run, chosen: Mapping[str, Any], arguments: set[str]) -> dict[str, int]:
+def select(shown: Screen) -> None:
     """The menus of the token and the head on screen, where the panel on show takes them. Of a model
     whose stream has no vectors of positions the head alone, since there is nothing to see of a
     token."""
-    has_vectors = PositionRuns(run, chosen["stream"]).has_vectors or "head" not in arguments
-    shown = arguments & {"layer", "head", *(("token",) if has_vectors else ())}
-    selection_bar.draw(run, chosen, shown)
-    return {}
+    menus = {each.argument for each in arguments_of_all(shown.on_show)} & {"layer", "head", "token"}
+    has_vectors = PositionRuns(shown.run, shown.chosen["stream"]).has_vectors
+    if "head" in menus and not has_vectors:
+        menus.discard("token")
+    selection_bar.draw(shown.run, shown.chosen, menus)
 
 
 view("positions", Hand(select=select))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -17,9 +17,9 @@ from explorer.layout import current_recording, navigation, output, selection_bar
 from explorer.panels import attribution, generation
 from explorer.panels import predictions as predictions_panels
 from explorer.panels.choice import EVERY
+from explorer.panels.masks import NOTHING, fills, masked_in, unmasked
 from explorer.panels.selection import predicted
-from explorer.screens import masks
-from explorer.screens.masks import NOTHING, can_hide, fills, masked_in, masking, unmasked
+from explorer.screens.screen import Screen
 from explorer.state import event_log, jobs, url_state
 from explorer.state.models import SMOLLM2, server_models
 from explorer.state.visit import visit
@@ -39,38 +39,10 @@ WORDS = sentences("generation", "tab")
 # ---- masked words --------------------------------------------------------------------
 
 
-def take_selection() -> bool:
-    """Take the selection in the bar; True for another token, whose own prediction is opened."""
-    if "selected_query" not in selection_bar.take():
-        return False
-    st.session_state.word = st.session_state.against = ""
-    return True
-
-
-def keep_masked(run: Run, chosen: Mapping[str, Any]) -> None:
-    """Keep masked tokens masked: to select a word is not to mask it."""
-    if not st.session_state.hidden and masked_in(run):
-        st.session_state.hidden = ".".join(map(str, masked_in(run)))
-
-
-def with_masks(run: Run, bar: DeltaGenerator) -> tuple[Run, dict[str, Any]]:
-    """The run with the words masked that Next or masked word masks, and the token whose prediction
-    is opened, None for the first one that is predicted."""
-    recording, place = run.recording(), None
-    hidden = gaps(recording)[0] if can_hide(recording) else ()
-    if take_selection():
-        keep_masked(masking(run, hidden), {})
-    if can_hide(recording):
-        hidden, place, _ = gaps(recording)
-    token = url_state.whole_number("token", len(read_stream(recording).tokens))
-    return masking(run, hidden), {"token": place if token is None else token}
-
-
-def select_predicted(run: Run, chosen: Mapping[str, Any], arguments: set[str]) -> dict[str, int]:
+def select_predicted(shown: Screen) -> None:
     """The menu of the token whose prediction is opened."""
-    at = predicted(run, chosen["token"])
+    at = predicted(shown.run, shown.chosen["token"])
     selection_bar.show_word(at.stream, at.token)
-    return {}
 
 
 # ---- generation controls -------------------------------------------------------------
@@ -281,7 +253,7 @@ def no_room(run: Run, reason: str) -> None:
     name = "nothing_longer" if n >= most else "nothing"
     st.info(WORDS(name, reason=literal(reason)))
     chosen = url_state.values(predictions_panels.word, run, {"token": n - 1})
-    if tab.show(predictions_panels.word, run, chosen, partial(press_token, run, chosen)):
+    if tab.show(predictions_panels.word, run, chosen):
         lead = places.TABS["word"].leads["attribution"]
         navigation.link("attribution", lead.label, {"token": n - 1, "against": ""})
 
@@ -296,43 +268,27 @@ def deselect(layer: int | str, head: int | str) -> None:
 # ---- masked lm -----------------------------------------------------------------------
 
 
-def prediction(run: Run, bar: DeltaGenerator) -> tuple[Run, dict[str, Any]]:
-    """The run, its words masked where the model fills gaps, and the token whose word is predicted,
-    which is compared with none. Raises ValueError where none can be."""
-    if run.loaded.capabilities.classes:
-        return run, {"token": 0, "against": ""}
-    plain, name = run.recording(), model_names.title(run.model)
-    is_chosen = take_selection()
-    if (typed := predictions.first_mask(run.text)) and not run.loaded.capabilities.mask:
-        which = "typed_mask_next" if plain.model.kind == "decoder" else "typed_mask"
-        words = sentences("predictions", "word")
-        st.info(words(which, model=literal(name), mask=literal(typed)))
-    if not fills(plain):
-        n = len(read_stream(plain).tokens)
-        token = url_state.whole_number("token", n)
-        return run, {"token": n - 1 if token is None else token, "against": ""}
-    if not can_hide(plain):
-        raise ValueError(WORD_TAB("no_mask", model=name))
-    if is_chosen and typed and not st.session_state.hidden:
-        st.session_state.hidden = NOTHING  # the word that is selected instead of the typed mask
-    hidden, place, _ = gaps(plain)
-    if place is None:
-        raise ValueError(WORD_TAB("no_word"))
-    masked = ".".join(map(str, hidden)) or NOTHING
-    return masking(run, hidden), {"token": place, "hidden": masked, "against": ""}
+def note_mask(run: Run, bar: DeltaGenerator) -> None:
+    """Say of a mask token in the text that the model has none."""
+    features, typed = run.loaded.capabilities, predictions.first_mask(run.text)
+    if typed and not features.mask and not features.classes:
+        which = "typed_mask_next" if run.loaded.card.kind == "decoder" else "typed_mask"
+        words, name = sentences("predictions", "word"), literal(model_names.title(run.model))
+        st.info(words(which, model=name, mask=literal(typed)))
 
 
-def select_masked(run: Run, chosen: Mapping[str, Any], arguments: set[str]) -> dict[str, int]:
+def select_masked(shown: Screen) -> None:
     """The token whose word is predicted, with its menu, and of a model that fills gaps what masks
     it, unmasks all, and asks a model for the next word."""
+    run = shown.run
     if run.loaded.capabilities.classes:
-        return {}
+        return
     stream = read_stream(unmasked(run))
     if not fills(run.recording()):
-        selection_bar.show_word(stream, chosen["token"])
-        return {}
+        selection_bar.show_word(stream, shown.chosen["token"])
+        return
     words = [at for at, special in enumerate(stream.special) if not special]
-    selection_bar.show_word(stream, chosen["token"], places=words)
+    selection_bar.show_word(stream, shown.chosen["token"], places=words)
     st.caption(WORD_TAB("mask"), width="content")
     if (n := len(masked_in(run))) > 1:
         st.button(f"Unmask all {n} words", key="show all", type="tertiary", on_click=show_all)
@@ -346,36 +302,6 @@ def select_masked(run: Run, chosen: Mapping[str, Any], arguments: set[str]) -> d
     )
     if pressed:
         st.rerun()  # the whole page: the model's name stands above this part
-    return {}
-
-
-def gaps(recording: Recording) -> tuple[tuple[int, ...], int | None, tuple[int, ...]]:
-    """The masked words, the selected token and the typed mask tokens, as `masks.gaps`."""
-    n = len(recording.streams[0].tokens)
-    is_none = st.session_state.hidden == NOTHING
-    asked = None if is_none else url_state.whole_numbers("hidden", n)
-    return masks.gaps(recording, url_state.whole_number("token", n), asked)
-
-
-def press_token(run: Run, chosen: Mapping[str, Any]) -> None:
-    """Another token has other words. Of a model that fills gaps, mask the token that was pressed;
-    unmask it where it was selected and masked before."""
-    state = st.session_state
-    pressed = tab.pressed(predictions_panels.word).get("token")
-    if pressed is None:
-        return
-    state.word = ""
-    if not can_hide(run.recording()):
-        return
-    at, hidden = int(pressed), {*masked_in(run)}
-    mask = run.loaded.capabilities.mask
-    if at in predictions.typed_masks(read_stream(unmasked(run)), mask):
-        now = hidden
-    elif at == chosen["token"] and at in hidden:
-        now = hidden - {at}
-    else:  # the word that is masked at first was not the reader's choice
-        now = {at} if not state.hidden else {*hidden, at}
-    state.hidden = ".".join(map(str, sorted(now))) or NOTHING
 
 
 def show_all() -> None:
@@ -384,13 +310,6 @@ def show_all() -> None:
 
 
 # ---- logit attribution ---------------------------------------------------------------
-
-
-def take_part(run: Run, chosen: Mapping[str, Any]) -> None:
-    """A press on an FFN opens its neurons."""
-    state = st.session_state
-    if state.part.startswith("ffn."):
-        state.ffn, state.neuron = state.part.removeprefix("ffn."), ""
 
 
 def named_head(recording: Recording, part: Part, token: int) -> None:
@@ -414,30 +333,31 @@ def named_head(recording: Recording, part: Part, token: int) -> None:
         navigation.link("heads", "Open in Attention", at)
 
 
-def head_and_neurons(run: Run, chosen: Mapping[str, Any]) -> None:
+def head_and_neurons(shown: Screen) -> None:
     """The selected head with the way to it, the neurons of one layer, and what heads bring."""
+    run, chosen = shown.run, shown.chosen
     word = {name: chosen[name] for name in ("token", "word", "against")}
     decomposition = attribution.logit_parts(run, **word).attribution
     heads = {logit_lens.part_key(part): part for part in decomposition.parts if part.kind == "head"}
     if part := heads.get(chosen["part"]):
         named_head(run.recording(), part, predicted(run, chosen["token"]).token)
-    if logit_lens.ffns(decomposition):
-        tab.show(attribution.neurons, run, tab.choose(attribution.neurons, run, word))
-    tab.show(attribution.carriers, run, word)
+    has_ffns = bool(logit_lens.ffns(decomposition))
+    tab.parts(shown, shown.tab.below if has_ffns else shown.tab.below[1:])
 
 
-def head_of_class(run: Run, chosen: Mapping[str, Any]) -> None:
+def head_of_class(shown: Screen) -> None:
     """The selected head of a class's logit, with the way to it."""
+    chosen = shown.chosen
     if not chosen["part"]:
         return
     try:
-        on = attribution.class_parts(run, chosen["of_class"], chosen["against_class"])
+        on = attribution.class_parts(shown.run, chosen["of_class"], chosen["against_class"])
     except ValueError:
         return
     parts = on.attribution.parts
     heads = {logit_lens.part_key(part): part for part in parts if part.kind == "head"}
     if part := heads.get(chosen["part"]):
-        named_head(run.recording(), part, on.at.token)
+        named_head(shown.run.recording(), part, on.at.token)
 
 
 @tab.by_hand("generate")
@@ -452,19 +372,16 @@ def generate() -> None:
 tab.view(
     "word",
     tab.Hand(
-        subject=prediction,
+        top=note_mask,
         select=select_masked,
-        on_press=press_token,
         fits={"classroom": lambda run: bool(run.loaded.capabilities.logits)},
     ),
 )
-tab.view("lens", tab.Hand(subject=with_masks, select=select_predicted, on_press=keep_masked))
+tab.view("lens", tab.Hand(select=select_predicted))
 tab.view(
     "attribution",
     tab.Hand(
-        subject=with_masks,
         select=select_predicted,
-        on_press=take_part,
         below=head_and_neurons,
         for_classes=tab.Hand(below=head_of_class),
     ),

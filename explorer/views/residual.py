@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import streamlit as st
 
 from explorer.analysis.formatting import plural
@@ -12,6 +9,7 @@ from explorer.analysis.terminology import recording_norm_name
 from explorer.layout.tab import Hand, choose, show, view
 from explorer.panels import gradients
 from explorer.panels.choice import declared
+from explorer.screens.screen import Screen
 from explorer.state import event_log, jobs, url_state
 from explorer.text.templates import sentences
 from models.run import Run
@@ -24,9 +22,9 @@ LOOK = 0.7  # seconds between two looks at an experiment that runs
 url_state.declare("recurrence", *declared(gradients.recurrence))
 
 
-def recurrence_panels(run: Run, on_tab: Mapping[str, Any]) -> None:
+def recurrence_panels(shown: Screen) -> None:
     """The task, and the training as far as it has come, on the tokens of the tab's stream."""
-    name = on_tab["stream"]
+    run, name = shown.run, shown.chosen["stream"]
     words, stream = sentences(gradients.CONCEPT, "recurrence_task"), {"stream": name}
     if not gradients.lags(run, stream):
         st.info(words("short", tokens=plural(len(run.recording().stream(name).tokens), "token")))

@@ -8,13 +8,15 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from explorer.analysis import corpus, opening
+from explorer.analysis import corpus
 from explorer.components import mounts
 from explorer.layout import controls, selection_bar
 from explorer.layout.tab import Hand, view
 from explorer.panels import corpus as corpus_panels
 from explorer.panels.choice import Choice, Parameter, as_taken
 from explorer.panels.selection import select
+from explorer.screens.screen import Screen
+from explorer.screens.subjects import of_sentences
 from explorer.state import event_log, jobs, url_state
 from explorer.state.jobs import Job
 from explorer.state.visit import visit
@@ -46,9 +48,9 @@ def read_nothing() -> Run:
     return run
 
 
-def sentences_read(run: Run, bar: DeltaGenerator) -> tuple[Run, dict[str, Any]] | None:
-    """The first of the sentences that have been read, the others, and the attention on screen; None
-    before the first. Raises ValueError where there are no sentences."""
+def sentences_read(run: Run, bar: DeltaGenerator) -> tuple[Run, Mapping[str, Any]] | None:
+    """What the tab shows of the sentences that have been read; None before the first. Raises
+    ValueError where there are no sentences."""
     name = url_state.values(corpus_panels.patterns, run)["attention"]
     attention = select(run, attention=name).attention
     with bar:
@@ -67,22 +69,13 @@ def sentences_read(run: Run, bar: DeltaGenerator) -> tuple[Run, dict[str, Any]] 
     if unread := [one for one in results if isinstance(one, str)]:
         st.warning(WORDS("unread", n=len(unread), why=literal(unread[0])))
     read = [text for text, one in zip(texts, results) if not isinstance(one, str)]
-    others = {"others": "\n".join(read[1:]), "attention": attention.name}
-    return (Run(run.model, read[0]), others) if read else None
+    on_screen = Run(run.model, visit.text)
+    return of_sentences(on_screen, read, url_state.words()) if read else None
 
 
-def select_head(run: Run, chosen: Mapping[str, Any], arguments: set[str]) -> dict[str, Any]:
-    """The head of the address, else the one that Heads opens on, of a pattern alone the one with
-    the highest mean score; with its menus."""
-    chosen = as_taken(chosen)
-    known = dict(chosen)
-    if None in (chosen["layer"], chosen["head"]) and not st.session_state.many_by:
-        on = select(Run(run.model, visit.text), attention=chosen["attention"])
-        known |= zip(("layer", "head"), opening.head(on.recording, on.attention))
-    at = corpus_panels.reading(run, **url_state.values(corpus_panels.patterns, run, known)).at
-    selected = dict(zip(("layer", "head"), at))
-    selection_bar.draw(run, {**chosen, **selected}, selected)
-    return selected
+def select_head(shown: Screen) -> None:
+    """The menus of the head."""
+    selection_bar.draw(shown.run, as_taken(shown.chosen), ("layer", "head"))
 
 
 def _take_link() -> bool:
@@ -189,4 +182,4 @@ def _draw_progress(reading: Job, n: int, stage: tuple[bool, bool, bool]) -> None
                 st.caption(WORDS("stopped", done=done, n=n))
 
 
-view("sentences", Hand(read=read_nothing, subject=sentences_read, select=select_head))
+view("sentences", Hand(read=read_nothing, made=sentences_read, select=select_head))

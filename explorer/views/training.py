@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from math import isfinite
 from typing import Annotated, Any
@@ -19,6 +19,7 @@ from explorer.layout.tab import Hand, by_hand, choose, view
 from explorer.panels import training as training_panels
 from explorer.panels.choice import Choice, declared
 from explorer.panels.training import Measured
+from explorer.screens.screen import Screen
 from explorer.state import event_log, host, jobs, url_state
 from explorer.state.jobs import TrainingJob
 from explorer.state.models import is_allowed
@@ -279,28 +280,25 @@ def train_live() -> None:
 
 
 def read_last() -> Run | None:
-    """The text on screen read by the last weights of the model; None where it has no checkpoints. A
-    model that is one of them is the one that is seen first."""
-    state = st.session_state
+    """The text on screen, read by the last weights of the model; None where it has no
+    checkpoints."""
     if missing := model_card.missing_checkpoints(visit.model):
         st.info(missing)
         return None
-    base, _, step = visit.model.partition("@")
+    base = visit.model.partition("@")[0]
     if not is_allowed(base):
         st.info(sentences("server", "models")("one_checkpoint"))
         return None
-    if step and not state.train_step:
-        state.train_step = step
     with st.spinner("Loading the model …"):
-        return current_recording.current_run(base)
+        return replace(current_recording.current_run(base), model=visit.model)
 
 
-def ways_on(run: Run, chosen: Mapping[str, Any]) -> None:
+def ways_on(shown: Screen) -> None:
     """On to the heads of this checkpoint; and, where a decoder could show induction, to the text
     repeated."""
-    _state, recording = st.session_state, run.recording()
+    run, recording = shown.run, shown.run.recording()
     every = model_card.checkpoints(run.model)
-    at = next((each for each in every if each.step == chosen["step"]), every[-1])
+    at = next((each for each in every if each.step == shown.chosen["step"]), every[-1])
     label = f"Explore the heads of step {at.step:,}"
     if st.button(label, key="explore checkpoint", icon=":material/arrow_forward:", type="tertiary"):
         visit.wanted_model, visit.acted, visit.wanted_page = at.model, True, "heads"
@@ -326,17 +324,14 @@ def read_pair() -> Run | None:
     return Run(visit.model.partition("@")[0], visit.text)
 
 
-def pair_on_screen(run: Run, bar: DeltaGenerator) -> tuple[Run, dict[str, Any]]:
-    """The text in the first of two models, and the second: at first those that the model on screen
-    is one of."""
+def pair_menu(run: Run, bar: DeltaGenerator) -> None:
+    """The menu of the pairs: at first one that the model on screen is one of."""
     with bar:
         second = choose(training_panels.pair, run, {})["second"]
-    if not training_panels.pairs():
-        return run, {"second": second}
-    first, second = training_panels.models_of_pair(run.model, second)
-    if run.model not in (first, second):
+    if training_panels.pairs() and run.model not in training_panels.models_of_pair(
+        run.model, second
+    ):
         st.caption(TAB("not_of_pair", model=literal(model_names.title(run.model))))
-    return Run(first, run.text), {"second": second}
 
 
-view("twins", Hand(read=read_pair, subject=pair_on_screen))
+view("twins", Hand(read=read_pair, top=pair_menu))

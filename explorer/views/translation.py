@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -12,8 +12,9 @@ from streamlit.delta_generator import DeltaGenerator
 from explorer.analysis.formatting import plural
 from explorer.layout import current_recording, output, tab
 from explorer.panels import translation as translation_panels
-from explorer.panels.choice import Choice, Parameter
 from explorer.panels.generation import SEEDS
+from explorer.screens.screen import Screen
+from explorer.screens.subjects import DRAWN, SUBJECTS, WAYS
 from explorer.state import url_state
 from explorer.state.visit import visit
 from explorer.text import model_descriptions
@@ -29,13 +30,8 @@ WORDS = sentences("translation", "tab")
 
 # ---- search --------------------------------------------------------------------------
 
-DRAWN = "Drawn"
-BEAMS = {str(n): f"{n} beams" for n in range(2, translation_panels.MOST_BEAMS + 1)}
-WAYS = {"1": "Greedy"} | BEAMS | {DRAWN: "Sample"}
-SEARCH = Parameter("beams", str, False, "1", Choice(WAYS, "Search"))
 PATIENCE = 0.4  # seconds of silence before the translation in the making is shown
 BREATH = 0.1  # seconds between two looks at it
-# What a model writes; "output" for the others.
 
 
 def search_controls(bar: DeltaGenerator, model: str, text: str) -> str | None:
@@ -160,7 +156,7 @@ def requested_search(model: str, text: str) -> tuple[drafts.Search, tuple[str, s
 
 def how(run: Run) -> int | SeededSampling:
     """Search method: the number of beams, or the sampling of each token."""
-    way = url_state.value(SEARCH, run, {})
+    way = url_state.values(SUBJECTS["output"], run)["beams"]
     return SeededSampling(*sampling_settings(run)) if way == DRAWN else int(way)
 
 
@@ -218,13 +214,10 @@ def read_translation() -> Run:
     return Run(model, text, target=best.ids[: len(best.ids) - best.done])
 
 
-def translation(
-    run: Run, bar: DeltaGenerator, beams: Annotated[str, SEARCH.choice] = "1"
-) -> tuple[Run, dict[str, Any]]:
+def translation(run: Run, bar: DeltaGenerator) -> tuple[Run, Mapping[str, Any]]:
     """The run with the output that is on screen: what the reader typed, or a hypothesis of the
     search. Of a search with several, how many there are and the one on screen, counted from 1, and
-    after which step it was stopped. beams: how many the search keeps, `DRAWN` for one that is
-    drawn."""
+    after which step it was stopped."""
     typed = search_controls(bar, run.model, run.text)
     search = searched(run.model, run.text)
     hypotheses = search.steps[-1]
@@ -237,11 +230,13 @@ def translation(
     if len(hypotheses) == 1:
         return run, {"ended": beam.done, "n_beams": 1}
     most = None if search.finished else len(search.steps)
-    return run, {"ended": beam.done, "n_beams": int(beams), "beam": place + 1, "most": most}
+    n_beams = how(run)
+    return run, {"ended": beam.done, "n_beams": n_beams, "beam": place + 1, "most": most}
 
 
-def output_details(run: Run, chosen: Mapping[str, Any]) -> None:
+def output_details(shown: Screen) -> None:
     """Notes on whether the output copies the source, the other hypotheses, and the probability."""
+    run, chosen = shown.run, shown.chosen
     if copied := translation_panels.copied(run):
         st.caption(copied)
     if chosen.get("n_beams", 1) > 1:
@@ -252,8 +247,8 @@ def output_details(run: Run, chosen: Mapping[str, Any]) -> None:
         output.links("of tab"),
         st.expander("Probability of the translation", expanded=is_own),
     ):
-        tab.show(translation_panels.probability, run, chosen)
+        tab.parts(shown, shown.tab.below)
     output.offer_recording(run)
 
 
-tab.view("translate", tab.Hand(read=read_translation, subject=translation, below=output_details))
+tab.view("translate", tab.Hand(read=read_translation, made=translation, below=output_details))

@@ -1,10 +1,16 @@
-"""The words that a model fills in: masked in its run where the model has a mask."""
+"""The words that a model fills in: masked in its run where the model has a mask; and how they are
+declared as a choice."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Annotated, Any
 
 from explorer.analysis import opening, predictions
+from explorer.panels.choice import Choice
+from explorer.panels.selection import place_if_any
+from explorer.text.templates import sentences
 from models.caching import loaded
 from models.edits import HideToken
 from models.recording import Recording, Stream
@@ -71,3 +77,61 @@ def _beside_typed(
         asked != () and chosen is not None and not stream.special[chosen]
     )
     return tuple(sorted(hidden)), chosen if is_selected and chosen is not None else typed[0]
+
+
+# ---- as a choice ---------------------------------------------------------------------------------
+
+
+def _masked(run: Run, line: str) -> tuple[int, ...] | None:
+    """The tokens of a line of an address, () for none, where that is open, and None for no word.
+    Raises ValueError for what is not there."""
+    if line == NOTHING:
+        return None
+    n = len(run.recording().streams[0].tokens)
+    numbers = line.split(".") if line else []
+    if all(each.isdecimal() and len(each) < 6 and int(each) < n for each in numbers):
+        return tuple(map(int, numbers))
+    names = f"{NOTHING}, 0 … {n - 1}"
+    raise ValueError(
+        sentences("selection", "refusals")("no_choice", name="hidden", value=line, names=names)
+    )
+
+
+def _checked(run: Run, chosen: Mapping[str, Any], line: str) -> str:
+    _masked(run, line)
+    return line
+
+
+def read_masked(run: Run, chosen: Mapping[str, Any]) -> tuple[Run, dict[str, Any]]:
+    """The run with the words masked that are chosen, else the selected one, else the one that a
+    text opens on, where the model fills in words and has a mask; and the token whose prediction is
+    opened."""
+    read, known = read_word(run, chosen)
+    token = chosen.get("token")
+    return read, known if token is None or "hidden" not in known else {**known, "token": token}
+
+
+def read_word(run: Run, chosen: Mapping[str, Any]) -> tuple[Run, dict[str, Any]]:
+    """The same, where a token is opened that has a word to fill in."""
+    if run.loaded.capabilities.classes:
+        return run, {"token": 0}
+    if not can_hide(run.recording()):
+        return run, {}
+    n = len(run.recording().streams[0].tokens)
+    token, asked = place_if_any("token", chosen.get("token"), n), chosen.get("hidden", "")
+    hidden, place, _ = gaps(run.recording(), token, _masked(run, asked))
+    if place is None:
+        return run, {}
+    line = ".".join(map(str, hidden)) or NOTHING
+    return masking(run, hidden), {"token": place, "hidden": line}
+
+
+HIDDEN = Choice(
+    of="text",
+    checked=_checked,
+    spelled=lambda run, line: "",  # the run says it
+    reads=read_masked,
+    help="masked tokens with dots between them, or `none`",
+)
+Hidden = Annotated[str, HIDDEN]
+HiddenOrWord = Annotated[str, replace(HIDDEN, reads=read_word)]
