@@ -90,6 +90,10 @@ class Screen:
             except ValueError as why:
                 self.missing[name] = str(why)
 
+    def panel(self, name: str) -> Panel:
+        """The panel of that name among them. Raises ValueError where it is not there."""
+        return dict(self._makers())[name]()
+
     def words(self) -> dict[str, str]:
         """Its own address: the tab, the text, the model, and the choices that are made."""
         of_run = {TEXT: self._named.text, MODEL: self._named.model}
@@ -228,7 +232,9 @@ def screen_of(
     now = link_words.with_key(words)
     if tab.id == HEADS:
         chosen, refused = heads.choices(run, now)
-        return Screen(tab, run, chosen, refused=refused, _named=run, _words=words)
+        return Screen(
+            tab, run, chosen, refused=refused, asked=heads.ASKED, _named=run, _words=words
+        )
     not_chosen, notes = dict[str, str](), dict[str, str]()
     known: Mapping[str, Any] = {}
     asked: tuple[Parameter, ...] = ()

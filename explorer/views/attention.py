@@ -26,7 +26,6 @@ from explorer.layout.current_recording import take_text
 from explorer.panels import attention as attention_panels
 from explorer.panels.choice import Choice
 from explorer.panels.spec import Panel
-from explorer.screens import heads
 from explorer.screens.heads import ChangedWord, HeadOnShow
 from explorer.screens.screen import Screen, screen_of
 from explorer.state import url_state
@@ -291,11 +290,10 @@ def heads_tab(
     bar = st.container(key="after-selection")
     is_wide = st.session_state.view == "Both"
     left, right = st.columns([1, 1.9 if is_wide else 1.18], gap="large")
-    panels = shown.panels()
-    grid = next(panels)
+    grid = shown.panel("attention.heads")
     with left:  # on its way to the browser before it is known which head is told of
         head_grid(shown, grid)
-    url_state.follow(heads.ASKED, shown.refused)
+    url_state.follow(shown.asked, shown.refused)
     one = HeadOnShow.of(run, shown.chosen, shown.words())
     if one.listed or one.one:  # of a text without words there is nothing to say
         with top:
@@ -304,7 +302,7 @@ def heads_tab(
         head_selection(one, shown.chosen)
     with left:
         below_grid(shown, one)
-    picture = next(panels)
+    picture = shown.panel("attention.head")
     with right:
         selected_head(shown, picture, one)
     with st.container(
