@@ -96,7 +96,7 @@ def test_a_screen_is_resolved_and_made_in_few_files() -> None:
         for panel in screen({"text": text}).panels():
             panel.encode()
 
-    expect_at_most(45, way(make, read))
+    expect_at_most(46, way(make, read))
 
 
 @pytest.mark.slow
@@ -109,7 +109,7 @@ def test_the_tab_heads_is_drawn_in_few_files() -> None:
         app.query_params["text"] = text
         clean(app.run())
 
-    expect_at_most(63, way(draw, read, "heads_tab"))
+    expect_at_most(65, way(draw, read, "heads_tab"))
 
 
 @pytest.mark.usefixtures("alone")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from explorer.analysis import attention as attention_analysis
 from explorer.analysis import coreference, head_naming
@@ -31,9 +31,6 @@ from explorer.text import head_naming as head_naming_text
 from explorer.text.markdown_escape import literal
 from models import model_card
 from models.run import Run
-
-if TYPE_CHECKING:
-    from explorer.screens.screen import Screen
 
 TAB = templates.sentences("heads", "tab")
 Words = Mapping[str, str]
@@ -92,47 +89,35 @@ def followed(words: Words, refused: Mapping[str, str]) -> dict[str, str]:
     return {name: word for name, word in words.items() if name not in names}
 
 
-def makers(shown: Screen, words: Words) -> Iterator[tuple[str, Callable[[], Panel]]]:
-    """The names of the panels, each with what makes it. words: of the address, as far as it is
-    known which are followed."""
+def makers(run: Run, chosen: Chosen, words: Words) -> Iterator[tuple[str, Callable[[], Panel]]]:
+    """The names of the panels, each with what makes it. chosen: as of `choices`; words: of the
+    address."""
 
-    def of_all() -> Panel:
-        chosen, _ = _of_all(shown.run, words, shown.chosen)
-        return attention.cached_heads(select(shown.run, attention=chosen["attention"]), chosen)
+    def all_heads() -> Panel:
+        of_all, _ = _of_all(run, words, chosen)
+        return attention.cached_heads(select(run, attention=of_all["attention"]), of_all)
 
-    yield "attention.heads", of_all
-    yield "attention.head", lambda: attention.cached_head(selection(shown), shown.chosen)
+    yield "attention.heads", all_heads
+    yield "attention.head", lambda: attention.cached_head(_selection(run, chosen), chosen)
     if words.get("verify") == TRUE:
-        yield "anatomy.verified", lambda: HeadOnShow.of(shown).verified()
+        yield "anatomy.verified", lambda: HeadOnShow.of(run, chosen, words).verified()
 
 
-def selection(shown: Screen) -> Selection:
+def _selection(run: Run, chosen: Chosen) -> Selection:
     """The head on show."""
-    names = ("layer", "head", "attention")
-    return select(shown.run, **{name: shown.chosen[name] for name in names})
+    return select(run, **{name: chosen[name] for name in ("layer", "head", "attention")})
 
 
-def after(shown: Screen, panel: str, said: Words, now: Words) -> dict[str, str]:
+def after(run: Run, chosen: Chosen, panel: str, said: Words, now: Words) -> dict[str, str]:
     """The words that change by a press in a panel: a head, whose word stays selected, or a word of
     the head on show. said: what the press gives; now: the words of the address."""
     if panel == "attention.head":
-        display = attention.display_of(shown.run, as_taken(shown.chosen))
-        return attention.after_press(selection(shown), display, said)
+        display = attention.display_of(run, as_taken(chosen))
+        return attention.after_press(_selection(run, chosen), display, said)
     is_open = "head" in said and not now.get("token") and not now.get("source")
-    if is_open and (row := shown.chosen["token"]) != EVERY:
+    if is_open and (row := chosen["token"]) != EVERY:
         return {"token": str(row), **said}
     return dict(said)
-
-
-def with_pattern(shown: Screen, pattern: str) -> dict[str, str]:
-    """The words of the address after a pattern is chosen: of its strongest head, unless one of it
-    is on show."""
-    on = selection(shown)
-    scores = {each[:2]: each.score for each in on.heads if each.name == pattern}
-    if not scores or (on.layer, on.head) in scores:
-        return shown.words()
-    layer, head = max(scores, key=scores.__getitem__)
-    return shown.after("attention.heads", {"layer": layer, "head": head})
 
 
 # ---- what is told of the head --------------------------------------------------------------------
@@ -164,11 +149,11 @@ class HeadOnShow:
     listed: tuple[Finding, ...]
 
     @classmethod
-    def of(cls, shown: Screen) -> HeadOnShow:
-        """That of a screen of Heads."""
-        on, chosen, words = selection(shown), as_taken(shown.chosen), shown.words()
+    def of(cls, run: Run, chosen: Chosen, words: Words) -> HeadOnShow:
+        """That of a run under these choices. words: those of the address that are followed."""
+        on, chosen = _selection(run, chosen), as_taken(chosen)
         row = chosen["token"]
-        display = attention.display_of(shown.run, chosen)
+        display = attention.display_of(run, chosen)
         link = attention.link_on_screen(on, row)
         view = attention.view_of(on, row, chosen["key"], display, link)
         every = on.facts.leading_findings()
@@ -194,6 +179,15 @@ class HeadOnShow:
         """The calculation of the open weight, and the laws of the recording."""
         on, cell = self.selection, self.view.opened
         return anatomy.verified(on.run, on.layer, on.head, cell.query, cell.key, attention=on.name)
+
+    def strongest_of(self, pattern: str) -> dict[str, int]:
+        """The strongest head of a pattern, {} where there is none and where this one has it."""
+        on = self.selection
+        scores = {each[:2]: each.score for each in on.heads if each.name == pattern}
+        if not scores or (on.layer, on.head) in scores:
+            return {}
+        layer, head = max(scores, key=scores.__getitem__)
+        return {"layer": layer, "head": head}
 
     @property
     def following(self) -> Finding | None:

@@ -90,6 +90,10 @@ class Screen:
             except ValueError as why:
                 self.missing[name] = str(why)
 
+    def panel(self, name: str) -> Panel:
+        """The panel of that name among them. Raises ValueError where it is not there."""
+        return dict(self._makers())[name]()
+
     def words(self) -> dict[str, str]:
         """Its own address: the tab, the text, the model, and the choices that are made."""
         of_run = {TEXT: self._named.text, MODEL: self._named.model}
@@ -112,7 +116,7 @@ class Screen:
         if said.get(MODEL, now[MODEL]) != now[MODEL]:
             now = _without(now, "text", "model")
         if self.tab.id == HEADS:
-            return now | heads.after(self, panel, said, now)
+            return now | heads.after(self.run, self.chosen, panel, said, now)
         if "key" in said and "source" in self.chosen:
             token = said.setdefault("token", str(self.chosen["token"]))
             now.pop("source", None)
@@ -152,7 +156,7 @@ class Screen:
     def _makers(self) -> Iterator[tuple[str, Callable[[], Panel]]]:
         """The names of the panels, each with what makes it."""
         if self.tab.id == HEADS:
-            yield from heads.makers(self, self._words)
+            yield from heads.makers(self.run, self.chosen, self._words)
             return
         for panel in self.on_show:
             yield name_of(panel), partial(panel, self.run, **arguments_of(panel, self.chosen))
@@ -228,7 +232,9 @@ def screen_of(
     now = link_words.with_key(words)
     if tab.id == HEADS:
         chosen, refused = heads.choices(run, now)
-        return Screen(tab, run, chosen, refused=refused, _named=run, _words=words)
+        return Screen(
+            tab, run, chosen, refused=refused, asked=heads.ASKED, _named=run, _words=words
+        )
     not_chosen, notes = dict[str, str](), dict[str, str]()
     known: Mapping[str, Any] = {}
     asked: tuple[Parameter, ...] = ()

@@ -26,7 +26,6 @@ from explorer.layout.current_recording import take_text
 from explorer.panels import attention as attention_panels
 from explorer.panels.choice import Choice
 from explorer.panels.spec import Panel
-from explorer.screens import heads
 from explorer.screens.heads import ChangedWord, HeadOnShow
 from explorer.screens.screen import Screen, screen_of
 from explorer.state import url_state
@@ -43,9 +42,8 @@ GRID = templates.sentences("heads", "grid")
 HEAD = templates.sentences("heads", "head")
 
 
-def press(shown: Screen, panel: str, key: str) -> None:
-    """Follow a press in a panel whose widget has this key."""
-    pressed = st.session_state[key].get("select") or {}
+def press(shown: Screen, panel: str, pressed: Mapping[str, Any]) -> None:
+    """Show what a press in a panel leads to."""
     url_state.put(shown.words(), shown.after(panel, pressed))
 
 
@@ -54,8 +52,13 @@ def press(shown: Screen, panel: str, key: str) -> None:
 
 def head_grid(shown: Screen, panel: Panel) -> None:
     """The grid of all heads."""
-    mounts.panel(panel.bare, "heads", partial(press, shown, panel.name, "heads"))
+    mounts.panel(panel.bare, "heads", partial(take_head, shown, panel.name))
     export_menu.offer_panel(panel)
+
+
+def take_head(shown: Screen, panel: str) -> None:
+    """Follow a press in the grid."""
+    press(shown, panel, visit.heads.get("select") or {})
 
 
 def below_grid(shown: Screen, one: HeadOnShow) -> None:
@@ -95,7 +98,8 @@ def keep_tokens(tokens: str) -> None:
 
 def take_pattern(shown: Screen) -> None:
     """Put the strongest head of the chosen pattern on screen, unless a head of it is."""
-    url_state.put(shown.words(), heads.with_pattern(shown, st.session_state.pattern))
+    one = HeadOnShow.of(shown.run, shown.chosen, shown.words())
+    press(shown, "attention.heads", one.strongest_of(st.session_state.pattern))
 
 
 # ---- the headline --------------------------------------------------------------------
@@ -181,7 +185,7 @@ def selected_head(shown: Screen, panel: Panel, one: HeadOnShow) -> None:
 def take_token(shown: Screen, panel: str) -> None:
     """Follow a press in the picture of a head."""
     if shown.run.text == visit.text:  # else it was chosen in a picture of the text before
-        press(shown, panel, "one_head")
+        press(shown, panel, visit.one_head.get("select") or {})
 
 
 def head_actions(one: HeadOnShow) -> None:
@@ -286,12 +290,11 @@ def heads_tab(
     bar = st.container(key="after-selection")
     is_wide = st.session_state.view == "Both"
     left, right = st.columns([1, 1.9 if is_wide else 1.18], gap="large")
-    panels = shown.panels()
-    grid = next(panels)
+    grid = shown.panel("attention.heads")
     with left:  # on its way to the browser before it is known which head is told of
         head_grid(shown, grid)
-    url_state.follow(heads.ASKED, shown.refused)
-    one = HeadOnShow.of(shown)
+    url_state.follow(shown.asked, shown.refused)
+    one = HeadOnShow.of(run, shown.chosen, shown.words())
     if one.listed or one.one:  # of a text without words there is nothing to say
         with top:
             headline(one)
@@ -299,7 +302,7 @@ def heads_tab(
         head_selection(one, shown.chosen)
     with left:
         below_grid(shown, one)
-    picture = next(panels)
+    picture = shown.panel("attention.head")
     with right:
         selected_head(shown, picture, one)
     with st.container(
