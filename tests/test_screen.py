@@ -37,6 +37,8 @@ OTHERS = (
     ("heads", {"layer": "1", "head": "2", "token": "every", "scale": "Row"}),
     ("heads", {"word": "we", "tone": "Log"}),
     ("heads", {"word": "it", "verify": "1"}),
+    ("heads", {"att_keep": "Quiet", "att_sum": "1", "att_unit": "Words", "incoming": "1"}),
+    ("heads", {"view": "Matrix", "scale": "Row", "grid": "1", "grid_rows": "All"}),
     ("word", {"hidden": "2.4"}),
     ("word", {"hidden": "none", "token": "3"}),
     ("lens", {"token": "5"}),
