@@ -97,8 +97,10 @@ class Screen:
     def words(self) -> dict[str, str]:
         """Its own address: the tab, the text, the model, and the choices that are made."""
         of_run = {TEXT: self._named.text, MODEL: self._named.model}
-        of_heads = self.tab.id == HEADS
-        said = heads.followed(self._words, self.refused) if of_heads else self._words
+        said = self._words
+        if self.tab.id == HEADS:  # where it is not known before
+            asked = {each.name for each in self.asked}
+            said = link_words.as_followed(said, self.refused, asked)
         return {"tab": self.tab.id, **of_run, **said}
 
     def after(self, panel: str, pressed: Mapping[str, object]) -> dict[str, str]:
@@ -255,7 +257,8 @@ def screen_of(
         known, asked = {**known, **more}, (*asked, *names)
     chosen, of_row = _chosen_of_row(row, of_panels, now, known, not_chosen)
     asked += of_row
-    followed = {name: word for name, word in words.items() if name not in not_chosen}
+    of_tab = {*not_chosen, *(each.name for each in asked)}
+    followed = link_words.as_followed(words, not_chosen, of_tab)
     if tab.views and tab.views.earlier:  # of a link that names none
         followed.setdefault(tab.views.choice, next(iter(tab.views.panels)))
     return Screen(
