@@ -244,12 +244,12 @@ class CachedModel(Model):
 
     # Of a recording, beside `READOUTS`.
 
-    def all_logits(self, recording: Recording, stream: str) -> np.ndarray:
-        """Scores over the vocabulary at every token of a stream, (token, id). Large, and so not
-        kept."""
-        rows = range(len(recording.stream(stream).tokens))
+    def each_logits(self, recording: Recording, stream: str) -> Iterator[np.ndarray]:
+        """Scores over the vocabulary, (id), at each token of a stream in turn. All together are
+        large, and none is kept."""
         score = self.uncached.logits
-        return np.stack([in_slot(lambda: score(recording, stream, token)) for token in rows])
+        for token in range(len(recording.stream(stream).tokens)):
+            yield in_slot(lambda: score(recording, stream, token))
 
     # Of the model alone, whatever the text.
 

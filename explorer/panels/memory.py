@@ -84,7 +84,7 @@ BOUNDS: Mapping[str, Bound] = {
     "gradients.deep_stack": Bound(fixed=96 * MIB),
     "gradients.jacobian": Bound(sites=260, fixed=40 * MIB),
     "interventions.effect": Bound(layers=5),
-    "interventions.patches": RUNS,
+    "interventions.patches": Bound(recordings=3, states=2, fixed=56 * MIB),
     "interventions.residual_stream": Bound(states=3),
     "logit_lens.development": LENS,
     "logit_lens.lens": LENS,

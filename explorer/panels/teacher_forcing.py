@@ -92,10 +92,9 @@ def offset(run: Run) -> Panel:
 def _next_tokens(at: StreamSelection) -> tuple[np.ndarray, np.ndarray]:
     """The probability that each token but the last gives to the one after it, and the id that it
     finds likeliest."""
-    score, ids = loaded(at.recording).logits, at.stream.ids
+    rows = loaded(at.recording).each_logits(at.recording, at.stream.name)
     p, likeliest = [], []
-    for place in range(len(ids) - 1):
-        logits = score(at.recording, at.stream.name, place)
-        p.append(float(softmax(logits)[int(ids[place + 1])]))
+    for id, logits in zip(at.stream.ids[1:].tolist(), rows):
+        p.append(float(softmax(logits)[id]))
         likeliest.append(int(logits.argmax()))
     return np.array(p), np.array(likeliest)
