@@ -191,7 +191,7 @@ def screen(words: str | Mapping[str, str]) -> Screen:
     model = registry.spelled(model)
     loaded(model)  # it says what is wrong with it, and what it can do is known then
     named, notes = _choices(said, row), list[str]()
-    if unmet := needs.unmet(tab, model):
+    if row.needs and (unmet := needs.unmet(tab, model)):
         if not (replacement := unmet.replacement):
             raise ValueError(unmet.sentence)
         notes += map(plain, unmet.instead(replacement))
@@ -285,7 +285,10 @@ def _runs_read(
     target = words.get("target", "") if is_translator and "target" in tab.reads else ""
     unedited = replace(run, target=target) if target.strip() else run
     unedited.recording()
-    edited, why = under_edits(unedited, words.get("edits", "") if "edits" in tab.reads else "")
+    line = words.get("edits", "") if "edits" in tab.reads else ""
+    if not line:
+        return unedited, unedited
+    edited, why = under_edits(unedited, line)
     if why:
         refused["edits"] = why
         notes.append(why)
