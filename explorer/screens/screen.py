@@ -97,8 +97,10 @@ class Screen:
     def words(self) -> dict[str, str]:
         """Its own address: the tab, the text, the model, and the choices that are made."""
         of_run = {TEXT: self._named.text, MODEL: self._named.model}
-        of_heads = self.tab.id == HEADS
-        said = heads.followed(self._words, self.refused) if of_heads else self._words
+        said = self._words
+        if self.tab.id == HEADS:  # where it is not known before
+            asked = {each.name for each in self.asked}
+            said = link_words.as_followed(said, self.refused, asked)
         return {"tab": self.tab.id, **of_run, **said}
 
     def after(self, panel: str, pressed: Mapping[str, object]) -> dict[str, str]:
@@ -189,7 +191,7 @@ def screen(words: str | Mapping[str, str]) -> Screen:
     model = registry.spelled(model)
     loaded(model)  # it says what is wrong with it, and what it can do is known then
     named, notes = _choices(said, row), list[str]()
-    if unmet := needs.unmet(tab, model):
+    if row.needs and (unmet := needs.unmet(tab, model)):
         if not (replacement := unmet.replacement):
             raise ValueError(unmet.sentence)
         notes += map(plain, unmet.instead(replacement))
@@ -255,7 +257,8 @@ def screen_of(
         known, asked = {**known, **more}, (*asked, *names)
     chosen, of_row = _chosen_of_row(row, of_panels, now, known, not_chosen)
     asked += of_row
-    followed = {name: word for name, word in words.items() if name not in not_chosen}
+    of_tab = {*not_chosen, *(each.name for each in asked)}
+    followed = link_words.as_followed(words, not_chosen, of_tab)
     if tab.views and tab.views.earlier:  # of a link that names none
         followed.setdefault(tab.views.choice, next(iter(tab.views.panels)))
     return Screen(
@@ -282,7 +285,10 @@ def _runs_read(
     target = words.get("target", "") if is_translator and "target" in tab.reads else ""
     unedited = replace(run, target=target) if target.strip() else run
     unedited.recording()
-    edited, why = under_edits(unedited, words.get("edits", "") if "edits" in tab.reads else "")
+    line = words.get("edits", "") if "edits" in tab.reads else ""
+    if not line:
+        return unedited, unedited
+    edited, why = under_edits(unedited, line)
     if why:
         refused["edits"] = why
         notes.append(why)
