@@ -11,8 +11,8 @@ from typing import Any
 
 from explorer import figure_engine
 from explorer.analysis.csv import Columns, count_cells
-from models import caching
-from models.recording import NotFinite, Recording
+from models import caching, host
+from models.recording import NotFinite, Recording, stored_array
 from models.run import Run
 
 MIB = 2**20
@@ -134,9 +134,11 @@ def reserved(name: str, run: Run, arguments: Mapping[str, Any]) -> Iterator[Run]
 
 
 def weight(recording: Recording) -> int:
-    """The bytes of a recording, about: its vectors, scores and patterns."""
-    heads = sum(each.scores.nbytes + each.pattern.nbytes for each in recording.attention)
-    return heads + sum(each.resid.nbytes for each in recording.streams)
+    """The bytes of a recording, about: its vectors, scores, patterns, queries, keys and values."""
+    arrays = [each.resid for each in recording.streams]
+    for each in recording.attention:
+        arrays += (each.scores, each.pattern, each.q, *map(stored_array, (each.k, each.v)))
+    return sum(array.nbytes for array in arrays)
 
 
 def _tokens(value: Any) -> int:
@@ -149,5 +151,7 @@ figure_engine.room = lambda size: caching.cache.working(size)
 
 
 def writing(table: Columns) -> AbstractContextManager[None]:
-    """Write a table, which lies there already, as a file inside this."""
+    """Write a table, which lies there already, as a file inside this: what it was made of may
+    go."""
+    host.current.memory.release()
     return caching.cache.working(ENTRY * count_cells(table))
