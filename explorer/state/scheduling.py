@@ -261,7 +261,8 @@ class Work:
     """A run or a step that needs memory. behind: in the background. number: its place among those
     that use or wait for memory, None for one that does neither. most: bytes of its largest value;
     values: the last ones. size: bytes that it computes with. beyond: it takes what the cache may
-    not hold, as one at a time does. asks: it waits for memory; waits: for anything."""
+    not hold, as one at a time does. asks: it waits for memory; waits: for anything. waited: seconds
+    for which it has waited for memory."""
 
     behind: bool
     number: int | None = None
@@ -271,6 +272,7 @@ class Work:
     values: list[Any] = field(default_factory=list)
     asks: bool = False
     waits: bool = False
+    waited: float = 0.0
 
 
 class MemoryBudget(Memory):
@@ -392,7 +394,7 @@ class MemoryBudget(Memory):
         """Wait until so many bytes are taken. fits: takes them where they fit; fits(True) beside
         what the cache may hold, which one at a time may do: whoever is the first of those that all
         wait, or has waited long, or is no run and no step. Raises NoRoom where they do not fit even
-        so: at once where all wait, and after `seconds` in all."""
+        so: at once where all wait, and after `seconds` of a work's waiting in all."""
         if (work := self._works.get(threading.get_ident())) is None:
             return super().wait_for(size, fits)
         since, is_clean = time.monotonic(), False
@@ -413,11 +415,11 @@ class MemoryBudget(Memory):
                             gc.collect()
                             is_clean = True
                             continue
-                    if waited > self._seconds():
+                    if work.waited + waited > self._seconds():
                         raise self._refusal(work)
                     self._wait()
         finally:
-            work.asks = False
+            work.asks, work.waited = False, work.waited + time.monotonic() - since
 
     def _may_go_beyond(self, work: Work) -> bool:
         """True where no other work is beyond, but one that waits for what others make."""
