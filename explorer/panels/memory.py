@@ -59,7 +59,7 @@ class Bound:
 
 # Of a panel that is not named here. A test makes each panel and holds it to its bound.
 DEFAULT = Bound()
-PATTERNS, STATES, LENS = Bound(patterns=1.25), Bound(states=1.75), Bound(scores=768)
+PATTERNS, STATES = Bound(patterns=1.25), Bound(states=1.75)
 WORDS, SENTENCES = Bound(states=1.25), Bound(layers=10)
 RUNS = Bound(fixed=56 * MIB)  # several models, or several answers of one
 BOUNDS: Mapping[str, Bound] = {
@@ -86,8 +86,8 @@ BOUNDS: Mapping[str, Bound] = {
     "interventions.effect": Bound(layers=5),
     "interventions.patches": Bound(recordings=3, states=2, fixed=56 * MIB),
     "interventions.residual_stream": Bound(states=3),
-    "logit_lens.development": LENS,
-    "logit_lens.lens": LENS,
+    "logit_lens.development": Bound(scores=96),
+    "logit_lens.lens": Bound(scores=512),
     "multi_head.head_gradients": Bound(patterns=1, states=3, scores=320),
     "neighbours.between": Bound(states=1.5, cells=16),
     "norm_place.diagrams": Bound(patterns=1.4, states=3.2),
